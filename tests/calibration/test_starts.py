@@ -19,6 +19,7 @@ from tunax_lite.calibration import (
 )
 from tunax_lite.calibration.problem import MiniBatch
 from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.engine import ThisProcess
 from tunax_lite.model import Model
 from tunax_lite.plotting import history_figures
 
@@ -99,9 +100,10 @@ def test_a_calibration_goes_on_bit_by_bit(tmp_path, method):
             raise Stop
 
     plain = _calibrated(tmp_path / "plain", method, 13)
+    wide = ThisProcess(4)  # with which later starts run ahead
     with pytest.raises(Stop):
-        _calibrated(tmp_path / "stopped", method, 13, report=stop)
-    resumed = _calibrated(tmp_path / "stopped", method, 13, resume=True)
+        _calibrated(tmp_path / "stopped", method, 13, report=stop, engine=wide)
+    resumed = _calibrated(tmp_path / "stopped", method, 13, resume=True, engine=wide)
     for field in dataclasses.fields(plain.history):
         np.testing.assert_array_equal(
             getattr(plain.history, field.name), getattr(resumed.history, field.name), err_msg=field.name

@@ -14,9 +14,9 @@ from .cross_validation import (
 from .files import OtherCalibrationError, read_parameters, write_history, write_parameters, write_results
 from .history import CalibrationResult, History, remarks, remarks_in_short
 from .known import Tied, in_short, known_parameters, with_case_parameters, with_parameters
-from .methods.base import MultiStart
 from .methods.gradient import LBFGS, Adam, ConstantRate, CosineDecay, ExponentialDecay
 from .methods.least_squares import EnsembleKalman, LevenbergMarquardt
+from .methods.starts import MultiStart
 from .misfit.comparison import (
     Comparison,
     MeanSquare,

@@ -14,6 +14,7 @@ from ..model import Model
 from . import files
 from .history import CalibrationResult, History
 from .methods.base import AbstractMethod, MethodState
+from .methods.starts import Ahead
 from .misfit.comparison import AbstractScore, RootMeanSquare
 from .misfit.target import Target
 from .parameters import FreeParameters, ResolvedParameters
@@ -149,33 +150,35 @@ def _solve(
         fresh = state
         like = lambda header: (fresh, History.empty(header["n_iterations"], *shape))  # noqa: E731
         _, (state, history) = files.read_tree(path, parts, like, "checkpoint of a calibration")
-    to_physical, evaluator = jax.jit(free.to_physical), None
-    while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
-        evaluator = make_evaluator() if evaluator is None else evaluator
-        evaluation = evaluator(*method.ask(state))
-        if history.n_iterations == 0 and not evaluation.is_finite:
-            scores = zip(problem.case_names, evaluation.fit.scores, strict=True)
-            bad = [name for name, score in scores if not np.isfinite(score)]
-            what = f"the score is not finite in {', '.join(bad)}" if bad else "the gradient is not finite"
-            raise FloatingPointError(
-                f"calibrate: expected a finite loss and gradient at the start values, but {what}; choose "
-                "other start values or a shorter time step."
+    to_physical = jax.jit(free.to_physical)
+    with Ahead(method, state, make_evaluator) as evaluate:
+        while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
+            evaluation = evaluate(state.start_number, method.ask(state))
+            if history.n_iterations == 0 and not evaluation.is_finite:
+                scores = zip(problem.case_names, evaluation.fit.scores, strict=True)
+                bad = [name for name, score in scores if not np.isfinite(score)]
+                what = f"the score is not finite in {', '.join(bad)}" if bad else "the gradient is not finite"
+                raise FloatingPointError(
+                    f"calibrate: expected a finite loss and gradient at the start values, but {what}; choose "
+                    "other start values or a shorter time step."
+                )
+            told = method.tell(state, evaluation)
+            values = np.asarray(to_physical(state.trial))
+            history = history.append(
+                state.trial, values, evaluation, not bool(told.accepted), state.start_number
             )
-        told = method.tell(state, evaluation)
-        values = np.asarray(to_physical(state.trial))
-        history = history.append(state.trial, values, evaluation, not bool(told.accepted), state.start_number)
-        state = told
-        if path is not None:
-            header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": parts}
-            files.write_tree(path, header, (state, history))
-            # Results of a calibration that is being overwritten do not belong to the new checkpoint.
-            for name in files.RESULTS if history.n_iterations == 1 else ():
-                path.with_name(name).unlink(missing_ok=True)
-        if report is not None:
-            values, start_values = (free.by_path(history.values[row]) for row in (-1, 0))
-            scores = dict(zip(problem.case_names, history.scores[-1].tolist(), strict=True))
-            last = history.n_iterations - 1, float(history.loss[-1]), history.best_loss
-            report(Iteration(*last, scores, values, start_values, int(history.start[-1])))
+            state = told
+            if path is not None:
+                header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": parts}
+                files.write_tree(path, header, (state, history))
+                # Results of a calibration that is being overwritten do not belong to the new checkpoint.
+                for name in files.RESULTS if history.n_iterations == 1 else ():
+                    path.with_name(name).unlink(missing_ok=True)
+            if report is not None:
+                values, start_values = (free.by_path(history.values[row]) for row in (-1, 0))
+                scores = dict(zip(problem.case_names, history.scores[-1].tolist(), strict=True))
+                last = history.n_iterations - 1, float(history.loss[-1]), history.best_loss
+                report(Iteration(*last, scores, values, start_values, int(history.start[-1])))
     return CalibrationResult.from_history(
         problem.model.closure, problem.cases, free, history, problem.variables, reason, problem.prior_weight
     )

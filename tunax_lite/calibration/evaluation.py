@@ -155,7 +155,7 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         gradient = problem.weighted_sum(gradients, weights)
         matrix = problem.weighted_sum(matrices, weights)
         if problem.prior_weight > 0.0:
-            gradient = gradient + problem.prior_weight * vector
+            gradient = gradient + problem.prior_weight * np.asarray(vector, float)
             matrix = matrix + problem.prior_weight * np.eye(vector.size)
         return Evaluation(fit, gradient, matrix)
 

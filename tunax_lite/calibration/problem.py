@@ -263,6 +263,11 @@ class AbstractEvaluator(abc.ABC):
     def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: of each evaluator its own
         """Evaluate what `ask` of the method returned; `MemoryError` if no program fits a budget."""
 
+    @property
+    def n_at_once(self) -> int:
+        """Vectors that keep the engine busy."""
+        return self._engine.n_drivers // len(self._problem.weights)
+
     def of(self, problem: Problem) -> "AbstractEvaluator":
         """The same for a problem that differs in its weights alone, with the same programs."""
         other = copy.copy(self)

@@ -27,7 +27,7 @@ class AbstractEngine(abc.ABC):
     """
 
     def __init__(self, n_here: int, n_drivers: int):
-        self.n_here, self._n_drivers = n_here, n_drivers
+        self.n_here, self.n_drivers = n_here, n_drivers
 
     @abc.abstractmethod
     def map(
@@ -54,7 +54,7 @@ class AbstractEngine(abc.ABC):
             if stop.is_set():
                 raise concurrent.futures.CancelledError
 
-        with ThreadPoolExecutor(max(1, min(self._n_drivers, len(functions)))) as pool:
+        with ThreadPoolExecutor(max(1, min(self.n_drivers, len(functions)))) as pool:
             futures = [pool.submit(for_threads(function), check) for function in functions]
             try:
                 concurrent.futures.wait(futures, return_when=concurrent.futures.FIRST_EXCEPTION)

@@ -1,0 +1,176 @@
+"""One method from several starts, one after the other, or some of them ahead of the loop."""
+
+import dataclasses
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from statistics import NormalDist
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int
+
+from ...declarations import check_settings, setting
+from ...runtime import for_threads
+from ..evaluation import EnsembleEvaluator
+from ..parameters import UnconstrainedVector
+from ..problem import AbstractEvaluator, Evaluation
+from .base import AbstractMethod, MethodState
+
+
+class MultiStartState(MethodState):
+    """State of the method at work, the values that were given first, the start and its evaluations so far."""
+
+    of_method: MethodState
+    first: UnconstrainedVector
+    number: Int[Array, ""]
+    n_evaluations: Int[Array, ""]
+
+    @property
+    def start_number(self) -> int:
+        return int(self.number)
+
+
+@dataclasses.dataclass(frozen=True)
+class MultiStart(AbstractMethod):
+    """Runs a method from the start values, then from others one by one; the best of all counts.
+
+    The others are the start values plus normal numbers in the unconstrained vector: around medians, with a
+    spread of 1, they are drawn from the priors. Each parameter takes values from all parts of its
+    distribution (a Latin hypercube), because starts are few. A start whose first evaluation is not finite is
+    given up and counts as a rejected step.
+
+    Args:
+        method: that goes on from each start; not one of ensembles, which are many starts already.
+        n_starts: the start values that are given included.
+        iterations_each: evaluations after which the next start begins, if the method did not end before.
+        spread: standard deviation of the unconstrained numbers around the start values.
+        seed: of the random numbers.
+    """
+
+    method: AbstractMethod
+    n_starts: int = setting(at_least=1)
+    iterations_each: int = setting(at_least=1)
+    spread: float = setting(1.0, above=0.0)
+    seed: int = setting(0, at_least=0)
+
+    def __post_init__(self):
+        if isinstance(self.method, MultiStart) or self.method.evaluator is EnsembleEvaluator:
+            raise ValueError(
+                "MultiStart: expected a method that follows one vector, got "
+                f"{type(self.method).__name__}; give it more members or another seed instead."
+            )
+        check_settings(self)
+
+    # Attributes of the class elsewhere; here those of the method at work.
+    @property
+    def evaluator(self) -> type[AbstractEvaluator]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.method.evaluator
+
+    @property
+    def end(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return f"all {self.n_starts} starts are done"
+
+    def init(self, x: UnconstrainedVector) -> MultiStartState:
+        no, zero = jnp.asarray(False), jnp.zeros((), jnp.int32)
+        return MultiStartState(x, no, no, self.method.init(x), x, zero, zero)
+
+    def ask(self, state: MultiStartState) -> tuple[Any, ...]:
+        return self.method.ask(state.of_method)
+
+    def tell(self, state: MultiStartState, evaluation: Evaluation) -> MultiStartState:
+        n_evaluations = state.n_evaluations + 1
+        if int(n_evaluations) == 1 and not evaluation.is_finite:
+            return self._next(state, accepted=jnp.asarray(False))
+        told = self.method.tell(state.of_method, evaluation)
+        if bool(told.finished) or int(n_evaluations) >= self.iterations_each:
+            return self._next(state, accepted=told.accepted)
+        return dataclasses.replace(
+            state, trial=told.trial, accepted=told.accepted, of_method=told, n_evaluations=n_evaluations
+        )
+
+    def vector(self, first: UnconstrainedVector, number: int) -> UnconstrainedVector:
+        """Where a start begins, of which 0 is the first."""
+        if number == 0:
+            return first
+        generator, n = np.random.default_rng(self.seed), self.n_starts - 1
+        layers = generator.permuted(np.tile(np.arange(n), (first.size, 1)), axis=1).T
+        chances = (layers + generator.random(layers.shape)) / n
+        drawn = np.vectorize(NormalDist().inv_cdf, otypes=[float])(chances)[number - 1]
+        return first + jnp.asarray(self.spread * drawn, first.dtype)
+
+    def _next(self, state: MultiStartState, accepted: Bool[Array, ""]) -> MultiStartState:
+        number = int(state.number) + 1
+        if number >= self.n_starts:
+            return dataclasses.replace(state, accepted=accepted, finished=jnp.asarray(True))
+        x = self.vector(state.first, number)
+        number, zero = jnp.asarray(number, jnp.int32), jnp.zeros((), jnp.int32)
+        return MultiStartState(x, accepted, state.finished, self.method.init(x), state.first, number, zero)
+
+
+class Ahead:
+    """Evaluates later starts while earlier ones go on, with what an engine has left beside these.
+
+    The loop takes the evaluations when it comes to them, so that it is the same as without. What was made of
+    later starts is lost where it ends, and made again.
+
+    Args:
+        method: whose starts these are; any other one has none.
+        state: from which the loop goes on.
+        make_evaluator: asked for the first evaluation; evaluates on several threads at the same time.
+    """
+
+    def __init__(self, method: AbstractMethod, state: Any, make_evaluator: Callable[[], AbstractEvaluator]):
+        self._method, self._state, self._make = method, state, make_evaluator
+        self._evaluate: AbstractEvaluator | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._stop = threading.Event()
+        self._made: dict[int, queue.SimpleQueue[Evaluation | BaseException]] = {}
+
+    def _begin(self) -> AbstractEvaluator:
+        method, evaluate = self._method, self._make()
+        if isinstance(method, MultiStart) and evaluate.n_at_once > 1:
+            later = range(self._state.start_number + 1, method.n_starts)
+            self._made = {number: queue.SimpleQueue() for number in later}
+            self._pool = ThreadPoolExecutor(evaluate.n_at_once - 1)
+            for number in later:
+                self._pool.submit(for_threads(self._run), method, evaluate, number)
+        return evaluate
+
+    def __enter__(self) -> "Ahead":
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self._stop.set()
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def __call__(self, number: int, request: tuple) -> Evaluation:
+        """What the next request of a start gives."""
+        if self._evaluate is None:
+            self._evaluate = self._begin()
+        if number not in self._made:
+            return self._evaluate(*request)
+        found = self._made[number].get()
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def _run(self, method: MultiStart, evaluate: AbstractEvaluator, number: int) -> None:
+        one, made = method.method, self._made[number]
+        try:
+            state = one.init(method.vector(self._state.first, number))
+            for n_done in range(method.iterations_each):
+                if self._stop.is_set():
+                    return
+                evaluation = evaluate(*one.ask(state))
+                made.put(evaluation)
+                if n_done == 0 and not evaluation.is_finite:
+                    return
+                state = one.tell(state, evaluation)
+                if bool(state.finished):
+                    return
+        except BaseException as error:
+            made.put(error)
