@@ -95,8 +95,10 @@ def run_to_file(
             advice = "try a shorter time step, or other parameters"
             level = trajectory.state.surface.get(ELEVATION)
             if level is not None and bool(np.any(np.isinf(np.asarray(level)))):
-                ran = "rose above its basin" if bool(np.any(np.asarray(level) > 0.0)) else "ran dry"
-                advice = f"the lake {ran}: extend its hypsography, or correct streams and rain"
+                advice = "the lake ran dry: extend its hypsography, or correct streams and evaporation"
+                if bool(np.any(np.asarray(level) > 0.0)):
+                    advice = "the lake rose above its basin: say how far up the shore goes on "
+                    advice += "(hypsography.top), or correct streams and rain"
             kept = f"what came before is in {parts.folder}" if parts.paths else "nothing was written"
             raise FloatingPointError(
                 f"{case.name}: expected finite values, got a {bad[0]} that is not, first at {bad[1]:g} s; "

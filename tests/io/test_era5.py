@@ -372,6 +372,22 @@ def test_sums_over_three_hours(tmp_path):
         read(path, accumulation=0.0)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_sums_since_midnight_as_era5_land_has_them(tmp_path, first):
+    hours = HOURS[first:]
+    summed = {}
+    for key in ("ssrd", "strd", "tp"):
+        of_days = SERIES[key][1][1:].reshape(2, 24).cumsum(axis=1).ravel()
+        summed[key] = np.concatenate([of_days[23:24], of_days])[first:]  # midnight ends the day before
+    others = {key: (unit, values[first:]) for key, (unit, values) in SERIES.items()}
+    land = read(write(tmp_path / "land.nc", others, hours=hours, **summed))
+    plain = read(write(tmp_path / "plain.nc"))
+    for hour in (1.5, 12.5, 23.5, 24.5, 25.5, 47.5):
+        for name in ("shortwave", "longwave", "precipitation"):
+            one, other = (getattr(at(each, hour), name) for each in (land, plain))
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
 def test_what_sums_are_of_where_the_sky_does_not_tell(tmp_path):
     stamps = np.arange(3, 49, 3)
     dark = {key: (unit, values[stamps]) for key, (unit, values) in FLUXES.items()}

@@ -25,6 +25,27 @@ def test_what_is_written_is_read_again(value):
     assert again == value and repr(again) == repr(value)  # 1, 1.0 and true are equal
 
 
+@pytest.mark.parametrize(
+    "first, message",
+    [
+        (b"CDF\x01", "got a NetCDF file; .*tunax-lite plot"),
+        (b"\x89HDF\r\n", "got a NetCDF or HDF5 file; a configuration names observations by `path`"),
+        (b"HDF5-based Julia Data Format", "got a JLD2 file"),
+        (b"PK\x03\x04", "got a zip archive; unpack it"),
+    ],
+)
+def test_other_files_than_yaml_are_known_by_their_first_bytes(tmp_path, first, message):
+    (tmp_path / "file").write_bytes(first + bytes(100))
+    with pytest.raises(ConfigError, match=f"file: expected a YAML file, {message}"):
+        read_document(tmp_path / "file")
+
+
+def test_a_zarr_store_is_no_configuration(tmp_path):
+    (tmp_path / "zarr.json").write_text("{}")
+    with pytest.raises(ConfigError, match="expected a YAML file, got a Zarr store; `tunax-lite plot`"):
+        read_document(tmp_path)
+
+
 def test_numbers_are_written_so_that_older_readers_see_numbers():
     assert yaml_text({"a": 1e-6, "b": 1e22, "c": 0.5}) == "a: 1.0e-06\nb: 1.0e+22\nc: 0.5\n"
     assert math.isnan(parse_yaml(yaml_text([math.nan]))[0])

@@ -69,7 +69,7 @@ def _options(
             metavar="S",
             min=0.0,
             help="Do not keep programs that compile in less; by default "
-            "$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS, or 0.5.",
+            "$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS, or 0.",
         ),
     ] = None,
     no_cache: Annotated[

@@ -38,6 +38,7 @@ from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
 from ..io.yaml_file import naming, read_document
 from ..runtime import configure, is_own_flag
+from ..runtime.configure import seconds_are_told
 from ..runtime.memory import lift_limits
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
@@ -206,6 +207,8 @@ def set_up_jax(
     if no_cache and cache_folder is not None:
         raise ConfigError("expected either --cache-folder or --no-cache, got both; choose one.")
     folder = None if no_cache else "auto" if cache_folder is None else cache_folder
+    if cache_seconds is None and not seconds_are_told():
+        cache_seconds = 0.0  # thirty small programs before a run compile in half a second, and load in none
     # The precision is that of the configuration; `precision` sets it.
     _check_flags()
     configure(precision=None, cache_folder=folder, cache_minimum_seconds=cache_seconds)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..observations import Observations
-from .axes import TimeAxis, as_seconds, as_sources, has_flag, measured, read_time, stem_of
+from .axes import TimeAxis, as_seconds, as_sources, has_flag, measured, order_in_time, read_time, stem_of
 from .errors import FileFormatError, name_of, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import (
@@ -78,8 +78,8 @@ def read_argo_profiles(
             35 without any.
 
     Raises:
-        FileFormatError: not a profile file, or one of biogeochemical parameters alone, profiles that are not
-            in order of time, or values that cannot be.
+        FileFormatError: not a profile file, or one of biogeochemical parameters alone, two profiles of one
+            time, or values that cannot be.
     """
     read = [(name_of(one), _read_file(one, good_flags, salinity)) for one in as_sources(paths)]
     read.sort(key=lambda one: one[1].time[0])
@@ -191,6 +191,8 @@ def _read_file(source, good_flags: Sequence[int], salinity: SalinityGiven | None
         raise file.error("JULD_QC, POSITION_QC", expected, " and ".join(said) or "none", "leave it out")
     of_profiles = {name: one for name, one in file.variables.items() if one.dims[:1] == ("N_PROF",)}
     chosen = {name: one.with_values(one.values[kept]) for name, one in of_profiles.items()}
+    order, disorder = order_in_time(chosen["JULD"])
+    chosen = {name: one.with_values(one.values[order]) for name, one in chosen.items()}
     file = dataclasses.replace(file, variables=file.variables | chosen)
     axis = read_time(file["JULD"])
     pressure, _ = _good_values(file, "PRES", good_flags)
@@ -210,7 +212,7 @@ def _read_file(source, good_flags: Sequence[int], salinity: SalinityGiven | None
     rejected = {
         key: int((present[key] & ~misplaced).sum() - np.isfinite(one).sum()) for key, one in found.items()
     }
-    notes = notes_of_salinity(str(file.path), temperature, absolute, salinity)
+    notes = (*disorder, *notes_of_salinity(str(file.path), temperature, absolute, salinity))
     if n := int(misplaced.sum()):
         n_levels = present["temperature"].sum()
         notes += (f"{file.path}: left out {n} of {n_levels} levels: no deeper than those above.",)

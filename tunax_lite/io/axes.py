@@ -201,6 +201,15 @@ def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) 
     return candidates[0]
 
 
+def order_in_time(times: Variable) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The order of the records in time, and a note where it is not that of the file."""
+    values = times.numbers()
+    late = int((values < np.fmax.accumulate(values)).sum()) if values.size else 0
+    order = np.argsort(values, kind="stable") if late else np.arange(values.size)
+    said = f"{late} of {values.size} records are earlier than one before them: sorted."
+    return order, (f"{times.path}: {times.name}: {said}",) if late else ()
+
+
 def read_time(variable: Variable, given_unit: str | None = None, *, increasing: bool = True) -> TimeAxis:
     """Times of a coordinate, checked to be finite and, but for several series in one, to increase."""
     import netCDF4  # takes long

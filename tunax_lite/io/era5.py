@@ -70,8 +70,8 @@ def read_era5(
         interpolation: between the four points of the grid around the place, or the nearest point.
         accumulation: time before its stamp over which a parameter is accumulated [s]. By default one hour, or
             the time between records: which of the two is told by the sun and by the temperature of the air,
-            then by the number of members in the attributes of GRIB. With a number records may be farther
-            apart than six hours.
+            then by the number of members in the attributes of GRIB. Sums since midnight, those of ERA5-Land,
+            are known by their growth. With a number records may be farther apart than six hours.
         bulk: formula of the turbulent fluxes; `Fairall` by default.
         albedo: of the water, where the shortwave radiation is not net; `Payne` by default.
         longwave, shortwave: formulae from the cloud cover in place of the radiation of ERA5: that part of it

@@ -115,6 +115,8 @@ def checked(
     """All parameters, with what their sums are sums of."""
     if accumulation is not None and not accumulation > 0.0:
         raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
+    if accumulation is None:
+        found, accumulation = _within_days(found, parameters)
     longest = _LONGEST_STEP if accumulation is None else np.inf
     sums = {key: one for key, one in found.items() if parameters[key].accumulated}
     interval, step = accumulation or HOUR, min((one.step for one in sums.values()), default=np.inf)
@@ -137,6 +139,58 @@ def checked(
         _check_shortwave(found["shortwave"], sun)
         found["shortwave"] = _filled_by_sun(found["shortwave"], sun)
     return found
+
+
+def _within_days(
+    found: dict[str, Point], parameters: dict[str, Parameter]
+) -> tuple[dict[str, Point], float | None]:
+    """Sums since midnight, Universal Time, as ERA5-Land has them: as sums over the time between records [s].
+
+    Radiation tells: within every day it grows, and the longwave radiation of an evening is not twice that of
+    the night. What is not such sums stays as it is, with `None`.
+    """
+    sums = {
+        key: one
+        for key, one in found.items()
+        if parameters[key].accumulated and not one.is_mean(parameters[key])
+    }
+    told = [sums[key] for key in ("shortwave", "longwave") if key in sums]
+    step = min((one.step for one in sums.values()), default=np.inf)
+    if not told or not all(_grows_all_day(one) for one in told) or step > _LONGEST_STEP + 1.0:
+        return found, None
+    if "longwave" in sums:
+        hour, size = _hours(sums["longwave"])[1], np.abs(sums["longwave"].values)
+        evening, night = size[hour >= 18.0], size[hour <= 6.0]
+        if not (evening.size and night.size and np.median(evening) >= 2.0 * np.median(night)):
+            return found, None
+    return found | {key: _differences(one, step) for key, one in sums.items()}, step
+
+
+def _hours(point: Point) -> tuple[np.ndarray, np.ndarray]:
+    """Days and hours of the day of the stamps; midnight is the end of a day."""
+    clock = np.concatenate([one.axis.since("1970-01-01") for one in point.records]) / HOUR
+    day = np.ceil(clock / 24.0 - 1e-6) - 1.0
+    return day, clock - 24.0 * day
+
+
+def _grows_all_day(point: Point) -> bool:
+    size, day = np.abs(point.values), _hours(point)[0]
+    steps, is_within, slack = np.diff(size), np.diff(day) == 0.0, 1e-6 * np.max(size, initial=0.0)
+    grows = (steps[is_within] >= -slack).all() and (steps[~is_within] <= slack).all()
+    return bool(grows and slack > 0.0 and point.time[-1] - point.time[0] >= 24.0 * HOUR - 1.0)
+
+
+def _differences(point: Point, step: float) -> Point:
+    """Sums over the time between two records [s]; the first record goes where the day began before it."""
+    day, hour = _hours(point)
+    is_first = np.diff(day, prepend=day[0] - 1.0) != 0.0
+    values = np.where(is_first, point.values, np.diff(point.values, prepend=0.0))
+    if HOUR * hour[0] <= step + 1.0:
+        return replace(point, values=values)
+    first, *others = point.records
+    axis = replace(first.axis, seconds=first.axis.seconds[1:])
+    first = replace(first, axis=axis, time=first.time[1:], values=first.values[1:])
+    return replace(point, records=[first, *others], time=point.time[1:], values=values[1:])
 
 
 def _above_air(time: np.ndarray, interval: float, sun: SolarPosition) -> np.ndarray:

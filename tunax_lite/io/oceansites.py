@@ -29,6 +29,7 @@ from .axes import (
     has_statistics,
     is_axis,
     measured,
+    order_in_time,
     read_time,
     stem_of,
 )
@@ -215,11 +216,15 @@ def _samples(
         raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
     # A record without any good value need not have a time that can be.
     chosen = np.flatnonzero(kept.any(axis=1))
+    disorder: tuple[str, ...] = ()
+    if not heights.is_ragged:
+        order, disorder = order_in_time(times.with_values(times.values[chosen]))
+        chosen = chosen[order]
     times = times.with_values(times.values[chosen])
     axis = read_time(times, units.get("time"), increasing=not heights.is_ragged)
     if not heights.is_ragged:
         axis.check_gaps(longest_gap)
-    inside, notes = _in_water(file, axis), ()
+    inside, notes = _in_water(file, axis), disorder
     if not inside.all():
         n_all, n_dry = int(kept.sum()), int(kept[chosen][~inside].sum())
         if n_dry == n_all:
@@ -227,7 +232,7 @@ def _samples(
             got, advice = f"none of {n_all}", "correct these attributes, or choose another file"
             raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
         said = f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out"
-        notes = (f"{variable.path}: {variable.name}: {said}.",)
+        notes += (f"{variable.path}: {variable.name}: {said}.",)
         chosen = chosen[inside]
         axis = dataclasses.replace(axis, seconds=axis.seconds[inside])
     # The deepest first, where heights are fixed: in the order in which messages count.

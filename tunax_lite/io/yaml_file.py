@@ -229,6 +229,27 @@ NAMES: dict[str, JSON] = parse_yaml(Path(__file__).with_name("names.yaml").read_
 """What files of each format call what they hold."""
 
 
+_PLOT = "a configuration names observations by `path`; `tunax-lite plot` draws results"
+_FIRST_BYTES = {
+    b"CDF": ("a NetCDF file", _PLOT),
+    b"\x89HDF": ("a NetCDF or HDF5 file", _PLOT),
+    b"HDF5": ("a JLD2 file", _PLOT),
+    b"GRIB": ("a GRIB file", _PLOT),
+    b"PK\x03\x04": ("a zip archive", "unpack it (unzip), and give a file in it"),
+    b"\x1f\x8b": ("a file packed by gzip", "unpack it (gunzip)"),
+    b"\x89PNG": ("a figure", "give the configuration that it was made with"),
+}
+"""What files that are no text begin with: what they are, and what to do with them."""
+
+
+def _binary(path: Path) -> tuple[str, str] | None:
+    """What a file is that is no text, and what to do with it; `None` for any other."""
+    with contextlib.suppress(OSError), path.open("rb") as stream:
+        first = stream.read(4)
+        return next((said for start, said in _FIRST_BYTES.items() if first.startswith(start)), None)
+    return None
+
+
 def read_document(path: Path) -> Document:
     """Read a YAML file whose top level is a mapping.
 
@@ -239,8 +260,12 @@ def read_document(path: Path) -> Document:
     if found != "a file":
         what = f"{'nothing' if found == 'none' else shortened(found)} there"
         advice = f"check the path (relative to {shortened(Path.cwd())})"
+        if found == "a folder" and (path / "zarr.json").exists():
+            what, advice = "a Zarr store", "`tunax-lite plot` draws that of a map"
         raise ConfigError(f"{name}: expected a YAML file, got {what}; {advice}.")
     note_input(path)
+    if binary := _binary(path):
+        raise ConfigError(f"{name}: expected a YAML file, got {binary[0]}; {binary[1]}.")
     try:
         if path.stat().st_size > _MOST_BYTES:
             expected, got = f"a YAML file of at most {_MOST_BYTES} bytes", path.stat().st_size

@@ -52,6 +52,12 @@ _SECONDS_VARIABLE = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
 _SECONDS_OF_JAX = 1.0  # where nobody has told it otherwise
 
 
+def seconds_are_told() -> bool:
+    """Whether somebody has chosen in how short a time programs compile that are not kept."""
+    chosen = _setting("persistent_cache_min_compile_time_secs") != _SECONDS_OF_JAX
+    return chosen or _SECONDS_VARIABLE in os.environ
+
+
 class Configuration(NamedTuple):
     """What is in force after `configure`, by the names of its arguments, and the variable XLA_FLAGS."""
 
@@ -185,7 +191,7 @@ def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None
             f"{_SECONDS_VARIABLE}: expected at least 0 s, got {os.environ[_SECONDS_VARIABLE]}; correct the "
             "variable or unset it."
         )
-    if minimum_seconds is None and _SECONDS_VARIABLE not in os.environ and told == _SECONDS_OF_JAX:
+    if minimum_seconds is None and not seconds_are_told():
         minimum_seconds = 0.5
     if minimum_seconds is not None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", float(minimum_seconds))

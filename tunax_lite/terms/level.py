@@ -56,7 +56,7 @@ class LakeLevel(eqx.Module):
             found = float(np.asarray(levels)[row].flat[0])
             raise ValueError(
                 f"level: expected a level within the basin, {low:g} to {high:g} m, got {found:g} m {at}; "
-                "extend the hypsography, or check unit and sign."
+                "extend the hypsography (upwards by its key top), or check unit and sign."
             )
 
     def start(self, like: Scalar) -> dict[str, Scalar]:
