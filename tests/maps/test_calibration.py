@@ -15,7 +15,8 @@ from tunax_lite.closures import Constant
 from tunax_lite.corrections import CorrectedForcing
 from tunax_lite.engine import ThisProcess, open_engine
 from tunax_lite.io.protection import Provenance
-from tunax_lite.maps.calibration import Equations, MapFit, _Item, equations_of, fit_map, step
+from tunax_lite.maps.calibration import fit_map
+from tunax_lite.maps.equations import Block, Equations, MapFit, equations_of, step
 from tunax_lite.maps.fitted import write_fit
 from tunax_lite.maps.setup import MapRun
 
@@ -70,7 +71,7 @@ def test_equations_are_those_of_differences(fit):
     """Of columns that `simulate` runs; central differences are good to the square of their step."""
     diffusivity, correction = 1e-2, np.linspace(20.0, -20.0, N)
     x = np.asarray(fit.free.to_unconstrained({"diffusivity": diffusivity}))
-    found = equations_of(fit, x, _Item(np.arange(N), correction))
+    found = equations_of(fit, Block(np.arange(N), x, correction))
     observed = fit.run.columns.values[2:]  # type: ignore
 
     def residuals(shift, more):

@@ -17,7 +17,8 @@ from ..interrupts import advise
 from ..io.writing import claimed
 from ..maps import fitted
 from ..maps import store as stores
-from ..maps.calibration import MapFit, Progress, fit_map
+from ..maps.calibration import Progress, fit_map
+from ..maps.equations import MapFit
 from ..maps.plan import planned
 from ..maps.run import Broken, MapReport, run_map
 from ..maps.setup import MapRun

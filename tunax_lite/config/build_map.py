@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from ..io.yaml_file import ConfigError
-from ..maps.calibration import MapFit
+from ..maps.equations import MapFit
 from ..maps.setup import MapRun
 from .air_sea import bulk_arguments
 from .build import build_model

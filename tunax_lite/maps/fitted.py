@@ -12,7 +12,8 @@ from ..io.dataset import described, titled, variable_name, write_dataset
 from ..io.protection import Provenance
 from ..io.writing import replacing
 from ..io.yaml_file import yaml_text
-from .calibration import MapFit, Progress
+from .calibration import Progress
+from .equations import MapFit
 from .store import map_dims
 
 if TYPE_CHECKING:

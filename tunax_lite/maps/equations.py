@@ -1,0 +1,194 @@
+"""Misfits of the columns of a map and their normal equations, block by block, and the step that these give.
+
+    loss = sum_i a_i [ mean_k (T_i(t_k) - observed_i(t_k))^2 + (penalty q_i)^2 ] / sum_i a_i
+
+over the times with observations. T_i is the temperature of the uppermost cell at the ends of the frames, a_i
+the area of a column, and q_i its correction, which is constant in time. Columns do not see each other. So the
+residuals of column i depend on q_i and on the m shared numbers x alone: m + 1 tangents through the time loop,
+each for all columns at once, are the whole Jacobian by n + m numbers, and its normal equations are diagonal
+but for m rows and columns. Corrections are eliminated from them column by column, which leaves m equations
+for x (Gauss and Newton, with the damping of Levenberg and Marquardt).
+
+Source: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on such variables that are eliminated.
+"""
+
+import dataclasses
+import functools
+import hashlib
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..calibration import ResolvedParameters
+from ..case import Case
+from ..checkpointing import Auto
+from ..corrections import CorrectedForcing
+from ..model import Model
+from ..runtime import Program, Shared, compile_program
+from ..simulation import batched_case, end_and_frames, start_of
+from .setup import MapRun
+
+BLOCK = 64
+"""Columns that are evaluated together."""
+LARGEST_CHANGE = 0.5
+"""Of an unconstrained number that all columns share, in one step."""
+LARGEST_CORRECTION = 150.0
+"""Change of a correction in one step [W m-2]."""
+
+
+@dataclasses.dataclass(frozen=True)
+class MapFit:
+    """What is fitted on a map, as one thing that can be pickled.
+
+    Args:
+        run: the map, whose variables do not matter; residuals are those at the ends of its frames.
+        free: numbers of the closure that all columns share.
+        penalty: misfit that a correction counts as [K m2 W-1].
+        begin: time up to which frames do not count [s].
+    """
+
+    run: MapRun
+    free: ResolvedParameters
+    penalty: float = 0.0
+    begin: float = 0.0
+
+    @property
+    def times(self) -> np.ndarray:
+        """Ends of the frames that count [s]."""
+        ends = self.run.output_interval * np.arange(1, self.run.n_frames + 1)
+        found = ends[ends > self.begin]
+        if not found.size:
+            raise ValueError(
+                f"start: expected a time before the end of the run, {self.run.duration:g} s, got "
+                f"{self.begin:g} s; extend the run, or begin earlier."
+            )
+        return found
+
+    @property
+    def blocks(self) -> list[np.ndarray]:
+        """Numbers of the columns that are evaluated together."""
+        n = self.run.columns.n_columns
+        return [np.arange(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
+
+    @property
+    def area(self) -> np.ndarray:
+        """Of each column, as a part of all."""
+        area = np.cos(np.deg2rad(self.run.columns.latitude))
+        return area / area.sum()
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """The shared numbers, each in its own unit."""
+        return np.asarray(self.free.to_physical(jnp.asarray(x)))
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with whatever the iterates depend on."""
+        known = self.run.fingerprint, repr(self.free), self.penalty, self.begin
+        return hashlib.sha256(repr(known).encode()).hexdigest()
+
+
+class Equations(NamedTuple):
+    """Mean squares of each column [K2], half their derivatives by the shared numbers and the correction."""
+
+    mean_square: np.ndarray  # (n_columns,)
+    gradient: np.ndarray  # (m + 1, n_columns)
+    matrix: np.ndarray  # (m + 1, m + 1, n_columns), without second derivatives of the residuals
+
+    @property
+    def is_finite(self) -> np.ndarray:
+        """Of which columns all is."""
+        derivatives = np.isfinite(self.gradient).all(axis=0) & np.isfinite(self.matrix).all(axis=(0, 1))
+        return np.isfinite(self.mean_square) & derivatives
+
+    def penalised(self, correction: np.ndarray, penalty: float) -> "Equations":
+        """With what the corrections cost; without derivatives where they are not finite."""
+        known = self.is_finite
+        gradient, matrix = np.where(known, self.gradient, 0.0), np.where(known, self.matrix, 0.0)
+        gradient[-1] += penalty**2 * correction
+        matrix[-1, -1] += penalty**2
+        return Equations(self.mean_square + (penalty * correction) ** 2, gradient, matrix)
+
+
+class Block(NamedTuple):
+    """Columns that are evaluated together, at an unconstrained vector and at corrections of these columns."""
+
+    columns: np.ndarray
+    x: np.ndarray
+    correction: np.ndarray
+
+
+def equations_of(fit: MapFit, item: Block) -> Equations:
+    """Normal equations of a block of columns."""
+    missing = BLOCK - len(item.columns)
+    columns = np.concatenate([item.columns, np.repeat(item.columns[-1:], missing)])
+    correction = np.concatenate([item.correction, np.zeros(missing)])
+    batch = fit.run.batch(columns, 0.0, fit.run.duration)
+    dtype = batch[1].grid.z_face.dtype
+    observed = jnp.asarray(fit.run.columns.observed(columns, fit.times), dtype)
+    given = jnp.asarray(item.x, dtype), jnp.asarray(correction, dtype), batch, observed
+    program = _programs.get(
+        lambda: compile_program(functools.partial(_equations, fit), *given), given, fit.fingerprint
+    )
+    found = jax.device_get(program(*given))
+    return Equations(*(np.asarray(part, float)[..., : len(item.columns)] for part in found))
+
+
+_programs: Shared[Program] = Shared(most=1)
+
+
+def _equations(fit: MapFit, x: Any, correction: Any, batch: tuple[Model, Case], observed: Any) -> Equations:
+    model, case = batch
+    m, (n,) = x.shape[0], correction.shape
+    there = jnp.isfinite(observed)
+    number = jnp.maximum(jnp.sum(there, axis=0), 1).astype(x.dtype)
+
+    def residuals(x, correction):
+        calibrated = dataclasses.replace(model, closure=fit.free.insert(model.closure, x))
+        forcing = CorrectedForcing(case.forcing, None, heat_flux_bias=correction[None])
+        own = batched_case(calibrated, dataclasses.replace(case, forcing=forcing))
+        _, temperature = end_and_frames(
+            calibrated,
+            own,
+            start_of(calibrated, own),
+            fit.run.dt,
+            n_frames=fit.run.n_frames,
+            steps_per_frame=fit.run.steps_per_frame,
+            checkpointing=Auto(),
+            save=lambda restart: restart.state.temperature[-1],
+        )
+        return jnp.where(there, temperature[-observed.shape[0] :] - observed, 0.0)
+
+    # Every column has numbers of its own that are equal, so that one tangent is a column of all Jacobians.
+    at = jnp.broadcast_to(x[:, None], (m, n)), correction
+    directions = jnp.broadcast_to(jnp.eye(m + 1, dtype=x.dtype)[:, :, None], (m + 1, m + 1, n))
+    push = lambda d: jax.jvp(residuals, at, (d[:m], d[m]))  # noqa: E731
+    found, jacobian = jax.vmap(push, out_axes=(None, 0))(directions)  # columns stay the last axis
+    mean_square = jnp.sum(found**2, axis=0) / number
+    gradient = jnp.sum(jacobian * found, axis=1) / number
+    matrix = jnp.sum(jacobian[:, None] * jacobian[None], axis=2) / number
+    return Equations(mean_square, gradient, matrix)  # pyright: ignore[reportArgumentType]
+
+
+def step(
+    equations: Equations, area: np.ndarray, damping: float, dampings: np.ndarray, *, is_joint: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """The step of the shared numbers and of all corrections to the minimum of the damped quadratic function.
+
+    Args:
+        equations: with the penalty; area: of each column, as a part of all.
+        damping: that the diagonal of the shared numbers grows by [1]; dampings: of each correction.
+        is_joint: whether the shared numbers change at all.
+    """
+    gradient, matrix = equations.gradient, equations.matrix
+    own = matrix[-1, -1] * (1.0 + dampings)
+    inverse = np.where(own > 0.0, 1.0 / np.where(own > 0.0, own, 1.0), 0.0)
+    border = matrix[:-1, -1]  # (m, n)
+    reduced = np.sum(area * (matrix[:-1, :-1] - border[:, None] * border[None] * inverse), axis=-1)
+    reduced += damping * np.diag(np.sum(area * np.diagonal(matrix[:-1, :-1]).T, axis=-1))
+    right = np.sum(area * (gradient[:-1] - border * gradient[-1] * inverse), axis=-1)
+    shared = -np.linalg.lstsq(reduced, right, rcond=1e-12)[0]
+    shared *= float(is_joint) * min(1.0, LARGEST_CHANGE / max(np.abs(shared).max(initial=0.0), 1e-300))
+    change = -(gradient[-1] + shared @ border) * inverse
+    return shared, np.clip(change, -LARGEST_CORRECTION, LARGEST_CORRECTION)
