@@ -1,4 +1,4 @@
-"""k-epsilon beyond GOTM's: convection that starts by itself, eddies from elsewhere, momentum and the drift."""
+"""k-epsilon beyond GOTM: convection that starts by itself, eddies from elsewhere, momentum and the drift."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -164,3 +164,15 @@ def test_wrong_options_say_what_is_expected(options, messages, tmp_path):
         load_run(path, [f"model.closure.options={options}"])
     for message in messages:
         assert message in str(error.value)
+
+
+def test_recommended_constants_by_their_name():
+    section = ClosureSection.model_validate({"name": "k_epsilon", "constants": "recommended"})
+    closure = section.build()
+    assert eqx.tree_equal(closure, KEpsilon.recommended())
+    changed = {"name": "k_epsilon", "constants": "recommended", "parameters": {"c_eps_1": 1.5}}
+    assert float(ClosureSection.model_validate(changed).build().c_eps_1) == 1.5
+    with pytest.raises(ValueError, match="expected constants of k_epsilon, got 'recomended'"):
+        ClosureSection.model_validate({"name": "k_epsilon", "constants": "recomended"})
+    with pytest.raises(ValueError, match="expected constants of constant, got 'recommended'; leave the key"):
+        ClosureSection.model_validate({"name": "constant", "constants": "recommended"})

@@ -299,8 +299,8 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         bottom_roughness_length: z_0 of the bottom where the model has no bottom friction [m].
         charnock_constant: of z_0 = constant u*² / g at the surface [1]; `None` for a constant z_0.
         initial_eddy_coefficient: nu and kappa of the first step [m2 s-1].
-        convective_flux_factor: fraction c of the k that the surface buoyancy flux B_0 makes above the center
-            of the uppermost cell, c B_0 dz / 2, which turbulence brings down [1]; `None` for none, as in GOTM.
+        convective_flux_factor: fraction c of the k that the surface buoyancy flux B_0 makes above the
+            center of the uppermost cell, c B_0 dz / 2, and that comes down [1]; `None` for none, as in GOTM.
         lagrangian_stress: whether momentum goes down the gradient of the velocity with the Stokes drift.
         stability: stability functions.
         surface, bottom: conditions at the ends.

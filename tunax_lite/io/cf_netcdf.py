@@ -39,9 +39,10 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
 
     The case starts at the first record at which every profile is complete; earlier ones are left out.
     Its grid has faces midway between the levels (or at the bounds of the vertical coordinate) and a top
-    face at the surface; initial values are interpolated linearly from the levels to its centers. Attributes
-    `background_viscosity` and `background_diffusivity` [m2 s-1] are those of the case; where the profiles show
-    that heat leaves down the first gradient at the bottom, which a simulation may hold, so it does in the case.
+    face at the surface; initial values are interpolated linearly from the levels to its centers.
+    Attributes `background_viscosity` and `background_diffusivity` [m2 s-1] are those of the case; where the
+    profiles show that heat leaves down the first gradient at the bottom, as where a simulation holds it, so
+    it does in the case.
 
     Returns:
         The case on that grid, and the profiles on the levels of the file, NaN where values are missing.
