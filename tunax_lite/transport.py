@@ -6,10 +6,11 @@ them a rate of its own) are solved for together, and all matrices side by side.
 
 import functools
 import operator
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import NamedTuple
 
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
 from ._types import CenterArray, FaceArray, Scalar, ScalarLike
 from .closures.base import CloState
@@ -138,19 +139,19 @@ def transport(
 
 def _groups(
     values: dict[str, CenterArray],
-    known: dict[str, Any],
+    known: Collection[str],
     given: Sequence[tuple[AbstractTerm, dict[str, Tendency]]],
     mixing: dict[str, Mixing],
     own: dict[str, AbstractTerm],
 ) -> list[Group]:
     """Quantities with what terms do to them, in as few groups as rates and coefficients allow."""
     for term, tendencies in given:
-        if unknown := tendencies.keys() - known.keys():
+        if unknown := tendencies.keys() - set(known):
             raise ValueError(
                 f"{type(term).__name__}: expected to act on some of {', '.join(known)}, got "
                 f"{', '.join(sorted(unknown))}; give the initial state such a tracer."
             )
-    groups: dict[Any, Group] = {}
+    groups: dict[Hashable, Group] = {}
     for name, value in values.items():
         keeper = own.get(name)
         parts = [
@@ -173,7 +174,7 @@ def _groups(
     return list(groups.values())
 
 
-def sum_of_all(parts: Iterable[Any]) -> Any:
+def sum_of_all(parts: Iterable[PyTree]) -> PyTree:
     """Sum of what is there, in order; `None` of nothing."""
     given = [part for part in parts if part is not None]
     return functools.reduce(operator.add, given) if given else None

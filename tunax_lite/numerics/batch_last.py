@@ -8,14 +8,15 @@ First what results of traced code depend on mapped inputs, known before they are
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
-from jaxtyping import PyTree
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
+from jaxtyping import Array, PyTree
 
+Atom = Var | Literal
 # Primitives that only call a function, and under which parameter.
 CALLS = {
     "jit": "jaxpr",
@@ -60,7 +61,7 @@ def flags_of(closed: ClosedJaxpr, mapped: Sequence[bool]) -> list[bool]:
     """Which results of traced code are mapped, given which inputs are."""
     known = dict(zip(closed.jaxpr.invars, mapped, strict=True))
 
-    def read(atom: Any) -> bool:
+    def read(atom: Atom) -> bool:
         return not isinstance(atom, Literal) and known.get(atom, False)
 
     for equation in closed.jaxpr.eqns:
@@ -140,11 +141,11 @@ _SAME_PARAMETERS = frozenset(
 class _Value(NamedTuple):
     """An array, and whether its last axis is the mapped one; without it the value is the same for all."""
 
-    array: Any
+    array: PyTree
     mapped: bool
 
 
-def vmap_last(function: Callable[[Any], PyTree]) -> Callable[[Any], PyTree]:
+def vmap_last(function: Callable[[PyTree], PyTree]) -> Callable[[PyTree], PyTree]:
     """A function of a pytree of arrays whose last axis is mapped over; so it is in all results.
 
     Derivatives are those of the primitive operations: differentiate before mapping, not after. What the
@@ -162,33 +163,33 @@ def vmap_last(function: Callable[[Any], PyTree]) -> Callable[[Any], PyTree]:
     return mapped
 
 
-def _spread(value: _Value, size: int) -> Any:
+def _spread(value: _Value, size: int) -> Array:
     """The array with the mapped axis, whether it had it or not."""
     array = jnp.asarray(value.array)
     return array if value.mapped else jnp.broadcast_to(array[..., None], (*array.shape, size))
 
 
-def _spread_where(values: Sequence[_Value], mapped: Sequence[bool], size: int) -> list[Any]:
+def _spread_where(values: Sequence[_Value], mapped: Sequence[bool], size: int) -> list[PyTree]:
     pairs = zip(values, mapped, strict=True)
     return [_spread(value, size) if needed else value.array for value, needed in pairs]
 
 
-def _values(arrays: Sequence[Any], mapped: Sequence[bool]) -> list[_Value]:
+def _values(arrays: Sequence[PyTree], mapped: Sequence[bool]) -> list[_Value]:
     return [_Value(array, is_mapped) for array, is_mapped in zip(arrays, mapped, strict=True)]
 
 
 def _run(closed: ClosedJaxpr, inputs: Sequence[_Value], size: int) -> list[_Value]:
     """Results of traced code."""
     jaxpr = closed.jaxpr
-    known: dict[Any, _Value] = dict(zip(jaxpr.invars, inputs, strict=True))
+    known: dict[Var, _Value] = dict(zip(jaxpr.invars, inputs, strict=True))
     known |= {
         variable: _Value(array, False) for variable, array in zip(jaxpr.constvars, closed.consts, strict=True)
     }
 
-    def read(atom: Any) -> _Value:
+    def read(atom: Atom) -> _Value:
         if isinstance(atom, Literal):
-            shape: Any = atom.aval
-            return _Value(jnp.asarray(atom.val, shape.dtype), False)
+            dtype = atom.aval.dtype  # pyright: ignore[reportAttributeAccessIssue]
+            return _Value(jnp.asarray(atom.val, dtype), False)
         return known[atom]
 
     for equation in jaxpr.eqns:
@@ -197,7 +198,7 @@ def _run(closed: ClosedJaxpr, inputs: Sequence[_Value], size: int) -> list[_Valu
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def _apply(equation: Any, values: list[_Value], size: int) -> list[_Value]:
+def _apply(equation: JaxprEqn, values: list[_Value], size: int) -> list[_Value]:
     """Results of one primitive operation."""
     primitive, parameters = equation.primitive, equation.params
     name = primitive.name
@@ -217,7 +218,7 @@ def _apply(equation: Any, values: list[_Value], size: int) -> list[_Value]:
     return [_Value(array, False) for array in (results if primitive.multiple_results else [results])]
 
 
-def _by_vmap(primitive: Any, values: list[_Value], parameters: dict) -> list[_Value]:
+def _by_vmap(primitive: Primitive, values: list[_Value], parameters: dict) -> list[_Value]:
     """Any primitive, the way of JAX."""
     axes = [-1 if value.mapped else None for value in values]
     bind = jax.vmap(lambda *arrays: primitive.bind(*arrays, **parameters), in_axes=axes, out_axes=-1)
@@ -225,7 +226,7 @@ def _by_vmap(primitive: Any, values: list[_Value], parameters: dict) -> list[_Va
     return [_Value(array, True) for array in (results if primitive.multiple_results else [results])]
 
 
-def _elementwise(primitive: Any, values: list[_Value], parameters: dict) -> Any:
+def _elementwise(primitive: Primitive, values: list[_Value], parameters: dict) -> Array:
     arrays = [value.array if value.mapped else jnp.asarray(value.array)[..., None] for value in values]
     shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
     return primitive.bind(*(jnp.broadcast_to(array, shape) for array in arrays), **parameters)
@@ -284,7 +285,7 @@ def _dynamic_update_slice(values, parameters, size):
     return [_Value(lax.dynamic_update_slice(*arrays, _start(indices)), True)]
 
 
-def _start(indices: list[_Value]) -> list[Any]:
+def _start(indices: list[_Value]) -> list[PyTree]:
     """Where a slice begins, with the mapped axis."""
     start = [index.array for index in indices]
     return [*start, jnp.zeros((), jnp.asarray(start[0]).dtype) if start else 0]

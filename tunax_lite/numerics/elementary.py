@@ -5,11 +5,10 @@ Divisions are what the step of a column is made of, so these functions have deri
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ..grid import Grid
@@ -92,7 +91,7 @@ def product_of_powers(*factors: tuple[Float[Array, "..."], float]) -> Float[Arra
     return first
 
 
-def horner(coefficients: Sequence[Any], x: Float[Array, "..."]) -> Any:
+def horner(coefficients: Sequence[PyTree], x: Float[Array, "..."]) -> PyTree:
     """Sum of c_n x^n; the coefficients are numbers or arrays."""
     total = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):

@@ -14,7 +14,7 @@ Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116, for elimi
 """
 
 import abc
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -147,18 +147,18 @@ class ThomasScan(AbstractTridiagonalMethod):
     """
 
     def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
-        def from_below(faces: Any) -> Any:
+        def from_below(faces: PyTree) -> PyTree:
             return shifts(faces)[0]
 
         rows = [(m.own, from_below(m.upward), from_below(m.downward)) for m in matrices]
         passing = [None] * len(rhs) if sinking is None else jax.tree.map(from_below, sinking)
         nothing = [_nothing(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
 
-        def eliminate(handed: Any, row: Any):
+        def eliminate(handed: PyTree, row: PyTree):
             found = [_eliminate(*each) for each in zip(*row, handed, strict=True)]
             return [one[1] for one in found], [one[0] for one in found]
 
-        def substitute(ahead: Any, row: Any):
+        def substitute(ahead: PyTree, row: PyTree):
             solution = [_substitute(*each) for each in zip(row, ahead, strict=True)]
             return solution, solution
 
@@ -187,10 +187,10 @@ class TwistedThomas(AbstractTridiagonalMethod):
 
         given = [(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
 
-        def both(rows: Any, below: Any, above: Any) -> tuple[Any, Any]:
+        def both(rows: PyTree, below: PyTree, above: PyTree) -> tuple[PyTree, PyTree]:
             return _row(rows, below), _row(rows, above)
 
-        def eliminate(j: Any, carry: Any):
+        def eliminate(j: PyTree, carry: PyTree):
             rows, here, handed = carry
             below, above = first + j, n - 1 - j
             row_below, row_above = both(given, below, above) if here is None else here
@@ -216,7 +216,7 @@ class TwistedThomas(AbstractTridiagonalMethod):
         ratios, solution = [ratio for ratio, _ in rows], [r for _, r in rows]
         solution = _set_row(solution, middle, center)
 
-        def substitute(j: Any, carry: Any):
+        def substitute(j: PyTree, carry: PyTree):
             solution, (above, below) = carry
             low, high = middle - 1 - j, middle + 1 + j
             above = _substitute_at(ratios, solution, low, above)
@@ -230,26 +230,26 @@ class TwistedThomas(AbstractTridiagonalMethod):
         return tuple(solution)
 
 
-def _nothing(own: Any, rhs: PyTree) -> Any:
+def _nothing(own: PyTree, rhs: PyTree) -> PyTree:
     """What the row before the first hands on."""
     return jax.tree.map(lambda x: jnp.zeros_like(x[0]), (own, rhs))
 
 
-def _row(tree: PyTree, index: Any) -> PyTree:
+def _row(tree: PyTree, index: PyTree) -> PyTree:
     """One level of every leaf."""
     return jax.tree.map(
         lambda x: lax.dynamic_index_in_dim(x, index, 0, keepdims=False, allow_negative_indices=False), tree
     )
 
 
-def _set_row(tree: PyTree, index: Any, row: PyTree) -> PyTree:
+def _set_row(tree: PyTree, index: PyTree, row: PyTree) -> PyTree:
     """The same leaves with one level replaced."""
     return jax.tree.map(
         lambda x, r: lax.dynamic_update_index_in_dim(x, r, index, 0, allow_negative_indices=False), tree, row
     )
 
 
-def _eliminate_at(systems: Any, row: Any, index: Any, handed: Any, step: int) -> tuple[list, list]:
+def _eliminate_at(systems: PyTree, row: PyTree, index: PyTree, handed: PyTree, step: int) -> tuple[list, list]:
     """A row with the volume below (step 1) or above (-1) eliminated, and what it hands to the next one."""
     found = []
     for (matrix, sinking), (own, right), given in zip(systems, row, handed, strict=True):
@@ -262,7 +262,7 @@ def _eliminate_at(systems: Any, row: Any, index: Any, handed: Any, step: int) ->
     return [row for row, _ in found], [given for _, given in found]
 
 
-def _eliminate(coefficients: Any, rhs: PyTree, sinking: PyTree, handed: Any) -> tuple[Any, Any]:
+def _eliminate(coefficients: PyTree, rhs: PyTree, sinking: PyTree, handed: PyTree) -> tuple[PyTree, PyTree]:
     """A row as (ratio, r) of x = r + ratio x_ahead, and what it hands on: what is kept, right-hand sides.
 
     Coefficients are own, what is carried ahead to the next row, what comes back from there; `sinking` is what
@@ -282,19 +282,19 @@ def _eliminate(coefficients: Any, rhs: PyTree, sinking: PyTree, handed: Any) -> 
     return row, ((back * kept) * inverse_pivot, carried)
 
 
-def _close(row: Any, below: Any, above: Any) -> PyTree:
+def _close(row: PyTree, below: PyTree, above: PyTree) -> PyTree:
     """Solution of the row where the two eliminations meet."""
     own, rhs = row
     inverse_pivot = 1.0 / (own + below[0] + above[0])
     return jax.tree.map(lambda r, low, high: (r + low + high) * inverse_pivot, rhs, below[1], above[1])
 
 
-def _substitute_at(ratios: Any, rhs: Any, index: Any, ahead: Any) -> list[PyTree]:
+def _substitute_at(ratios: PyTree, rhs: PyTree, index: PyTree, ahead: PyTree) -> list[PyTree]:
     rows = zip(_row(ratios, index), _row(rhs, index), ahead, strict=True)
     return [_substitute((ratio, r), x) for ratio, r, x in rows]
 
 
-def _substitute(row: Any, ahead: PyTree) -> PyTree:
+def _substitute(row: PyTree, ahead: PyTree) -> PyTree:
     """Solution of an eliminated row from that of its neighbour."""
     ratio, rhs = row
     return jax.tree.map(lambda r, x: r + ratio * x, rhs, ahead)
