@@ -12,13 +12,13 @@ Syst. 11, 3167-3211, for OM4.
 """
 
 import abc
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from .._types import FaceArray, FieldValue, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, with_end_faces
 from .base import AbstractPlainClosure, CloState, ClosureInputs
@@ -182,7 +182,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
     exponent: int = setting(2, choices=(1, 2, 3, 4))
 
     @classmethod
-    def as_in_om4(cls, **others: Any) -> "EPBL":
+    def as_in_om4(cls, **others: FieldValue) -> "EPBL":
         """The numbers and formulas of the configuration OM4 of MOM6, with others in their place."""
         numbers = {
             "convective_efficiency": 0.06,

@@ -14,11 +14,9 @@ Source: Umlauf and Burchard (2005), Cont. Shelf Res. 25, 795-827, appendix A; Bu
 (2001), J. Mar. Syst. 28, 55-67, for the limits of alpha_N and alpha_M.
 """
 
-from typing import Any
-
 import equinox as eqx
 
-from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from .._types import FieldValue, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import check_settings, named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
 from .stability import AbstractStability, AbstractStabilityFunctions, Flow, Functions
@@ -44,7 +42,7 @@ _SETS = """
     canuto_b        5.0  0.6983  1.9664  1.094  0.0  0.495  5.6    0.6     1.0     0.0  0.3333  0.477
     cheng           5.0  0.7983  1.968   1.136  0.0  0.5    5.52   0.2134  0.357   0.0  0.3333  0.82
 """
-PUBLISHED_SETS: dict[str, dict[str, Any]] = {
+PUBLISHED_SETS: dict[str, dict[str, FieldValue]] = {
     name: dict(zip(_NAMES, map(float, numbers), strict=True))
     for name, *numbers in map(str.split, _SETS.strip().splitlines())
 }
@@ -188,7 +186,7 @@ class SecondMomentClosure(AbstractStability):
         check_settings(self)
 
     @classmethod
-    def of(cls, name: str, **others: Any) -> "SecondMomentClosure":
+    def of(cls, name: str, **others: FieldValue) -> "SecondMomentClosure":
         """The closure with one of `PUBLISHED_SETS`, which other arguments replace or complete.
 
         Raises:

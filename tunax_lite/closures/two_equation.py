@@ -11,12 +11,11 @@ diffusivities of a Schmidt number c_mu0 / (sqrt(2) S) in a logarithmic layer.
 """
 
 import math
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._types import Scalar, parameter
+from .._types import FieldValue, Scalar, parameter
 from ..declarations import named, setting
 from ..numerics.elementary import safe_sqrt
 from .energy import EnergyStepper
@@ -99,14 +98,14 @@ class KEpsilon(AbstractKEpsilon):
     """
 
     @classmethod
-    def as_in_oceananigans(cls, **others: Any) -> "KEpsilon":
+    def as_in_oceananigans(cls, **others: FieldValue) -> "KEpsilon":
         """The constants of Oceananigans' `TKEDissipationVerticalDiffusivity`.
 
         Functions of Canuto's model A in weak equilibrium with another `cc6`, one negative constant for
         buoyancy in stable and unstable water, more energy in quiet water, a Charnock roughness length. Its
         quantities live at cell centers, here on faces. Other arguments replace or complete them.
         """
-        constants: dict[str, Any] = {
+        constants: dict[str, FieldValue] = {
             "c_eps_3_minus": -0.65,
             "c_eps_3_plus": -0.65,
             "sigma_eps": 1.2,
@@ -191,7 +190,7 @@ class GenericLengthScale(AbstractTwoEquation):
         m: float = 1.0,
         p: float = 3.0,
         stability: AbstractStability | None = None,
-        **others: Any,
+        **others: FieldValue,
     ) -> "GenericLengthScale":
         """The model with given properties of turbulence.
 
@@ -228,7 +227,7 @@ class GenericLengthScale(AbstractTwoEquation):
                 f"{shear_free_slope} and m {m}; measured values are -1.3 to -1.0, -3 to -2 and 0.15 to 0.25."
             )
         sigma_psi = 2.0 * kappa_squared * d * n / (c_mu_0**2 * (d + 2.0))
-        constants: dict[str, Any] = {
+        constants: dict[str, FieldValue] = {
             "sigma_k": 1.5 * (shear_free_decay * shear_free_slope) ** 2 / (r * c_mu_0**2),
             "c_psi_1": m,
             "c_psi_2": n**2 * kappa_squared / (c_mu_0**2 * sigma_psi) + m,
@@ -329,7 +328,7 @@ class MellorYamada(AbstractTwoEquation):
     wall_length: str = setting("parabolic", choices=("parabolic", "triangular", "linear"))
 
     @classmethod
-    def harcourt(cls, **others: Any) -> "MellorYamada":
+    def harcourt(cls, **others: FieldValue) -> "MellorYamada":
         """The closure for Langmuir turbulence: `Harcourt`, and a length that only waves and walls limit.
 
         Other arguments replace or complete its numbers.
@@ -337,7 +336,7 @@ class MellorYamada(AbstractTwoEquation):
         Source: Harcourt (2015), J. Phys. Oceanogr. 45, 84-103, with the numbers of Li et al. (2019), J. Adv.
         Model. Earth Syst. 11, 3545-3592.
         """
-        constants: dict[str, Any] = {
+        constants: dict[str, FieldValue] = {
             "e_3_minus": 5.0,
             "e_6": 6.0,
             "s_h": 0.41,
