@@ -102,7 +102,7 @@ def command(when_interrupted: str = "", *, name: str | None = None) -> Callable[
         on_engine = "engine" in parameters
 
         @functools.wraps(function)
-        def whole(*, debug: bool = False, **options: Any) -> None:
+        def whole(*, debug: bool = False, **options: Any) -> None:  # of the command
             if on_engine:
                 options["engine"] = Engine(*(options.pop(name) for name in Engine._fields))
             session = _import_session()

@@ -11,7 +11,7 @@ from ..runtime import for_threads
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
-Report = Callable[[int, Any], None]
+Report = Callable[[int, Any], None]  # of whatever type the function returns
 """Called with the number of an item and its result as soon as there is one, in any order."""
 
 Check = Callable[[], None]

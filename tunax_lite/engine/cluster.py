@@ -19,7 +19,7 @@ from typing import Any
 from ..runtime import configuration
 from . import worker
 from .base import AbstractEngine, ThisProcess, WorkersLost
-from .watch import Watch
+from .watch import Client, Future, Watch
 
 RETRIES = 3
 """Of an item that met an error of the system: a disk, a connection, memory."""
@@ -38,10 +38,10 @@ class DaskEngine(AbstractEngine):
         time_limit: for an item [s]; a worker that takes longer is started anew.
     """
 
-    def __init__(self, client: Any, places: dict[str, dict[str, Any]], time_limit: float | None = None):
+    def __init__(self, client: Client, places: dict[str, worker.Place], time_limit: float | None = None):
         super().__init__(max(1, len(places)), 64)
         self._client, self._places = client, places
-        self._sent: deque[tuple[Callable, str, Any]] = deque(maxlen=worker.N_FUNCTIONS)
+        self._sent: deque[tuple[Callable, str, Future]] = deque(maxlen=worker.N_FUNCTIONS)
         self._sending, self._n_maps = threading.Lock(), itertools.count()
         self._watch = Watch(client, time_limit)
 
@@ -52,10 +52,10 @@ class DaskEngine(AbstractEngine):
         name, shared = self._shared(function)
         name = f"{name}-{next(self._n_maps)}"
         setup = worker.Setup(configuration().precision, self._places)
-        finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        finished: queue.SimpleQueue[Future] = queue.SimpleQueue()
         send = functools.partial(self._client.submit, worker.run, setup, shared, retries=RETRIES, pure=False)
         futures = {send(cloudpickle.dumps(item), key=f"{name}-{i}"): i for i, item in enumerate(items)}
-        results: list[Any] = [None] * len(items)
+        results: list[Any] = [None] * len(items)  # filled as they come
         try:
             for future in futures:
                 future.add_done_callback(finished.put)
@@ -79,7 +79,7 @@ class DaskEngine(AbstractEngine):
             self._client.cancel([future for future in futures if not future.done()])
         return results
 
-    def _shared(self, function: Callable) -> tuple[str, Any]:
+    def _shared(self, function: Callable) -> tuple[str, Future]:
         """A name for a function, and where workers find it."""
         import cloudpickle
 
@@ -157,7 +157,7 @@ def open_engine(
         yield DaskEngine(client, places, time_limit)
 
 
-def _local_cluster(workers: int) -> Any:
+def _local_cluster(workers: int) -> contextlib.AbstractContextManager:
     import distributed
 
     return distributed.LocalCluster(
@@ -185,7 +185,7 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _client(scheduler: str | None, scheduler_file: Path | None) -> Any:
+def _client(scheduler: str | None, scheduler_file: Path | None) -> Client:
     import distributed
 
     where = f"--scheduler {scheduler}" if scheduler_file is None else f"--scheduler-file {scheduler_file}"
@@ -204,7 +204,7 @@ def _client(scheduler: str | None, scheduler_file: Path | None) -> Any:
         ) from error
 
 
-def _places(workers: int) -> dict[str, dict[str, Any]]:
+def _places(workers: int) -> dict[str, worker.Place]:
     """Processors and GPU of each local worker, by its name; workers share them where there are too few."""
     if not hasattr(os, "sched_getaffinity"):
         return {}

@@ -5,9 +5,12 @@ import contextlib
 import queue
 import threading
 import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .base import WorkersLost
+
+Client = Future = Any  # of `distributed`, whose types allow for coroutines everywhere
 
 PATIENCE = 300.0
 """Without any worker, before that is an error [s]: new ones have to start."""
@@ -16,7 +19,7 @@ PATIENCE = 300.0
 class Watch:
     """Looks from time to time whether there are workers, and whether one is at an item for too long."""
 
-    def __init__(self, client: Any, time_limit: float | None):
+    def __init__(self, client: Client, time_limit: float | None):
         self._client, self._limit = client, time_limit
         self._address = client.scheduler.address
         self._every = 5.0 if time_limit is None else min(5.0, max(0.2, 0.1 * time_limit))
@@ -24,7 +27,7 @@ class Watch:
         self._none_since: float | None = None
         self._held: dict[str, tuple[frozenset[str], float]] = {}
 
-    def wait_for(self, finished: "queue.SimpleQueue[Any]") -> Any:
+    def wait_for(self, finished: "queue.SimpleQueue[Future]") -> Future:
         """The next of what is put into a queue; raises `WorkersLost`."""
         while True:
             self._look()
@@ -58,7 +61,7 @@ class Watch:
         finally:
             self._lock.release()
 
-    def _restart_stuck(self, held: dict[str, Any], now: float) -> None:
+    def _restart_stuck(self, held: Mapping[str, Iterable[str]], now: float) -> None:
         """Start workers anew that hold the same items for longer than the limit; others get these."""
         before, self._held = self._held, {}
         for worker, keys in held.items():

@@ -7,17 +7,24 @@ import pickle
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple, TypedDict
 
 N_FUNCTIONS = 4
 """Functions that a worker keeps, with what they compiled."""
 
 
+class Place(TypedDict):
+    """Processors and variables of the environment of a local worker."""
+
+    cores: list[int]
+    environment: dict[str, str]
+
+
 class Setup(NamedTuple):
     """What a worker has to know before JAX starts: precision, and its place by its name."""
 
-    precision: Any
-    places: dict[str, dict[str, Any]]
+    precision: Literal["float64", "float32"]
+    places: dict[str, Place]
 
 
 class Raised(NamedTuple):
@@ -35,6 +42,7 @@ _turn = threading.Lock()
 
 
 def same(data: bytes) -> bytes:
+    """What is given."""
     return data
 
 
@@ -74,5 +82,5 @@ def _prepare(setup: Setup) -> None:
 
 
 @functools.lru_cache(maxsize=N_FUNCTIONS)
-def _unpickled(function: bytes) -> Callable[[Any], Any]:
+def _unpickled(function: bytes) -> Callable[[object], object]:
     return pickle.loads(function)
