@@ -16,6 +16,7 @@ import numpy as np
 
 from ..io.netcdf import Variable
 
+Date = Any  # of datetime or of cftime, which have no common class
 _BY_DATE = ("standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "365_day")
 _BY_FRACTION = ("360_day", "all_leap", "366_day")
 _MONTHS = np.cumsum([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) / 365.0
@@ -216,7 +217,7 @@ def _placed(variable: Variable, epoch: datetime.datetime) -> tuple[np.ndarray, n
         warnings.simplefilter("ignore")  # that CF has no year 0
         options = {"only_use_cftime_datetimes": True, "has_year_zero": True}
         try:
-            dates: Any = netCDF4.num2date(values, unit, calendar, **options)
+            dates = np.asarray(netCDF4.num2date(values, unit, calendar, **options))
         except (ValueError, OverflowError):
             raise refused from None
         fractions = np.array([_fraction(date, calendar) for date in dates])
@@ -227,12 +228,12 @@ def _placed(variable: Variable, epoch: datetime.datetime) -> tuple[np.ndarray, n
     return years, fractions, np.round(np.array(seconds), 3)
 
 
-def _as_datetime(date: Any) -> datetime.datetime:
+def _as_datetime(date: Date) -> datetime.datetime:
     clock = date.hour, date.minute, date.second, date.microsecond
     return datetime.datetime(date.year, date.month, date.day, *clock)
 
 
-def _fraction(date: Any, calendar: str) -> float:
+def _fraction(date: Date, calendar: str) -> float:
     """Of its year."""
     begin = date.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0)
     days = _OF_CALENDAR.get(calendar)

@@ -4,6 +4,7 @@ Importing this module registers the accessor `tunax` of datasets.
 """
 
 import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from jaxtyping import Array
 
 from ..case import Case
 from ..grid import Grid
 from ..io.dataset import attributes_of
+from ..io.errors import Source
 from ..io.sea_water import modelled_water
 from ..io.units import conversion
 from ..observables import ColumnState, is_number, observable
@@ -34,7 +37,12 @@ _NOTHING = 1e-6
 
 
 def columns_from_dataset(
-    sources: Any, levels: Grid, *, columns: slice | np.ndarray = slice(None), water: Any = None, **given: Any
+    sources: Source | Sequence[Source],
+    levels: Grid,
+    *,
+    columns: slice | np.ndarray = slice(None),
+    water: Mapping[str, Any] | None = None,  # arguments of `GriddedColumns`
+    **given: Any,  # those of `map_input`
 ) -> Case:
     """Columns of gridded datasets as one batch, with their places.
 
@@ -127,7 +135,11 @@ class Diagnostics:
         return found.rename(name).assign_attrs(attributes_of(name))
 
     def mixed_layer_depth(
-        self, difference: float | None = None, reference_depth: float = 10.0, by: str = "density", **said: Any
+        self,
+        difference: float | None = None,
+        reference_depth: float = 10.0,
+        by: str = "density",
+        **said: str | None,
     ) -> xr.DataArray:
         """Depth of the mixed layer [m].
 
@@ -145,7 +157,7 @@ class Diagnostics:
         threshold = "" if difference is None else f"_{difference:g}{unit}"
         return self.diagnostic(f"{base}{threshold}_from_{reference_depth:g}m", **said)
 
-    def heat_content(self, depth: float | None = None, **said: Any) -> xr.DataArray:
+    def heat_content(self, depth: float | None = None, **said: str | None) -> xr.DataArray:
         """Heat relative to 0 degC [J m-2] above a depth [m], or in the column; `said` as for `diagnostic`."""
         return self.diagnostic("heat_content" if depth is None else f"heat_content_above_{depth:g}m", **said)
 
@@ -177,7 +189,7 @@ class Diagnostics:
         _, lower_edge, is_downward = levels_of(data, dim)
         return dim, xr.DataArray(-np.append(0.0, lower_edge)[::-1], dims="_face"), is_downward
 
-    def _place(self, axis: str) -> Any:
+    def _place(self, axis: str) -> xr.DataArray | float:
         """Latitude or longitude [degrees]; 0 where the dataset does not say it."""
         known = [str(name) for name in self._dataset.variables if is_position(self._dataset[name], axis)]
         return self._dataset[known[0]] if known else 0.0
@@ -187,10 +199,10 @@ def _numbers(
     temperature: np.ndarray,
     salinity: np.ndarray,
     faces: np.ndarray,
-    latitude: Any,
-    longitude: Any,
+    latitude: np.ndarray | float,
+    longitude: np.ndarray | float,
     *,
-    compute: Any,
+    compute: Callable[..., Array],
     kinds: dict[str, str],
 ) -> np.ndarray:
     """An observable of profiles along the last axis.
@@ -224,7 +236,7 @@ def _numbers(
 
 
 @functools.cache
-def _program(name: str) -> Any:
+def _program(name: str) -> Callable[..., Array]:
     """An observable of profiles on faces, compiled."""
     compute = observable(name)
 

@@ -48,7 +48,7 @@ class Reader:
             before += length
             if not own.size:
                 continue
-            at: dict[str, Any] = {} if rows is None else {placing.horizontal[0]: rows}
+            at: dict[str, Sequence[int] | slice] = {} if rows is None else {placing.horizontal[0]: rows}
             if placing.time is not None:
                 in_order = own[-1] - own[0] + 1 == own.size
                 at[placing.time] = slice(int(own[0]), int(own[-1]) + 1) if in_order else own.tolist()
@@ -218,7 +218,7 @@ class Constant:
     def __init__(self, value: float):
         self.value = value
 
-    def locate(self, target: Points, chosen: np.ndarray, *_: Any) -> tuple[np.ndarray, np.ndarray]:
+    def locate(self, target: Points, chosen: np.ndarray, *_: object) -> tuple[np.ndarray, np.ndarray]:
         """Nothing to find."""
         return np.zeros(chosen.size, dtype=bool), np.zeros(chosen.size, dtype=bool)
 
@@ -235,7 +235,7 @@ class Sum:
     def __init__(self, parts: Sequence["AnyField"]):
         self.parts, self.times = list(parts), finest([part.times for part in parts])
 
-    def locate(self, *arguments: Any) -> tuple[np.ndarray, np.ndarray]:
+    def locate(self, *arguments: Any) -> tuple[np.ndarray, np.ndarray]:  # those of `Field.locate`
         """As that of `Field`, of any part."""
         filled, empty = zip(*(part.locate(*arguments) for part in self.parts), strict=True)
         return np.any(filled, axis=0), np.any(empty, axis=0)
@@ -255,6 +255,7 @@ class PerSite:
     def __init__(self, parts: Sequence["AnyField"]):
         self.parts, self.times = list(parts), finest([part.times for part in parts])
 
+    # Any: further arguments of `Field.locate`.
     def locate(self, target: Points, chosen: np.ndarray, *others: Any) -> tuple[np.ndarray, np.ndarray]:
         """As that of `Field`: no file has to stand for another."""
         self.keep(chosen)

@@ -4,11 +4,12 @@ import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from .._types import as_float_array, at_path, iterate_parameters
 from ..air_sea import BulkForcing, SolarPosition, Weather
@@ -19,9 +20,9 @@ from ..corrections import CorrectedForcing
 from ..forcing import AbstractForcing, SurfaceFluxes, TimeSeriesForcing
 from ..grid import Grid
 from ..ice import AbstractIce
-from ..io.errors import name_of
+from ..io.errors import Source, name_of
 from ..io.registry import resolve
-from ..io.sea_water import modelled_water
+from ..io.sea_water import Numbers, modelled_water
 from ..io.series import start_of_case
 from ..model import Model
 from ..physics import (
@@ -40,6 +41,8 @@ from .located import Located, locate
 from .settings import MapInput, SurfaceTargets
 from .sources import Sources
 from .water import ProfilesPerSite, kind_of
+
+ModuleT = TypeVar("ModuleT", bound=eqx.Module)
 
 _FOREVER = 1e12
 _STANDARD_PRESSURE = 101325.0  # [Pa]
@@ -69,11 +72,11 @@ class GriddedColumns(ColumnMap):
         given: MapInput,
         levels: Grid,
         *,
-        sources: Sequence[Any] = (),
+        sources: Sequence[Source] = (),
         equation_of_state: AbstractEquationOfState | None = None,
         absorption: AbstractAbsorption | None = None,
         ice: AbstractIce | None = None,
-        bulk: Mapping[str, Any] | None = None,
+        bulk: Mapping[str, Any] | None = None,  # arguments of `BulkForcing`
         find: Callable[[str], Path] = resolve,
         name: str = "map",
     ):
@@ -96,7 +99,7 @@ class GriddedColumns(ColumnMap):
         self.fingerprint = _fingerprint(self, opened)
         self.coordinates = _coordinates(found)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_fixed": None}
 
     def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
@@ -139,7 +142,7 @@ class GriddedColumns(ColumnMap):
 
     def _series(
         self, fields: Mapping[str, AnyField], chosen: np.ndarray, start: float, stop: float
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Array, dict[str, np.ndarray]]:
         """Fields on the records of those with the shortest steps."""
         times = finest([field.times for field in fields.values()])
         time = np.array([-_FOREVER, _FOREVER]) if times is None else times.at(times.window(start, stop))
@@ -162,8 +165,13 @@ class GriddedColumns(ColumnMap):
         return found
 
     def _modelled(
-        self, temperature: Any, salinity: Any, z: Any, chosen: np.ndarray, kinds: Mapping[str, str]
-    ) -> tuple[Any, Any]:
+        self,
+        temperature: Numbers,
+        salinity: Numbers,
+        z: Numbers,
+        chosen: np.ndarray,
+        kinds: Mapping[str, str],
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Conservative temperature and absolute salinity of those of the files."""
         place = {"longitude": self.longitude[chosen] % 360.0, "latitude": self.latitude[chosen]}
         return modelled_water(temperature, salinity, z, **kinds, **place)
@@ -209,7 +217,7 @@ class GriddedColumns(ColumnMap):
         return np.where(there[:, None], values, np.nan)
 
     def _forcing(
-        self, chosen: np.ndarray, latitude: Any, longitude: Any, start: float, stop: float
+        self, chosen: np.ndarray, latitude: Array, longitude: Array, start: float, stop: float
     ) -> AbstractForcing:
         groups = self._found.groups
         if self.given.weather is not None:
@@ -232,11 +240,13 @@ class GriddedColumns(ColumnMap):
         if self.given.flux_corrections is None:
             return forcing
         time, values = self._series(groups["flux_corrections"], chosen, start, stop)
-        biases: dict[str, Any] = {f"{name}_bias": as_float_array(each) for name, each in values.items()}
+        biases = {f"{name}_bias": as_float_array(each) for name, each in values.items()}
         return CorrectedForcing(forcing, time, **biases)
 
 
-def _with_fields(module: Any, fields: Mapping[str, AnyField], chosen: np.ndarray, columns: ColumnMap) -> Any:
+def _with_fields(
+    module: ModuleT, fields: Mapping[str, AnyField], chosen: np.ndarray, columns: ColumnMap
+) -> ModuleT:
     """A module with parameters that differ between columns."""
     if not fields:
         return module

@@ -1,6 +1,7 @@
 """Which points of a map have water, how deep it is, and where their values are in the files."""
 
 import datetime
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,7 +76,7 @@ def locate(given: MapInput, sources: Sources, humidity: str = "relative_humidity
     for each in profiles.values():
         found = each.locate(make.matrix(each, target), target, chosen, given.reach)
         filled, empty = filled | found[0], empty | found[1]
-    cache: dict[Any, Any] = {}
+    cache: dict[Hashable, Any] = {}  # whatever parts keep of the grids that they share
     for each in [one for group in groups.values() for one in group.values()]:
         found = each.locate(target, chosen, given.remapping, given.reach, cache)
         filled, empty = filled | found[0], empty | found[1]

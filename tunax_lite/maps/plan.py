@@ -6,14 +6,17 @@ results twice, because those before are written; what the program needs in betwe
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..case import Case
+from ..model import Model
 from ..runtime.devices import block_size
 from ..simulation import batched_case, columns_of, restart_of
+from ..trajectory import Restart
 from .program import carried, kept, of_frame, piece_program
 from .setup import Layout, MapRun, MapVariable
 
@@ -181,7 +184,7 @@ def _measured(run: MapRun) -> tuple[_Sizes, tuple[MapVariable, ...]]:
     return _Sizes(restart, (found[0] - slope, slope), sum(frames), max(frames), case.grid.n_cells), variables
 
 
-def _variables(run: MapRun, model: Any, case: Any, start: Any) -> tuple[MapVariable, ...]:
+def _variables(run: MapRun, model: Model, case: Case, start: Restart) -> tuple[MapVariable, ...]:
     """What the store holds, with names, shapes and types."""
     held = carried(start.state, start.clo_state)
     n_cells = case.grid.n_cells

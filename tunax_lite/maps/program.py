@@ -6,8 +6,8 @@ because they are nearly all of what is written, numbers of a column in that of t
 
 import dataclasses
 import functools
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ class Results(NamedTuple):
     end: Restart
 
 
-def carried(state: State, clo_state: CloState) -> dict[str, Any]:
+def carried(state: State, clo_state: CloState) -> dict[str, Array]:
     """What a run carries from step to step, by name."""
     found = {name: getattr(state, name) for name in _STATE} | dict(state.tracers) | dict(state.surface)
     pending = [clo_state]
@@ -95,14 +95,14 @@ def _frames(run: MapRun, layout: Layout, part: tuple) -> Results:
 
 def _piece(
     run: MapRun, layout: Layout, batch: tuple[Model, Case], start: Restart, dt: Array, n_blocks: Array
-) -> Any:
+) -> Results:
     model, case = batch[0], batched_case(*batch)
     arguments = (model, case, start, dt)
     one = functools.partial(_frames, run, layout)
     if layout.block == layout.width:
         return one(arguments)
     has_columns = columns_of(model, case, start)
-    of_results: Any = Results(*(True, True, has_columns[2]))  # pyright: ignore[reportArgumentType]
+    of_results = Results(*(True, True, has_columns[2]))  # pyright: ignore[reportArgumentType]
     split = Split((*has_columns, False), jax.eval_shape(one, arguments), of_results)
     return map_blocks(one, arguments, split, layout.block, n_blocks)
 
@@ -118,7 +118,7 @@ class PieceProgram:
         return jax.block_until_ready(self.program(batch, start, self.dt, np.int32(n_blocks)))
 
 
-_programs: dict[Any, PieceProgram] = {}
+_programs: dict[Hashable, PieceProgram] = {}
 """Of the last map of this process."""
 
 

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
@@ -32,6 +32,8 @@ from . import store as stores
 from .program import Results, piece_program
 from .setup import Layout, MapRun, MapVariable
 from .store import MapStore
+
+T = TypeVar("T")
 
 FEWEST_TO_GIVE_UP = 16
 """Columns: where all of so many in a tile are not finite, the fault is not that of a place."""
@@ -81,7 +83,7 @@ def _run_pieces(
 ) -> None:
     x64 = bool(jax.config.read("jax_enable_x64"))  # that of this thread
 
-    def in_precision(function: Callable[..., Any], *given: Any) -> Any:
+    def in_precision(function: Callable[..., T], *given: object) -> T:
         with jax.enable_x64(x64):
             return function(*given)
 
@@ -204,6 +206,7 @@ class _Tile:
 
     def _save(self, end: Restart, done: int, broken: np.ndarray) -> None:
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(end)]
+        # Any: keywords of NumPy, among which are switches.
         named: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(leaves)}
         note_made(self._path)  # also by a process before
         with replacing(self._path) as temporary, open(temporary, "wb") as file:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from jaxtyping import PyTree
 
 from ..air_sea.air import HumidityMeasure
 from ..declarations import check_settings, named, setting
@@ -42,7 +43,7 @@ class Gridded:
     sum_of: tuple["Gridded", ...] = setting(())
 
 
-def as_field(given: Any) -> Gridded:
+def as_field(given: PyTree) -> Gridded:
     """A field of what stands for one."""
     if isinstance(given, Gridded):
         return given
@@ -57,7 +58,7 @@ class _Fields:
     """What several classes of fields share."""
 
     def __post_init__(self):
-        check_settings(self)
+        check_settings(self)  # pyright: ignore[reportArgumentType]
 
     def given(self) -> dict[str, Gridded]:
         """The fields that there are, by name."""
@@ -334,7 +335,7 @@ _PARTS = {
 }
 
 
-def map_input(**given: Any) -> MapInput:
+def map_input(**given: Any) -> MapInput:  # arguments of `MapInput`, or what is short for them
     """The input of a map, in which names of variables, numbers and lists may stand for fields, and mappings
     of fields for its parts.
 
@@ -346,7 +347,7 @@ def map_input(**given: Any) -> MapInput:
     return _of_short(MapInput, given | parts | {"parameters": parameters})
 
 
-def _of_short(kind: Any, given: Any) -> Any:
+def _of_short(kind: Any, given: Any) -> Any:  # a class of fields, and an instance or what makes it
     if not isinstance(given, Mapping):
         return given
     known = {each.name for each in fields(kind) if each.type in (Gridded, Gridded | None)}

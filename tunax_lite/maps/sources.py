@@ -2,14 +2,14 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..io.axes import is_axis
-from ..io.errors import FileFormatError, is_path, name_of, reading
+from ..io.errors import FileFormatError, Source, is_path, name_of, reading
 from ..io.netcdf import Variable, read_contents
 from ..io.registry import resolve
 from ..io.yaml_file import NAMES
@@ -24,7 +24,7 @@ _HORIZONTAL = {"latitude": ("Y", "lat", "n(orth)?"), "longitude": ("X", "lon", "
 """Letters of CF, short names, and what the unit says."""
 
 
-def open_source(given: Any, find: Callable[[str], Path]) -> "xr.Dataset":
+def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
     """A dataset of a file or a Zarr store, or what a user opened; nothing but coordinates is read."""
     import xarray as xr  # takes long
 
@@ -32,7 +32,7 @@ def open_source(given: Any, find: Callable[[str], Path]) -> "xr.Dataset":
         is_path(given)  # or refused
         return given
     text = str(given)
-    options: dict[str, Any] = {"decode_cf": False, "cache": False}
+    options: dict[str, Any] = {"decode_cf": False, "cache": False}  # of `xarray.open_dataset`
     if "://" in text or text.rstrip("/").endswith(".zarr"):
         at = text if "://" in text else str(find(f"{text}/zarr.json").parent)
         with reading(text, "a Zarr store"):
@@ -56,9 +56,9 @@ class Sources:
         find: gives the path of a name.
     """
 
-    def __init__(self, default: Sequence[Any], find: Callable[[str], Path] = resolve):
+    def __init__(self, default: Sequence[Source], find: Callable[[str], Path] = resolve):
         self._default, self._find = list(default), find
-        self.opened: dict[Any, xr.Dataset] = {}
+        self.opened: dict[Hashable, xr.Dataset] = {}
 
     def of(self, given: Gridded, site: str = "{site}") -> list["xr.Dataset"]:
         """The datasets of a field."""
@@ -130,7 +130,7 @@ def _is_kind(file: "xr.Dataset", name: str, kind: str) -> bool:
     return dates or is_axis(header_of(file, name), kind)
 
 
-def is_position(variable: Any, axis: str) -> bool:
+def is_position(variable: "xr.DataArray", axis: str) -> bool:
     """Whether a coordinate is the `latitude` or the `longitude`, by CF attributes or its name."""
     letter, short, unit = _HORIZONTAL[axis]
     said = str(variable.attrs.get("standard_name", "")).lower()
@@ -182,7 +182,7 @@ def dimension_of(file: "xr.Dataset", name: str, kind: str, others: Collection[st
 
 
 def _points(
-    header: Variable, axes: Mapping[str, list[Any]], rest: tuple[str, ...]
+    header: Variable, axes: Mapping[str, list["xr.DataArray"]], rest: tuple[str, ...]
 ) -> tuple[Points, tuple[str, ...]]:
     """The horizontal points of a variable: axes of a grid, or coordinates of each point."""
     known = {}
@@ -223,7 +223,7 @@ def _check_places(header: Variable, name: str, values: np.ndarray, is_latitude: 
         raise own.error("an axis whose values differ", got, "leave one of the two out")
 
 
-def _edges(axis: Any) -> np.ndarray | None:
+def _edges(axis: "xr.DataArray") -> np.ndarray | None:
     """Of the cells along an axis, where the file has them: the bounds of CF."""
     found = axis.coords.get(axis.attrs.get("bounds", axis.encoding.get("bounds")))
     if found is None or found.shape != (axis.size, 2):

@@ -15,10 +15,11 @@ import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._types import JSON
 from ..io.dataset import attributes_of
 from ..io.errors import FileFormatError
 from ..io.protection import OverwriteError, Provenance, check_outputs
@@ -57,7 +58,7 @@ class MapStore:
 
     def __init__(self, path: Path):
         self.path, self._group = Path(path), _open(Path(path))
-        self.attributes: dict[str, Any] = dict(self._group.attrs)
+        self.attributes: dict[str, JSON] = dict(self._group.attrs)
         self.layout = Layout(**self.attributes[_LAYOUT])
 
     @property
@@ -77,13 +78,16 @@ class MapStore:
         """Write a piece of a tile: arrays over time, levels and the rows of the map, NaN where there is
         nothing."""
         for name, found in values.items():
-            array: Any = self._group[name]
+            array = self._array(name)
             array[(frames, *[slice(None)] * (array.ndim - 1 - self._rank), rows)] = found
+
+    def _array(self, name: str) -> "zarr.Array":
+        return self._group[name]  # pyright: ignore[reportReturnType]
 
     def write_static(self, rows: slice, values: Mapping[str, np.ndarray]) -> None:
         """The same without time."""
         for name, found in values.items():
-            array: Any = self._group[name]
+            array = self._array(name)
             array[(*[slice(None)] * (array.ndim - self._rank), rows)] = found
 
     @property
@@ -250,7 +254,7 @@ def _add_variable(
     )
 
 
-def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(attributes: Mapping[str, JSON]) -> dict[str, JSON]:
     """Numbers of NumPy as those of JSON."""
     return {
         name: value.item() if isinstance(value, np.generic) else value for name, value in attributes.items()

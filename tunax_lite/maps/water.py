@@ -1,7 +1,7 @@
 """Profiles of files at the columns of a map, and how deep their water is."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -33,7 +33,7 @@ _KINDS = {
 }
 
 
-def kind_of(header: Variable, key: str, said: Any) -> str:
+def kind_of(header: Variable, key: str, said: object) -> str:
     """The `temperature_kind` or `salinity_kind` that is said, or that the CF standard name says.
 
     Raises:
