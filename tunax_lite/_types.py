@@ -47,7 +47,7 @@ class ParameterInfo(NamedTuple):
     value: PyTree
     unit: str
     valid_range: tuple[float, float]
-    coordinate: Array | np.ndarray | None = None
+    coordinate: PyTree = None
 
 
 def _to_float_array(value: PyTree) -> PyTree:

@@ -9,13 +9,14 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from .._types import JSON
 from ..io.dataset import described, titled, variable_name, write_dataset
 from ..io.errors import names_its_file, read_text, shortened
 from ..io.writing import replacing
@@ -141,7 +142,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         errors, text = history.errors[:, :, column], f"root mean square error of {name}"
         data[f"{name}_error"] = described(by_case, errors, text, unit_of_difference(name))
 
-    def add(path: str, dims, values, unit: str, bounds: tuple[float, float], about: dict[str, Any]) -> None:
+    def add(path: str, dims, values, unit: str, bounds: tuple[float, float], about: dict[str, JSON]) -> None:
         about = dict(zip(("valid_min", "valid_max"), bounds, strict=True)) | about
         data[variable_name(path)] = described(dims, values, f"parameter {path}", unit, **about)
 
@@ -252,7 +253,7 @@ def _digest(tree) -> str:
     return digest.hexdigest()[:16]
 
 
-def write_tree(path: Path, header: Mapping[str, Any], tree: PyTree) -> None:
+def write_tree(path: Path, header: Mapping[str, JSON], tree: PyTree) -> None:
     """Replace a file of arrays; the header is of JSON, its `fingerprint` says what the arrays belong to."""
     with replacing(path) as temporary, open(temporary, "wb") as file:
         file.write(json.dumps(dict(header)).encode() + b"\n")

@@ -112,7 +112,7 @@ class CalibrationResult:
         cases: Mapping[str, Case],
         free_parameters: ResolvedParameters,
         history: History,
-        *others: Any,
+        *others: Any,  # the fields behind these
     ) -> "CalibrationResult":
         """Closure and cases with the best iterate of a history; other fields as they are."""
         values = free_parameters.by_path(history.values[history.best_iteration])

@@ -11,12 +11,12 @@ import dataclasses
 import functools
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
 import numpy as np
-from jaxtyping import Array, ArrayLike
+from jaxtyping import Array, ArrayLike, PyTree
 
 from ..checkpointing import AbstractCheckpointing, SaveSegments
 from ..engine import AbstractEngine, ThisProcess
@@ -25,6 +25,9 @@ from ..runtime import Shared
 from .misfit.comparison import AbstractScore, Comparison
 from .misfit.target import Target
 from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector, VectorOrMembers
+
+CaseProgram = Callable[..., PyTree]
+"""Of the numbers of a case, the model and its comparison; compiled."""
 
 X = TypeVar("X", np.ndarray, Array)
 Calibrated = tuple[Model, Comparison]
@@ -119,7 +122,9 @@ class Problem:
         own = self.of_cases[index]
         return own.insert(own.of(x), self.model, self.comparisons[index])
 
-    def weighted_sum(self, by_case: Sequence[Any] | np.ndarray, weights: np.ndarray | None = None) -> Any:
+    def weighted_sum(
+        self, by_case: Sequence[PyTree] | np.ndarray, weights: np.ndarray | None = None
+    ) -> PyTree:
         """Sum over the cases in their order, with their weights or with others."""
         total = 0.0
         for weight, part in zip(self.weights if weights is None else weights, by_case, strict=True):
@@ -131,7 +136,7 @@ class Problem:
         self,
         x: ArrayLike,
         scores: np.ndarray,
-        mean_squares: Sequence[Mapping[str, Any]],
+        mean_squares: Sequence[Mapping[str, float]],
         weights: np.ndarray | None = None,
     ) -> "Fit":
         """The fit of a vector from scores `(n_cases,)` and mean squares of each case; weight 0: left out."""
@@ -207,22 +212,22 @@ class CaseWork(abc.ABC):
     problem: Problem
 
     def __post_init__(self):
-        self._shared: Shared[Any] = Shared()
-        self._programs: dict[tuple[int, int], Any] = {}
+        self._shared: Shared[CaseProgram] = Shared()
+        self._programs: dict[tuple[int, int], CaseProgram] = {}
         self._compiling = threading.Lock()  # no two threads compile the same
 
     def __reduce__(self):
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     @abc.abstractmethod
-    def __call__(self, item: tuple) -> Any:
+    def __call__(self, item: tuple) -> PyTree:
         """What an evaluator adds up, on the host."""
 
     @abc.abstractmethod
-    def compile(self, index: int, columns: int) -> Any:
+    def compile(self, index: int, columns: int) -> CaseProgram:
         """A program for a case and so many columns of a batch, 0 for none."""
 
-    def program(self, index: int, columns: int = 0) -> Any:
+    def program(self, index: int, columns: int = 0) -> CaseProgram:
         with self._compiling:
             if (index, columns) not in self._programs:
                 own = self.problem.comparisons[index], self.problem.of_cases[index].free
@@ -230,14 +235,14 @@ class CaseWork(abc.ABC):
                 self._programs[index, columns] = self._shared.get(make, own[0], own[1], columns)
             return self._programs[index, columns]
 
-    def run(self, index: int, x: np.ndarray) -> Any:
+    def run(self, index: int, x: np.ndarray) -> PyTree:
         """Results of the program of a case at a vector, or members along a trailing axis, on the host."""
         problem = self.problem
         program = self.program(index, 0 if x.ndim == 1 else x.shape[1])
         own = problem.of_cases[index].of(x)
         return jax.device_get(program(own, problem.model, problem.comparisons[index]))
 
-    def take(self, programs: Sequence[Any]) -> None:
+    def take(self, programs: Sequence[CaseProgram]) -> None:
         """Use programs that are there, one for each case."""
         self._programs = {(index, 0): program for index, program in enumerate(programs)}
 

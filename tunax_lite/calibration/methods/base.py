@@ -6,6 +6,7 @@ evaluation that is not finite never becomes the point that steps start from.
 """
 
 import abc
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, cast
 
 import equinox as eqx
@@ -39,27 +40,30 @@ class AbstractMethod(abc.ABC):
     end: ClassVar[str]  # why a state is finished, as a clause
 
     def __post_init__(self):
-        check_settings(self)
+        check_settings(self)  # pyright: ignore[reportArgumentType]
 
     @abc.abstractmethod
     def init(self, x: UnconstrainedVector) -> MethodState:
         """State before the first evaluation, which has the fit of x."""
 
     @abc.abstractmethod
-    def ask(self, state: Any) -> tuple[Any, ...]:
+    def ask(self, state: Any) -> tuple[Any, ...]:  # of its own; arguments of its evaluator
         """What the evaluator is called with next."""
 
     @abc.abstractmethod
-    def tell(self, state: Any, evaluation: Evaluation) -> MethodState:
+    def tell(self, state: Any, evaluation: Evaluation) -> MethodState:  # a state of its own
         """State after what was asked for; `FloatingPointError` where there is nothing to go on from."""
 
 
 def compiled(method: F) -> F:
     """A method of arrays as one program: by themselves, its operations take seconds to compile one by one."""
-    return cast(F, jax.jit(cast(Any, method), static_argnums=0))
+    return cast(F, jax.jit(cast(Callable, method), static_argnums=0))
 
 
-def optax_update(transformation: Any, gradient, state, x):
+Transformation = Any  # of optax, which takes long to import
+
+
+def optax_update(transformation: Transformation, gradient, state, x):
     """The update of a transformation of Optax, which mixes types that strict promotion would refuse."""
     with jax.numpy_dtype_promotion("standard"):
         return transformation.update(gradient, state, x)

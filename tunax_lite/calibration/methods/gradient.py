@@ -15,7 +15,7 @@ from ...declarations import check_settings, named, setting
 from ..evaluation import GradientEvaluator
 from ..parameters import UnconstrainedVector
 from ..problem import Evaluation, MiniBatch
-from .base import AbstractMethod, MethodState, compiled, optax_update
+from .base import AbstractMethod, MethodState, Transformation, compiled, optax_update
 
 
 class AbstractSchedule(abc.ABC):
@@ -131,7 +131,7 @@ class Adam(AbstractMethod):
     end: ClassVar = "nothing is left to do"  # it never ends by itself
 
     @property
-    def _transformation(self) -> Any:
+    def _transformation(self) -> Transformation:
         import optax
 
         adam = optax.scale_by_adam(self.beta_1, self.beta_2)
@@ -216,7 +216,7 @@ class LBFGS(AbstractMethod):
     end: ClassVar = "no step was found that lowers the loss"
 
     @property
-    def _transformation(self) -> Any:
+    def _transformation(self) -> Transformation:
         import optax
 
         return optax.scale_by_lbfgs(self.memory_size)

@@ -212,7 +212,9 @@ def _observed_observable(case: Case, grid: Grid, profiles: dict[str, np.ndarray]
     columns["salinity"] = profiles.get("salinity", np.asarray(case.initial_state.salinity, dtype=float))
     columns = {name: np.broadcast_to(column, shape) for name, column in columns.items()}
     known = np.all([np.isfinite(values) for values in columns.values()], axis=0)
-    filled: Any = {name: jnp.asarray(np.where(known, each, 0.0).T) for name, each in columns.items()}
+    filled: dict[str, Any] = {  # fields of a state
+        name: jnp.asarray(np.where(known, each, 0.0).T) for name, each in columns.items()
+    }
     water = ColumnState(State(**filled), grid.with_batch_rank(1), case.equation_of_state)
     values = np.asarray(jax.jit(observable(variable))(water), dtype=float)
     return np.where(known.all(axis=1) if values.ndim == 1 else known, values.T, np.nan)

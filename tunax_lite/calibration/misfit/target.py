@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from ..._types import in_precision, precision_of
 from ...case import Case
@@ -189,7 +190,7 @@ class Target:
         parts = {variable: _prepared(self, variable, rows, n_rows) for variable in self.sampled}
         length = (n_frames * steps_per_frame if steps is None else int(steps.sum())) * self.dt
         case.check_covers(0.0, length)
-        by_variable: dict[str, Any] = {
+        by_variable: dict[str, Any] = {  # fields of `Comparison`
             key: {variable: part[key] for variable, part in parts.items() if part[key] is not None}
             for key in next(iter(parts.values()))
         }
@@ -216,7 +217,7 @@ class Target:
             return inside
         return inside[np.rint(np.linspace(0.0, inside.size - 1.0, self.most_times + 1)[1:]).astype(int)]
 
-    def times_of_run(self, most_frames: int = 1) -> dict[str, Any]:
+    def times_of_run(self, most_frames: int = 1) -> dict[str, Any]:  # Any: each its own
         """Arguments of `simulate` [s] for a run to the last observation that counts."""
         end = self.time_window[1] * (1.0 + 1e-9)
         last = [float(time) for time in self.observations.time if time <= end][-1]
@@ -253,7 +254,7 @@ def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray,
     return n_frames, np.pad(steps, (0, n_frames - steps.size)), rows
 
 
-def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> dict[str, Any]:
+def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> dict[str, PyTree]:
     """Fields of `Comparison` for one variable, its values on the rows where the chosen times are placed."""
     name, weight = target.case.name, target.weights[variable]
     sampled, chosen = target.sampled[variable], target.times

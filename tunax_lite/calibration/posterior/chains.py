@@ -92,7 +92,7 @@ class Draw(NamedTuple):
     acceptance: np.ndarray
 
 
-def blackjax_module(name: str) -> Any:
+def blackjax_module(name: str) -> Any:  # a module without types
     """A module of blackjax, which is an optional dependency; `ImportError` says what to install."""
     try:
         return importlib.import_module(f"blackjax.{name}" if name else "blackjax")

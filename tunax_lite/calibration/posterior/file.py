@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -30,7 +29,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     """
     across, each, diverged = ("parameter", "parameter_2"), ("chain", "draw"), posterior.is_divergent
     fisher = "Fisher information of the observations over that of the prior"
-    data: dict[str, Any] = {
+    data: dict[str, tuple] = {
         "x": described((*each, "parameter"), posterior.draws, "unconstrained numbers"),
         "mode": described("parameter", posterior.mode, "most probable unconstrained numbers"),
         "mean": described("parameter", posterior.mean, "mean of the unconstrained numbers"),
@@ -39,7 +38,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
         "log_density": described(each, posterior.log_density, "logarithm of the density but for a constant"),
         "divergent": described(each, diverged.astype(np.int8), "whether the trajectory diverged"),
     }
-    title: dict[str, Any] = {
+    title: dict[str, object] = {
         **titled("Posterior", posterior.closure),
         "method": posterior.method,
         **dataclasses.asdict(posterior.likelihood),
@@ -54,7 +53,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     best = posterior.best
     priors = {free.path: free.distribution for free in posterior.free_parameters.numbers}
     for path, values in posterior.values().items():
-        about: dict[str, Any] = {"most_probable": best[path]}
+        about: dict[str, object] = {"most_probable": best[path]}
         if path in priors:
             # Physical values at three quantiles of the prior.
             ends = jnp.asarray([-1.6448536269514722, 0.0, 1.6448536269514722])
