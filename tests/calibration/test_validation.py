@@ -116,6 +116,8 @@ def test_one_case_cannot_be_left_out(tmp_path):
 def test_a_case_at_several_resolutions_is_left_out_as_a_whole():
     found = left_out_together(dict.fromkeys(["wind@32", "calm", "wind@64,60s", "rain@32"]))
     assert found == {"wind": ("wind@32", "wind@64,60s"), "calm": ("calm",), "rain@32": ("rain@32",)}
+    of_groups = left_out_together({"a@32": "x", "b": "x", "c": "y", "d@32": None, "d@64": None})
+    assert of_groups == {"x": ("a@32", "b"), "y": ("c",), "d": ("d@32", "d@64")}
     same = [
         dataclasses.replace(target, case=dataclasses.replace(target.case, name=f"a@{n_cells}"))
         for n_cells, target in zip((16, 32), cheap_targets(), strict=True)

@@ -19,6 +19,7 @@ from tunax_lite.closures import AbstractPlainClosure
 from tunax_lite.comparison import (
     Candidate,
     ComparisonRow,
+    KeptRows,
     Reference,
     StoredResult,
     compare_closures,
@@ -26,13 +27,14 @@ from tunax_lite.comparison import (
 )
 from tunax_lite.comparison.reference import Yardstick
 from tunax_lite.config import load_comparison
+from tunax_lite.engine import ThisProcess
 from tunax_lite.io import read_lesbrary, write_trajectory
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.runs import read_stored_run
 
 COLUMNS = (
     "closure,case,n_cells,time_step,temperature_rms,velocity_rms,mixed_layer_depth_rms,microseconds_per_step,"
-    "finite,note"
+    "finite,note,cell_thickness,group"
 ).split(",")
 DEPTH, N_CELLS, DT = 32.0, 8, 60.0
 NAMES = ("temperature", "u", "v")
@@ -250,6 +252,56 @@ def test_initial_profiles_kept_and_stored_results_are_rows_too(reference):
             compare_closures(candidates, [reference], with_persistence=True, stored=[wrong], **given)
 
 
+def test_errors_at_the_levels_of_the_simulation_with_cells_of_a_thickness(reference):
+    candidates = [Candidate("a", tl.Model(tl.Constant(viscosity=1e-3, diffusivity=1e-3)))]
+    given = {"n_cells": [16.0], "time_steps": [DT], "start": 1200.0, "n_timings": 0, "averaging": "points"}
+    compared = compare_closures(
+        candidates, [dataclasses.replace(reference, group="some")], shown=(16.0, DT), **given
+    )
+    (row,), (shown,) = compared.rows, compared.shown
+    assert (row.n_cells, row.cell_thickness, row.resolution, row.group) == (3, 16.0, "cells of 16 m", "some")
+    case = reference.case.on(tl.Grid.uniform(DEPTH, 3))
+    run = tl.simulate(candidates[0].model, case, dt=DT, output_interval=600.0)
+    z = np.asarray(reference.observations.z)
+    at_levels = [
+        np.interp(z, np.asarray(case.grid.z_center), row) for row in np.asarray(run.state.temperature)
+    ]
+    difference = np.stack(at_levels) - np.asarray(reference.observations.profiles["temperature"])
+    assert row.temperature_rms == pytest.approx(np.sqrt(np.mean(difference[2:] ** 2)), rel=1e-12)
+    np.testing.assert_allclose(shown.runs["a"]["temperature"], np.stack(at_levels).T, rtol=1e-12)
+
+
+def test_a_comparison_goes_on_with_what_is_done(reference, tmp_path):
+    candidates = [Candidate(name, tl.Model(tl.Constant(viscosity=x))) for name, x in (("a", 0.1), ("b", 0.2))]
+    given = {"n_cells": [4, 8.0], "time_steps": [DT], "start": 0.0, "n_timings": 0, "shown": (4, DT)}
+    whole = compare_closures(candidates, [reference], **given)
+
+    def interrupted(row):
+        if (row.closure, row.resolution) == ("b", "4 cells"):
+            raise KeyboardInterrupt
+
+    kept = KeptRows(tmp_path / "rows", candidates, "settings")
+    with pytest.raises(KeyboardInterrupt):
+        compare_closures(candidates, [reference], kept=kept, report=interrupted, **given)
+    assert len(list((tmp_path / "rows").iterdir())) == 3
+    computed: list[str] = []
+
+    class Counted(ThisProcess):
+        def map(self, function, items, report=lambda number, result: None):
+            computed.extend(candidate.label for candidate, _ in items)
+            return super().map(function, items, report)
+
+    again = compare_closures(candidates, [reference], kept=kept, engine=Counted(), **given)
+    assert computed == ["b"]
+    assert list(map(repr, again.rows)) == list(map(repr, whole.rows))  # NaN is not equal to itself
+    for one, other in zip(again.shown, whole.shown, strict=True):
+        np.testing.assert_array_equal(one.runs["a"]["u"], other.runs["a"]["u"])
+    changed = [Candidate("a", tl.Model(tl.Constant(viscosity=0.3)))]
+    assert KeptRows(tmp_path / "rows", changed, "settings").find("a", 4) is None
+    kept.clear()
+    assert not (tmp_path / "rows").exists()
+
+
 def write_gotm(path, **changes):
     """A result of GOTM of 2 cells at 3 times; changes replace variables, or remove them with `None`."""
     rows = np.arange(6.0).reshape(3, 2, 1, 1)
@@ -298,7 +350,7 @@ def test_summaries_show_means_and_what_failed():
 
     rows = [row("a", "x", 60.0, 0.001), row("a", "y", 60.0, 0.003), row("a", "x", 600.0, 0.002)]
     rows += [row("b", "x", 60.0, 0.005), row("b", "y", 60.0, np.nan, finite=False), row("b", "x", 600.0, 0.1)]
-    by_case, by_resolution, failed = summaries(rows, n_cells=8, time_step=60.0)
+    by_case, by_resolution, failed = summaries(rows, resolution="8 cells", time_step=60.0)
     assert by_case.header[:4] == ("closure", "x", "y", "mean [mK]")
     assert by_case.rows == (
         ("a", "1.00", "3.00", "2.00", "4.0", "2.0", "4.00"),

@@ -1,10 +1,18 @@
 """What a configuration says about observations and how they are compared."""
 
+import dataclasses
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.io.test_argo import write as write_argo
 from tunax_lite.calibration import Correlation, ZScore, account
+from tunax_lite.calibration.misfit.comparison import misfit as misfit_of
+from tunax_lite.calibration.misfit.comparison import residuals
+from tunax_lite.calibration.misfit.target import Change
+from tunax_lite.checkpointing import SaveEverything
 from tunax_lite.config import ConfigError, build_calibration, evaluation_of, load_any, load_calibration
 
 SYNTHETIC = """
@@ -150,3 +158,65 @@ def test_mistakes_are_named(site, old, new, message):
     assert old in SITE
     with pytest.raises((ConfigError, FileNotFoundError, ValueError), match=f"(?s){message}"):
         build_calibration(loaded(site, SITE.replace(old, new)))
+
+
+def test_several_configurations_share_a_file_of_cases(tmp_path):
+    (tmp_path / "cases.yaml").write_text(
+        'cases: [{group: made, case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}}]\n'
+    )
+    text = SYNTHETIC.replace("[300.0, 600.0]", "300.0").replace(
+        "{kind: uniform, n_cells: [16, 32]}", "{GRID}"
+    )
+    start = text.index("  - case")
+    text = text[:start].rstrip().replace("cases:", "cases: cases.yaml") + "\n" + text[text.index("grid") :]
+    config = loaded(tmp_path, text.replace("{GRID}", "{kind: uniform, cell_thickness: [2.0, 5.0]}"))
+    depth = float(build_calibration(config).targets[0].case.grid.depth)
+    targets = build_calibration(config).targets
+    assert [t.case.grid.n_cells for t in targets] == [round(depth / 2.0), round(depth / 5.0)]
+    assert [t.group for t in targets] == ["made", "made"]
+    both = text.replace("{GRID}", "{kind: uniform, cell_thickness: 2.0, n_cells: 16}")
+    with pytest.raises(ConfigError, match=r"expected `n_cells` or `cell_thickness`, got both"):
+        loaded(tmp_path, both)
+    (tmp_path / "cases.yaml").write_text("cases: {}\n")
+    with pytest.raises(ConfigError, match=r"line 2: cases: expected a file with a list of `cases` alone"):
+        loaded(tmp_path, text.replace("{GRID}", "{kind: uniform, n_cells: 16}"))
+
+
+def test_padded_cases_have_the_residuals_of_their_own_and_share_a_program(tmp_path):
+    text = SYNTHETIC.replace("[300.0, 600.0]", "300.0").replace("[16, 32]", "16")
+    text += "model: {closure: {name: constant}}\n"
+    text = text.replace("c_eps_1: {lower: 1.2, upper: 1.7}", "viscosity: {lower: 1.0e-3, upper: 1.0}")
+    misfit = "weights: {temperature: 1.0, u: 0.5, mixed_layer_depth_0.05K: 0.1}, scale: change, most_times: 5"
+    plain = build_calibration(loaded(tmp_path, text + f"misfit: {{{misfit}}}\n"))
+    padded = build_calibration(loaded(tmp_path, text + f"misfit: {{{misfit}, padded: true}}\n"))
+    (one,), (other,) = plain.targets, padded.targets
+    assert one.times.size == 5 and one.times[-1] == one.observations.time.size - 1
+    other = dataclasses.replace(other, padded=(8, 40))
+    found = [residuals(plain.model, target.comparison) for target in (one, other)]
+    assert other.comparison.observed["temperature"].shape == (9, 40)
+    for name in found[0][0]:
+        sums = [float(jnp.sum(of[name] ** 2)) for of, _ in found]
+        assert sums[1] == pytest.approx(sums[0], rel=1e-10)
+        assert float(found[1][1][name]) == pytest.approx(float(found[0][1][name]), rel=1e-10)
+    shapes = [
+        jax.tree.map(jnp.shape, t.comparison) for t in (other, dataclasses.replace(other, most_times=3))
+    ]
+    assert shapes[0] == shapes[1]
+    with pytest.raises(ValueError, match="in reverse mode, got padded ones"):
+        misfit_of(plain.model, other.comparison, plain.score, SaveEverything())
+    shorter = dataclasses.replace(other, padded=(2, 40))
+    with pytest.raises(ValueError, match="expected at least 5 frames, got 2"):
+        _ = shorter.comparison
+
+
+def test_the_scale_of_a_change(tmp_path):
+    text = SYNTHETIC.replace("[300.0, 600.0]", "300.0").replace("[16, 32]", "16")
+    (target,) = build_calibration(loaded(tmp_path, text + "misfit: {scale: change}\n")).targets
+    values = np.asarray(target.observations.profiles["temperature"])
+    change = (values - values[0])[target.times]
+    factor = float(target.comparison.factors["temperature"])
+    assert factor == pytest.approx(1.0 / (np.mean(change**2) + 0.005**2), rel=1e-12)
+    still = Change(mixed_layer_depth=0.0)
+    one = np.ones(3)
+    with pytest.raises(ValueError, match="mixed_layer_depth to change from its first profile"):
+        still.of("mixed_layer_depth", one, one, target.observations)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from typer import echo
 
-from .. import comparison
+from .. import __version__, comparison
 from ..calibration.checks import ErrorRow, ModelOnTargets, errors_by_label, run_checks, with_values
 from ..config import (
     CalibrationConfig,
@@ -23,6 +23,7 @@ from ..config import (
     load_comparison,
 )
 from ..engine import open_engine
+from ..interrupts import advise
 from ..io.protection import check_outputs
 from ..io.writing import claimed, file_name, write_csv
 from . import session
@@ -153,8 +154,12 @@ def compare(
         compared_here = [setup.config.model_dump_json(), *(one.label for one in candidates), *names]
         check_comparison_outputs(folder, names, "\n".join(compared_here), overwrite)
         with claimed(folder, folder=True):
-            compared = _compare(setup, candidates, references, stored, engine)
+            told = (setup.config.model_dump_json(exclude={"closures"}), *cases_here, __version__)
+            kept = comparison.KeptRows(folder / "rows", candidates, "\n".join(told))
+            advise(f"What was computed is in {folder / 'rows'}: the same command goes on after it.")
+            compared = _compare(setup, candidates, references, stored, engine, kept)
             written = _write_comparison(compared, setup, folder)
+            kept.clear()
     session.report_written(written)
 
 
@@ -168,10 +173,11 @@ def _compare(
     references: list[comparison.Reference],
     stored: list[comparison.StoredResult],
     engine: Engine,
+    kept: comparison.KeptRows,
 ) -> comparison.Compared:
     config = setup.config
     n_together = len(references) * len(config.time_steps)
-    n_rows = len(candidates) * len(config.n_cells) * n_together
+    n_rows = len(candidates) * len(config.sizes) * n_together
     rows: list[comparison.ComparisonRow] = []
     echo(f"{len(candidates)} closures, {len(references)} cases, {n_rows} rows")
     clock = time.perf_counter()
@@ -183,20 +189,22 @@ def _compare(
             if len(rows) % n_together == 0:
                 failed = sum(not one.finite for one in rows[-n_together:])
                 state = "all finite" if not failed else f"{failed} of {n_together} not finite"
-                show(len(rows) / n_rows, f"{row.closure}, {row.n_cells} cells: {state}")
+                show(len(rows) / n_rows, f"{row.closure}, {row.resolution}: {state}")
 
         compared = comparison.compare_closures(
             candidates,
             references,
-            n_cells=config.n_cells,
+            n_cells=config.sizes,
             time_steps=config.time_steps,
             start=config.start,
             temperature_difference=config.temperature_difference,
-            shown=(config.figures.n_cells, config.figures.time_step),
+            averaging=config.averaging,
+            shown=config.shown,
             n_timings=config.n_timings,
             with_persistence=config.persistence,
             stored=stored,
             engine=opened,
+            kept=kept,
             report=add,
         )
     echo(f"computed in {time.perf_counter() - clock:.0f} s, compilation included")
@@ -207,7 +215,8 @@ def _write_comparison(compared: comparison.Compared, setup: ComparisonSetup, fol
     # What takes long to import, where it is needed.
     from ..plotting import in_words, plot_closure_profiles, plot_closure_sections, plot_cost, save_figures
 
-    chosen = setup.config.figures
+    chosen, step = setup.config.shown
+    resolution = comparison.resolution_in_words(chosen)
     table, text = folder / "comparison.csv", folder / "comparison.md"
     comparison.write_rows(table, compared.rows)
     figures = {}
@@ -215,10 +224,10 @@ def _write_comparison(compared: comparison.Compared, setup: ComparisonSetup, fol
         figures[f"profiles_{shown.name}"] = plot_closure_profiles(shown)
         figures[f"sections_{shown.name}"] = plot_closure_sections(shown)
     if setup.config.n_timings:
-        shown = chosen.n_cells, chosen.time_step
-        figures["cost"] = plot_cost([row for row in compared.rows if (row.n_cells, row.time_step) == shown])
+        shown = [row for row in compared.rows if (row.resolution, row.time_step) == (resolution, step)]
+        figures["cost"] = plot_cost(shown)
     drawn = save_figures({file_name(name): figure for name, figure in figures.items()}, folder)
-    parts = comparison.summaries(compared.rows, n_cells=chosen.n_cells, time_step=chosen.time_step)
+    parts = comparison.summaries(compared.rows, resolution=resolution, time_step=step)
     for part in parts:
         _print_summary(part)
     links = {in_words(name): f"{file_name(name)}.png" for name in figures}

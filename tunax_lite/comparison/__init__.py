@@ -1,5 +1,6 @@
 """Closures side by side: errors against references, and time per step, for resolutions and time steps."""
 
 from .compare import Candidate, Compared, compare_closures
+from .kept import KeptRows
 from .reference import PERSISTENCE, Reference, ShownCase, StoredResult
-from .summary import ComparisonRow, Summary, summaries, write_markdown, write_rows
+from .summary import ComparisonRow, Summary, resolution_in_words, summaries, write_markdown, write_rows

@@ -5,6 +5,7 @@ cases of equal structure. Time per step is the shortest of several runs of a who
 goes on beyond its end where it has less than 5000 steps; compilation does not count.
 """
 
+import abc
 import dataclasses
 import functools
 import math
@@ -57,19 +58,37 @@ class Compared:
     shown: tuple[ShownCase, ...]
 
 
+OfCase = tuple[ComparisonRow, Profiles | None]
+"""A row, and the profiles behind it where they are to be shown."""
+
+
+class AbstractKept(abc.ABC):
+    """Where the rows of a candidate at a resolution are kept, so that a comparison can go on with them."""
+
+    @abc.abstractmethod
+    def find(self, label: str, n_cells: int | float) -> list[OfCase] | None:
+        """Those that were kept; `None` without any."""
+
+    @abc.abstractmethod
+    def keep(self, label: str, n_cells: int | float, found: Sequence[OfCase]) -> None:
+        """Keep all rows, complete or not at all."""
+
+
 def compare_closures(
     candidates: Sequence[Candidate],
     references: Sequence[Reference],
     *,
-    n_cells: Sequence[int],
+    n_cells: Sequence[int | float],
     time_steps: Sequence[float],
     start: float = 7200.0,
     temperature_difference: float = 0.05,
-    shown: tuple[int, float] | None = None,
+    averaging: str = "cell_means",
+    shown: tuple[int | float, float] | None = None,
     n_timings: int = 5,
     with_persistence: bool = False,
     stored: Sequence[StoredResult] = (),
     engine: AbstractEngine | None = None,
+    kept: AbstractKept | None = None,
     report: Callable[[ComparisonRow], None] = lambda row: None,
 ) -> Compared:
     """Errors and times of all candidates on all references.
@@ -77,10 +96,12 @@ def compare_closures(
     Args:
         candidates: with different labels.
         references: with different names.
-        n_cells: of uniform grids.
+        n_cells: of uniform grids; a floating-point number is the thickness of cells [m].
         time_steps: [s], which divide the times between profiles.
         start: first time that counts [s].
         temperature_difference: that defines the depth of the mixed layer [K].
+        averaging: `cell_means` on the coarser of the grids of model and reference, or `points`: the model is
+            interpolated to the levels of the reference, which count alike.
         shown: resolution and time step whose profiles are kept.
         n_timings: runs for the time per step; 0 leaves it out.
         with_persistence: whether the initial profiles kept have rows too, for each resolution and time step.
@@ -88,6 +109,7 @@ def compare_closures(
             it has.
         engine: what runs a candidate at one resolution; by default this process. Times per step are those
             of workers that run beside each other.
+        kept: where what is done is kept, and found again; by default nowhere.
         report: called with each row of a candidate.
 
     Returns:
@@ -102,55 +124,73 @@ def compare_closures(
     _check(labels, stored, {PERSISTENCE} if with_persistence else set(), names)
     settings = [(i, dt, ref.n_steps(dt)) for i, ref in enumerate(references) for dt in time_steps]
 
-    def place(reference: Reference, n: int) -> tuple[Case, Yardstick]:
-        grid = Grid.uniform(float(reference.case.grid.depth), n)
-        yardstick = Yardstick(reference, grid, start, temperature_difference)
+    def place(reference: Reference, n: int | float) -> tuple[Case, Yardstick]:
+        depth = float(reference.case.grid.depth)
+        grid = Grid.uniform(depth, n if isinstance(n, int) else max(3, round(depth / n)))
+        yardstick = Yardstick(reference, grid, start, temperature_difference, averaging)
         return reference.case.on(grid).unlabelled(), yardstick
 
     places = {n: [place(reference, n) for reference in references] for n in n_cells}
     n_frames = [reference.observations.time.size - 1 for reference in references]
-    kept: dict[str, ShownCase] = {}
+    all_shown: dict[str, ShownCase] = {}
     rows = []
     pairs = [(candidate, n) for candidate in candidates for n in n_cells]
+    results: dict[tuple[str, int | float], Sequence[OfCase]] = {}
+    for candidate, n in pairs:
+        found = None if kept is None else kept.find(candidate.label, n)
+        if found is not None:
+            results[candidate.label, n] = found
+    left = [(candidate, n) for candidate, n in pairs if (candidate.label, n) not in results]
 
-    def report_all(number: int, found: Sequence[tuple[ComparisonRow, Profiles | None]]) -> None:
+    def take(number: int, found: Sequence[OfCase]) -> None:
+        candidate, n = left[number]
+        # Profiles are many, and only these are drawn.
+        found = [(row, each if (n, row.time_step) == shown else None) for row, each in found]
+        results[candidate.label, n] = found
+        if kept is not None:
+            kept.keep(candidate.label, n, found)
         for row, _ in found:
             report(row)
 
+    for found in results.values():
+        for row, _ in found:
+            report(row)
     engine = ThisProcess() if engine is None else engine
-    work = functools.partial(_rows_of, places, settings, n_frames, n_timings)
-    for (candidate, n), found in zip(pairs, engine.map(work, pairs, report_all), strict=True):
-        for (row, profiles), (index, dt, _) in zip(found, settings, strict=True):
+    engine.map(functools.partial(_rows_of, places, settings, n_frames, n_timings), left, take)
+    for candidate, n in pairs:
+        for (row, profiles), (index, *_) in zip(results[candidate.label, n], settings, strict=True):
             stick = places[n][index][1]
             rows.append(row)
-            if shown == (n, dt) and profiles is not None:
+            if profiles is not None:
                 empty = ShownCase(stick.name, stick.time, stick.grid, stick.reference, {})
-                kept.setdefault(stick.name, empty).runs[candidate.label] = profiles
+                all_shown.setdefault(stick.name, empty).runs[candidate.label] = profiles
     if with_persistence:
         for n in n_cells:
             for index, dt, _ in settings:
                 case, stick = places[n][index]
-                rows.append(_row(PERSISTENCE, stick, dt, persistence(references[index], case.grid))[0])
+                rows.append(
+                    _row(PERSISTENCE, stick, dt, persistence(references[index], case.grid), asked=n)[0]
+                )
     for result in stored:
         stick, profiles = at_common_times(result, by_name[result.case], start, temperature_difference)
         rows.append(_row(result.label, stick, result.time_step, profiles)[0])
-    return Compared(tuple(rows), tuple(kept.values()))
+    return Compared(tuple(rows), tuple(all_shown.values()))
 
 
 def _rows_of(
-    places: dict[int, list[tuple[Case, Yardstick]]],
+    places: dict[int | float, list[tuple[Case, Yardstick]]],
     settings: Sequence[tuple[int, float, int]],
     n_frames: Sequence[int],
     n_timings: int,
-    pair: tuple[Candidate, int],
-) -> list[tuple[ComparisonRow, Profiles | None]]:
+    pair: tuple[Candidate, int | float],
+) -> list[OfCase]:
     """Rows and profiles of a candidate at one resolution; its settings share programs."""
     (candidate, n), found = pair, []
     programs: Shared[Program] = Shared()
     for index, dt, steps_per_frame in settings:
         case, stick = places[n][index]
         run = candidate.model, case, dt, steps_per_frame, n_frames[index]
-        found.append(_row(candidate.label, stick, dt, *_outcome(*run, programs, n_timings)))
+        found.append(_row(candidate.label, stick, dt, *_outcome(*run, programs, n_timings), asked=n))
     return found
 
 
@@ -235,8 +275,14 @@ def _advance(
 
 
 def _row(
-    label: str, yardstick: Yardstick, dt: float, profiles: Profiles | None, timing=math.nan, note: str = ""
-) -> tuple[ComparisonRow, Profiles | None]:
+    label: str,
+    yardstick: Yardstick,
+    dt: float,
+    profiles: Profiles | None,
+    timing=math.nan,
+    note: str = "",
+    asked: int | float = 0,
+) -> OfCase:
     nothing = scores = math.nan, math.nan, math.nan
     if profiles is not None:
         profiles = yardstick.averaged(profiles)
@@ -244,4 +290,6 @@ def _row(
         if not all(map(math.isfinite, scores[:2])):
             profiles, scores, note = None, nothing, "errors too large for a number"
     where = label, yardstick.name, yardstick.n_cells, dt
-    return ComparisonRow(*where, *scores, timing, profiles is not None, note), profiles
+    thickness = math.nan if isinstance(asked, int) else asked
+    told = profiles is not None, note, thickness, yardstick.group
+    return ComparisonRow(*where, *scores, timing, *told), profiles

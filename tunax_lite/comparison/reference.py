@@ -35,6 +35,7 @@ class Reference:
 
     case: Case
     observations: Observations
+    group: str = ""  # of cases of one source, for summaries
 
     def __post_init__(self):
         name, observations = self.case.name, self.observations
@@ -45,7 +46,9 @@ class Reference:
                 "compare with a complete simulation."
             )
         z, centers = np.asarray(observations.z), np.asarray(self.case.grid.z_center)
-        if z.shape != centers.shape or not np.allclose(z, centers, rtol=0.0, atol=1e-6 * abs(centers[0])):
+        # Midway between uneven levels lie faces of cells of which these are nearly the centers.
+        slack = 0.2 * np.asarray(self.case.grid.cell_thickness)
+        if z.shape != centers.shape or np.any(np.abs(z - centers) > slack):
             raise ValueError(
                 f"{name}: expected profiles on the {centers.size} cells of the case, got {z.size} heights "
                 f"from {z[0]:g} to {z[-1]:g} m; compare with a simulation that covers the column."
@@ -89,13 +92,21 @@ class ShownCase:
 class Yardstick:
     """A reference as seen from a grid of the model of the same depth; times before `start` [s] do not count.
 
-    The base of the mixed layer is colder than the surface by `temperature_difference` [K].
+    The base of the mixed layer is colder than the surface by `temperature_difference` [K]. With the averaging
+    `points` the model is interpolated to the levels of the reference, which count alike.
     """
 
-    def __init__(self, reference: Reference, grid: Grid, start: float, temperature_difference: float):
-        own = reference.case.grid
-        self.grid = grid if grid.n_cells <= own.n_cells else own
-        self.name, self.n_cells = reference.case.name, grid.n_cells
+    def __init__(
+        self,
+        reference: Reference,
+        grid: Grid,
+        start: float,
+        temperature_difference: float,
+        averaging: str = "cell_means",
+    ):
+        own, at_points = reference.case.grid, averaging == "points"
+        self.grid = grid if grid.n_cells <= own.n_cells and not at_points else own
+        self.name, self.n_cells, self.group = reference.case.name, grid.n_cells, reference.group
         self.time = np.asarray(reference.observations.time)
         self._counts = self.time >= start * (1.0 - 1e-9)
         if not self._counts.any():
@@ -105,11 +116,16 @@ class Yardstick:
             )
         self._difference = temperature_difference
         self._averaging = _averaging(grid, self.grid)
+        if at_points:
+            z, rows = np.asarray(reference.observations.z), np.eye(grid.n_cells)
+            self._averaging = np.stack([np.interp(z, np.asarray(grid.z_center), row) for row in rows], axis=1)
         profiles = reference.observations.profiles
         from_own = _averaging(own, self.grid)
         self.reference = {name: from_own @ np.asarray(profiles[name]).T for name in VARIABLES}
         self._depth = self._mixed_layer_depth(self.reference["temperature"])
         self._fraction = np.asarray(self.grid.cell_volume) / float(self.grid.mean_depth)
+        if at_points:
+            self._fraction = np.full(own.n_cells, 1.0 / own.n_cells)
 
     def averaged(self, profiles: Profiles) -> dict[str, np.ndarray]:
         """Profiles of the model on the common grid."""

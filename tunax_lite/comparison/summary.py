@@ -23,6 +23,18 @@ class ComparisonRow:
     microseconds_per_step: float  # of one column, compiled, without output [us]
     finite: bool  # whether all values of state and closure are, at all times compared
     note: str = ""  # why a row has no numbers
+    cell_thickness: float = math.nan  # that was asked for [m]; NaN where it was n_cells
+    group: str = ""  # of cases of one source
+
+    @property
+    def resolution(self) -> str:
+        """What was asked for, in words."""
+        return resolution_in_words(self.n_cells if math.isnan(self.cell_thickness) else self.cell_thickness)
+
+
+def resolution_in_words(asked: int | float) -> str:
+    """A number of cells, or their thickness [m]."""
+    return f"{asked} cells" if isinstance(asked, int) else f"cells of {asked:g} m"
 
 
 def write_rows(path: str | Path, rows: Sequence[ComparisonRow]) -> None:
@@ -41,9 +53,12 @@ class Summary:
     rows: tuple[tuple[str, ...], ...]
 
 
-def summaries(rows: Sequence[ComparisonRow], *, n_cells: int, time_step: float) -> tuple[Summary, ...]:
-    """By case at one resolution and time step that rows have; means over cases at all; what is not finite."""
-    parts = [_by_case(rows, n_cells, time_step), _by_resolution(rows)]
+def summaries(rows: Sequence[ComparisonRow], *, resolution: str, time_step: float) -> tuple[Summary, ...]:
+    """By case and group at one resolution and time step; means over cases; what is not finite."""
+    chosen = [row for row in rows if row.resolution == resolution and row.time_step == time_step]
+    parts = [_by_case(chosen, resolution, time_step), _by_resolution(rows)]
+    if any(row.group for row in chosen):
+        parts.insert(1, _by_group(chosen, resolution, time_step))
     failed = [row for row in rows if not row.finite]
     if failed:
         header = ("closure", "case", "cells", "step [s]", "why")
@@ -52,8 +67,7 @@ def summaries(rows: Sequence[ComparisonRow], *, n_cells: int, time_step: float) 
     return tuple(parts)
 
 
-def _by_case(rows: Sequence[ComparisonRow], n_cells: int, time_step: float) -> Summary:
-    chosen = [row for row in rows if row.n_cells == n_cells and row.time_step == time_step]
+def _by_case(chosen: Sequence[ComparisonRow], resolution: str, time_step: float) -> Summary:
     cases = list(dict.fromkeys(row.case for row in chosen))
     lines = []
     for closure in dict.fromkeys(row.closure for row in chosen):
@@ -69,7 +83,7 @@ def _by_case(rows: Sequence[ComparisonRow], n_cells: int, time_step: float) -> S
     units = ("mean [mK]", "velocity [mm/s]", "mixed layer [m]", "time per step [us]")
     names = [case.replace("_", " ") for case in cases]
     return Summary(
-        f"{n_cells} cells, steps of {time_step:g} s",
+        f"{resolution}, steps of {time_step:g} s",
         "Root mean square errors of temperature by case [mK] and their mean over the cases; means over "
         "the cases of those of velocity and of the depth of the mixed layer; the shortest time per step.",
         ("closure", *names, *units),
@@ -77,19 +91,41 @@ def _by_case(rows: Sequence[ComparisonRow], n_cells: int, time_step: float) -> S
     )
 
 
+def _by_group(chosen: Sequence[ComparisonRow], resolution: str, time_step: float) -> Summary:
+    groups, lines = list(dict.fromkeys(row.group for row in chosen)), []
+    for closure in dict.fromkeys(row.closure for row in chosen):
+        own = [row for row in chosen if row.closure == closure]
+        errors = [[row.temperature_rms for row in own if row.group == group] for group in groups]
+        everything = [row.temperature_rms for row in own]
+        worst = max(everything) if all(map(math.isfinite, everything)) else math.nan
+        numbers = (*map(_mean, errors), _mean(everything), worst)
+        lines.append((closure, *(_number(1e3 * value, 1) for value in numbers)))
+    return Summary(
+        f"By source, {resolution}, steps of {time_step:g} s",
+        "Mean over the cases of a source, and over all, of the root mean square error of temperature, and "
+        "the largest one [mK].",
+        ("closure", *(group.replace("_", " ") or "others" for group in groups), "mean", "worst"),
+        tuple(lines),
+    )
+
+
 def _by_resolution(rows: Sequence[ComparisonRow]) -> Summary:
-    settings = sorted({(row.time_step, row.n_cells) for row in rows})
+    def fineness(row: ComparisonRow) -> float:
+        return float(row.n_cells) if math.isnan(row.cell_thickness) else -row.cell_thickness
+
+    ordered = sorted(rows, key=lambda row: (row.time_step, fineness(row)))
+    settings = list(dict.fromkeys((row.time_step, row.resolution) for row in ordered))
     lines = []
     for closure in dict.fromkeys(row.closure for row in rows):
         cells = []
         for setting in settings:
-            own = [r for r in rows if (r.closure, r.time_step, r.n_cells) == (closure, *setting)]
+            own = [r for r in rows if (r.closure, r.time_step, r.resolution) == (closure, *setting)]
             cells.append(_number(1e3 * _mean([row.temperature_rms for row in own]), 2))
         lines.append((closure, *cells))
     return Summary(
         "Resolution and time step",
         "Mean over the cases of the root mean square error of temperature [mK].",
-        ("closure", *(f"{n_cells} cells, {step:g} s" for step, n_cells in settings)),
+        ("closure", *(f"{resolution}, {step:g} s" for step, resolution in settings)),
         tuple(lines),
     )
 

@@ -20,6 +20,7 @@ from ..io.yaml_file import ConfigError
 from ..model import Model
 from ..observations import Observations
 from ..runtime.memory import check_steps
+from ..terms import BottomHeat
 from .build import (
     FromFile,
     build_case,
@@ -109,9 +110,14 @@ def _padded(targets: Sequence[Target], model: Model) -> Iterator[Target]:
     n_levels = max(one.values.shape[1] for target in targets for one in target.sampled.values())
     own = {f"background_{name}": getattr(model, f"molecular_{name}") for name in ("viscosity", "diffusivity")}
     some_have = any(getattr(target.case, name) is not None for target in targets for name in own)
+    some_lose = any(target.case.interior.bottom_heat is not None for target in targets)
     for target in targets:
         missing = {name: value for name, value in own.items() if getattr(target.case, name) is None}
-        case = dataclasses.replace(target.case, **missing) if some_have else target.case
+        case, interior = target.case, target.case.interior
+        if some_have:
+            case = dataclasses.replace(case, **missing)
+        if some_lose and interior.bottom_heat is None:
+            case = dataclasses.replace(case, interior=dataclasses.replace(interior, bottom_heat=BottomHeat()))
         yield dataclasses.replace(target, case=case, padded=(n_frames, n_levels))
 
 

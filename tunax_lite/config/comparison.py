@@ -20,8 +20,8 @@ from ..runtime.memory import check_steps
 from .build import build_case, case_name, with_observations
 from .cases import CaseSection
 from .closures import ClosureSection, Parameters, closure_names, closure_with
-from .load import validated
-from .schema import NativeGrid, NCells, Precision
+from .load import validated, with_cases
+from .schema import Averaging, NativeGrid, NCells, Precision, Thickness
 from .section import Section, closest, invalid, key
 from .series import Place
 
@@ -66,6 +66,24 @@ _Said = str | list[ComparedClosureSection | str]
 _Closures = Annotated[list[ComparedClosureSection], BeforeValidator(_expanded, json_schema_input_type=_Said)]
 
 
+class ComparedCaseSection(Section):
+    """A case, and of which source it is."""
+
+    case: CaseSection = key("where the case and its profiles come from")
+    group: str = key("cases of one source, which a summary takes together", "")
+
+
+def _in_groups(value: Any) -> Any:
+    """Cases that stand alone as those of no group."""
+    if not isinstance(value, list):
+        return value
+    return [{"case": each} if isinstance(each, dict) and "format" in each else each for each in value]
+
+
+_SaidCases = str | list[ComparedCaseSection | CaseSection]
+_Cases = Annotated[list[ComparedCaseSection], BeforeValidator(_in_groups, json_schema_input_type=_SaidCases)]
+
+
 class StoredResultSection(Section):
     """Stored results of another model, or of an earlier run."""
 
@@ -83,6 +101,7 @@ class FiguresSection(Section):
     """The runs that are drawn, and that the first part of the summary is about."""
 
     n_cells: NCells = 64
+    cell_thickness: Thickness | None = key("where cells are chosen by it [m]", None)
     time_step: float = key("time step [s]", 60.0, gt=0.0, le=86400.0)
 
 
@@ -94,12 +113,18 @@ class ComparisonConfig(Section):
         default_factory=lambda: [ComparedClosureSection(name=name) for name in closure_names()],
         min_length=1,
     )
-    cases: list[CaseSection] = key("cases with profiles over the whole column", min_length=1)
+    cases: _Cases = key(
+        "cases with profiles over the whole column, each alone or as `case` beside its group, or a "
+        "file of such",
+        min_length=1,
+    )
     n_cells: list[NCells] = key("numbers of cells", [32, 64, 128], min_length=1)
+    cell_thicknesses: list[Thickness] | None = key("instead of them, of all cells [m]", None, min_length=1)
     time_steps: list[Annotated[float, Field(gt=0.0, le=86400.0)]] = key(
         "time steps [s]", [60.0, 600.0], min_length=1
     )
     start: float = key("first time that counts [s]", 7200.0, ge=0.0)
+    averaging: Averaging = "cell_means"
     temperature_difference: float = key(
         "between the surface and the base of the mixed layer [K]", 0.05, gt=0.0, le=10.0
     )
@@ -115,13 +140,29 @@ class ComparisonConfig(Section):
         if repeated:
             todo = "add a `label` to one of them"
             raise invalid("closures of different labels", f"'{repeated[0]}' twice", todo)
+        size = "n_cells" if self.cell_thicknesses is None else "cell_thickness"
+        if self.cell_thicknesses is not None and "n_cells" in self.model_fields_set:
+            raise invalid("`n_cells` or `cell_thicknesses`", "both", "give one of them")
         for name, chosen, known in (
-            ("figures.n_cells", self.figures.n_cells, self.n_cells),
+            (f"figures.{size}", getattr(self.figures, size), self.sizes),
             ("figures.time_step", self.figures.time_step, self.time_steps),
         ):
             if chosen not in known:
+                if chosen is None:
+                    raise invalid(f"`{name}` with `cell_thicknesses`", "none", "add it")
                 listed = ", ".join(f"{value:g}" for value in known)
                 raise invalid(f"{name} to be one of {listed}", f"{chosen:g}", "choose one of these")
+
+    @property
+    def sizes(self) -> Sequence[int | float]:
+        """Numbers of cells, or their thicknesses [m]."""
+        return self.n_cells if self.cell_thicknesses is None else self.cell_thicknesses
+
+    @property
+    def shown(self) -> tuple[int | float, float]:
+        """Of these the one that is drawn, and its time step [s]."""
+        chosen = self.figures.n_cells if self.cell_thicknesses is None else self.figures.cell_thickness
+        return chosen or self.sizes[0], self.figures.time_step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,7 +208,7 @@ class ComparisonSetup:
         unread: list[Exception] = []  # of cases that may not be wanted
         for index, section in enumerate(self.config.cases):
             try:
-                names[index] = case_name(section, self.place.below("cases", str(index)))
+                names[index] = case_name(section.case, self.place.below("cases", str(index)))
             except (FileNotFoundError, FileFormatError) as error:
                 unread.append(error)
         if unread and not set(chosen) <= set(names.values()):
@@ -199,12 +240,13 @@ class ComparisonSetup:
         return StoredResult(section.label, case, run.time, Grid(run.z_face), run.profiles, step)
 
     def _reference(self, index: int) -> Reference:
-        section, where = self.config.cases[index], self.place.below("cases", str(index))
+        given, where = self.config.cases[index], self.place.below("cases", str(index))
+        section = given.case
         native = NativeGrid(kind="native")
         made = None if section.format == "idealised" else build_case(section, native, where)
         case, observations = with_observations(made, where)
         with where.naming():
-            reference = Reference(case, observations)
+            reference = Reference(case, observations, given.group)
             for step in self.config.time_steps:
                 check_steps(case.duration, step)
                 reference.n_steps(step)
@@ -221,5 +263,5 @@ def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
 
 def load_comparison(path: Path, overrides: Sequence[str] = ()) -> ComparisonSetup:
     """Read the configuration of a comparison; arguments and errors as in `load_run`."""
-    document = with_overrides(read_document(Path(path)), overrides)
+    document = with_overrides(with_cases(read_document(Path(path))), overrides)
     return ComparisonSetup(validated(document, ComparisonConfig), Path(path))

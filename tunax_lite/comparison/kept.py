@@ -1,0 +1,69 @@
+"""Rows of a comparison that goes on after an interruption: a file for each candidate at each resolution."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from ..io.writing import replacing
+from .compare import AbstractKept, Candidate, OfCase
+from .summary import ComparisonRow
+
+
+class KeptRows(AbstractKept):
+    """Files of a folder, each named after all that its rows depend on.
+
+    Args:
+        folder: made with the first rows; what else is in it does not matter.
+        candidates: of the comparison, whose numbers and settings count.
+        settings: all else that rows depend on, as text.
+    """
+
+    def __init__(self, folder: Path, candidates: Sequence[Candidate], settings: str):
+        self._folder, self._models = folder, {}
+        for candidate in candidates:
+            leaves, structure = jax.tree.flatten(candidate.model)
+            told = hashlib.sha256(f"{settings}{candidate.label}{structure}".encode())
+            for leaf in leaves:
+                told.update(np.asarray(leaf).tobytes())
+            self._models[candidate.label] = told.hexdigest()
+
+    def find(self, label: str, n_cells: int | float) -> list[OfCase] | None:
+        path = self._path(label, n_cells)
+        if not path.is_file():
+            return None
+        with np.load(path) as file:
+            rows = [ComparisonRow(**row) for row in json.loads(str(file["rows"]))]
+            names = [name.split("/") for name in file.files if name != "rows"]
+            shown = [
+                {name: file[f"{index}/{name}"] for at, name in names if at == str(index)}
+                for index in range(len(rows))
+            ]
+        return [(row, profiles or None) for row, profiles in zip(rows, shown, strict=True)]
+
+    def keep(self, label: str, n_cells: int | float, found: Sequence[OfCase]) -> None:
+        rows = json.dumps([dataclasses.asdict(row) for row, _ in found])
+        profiles = {
+            f"{index}/{name}": values
+            for index, (_, of_case) in enumerate(found)
+            for name, values in (of_case or {}).items()
+        }
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with replacing(self._path(label, n_cells)) as temporary, temporary.open("wb") as file:
+            np.savez(file, rows=np.array(rows), **profiles)
+
+    def clear(self) -> None:
+        """Remove the files of these candidates, and the folder if nothing else is in it."""
+        known = set(self._models.values())
+        for path in self._folder.glob("*.npz"):
+            if path.stem.partition("_")[0] in known:
+                path.unlink()
+        if self._folder.is_dir() and not any(self._folder.iterdir()):
+            self._folder.rmdir()
+
+    def _path(self, label: str, n_cells: int | float) -> Path:
+        return self._folder / f"{self._models[label]}_{n_cells!r}.npz"
