@@ -40,9 +40,8 @@ class ComparedClosureSection(ClosureSection):
 
     def build(self) -> AbstractClosure:
         """The closure, without what a file says of it."""
-        return closure_with(
-            self.name, self.options, {} if isinstance(self.parameters, str) else self.parameters
-        )
+        name = self.name if self.constants is None else f"{self.name}_{self.constants}"
+        return closure_with(name, self.options, {} if isinstance(self.parameters, str) else self.parameters)
 
     @property
     def title(self) -> str:
@@ -73,7 +72,7 @@ class ComparedCaseSection(Section):
     group: str = key("cases of one source, which a summary takes together", "")
 
 
-def _in_groups(value: Any) -> Any:
+def _in_groups(value: JSON) -> JSON:
     """Cases that stand alone as those of no group."""
     if not isinstance(value, list):
         return value
