@@ -88,6 +88,7 @@ def id_of(closure) -> str:
 
 
 VARIANTS = {
+    "KEpsilon.recommended": KEpsilon.recommended(),
     "GenericLengthScale.generated": GenericLengthScale.generated(),
     "KOmega with weak equilibrium": KOmega(stability=SecondMomentClosure(equilibrium="weak")),
     "KPP with double diffusion": KPP(double_diffusion=DoubleDiffusion()),

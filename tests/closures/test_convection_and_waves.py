@@ -92,6 +92,22 @@ def test_logarithmic_layer_keeps_its_own_eddies():
     np.testing.assert_allclose(upper[1], upper[0], rtol=1e-2)
 
 
+def test_recommended_constants_have_the_logarithmic_layer():
+    """du/dln(z + z_0) = u* / kappa, kappa = 0.4 +- 0.01, where the stress is that of the surface."""
+    closure, friction_velocity = KEpsilon.recommended(), 0.01
+    case = Case(
+        grid := Grid.stretched(50.0, 100, surface_zoom=4.0),
+        State.from_profiles(grid, temperature=10.0),
+        ConstantForcing(SurfaceFluxes(stress_u=1027.0 * friction_velocity**2)),
+    )
+    run = simulate(Model(closure), case, duration=86400.0, output_interval=86400.0)
+    distance = -np.asarray(grid.z_center) + float(closure.surface_roughness_length)
+    layer = (distance > 0.1) & (distance < 0.3)
+    assert layer.sum() >= 4
+    slope = np.polyfit(np.log(distance[layer]), np.asarray(run.state.u[-1])[layer], 1)[0]
+    np.testing.assert_allclose(-friction_velocity / slope, 0.4, atol=0.01)
+
+
 @pytest.mark.parametrize("convection", [None, 1.0], ids=["GOTM's conditions", "convection"])
 def test_momentum_down_the_lagrangian_gradient_is_the_same_in_both_frames(convection):
     """Velocities with and without the drift tell one story where their fluxes and forces are the same."""

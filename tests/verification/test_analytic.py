@@ -146,6 +146,7 @@ KATO_PHILLIPS = {
     "k-omega": (KOmega(length_limit=None, stability=WEAK), [14.5, 21.0, 26.0, 30.5]),
     "generic": (GenericLengthScale(length_limit=None, stability=WEAK), [15.5, 21.5, 26.5, 30.5]),
     "Mellor-Yamada": (MellorYamada(), []),
+    "k-epsilon, recommended": (KEpsilon.recommended(), []),
     "CATKE": (CATKE(), []),
     "NEMO": (TKE(), []),
 }

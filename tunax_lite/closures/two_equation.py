@@ -129,15 +129,15 @@ class KEpsilon(AbstractKEpsilon):
         Other arguments replace or complete them.
         """
         constants: dict[str, Any] = {
-            "c_eps_1": 1.474,
-            "c_eps_3_plus": -1.77,
-            "c_eps_4": -0.286,
-            "length_limit": 0.387,
+            "c_eps_1": 1.544,
+            "c_eps_3_plus": -1.357,
+            "c_eps_4": -0.289,
+            "length_limit": 0.309,
             "imposed_von_karman": 0.4,
-            "eddy_slope": 0.2,
+            "eddy_slope": 0.25,
             "convective_flux_factor": 1.0,
             "lagrangian_stress": True,
-            "stability": SecondMomentClosure(instability_limit=0.681),
+            "stability": SecondMomentClosure(instability_limit=0.556),
         }
         return cls(**(constants | others))
 
