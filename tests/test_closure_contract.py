@@ -75,6 +75,7 @@ class CountingStepper(AbstractStepper[CloState]):
 # Compiling is what takes time: what shares its code with another closure, or compiles longest, runs in
 # `make test-all`.
 OF_TEST_ALL = {
+    "Constant",
     "KOmega",
     "GenericLengthScale",
     "KEpsilonTheta",
@@ -86,6 +87,7 @@ OF_TEST_ALL = {
     "PacanowskiPhilander",
     "MunkAndersonMixing",
     "KrausTurner",
+    "PriceWellerPinkel",
     "ConvectiveAdjustment",
     "EPBL",
     "epbl_om4",
@@ -389,8 +391,7 @@ def test_reverse_equals_forward(closure, derivatives):
 @pytest.mark.slow
 def test_reverse_equals_central_differences(closure, derivatives):
     both, sizes = derivatives.both, np.abs(np.asarray(derivatives.losses(derivatives.both)))
-    rounding, smoothness = (of.get(id_of(closure), of[None]) for of in (ROUNDING, SMOOTHNESS))
-    rounding = np.array([[ROUNDING[None]], [rounding]])
+    rounding = np.array([[ROUNDING[None]], [ROUNDING.get(id_of(closure), ROUNDING[None])]])
     for path, scale in directions(closure):
         value = leaf_of(both, path)
         pattern = pattern_of(value)
@@ -400,7 +401,7 @@ def test_reverse_equals_central_differences(closure, derivatives):
             return np.asarray(derivatives.losses(replace_leaf(both, path, value + x * pattern)))
 
         # A fraction of the derivative, and rounding of the loss over an interval of 7e-6.
-        tolerance = smoothness * np.abs(by_reverse) + rounding / 7e-6 * sizes / scale
+        tolerance = SMOOTHNESS * np.abs(by_reverse) + rounding / 7e-6 * sizes / scale
         for kinks in (KINKS[None], KINKS.get(id_of(closure), {})):
             for name in kinks.get(path, ()):
                 tolerance[:, list(CASES).index(name)] = np.inf
