@@ -83,8 +83,8 @@ CLOSURE_IDS[CLOSURE_IDS.index("EPBL") + 1] = "epbl_om4"
 
 def id_of(closure) -> str:
     """Its name in the lists below."""
-    names = (name for name, other in zip(CLOSURE_IDS, ALL_CLOSURES, strict=True) if other is closure)
-    return next(names, type(closure).__name__)
+    known = [*zip(CLOSURE_IDS, ALL_CLOSURES, strict=True), *VARIANTS.items()]
+    return next((name for name, other in known if other is closure), type(closure).__name__)
 
 
 VARIANTS = {
@@ -101,6 +101,8 @@ KINKS = {
     None: {"1.forcing.fluxes.heat_flux": ("unstratified",), "1.initial_state.temperature": ("unstratified",)},
     # Cooling brings in energy, C^Ww max(J_0, 0), and heating none: published so, and zero here.
     "CATKE": {"1.forcing.fluxes.heat_flux": ("wind",)},
+    # Its flux of k is max(-B_0, 0) likewise.
+    "KEpsilon.recommended": {"1.forcing.fluxes.heat_flux": ("wind",)},
     # Its convective velocity is a cube root of cooling, its loss to heating a square root of it.
     "EPBL": {"1.forcing.fluxes.heat_flux": ("rest", "wind")},
     "epbl_om4": {"1.forcing.fluxes.heat_flux": ("rest", "wind")},

@@ -118,17 +118,17 @@ class KEpsilon(AbstractKEpsilon):
         return cls(**(constants | others))
 
     @classmethod
-    def recommended(cls, **others: Any) -> "KEpsilon":
+    def recommended(cls, **others: FieldValue) -> "KEpsilon":
         """Constants that carry over from one large-eddy simulation to others.
 
         Convection starts by its surface flux, eddies of the mixed layer reach into the water below, momentum
-        goes down the Lagrangian gradient, and kappa is 0.4. The five constants in digits are those of
-        `tunax-lite calibrate configs/calibrations/les_k_epsilon.yaml`, all others GOTM's. Data: 22 large-eddy
-        simulations of five sources, 6 hours to 10 days of stress to 1 N m-2 and cooling to 1 kW m-2, with and
-        without waves; cells of 2 m and steps of 60 s. Valid for those, up to cells of 4 m and steps of 600 s.
-        Other arguments replace or complete them.
+        goes down the Lagrangian gradient, and kappa is 0.4. The five constants of `tunax-lite calibrate
+        configs/calibrations/les_k_epsilon.yaml` (version 0.1.0) have three digits and more, all others are
+        GOTM's. Data: 22 large-eddy simulations of five sources, 6 hours to 10 days of stress to 1 N m-2 and
+        cooling to some hundred W m-2, with and without waves. Valid for those, in cells of 1 to 4 m and with
+        steps of up to 600 s. Other arguments replace or complete them.
         """
-        constants: dict[str, Any] = {
+        constants: dict[str, FieldValue] = {
             "c_eps_1": 1.544,
             "c_eps_3_plus": -1.357,
             "c_eps_4": -0.289,
