@@ -171,7 +171,8 @@ def test_recommended_constants_by_their_name():
     closure = section.build()
     assert eqx.tree_equal(closure, KEpsilon.recommended())
     changed = {"name": "k_epsilon", "constants": "recommended", "parameters": {"c_eps_1": 1.5}}
-    assert float(ClosureSection.model_validate(changed).build().c_eps_1) == 1.5
+    chosen = ClosureSection.model_validate(changed).build()
+    assert isinstance(chosen, KEpsilon) and float(chosen.c_eps_1) == 1.5
     with pytest.raises(ValueError, match="expected constants of k_epsilon, got 'recomended'"):
         ClosureSection.model_validate({"name": "k_epsilon", "constants": "recomended"})
     with pytest.raises(ValueError, match="expected constants of constant, got 'recommended'; leave the key"):

@@ -229,7 +229,7 @@ def test_a_gradient_held_at_the_bottom_is_seen_in_the_budget_of_heat(tmp_path, l
     stated = {"background_diffusivity": 1e-4, "reference_density": density, "heat_capacity": capacity}
     dataset.attrs.update(stated)
     case, _ = read_cf_netcdf(save(dataset, tmp_path / "les.nc"))
-    assert float(case.background_diffusivity) == 1e-4
+    assert case.background_diffusivity is not None and float(case.background_diffusivity) == 1e-4
     heat = case.interior.bottom_heat
     assert (heat is None) == (expected is None)
     if heat is not None:

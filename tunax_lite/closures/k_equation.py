@@ -188,7 +188,9 @@ class SchmidtNumber(AbstractDiffusion):
     def conductance(self, now: Step) -> ColumnArray:
         thickness, sigma, shear_free = now.inputs.grid.cell_thickness[1:-1], self.sigma, self.shear_free
         if not self.varies:
-            viscosity = now.viscosity if self.slope is None else now.viscosity + self._of_elsewhere(now)
+            viscosity = now.viscosity
+            if self.slope is not None:
+                viscosity = viscosity + self._of_elsewhere(now, self.slope)
             return mean_of_neighbours(viscosity) * reciprocal(sigma * thickness)
         fraction = at_most((now.rates.shear + now.rates.buoyancy) * now.time_scale, 1.0)
         varying = shear_free + fraction * (sigma - shear_free)
@@ -196,9 +198,9 @@ class SchmidtNumber(AbstractDiffusion):
         varying = at_least(varying, jnp.minimum(sigma, shear_free))
         return mean_of_neighbours(now.viscosity * reciprocal(varying)) * reciprocal(thickness)
 
-    def _of_elsewhere(self, now: Step) -> InnerFaceArray:
+    def _of_elsewhere(self, now: Step, slope: Scalar) -> InnerFaceArray:
         """c_mu0 sqrt(k) (l_e - l) [m2 s-1]."""
-        root, falling = safe_sqrt(now.tke), self.slope * now.inputs.grid.z_face[1:-1]
+        root, falling = safe_sqrt(now.tke), slope * now.inputs.grid.z_face[1:-1]
         length = now.functions.c_mu_0**3 * root * now.time_scale
         from_above = falling - smallest_upward(falling - length)
         from_below = -falling - smallest_downward(-falling - length)

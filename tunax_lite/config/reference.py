@@ -43,6 +43,10 @@ def json_schema(kind: str) -> dict[str, JSON]:
         for name, found in options.pop("$defs", {}).items():
             definitions.setdefault(name, found)
         definitions[_options_name(each)] = options
+    properties = schema["properties"]
+    if "cases" in properties:
+        of_file = {"type": "string", "description": "file with a list of them"}
+        properties["cases"] = {"anyOf": [properties["cases"], of_file]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
