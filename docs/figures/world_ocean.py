@@ -3,8 +3,8 @@
     python docs/figures/world_ocean.py closures COADS K_EPSILON.zarr KPP.zarr
     python docs/figures/world_ocean.py corrections COADS CORRECTIONS.nc NONE.zarr RESTORED.zarr CORRECTED.zarr
 
-COADS is Ferret's `coads_climatology.cdf`. Errors are those of the temperature of the uppermost cell, weighted by
-area; `misfit` are those of the year that a calibration sees, `other year` those of the one after it.
+COADS is `coads_climatology.cdf` of Ferret. Errors are those of the uppermost cell, weighted by area;
+`fitted` are those of the year that a calibration sees, `later` those of the nine months after it.
 """
 
 import io
@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent
 BANDS = (-60, -30), (-30, -10), (-10, 10), (10, 30), (30, 60), (-90, 90)
 YEAR = 365.0
 MARCH, SEPTEMBER = (59.0, 90.0), (243.0, 273.0)  # days of the year
-FITTED, OTHER = (95.0, 460.0), (460.0, 825.0)  # days since the start
+FITTED, OTHER = (185.0, 550.0), (550.0, 825.0)  # days since the start
 
 
 def days(run: xr.Dataset) -> np.ndarray:
@@ -87,7 +87,7 @@ def closures(coads: Path, runs: Mapping[str, xr.Dataset]) -> None:
     """Mixed layers of two closures in March and September, and errors of their surface temperature."""
     figure = Figure(figsize=(11.0, 5.4), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    months = {"March": MARCH, "September": SEPTEMBER}
+    months, drawn = {"March": MARCH, "September": SEPTEMBER}, None
     for row_of, (name, run) in zip(panels, runs.items(), strict=True):
         for panel, (month, when) in zip(row_of, months.items(), strict=True):
             now = days(run)
@@ -98,6 +98,7 @@ def closures(coads: Path, runs: Mapping[str, xr.Dataset]) -> None:
         panel.set_ylabel("latitude [°N]")
     for panel in panels[1]:
         panel.set_xlabel("longitude [°E]")
+    assert drawn is not None
     figure.colorbar(drawn, ax=panels, extend="max", shrink=0.8).set_label("mixed layer depth [m]")
     save(figure, "world_closures")
     print(heading())
@@ -107,7 +108,7 @@ def closures(coads: Path, runs: Mapping[str, xr.Dataset]) -> None:
 
 
 def corrections(coads: Path, found: xr.Dataset, runs: Mapping[str, xr.Dataset]) -> None:
-    """The correction on the map, errors by latitude in the year that was not fitted, and both years' errors."""
+    """The correction on the map, errors by latitude after the year that was fitted, and a table of all."""
     figure = Figure(figsize=(11.0, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.7, 1.0))
     drawn = draw(left, found.heat_flux_correction, **style.around_zero(100.0))
@@ -117,10 +118,10 @@ def corrections(coads: Path, found: xr.Dataset, runs: Mapping[str, xr.Dataset]) 
         square = (errors(coads, run, OTHER) ** 2).mean(("time", "lon")) ** 0.5
         right.plot(square.lat, square, "o-", ms=3, label=name)
     right.set(yscale="log", ylabel="rms error of the surface [K]", xlabel="latitude [°N]")
-    right.legend(fontsize="small")
+    right.legend(fontsize="small", ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
     save(figure, "world_corrections")
     print(heading())
-    for label, when in (("misfit", FITTED), ("other year", OTHER)):
+    for label, when in (("fitted", FITTED), ("later", OTHER)):
         for name, run in runs.items():
             print(row(f"{name}, {label}", errors(coads, run, when)))
 
@@ -130,7 +131,7 @@ def main(what: str, coads: str, *paths: str) -> None:
     if what == "closures":
         closures(Path(coads), dict(zip(("k-epsilon", "KPP"), stores, strict=True)))
     else:
-        names = "no correction", "restoring", "correction that was found"
+        names = "no correction", "restoring", "correction"
         corrections(Path(coads), xr.open_dataset(paths[0]), dict(zip(names, stores, strict=True)))
 
 
