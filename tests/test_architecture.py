@@ -3,7 +3,9 @@
 import ast
 import graphlib
 import inspect
+import io
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -206,11 +208,34 @@ def test_every_closure_has_a_name_in_configurations_and_a_contract():
     )
 
 
+@pytest.mark.parametrize("module", MODULES, ids=identify)
+def test_any_says_why(module):
+    """`Any` switches the type checker off: where nothing else is true, a comment on the line says why."""
+    text = module.read_text(encoding="utf-8")
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    said = {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
+    used = {
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if (isinstance(node, ast.Name) and node.id == "Any")
+        or (isinstance(node, ast.Attribute) and node.attr == "Any")
+    }
+    assert not [f"{identify(module)}:{line}" for line in sorted(used) if not {line, line - 1} & said]
+
+
 def test_version_is_written_once():
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
     assert version is not None
     holders = [m for m in MODULES if f'"{version[1]}"' in m.read_text()]
     assert holders == []
+
+
+@pytest.mark.parametrize("module", MODULES, ids=identify)
+def test_every_public_name_has_a_docstring(module):
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    named = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert ast.get_docstring(tree) or not named
+    assert not [each.name for each in named if each.name[0] != "_" and not ast.get_docstring(each)]
 
 
 def test_every_public_name_has_a_use():

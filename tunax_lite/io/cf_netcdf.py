@@ -15,6 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from ..case import Case
 from ..grid import Grid
@@ -236,7 +237,7 @@ def _with_heat_through_bottom(case: Case, z: np.ndarray, time: np.ndarray, profi
     return eqx.tree_at(lambda c: c.interior.bottom_heat, case, heat, is_leaf=lambda x: x is None)
 
 
-def _number(file: Contents, key: str, value: Any) -> float:
+def _number(file: Contents, key: str, value: PyTree) -> float:
     """An attribute that is one finite number."""
     try:
         number = float(value)
@@ -247,7 +248,7 @@ def _number(file: Contents, key: str, value: Any) -> float:
     return number
 
 
-def _number_attributes(file: Contents, kind: type, names: Sequence[str]) -> dict[str, Any]:
+def _number_attributes(file: Contents, kind: type, names: Sequence[str]) -> dict[str, float]:
     """Those of the attributes that are there, within the ranges that a class declares."""
     values = {name: _number(file, name, file.attrs[name]) for name in names if name in file.attrs}
     for name, value in values.items():
@@ -255,7 +256,7 @@ def _number_attributes(file: Contents, kind: type, names: Sequence[str]) -> dict
     return values
 
 
-def _uncertainties(file: Contents, variables: dict[str, Variable]) -> dict[str, Any]:
+def _uncertainties(file: Contents, variables: dict[str, Variable]) -> dict[str, jax.Array]:
     found = {}
     for key, variable in variables.items():
         if "uncertainty" in variable.attrs:
@@ -285,7 +286,7 @@ def _coriolis_parameter(file: Contents, mapping: Mapping) -> float:
     return float(coriolis_parameter(latitude))
 
 
-def _place(file: Contents, mapping: Mapping) -> dict[str, Any]:
+def _place(file: Contents, mapping: Mapping) -> dict[str, Any]:  # fields of `Case`
     """Latitude and longitude, `None` where they are not known."""
     latitude = degrees_of(file, "latitude") if mapping.latitude is None else mapping.latitude
     place = {"latitude": (latitude, 90.0), "longitude": (degrees_of(file, "longitude"), 360.0)}

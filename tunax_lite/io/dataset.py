@@ -143,11 +143,11 @@ def frames_of(
     *,
     case: Case | None = None,
     closure: closures.AbstractClosure | None = None,
-    diagnostics: Mapping[str, Any] | None = None,
+    diagnostics: Mapping[str, ArrayLike] | None = None,
     provenance: Provenance | None = None,
     start_time: str | None = None,
     dims: Sequence[str] = (),
-    coordinates: Mapping[str, Any] | None = None,
+    coordinates: Mapping[str, Coordinate] | None = None,
 ) -> Frames:
     """What `to_dataset` makes a dataset of, by the same arguments."""
     start_time = start_time or (None if case is None else case.start_time)

@@ -16,7 +16,7 @@ class Frames(NamedTuple):
 
     variables: dict[str, tuple]
     coordinates: dict[str, tuple]
-    attributes: dict[str, Any]
+    attributes: dict[str, Any]  # texts and numbers, as files take them
 
     @property
     def n_frames(self) -> int:

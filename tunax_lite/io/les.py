@@ -25,6 +25,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from .. import constants
 from ..case import Case
@@ -55,10 +56,15 @@ _KEYS = NAMES["lesbrary"]
 
 
 def _found(
-    grid: Grid, time: np.ndarray, profiles: dict[str, np.ndarray], *, salinity: float = 35.0, **case: Any
+    grid: Grid,
+    time: np.ndarray,
+    profiles: dict[str, np.ndarray],
+    *,
+    salinity: float = 35.0,
+    **case: Any,  # fields of `Case`
 ) -> tuple[Case, Observations]:
     """The case that starts from the first profiles, and all of them at times [s] since then."""
-    arrays: dict[str, Any] = {name: jnp.asarray(values, dtype=float) for name, values in profiles.items()}
+    arrays: dict[str, Array] = {name: jnp.asarray(values, dtype=float) for name, values in profiles.items()}
     initial = {name: values[0] for name, values in arrays.items()}
     state = State.from_profiles(grid, salinity=salinity, **initial)
     built = Case(grid=grid, initial_state=state, duration=float(time[-1]), **case)
@@ -69,7 +75,7 @@ def _found(
 class _Jld2:
     """An open JLD2 file (HDF5 written by Julia); its errors name file and key."""
 
-    def __init__(self, path: Path, file: Any):
+    def __init__(self, path: Path, file: Any):  # of h5py, which takes long to import
         self.path, self._file = path, file
         self._n_halo = int(self.number("grid/Hz") or 0)
 

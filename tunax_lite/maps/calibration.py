@@ -9,7 +9,6 @@ import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -174,7 +173,7 @@ def _learn(progress: Progress, x: np.ndarray, correction: np.ndarray, found: Equ
     progress.is_joint = accepted if was_joint else before - loss < _LITTLE * before
 
 
-def _damped(damping: Any, is_better: Any) -> Any:
+def _damped(damping: np.ndarray | float, is_better: np.ndarray | bool | np.bool_) -> np.ndarray | float:
     return np.clip(damping * np.where(is_better, _SHRINKAGE, _GROWTH), _LEAST_DAMPING, _MOST_DAMPING)
 
 

@@ -15,11 +15,12 @@ Source: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on such variables
 import dataclasses
 import functools
 import hashlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from ..calibration import ResolvedParameters
 from ..case import Case
@@ -138,7 +139,9 @@ def equations_of(fit: MapFit, item: Block) -> Equations:
 _programs: Shared[Program] = Shared(most=1)
 
 
-def _equations(fit: MapFit, x: Any, correction: Any, batch: tuple[Model, Case], observed: Any) -> Equations:
+def _equations(
+    fit: MapFit, x: Array, correction: Array, batch: tuple[Model, Case], observed: Array
+) -> Equations:
     model, case = batch
     m, (n,) = x.shape[0], correction.shape
     there = jnp.isfinite(observed)

@@ -189,7 +189,7 @@ class GriddedColumns(ColumnMap):
 
     def _surface_water(
         self, group: str, chosen: np.ndarray, start: float, stop: float
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Array, dict[str, np.ndarray]]:
         """Conservative temperature and absolute salinity of the surface, which of them there are."""
         time, values = self._series(self._found.groups[group], chosen, start, stop)
         kinds, salinity = self._kinds, values.get("salinity")

@@ -249,7 +249,9 @@ def _set_row(tree: PyTree, index: PyTree, row: PyTree) -> PyTree:
     )
 
 
-def _eliminate_at(systems: PyTree, row: PyTree, index: PyTree, handed: PyTree, step: int) -> tuple[list, list]:
+def _eliminate_at(
+    systems: PyTree, row: PyTree, index: PyTree, handed: PyTree, step: int
+) -> tuple[list, list]:
     """A row with the volume below (step 1) or above (-1) eliminated, and what it hands to the next one."""
     found = []
     for (matrix, sinking), (own, right), given in zip(systems, row, handed, strict=True):

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Int, PyTree
 
 from ...declarations import check_settings, setting
 from ...runtime import for_threads
@@ -77,7 +77,7 @@ class MultiStart(AbstractMethod):
         no, zero = jnp.asarray(False), jnp.zeros((), jnp.int32)
         return MultiStartState(x, no, no, self.method.init(x), x, zero, zero)
 
-    def ask(self, state: MultiStartState) -> tuple[Any, ...]:
+    def ask(self, state: MultiStartState) -> tuple[Any, ...]:  # as that of `method`
         return self.method.ask(state.of_method)
 
     def tell(self, state: MultiStartState, evaluation: Evaluation) -> MultiStartState:
@@ -122,7 +122,9 @@ class Ahead:
         make_evaluator: asked for the first evaluation; evaluates on several threads at the same time.
     """
 
-    def __init__(self, method: AbstractMethod, state: Any, make_evaluator: Callable[[], AbstractEvaluator]):
+    def __init__(
+        self, method: AbstractMethod, state: PyTree, make_evaluator: Callable[[], AbstractEvaluator]
+    ):
         self._method, self._state, self._make = method, state, make_evaluator
         self._evaluate: AbstractEvaluator | None = None
         self._pool: ThreadPoolExecutor | None = None
