@@ -139,7 +139,7 @@ class Diagnostics:
         difference: float | None = None,
         reference_depth: float = 10.0,
         by: str = "density",
-        **said: str | None,
+        **said: Any,  # as for `diagnostic`
     ) -> xr.DataArray:
         """Depth of the mixed layer [m].
 
@@ -157,7 +157,7 @@ class Diagnostics:
         threshold = "" if difference is None else f"_{difference:g}{unit}"
         return self.diagnostic(f"{base}{threshold}_from_{reference_depth:g}m", **said)
 
-    def heat_content(self, depth: float | None = None, **said: str | None) -> xr.DataArray:
+    def heat_content(self, depth: float | None = None, **said: Any) -> xr.DataArray:  # as for `diagnostic`
         """Heat relative to 0 degC [J m-2] above a depth [m], or in the column; `said` as for `diagnostic`."""
         return self.diagnostic("heat_content" if depth is None else f"heat_content_above_{depth:g}m", **said)
 
