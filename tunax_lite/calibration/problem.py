@@ -136,7 +136,7 @@ class Problem:
         self,
         x: ArrayLike,
         scores: np.ndarray,
-        mean_squares: Sequence[Mapping[str, float]],
+        mean_squares: Sequence[Mapping[str, Any]],  # numbers of Python, NumPy or JAX
         weights: np.ndarray | None = None,
     ) -> "Fit":
         """The fit of a vector from scores `(n_cases,)` and mean squares of each case; weight 0: left out."""

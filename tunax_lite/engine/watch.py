@@ -10,7 +10,9 @@ from typing import Any
 
 from .base import WorkersLost
 
-Client = Future = Any  # of `distributed`, whose types allow for coroutines everywhere
+# Of `distributed`, whose types allow for coroutines everywhere.
+Client = Any  # its client
+Future = Any  # what will be a result
 
 PATIENCE = 300.0
 """Without any worker, before that is an error [s]: new ones have to start."""
