@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tests.cli.test_killed_workers import CONFIG as CALIBRATION_OF_THREE
+
 ROOT = Path(__file__).parents[2]
 JOBS = ROOT / "configs" / "slurm"
 NODES = ("tunax1", "tunax2")
@@ -259,20 +261,16 @@ def test_map_on_two_nodes_that_lose_a_worker_has_the_bits_of_one_process(slurm, 
 
 
 def test_calibration_on_two_nodes_that_lose_a_worker_has_the_bits_of_one_process(slurm, tmp_path):
-    config = ROOT / "configs" / "calibrations" / "synthetic.yaml"
-    grids = "grid=[{kind: uniform, n_cells: 16}, {kind: uniform, n_cells: 20}]"
-    settings = [*"--set n_iterations=100 --set output.figures=false --set".split(), grids]
-    command = ["tunax-lite", "calibrate", str(config), "--output", str(tmp_path / "one"), *settings]
+    config = tmp_path / "config.yaml"
+    config.write_text(CALIBRATION_OF_THREE)
+    command = ["tunax-lite", "calibrate", str(config), "--output", str(tmp_path / "one")]
     subprocess.run(command, env=slurm, cwd=tmp_path, check=True, capture_output=True)
-    job = submit(slurm, tmp_path, "calibrate.sbatch", str(config), "two", *settings)
+    job = submit(slurm, tmp_path, "calibrate.sbatch", str(config), "two")
     assert wait_for(lambda: ended(slurm, job) or (tmp_path / "two" / "checkpoint.eqx").exists(), 300.0)
     assert not ended(slurm, job), log_of(tmp_path, job)
     subprocess.run(["pkill", "-KILL", "--newest", "--full", "dask worker"], check=True)
     assert wait_for(lambda: ended(slurm, job), 300.0)
     assert state_of(slurm, job) == "COMPLETED", log_of(tmp_path, job)
-    with (
-        xr.open_dataset(tmp_path / "one/history.nc") as one,
-        xr.open_dataset(tmp_path / "two/history.nc") as two,
-    ):
-        for name in one.variables:
-            np.testing.assert_array_equal(two[name], one[name], err_msg=str(name))
+    one, two = (xr.load_dataset(tmp_path / folder / "history.nc") for folder in ("one", "two"))
+    for name in one.variables:
+        np.testing.assert_array_equal(two[name], one[name], err_msg=str(name))
