@@ -10,9 +10,9 @@ import xarray as xr
 
 import tunax_lite as tl
 from tunax_lite.closures import Constant, KEpsilon
-from tunax_lite.closures.base import ClosureInputs
+from tunax_lite.closures.energy import EnergyStepper
 from tunax_lite.io import FileFormatError, Mapping, read_cf_netcdf
-from tunax_lite.terms import DriftProfiles, DriftVectors, Interior
+from tunax_lite.terms import AbstractStokesDrift, DriftProfiles, DriftVectors, Interior
 from tunax_lite.time_series import TimeSeries
 
 LEVELS = np.arange(-39.0, 0.0, 2.0)
@@ -43,9 +43,15 @@ def les_dataset(*, drift: np.ndarray | None = None, comment: str = "") -> xr.Dat
     return xr.Dataset(variables, {"time": time, "z": z}, attributes)
 
 
+def drift_of(case: tl.Case) -> AbstractStokesDrift:
+    drift = case.interior.stokes_drift
+    assert drift is not None
+    return drift
+
+
 def test_background_mixing_replaces_that_of_the_model():
     case, observations = read_cf_netcdf(les_dataset())
-    assert (float(case.background_viscosity), float(case.background_diffusivity)) == (1e-4, 2e-5)
+    assert (case.background_viscosity, case.background_diffusivity) == (1e-4, 2e-5)
     assert case.interior.stokes_drift is None and not observations.notes
     assert isinstance(case.forcing, tl.forcing.ConstantForcing)
     closure = Constant(viscosity=0.0, diffusivity=0.0)
@@ -63,18 +69,18 @@ def test_background_mixing_replaces_that_of_the_model():
 
 def test_a_drift_over_time_or_depth_alone_lies_on_the_cells_of_any_grid():
     over_time = np.stack([DRIFT, 2.0 * DRIFT, 4.0 * DRIFT])
-    drifts = [
-        read_cf_netcdf(les_dataset(drift=drift))[0].interior.stokes_drift for drift in (DRIFT, over_time)
-    ]
+    drifts = [drift_of(read_cf_netcdf(les_dataset(drift=drift))[0]) for drift in (DRIFT, over_time)]
     case, _ = read_cf_netcdf(les_dataset(drift=over_time))
     np.testing.assert_allclose(drifts[0].at(case.grid, 1e6)[0], DRIFT, rtol=1e-12)
     np.testing.assert_allclose(drifts[1].at(case.grid, 1350.0)[0], 3.0 * DRIFT, rtol=1e-12)
     np.testing.assert_array_equal(drifts[1].at(case.grid, 1350.0)[1], 0.0)
     # Linearly from the two uppermost levels, at -3 and -1 m.
-    np.testing.assert_allclose(drifts[0].at_surface(0.0)[0], 1.5 * DRIFT[-1] - 0.5 * DRIFT[-2], rtol=1e-12)
+    at_surface = drifts[0].at_surface(0.0)
+    assert at_surface is not None
+    np.testing.assert_allclose(at_surface[0], 1.5 * DRIFT[-1] - 0.5 * DRIFT[-2], rtol=1e-12)
     for n_cells in (10, 40, 33):
         moved = case.on(tl.Grid.uniform(40.0, n_cells))
-        (u, v), grid = moved.interior.stokes_drift.at(moved.grid, 0.0), moved.grid
+        (u, v), grid = drift_of(moved).at(moved.grid, 0.0), moved.grid
         assert u.shape == v.shape == (n_cells,)
         np.testing.assert_allclose(jnp.sum(u * grid.cell_thickness), 2.0 * DRIFT.sum(), rtol=1e-12)
         centers = np.asarray(grid.z_center)
@@ -85,7 +91,7 @@ def test_a_drift_over_time_or_depth_alone_lies_on_the_cells_of_any_grid():
 def test_a_linear_drift_is_linear_on_a_finer_grid():
     case, _ = read_cf_netcdf(les_dataset(drift=0.002 * (LEVELS + 40.0)))
     fine = case.on(tl.Grid.uniform(40.0, 60))
-    u, _ = fine.interior.stokes_drift.at(fine.grid, 0.0)
+    u, _ = drift_of(fine).at(fine.grid, 0.0)
     np.testing.assert_allclose(u, 0.002 * (fine.grid.z_center + 40.0), rtol=1e-10)
 
 
@@ -144,8 +150,11 @@ def test_the_shear_of_lagrangian_velocities_holds_that_of_the_drift():
     nu = jnp.full_like(start.eddy_viscosity, 0.01)
     turbulence = eqx.tree_at(lambda one: one.eddy_viscosity, start, nu)
     inputs, _ = model.inputs_of_closure(state, turbulence, state, case, 0.0, 60.0)
-    assert isinstance(inputs, ClosureInputs) and inputs.waves.in_velocity
-    production = model.closure.prepare().production(turbulence, inputs)
+    assert inputs.waves is not None and inputs.waves.in_velocity
+    stepper = model.closure.prepare()
+    assert isinstance(stepper, EnergyStepper)
+    production = stepper.production(turbulence, inputs)
+    assert production.stokes is not None
     waves = jnp.diff(state.u) * jnp.diff(jnp.asarray(DRIFT)) / 4.0
     np.testing.assert_allclose(production.stokes, 0.01 * waves, rtol=1e-12)
     total = production.shear + production.stokes
@@ -157,5 +166,5 @@ def test_a_drift_on_a_batch_of_columns_moves_too():
     values = jnp.stack([jnp.asarray(DRIFT)] * 2)[:, :, None] * jnp.asarray([1.0, 2.0])
     profiles = DriftProfiles(TimeSeries(jnp.asarray([0.0, 1e4]), DriftVectors(values, 0.0 * values)))
     moved = dataclasses.replace(case, interior=Interior(stokes_drift=profiles)).on(tl.Grid.uniform(40.0, 10))
-    u, _ = moved.interior.stokes_drift.at(moved.grid, 0.0)
+    u, _ = drift_of(moved).at(moved.grid, 0.0)
     np.testing.assert_allclose(u[:, 1], 2.0 * u[:, 0], rtol=1e-12)

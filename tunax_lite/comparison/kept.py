@@ -54,7 +54,7 @@ class KeptRows(AbstractKept):
         }
         self._folder.mkdir(parents=True, exist_ok=True)
         with replacing(self._path(label, n_cells)) as temporary, temporary.open("wb") as file:
-            np.savez(file, rows=np.array(rows), **profiles)
+            np.savez(file, allow_pickle=False, rows=np.array(rows), **profiles)
 
     def clear(self) -> None:
         """Remove the files of these candidates, and the folder if nothing else is in it."""

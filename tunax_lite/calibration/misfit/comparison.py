@@ -203,9 +203,10 @@ def _run_of_steps(
     case: Case,
     start: Restart,
     comparison: Comparison,
+    steps: Int[Array, " frame"],
     *,
     save: Callable[..., PyTree],
-    inputs: PyTree,
+    inputs: PyTree = None,
 ) -> PyTree:
     """As `run_frames`, with numbers of steps that are data."""
 
@@ -214,7 +215,7 @@ def _run_of_steps(
         following = advance(model, case, current, comparison.dt, n_steps)
         return following, save(following, observed)
 
-    return jax.lax.scan(frame, start, (comparison.steps, inputs))[1]
+    return jax.lax.scan(frame, start, (steps, inputs))[1]
 
 
 def _compare(
@@ -254,7 +255,7 @@ def _compare(
     of_case = functools.partial(run_frames, model, case, start, comparison.dt)
     run = functools.partial(of_case, **length, checkpointing=checkpointing)
     if comparison.steps is not None:
-        run = functools.partial(_run_of_steps, model, case, start, comparison)
+        run = functools.partial(_run_of_steps, model, case, start, comparison, comparison.steps)
 
     def after_start(of_start: PyTree, later: PyTree) -> PyTree:
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, later)
