@@ -99,7 +99,7 @@ def test_a_batch_is_solved_in_a_loop_without_copies_of_its_arrays():
         return TwistedThomas()((matrix,), (x,), (x[1:] * x[:-1],))[0]
 
     loop = jax.jit(lambda x: jax.lax.fori_loop(0, 10, step, x))
-    program = loop.lower(jnp.ones((9, 4))).compile().as_text()
+    program = str(loop.lower(jnp.ones((9, 4))).compile().as_text())
     # Five if rows are read of the given arrays; one is of x, the state of the loop.
     assert len(re.findall(r"= f64\[9,4\]\S* copy\(", program)) <= 1
 
