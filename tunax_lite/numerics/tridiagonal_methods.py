@@ -184,6 +184,10 @@ class TwistedThomas(AbstractTridiagonalMethod):
         middle, n_pairs = n // 2, (n - 1) // 2
         # With an even number of rows the lower half has one row more; it goes first.
         first = n - 1 - 2 * n_pairs
+        # Rows are overwritten, and XLA first copies what is read of them elsewhere. A batch is spared it by
+        # reading each row after the one before has been written. One column runs out of registers, and where
+        # the level of a lake moves, its last bit would depend on the length of the run.
+        in_batch = jax.tree.leaves(rhs)[0].ndim > 1
 
         given = [(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
 
@@ -205,28 +209,29 @@ class TwistedThomas(AbstractTridiagonalMethod):
             rows = _set_row(rows, 0, row)
         handed = from_below, nothing
         if n_pairs:
-            # Rows are overwritten, and XLA first copies what is read of them elsewhere. A batch is spared it
-            # by reading each row after the one before has been written; a column runs out of registers.
-            in_batch = jax.tree.leaves(rhs)[0].ndim > 1
             here = both(rows, first, n - 1) if in_batch else None
             rows, _, handed = lax.fori_loop(0, n_pairs, eliminate, (rows, here, handed))
 
-        center = [_close(row, *ends) for row, *ends in zip(_row(rows, middle), *handed, strict=True)]
-        # In place of the right-hand sides: of other arrays XLA would make a copy first.
-        ratios, solution = [ratio for ratio, _ in rows], [r for _, r in rows]
-        solution = _set_row(solution, middle, center)
+        ends = zip(_row(rows if in_batch else given, middle), *handed, strict=True)
+        center = [_close(row, *met) for row, *met in ends]
+        ratios, right = [ratio for ratio, _ in rows], [r for _, r in rows]
+        solution = _set_row(right, middle, center)
+
+        def known(solution: PyTree) -> PyTree:
+            return solution if in_batch else right
 
         def substitute(j: PyTree, carry: PyTree):
             solution, (above, below) = carry
             low, high = middle - 1 - j, middle + 1 + j
-            above = _substitute_at(ratios, solution, low, above)
+            above = _substitute_at(ratios, known(solution), low, above)
             solution = _set_row(solution, low, above)
-            below = _substitute_at(ratios, solution, high, below)
+            below = _substitute_at(ratios, known(solution), high, below)
             return _set_row(solution, high, below), (above, below)
 
         solution, near = lax.fori_loop(0, n_pairs, substitute, (solution, (center, center)))
         if first:
-            solution = _set_row(solution, 0, _substitute_at(ratios, solution, 0, near[0]))
+            row = _substitute_at(ratios, known(solution), 0, near[0])
+            solution = _set_row(solution, 0, row)
         return tuple(solution)
 
 
