@@ -48,7 +48,7 @@ def shard_columns(tree: PyTree, has_columns: PyTree, mesh: Mesh) -> PyTree:
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
 
-    def sharding(leaf: jax.Array, split: bool) -> NamedSharding:
+    def sharding(leaf: PyTree, split: bool) -> NamedSharding:
         return NamedSharding(mesh, _spec(leaf, split and leaf.shape[-1] % mesh.size == 0))
 
     # One call for all arrays: one for each takes longer than a short run.
@@ -94,7 +94,7 @@ def _filled_up(leaf: jax.Array, multiple: int) -> jax.Array:
     return jnp.concatenate([leaf] + n_added * [leaf[..., -1:]], axis=-1) if n_added else leaf
 
 
-def _spec(leaf: jax.Array, split: bool) -> PartitionSpec:
+def _spec(leaf: PyTree, split: bool) -> PartitionSpec:
     return PartitionSpec(*[None] * (leaf.ndim - 1), AXIS) if split else PartitionSpec()
 
 
@@ -158,7 +158,7 @@ def map_blocks(
     def in_blocks(leaf: jax.Array) -> jax.Array:
         return jnp.moveaxis(_filled_up(leaf, block).reshape(*leaf.shape[:-1], -1, block), -2, 0)
 
-    def joined(leaf: jax.Array, was_split: bool, first: jax.Array) -> jax.Array:
+    def joined(leaf: jax.Array, was_split: bool, first: PyTree) -> jax.Array:
         if not was_split:
             return leaf[0]
         together = jnp.moveaxis(leaf, 0, -2)
