@@ -229,10 +229,13 @@ class Model(eqx.Module):
         )
         solver = Solver(self.theta, self.like_gotm, self.solver)
         terms = (ShortwaveHeating(), *case.acting(), SurfaceExchange(), *clo_state.terms(column.state))
-        own = case.background_viscosity, case.background_diffusivity
-        usual = self.molecular_viscosity, self.molecular_diffusivity
-        molecular = (m if of_case is None else of_case for of_case, m in zip(own, usual, strict=True))
-        mixing = Mixing.of_quantities(clo_state, *molecular, self.molecular_salt_diffusivity)
+        viscosity, diffusivity = case.background_viscosity, case.background_diffusivity
+        mixing = Mixing.of_quantities(
+            clo_state,
+            self.molecular_viscosity if viscosity is None else viscosity,
+            self.molecular_diffusivity if diffusivity is None else diffusivity,
+            self.molecular_salt_diffusivity,
+        )
         new_state = transport(column, terms, mixing, case.interior.held, solver)
         return new_state, stepper.step(clo_state, self._closure_inputs(new_state, column, case, terms), dt)
 

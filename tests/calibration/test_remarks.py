@@ -93,7 +93,7 @@ def test_a_negative_bias_is_negative_in_every_file(values, shown, tmp_path):
     written = yaml.safe_load((tmp_path / "parameters.yaml").read_text())["parameters"][BIAS]
     assert written["value"] == list(values) and written["start"] == [0.0] * len(values)
     (row,) = parameter_rows(read_run_folder(tmp_path))
-    assert row["label"].startswith(BIAS) and row["unit"] == "W m-2"
+    assert str(row["label"]).startswith(BIAS) and row["unit"] == "W m-2"
     assert row["change"] == ("-37.3" if len(values) == 1 else "–")
     page = render(read_run_folder(tmp_path))
     assert f">{shown}<" in page and ">37.3<" not in page

@@ -66,7 +66,7 @@ def validated(tmp_path_factory):
         return report
 
     with pytest.MonkeyPatch.context() as patch:
-        counted = staticmethod(lambda *given: made.append(given) or original(*given))
+        counted = staticmethod(lambda problem, engine: made.append(problem) or original(problem, engine))
         patch.setattr(LevenbergMarquardt, "evaluator", counted)
         with pytest.raises(KeyboardInterrupt):
             _cross_validate(folder, interrupting)

@@ -11,7 +11,6 @@ diffusivities of a Schmidt number c_mu0 / (sqrt(2) S) in a logarithmic layer.
 """
 
 import math
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp

@@ -65,7 +65,7 @@ def _found(
 ) -> tuple[Case, Observations]:
     """The case that starts from the first profiles, and all of them at times [s] since then."""
     arrays: dict[str, Array] = {name: jnp.asarray(values, dtype=float) for name, values in profiles.items()}
-    initial = {name: values[0] for name, values in arrays.items()}
+    initial: dict[str, Any] = {name: values[0] for name, values in arrays.items()}  # no tracers among them
     state = State.from_profiles(grid, salinity=salinity, **initial)
     built = Case(grid=grid, initial_state=state, duration=float(time[-1]), **case)
     times = jnp.asarray(time, dtype=float)

@@ -173,7 +173,7 @@ def _learn(progress: Progress, x: np.ndarray, correction: np.ndarray, found: Equ
     progress.is_joint = accepted if was_joint else before - loss < _LITTLE * before
 
 
-def _damped(damping: np.ndarray | float, is_better: np.ndarray | bool | np.bool_) -> np.ndarray | float:
+def _damped(damping: np.ndarray | float, is_better: np.ndarray | bool | np.bool_) -> np.ndarray:
     return np.clip(damping * np.where(is_better, _SHRINKAGE, _GROWTH), _LEAST_DAMPING, _MOST_DAMPING)
 
 
