@@ -3,7 +3,7 @@
     loss = sum_i a_i [ mean_k (T_i(t_k) - observed_i(t_k))^2 + (penalty q_i)^2 ] / sum_i a_i
 
 over the times with observations. T_i is the temperature of the uppermost cell at the ends of the frames, a_i
-the area of a column, and q_i its correction, which is constant in time. Columns do not see each other. So the
+the area of a column, and q_i its correction, which is constant in time. Columns are independent. So the
 residuals of column i depend on q_i and on the m shared numbers x alone: m + 1 tangents through the time loop,
 each for all columns at once, are the whole Jacobian by n + m numbers, and its normal equations are diagonal
 but for m rows and columns. Corrections are eliminated from them column by column, which leaves m equations
