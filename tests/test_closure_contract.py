@@ -89,6 +89,7 @@ OF_TEST_ALL = {
     "KrausTurner",
     "PriceWellerPinkel",
     "ConvectiveAdjustment",
+    "KPP",
     "EPBL",
     "epbl_om4",
 }

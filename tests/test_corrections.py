@@ -211,6 +211,7 @@ def test_a_correlated_prior_has_its_covariance():
     np.testing.assert_allclose(resolved.to_physical(x), list(values.values()), rtol=1e-9)
 
 
+@pytest.mark.long  # a calibration of corrections: below
 def test_gradients_are_those_of_central_differences_and_each_case_has_its_own():
     free = FREE.resolve(PacanowskiPhilander(), CASES)
     assert free.units["cases.windy.forcing.heat_flux_bias[1]"] == "W m-2"

@@ -97,6 +97,7 @@ def test_a_case_left_out_has_no_part_in_the_calibration(validated, tmp_path):
     assert row.persistence == pytest.approx(np.sqrt(np.mean(kept**2)), rel=1e-12)
 
 
+@pytest.mark.long  # of the command: below
 def test_what_is_done_is_only_read_and_programs_are_shared(validated):
     found, again, counts, folder = validated
     # One evaluator before the interruption, one after it for all that was left, none at the end.

@@ -58,6 +58,7 @@ def calibrate(folder: Path, number: int) -> tuple[dict, str]:
     return json.loads(said.splitlines()[-1]), loss
 
 
+@pytest.mark.long
 def test_the_second_start_of_a_calibration_compiles_nothing(tmp_path):
     (first, loss), (second, loss_again) = (calibrate(tmp_path, number) for number in range(2))
     assert list((tmp_path / "cache").glob("jit_value_and_gradient-*-cache"))

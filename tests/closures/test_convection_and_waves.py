@@ -108,7 +108,10 @@ def test_recommended_constants_have_the_logarithmic_layer():
     np.testing.assert_allclose(-friction_velocity / slope, 0.4, atol=0.01)
 
 
-@pytest.mark.parametrize("convection", [None, 1.0], ids=["GOTM's conditions", "convection"])
+@pytest.mark.parametrize(
+    "convection",
+    [pytest.param(None, id="GOTM's conditions", marks=pytest.mark.long), pytest.param(1.0, id="convection")],
+)
 def test_momentum_down_the_lagrangian_gradient_is_the_same_in_both_frames(convection):
     """Velocities with and without the drift tell one story where their fluxes and forces are the same."""
     grid = Grid.uniform(40.0, 40)

@@ -185,6 +185,7 @@ def test_single_weights_can_be_free_and_others_refused():
         FreeParameters((FreeParameter("weights"), FreeParameter("weights[0]"))).resolve(SMALL)
 
 
+@pytest.mark.long
 def test_calibration_lowers_the_loss_and_its_files_hold_the_weights(tmp_path):
     # Below convection Pacanowski and Philander's own constants are not those of the twin.
     free = FreeParameters((FreeParameter("weights"), FreeParameter("physical.alpha", 1.0, 20.0)))
@@ -222,7 +223,10 @@ def test_a_configuration_chooses_the_physical_closure_and_lists_the_weights():
     ("section", "message"),
     [
         ({"options": {"physical": "k_epsilom"}}, "did you mean 'k_epsilon'"),
-        ({"options": {"physical": {"name": "k_epsilon", "seed": 1}}}, "seed: choose one of: name, options"),
+        (
+            {"options": {"physical": {"name": "k_epsilon", "seed": 1}}},
+            "seed: choose one of: name, constants, options",
+        ),
         ({"options": {"weights": [1.0]}}, "expected an option of NeuralCorrection, got 'weights'"),
         ({"options": {"width": -1}}, "options.width\n  Input should be greater than or equal to 1"),
         ({"parameters": {"weights": [0.0] * 39}}, "weights[38]: NeuralCorrection has no such parameter"),

@@ -229,7 +229,7 @@ def each(ices, usual):
     ]
 
 
-@pytest.mark.parametrize("ice", each(ALL[1:], "winton"))
+@pytest.mark.parametrize("ice", each(ALL[1:], "mylake"))
 def test_thickness_by_the_weather_is_that_of_central_differences(ice):
     """From open water, through freezing: reverse, forward, and differences."""
 
@@ -246,7 +246,7 @@ def test_thickness_by_the_weather_is_that_of_central_differences(ice):
     assert reverse < -1e-3  # m K-1
 
 
-@pytest.mark.parametrize("ice", each(ALL, "winton"))
+@pytest.mark.parametrize("ice", each(ALL, "mylake"))
 def test_a_batch_is_its_columns_and_a_run_goes_on_from_its_file(ice, tmp_path):
     cases = [column(ice, weather(air)) for air in (-25.0, -10.0)]
     times: dict = {"dt": 3600.0, "output_interval": DAY}

@@ -211,6 +211,7 @@ def test_a_batch_of_moving_lakes_is_its_columns_and_a_run_goes_on(tmp_path):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13), plain, compiled)
 
 
+@pytest.mark.long  # of a lake that keeps its level: test_lakes
 def test_derivatives_of_a_moving_lake_are_those_of_differences():
     """Of the level and the temperature by discharge, rain, the first level, and the shape of the basin."""
 

@@ -392,6 +392,7 @@ def test_the_temperature_of_a_lake_by_its_extinction_and_its_streams(closure):
         np.testing.assert_allclose(compiled, plain, rtol=1e-13, atol=1e-20)
 
 
+@pytest.mark.long  # likewise of lakes whose level moves: test_lake_levels
 def test_a_batch_of_lakes_equals_its_lakes():
     streams = {"a": river(5.0, "interleaving", 11.0), "b": river(-3.0, "range", lower=-9.0, upper=-4.0)}
     interior = Interior(bottom_friction=BottomFriction(), streams=Streams(streams))

@@ -174,7 +174,8 @@ def _learn(progress: Progress, x: np.ndarray, correction: np.ndarray, found: Equ
 
 
 def _damped(damping: np.ndarray | float, is_better: np.ndarray | bool | np.bool_) -> np.ndarray:
-    return np.clip(damping * np.where(is_better, _SHRINKAGE, _GROWTH), _LEAST_DAMPING, _MOST_DAMPING)
+    factor = np.where(is_better, _SHRINKAGE, _GROWTH)
+    return np.asarray(np.clip(damping * factor, _LEAST_DAMPING, _MOST_DAMPING))
 
 
 _ARRAYS = ("x", "correction", "dampings", "first", "weight")
