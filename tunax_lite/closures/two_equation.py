@@ -124,9 +124,9 @@ class KEpsilon(AbstractKEpsilon):
         Convection starts by its surface flux, eddies of the mixed layer reach into the water below, momentum
         goes down the Lagrangian gradient, and kappa is 0.4. The five constants of `tunax-lite calibrate
         configs/calibrations/les_k_epsilon.yaml` (version 0.1.0) have three digits and more, all others are
-        GOTM's. Data: 22 large-eddy simulations of five sources, 6 hours to 10 days of stress to 1 N m-2 and
-        cooling to some hundred W m-2, with and without waves. Valid for those, in cells of 1 to 4 m and with
-        steps of up to 600 s. Other arguments replace or complete them.
+        GOTM's. Data: 22 large-eddy simulations of five sources, six hours to ten days of stress to 1.4 N m-2
+        and cooling to 2 kW m-2, with and without waves. Valid for those, in cells of 1 to 4 m and with steps
+        of up to 600 s. Other arguments replace or complete them.
         """
         constants: dict[str, FieldValue] = {
             "c_eps_1": 1.544,
