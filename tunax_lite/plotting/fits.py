@@ -11,10 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..calibration import CalibrationResult, Target
-from ..calibration.misfit.operators import faces_from_centers, regrid
+from ..calibration.misfit.operators import faces_from_centers
 from ..case import Case
 from ..diagnostics import diagnose
 from ..model import Model
+from ..numerics.regridding import regrid
 from ..observations import Observations
 from ..simulation import simulate
 from ..trajectory import Trajectory

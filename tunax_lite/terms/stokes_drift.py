@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from .._types import FaceArray, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array, parameter
 from ..grid import Grid
 from ..numerics.elementary import at_least, safe_sqrt, vector_norm
+from ..numerics.regridding import regrid
 from ..time_series import TimeSeries, check_covers
 from .base import Velocity
 
@@ -93,7 +94,9 @@ class DriftProfiles(AbstractStokesDrift):
         return now.u, now.v
 
     def on(self, source: Grid, target: Grid) -> "DriftProfiles":
-        matrix = jnp.asarray(_means_over(np.asarray(source.z_face), np.asarray(target.z_face)))
+        old, new = np.asarray(source.z_face, dtype=float), np.array(target.z_face, dtype=float)
+        new[[0, -1]] = old[[0, -1]]  # equal but for round-off: no cell of the target may be left uncovered
+        matrix = jnp.asarray(regrid(np.eye(old.size - 1), old, new))
         moved = jax.tree.map(lambda x: jnp.einsum("ij,tj...->ti...", matrix, x), self.series.values)
         return DriftProfiles(TimeSeries(self.series.time, moved, self.series.name), self.surface)
 
@@ -102,23 +105,6 @@ class DriftProfiles(AbstractStokesDrift):
             return None
         now = self.surface.at(time)
         return now.u, now.v
-
-
-def _means_over(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The matrix from means over cells to those over others, both by their faces [m].
-
-    Within a cell values are linear, with the slope between its two neighbours: of constant ones a finer grid
-    would see all shear at their edges. The integral over the column is conserved.
-    """
-    if source.shape == target.shape and np.allclose(source, target, rtol=0.0, atol=1e-9 * -source[0]):
-        return np.eye(source.size - 1)
-    means, thickness = np.eye(source.size - 1), np.diff(source)[:, None]
-    slopes = np.gradient(means, 0.5 * (source[1:] + source[:-1]), axis=0)
-    content = np.cumsum(np.pad(means * thickness, ((1, 0), (0, 0))), axis=0)
-    cell = np.clip(np.searchsorted(source, target, side="right") - 1, 0, source.size - 2)
-    above = (target - source[cell])[:, None]
-    bent = 0.5 * slopes[cell] * above * (above - thickness[cell])
-    return np.diff(content[cell] + means[cell] * above + bent, axis=0) / np.diff(target)[:, None]
 
 
 class WindVector(eqx.Module):

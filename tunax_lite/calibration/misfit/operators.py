@@ -1,9 +1,7 @@
 """From values on the cells of the model to values where something was observed, and the errors of these.
 
 Operators are linear, take the vertical first and the batch last, and are arrays: targets of equal shapes
-share compiled code. Means over cells become means over other cells as follows: within a source cell values
-are linear, with the slope between its two neighbours, around the mean of the cell; the integral over the
-column is conserved, and a linear profile is exact on any pair of grids.
+share compiled code.
 
 Where errors of observations are correlated, their covariance is taken as
 
@@ -146,41 +144,6 @@ def faces_from_centers(z: np.ndarray, name: str) -> np.ndarray:
             "(`averaging: points`)."
         )
     return faces
-
-
-def regrid(values: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Means over the target cells; NaN for those that are not covered by source cells with a value.
-
-    Values are `(n_source, ...)`, NaN where missing; source and target are faces [m], increasing.
-    """
-    if source.shape == target.shape and np.allclose(source, target, rtol=0.0, atol=1e-9 * np.ptp(source)):
-        return values
-    columns = values.reshape(values.shape[0], -1)
-    known = np.isfinite(columns)
-    mean = np.where(known, columns, 0.0)
-    thickness, centers = np.diff(source)[:, None], 0.5 * (source[1:] + source[:-1])[:, None]
-    slope = _slopes(mean, known, centers)
-    content, covered = (np.cumsum(np.pad(x * thickness, ((1, 0), (0, 0))), axis=0) for x in (mean, known))
-    inside = np.clip(target, source[0], source[-1])
-    cell = np.clip(np.searchsorted(source, inside, side="right") - 1, 0, source.size - 2)
-    above = (inside - source[cell])[:, None]
-    # Integral of mean + slope (z - center) from the lower face of the cell.
-    bent = 0.5 * slope[cell] * above * (above - thickness[cell])
-    at_faces = content[cell] + mean[cell] * above + bent
-    covered_at_faces = covered[cell] + known[cell] * above
-    new = np.diff(target)[:, None]
-    complete = np.diff(covered_at_faces, axis=0) >= new * (1.0 - 1e-9)
-    means = np.where(complete, np.diff(at_faces, axis=0) / new, np.nan)
-    return means.reshape(target.size - 1, *values.shape[1:])
-
-
-def _slopes(mean: np.ndarray, known: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Difference between the neighbours of each cell, or to the only one with a value, over the distance."""
-    below, above = (np.clip(np.arange(len(mean)) + shift, 0, len(mean) - 1) for shift in (-1, 1))
-    rise, distance = (
-        np.where(known[above], x[above], x) - np.where(known[below], x[below], x) for x in (mean, centers)
-    )
-    return np.where(known & (distance > 0.0), rise / np.where(distance > 0.0, distance, 1.0), 0.0)
 
 
 @dataclasses.dataclass(frozen=True)

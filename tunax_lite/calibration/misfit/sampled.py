@@ -16,6 +16,7 @@ import numpy as np
 from ...case import Case
 from ...forcing import ConstantForcing
 from ...grid import Grid
+from ...numerics.regridding import regrid
 from ...observables import INTEGRALS, ColumnState, is_number, observable, parse
 from ...observations import Observations
 from ...state import State
@@ -188,7 +189,7 @@ def _own_faces(case: Case, observations: Observations) -> np.ndarray:
 def on_model_cells(case: Case, observations: Observations, name: str) -> np.ndarray:
     """Means over the cells of the model, `(n_times, n_cells)`."""
     values, faces = np.asarray(observations.profiles[name], dtype=float).T, _own_faces(case, observations)
-    return operators.regrid(values, faces, np.asarray(case.grid.z_face, dtype=float)).T
+    return regrid(values, faces, np.asarray(case.grid.z_face, dtype=float)).T
 
 
 def _profile_at_points(case: Case, observations: Observations, variable: str) -> np.ndarray:
@@ -243,9 +244,9 @@ def _cell_means(case: Case, values: np.ndarray, faces: np.ndarray, window: tuple
     """Means over the cells of the model, or over the observed ones where these are fewer."""
     own = np.asarray(case.grid.z_face, dtype=float)
     if np.searchsorted(own, faces[0] - 1e-6 * abs(own[0])) + faces.size >= own.size:
-        values, faces, operator = operators.regrid(values.T, faces, own).T, own, operators.AtCenters()
+        values, faces, operator = regrid(values.T, faces, own).T, own, operators.AtCenters()
     else:
-        operator = operators.Averaging(jnp.asarray(operators.regrid(np.eye(own.size - 1), own, faces)))
+        operator = operators.Averaging(jnp.asarray(regrid(np.eye(own.size - 1), own, faces)))
     slack = 1e-9 * abs(own[0])
     inside = (faces[:-1] >= window[0] - slack) & (faces[1:] <= window[1] + slack)
     z = 0.5 * (faces[1:] + faces[:-1])
