@@ -97,9 +97,11 @@ def fit_map(
     if progress is not None:
         begin(progress)
     n = fit.run.columns.n_columns
+    work = functools.partial(equations_of, fit)  # one object: an engine sends it to its workers once
     trial = (np.asarray(fit.free.start(), float), np.zeros(n)) if progress is None else progress.trial
     while progress is None or len(progress.losses) < n_iterations:
-        found = _evaluated(fit, *trial, engine, part)
+        blocks = [Block(columns, trial[0], trial[1][columns]) for columns in fit.blocks]
+        found = _evaluated(engine, work, blocks, part)
         equations = found.penalised(trial[1], fit.penalty)
         if progress is None:
             progress = _begun(fit, *trial, equations, found.is_finite)
@@ -115,13 +117,13 @@ def fit_map(
 
 
 def _evaluated(
-    fit: MapFit, x: np.ndarray, correction: np.ndarray, engine: AbstractEngine, part: Callable[[float], None]
+    engine: AbstractEngine,
+    equations_of_fit: Callable[[Block], Equations],
+    items: list[Block],
+    part: Callable[[float], None],
 ) -> Equations:
-    items = [Block(columns, x, correction[columns]) for columns in fit.blocks]
     done = iter(range(1, len(items) + 1))
-    found = engine.map(
-        functools.partial(equations_of, fit), items, lambda number, result: part(next(done) / len(items))
-    )
+    found = engine.map(equations_of_fit, items, lambda number, result: part(next(done) / len(items)))
     return Equations(*(np.concatenate(each, axis=-1) for each in zip(*found, strict=True)))
 
 
