@@ -40,7 +40,7 @@ from ..runtime import Program, Shared, compile_program, free_memory
 from ..sensitivity import CompiledJacobian, sums_of_products
 from .misfit.comparison import Comparison, misfit, residuals
 from .parameters import UnconstrainedVector
-from .problem import AbstractEvaluator, CaseWork, Evaluation, MiniBatch, Problem
+from .problem import AbstractEvaluator, CaseWork, Evaluation, MiniBatch, PlainWork, Problem
 
 Members = Float[Array, "parameter member"]
 
@@ -79,7 +79,7 @@ class GradientEvaluator(AbstractEvaluator):
         cases = (np.arange(n_cases) if weights is None else np.flatnonzero(weights)).tolist()
         scores, gradients = np.full(n_cases, np.nan), np.zeros((n_cases, vector.size))
         mean_squares: list[dict[str, float]] = [{} for _ in problem.weights]
-        found = self._engine.map(self._work, [(case, vector) for case in cases])
+        found = self._of_cases(self._work, vector, cases)
         for case, ((score, of_case), gradient) in zip(cases, found, strict=True):
             scores[case], mean_squares[case] = score, of_case
             gradients[case] = problem.of_cases[case].spread(gradient)
@@ -108,13 +108,10 @@ def _choose(problem: Problem, index: int, auto: Auto, budget: int) -> Checkpoint
 
 
 @dataclasses.dataclass(eq=False)
-class _Gradient(CaseWork):
+class _Gradient(PlainWork):
     """Score with mean squares, and the gradient to what the case sees, for a case and a vector."""
 
     checkpointings: tuple[AbstractCheckpointing, ...]  # of the cases
-
-    def __call__(self, item: tuple[int, np.ndarray]):
-        return self.run(*item)
 
     def compile(self, index: int, columns: int) -> Program:
         problem = self.problem
@@ -133,24 +130,21 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         problem = self._problem
         self._runs = _Run(problem)
         start = np.asarray(problem.free_parameters.start())
-        found = self._engine.map(self._runs, [(index, start) for index in range(len(problem.weights))])
-        largest = [float(largest) for *_, largest in found]
+        largest = [float(largest) for *_, largest in self._of_cases(self._runs, start)]
         # No limit where the start fits perfectly or breaks down.
         limits = [each if math.isfinite(each) and each > 0.0 else math.inf for each in largest]
         self._equations = _NormalEquations(problem, tuple(limits), int(_SHARE_OF_MEMORY * free_memory()))
 
     def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> Evaluation:
         """Fit at an unconstrained vector, and gradient and matrix if the loss is below `loss_to_beat`."""
-        problem, engine, vector = self._problem, self._engine, np.asarray(x)
-        results = engine.map(self._runs, [(index, vector) for index in range(len(problem.weights))])
+        problem, vector = self._problem, np.asarray(x)
+        results = self._of_cases(self._runs, vector)
         scores = np.array([float(score) for score, *_ in results])
         fit = problem.fit(vector, scores, [mean_squares for _, mean_squares, _ in results])
         if not (fit.is_finite and fit.loss < loss_to_beat):
             return Evaluation(fit)
         cases = np.flatnonzero(problem.weights).tolist()
-        gradients, matrices = zip(
-            *engine.map(self._equations, [(case, vector) for case in cases]), strict=True
-        )
+        gradients, matrices = zip(*self._of_cases(self._equations, vector, cases), strict=True)
         weights = problem.weights[cases]
         gradient = problem.weighted_sum(gradients, weights)
         matrix = problem.weighted_sum(matrices, weights)
@@ -163,11 +157,8 @@ class NormalEquationsEvaluator(AbstractEvaluator):
 _SHARE_OF_MEMORY = 0.5  # of what is free here, for the Jacobian of a case wherever it is computed
 
 
-class _Run(CaseWork):
+class _Run(PlainWork):
     """Score, mean squares and largest residual, for a case and a vector."""
-
-    def __call__(self, item: tuple[int, np.ndarray]):
-        return self.run(*item)
 
     def compile(self, index: int, columns: int) -> Program:
         problem, own = self.problem, self.problem.of_cases[index]
@@ -227,7 +218,7 @@ class EnsembleEvaluator(AbstractEvaluator):
         """Fit of the mean, which is one more column, and what the members gave."""
         problem, members = self._problem, jnp.asarray(members)
         columns = np.asarray(jnp.concatenate([members, jnp.mean(members, axis=1, keepdims=True)], axis=1))
-        results = self._engine.map(self._work, [(index, columns) for index in range(len(problem.weights))])
+        results = self._of_cases(self._work, columns)
         scores = np.array([scores for scores, _, _ in results], dtype=float)
         of_mean = [{name: found[-1] for name, found in mean_squares.items()} for *_, mean_squares in results]
         products = [self._slope(products[-1, -1]) * products[:-1, :-1] for _, products, _ in results]
@@ -238,11 +229,8 @@ class EnsembleEvaluator(AbstractEvaluator):
         )
 
 
-class _Members(CaseWork):
+class _Members(PlainWork):
     """Scores, products of residuals and mean squares, for a case and members."""
-
-    def __call__(self, item: tuple[int, np.ndarray]):
-        return self.run(*item)
 
     def compile(self, index: int, columns: int) -> Program:
         problem, own = self.problem, self.problem.of_cases[index]

@@ -251,6 +251,13 @@ class CaseWork(abc.ABC):
         return len(set(map(id, self._programs.values())))
 
 
+class PlainWork(CaseWork):
+    """Gives what the program of a case gives."""
+
+    def __call__(self, item: tuple[int, np.ndarray]) -> PyTree:
+        return self.run(*item)
+
+
 class AbstractEvaluator(abc.ABC):
     """What evaluates a problem, with an engine that computes its cases."""
 
@@ -267,6 +274,12 @@ class AbstractEvaluator(abc.ABC):
     @abc.abstractmethod
     def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: of each evaluator its own
         """Evaluate what `ask` of the method returned; `MemoryError` if no program fits a budget."""
+
+    def _of_cases(self, work: CaseWork, x: np.ndarray, cases: Sequence[int] | None = None) -> list[PyTree]:
+        """Results of some cases, or all, at a vector or members."""
+        if cases is None:
+            cases = range(len(self._problem.weights))
+        return self._engine.map(work, [(case, x) for case in cases])
 
     @property
     def n_at_once(self) -> int:

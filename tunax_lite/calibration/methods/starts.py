@@ -10,7 +10,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, PyTree
+from jaxtyping import Array, Int, PyTree
 
 from ...declarations import check_settings, setting
 from ...runtime import for_threads
@@ -74,8 +74,7 @@ class MultiStart(AbstractMethod):
         return f"all {self.n_starts} starts are done"
 
     def init(self, x: UnconstrainedVector) -> MultiStartState:
-        no, zero = jnp.asarray(False), jnp.zeros((), jnp.int32)
-        return MultiStartState(x, no, no, self.method.init(x), x, zero, zero)
+        return self.at(x, 0)
 
     def ask(self, state: MultiStartState) -> tuple[Any, ...]:  # as that of `method`
         return self.method.ask(state.of_method)
@@ -83,16 +82,21 @@ class MultiStart(AbstractMethod):
     def tell(self, state: MultiStartState, evaluation: Evaluation) -> MultiStartState:
         n_evaluations = state.n_evaluations + 1
         if int(n_evaluations) == 1 and not evaluation.is_finite:
-            return self._next(state, accepted=jnp.asarray(False))
+            return self._next(state, accepted=False)
         told = self.method.tell(state.of_method, evaluation)
         if bool(told.finished) or int(n_evaluations) >= self.iterations_each:
-            return self._next(state, accepted=told.accepted)
+            return self._next(state, accepted=bool(told.accepted))
         return dataclasses.replace(
             state, trial=told.trial, accepted=told.accepted, of_method=told, n_evaluations=n_evaluations
         )
 
-    def vector(self, first: UnconstrainedVector, number: int) -> UnconstrainedVector:
-        """Where a start begins, of which 0 is the first."""
+    def at(self, first: UnconstrainedVector, number: int, *, accepted: bool = False) -> MultiStartState:
+        """The state in which a start begins, of which 0 is the first."""
+        x, flags = self._vector(first, number), (jnp.asarray(accepted), jnp.asarray(False))
+        counts = jnp.asarray(number, jnp.int32), jnp.zeros((), jnp.int32)
+        return MultiStartState(x, *flags, self.method.init(x), first, *counts)
+
+    def _vector(self, first: UnconstrainedVector, number: int) -> UnconstrainedVector:
         if number == 0:
             return first
         generator, n = np.random.default_rng(self.seed), self.n_starts - 1
@@ -101,13 +105,11 @@ class MultiStart(AbstractMethod):
         drawn = np.vectorize(NormalDist().inv_cdf, otypes=[float])(chances)[number - 1]
         return first + jnp.asarray(self.spread * drawn, first.dtype)
 
-    def _next(self, state: MultiStartState, accepted: Bool[Array, ""]) -> MultiStartState:
-        number = int(state.number) + 1
-        if number >= self.n_starts:
-            return dataclasses.replace(state, accepted=accepted, finished=jnp.asarray(True))
-        x = self.vector(state.first, number)
-        number, zero = jnp.asarray(number, jnp.int32), jnp.zeros((), jnp.int32)
-        return MultiStartState(x, accepted, state.finished, self.method.init(x), state.first, number, zero)
+    def _next(self, state: MultiStartState, *, accepted: bool) -> MultiStartState:
+        number = state.start_number + 1
+        if number < self.n_starts:
+            return self.at(state.first, number, accepted=accepted)
+        return dataclasses.replace(state, accepted=jnp.asarray(accepted), finished=jnp.asarray(True))
 
 
 class Ahead:
@@ -161,18 +163,14 @@ class Ahead:
         return found
 
     def _run(self, method: MultiStart, evaluate: AbstractEvaluator, number: int) -> None:
-        one, made = method.method, self._made[number]
+        made = self._made[number]
         try:
-            state = one.init(method.vector(self._state.first, number))
-            for n_done in range(method.iterations_each):
+            state = method.at(self._state.first, number)
+            while state.start_number == number and not bool(state.finished):
                 if self._stop.is_set():
                     return
-                evaluation = evaluate(*one.ask(state))
+                evaluation = evaluate(*method.ask(state))
                 made.put(evaluation)
-                if n_done == 0 and not evaluation.is_finite:
-                    return
-                state = one.tell(state, evaluation)
-                if bool(state.finished):
-                    return
+                state = method.tell(state, evaluation)
         except BaseException as error:
             made.put(error)
