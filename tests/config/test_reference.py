@@ -82,3 +82,6 @@ def test_commands_show_what_a_configuration_may_hold(tmp_path):
     assert runner.invoke(app, ["schema", "run", "--output", str(path)]).exit_code == 0
     assert json.loads(path.read_text(encoding="utf-8")) == json_schema("run")
     assert runner.invoke(app, ["schema", "rnu"]).exit_code == 2
+    # The help is written without an import of the kinds.
+    shown = runner.invoke(app, ["schema", "--help"], env={"COLUMNS": "200"}).output
+    assert f"configuration: {', '.join(KINDS)}." in shown

@@ -100,11 +100,11 @@ def _mean_of(file: Contents, mapping: Mapping, velocities: Sequence[Variable]) -
     words = (str(text).lower() for attributes in sources for text in attributes.values())
     means = sorted({mean for text in words for mean in re.findall(r"\b(eulerian|lagrangian)\b", text)})
     if len(means) > 1:
-        expected, got = (
-            "velocities that are either Eulerian or Lagrangian means",
-            "attributes with both words",
+        expected, advice = (
+            "either Eulerian or Lagrangian mean velocities",
+            "say which in the mapping (velocities)",
         )
-        raise file.error("u, v", expected, got, "say which in the mapping (velocities)")
+        raise file.error("u, v", expected, "attributes with both words", advice)
     if means or not velocities:
         return (means or ["eulerian"])[0], ()
     note = "the file does not say whether velocities contain the Stokes drift (lagrangian); taken as eulerian"

@@ -204,15 +204,10 @@ def _read_point(
             record = Record(variable, axis, axis.since(start), variable.values)
             pieces.setdefault(variable.name, []).append(record)
     if not pieces:
-        file, listed = (
-            read_contents(sources[0], only=()),
-            sorted(n for one in parameters.values() for n in one.names),
-        )
-        expected, advice = (
-            f"a variable among {', '.join(listed)}",
-            "use a NetCDF file of ERA5 on single levels",
-        )
-        raise file.error("file", expected, file.listing, advice)
+        file = read_contents(sources[0], only=())
+        listed = ", ".join(sorted(name for one in parameters.values() for name in one.names))
+        advice = "use a NetCDF file of ERA5 on single levels"
+        raise file.error("file", f"a variable among {listed}", file.listing, advice)
     found = {}
     for key, known in names.items():
         for name in [name for name in known if name in pieces][:1]:
