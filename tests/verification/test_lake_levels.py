@@ -236,7 +236,9 @@ def test_derivatives_of_a_moving_lake_are_those_of_differences():
 @pytest.mark.long  # of the budgets of all modes of the level
 def test_nothing_moves_without_water():
     case = dataclasses.replace(moving_case({}), forcing=NO_FORCING)
-    fixed = eqx.tree_at(lambda c: c.interior, case, Interior())
+    # A grid that does not move takes its volumes from the areas of its faces, a level those of the basin.
+    grid = case.placed(ran(case, 1).restart().state).grid
+    fixed = dataclasses.replace(case, grid=grid, interior=Interior())
     for a, b in zip(jax.tree.leaves(ran(case).state), jax.tree.leaves(ran(fixed).state), strict=False):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
 
