@@ -125,6 +125,23 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     assert not stores.MapStore(path).is_complete and not list(path.rglob("temperature/c/*"))
 
 
+def test_a_store_opens_whenever_the_process_ends(plan, whole, tmp_path, monkeypatch):
+    """After each file that takes its place another process finds a store, and no warning."""
+    path, moved, found = tmp_path / "map.zarr", Path.replace, set()
+
+    def replace(self: Path, target: Path) -> Path:
+        there = moved(self, target)
+        if path.exists():
+            with xr.open_zarr(path, chunks=None) as store:
+                found.add((store.attrs["tunax_lite_complete"], "temperature" in store))
+        return there
+
+    monkeypatch.setattr(Path, "replace", replace)
+    run_map(RUN, path, SMALL, plan.variables, ThisProcess())
+    assert found == {(False, True), (True, True)}
+    assert_identical(path, whole)
+
+
 KILLED = """
 import sys
 from pathlib import Path

@@ -13,7 +13,7 @@ import dataclasses
 import json
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,8 +97,7 @@ class MapStore:
     def finish(self, broken: Sequence[Mapping[str, float]]) -> None:
         """Say that all is there, and in which columns something was not finite; what tiles went on from
         goes."""
-        self._group.attrs.update({_COMPLETE: True, _BROKEN: list(broken)})
-        _consolidate(self.path)
+        self._group.attrs.update({_COMPLETE: True, _BROKEN: list(broken)})  # with the metadata of all arrays
         shutil.rmtree(self.parts, ignore_errors=True)
 
     def clear_left_over(self) -> None:
@@ -261,18 +260,12 @@ def _plain(attributes: Mapping[str, JSON]) -> dict[str, JSON]:
     }
 
 
-@contextlib.contextmanager
-def _without_word() -> Iterator[None]:
-    """zarr warns of metadata in one file, which xarray expects and writes itself."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Consolidated metadata")
-        yield
-
-
 def _consolidate(path: Path) -> None:
+    """Put the metadata of all arrays into one file, which xarray expects; zarr warns of it."""
     import zarr
 
-    with _without_word():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Consolidated metadata")
         zarr.consolidate_metadata(path)
 
 
@@ -285,7 +278,7 @@ def _open(path: Path) -> "zarr.Group":
         known = json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
         if not {_FINGERPRINT, _LAYOUT, _COMPLETE} <= set(known):
             raise FileFormatError(path, "store", expected, "one of another program", advice)
-        return zarr.open_group(path, mode="r+", zarr_format=3, use_consolidated=False)
+        return zarr.open_group(path, mode="r+", zarr_format=3)
     except (OSError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, FileFormatError):
             raise
