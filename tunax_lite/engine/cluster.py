@@ -143,6 +143,8 @@ def open_engine(
     quiet = {
         "distributed.scheduler.allowed-failures": DEATHS,
         "distributed.scheduler.worker-ttl": f"{SILENCE:.0f} s",
+        # After a quarter of a minute Dask would end what starts a local worker anew, however slowly that goes.
+        "distributed.deploy.lost-worker-timeout": "10000 h",
         "distributed.admin.large-graph-warning-threshold": "1TB",
     }
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is an error here is raised
