@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import signal
 import threading
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from tests.calibration.twins import CHEAP_FREE, calibrate_cheap, cheap_targets
 from tests.helpers import some_long
+from tests.kills import kill_at_random, started
 from tunax_lite.calibration import LevenbergMarquardt, MeanSquare
 from tunax_lite.calibration.cross_validation import cross_validate
 from tunax_lite.calibration.posterior import NUTS
@@ -46,6 +48,43 @@ def test_two_workers_give_the_bits_of_one_process_and_resume_goes_on(workers, tm
     two = calibrate_cheap(tmp_path, method, 6, resume=True, engine=workers)
     assert_same_history(two.history, one.history)
     assert two.best == one.best
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tunax_lite.runtime import configure
+
+configure()  # before there are any numbers
+from tests.calibration.twins import calibrate_cheap
+from tunax_lite.engine import open_engine
+
+if __name__ == "__main__":
+    with open_engine(int(sys.argv[2])) as engine:
+        calibrate_cheap(Path(sys.argv[1]), "adam", 60, resume=True, engine=engine)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n_workers", [2, 7])
+def test_twenty_kills_of_command_and_workers_at_random_moments(tmp_path, n_workers):
+    """A calibration that is done is compared, and begun anew."""
+    one = calibrate_cheap(None, "adam", 60, engine=ThisProcess())
+    folder, errors, script = tmp_path / "fit", tmp_path / "errors", tmp_path / "run.py"
+    script.write_text(KILLED)
+
+    def go_on() -> None:
+        found = calibrate_cheap(folder, "adam", 60, resume=True, engine=ThisProcess())
+        assert_same_history(found.history, one.history)
+        assert found.best == one.best
+        shutil.rmtree(folder)
+
+    kill_at_random(
+        lambda: started(script, folder, n_workers, errors=errors),
+        errors, lambda since: any(path.stat().st_mtime_ns > since for path in folder.glob("*")),
+        lambda: None, go_on,
+    )  # fmt: skip
+    go_on()
 
 
 def slow_square():
@@ -112,6 +151,10 @@ def test_functions_side_by_side_share_the_workers_and_end_together(workers):
             engine.side_by_side([never_ends, fails])
 
 
+def _without_start(**_):
+    raise RuntimeError("Nanny failed to start.")
+
+
 def test_without_workers_or_a_scheduler_it_is_said(monkeypatch):
     import distributed
 
@@ -121,6 +164,10 @@ def test_without_workers_or_a_scheduler_it_is_said(monkeypatch):
         with open_engine(scheduler=address, time_limit=2.0) as engine:
             with pytest.raises(WorkersLost, match="expected workers of the Dask scheduler, got none for"):
                 engine.map(slow_square(), [1])
+    monkeypatch.setattr(distributed, "LocalCluster", _without_start)
+    with pytest.raises(WorkersLost, match="--workers 2: expected workers that start, got: Nanny failed"):
+        with open_engine(workers=2):
+            pass
     with pytest.raises(ValueError, match="--time-limit 5: expected a number of seconds above 0, with"):
         with open_engine(time_limit=5.0):
             pass

@@ -1,20 +1,17 @@
 """Maps run in tiles and pieces as `simulate` does their columns, on many workers, whatever happens."""
 
-import contextlib
 import dataclasses
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from tests.kills import kill_at_random, started, wait_for
 from tests.maps.synthetic import HOUR, SyntheticMap
 from tunax_lite import Model, PacanowskiPhilander, simulate
 from tunax_lite.diagnostics import diagnose
@@ -165,15 +162,6 @@ SLOW = dataclasses.replace(RUN, columns=SyntheticMap(delay=0.2))
 """The same numbers, with time between pieces to be killed in."""
 
 
-def wait_for(condition, seconds: float = 300.0):
-    """What a condition gives as soon as it holds."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "waited for too long"
-        time.sleep(0.02)
-    return found
-
-
 def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, whole, tmp_path):
     path = tmp_path / "map.zarr"
     with open_engine(workers=2) as engine:
@@ -194,7 +182,7 @@ def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, w
 
 def test_a_client_that_is_killed_goes_on(plan, whole, tmp_path):
     path, script = tmp_path / "map.zarr", _script(tmp_path)
-    process = _started(script, path, workers=1)
+    process = started(script, path, 1)
     wait_for(lambda: process.poll() is not None or _has_saved(path, 0))
     process.kill()
     assert process.wait() == -signal.SIGKILL
@@ -205,59 +193,31 @@ def test_a_client_that_is_killed_goes_on(plan, whole, tmp_path):
 
 
 @pytest.mark.long
-def test_twenty_kills_of_client_and_workers_at_random_moments(plan, whole, tmp_path):
-    """Each round a worker or the client is killed; a map that is complete is compared, and begun anew.
+@pytest.mark.parametrize("n_workers", [2, 7])
+def test_twenty_kills_of_client_and_workers_at_random_moments(plan, whole, tmp_path, n_workers):
+    """A map that is complete is compared, and begun anew."""
+    path, errors, script = tmp_path / "map.zarr", tmp_path / "errors", _script(tmp_path)
 
-    After a worker the client is next: Dask does not start a worker again that is killed while it starts.
-    """
-    path, script, random = tmp_path / "map.zarr", _script(tmp_path), np.random.default_rng(1)
-    n_of_client = n_of_workers = 0
-    process, has_both = _started(script, path), True
-    while n_of_client + n_of_workers < 20:
-        before = time.time_ns()
-        wait_for(lambda one=process, since=before: one.poll() is not None or _has_saved(path, since), 900.0)
-        time.sleep(random.uniform(0.0, 1.0))
-        workers = _workers_of(process.pid)
-        if process.poll() == 0:  # it came to its end
-            assert_identical(path, whole)
-            shutil.rmtree(path)
-        elif process.poll() is not None:
-            pass  # it had no worker any more, and said so
-        elif len(workers) == 2 and has_both and random.random() < 0.7:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(random.choice(workers)), signal.SIGKILL)
-                n_of_workers, has_both = n_of_workers + 1, False
-            continue
-        else:
-            process.kill()
-            n_of_client += process.wait() == -signal.SIGKILL
+    def after_kill() -> None:
+        if path.exists():
             with xr.open_zarr(path, chunks=None) as store:
-                store.load()
-        process, has_both = _started(script, path), True
-    process.kill()
-    process.wait()
+                store.load()  # whole, whatever is missing
+
+    def after_end() -> None:
+        assert_identical(path, whole)
+        shutil.rmtree(path)
+
+    kill_at_random(
+        lambda: started(script, path, n_workers, errors=errors),
+        errors, lambda since: _has_saved(path, since), after_kill, after_end,
+    )  # fmt: skip
     _go_on(path, plan)
     assert_identical(path, whole)
-    assert min(n_of_client, n_of_workers) >= 4
 
 
 def _script(folder: Path) -> Path:
     (folder / "run.py").write_text(KILLED)
     return folder / "run.py"
-
-
-def _started(script: Path, path: Path, workers: int = 2) -> subprocess.Popen:
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.Popen([sys.executable, str(script), str(path), str(workers)], env=environment)
-
-
-def _workers_of(pid: int) -> list[int]:
-    """The spawned processes that a process started."""
-    with contextlib.suppress(OSError):  # it ended meanwhile
-        threads = Path(f"/proc/{pid}/task").glob("*/children")
-        found = [int(one) for thread in threads for one in thread.read_text().split()]
-        return [one for one in found if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
-    return []
 
 
 def _go_on(path: Path, plan) -> None:

@@ -117,7 +117,7 @@ def open_engine(
     Raises:
         ValueError: more than one of the first three, no worker, a limit without them or that is not above 0,
             or Dask that is not installed.
-        OSError: a scheduler that does not answer, or a file that is not there.
+        OSError: a scheduler that does not answer, a file that is not there, or workers that do not start.
     """
     given = {"--workers": workers, "--scheduler": scheduler, "--scheduler-file": scheduler_file}
     named = [name for name, value in given.items() if value is not None]
@@ -143,7 +143,7 @@ def open_engine(
     quiet = {
         "distributed.scheduler.allowed-failures": DEATHS,
         "distributed.scheduler.worker-ttl": f"{SILENCE:.0f} s",
-        # After a quarter of a minute Dask would end what starts a local worker anew, however slowly that goes.
+        # After a quarter of a minute Dask would end what starts a worker anew, however slowly that goes.
         "distributed.deploy.lost-worker-timeout": "10000 h",
         "distributed.admin.large-graph-warning-threshold": "1TB",
     }
@@ -151,8 +151,8 @@ def open_engine(
     with dask.config.set(quiet), contextlib.ExitStack() as stack:
         if workers is not None:
             places = _places(workers)
-            cluster = _local_cluster(workers)
-            client = stack.enter_context(distributed.Client(stack.enter_context(cluster)))
+            cluster = stack.enter_context(_local_cluster(workers))
+            client = stack.enter_context(distributed.Client(cluster))
         else:
             places = {}
             client = stack.enter_context(_client(scheduler, scheduler_file))
@@ -162,17 +162,23 @@ def open_engine(
 def _local_cluster(workers: int) -> contextlib.AbstractContextManager:
     import distributed
 
-    return distributed.LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,  # spawned: JAX does not survive a fork
-        memory_limit=None,  # what an item needs is known before; Dask would end what comes near its own guess
-        dashboard_address="127.0.0.1:0",  # of its server, at a port that is free
-        scheduler_kwargs={"dashboard": False},
-        host="127.0.0.1",
-        silence_logs=logging.CRITICAL,
-        env=_environment(),
-    )
+    try:
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,  # spawned: JAX does not survive a fork
+            memory_limit=None,  # what an item needs is known before; Dask would end what comes near its guess
+            dashboard_address="127.0.0.1:0",  # of its server, at a port that is free
+            scheduler_kwargs={"dashboard": False},
+            host="127.0.0.1",
+            silence_logs=logging.CRITICAL,
+            env=_environment(),
+        )
+    except (OSError, RuntimeError) as error:
+        raise WorkersLost(
+            f"--workers {workers}: expected workers that start, got: {str(error).rstrip('.')}; start fewer, "
+            "or again, if one was killed."
+        ) from error
 
 
 def _environment() -> dict[str, str]:
