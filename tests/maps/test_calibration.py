@@ -67,6 +67,25 @@ def test_a_twin_is_recovered(fit, fitted):
     np.testing.assert_allclose(fit.values(fitted.x), TRUTH, rtol=0.02)
 
 
+def test_columns_that_cannot_be_followed_do_not_move_what_all_share(fit):
+    """Two columns of eight observed in water that mixes thirty times as much."""
+    values = fit.run.columns.values.copy()  # type: ignore
+    strange = [2, 5]
+    values[:, strange] = surface_temperature(30.0 * TRUTH, CORRECTION)[:, strange]
+    run = dataclasses.replace(fit.run, columns=dataclasses.replace(fit.run.columns, values=values))
+    found = {}
+    for scale in (None, 0.01):
+        other = dataclasses.replace(fit, run=run, scale=scale)
+        progress = fit_map(other, 10, ThisProcess())
+        found[scale] = float(other.values(progress.x)[0])
+        assert progress.losses[-1] < 0.3 * progress.losses[0]
+        u = np.linspace(0.0, 4.0, 9) * (scale or 1.0) ** 2
+        slope = (other.counts(u + 1e-9) - other.counts(u)) / 1e-9
+        np.testing.assert_allclose(other.weight(u), slope, rtol=1e-5)
+    assert found[None] > 1.5 * TRUTH
+    assert found[0.01] == pytest.approx(TRUTH, rel=0.01)
+
+
 def test_equations_are_those_of_differences(fit):
     """Of columns that `simulate` runs; central differences are good to the square of their step."""
     diffusivity, correction = 1e-2, np.linspace(20.0, -20.0, N)

@@ -74,6 +74,7 @@ def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:
         raise ConfigError(f"{loaded.path}: expected {expected}, got that of a map alone; add it.")
     with place.naming("calibration"):
         run = dataclasses.replace(build_map(loaded), variables=(), means=())
-        fit = MapFit(run, section.free(run.model.closure), section.penalty, section.start)
+        free = section.free(run.model.closure)
+        fit = MapFit(run, free, section.penalty, section.start, section.misfit_scale)
         _ = run.steps_per_frame, run.columns.observed(slice(0, 1), fit.times)  # raise what does not fit
     return fit

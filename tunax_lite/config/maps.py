@@ -117,6 +117,11 @@ class MapCalibrationSection(Section):
         "of the closure, the same in all columns, by dotted name", min_length=1
     )
     penalty: float = key("misfit that a correction counts as [K m2 W-1]", 0.002, ge=0.0)
+    misfit_scale: float | None = key(
+        "root mean square misfit of a column above which it counts less [K]; null where all count in full",
+        None,
+        gt=0.0,
+    )
     start: float = key("time up to which the misfit does not count [s]", 0.0, ge=0.0)
     n_iterations: int = key("evaluations of the misfit and its derivatives", 8, ge=1, le=10_000)
     folder: str | None = key("folder for results; null for one named after the file", None, min_length=1)

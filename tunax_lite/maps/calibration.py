@@ -32,7 +32,7 @@ class Progress:
         x: unconstrained shared numbers; correction: of each column [W m-2].
         losses, trials, accepted: of all evaluations, in their order.
         first: misfit of each column at the start [K2].
-        weight: of each column in the loss; 0 of those that broke down at the start.
+        weight: area of each column, as a part of all; 0 of those that broke down at the start.
         is_joint: whether the trial, which is evaluated next, changes the shared numbers, too.
     """
 
@@ -106,9 +106,10 @@ def fit_map(
         if progress is None:
             progress = _begun(fit, *trial, equations, found.is_finite)
         else:
-            _learn(progress, *trial, equations)
+            _learn(fit, progress, *trial, equations)
         dampings = progress.damping, progress.dampings
-        change = step(progress.equations, progress.weight, *dampings, is_joint=progress.is_joint)
+        weight = progress.weight * fit.weight(progress.equations.mean_square)
+        change = step(progress.equations, weight, *dampings, is_joint=progress.is_joint)
         trial = progress.trial = (progress.x + change[0], progress.correction + change[1])
         if path is not None:
             _write(path, fit, progress)
@@ -141,7 +142,7 @@ def _begun(
         x, correction, equations, _FIRST_DAMPING, np.full(there.size, _FIRST_DAMPING), [], [], [],
         np.where(there, equations.mean_square, np.nan), weight / weight.sum(), True, (x, correction),
     )  # fmt: skip
-    begun.note(float(np.sum(begun.weight * equations.mean_square)), x, True)
+    begun.note(float(np.sum(begun.weight * fit.counts(equations.mean_square))), x, True)
     return begun
 
 
@@ -150,14 +151,14 @@ def _without(equations: Equations, there: np.ndarray) -> Equations:
     return Equations(*(np.where(there, part, 0.0) for part in equations))
 
 
-def _learn(progress: Progress, x: np.ndarray, correction: np.ndarray, found: Equations) -> None:
+def _learn(fit: MapFit, progress: Progress, x: np.ndarray, correction: np.ndarray, found: Equations) -> None:
     """Take what lowers the loss: of a joint step all or nothing, of corrections alone column by column.
 
     After a joint step that does not lower the loss corrections go on by themselves, until that gains little.
     """
     used, before, was_joint = progress.weight > 0.0, progress.loss, progress.is_joint
     misfit = np.where(used & np.isfinite(found.mean_square), found.mean_square, np.inf)
-    loss = float(np.sum(progress.weight[used] * misfit[used]))
+    loss = float(np.sum(progress.weight[used] * fit.counts(misfit[used])))
     taken = better = misfit < progress.equations.mean_square
     if was_joint:
         taken = used & (loss < before)
@@ -170,7 +171,7 @@ def _learn(progress: Progress, x: np.ndarray, correction: np.ndarray, found: Equ
         both = zip(found, progress.equations, strict=True)
         progress.equations = Equations(*(np.where(taken, new, old) for new, old in both))
     if not was_joint:
-        loss = float(np.sum(progress.weight * progress.equations.mean_square))
+        loss = float(np.sum(progress.weight * fit.counts(progress.equations.mean_square)))
     progress.note(loss, x, accepted)
     progress.is_joint = accepted if was_joint else before - loss < _LITTLE * before
 

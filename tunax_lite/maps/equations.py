@@ -1,15 +1,22 @@
 """Misfits of the columns of a map and their normal equations, block by block, and the step that these give.
 
-    loss = sum_i a_i [ mean_k (T_i(t_k) - observed_i(t_k))^2 + (penalty q_i)^2 ] / sum_i a_i
+    u_i = mean_k (T_i(t_k) - observed_i(t_k))^2 + (penalty q_i)^2,    loss = sum_i a_i rho(u_i) / sum_i a_i
 
 over the times with observations. T_i is the temperature of the uppermost cell at the ends of the frames, a_i
-the area of a column, and q_i its correction, which is constant in time. Columns are independent. So the
-residuals of column i depend on q_i and on the m shared numbers x alone: m + 1 tangents through the time loop,
-each for all columns at once, are the whole Jacobian by n + m numbers, and its normal equations are diagonal
-but for m rows and columns. Corrections are eliminated from them column by column, which leaves m equations
-for x (Gauss and Newton, with the damping of Levenberg and Marquardt).
+the area of a column, and q_i its correction, which is constant in time. rho(u) = u, or with a scale c
 
-Source: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on such variables that are eliminated.
+    rho(u) = c^2 log(1 + u / c^2)
+
+as of Student's distribution: a column whose misfit is far above c is one that the model cannot follow, and
+hardly moves what all columns share. The derivative of rho, 1 / (1 + u / c^2), is a weight beside the area,
+the same for all rows of a column, and new in every step. Columns are independent. So the residuals of
+column i depend on q_i and on the m shared numbers x alone: m + 1 tangents through the time loop, each for
+all columns at once, are the whole Jacobian by n + m numbers, and its normal equations are diagonal but for
+m rows and columns. Corrections are eliminated from them column by column, which leaves m equations for x
+(Gauss and Newton, with the damping of Levenberg and Marquardt).
+
+Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on such variables that are eliminated;
+Holland and Welsch (1977), Communications in Statistics A 6, 813-827, on weights that are new in every step.
 """
 
 import dataclasses
@@ -47,6 +54,7 @@ class MapFit:
         run: the map, whose variables do not matter; residuals are those at the ends of its frames.
         free: numbers of the closure that all columns share.
         penalty: misfit that a correction counts as [K m2 W-1].
+        scale: root mean square misfit above which a column counts less [K]; all count in full without it.
         begin: time up to which frames do not count [s].
     """
 
@@ -54,6 +62,7 @@ class MapFit:
     free: ResolvedParameters
     penalty: float = 0.0
     begin: float = 0.0
+    scale: float | None = None
 
     @property
     def times(self) -> np.ndarray:
@@ -79,6 +88,15 @@ class MapFit:
         area = np.cos(np.deg2rad(self.run.columns.latitude))
         return area / area.sum()
 
+    def counts(self, mean_square: np.ndarray) -> np.ndarray:
+        """What columns add to the loss [K2], for their mean squares with the penalty [K2]."""
+        square = None if self.scale is None else self.scale**2
+        return mean_square if square is None else square * np.log1p(mean_square / square)
+
+    def weight(self, mean_square: np.ndarray) -> np.ndarray:
+        """The derivative of that [1]."""
+        return np.ones_like(mean_square) if self.scale is None else 1.0 / (1.0 + mean_square / self.scale**2)
+
     def values(self, x: np.ndarray) -> np.ndarray:
         """The shared numbers, each in its own unit."""
         return np.asarray(self.free.to_physical(jnp.asarray(x)))
@@ -86,7 +104,7 @@ class MapFit:
     @property
     def fingerprint(self) -> str:
         """Changes with whatever the iterates depend on."""
-        known = self.run.fingerprint, repr(self.free), self.penalty, self.begin
+        known = self.run.fingerprint, repr(self.free), self.penalty, self.begin, self.scale
         return hashlib.sha256(repr(known).encode()).hexdigest()
 
 
@@ -180,7 +198,7 @@ def step(
     """The step of the shared numbers and of all corrections to the minimum of the damped quadratic function.
 
     Args:
-        equations: with the penalty; area: of each column, as a part of all.
+        equations: with the penalty; area: of each column, as a part of all, times its other weight.
         damping: that the diagonal of the shared numbers grows by [1]; dampings: of each correction.
         is_joint: whether the shared numbers change at all.
     """

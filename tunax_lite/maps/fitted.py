@@ -51,7 +51,7 @@ def corrections_dataset(fit: MapFit, progress: Progress) -> "xr.Dataset":
     }
     values = np.array([fit.values(x) for x in progress.trials])
     variables |= {
-        "loss": described("iteration", np.array(progress.losses), "mean square misfit and penalty", "K2"),
+        "loss": described("iteration", np.array(progress.losses), "what misfits and penalty count", "K2"),
         "accepted": described("iteration", np.array(progress.accepted, int), "whether the step was taken"),
     }
     for number, row in zip(fit.free.numbers, values.T, strict=True):
