@@ -1,7 +1,7 @@
 """Lakes against their thermistor chains, as they come and calibrated: `python -m benchmarks.lakes`.
 
 Lough Feeagh (Ireland), Erken (Sweden) and Sparkling Lake (Wisconsin), from the folder `lakes` below
-`TUNAX_LITE_DATA`: k-epsilon, hourly steps. Four numbers are calibrated on one period and judged on another:
+`TUNAX_LITE_DATA`: k-epsilon, hourly steps. Four numbers are calibrated on one period and validated on another:
 the depth to which visible light goes, factors of wind and sunshine, and the turbulence left between storms.
 """
 
@@ -80,7 +80,7 @@ class Lake:
         columns: of the weather: wind, air temperature, humidity, shortwave, and longwave, pressure, cloud and
             rain where they are known.
         visible_depth: one over the extinction that others measured there [m].
-        periods: that numbers are calibrated on, and that they are judged on.
+        periods: for calibration, and for validation.
     """
 
     name: str
@@ -286,7 +286,7 @@ def scores(error: np.ndarray, observed: tl.Observations, start: datetime.date) -
 
 
 def measure(quick: bool = False) -> Iterator[Row]:
-    """A row for every lake and period: as it comes, and calibrated on the first period."""
+    """A row for every lake and period: default, and calibrated on the first period."""
     feeagh = chain(folder() / _FEEAGH_CHAIN[0], *_FEEAGH_CHAIN[1:])
     half_years = (("2010-01-01", "2010-07-01"), ("2010-07-01", "2010-12-01"))
     given: list[Any] = [("Feeagh, hourly weather", hourly_feeagh, feeagh, half_years)]
@@ -301,8 +301,8 @@ def measure(quick: bool = False) -> Iterator[Row]:
         calibrated = dataclasses.replace(plain, closure=with_parameters(plain.closure, values))
         for span, part in zip(spans, (fitted, period(case_of, measured, spans[1])), strict=True):
             case, observed, start = part
-            kind = "fitted" if span == spans[0] else "judged"
-            runs = {"as it comes": (plain, case)}
+            kind = "fitted" if span == spans[0] else "validated"
+            runs = {"default": (plain, case)}
             runs[f"calibrated ({kind})"] = calibrated, with_case_parameters(case, values)
             for how, run in runs.items():
                 of: Row = {"lake": name, "period": " to ".join(span), "numbers": how}
