@@ -352,7 +352,7 @@ def main() -> None:
     balance = ", ".join(f"{name} {value:.3g}" for name, value in water_balance(quick).items())
     print(f"Feeagh, level [m] and residual of the water over its volume: {balance}")
     names = ("rms", "bias", *LAYERS, *SEASONS)
-    print("| lake | period | numbers | " + " | ".join(names) + " |")
+    print("| lake | period | parameters | " + " | ".join(names) + " |")
     print("| --- " * (3 + len(names)) + "|")
     for row in measure(quick):
         if "rms" not in row:
