@@ -68,7 +68,7 @@ def _fields(path: Path) -> str:
     if placing.time is not None:
         times = placing.coordinate(dataset, placing.time, "time")
         records = read_times([times], datetime.datetime.fromisoformat(START), None, True)
-        found += f", {len(records)} times" + (", a year that repeats" if records.repeats else "")
+        found += f", {len(records)} times" + (", a climatology" if records.repeats else "")
     return found + (f", {dataset.sizes[placing.vertical]} levels" if placing.vertical is not None else "")
 
 
@@ -107,7 +107,7 @@ def _found(read: Any) -> str:
         parts = [f"{int(np.isfinite(np.asarray(v)).sum())} {name}" for name, v in read.profiles.items()]
         rejected = sum(read.rejected.values())
         parts += [f"{rejected} flagged"] if rejected else []
-        return f"{read.time.size} times, " + ", ".join(parts) + (", heights that move" if read.moves else "")
+        return f"{read.time.size} times, " + ", ".join(parts) + (", varying heights" if read.moves else "")
     series = read[0] if isinstance(read, tuple) else read
     if isinstance(series, str):
         return series
