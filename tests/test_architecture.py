@@ -36,13 +36,13 @@ LAYERS = (
     ("model",),
     ("trajectory", "checkpointing"),
     ("simulation",),
-    ("diagnostics",),
+    ("diagnostics", "coupling"),
     ("sensitivity",),
     ("planning", "self_test"),
     ("io", "calibration", "comparison", "plotting"),
     ("run", "streaming", "gotm", "maps"),
     ("config",),
-    ("report",),
+    ("report", "bmi"),
     ("cli",),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}

@@ -1,9 +1,11 @@
 """What a run leaves behind: states and closure states with a leading time axis."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from .closures.base import CloState
 from .grid import Grid
@@ -16,6 +18,22 @@ class Restart(eqx.Module):
     state: State
     clo_state: CloState
     step: Int[Array, ""]
+
+
+def carried(state: State, clo_state: CloState) -> dict[str, PyTree]:
+    """What a run carries from step to step, by name: water, tracers, ice, level, and the closure's own."""
+    found = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")}
+    found |= state.tracers | state.surface
+    pending = [clo_state]
+    while pending:
+        part = pending.pop()
+        for field in dataclasses.fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, CloState):
+                pending.append(value)
+            elif value is not None:
+                found[field.name] = value
+    return found
 
 
 class Means(eqx.Module):

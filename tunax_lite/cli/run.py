@@ -18,7 +18,7 @@ from ..interrupts import advise, ordered_end
 from ..io.protection import Provenance
 from ..io.writing import claimed
 from ..simulation import first_impossible_salinity
-from ..trajectory import Restart
+from ..trajectory import Restart, carried
 from . import session
 from .outputs import check_run_outputs
 from .progress import fraction_of
@@ -26,7 +26,6 @@ from .restart import read_restart, say_what_differs
 
 _FRAMES_IN_FIGURES = 2000
 _FIGURES = ("sections", "profiles", "fit", "differences", "series")
-_STATE = ("temperature", "salinity", "u", "v")
 
 
 def run(
@@ -147,9 +146,8 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
 
     Names are ours, or GOTM's, such as `temp` and `nuh`; `where` they come from is what messages name.
     """
-    shapes, start = jax.eval_shape(lambda case: (setup.model.init(case), case.start_state), setup.case)
-    carried = {*start.surface, *(field for field, value in _fields(shapes) if value is not None)}
-    held = {*_STATE, *setup.case.initial_state.tracers, *carried}
+    shapes = jax.eval_shape(lambda case: (case.start_state, setup.model.init(case)), setup.case)
+    held = set(carried(*shapes))
     ours = tuple(dict.fromkeys(name if name in held else OURS.get(name, name) for name in names))
     computed = tuple(name for name in ours if name not in held)
     for name in computed:
@@ -161,12 +159,3 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
                 f"{closest(name, [*sorted(held), *OURS])}"
             ) from None
     return dataclasses.replace(setup, diagnostics=computed), ours
-
-
-def _fields(clo_state):
-    for field in dataclasses.fields(clo_state):
-        value = getattr(clo_state, field.name)
-        if dataclasses.is_dataclass(value) and not isinstance(value, jax.ShapeDtypeStruct):
-            yield from _fields(value)
-        else:
-            yield field.name, value

@@ -16,8 +16,8 @@ from ..case import Case
 from ..model import Model
 from ..runtime.devices import block_size
 from ..simulation import batched_case, columns_of, restart_of
-from ..trajectory import Restart
-from .program import carried, kept, of_frame, piece_program
+from ..trajectory import Restart, carried
+from .program import kept, of_frame, piece_program
 from .setup import Layout, MapRun, MapVariable
 
 PROCESS = 700 * 2**20

@@ -16,17 +16,13 @@ from jaxtyping import Array, Bool, Float
 
 from ..case import Case
 from ..checkpointing import Auto
-from ..closures.base import CloState
 from ..diagnostics import Snapshot, diagnostic
 from ..model import Model
 from ..runtime import Program, compile_program
 from ..runtime.devices import Split, map_blocks
 from ..simulation import batched_case, columns_of, end_and_frames
-from ..state import State
-from ..trajectory import Restart
+from ..trajectory import Restart, carried
 from .setup import Layout, MapRun
-
-_STATE = ("temperature", "salinity", "u", "v")
 
 
 class Results(NamedTuple):
@@ -35,21 +31,6 @@ class Results(NamedTuple):
     values: dict[str, Float[Array, "..."]]
     finite: Bool[Array, "frame column"]
     end: Restart
-
-
-def carried(state: State, clo_state: CloState) -> dict[str, Array]:
-    """What a run carries from step to step, by name."""
-    found = {name: getattr(state, name) for name in _STATE} | dict(state.tracers) | dict(state.surface)
-    pending = [clo_state]
-    while pending:
-        part = pending.pop()
-        for field in dataclasses.fields(part):
-            value = getattr(part, field.name)
-            if isinstance(value, CloState):
-                pending.append(value)
-            elif value is not None:
-                found[field.name] = value
-    return found
 
 
 def of_frame(restart: Restart, case: Case, dt: Array, names: Sequence[str]) -> dict[str, Array]:

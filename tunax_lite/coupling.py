@@ -1,0 +1,137 @@
+"""A column as a component of a coupled model: the state goes in and comes out, fluxes come from outside.
+
+Time stepping is that of `simulate`, through its time loop `advance`. All methods are pure functions of
+arrays: they work in `jax.jit`, `jax.lax.scan` and `jax.checkpoint`, and derivatives pass through them.
+`tunax_lite.bmi` offers the same column behind the Basic Model Interface.
+"""
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ._types import Scalar, ScalarLike, precision_of, without_weak_types
+from .case import Case
+from .forcing import AbstractForcing, SurfaceFluxes, WaterSurface
+from .model import Model
+from .observables import ColumnState, observable
+from .simulation import advance, batched_case, count_steps, start_of
+from .trajectory import Restart, carried
+
+
+class CoupledForcing(AbstractForcing):
+    """Fluxes from another model, over those of a case.
+
+    Args:
+        own: forcing of the case, which gives the fluxes that are `None` in `given`. A stress that is given
+            takes the place of both components, and of the drag of the case.
+        given: from the other model.
+    """
+
+    own: AbstractForcing
+    given: SurfaceFluxes
+
+    def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
+        given = {name: flux for name, flux in vars(self.given).items() if flux is not None}
+        fluxes = self.own.at(time, water)
+        if {"stress_u", "stress_v"} & set(given):
+            given = {"stress_u": None, "stress_v": None, "surface_drag": None} | given
+        given["tracer_fluxes"] = fluxes.tracer_fluxes | self.given.tracer_fluxes
+        return dataclasses.replace(fluxes, **given)
+
+    def air_temperature(self, time: ScalarLike) -> Scalar | None:
+        return self.own.air_temperature(time)
+
+    def check_covers(self, start: float, end: float) -> None:
+        self.own.check_covers(start, end)
+
+
+class Component(eqx.Module):
+    """A column, or a batch of columns, that another model steps.
+
+    Args:
+        model: closure and time scheme.
+        case: gives the grid, the initial state and what acts on the column besides the given fluxes.
+        dt: time step [s].
+
+    Raises:
+        ValueError: a model and a case of different precision, or a time step that is not positive.
+    """
+
+    model: Model
+    case: Case
+    dt: float = eqx.field(static=True)
+
+    def __init__(self, model: Model, case: Case, dt: float = 60.0):
+        count_steps(dt, dt, "dt")
+        self.model, case = without_weak_types((model, case), precision_of(model=model, case=case))
+        self.case = batched_case(self.model, case.unlabelled())
+        self.dt = float(dt)
+
+    @eqx.filter_jit
+    def init(self) -> Restart:
+        """What the component carries at the start of the case."""
+        return start_of(self.model, self.case)
+
+    @eqx.filter_jit
+    def step(self, now: Restart, fluxes: SurfaceFluxes, interval: float | None = None) -> Restart:
+        """Advance under fluxes that are constant over an interval.
+
+        Args:
+            now: from `init`, `step` or `set_value`.
+            fluxes: each a number or one per column, positive into the water; those that are `None` are those
+                of the case, at the time of each step.
+            interval: a multiple of `dt` [s]; by default one time step.
+
+        Raises:
+            ValueError: an interval that is not a multiple of `dt`.
+        """
+        n_steps = 1 if interval is None else count_steps(interval, self.dt, "interval")
+        return self.steps(now, fluxes, n_steps)
+
+    def steps(self, now: Restart, fluxes: SurfaceFluxes, n_steps: int | Array) -> Restart:
+        """The same for a number of steps, which may be traced where no reverse mode is needed."""
+        case = eqx.tree_at(lambda c: c.forcing, self.case, CoupledForcing(self.case.forcing, fluxes))
+        return advance(self.model, case, now, self.dt, n_steps)
+
+    def time(self, now: Restart) -> Float[Array, ""]:
+        """Seconds since the start of the case."""
+        return now.step.astype(now.state.u.dtype) * self.dt
+
+    def get_value(self, now: Restart, name: str) -> Float[Array, "..."]:
+        """A variable that is carried, or anything that can be observed of the water.
+
+        Args:
+            now: from `init`, `step` or `set_value`.
+            name: of the state, a tracer, the ice, the level of a lake or the closure; or an observable such
+                as `sea_surface_temperature` or `mixed_layer_depth`.
+
+        Returns:
+            `(n_cells, *batch)`, `(n_faces, *batch)` or one number per column, in the unit that
+            `tunax_lite.quantities.QUANTITIES` states.
+
+        Raises:
+            ValueError: an unknown name.
+        """
+        if name in (held := carried(now.state, now.clo_state)):
+            return held[name]
+        state = now.state
+        grid = self.case.placed(state, self.time(now)).grid
+        function = observable(name, state.tracers)
+        return function(ColumnState(state, grid, self.case.equation_of_state))
+
+    def set_value(self, now: Restart, name: str, value: Float[Array, "..."] | ScalarLike) -> Restart:
+        """`now` with other values of a variable, on the same levels; a number applies to all of them.
+
+        Raises:
+            ValueError: a name that the column does not carry, or values of another shape.
+        """
+        held = carried(now.state, now.clo_state)
+        if name not in held:
+            raise ValueError(f"set_value: expected one of {', '.join(held)}, got '{name}'.")
+        new = jnp.asarray(value, held[name].dtype)
+        if new.ndim and new.shape != held[name].shape:
+            raise ValueError(f"set_value: expected {name} of shape {held[name].shape}, got {new.shape}.")
+        new = jnp.broadcast_to(new, held[name].shape)
+        return eqx.tree_at(lambda restart: carried(restart.state, restart.clo_state)[name], now, new)
