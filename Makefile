@@ -8,11 +8,7 @@ BIN := $(VENV)/bin
 .PHONY: run test test-all coverage lint types unit docs wheel verify bench hostile clean
 
 run: $(VENV)/.installed
-	$(BIN)/tunax-lite calibrate configs/calibrations/synthetic.yaml --output results/synthetic_calibration --overwrite
-	$(BIN)/tunax-lite run configs/runs/synthetic.yaml \
-	  --parameters results/synthetic_calibration/parameters.yaml --output results/synthetic_calibrated.nc --overwrite
-	$(BIN)/tunax-lite evaluate configs/runs/synthetic.yaml --parameters results/synthetic_calibration/parameters.yaml
-	$(BIN)/tunax-lite plot results/synthetic_calibrated.nc --overwrite
+	$(BIN)/tunax-lite demo --output results/synthetic --overwrite
 	@echo
 	@echo "To use tunax-lite in this shell: source $(BIN)/activate"
 	@echo "then, for example: tunax-lite run configs/runs/kato_phillips.yaml"

@@ -167,6 +167,9 @@ def render(run: RunFolder, mark: str = "") -> str:
         config=run.provenance.get("tunax_lite_config", ""),
         version=run.provenance.get("tunax_lite_version", "not known"),
         command=run.provenance.get("tunax_lite_command", "not known"),
+        made=[
+            run.provenance.get(f"tunax_lite_{what}") or "not known" for what in ("date", "commit", "machine")
+        ],
     )
 
 

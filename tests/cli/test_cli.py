@@ -287,6 +287,8 @@ def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
     assert "= 0.001 * c_eps_1 + 0.0" in text and "Lowest loss by start" in text
     data = ROOT / "data/synthetic_wind_and_cooling.nc"
     assert hashlib.sha256(data.read_bytes()).hexdigest() in text
+    assert re.search(r"Calibrated on 20\d\d-\d\d-\d\d \d\d:\d\d UTC with tunax_lite \d", text)
+    assert "processors, " in text
     assert text.count("data:image/png;base64,") == 3
     assert not re.search(r"(?:src|href)=.(?!data:)", text)  # nothing to be loaded
 
@@ -369,3 +371,28 @@ def test_installed_command(tmp_path):
     assert read_netcdf(tmp_path / "out.nc")["temperature"].dtype == np.float64
     version = subprocess.run([*command, "--version"], capture_output=True, text=True)
     assert re.fullmatch(r"tunax_lite \d+\.\d+\.\d+\S*\n", version.stdout)
+
+
+def test_answers_for_scripts_are_one_json_object_on_standard_output(invoke, tmp_path):
+    def answer(*arguments):
+        result = invoke(*arguments, "--json")
+        return json.loads(result.stdout), result.stderr
+
+    checked, said = answer("check", KATO)
+    assert checked["time"] == {"n_steps": 1800, "step": 60.0, "n_frames": 60, "output_interval": 1800.0}
+    assert checked["kind"] == "run" and checked["model"]["closure"] == "KEpsilon"
+    assert checked["cases"][0]["fluxes_at_start"] == {"stress_u": 0.1027}
+    assert "100 cells over 50 m" in said and said.rstrip().endswith("fine")
+    found, said = answer("evaluate", SYNTHETIC, "--set", "evaluation.end=21600", "--set", "grid.n_cells=16")
+    assert [row["variable"] for row in found["errors"]] == ["temperature", "u", "v"]
+    assert found["errors"][0]["errors"]["configuration"] > 0.0 and found["checks"] == []
+    assert f"{found['errors'][0]['means']['configuration']:+.5f}" in said
+
+
+def test_json_has_no_numbers_that_are_none():
+    from tunax_lite.cli.application import of_json
+
+    assert of_json({"a": [float("nan"), 1.0], "b": {"c": float("-inf")}}) == {
+        "a": [None, 1.0],
+        "b": {"c": None},
+    }

@@ -153,7 +153,8 @@ def content_of(folder: Path) -> dict[str, object]:
             }
         elif path.suffix == ".yaml":
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
-            content.get("provenance", {}).pop("tunax_lite_command", None)
+            for name_of_moment in ("tunax_lite_command", "tunax_lite_date"):
+                content.get("provenance", {}).pop(name_of_moment, None)
             found[name] = content
         else:
             found[name] = path.read_bytes()

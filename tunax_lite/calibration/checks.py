@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
@@ -22,6 +22,9 @@ from ..terms import Interior
 from .known import known_parameters, with_case_parameters, with_parameters
 from .misfit.comparison import Comparison, errors_of, root_mean_square_errors
 from .misfit.target import Target
+
+CaseReport = Callable[[float, str], None]
+"""Called with the fraction that is done, and what was done last."""
 
 LARGEST_GROWTH = 0.1
 """By which share an error may grow."""
@@ -70,8 +73,9 @@ def run_checks(
     before: AbstractClosure,
     after: AbstractClosure,
     values: Mapping[str, float],
+    report: CaseReport = lambda fraction, name: None,
 ) -> tuple[CheckRow, ...]:
-    """Errors of all checks without and with calibrated parameters.
+    """Errors of all checks without and with calibrated parameters; `report` as for `errors_by_label`.
 
     A run whose closure is of the calibrated kind keeps its own constants but for those that were
     calibrated; any other takes the closures before and after the calibration.
@@ -82,7 +86,7 @@ def run_checks(
     known = known_parameters(after)
     values = {path: value for path, value in values.items() if path in known}
     rows = []
-    for check in checks:
+    for number, check in enumerate(checks):
         own, pair = check.model.closure, (before, after)
         if type(own) is type(after):
             try:
@@ -91,6 +95,7 @@ def run_checks(
                 raise ValueError(f"check {check.name}: {error}") from None
         first, second = (check.errors(eqx.tree_at(lambda m: m.closure, check.model, one)) for one in pair)
         rows += [CheckRow(check.name, *a, b[-1]) for a, b in zip(first, second, strict=True)]
+        report((number + 1) / len(checks), check.name)
     return tuple(rows)
 
 
@@ -232,10 +237,16 @@ def with_values(judged: ModelOnTargets, values: Mapping[str, float]) -> ModelOnT
     ]
 
 
-def errors_by_label(candidates: Mapping[str, ModelOnTargets]) -> list[ErrorRow]:
-    """Errors of models on the same targets; `FloatingPointError` for a run that is not finite."""
+def errors_by_label(
+    candidates: Mapping[str, ModelOnTargets], report: CaseReport = lambda fraction, name: None
+) -> list[ErrorRow]:
+    """Errors of models on the same targets; `FloatingPointError` for a run that is not finite.
+
+    After each case `report` is called with the fraction that is done, and the name of the case.
+    """
     rows = []
-    for targets in zip(*(targets for _, targets in candidates.values()), strict=True):
+    together = list(zip(*(targets for _, targets in candidates.values()), strict=True))
+    for number, targets in enumerate(together):
         found = {
             label: errors_of(model, target.comparison)
             for (label, (model, _)), target in zip(candidates.items(), targets, strict=True)
@@ -250,4 +261,5 @@ def errors_by_label(candidates: Mapping[str, ModelOnTargets]) -> list[ErrorRow]:
                 )
             means = {label: of[variable].mean for label, of in found.items()}
             rows.append(ErrorRow(case, variable, unit_of_difference(variable), errors, means))
+        report((number + 1) / len(together), case)
     return rows

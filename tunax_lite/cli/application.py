@@ -3,10 +3,13 @@
 Neither this module nor `commands` imports what computes: help, completion and the version come without JAX.
 """
 
+import contextlib
 import functools
 import gc
 import inspect
 import io
+import json
+import math
 import sys
 import warnings
 from collections.abc import Callable
@@ -88,31 +91,46 @@ def _options(
 
 
 _Debug = Annotated[bool, Option("--debug", help="Show the traceback of an error.")]
+_Json = Annotated[
+    bool, Option("--json", help="Print one JSON object on standard output, and all text on standard error.")
+]
+Answer = dict[str, Any]  # what JSON holds
+"""What a command finds, for scripts; `problems` in it, if there are any, make its exit code 1."""
 
 
-def command(when_interrupted: str = "", *, name: str | None = None) -> Callable[[Callable[..., None]], None]:
+def command(
+    when_interrupted: str = "", *, name: str | None = None
+) -> Callable[[Callable[..., Answer | None]], None]:
     """Add a function to the application, with JAX set up before it, errors as messages, and `--debug`.
 
+    A function that is annotated to return an `Answer` also gets `--json`.
     `when_interrupted` is what the user can do after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise`
     says it better later; `name` is that of the command, where the function cannot have it.
     """
 
-    def add(function: Callable[..., None]) -> None:
-        parameters = inspect.signature(function).parameters
-        on_engine = "engine" in parameters
+    def add(function: Callable[..., Answer | None]) -> None:
+        signature = inspect.signature(function)
+        parameters = signature.parameters
+        on_engine, answers = "engine" in parameters, signature.return_annotation == Answer
 
         @functools.wraps(function)
-        def whole(*, debug: bool = False, **options: Any) -> None:  # of the command
+        def whole(*, debug: bool = False, as_json: bool = False, **options: Any) -> None:  # of the command
             if on_engine:
                 options["engine"] = Engine(*(options.pop(name) for name in Engine._fields))
             session = _import_session()
             with session.errors_as_messages(debug, when_interrupted):
                 session.set_up_jax(*_before)
-                function(**options)
+                with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+                    answer = function(**options) or {}
+                if as_json:
+                    echo(json.dumps(of_json(answer), indent=2))
+                if answer.get("problems"):
+                    raise Exit(session.FAILED)
 
         own = {name: (one.default, one.annotation) for name, one in parameters.items() if name != "engine"}
         if on_engine:
             own |= {name: (None, Engine.__annotations__[name]) for name in Engine._fields}
+        own |= {"as_json": (False, _Json)} if answers else {}
         own["debug"] = False, _Debug
         kind = inspect.Parameter.KEYWORD_ONLY
         whole.__signature__ = inspect.Signature(  # type: ignore
@@ -122,6 +140,15 @@ def command(when_interrupted: str = "", *, name: str | None = None) -> Callable[
         app.command(name)(whole)
 
     return add
+
+
+def of_json(value: Any) -> Any:  # what JSON holds
+    """Numbers that are not finite, which JSON does not know, as null."""
+    if isinstance(value, dict):
+        return {name: of_json(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [of_json(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _import_session():

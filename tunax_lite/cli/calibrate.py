@@ -118,6 +118,7 @@ def _write(
     written = list(write_results(result, folder, origin))
     if not loaded.config.output.figures:
         return written
+    echo("running the best parameters, and drawing figures ...")
     # What takes long to import, where it is needed.
     from ..calibration.files import history_dataset
     from ..plotting import calibration_figures, history_figures, save_figures
@@ -150,7 +151,8 @@ def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[
     if not setup.checks:
         path.unlink(missing_ok=True)  # of an earlier configuration
         return []
-    rows = run_checks(setup.checks, setup.model.closure, result.closure, result.best)
+    with fraction_of("checks") as show:
+        rows = run_checks(setup.checks, setup.model.closure, result.closure, result.best, show)
     say_checks(rows)
     cross_validation.write_table(path, rows)
     return [path]

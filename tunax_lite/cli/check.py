@@ -1,5 +1,6 @@
 """`tunax-lite check`, `schema` and `describe`: configurations before they are run."""
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ from ..maps.setup import MapRun
 from ..model import Model
 from ..observations import Observations
 from . import session
+from .application import Answer
 
 
 def check(
@@ -42,11 +44,12 @@ def check(
     *,
     strict: bool = False,
     overwrite: bool = False,
-) -> None:
+) -> Answer:
     """As `commands.check` says."""
     if session.is_gotm(config):
-        _check_gotm(config, settings, write_config, overwrite=overwrite, strict=strict)
-        return
+        answer = _check_gotm(config, settings, write_config, overwrite=overwrite, strict=strict)
+        echo(f"{config}: fine")
+        return answer
     if write_config is not None:
         raise ConfigError(
             f"--write-config {write_config}: expected a configuration of GOTM, got one of the package; "
@@ -55,101 +58,117 @@ def check(
     loaded = load_any(config, settings)
     with session.precision(loaded):
         if isinstance(loaded.config, RunConfig):
-            _describe_run(session.build_source(loaded, parameters))
+            answer = _describe_run(session.build_source(loaded, parameters))
         elif isinstance(loaded.config, MapConfig):
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            _describe_map(build_map(loaded, values))
+            answer = _describe_map(build_map(loaded, values))
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            _describe_calibration(build_calibration(loaded, values))
+            answer = _describe_calibration(build_calibration(loaded, values))
     echo(f"{config}: fine")
+    return answer
 
 
 def _check_gotm(
     config: Path, settings: Sequence[str], write_config: Path | None, *, overwrite: bool, strict: bool
-) -> None:
+) -> Answer:
     source = load_gotm(config, settings)
     with session.precision(source):
         made = build_gotm(source)
         for line in made.report.lines():
             echo(line)
-        if made.run is not None:
-            _describe_run(made.run)
+        answer = {"kind": "run"} if made.run is None else _describe_run(made.run)
         made.report.check(strict=strict)
         if write_config is not None and made.run is not None:
             _write(write_config, configuration_of(source), overwrite)
-    echo(f"{config}: fine")
+    return answer | {"gotm": dataclasses.asdict(made.report)}
 
 
-def _describe_run(run: Run) -> None:
-    _describe_case(run.case, run.observations)
-    _describe_model(run.model)
+def _describe_run(run: Run) -> Answer:
+    case, model = _describe_case(run.case, run.observations), _describe_model(run.model)
     duration = run.duration_from(0.0)
     run.check_output(duration, Path.cwd())
     run.case.check_covers(0.0, duration)
-    echo(
-        f"time: {duration / run.dt:.0f} steps of {run.dt:g} s, "
-        f"{duration / run.output_interval:.0f} frames of {run.output_interval:g} s"
-    )
+    times = _describe_times(duration, run.dt, run.output_interval)
+    return {"kind": "run", "cases": [case], "model": model, "time": times, "notes": list(run.notes)}
 
 
-def _describe_map(run: MapRun) -> None:
+def _describe_map(run: MapRun) -> Answer:
     columns = run.columns
-    _describe_model(columns.model(run.model, slice(0, 1)))
+    model = _describe_model(columns.model(run.model, slice(0, 1)))
     case = columns.case(slice(0, 1), 0.0, run.output_interval)  # what is read of one piece of time
     echo(
         f"map: {' x '.join(map(str, columns.shape))} points, {case.grid.n_cells} cells in a column, from "
         f"{columns.epoch:%Y-%m-%d %H:%M} on"
     )
     session.say_notes(columns.notes)
-    echo(
-        f"time: {run.duration / run.dt:.0f} steps of {run.dt:g} s, "
-        f"{run.duration / run.output_interval:.0f} frames of {run.output_interval:g} s"
-    )
+    times = _describe_times(run.duration, run.dt, run.output_interval)
+    points = {"shape": list(columns.shape), "n_cells": case.grid.n_cells, "start": columns.epoch.isoformat()}
+    return {"kind": "map", "map": points, "model": model, "time": times, "notes": list(columns.notes)}
 
 
-def _describe_calibration(setup: Calibration) -> None:
+def _describe_times(duration: float, dt: float, output_interval: float) -> Answer:
+    n_steps, n_frames = round(duration / dt), round(duration / output_interval)
+    echo(f"time: {n_steps} steps of {dt:g} s, {n_frames} frames of {output_interval:g} s")
+    return {"n_steps": n_steps, "step": dt, "n_frames": n_frames, "output_interval": output_interval}
+
+
+def _describe_calibration(setup: Calibration) -> Answer:
+    cases = []
     for target in setup.targets:
-        _describe_case(target.case, target.observations)
+        case = _describe_case(target.case, target.observations)
         weights = ", ".join(f"{name} {weight:g}" for name, weight in target.weights.items())
         echo(f"  weights: {weights}; time step {target.dt:g} s")
-    _describe_model(setup.model)
+        cases.append(case | {"weights": dict(target.weights), "step": target.dt})
+    model, free = _describe_model(setup.model), []
     for parameter in setup.free_parameters.numbers:
-        echo(
-            f"free: {parameter.path} from {parameter.start:g} [{parameter.unit}], {parameter.distribution!r}"
-        )
-    echo(f"{type(setup.method).__name__}, {setup.n_iterations} iterations")
+        prior = repr(parameter.distribution)
+        echo(f"free: {parameter.path} from {parameter.start:g} [{parameter.unit}], {prior}")
+        free.append({"path": parameter.path, "start": float(parameter.start), "unit": parameter.unit})
+    method = type(setup.method).__name__
+    echo(f"{method}, {setup.n_iterations} iterations")
     for one in setup.checks:
         echo(f"check: {one.name} against {one.kind}")
     session.say_notes(setup.notes)
+    found = {"kind": "calibration", "cases": cases, "model": model, "free": free, "method": method}
+    return found | {"n_iterations": setup.n_iterations, "notes": list(setup.notes)}
 
 
-def _describe_case(case: Case, observations: Observations | None) -> None:
+def _describe_case(case: Case, observations: Observations | None) -> Answer:
+    depth, rotation = float(case.grid.depth), float(case.coriolis_parameter)
     echo(
-        f"case: {case.name}, {case.grid.n_cells} cells over {float(case.grid.depth):g} m, "
-        f"{case.duration / 3600.0:g} h, f = {float(case.coriolis_parameter):g} s-1"
+        f"case: {case.name}, {case.grid.n_cells} cells over {depth:g} m, "
+        f"{case.duration / 3600.0:g} h, f = {rotation:g} s-1"
     )
     kind = "constant" if isinstance(case.forcing, ConstantForcing) else "time series"
-    fluxes = case.forcing.at(0.0, WaterSurface.of(case.initial_state))
-    given = {name: value for name, value in vars(fluxes).items() if name != "tracer_fluxes"}
-    listed = [f"{name} = {float(value):.4g}" for name, value in given.items() if value is not None]
-    echo(f"  fluxes ({kind}, at the start): {', '.join(listed) or 'none'}")
+    given = vars(case.forcing.at(0.0, WaterSurface.of(case.initial_state)))
+    fluxes = {
+        name: float(value) for name, value in given.items() if name != "tracer_fluxes" and value is not None
+    }
+    listed = ", ".join(f"{name} = {value:.4g}" for name, value in fluxes.items())
+    echo(f"  fluxes ({kind}, at the start): {listed or 'none'}")
     if case.ice is not None:
         carried = {name: float(value) for name, value in case.start_state.surface.items()}
         listed = ", ".join(f"{name} = {value:.4g}" for name, value in carried.items())
         echo(f"  ice ({type(case.ice).__name__}, at the start): {listed}")
+    observed = {}
     if observations is not None:
         for name, values in (observations.profiles | observations.series).items():
             known = np.isfinite(np.asarray(values))
             n_times = int(known.reshape(len(known), -1).any(axis=1).sum())
             heights = f" and {known.shape[1]} heights" if known.ndim > 1 else ""
             echo(f"  observed: {name} at {n_times} times{heights}")
+            observed[name] = {"n_times": n_times} | ({"n_heights": known.shape[1]} if known.ndim > 1 else {})
+    place = {"name": case.name, "n_cells": case.grid.n_cells, "depth": depth, "duration": case.duration}
+    return place | {"coriolis_parameter": rotation, "fluxes_at_start": fluxes, "observed": observed}
 
 
-def _describe_model(model: Model) -> None:
+def _describe_model(model: Model) -> Answer:
     n_parameters = len(list(iterate_parameters(model.closure)))
     n_parameters += sum(len(info.value) for info in iterate_vectors(model.closure))
-    echo(f"model: {type(model.closure).__name__} with {n_parameters} parameters, theta {model.theta:g}")
+    name = type(model.closure).__name__
+    echo(f"model: {name} with {n_parameters} parameters, theta {model.theta:g}")
+    return {"closure": name, "n_parameters": n_parameters, "theta": model.theta}
 
 
 def _write(path: Path, text: str, overwrite: bool) -> None:

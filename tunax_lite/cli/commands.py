@@ -9,8 +9,20 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from . import options
+from .application import Answer, command
 from .application import app as app
-from .application import command
+
+
+@command("The same command with --overwrite starts anew.")
+def demo(
+    output: Annotated[Path, Option(metavar="DIR", help="Folder for the results.")] = Path("results/demo"),
+    show: Annotated[bool, Option("--open", help="Open the figures when they are drawn.")] = False,
+    overwrite: options.Anew = False,
+) -> None:
+    """Calibrate k-epsilon on observations that come with the package, and run it; takes a minute or two."""
+    from .demo import demo
+
+    demo(output, show=show, overwrite=overwrite)
 
 
 @command("Nothing was written.")
@@ -136,7 +148,7 @@ def evaluate(
     settings: options.Settings = None,
     output: Annotated[Path | None, Option(metavar="FILE.csv", help="Write the table to a file, too.")] = None,
     overwrite: options.Overwrite = False,
-) -> None:
+) -> Answer:
     """Root mean square and mean errors over all levels and the times of `evaluation` (by default after 2 h).
 
     CONFIG is that of a run, or of a calibration, whose cases are all compared. With --parameters the
@@ -145,7 +157,7 @@ def evaluate(
     """
     from .evaluate import evaluate
 
-    evaluate(config, settings or [], parameters, output, overwrite=overwrite)
+    return evaluate(config, settings or [], parameters, output, overwrite=overwrite)
 
 
 @command()
@@ -157,7 +169,7 @@ def compare(
     settings: options.Settings = None,
     overwrite: options.Overwrite = False,
     engine: options.Engine = options.HERE,
-) -> None:
+) -> Answer:
     """Compare closures: errors against large-eddy simulations, and time per step.
 
     Writes comparison.csv with a row for each closure, case, resolution and time step; comparison.md with
@@ -165,7 +177,7 @@ def compare(
     """
     from .evaluate import compare
 
-    compare(config, settings or [], output, closures, cases, engine, overwrite=overwrite)
+    return compare(config, settings or [], output, closures, cases, engine, overwrite=overwrite)
 
 
 @command()
@@ -207,14 +219,14 @@ def check(
     ] = None,
     strict: options.Strict = False,
     overwrite: options.Overwrite = False,
-) -> None:
+) -> Answer:
     """Check a configuration and the files that it names, and say what it would do.
 
     Of a configuration of GOTM, say what becomes of every setting.
     """
     from .check import check
 
-    check(config, settings or [], parameters, write_config, strict=strict, overwrite=overwrite)
+    return check(config, settings or [], parameters, write_config, strict=strict, overwrite=overwrite)
 
 
 @command()
@@ -234,18 +246,17 @@ def schema(
 
 @command()
 def doctor(
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of tables.")] = False,
     seconds: Annotated[
         float, Option(metavar="S", min=0.0, help="About how long the self-test may take; 60 for all of it.")
     ] = 10.0,
-) -> None:
+) -> Answer:
     """Show devices, memory, cache and versions, and test that the model runs right, and how fast.
 
     The exit code is 1 if something is wrong.
     """
     from .doctor import doctor
 
-    doctor(as_json, seconds)
+    return doctor(seconds)
 
 
 @command("What is done is saved: give the same command to go on.")

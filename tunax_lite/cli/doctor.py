@@ -1,7 +1,6 @@
 """`tunax-lite doctor`: the machine, the set-up of JAX, and whether the model runs right and fast."""
 
 import importlib.metadata
-import json
 import os
 import platform
 import sys
@@ -9,14 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jax
-from typer import Exit, echo
+from typer import echo
 
 from .._types import JSON
 from ..runtime import cache_contents, cache_statistics, configuration, free_memory, used_memory
 from ..runtime.memory import Device
 from ..self_test import SelfTest, self_test
 from .limits import n_processors
-from .session import FAILED
 
 PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")
 MEMORY_VARIABLES = {
@@ -30,11 +28,10 @@ MEMORY_VARIABLES = {
 Report = dict[str, JSON]
 
 
-def doctor(as_json: bool, seconds: float) -> None:
+def doctor(seconds: float) -> Report:
     """As `commands.doctor` says."""
     before = cache_statistics()
-    if not as_json:
-        echo("testing ...", err=True)
+    echo("testing ...", err=True)
     tested = self_test(seconds)
     report = describe_machine()
     report["cache"] |= cache_statistics().since(before)._asdict()
@@ -44,9 +41,8 @@ def doctor(as_json: bool, seconds: float) -> None:
         "skipped": tested.skipped,
     }
     report["problems"] = _problems(report, tested)
-    echo(json.dumps(report, indent=2)) if as_json else _show(report)
-    if report["problems"]:
-        raise Exit(FAILED)
+    _show(report)
+    return report
 
 
 def describe_machine() -> Report:
@@ -97,7 +93,7 @@ def _problems(report: Report, tested: SelfTest) -> list[str]:
     if Path("/proc/driver/nvidia/version").exists() and platforms == {"cpu"} and not wants_cpu:
         found.append(
             "devices: there is an NVIDIA driver, but JAX sees no GPU; "
-            "install tunax_lite[cuda], or set JAX_PLATFORMS=cpu if that is what you want"
+            "install tunax_lite[cuda12] or [cuda13], or set JAX_PLATFORMS=cpu if that is what you want"
         )
     return found
 

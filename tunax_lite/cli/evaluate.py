@@ -1,5 +1,6 @@
 """`tunax-lite evaluate`, `compare`, `plot` and `report`: what came out, as errors, figures and a page."""
 
+import dataclasses
 import math
 import time
 from collections.abc import Iterable, Sequence
@@ -27,6 +28,7 @@ from ..interrupts import advise
 from ..io.protection import check_outputs
 from ..io.writing import claimed, file_name, write_csv
 from . import session
+from .application import Answer
 from .calibrate import say_checks
 from .options import Engine
 from .outputs import check_comparison_outputs, check_figures_of, seen_from
@@ -35,7 +37,7 @@ from .progress import fraction_of
 
 def evaluate(
     config: Path, settings: Sequence[str], parameters: Path | None, output: Path | None, *, overwrite: bool
-) -> None:
+) -> Answer:
     """As `commands.evaluate` says."""
     loaded = load_any(config, settings)
     if output is not None and output.suffix != ".csv":
@@ -52,18 +54,23 @@ def evaluate(
         if output is not None:
             check_outputs([output], overwrite=overwrite)
         session.say_accounts(targets)
-        rows = errors_by_label(candidates)
+        with fraction_of("evaluation") as show:
+            rows, checked = errors_by_label(candidates, show), []
         echo(_table(rows, list(candidates)))
         if values is not None and isinstance(loaded.config, CalibrationConfig):
             checks, notes = build_checks(loaded.config.checks, loaded.place)
             session.say_notes(notes)
             before, after = (one.closure for one, _ in candidates.values())
             if checks:
-                say_checks(run_checks(checks, before, after, values))
+                with fraction_of("checks") as show:
+                    checked = run_checks(checks, before, after, values, show)
+                say_checks(checked)
     if output is not None:
         lines = ([row.case, row.variable, row.unit, *map(row.errors.get, candidates)] for row in rows)
         write_csv(output, ["case", "variable", "unit", *candidates], lines)
         session.report_written([output])
+    errors = [row._asdict() for row in rows]
+    return {"errors": errors, "checks": [dataclasses.asdict(row) for row in checked]}
 
 
 def _number(error: float, sign: str = "") -> str:
@@ -141,7 +148,7 @@ def compare(
     engine: Engine,
     *,
     overwrite: bool,
-) -> None:
+) -> Answer:
     """As `commands.compare` says."""
     setup = load_comparison(config, settings)
     folder = output or Path("results") / setup.path.stem
@@ -161,6 +168,8 @@ def compare(
             written = _write_comparison(compared, setup, folder)
             kept.clear()
     session.report_written(written)
+    rows = [dataclasses.asdict(row) for row in compared.rows]
+    return {"rows": rows, "written": [str(path) for path in written]}
 
 
 def _names(text: str) -> list[str]:
@@ -219,6 +228,7 @@ def _write_comparison(compared: comparison.Compared, setup: ComparisonSetup, fol
     resolution = comparison.resolution_in_words(chosen)
     table, text = folder / "comparison.csv", folder / "comparison.md"
     comparison.write_rows(table, compared.rows)
+    echo("drawing figures ...")
     figures = {}
     for shown in compared.shown:
         figures[f"profiles_{shown.name}"] = plot_closure_profiles(shown)

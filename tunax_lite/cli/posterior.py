@@ -86,6 +86,8 @@ def _infer(
                 overwrite=overwrite,
                 engine=opened,
                 report=_progress(method, show) if isinstance(method, NUTS) else None,
+                # The time left of chains counts from their first draw.
+                report_fit=None if isinstance(method, NUTS) else lambda f, loss: show(f, f"loss {loss:.5g}"),
                 announce=echo,
             )
         except (ValueError, ImportError) as error:
@@ -139,6 +141,7 @@ def _write(
     written = [folder / name for name in ("posterior.nc", "posterior.yaml", "influences.csv")]
     write_posterior(written[0], found, attributes)
     write_summary(written[1], found, _LEVEL, attributes)
+    echo("computing how far each parameter moves the runs ...")
     model, free = setup.model, found.free_parameters
     about, rows = (found.mode, found.standard_deviation), []
     for target in setup.targets:
@@ -149,6 +152,7 @@ def _write(
         return written
     from ..plotting import plot_bands, posterior_figures, save_figures
 
+    echo("running draws of the posterior, for the figures ...")
     draws = found.subset(loaded.config.posterior.n_members)
     bands = [
         predictive_bands(model, free, target.case, draws, **target.times_of_run(_MOST_FRAMES))

@@ -130,6 +130,7 @@ def _simulate(
 
 
 def _draw(path: Path, setup: Run) -> list[Path]:
+    echo("drawing figures ...")
     # What takes long to import, where it is needed.
     from ..plotting import CaseRuns, fit_figures, in_words, run_figures, save_figures
 

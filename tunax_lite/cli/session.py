@@ -2,9 +2,11 @@
 
 import contextlib
 import dataclasses
+import datetime
 import errno
 import json
 import os
+import platform
 import shlex
 import subprocess
 import sys
@@ -40,6 +42,7 @@ from ..io.yaml_file import naming, read_document
 from ..runtime import configure, is_own_flag
 from ..runtime.configure import seconds_are_told
 from ..runtime.memory import lift_limits
+from .limits import n_processors
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
 _CODES = (
@@ -150,10 +153,35 @@ def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str
 
 
 def origin_of(loaded: Loaded[CalibrationConfig], names: Iterable[str], closure: AbstractClosure):
-    """The same as attributes of the files of a calibration on cases of such names, and checksums of data."""
+    """The same as attributes of the files of a calibration on cases of such names; when, where, of what."""
     origin = dataclasses.asdict(provenance(loaded, ", ".join(names), closure))
-    attributes = {f"tunax_lite_{key}": value for key, value in origin.items()}
-    return attributes | {"tunax_lite_data": json.dumps(data_files(loaded))}
+    origin |= {"data": json.dumps(data_files(loaded)), "commit": _commit(), "machine": _machine()}
+    origin |= {"date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC"}
+    return {f"tunax_lite_{key}": value for key, value in origin.items()}
+
+
+def _commit() -> str:
+    """Of a checkout that is run from; empty for an installed package."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return ""
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10.0).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _machine() -> str:
+    """Processor or GPU, number of processors and system."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    kinds = {device.device_kind for device in jax.local_devices()} - {"cpu"}
+    processor = names[0] if names else platform.machine()
+    return ", ".join([processor, f"{n_processors()} processors", *sorted(kinds), platform.system()])
 
 
 def command_line() -> str:

@@ -46,6 +46,7 @@ def infer(
     checkpointing: AbstractCheckpointing | None = None,
     engine: AbstractEngine | None = None,
     report: ChainReport | None = None,
+    report_fit: Callable[[float, float], None] | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Posterior:
     """The distribution of the parameters of a closure given the observations of one or more cases.
@@ -60,7 +61,9 @@ def infer(
         resume: go on with what the folder holds, bit by bit as if nothing had happened.
         overwrite: start anew in a folder that holds a posterior.
         engine: what computes cases, then chains; by default this process, two at a time. It changes no bit.
-        report, announce: called with each draw of a chain, and with a line when a stage is done.
+        report: called with each draw of a chain.
+        report_fit: called after each evaluation of the fit, with the fraction of all at most, and the loss.
+        announce: called with a line when a stage is done.
 
     Raises:
         ValueError: settings that do not fit each other, a folder that holds a posterior (without `resume` or
@@ -85,7 +88,8 @@ def infer(
         known = Likelihood(*header["likelihood"]), mode
     evaluator = NormalEquationsEvaluator(problem, engine)
     x = free.start() if start is None else jnp.asarray(start)
-    believed, mode = known or _find(problem, evaluator, x, likelihood, n_iterations, announce)
+    said = announce, report_fit or (lambda fraction, loss: None)
+    believed, mode = known or _find(problem, evaluator, x, likelihood, n_iterations, *said)
     if path is not None and known is None:
         write_tree(path, {"likelihood": dataclasses.astuple(believed), "fingerprint": parts}, mode)
     problem.prior_weight = believed.prior_weight
@@ -134,17 +138,27 @@ def _fingerprint(
 
 
 def _find(
-    problem: Problem, evaluator, x, likelihood: Likelihood | None, n_iterations: int, announce: Callable
+    problem: Problem,
+    evaluator,
+    x,
+    likelihood: Likelihood | None,
+    n_iterations: int,
+    announce: Callable,
+    report_fit: Callable,
 ) -> tuple[Likelihood, np.ndarray]:
     """Likelihood and most probable vector; an estimate of the one needs the other."""
+    before = 0.0
     if likelihood is None:
         problem.prior_weight = estimate_likelihood(problem, x).prior_weight
-        first, evaluation = find_mode(evaluator, x, n_iterations)
+        first, evaluation = find_mode(evaluator, x, n_iterations, lambda f, loss: report_fit(0.5 * f, loss))
         announce(f"first fit: loss {evaluation.fit.loss:.5g} with priors")
         x = jnp.asarray(first)
-        likelihood = estimate_likelihood(problem, x)
+        likelihood, before = estimate_likelihood(problem, x), 0.5
     problem.prior_weight = likelihood.prior_weight
-    return likelihood, find_mode(evaluator, x, n_iterations)[0]
+    found = find_mode(
+        evaluator, x, n_iterations, lambda f, loss: report_fit(before + (1.0 - before) * f, loss)
+    )
+    return likelihood, found[0]
 
 
 def _start(method: NUTS, chain: int, weight: float, evaluator, mode: np.ndarray, covariance: np.ndarray):
@@ -208,7 +222,10 @@ def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> Unconst
 
 
 def find_mode(
-    evaluator: NormalEquationsEvaluator, start: UnconstrainedVector, n_iterations: int
+    evaluator: NormalEquationsEvaluator,
+    start: UnconstrainedVector,
+    n_iterations: int,
+    report: Callable[[float, float], None] = lambda fraction, loss: None,
 ) -> tuple[np.ndarray, Evaluation]:
     """The vector of the lowest loss that Levenberg-Marquardt steps found, and its evaluation."""
     method = LevenbergMarquardt()
@@ -223,6 +240,7 @@ def find_mode(
         if evaluation.matrix.size and evaluation.is_finite:
             if best is None or evaluation.fit.loss < best[1].fit.loss:
                 best = np.asarray(state.trial), evaluation
+        report((iteration + 1) / n_iterations, float(evaluation.fit.loss))
         state = method.tell(state, evaluation)
         if bool(state.finished):
             break

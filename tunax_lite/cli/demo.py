@@ -1,0 +1,53 @@
+"""`tunax-lite demo`: calibrates k-epsilon on observations that come with the package, and runs it."""
+
+from pathlib import Path
+
+import typer
+from typer import echo
+
+from ..config import ConfigError
+from ..io import replacing
+from ..io.protection import check_outputs
+from .calibrate import calibrate
+from .evaluate import evaluate
+from .options import HERE
+from .run import run
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_FOLDERS = _PACKAGE / "configs", _PACKAGE.parent / "configs"  # of an installed package, of a checkout
+_CONFIGS = {"calibration.yaml": "calibrations/synthetic.yaml", "run.yaml": "runs/synthetic.yaml"}
+
+
+def demo(folder: Path, *, show: bool, overwrite: bool) -> None:
+    """As `commands.demo` says."""
+    configs = [_copied(folder / name, source, overwrite) for name, source in _CONFIGS.items()]
+    found = folder / "parameters.yaml"
+    echo(f"1. Calibrate: tunax-lite calibrate {configs[0]} --output {folder}")
+    calibrate(configs[0], [], folder, HERE, resume=False, overwrite=overwrite)
+    echo(f"\n2. Run the calibrated model: tunax-lite run {configs[1]} --parameters {found}")
+    settings = [f"output.folder={folder}"]
+    nothing = dict.fromkeys(("output", "variables", "restart"))
+    others = {"frame": -1, "ignore_unsupported": False, "strict": False}
+    run(configs[1], settings, parameters=found, overwrite=overwrite, **nothing, **others)
+    echo(f"\n3. Errors before and after: tunax-lite evaluate {configs[1]} --parameters {found}")
+    evaluate(configs[1], [], found, None, overwrite=False)
+    figures = folder / "profiles.png", folder / "run_fit.png"
+    echo(f"\nThe observations, and the model before and after: {figures[0]}")
+    echo(f"The calibrated run beside the observations: {figures[1]}")
+    if show:
+        for figure in figures:
+            typer.launch(str(figure))
+
+
+def _copied(path: Path, name: str, overwrite: bool) -> Path:
+    """A configuration of the package beside the results, where it can be changed."""
+    sources = [folder / name for folder in _FOLDERS if (folder / name).is_file()]
+    if not sources:
+        raise ConfigError(f"demo: expected {name} in {_FOLDERS[0]}, got none; install the package again.")
+    text = sources[0].read_text(encoding="utf-8")
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        check_outputs([path], overwrite=overwrite)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return path
