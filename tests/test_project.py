@@ -65,6 +65,28 @@ def test_citation_is_that_of_the_project():
     assert [author["name"] for author in citation["authors"]] == [one["name"] for one in project["authors"]]
 
 
+def test_recipe_of_conda_asks_for_what_the_project_asks_for():
+    recipe = YAML(typ="safe").load(ROOT / "packaging" / "recipe.yaml")
+    assert recipe["context"]["version"] == PROJECT["project"]["version"]
+    assert PROJECT["project"]["scripts"]["tunax-lite"] in recipe["build"]["python"]["entry_points"][0]
+    other = {"netcdf4": "netCDF4", "matplotlib-base": "matplotlib"}  # the names of conda
+    python, *asked = [line.split(" ", 1) for line in recipe["requirements"]["run"]]
+    assert python == ["python", PROJECT["project"]["requires-python"]]
+    assert [other.get(name, name) + versions for name, versions in asked] == PROJECT["project"][
+        "dependencies"
+    ]
+
+
+def test_images_and_environments_name_extras_that_there_are():
+    extras = set(PROJECT["project"]["optional-dependencies"])
+    for name in ("README.md", "environment.yml", "packaging/Dockerfile", "packaging/apptainer.def"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        named = re.findall(r"EXTRAS=([\w,]+)|(?<!\w)\.\[([\w,]+)\]", text)
+        assert (
+            named and {each for pair in named for part in pair if part for each in part.split(",")} <= extras
+        )
+
+
 def test_contributing_names_what_is_there():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = re.findall(r"\]\(([^)#]+)\)", text) + re.findall(r"`((?:tests|docs|data)/[\w/.]+)`", text)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -47,9 +48,35 @@ def test_wheel_holds_the_package_its_data_and_nothing_else(wheel):
         pytest.skip(f"needs a checkout: {tracked.stderr}")
     package = {name for name in tracked.stdout.splitlines() if (ROOT / name).is_file()}
     data = {f"tunax_lite/data/{path.name}" for path in (ROOT / "data").iterdir() if path.is_file()}
-    assert "tunax_lite/report.html" in package
+    assert {"tunax_lite/report.html", "tunax_lite/py.typed"} <= package
+    configs = {f"tunax_lite/configs/{kind}/synthetic.yaml" for kind in ("calibrations", "runs")}
     # The registry looks for its files beside the package; what makes them stays in the repository.
-    assert held == package | {name for name in data if not name.endswith(".py")}
+    assert held == package | configs | {name for name in data if not name.endswith(".py")}
+
+
+@pytest.mark.long
+def test_wheel_and_sdist_are_as_registries_want_them(wheel, tmp_path):
+    """Contents, metadata and the rendered README; the sdist can be built again into the same wheel."""
+    ran(sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", tmp_path, cwd=ROOT)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    ran(sys.executable, "-m", "twine", "check", "--strict", wheel, sdist, cwd=tmp_path)
+    ran(sys.executable, "-m", "check_wheel_contents", wheel, cwd=tmp_path)
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    source = tmp_path / sdist.name.removesuffix(".tar.gz")
+    again = (
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        tmp_path / "again",
+        source,
+    )
+    ran(*again, cwd=tmp_path)
+    with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(*(tmp_path / "again").glob("*.whl")) as other:
+        assert sorted(one.namelist()) == sorted(other.namelist())
 
 
 @pytest.mark.slow
