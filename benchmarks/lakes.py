@@ -2,7 +2,7 @@
 
 Lough Feeagh (Ireland), Erken (Sweden) and Sparkling Lake (Wisconsin), from the folder `lakes` below
 `TUNAX_LITE_DATA`: k-epsilon, hourly steps. Four numbers are calibrated on one period and validated on another:
-the depth to which visible light goes, factors of wind and sunshine, and the turbulence left between storms.
+the depth to which visible light penetrates, factors of wind and shortwave, and the background turbulence.
 """
 
 import argparse
