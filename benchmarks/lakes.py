@@ -1,8 +1,8 @@
 """Lakes against their thermistor chains, as they come and calibrated: `python -m benchmarks.lakes`.
 
 Lough Feeagh (Ireland), Erken (Sweden) and Sparkling Lake (Wisconsin), from the folder `lakes` below
-`TUNAX_LITE_DATA`: k-epsilon, hourly steps. Four numbers are calibrated on one period and validated on another:
-the depth to which visible light penetrates, factors of wind and shortwave, and the background turbulence.
+`TUNAX_LITE_DATA`: k-epsilon, hourly steps. Four numbers are calibrated on one period and validated
+on another: the penetration depth of visible light, factors of wind and shortwave, and background turbulence.
 """
 
 import argparse

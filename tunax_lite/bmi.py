@@ -6,7 +6,6 @@ the names and units of `tunax_lite.quantities`. Derivatives end here; `tunax_lit
 Source: Hutton, Piper and Tucker (2020), J. Open Source Softw. 5(51), 2317, version 2.0 of the interface.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import equinox as eqx
@@ -164,6 +163,9 @@ class Bmi:
     def get_grid_size(self, grid: int) -> int:
         return self._heights(grid).size
 
+    def get_grid_node_count(self, grid: int) -> int:
+        return self.get_grid_size(grid)
+
     def get_grid_type(self, grid: int) -> str:
         return _GRIDS[grid]
 
@@ -185,7 +187,6 @@ class Bmi:
     get_grid_y = get_grid_z = get_grid_spacing = get_grid_origin = _not_there
     get_grid_edge_count = get_grid_face_count = get_grid_edge_nodes = _not_there
     get_grid_face_edges = get_grid_face_nodes = get_grid_nodes_per_face = _not_there
-    get_grid_node_count: Callable[["Bmi", int], int] = get_grid_size
 
     def _running(self) -> Component:
         if self._component is None:
