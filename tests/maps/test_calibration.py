@@ -81,9 +81,25 @@ def test_columns_that_cannot_be_followed_do_not_move_what_all_share(fit):
         assert progress.losses[-1] < 0.3 * progress.losses[0]
         u = np.linspace(0.0, 4.0, 9) * (scale or 1.0) ** 2
         slope = (other.counts(u + 1e-9) - other.counts(u)) / 1e-9
-        np.testing.assert_allclose(other.weight(u), slope, rtol=1e-5)
+        flat = Equations(u, np.zeros((2, u.size)), np.zeros((2, 2, u.size)))
+        np.testing.assert_allclose(other.weight(flat), slope, rtol=1e-5)
     assert found[None] > 1.5 * TRUTH
     assert found[0.01] == pytest.approx(TRUTH, rel=0.01)
+
+
+def test_a_column_with_derivatives_that_explode_does_not_stop_what_all_share(fit):
+    x = np.asarray(fit.free.to_unconstrained({"diffusivity": 1e-2}))
+    found = equations_of(fit, Block(np.arange(N), x, np.zeros(N)))
+    factor = np.where(np.arange(N) == 3, 1e6, 1.0)
+    found = Equations(found.mean_square, factor * found.gradient, factor**2 * found.matrix)
+    others = Equations(*(np.delete(part, 3, axis=-1) for part in found))
+
+    def shared(equations: Equations, scale: float | None) -> float:
+        weight = dataclasses.replace(fit, scale=scale).weight(equations) / N
+        return float(step(equations, weight, 0.01, np.full(weight.size, 0.01))[0][0])
+
+    assert abs(shared(found, None)) < 1e-6 * abs(shared(others, 0.1))
+    assert 0.5 < shared(found, 0.1) / shared(others, 0.1) < 1.0  # it counts as ten of eight
 
 
 def test_equations_are_those_of_differences(fit):

@@ -108,7 +108,7 @@ def fit_map(
         else:
             _learn(fit, progress, *trial, equations)
         dampings = progress.damping, progress.dampings
-        weight = progress.weight * fit.weight(progress.equations.mean_square)
+        weight = progress.weight * fit.weight(progress.equations)
         change = step(progress.equations, weight, *dampings, is_joint=progress.is_joint)
         trial = progress.trial = (progress.x + change[0], progress.correction + change[1])
         if path is not None:

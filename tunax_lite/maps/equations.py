@@ -8,15 +8,23 @@ the area of a column, and q_i its correction, which is constant in time. rho(u) 
     rho(u) = c^2 log(1 + u / c^2)
 
 as of Student's distribution: a column whose misfit is far above c is one that the model cannot follow, and
-hardly moves what all columns share. The derivative of rho, 1 / (1 + u / c^2), is a weight beside the area,
-the same for all rows of a column, and new in every step. Columns are independent. So the residuals of
-column i depend on q_i and on the m shared numbers x alone: m + 1 tangents through the time loop, each for
-all columns at once, are the whole Jacobian by n + m numbers, and its normal equations are diagonal but for
-m rows and columns. Corrections are eliminated from them column by column, which leaves m equations for x
-(Gauss and Newton, with the damping of Levenberg and Marquardt).
+hardly moves what all columns share. Columns are independent. So the residuals of column i depend on q_i and
+on the m shared numbers x alone: m + 1 tangents through the time loop, each for all columns at once, are the
+whole Jacobian by n + m numbers, and its normal equations are diagonal but for m rows and columns.
+Corrections are eliminated from them column by column, which leaves m equations for x (Gauss and Newton,
+with the damping of Levenberg and Marquardt). In these columns have a weight beside their area, new in every
+step: the derivative of rho, less of steep columns,
+
+    w_i = rho'(u_i) / (1 + h_i / H) = 1 / (1 + u_i / c^2) / (1 + h_i / H)
+
+where h_i is the mean square change of its surface temperature with all shared numbers, and H the median of
+all columns, times `STEEP`. Without the second factor few columns that change abruptly, with derivatives up
+to a million times those of the others, decide for all, although these derivatives hold nowhere but where
+they were taken.
 
 Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on such variables that are eliminated;
-Holland and Welsch (1977), Communications in Statistics A 6, 813-827, on weights that are new in every step.
+Holland and Welsch (1977), Communications in Statistics A 6, 813-827, on weights that are new in every step;
+Hampel et al. (1986), Robust statistics, ch. 6, on steep ones.
 """
 
 import dataclasses
@@ -42,6 +50,8 @@ BLOCK = 64
 """Columns that are evaluated together."""
 LARGEST_CHANGE = 0.5
 """Of an unconstrained number that all columns share, in one step."""
+STEEP = 10.0
+"""Mean square derivative of a column over the median, above which it counts less for the shared numbers."""
 LARGEST_CORRECTION = 150.0
 """Change of a correction in one step [W m-2]."""
 
@@ -93,9 +103,14 @@ class MapFit:
         square = None if self.scale is None else self.scale**2
         return mean_square if square is None else square * np.log1p(mean_square / square)
 
-    def weight(self, mean_square: np.ndarray) -> np.ndarray:
-        """The derivative of that [1]."""
-        return np.ones_like(mean_square) if self.scale is None else 1.0 / (1.0 + mean_square / self.scale**2)
+    def weight(self, equations: "Equations") -> np.ndarray:
+        """Of each column in the equations for the shared numbers, beside its area [1]."""
+        if self.scale is None:
+            return np.ones_like(equations.mean_square)
+        steepness = np.trace(equations.matrix[:-1, :-1])
+        some = steepness[steepness > 0.0]
+        steep = STEEP * np.median(some) if some.size else 1.0
+        return 1.0 / (1.0 + equations.mean_square / self.scale**2) / (1.0 + steepness / steep)
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """The shared numbers, each in its own unit."""
