@@ -3,13 +3,14 @@
 What disturbs the machine then disturbs all of them alike, so that ratios hold on a machine that others use.
 """
 
+import contextlib
 import importlib
 import multiprocessing
 import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -66,6 +67,17 @@ def time_in_turn(
             jax.block_until_ready(call())
             least[name] = min(least[name], time.perf_counter() - start)
     return least
+
+
+@contextlib.contextmanager
+def on_cores(cores: Sequence[int]) -> Iterator[None]:
+    """Start processes and threads here that have these processors; this thread goes back to its own."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 class WorkerError(RuntimeError):

@@ -1,7 +1,13 @@
-"""Columns on a map, from a file and into a store, against the same columns as one batch."""
+"""Columns on a map, from files and into a store: against the same columns as one batch, and the world's."""
 
+import contextlib
+import gzip
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +16,7 @@ import netCDF4
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.engine import ThisProcess
+from tunax_lite.engine import AbstractEngine, ThisProcess, open_engine
 from tunax_lite.maps import MapInput
 from tunax_lite.maps.gridded import GriddedColumns
 from tunax_lite.maps.plan import planned
@@ -18,7 +24,7 @@ from tunax_lite.maps.run import run_map
 from tunax_lite.maps.settings import FluxFields, Gridded
 from tunax_lite.maps.setup import MapRun
 
-from .harness import MICRO, Row, Setting, time_in_turn
+from .harness import MICRO, Row, Setting, on_cores, time_in_turn
 
 HOUR, DAY = 3600.0, 86400.0
 VARIABLES = "temperature", "salinity", "sea_surface_temperature", "mixed_layer_depth", "heat_content"
@@ -75,9 +81,9 @@ def a_map(path: Path, n_days: int) -> MapRun:
 
 
 def measure_maps(setting: Setting) -> list[Row]:
-    """Time of a column-step of a map, us, reading and writing included, over that of a batch."""
-    n_days, *shape = (10, 20, 40) if setting.quick else (30, 40, 60)
-    with tempfile.TemporaryDirectory() as name:
+    """Time of a column-step of a map, us, reading and writing included, over that of a batch; two workers."""
+    n_days, *shape = (10, 20, 40) if setting.quick else (60, 40, 60)
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         write_input(folder / "ocean.nc", n_days, *shape)
         run = a_map(folder / "ocean.nc", n_days)
@@ -90,16 +96,19 @@ def measure_maps(setting: Setting) -> list[Row]:
             )
             return jax.block_until_ready(found.state.temperature)
 
-        def whole() -> int:
+        def whole(engine: AbstractEngine) -> int:
             path = folder / "map.zarr"
             shutil.rmtree(path, ignore_errors=True)
-            return run_map(run, path, plan.layout, plan.variables, ThisProcess()).peak_memory
+            return run_map(run, path, plan.layout, plan.variables, engine).peak_memory
 
         ways = {
             "batch, the end alone": partial(batch, run.duration),
             "batch, with frames in memory": partial(batch, run.output_interval),
-            "map": whole,
+            "map": partial(whole, ThisProcess()),
         }
+        if len(setting.cores) > 1:
+            with on_cores(setting.cores[:2]):
+                ways["map, two workers"] = partial(whole, stack.enter_context(open_engine(2)))
         seconds = time_in_turn(ways, rounds=3, seconds=60.0)
         steps = run.columns.n_columns * run.duration / run.dt
         bare = seconds["batch, the end alone"]
@@ -109,6 +118,69 @@ def measure_maps(setting: Setting) -> list[Row]:
             "n_columns": run.columns.n_columns,
             "us": MICRO * seconds[way] / steps,
             "over_batch": seconds[way] / bare,
+            "over_two_workers": seconds["map"] / seconds[way] if way.endswith("workers") else None,
         }
         for way in ways
     ]
+
+
+def measure_world(setting: Setting) -> list[Row]:
+    """The world's ocean on two workers: seconds of the command, and the most memory of all its processes."""
+    data = os.environ.get("TUNAX_LITE_DATA")
+    if not data:
+        raise SystemExit("benchmarks: set TUNAX_LITE_DATA to the folder that holds maps/ferret")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for path in (Path(data) / "maps/ferret").glob("*.cdf*"):
+            if path.suffix == ".gz":
+                (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+            else:
+                (folder / path.name).symlink_to(path.resolve())
+        configuration = Path(__file__).parents[1] / "configs/maps/world_ocean.yaml"
+        command = [
+            sys.executable,
+            "-c",
+            "from tunax_lite.cli import main; main()",
+            "map",
+            str(configuration),
+            "--workers",
+            "2",
+        ]
+        settings = [f"map.folder={folder}"]
+        if setting.quick:
+            settings += ["map.points.spacing=12", "map.duration=2592000"]
+        command += ["--output", str(folder / "world.zarr"), *(x for one in settings for x in ("--set", one))]
+        start, most = time.perf_counter(), 0
+        with on_cores(setting.cores), open(folder / "log", "wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        while process.poll() is None:
+            most = max(most, sum(map(proportional_memory, processes_of(process.pid))))
+            time.sleep(0.2)
+        if process.returncode:
+            raise SystemExit((folder / "log").read_text())
+    return [
+        {
+            "run": "a month, 12 degrees" if setting.quick else "a year, 2 degrees",
+            "seconds": time.perf_counter() - start,
+            "memory_bytes": most,
+        }
+    ]
+
+
+def processes_of(process: int) -> list[int]:
+    """A process with all that it started, and these did."""
+    found = [process]
+    for one in found:  # which grows
+        for path in Path(f"/proc/{one}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                found += map(int, path.read_text().split())
+    return found
+
+
+def proportional_memory(process: int) -> int:
+    """Bytes of a process that are its own, and its share of those that several have; 0 of one that ended."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return 1024 * int(line.split()[1])
+    return 0

@@ -37,6 +37,7 @@ TABLES = DEFAULT | {
     "calibration": calibration.measure_calibration,
     "gpu": gpu.measure_gpu,
     "maps": maps.measure_maps,
+    "world": maps.measure_world,
 }
 """Every benchmark makes the rows of one table; the first sentence of its docstring is the title."""
 
