@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # `unit` runs the notebooks too: tests/test_notebooks.py.
-.PHONY: run test test-all coverage lint types unit docs wheel verify bench hostile clean
+.PHONY: run test test-all coverage lint types unit docs site wheel verify bench hostile clean
 
 run: $(VENV)/.installed
 	$(BIN)/tunax-lite demo --output results/synthetic --overwrite
@@ -35,7 +35,12 @@ test-all: lint types docs
 coverage: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered tests
 
+# With the figures of the gallery that `make site` left, if any.
 docs: $(VENV)/.installed-dev
+	$(BIN)/sphinx-build -W --keep-going -q -D plot_gallery=0 -b html docs docs/_build/html
+
+# Executes the examples of the gallery that changed.
+site: $(VENV)/.installed-dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
 # The environment has what builds it: nothing is downloaded.
@@ -69,4 +74,4 @@ $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
 	@touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) .jax_cache .pytest_cache .coverage* .ruff_cache .hypothesis build dist docs/_build results
+	rm -rf $(VENV) .jax_cache .pytest_cache .coverage* .ruff_cache .hypothesis build dist docs/_build docs/gallery results

@@ -1,19 +1,47 @@
-"""Sphinx configuration: `make docs` builds into docs/_build/html with warnings as errors."""
+"""Sphinx configuration: `make docs` builds into docs/_build/html with warnings as errors.
+
+`make site` executes the gallery too, each example that changed since it was last executed.
+"""
 
 import importlib.metadata
 import re
+import sys
+from pathlib import Path
 
-from tunax_lite.config.reference import describe, families
+sys.path.insert(0, str(Path(__file__).parent))
+
+import interface  # noqa: E402
+import pages  # noqa: E402
+
+from tunax_lite.config.reference import describe, families  # noqa: E402
 
 project = "tunax_lite"
 author = "The tunax_lite developers"
 release = version = importlib.metadata.version("tunax_lite")
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-myst_enable_extensions = ["dollarmath"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
+default_role = "code"  # docstrings quote names with single backticks
 html_theme = "furo"
 html_title = f"tunax_lite {release}"
-exclude_patterns = ["_build", "figures/*.md"]  # tables that pages include
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_math_renderer = "mathml"
+python_maximum_signature_line_length = 88
+exclude_patterns = ["_build", "figures/*.md", "gallery/*.ipynb", "gallery/*.py", "sg_execution_times.rst"]
+sphinx_gallery_conf = {
+    "examples_dirs": "../gallery",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/\d\d_",
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": 1e9,
+    "abort_on_example_error": True,
+    "reset_modules": ("matplotlib", "pages.forget_programs"),
+    "image_srcset": ["2x"],
+}
 
 
 def _table(name, only=None):
@@ -40,11 +68,24 @@ def _all_names():
 
 
 def _fill_in(app, page, source):
-    """Put tables from the declarations in the place of `{{parameters NAME}}` and `{{all names}}`."""
+    """Put what is declared in the place of `{{parameters NAME}}`, `{{all names}}` and `{{api MODULE}}`."""
     source[0] = re.sub(r"\{\{parameters (\w+)\}\}", lambda found: _table(found[1]), source[0])
     if "{{all names}}" in source[0]:
         source[0] = source[0].replace("{{all names}}", _all_names())
+    source[0] = interface.directives(source[0])
+
+
+def _tables(app, what, name, value, options, lines):
+    interface.with_tables(value, lines)
+
+
+def _skipped(app, what, name, value, skip, options):
+    return True if "Alias for field number" in (getattr(value, "__doc__", None) or "") else None
 
 
 def setup(app):
     app.connect("source-read", _fill_in)
+    app.connect("autodoc-process-docstring", _tables, priority=400)  # before napoleon
+    app.connect("autodoc-skip-member", _skipped)
+    app.connect("build-finished", pages.check)
+    app.add_html_math_renderer("mathml", (pages.inline_math, None), (pages.displayed_math, None))

@@ -34,6 +34,7 @@ READ_AND_WRITE = (
     # Files beside these folders.
     "test_adding_a_term",
     "test_corrections",
+    "test_docs",
     "test_extending",
     "test_streaming",
 )

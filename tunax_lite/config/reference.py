@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import equinox as eqx
@@ -104,7 +104,7 @@ def describe(name: str) -> tuple[Description, ...]:
         known = sorted({each.name for each in all_names()})
         raise ValueError(f"expected a name of configurations, got '{name}'; {closest(name, known)}.")
     return tuple(
-        Description(name, each.kind, *summary_and_source(each.kind), tuple(_declared_by(each)))
+        Description(name, each.kind, *summary_and_source(each.kind), declared(each.kind, each.make))
         for each in found
     )
 
@@ -119,12 +119,17 @@ def families() -> dict[str, list[Named]]:
     return {title: sorted(found[title], key=lambda each: each.name) for title in sorted(found)}
 
 
-def _declared_by(each: Named) -> Iterator[Declared]:
+def declared(kind: type, make: Callable[[], object] | None = None) -> tuple[Declared, ...]:
+    """What a class and its parts declare, with the defaults of what `make` makes, or of the class."""
+    return tuple(_of_kind(kind, _made(make or kind), ""))
+
+
+def _made(make: Callable[[], object]) -> object:
+    """What has a default for everything; `None` for what has not."""
     try:
-        made = each.make()
-    except TypeError:  # it has no default for something
-        made = None
-    yield from _of_kind(each.kind, made, "")
+        return make()
+    except (TypeError, ValueError):
+        return None
 
 
 def _of_kind(kind: type, made: object, prefix: str) -> Iterator[Declared]:
@@ -152,7 +157,7 @@ def _of_kind(kind: type, made: object, prefix: str) -> Iterator[Declared]:
 def _nearest_name(part: eqx.Module) -> str:
     """The name that makes a part, or else its class."""
     known = names_of(type(part)).values()
-    same = (each.name for each in known if each.kind is type(part) and eqx.tree_equal(each.make(), part))
+    same = (each.name for each in known if each.kind is type(part) and eqx.tree_equal(_made(each.make), part))
     return next(same, type(part).__name__)
 
 

@@ -140,7 +140,7 @@ class AbstractTridiagonalMethod(eqx.Module):
 
 
 class ThomasScan(AbstractTridiagonalMethod):
-    """Gaussian elimination upward, substitution downward, as two `lax.scan`s over the levels.
+    """Gaussian elimination upward, substitution downward, as two scans over the levels.
 
     One column carries scalars, which XLA keeps in registers; a batch carries rows.
     Stable without pivoting for diagonally dominant matrices, which diffusion gives.
