@@ -208,6 +208,21 @@ def test_a_finer_simulation_is_compared_by_cell_means(trajectory):
     assert first.get_legend_handles_labels()[1] == ["LES", "model"]
 
 
+def test_a_simulation_on_a_stretched_grid_is_compared_at_its_levels(trajectory):
+    """Levels 1 m apart above and 3 m below are not in the middle of any cells from the surface down."""
+    z = np.concatenate([np.arange(-17.5, -6.0, 3.0), np.arange(-5.5, 0.0)])
+    profiles = {"temperature": jnp.asarray(np.broadcast_to(20.0 + 0.01 * z, (2, z.size)))}
+    observed = tl.Observations(jnp.asarray([0.0, 7200.0]), jnp.asarray(z), profiles, source="LES")
+    centers = np.asarray(trajectory.grid.z_center)
+    warmer = jnp.broadcast_to(jnp.asarray(20.25 + 0.01 * centers), np.shape(trajectory.state.temperature))
+    state = dataclasses.replace(trajectory.state, temperature=warmer)
+    run = dataclasses.replace(trajectory, state=state)
+    _, error = _panels(plot_fits([CaseRuns("a", {"model": run}, observed)], ["temperature"]))
+    inside = (z >= centers[0]) & (z <= centers[-1])
+    np.testing.assert_allclose(np.asarray(error.lines[-1].get_ydata(), float), z)
+    np.testing.assert_allclose(np.asarray(error.lines[-1].get_xdata(), float)[inside], 0.25, rtol=1e-9)
+
+
 def test_differences_are_of_the_model_at_the_sensors(trajectory):
     z, seconds = jnp.asarray([-17.5, -10.0, -2.5]), trajectory.time[1::2] + 30.0
     # The run linear between its frames and centers, and 0.25 K on top.

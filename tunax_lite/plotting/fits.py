@@ -170,23 +170,33 @@ def _draw_fit(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
 
 
 def _draw_errors(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
-    """Of cell means beside an LES, else at the observed heights."""
+    """Of cell means beside an LES with levels in the middle of cells, else at the observed heights."""
     panel.axvline(0.0, color="0.15", linewidth=3.0, alpha=0.45)
     if name not in fit.observations.profiles:
         return
     z, seen = _observed_profile(fit.observations, name, time)
+    theirs = _faces_of(fit.observations, z)
     for run, (colour, dashes) in zip(fit.runs.values(), LINES, strict=False):
         height, values = _run_profile(run, name, time)
-        if fit.observations.source != "LES":
+        if theirs is None:
             at, error = z, np.interp(z, height, values) - seen
         else:
             own = np.asarray(run.grid.z_face, dtype=float).reshape(-1)
-            theirs = faces_from_centers(np.asarray(z, dtype=float), fit.observations.name)
             if theirs.size >= own.size:
                 at, error = height, values - regrid(seen, theirs, own)
             else:
                 at, error = z, regrid(values, own, theirs) - seen
         panel.plot(error, at, color=colour, linestyle=dashes)
+
+
+def _faces_of(observations: Observations, z: np.ndarray) -> np.ndarray | None:
+    """Faces of the cells of an LES; none of observations, nor of levels that are centers of no cells."""
+    if observations.source != "LES":
+        return None
+    try:
+        return faces_from_centers(np.asarray(z, dtype=float), observations.name)
+    except ValueError:  # those of a stretched grid
+        return None
 
 
 def plot_differences(fit: CaseRuns, variables: Sequence[str] = ("temperature", "salinity")) -> Figure:
