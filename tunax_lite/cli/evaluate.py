@@ -161,7 +161,11 @@ def compare(
         compared_here = [setup.config.model_dump_json(), *(one.label for one in candidates), *names]
         check_comparison_outputs(folder, names, "\n".join(compared_here), overwrite)
         with claimed(folder, folder=True):
-            told = (setup.config.model_dump_json(exclude={"closures"}), *cases_here, __version__)
+            told = (
+                setup.config.model_dump_json(exclude={"closures", "cell_thicknesses", "n_cells"}),
+                *cases_here,
+                __version__,
+            )
             kept = comparison.KeptRows(folder / "rows", candidates, "\n".join(told))
             advise(f"What was computed is in {folder / 'rows'}: the same command goes on after it.")
             compared = _compare(setup, candidates, references, stored, engine, kept)

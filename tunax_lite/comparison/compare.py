@@ -8,6 +8,7 @@ goes on beyond its end where it has less than 5000 steps; compilation does not c
 import abc
 import dataclasses
 import functools
+import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -134,7 +135,8 @@ def compare_closures(
     n_frames = [reference.observations.time.size - 1 for reference in references]
     all_shown: dict[str, ShownCase] = {}
     rows = []
-    pairs = [(candidate, n) for candidate in candidates for n in n_cells]
+    # One resolution after another: what was interrupted has all closures at the first ones.
+    pairs = [(candidate, n) for n in n_cells for candidate in candidates]
     results: dict[tuple[str, int | float], Sequence[OfCase]] = {}
     for candidate, n in pairs:
         found = None if kept is None else kept.find(candidate.label, n)
@@ -157,13 +159,13 @@ def compare_closures(
             report(row)
     engine = ThisProcess() if engine is None else engine
     engine.map(functools.partial(_rows_of, places, settings, n_frames, n_timings), left, take)
-    for candidate, n in pairs:
-        for (row, profiles), (index, *_) in zip(results[candidate.label, n], settings, strict=True):
+    for label, n in itertools.product(labels, n_cells):
+        for (row, profiles), (index, *_) in zip(results[label, n], settings, strict=True):
             stick = places[n][index][1]
             rows.append(row)
             if profiles is not None:
                 empty = ShownCase(stick.name, stick.time, stick.grid, stick.reference, {})
-                all_shown.setdefault(stick.name, empty).runs[candidate.label] = profiles
+                all_shown.setdefault(stick.name, empty).runs[label] = profiles
     if with_persistence:
         for n in n_cells:
             for index, dt, _ in settings:
