@@ -111,9 +111,9 @@ class AbstractSimilarity(AbstractBulkFormula):
     """A formula in which fluxes and stability follow from each other, by iteration.
 
     Args:
-        wind_height: of the wind [m].
-        air_height: of temperature and humidity [m].
-        iterations: a fixed number.
+        wind_height: measurement height of the wind [m].
+        air_height: measurement height of temperature and humidity [m].
+        iterations: number of iterations, fixed.
     """
 
     wind_height: float = setting(10.0, above=0.1, at_most=1000.0)

@@ -109,8 +109,8 @@ class ClearSky(eqx.Module):
 
     Args:
         solar_constant: [W m-2].
-        transmissivity: of the clear sky to the direct beam at the zenith [1].
-        ozone_absorption: by ozone and vapour [1].
+        transmissivity: transmissivity of the clear sky for the direct beam from the zenith [1].
+        ozone_absorption: absorption by ozone and water vapour [1].
 
     Source: Rosati and Miyakoda (1988), J. Phys. Oceanogr. 18, 1601-1626; clouds after Reed (1977),
     J. Phys. Oceanogr. 7, 482-485.
@@ -143,7 +143,7 @@ class AbstractAlbedo(eqx.Module):
 
 @named("constant")
 class ConstantAlbedo(AbstractAlbedo):
-    """The same at all times.
+    """Constant in time.
 
     Args:
         albedo: reflected fraction of the light [1].
@@ -165,7 +165,7 @@ _PAYNE_ALBEDO = (
 
 @named("payne")
 class Payne(AbstractAlbedo):
-    """By the height of the sun, linear between the entries of a table.
+    """Albedo by solar elevation, linear between the entries of a table.
 
     GOTM takes the neighbouring entries between 50 and 74 degrees, which moves its albedo by up to 0.0015.
 
@@ -196,7 +196,7 @@ _MONTH = 365.25 / 12.0
 
 @named("cogley")
 class Cogley(AbstractAlbedo):
-    """By the height of the sun and the season, bilinear in a table whose months count from their first day.
+    """Albedo by solar elevation and season, bilinear in a table whose months count from their first day.
 
     Source: Cogley (1979), Mon. Weather Rev. 107, 775-781; GOTM.
     """
@@ -332,7 +332,7 @@ def _sky(kelvin):
 
 @named("downward")
 class DownwardLongwave(AbstractLongwave):
-    """The measured radiation of the sky, less that of the water."""
+    """Measured downward radiation minus the emission of the water."""
 
     needs_cloud = False
 

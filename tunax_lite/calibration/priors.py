@@ -222,7 +222,7 @@ class Normal(_Cut):
 @named("log_normal")
 @dataclasses.dataclass(frozen=True)
 class LogNormal(_Cut):
-    """A positive value that is known but for a factor.
+    """A positive value that is known up to a factor.
 
     Args:
         median: in the unit of the parameter.
@@ -293,7 +293,7 @@ _NUGGET = 1e-8
 @named("correlated_normal")
 @dataclasses.dataclass(frozen=True)
 class CorrelatedNormal(Normal):
-    """Normal numbers of a vector, correlated over a length; of one of them alone, `Normal`.
+    """Normal numbers of a vector, correlated over a length; `Normal` is for a single number.
 
         p = mean + s L x,        L Lᵀ = C,        C_ij = exp(-(z_i - z_j)² / (2 length²))
 

@@ -53,7 +53,7 @@ def _uniform(coefficient: InnerFaceArray) -> EddyCoefficients:
 
 @named("kraus_turner")
 class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
-    """The layer whose depth follows from the energy of wind and convection: Kraus, Turner, Niiler.
+    """A mixed layer whose depth follows from the energy of wind and convection: Kraus, Turner, Niiler.
 
         h w_e db / 2 = m u*³ + n h max(-B, 0) / 2
 
@@ -63,8 +63,9 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
     counts.
 
     Args:
-        wind_efficiency: m, the fraction of u*³ that lifts water [1].
-        convective_efficiency: n, the fraction of the energy of convection [1]; 0 for encroachment.
+        wind_efficiency: m, fraction of u*³ that is available for mixing [1].
+        convective_efficiency: n, fraction of the energy of convection that is available for mixing [1]; 0 for
+            encroachment.
         background_coefficient: of both viscosity and diffusivity below the layer [m2 s-1].
 
     Source: Kraus and Turner (1967), Tellus 19, 98-106; Niiler and Kraus (1977), in Modelling and Prediction
@@ -103,7 +104,7 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
 
 @named("price_weller_pinkel")
 class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
-    """The layer that Richardson numbers deepen: Price, Weller and Pinkel.
+    """A mixed layer that deepens by Richardson numbers: Price, Weller and Pinkel.
 
     The layer holds the cells below the surface, from the top, in which one of three is true of the water
     above and the cell: it is denser; it is lighter by less than a threshold; the bulk Richardson number

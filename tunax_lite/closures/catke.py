@@ -135,14 +135,14 @@ class CATKE(AbstractPlainClosure[CATKEState]):
             negative Richardson number, in convection and in entrainment.
         c_hi_c, c_lo_c, c_un_c, c_c_c, c_e_c: those of temperature, salinity and tracers.
         c_hi_e, c_lo_e, c_un_e, c_c_e, c_e_e: those of e.
-        c_hi_d, c_lo_d, c_un_d, c_c_d, c_e_d: those of the dissipation, of which the first three divide.
-        c_s, c_b: length over the distance to the surface and to the bottom [1]; c_b = 0.967 makes the
-            constant of von Karman 0.4 above the bottom, the 0.28 of Oceananigans makes it 0.116.
+        c_hi_d, c_lo_d, c_un_d, c_c_d, c_e_d: those of the dissipation; the first three are divisors.
+        c_s, c_b: length over the distance to the surface and to the bottom [1]; c_b = 0.967 gives a von
+            Karman constant of 0.4 above the bottom, the 0.28 of Oceananigans gives 0.116.
         c_sp: reduction of convective plumes by shear [1].
         c_ri_0, c_ri_delta: onset and width of the change with the Richardson number [1].
         c_w_u_star, c_w_w_delta, c_w_eps: fluxes of e through the surface and into the bottom [1].
-        minimum_tke: e_min, which makes the mixing of quiet water, about `c_hi_c` e_min / N [m2 s-2].
-        minimum_convective_flux: J_min, below which nothing convects [m2 s-3].
+        minimum_tke: e_min [m2 s-2], which sets the mixing of quiescent water, about `c_hi_c` e_min / N.
+        minimum_convective_flux: J_min, below which there is no convection [m2 s-3].
         n_substeps: steps of e in one step of the model.
     """
 

@@ -59,8 +59,8 @@ class BackgroundMixing(AbstractInternalWaves):
     stability functions of first order only.
 
     Args:
-        weakest_tke: k at and below which the waves mix [m2 s-2].
-        critical_richardson_number: Ri_c, beyond which their shear does not mix [1].
+        weakest_tke: largest k at which the waves mix [m2 s-2].
+        critical_richardson_number: Ri_c, above which the shear of the waves does not mix [1].
         shear_coefficient: largest nu and kappa of their shear [m2 s-1].
         viscosity, diffusivity: nu and kappa of breaking waves [m2 s-1].
 
@@ -293,15 +293,16 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
     Args:
         sigma_k: turbulent Schmidt number of k [1].
         length_limit: c in l <= c sqrt(2 k) / N [1]; `None` for no limit.
-        turbulent_kinetic_energy_floor, dissipation_rate_floor: lowest values; they decide when
-            convection sets in from rest.
-        surface_roughness_length: z_0 of the surface [m]; the least if `charnock_constant` is given.
+        turbulent_kinetic_energy_floor, dissipation_rate_floor: lowest values; they determine when convection
+            starts from rest.
+        surface_roughness_length: z_0 of the surface [m]; its lower limit if `charnock_constant` is given.
         bottom_roughness_length: z_0 of the bottom where the model has no bottom friction [m].
         charnock_constant: of z_0 = constant u*² / g at the surface [1]; `None` for a constant z_0.
         initial_eddy_coefficient: nu and kappa of the first step [m2 s-1].
-        convective_flux_factor: fraction c of the k that the surface buoyancy flux B_0 makes above the
-            center of the uppermost cell, c B_0 dz / 2, and that comes down [1]; `None` for none, as in GOTM.
-        lagrangian_stress: whether momentum goes down the gradient of the velocity with the Stokes drift.
+        convective_flux_factor: fraction c of the production of k by the surface buoyancy flux B_0 above the
+            center of the uppermost cell that enters the column, as the flux c B_0 dz / 2 [1]; `None` for
+            none, as in GOTM.
+        lagrangian_stress: whether momentum is mixed down the gradient of current plus Stokes drift.
         stability: stability functions.
         surface, bottom: conditions at the ends.
         internal_waves: mixing by internal waves where turbulence is weak.

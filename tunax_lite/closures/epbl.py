@@ -75,7 +75,7 @@ class OM4WindEnergy(AbstractWindEnergy):
     Args:
         heating_scale: c_s [1].
         rotation_scale: c_e [1].
-        largest: m [1]; 1.25 is a layer as deep as the length of Obukhov.
+        largest: m [1]; 1.25 corresponds to a layer as deep as the Obukhov length.
         largest_heated: the largest m* [1].
         convective_reduction: c; m* decreases by the factor 1 - c H|B| / (H|B| + 2 m* u*³) where B
             destabilises [1].
@@ -111,7 +111,7 @@ class ReichlHallbergWindEnergy(AbstractWindEnergy):
     Args:
         rotation_scale, rotation_ratio, rotation_decay: c_1, c_2, c_3 [1].
         heating_scale, heating_exponent: c_4, c_5 [1].
-        largest: m* [1]; 1.25 is a layer as deep as the length of Obukhov.
+        largest: largest m* [1]; 1.25 corresponds to a layer as deep as the Obukhov length.
 
     Source: Reichl and Hallberg (2018); the limit from Adcroft et al. (2019).
     """
@@ -152,17 +152,18 @@ class EPBL(AbstractPlainClosure[EPBLState]):
     """A boundary layer whose diffusivity is limited by the energy of wind and convection.
 
     Args:
-        convective_efficiency: n*, fraction of the energy that convection releases which lifts water [1].
+        convective_efficiency: n*, fraction of the energy released by convection that is available for mixing
+            [1].
         von_karman: kappa in K = kappa w l [1].
         wind_velocity: c_u; w = [c_u u* + c_w (max(-B, 0) z)^(1/3)] max(1 - z / H, 1 - a) [1].
         convective_velocity: c_w [1].
-        velocity_decay: a, fraction of w that is gone at the base [1].
+        velocity_decay: a, fractional decrease of w at the base [1].
         transition: l / z at the base [1].
-        background_coefficient: of both viscosity and diffusivity, added everywhere [m2 s-1].
-        convective_coefficient: where the water below the layer is unstable [m2 s-1].
+        background_coefficient: background of both viscosity and diffusivity, added everywhere [m2 s-1].
+        convective_coefficient: coefficient in unstable water below the layer [m2 s-1].
         least_rotation: f_0; rotation acts as sqrt(f² + f_0²) [s-1].
         wind_energy: formula for m*.
-        energy_velocity: formula for w in place of that with c_u, c_w and the decay; `None` for that.
+        energy_velocity: formula for w; `None` for that with c_u, c_w and the decay.
         exponent: of the length, l = z (1 - z / H)^exponent above the base.
 
     Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; numbers and order of the march of MOM6.

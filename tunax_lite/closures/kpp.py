@@ -60,13 +60,13 @@ class AbstractLayer(eqx.Module):
     """What a boundary layer has of its own, at the surface or on the bottom.
 
     Args:
-        critical_richardson_number: of Ri_b at the depth of the layer [1].
-        surface_layer_fraction: eps, fraction of the layer in which similarity holds [1].
+        critical_richardson_number: value of Ri_b at the base of the layer [1].
+        surface_layer_fraction: eps, fraction of the layer in which surface-layer similarity holds [1].
         unresolved_shear_floor: least V_t² [m2 s-2].
         depth_interpolation: of Ri_b: `linear`, `quadratic` or `cubic`.
         shape: `simple`, `parabolic_nonlocal`, `match_gradient` or `match_both`.
-        match_slope: whether matched shapes have the slope of the interior too, as in the paper.
-        limit_by_ekman_depth, limit_by_monin_obukhov_depth: h under stable forcing.
+        match_slope: whether matched shapes also have the slope of the interior coefficient, as in the paper.
+        limit_by_ekman_depth, limit_by_monin_obukhov_depth: whether to limit h under stable forcing.
     """
 
     critical_richardson_number: Scalar = parameter(0.3, valid_range=(0.05, 2.0))
@@ -99,13 +99,14 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         initial_eddy_coefficient: of the first step [m2 s-1].
         velocity_scales: similarity functions.
         shear, double_diffusion, convection: of the interior; `None` for none.
-        langmuir: enhancement by waves; `None` for none, and without effect where there are no waves.
-        enhanced_diffusivity: at the base of the layer, by how far h reaches into the next cell.
-        closed_base: whether nothing mixes through the first face below a layer without that whose h is beyond
-            the center before, as in CVMix.
-        n_smoothing: running means over Ri of the interior shear.
+        langmuir: enhancement by waves; `None` for none, no effect without waves.
+        enhanced_diffusivity: whether to enhance the coefficient at the base of the layer, by the distance
+            that h reaches into the next cell.
+        closed_base: whether, without that enhancement, the first face below the layer has no mixing if h is
+            below the center above it, as in CVMix.
+        n_smoothing: number of running means over Ri of the interior shear.
         surface_layer: whether there is a boundary layer at the surface.
-        bottom_layer: one on the bottom; `None` for none, and without effect where nothing drags there.
+        bottom_layer: bottom boundary layer; `None` for none, no effect without bottom friction.
     """
 
     entrainment_ratio: Scalar = parameter(0.2, valid_range=(0.0, 2.0))

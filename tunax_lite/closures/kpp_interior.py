@@ -64,7 +64,7 @@ class LargeShear(AbstractInteriorShear):
 
 @named("pacanowski_philander")
 class PacanowskiPhilanderShear(AbstractInteriorShear):
-    """That of Pacanowski and Philander (1981), with the coefficient of GOTM; the background is apart.
+    """That of Pacanowski and Philander (1981), with the coefficient of GOTM; the background is separate.
 
     Args:
         coefficient: nu_0, of nu at Ri = 0 [m2 s-1].
@@ -123,12 +123,12 @@ class DoubleDiffusion(eqx.Module):
 
 @named("adjustment")
 class InteriorConvection(eqx.Module):
-    """Large coefficients in unstable water, within the boundary layer too.
+    """Large coefficients in unstable water, also within the boundary layer.
 
     Args:
-        viscosity, diffusivity: where N² is below the threshold [m2 s-1].
-        threshold: N² at which they are complete [s-2]. Between it and 0 they rise as [1 - (1 - N²/N_0²)²]³,
-            which has a derivative; a threshold of 0 is a switch, as in GOTM.
+        viscosity, diffusivity: value where N² is below the threshold [m2 s-1].
+        threshold: N² at which both reach their full value [s-2]. Between it and 0 they increase as [1 - (1 -
+            N²/N_0²)²]³, which is differentiable; a threshold of 0 is a switch, as in GOTM.
     """
 
     viscosity: Scalar = parameter(1.0, unit="m2 s-1", valid_range=(0.0, 1e3))

@@ -40,8 +40,8 @@ class Langmuir(eqx.Module):
     Args:
         method: `LWF16` mixing and entrainment times one factor; `LF17` its mixing, and entrainment of Li and
             Fox-Kemper (2017); `RWHGK16` for hurricanes.
-        surface_layer_fraction: of the boundary layer, over which the drift is averaged [1].
-        wave_roughness: four times the height of the waves, at least 0.08 m, where that is not given [m].
+        surface_layer_fraction: fraction of the boundary layer over which the drift is averaged [1].
+        wave_roughness: four times the wave height, at least 0.08 m, if that is not given [m].
         largest_enhancement: bound of the factor [1]; `None` for 2, or 2.25 for `RWHGK16`.
         first_order, second_order: of 1 / La² and 1 / La⁴ in the factor of LWF16, as 1.5 and 5.4 [1].
         convection, shear, langmuir: c_CT, c_ST and c_LT of LF17 [1].

@@ -208,14 +208,14 @@ class AbstractTwoEquation(AbstractEnergyClosure):
     """k and a second quantity psi that holds the length scale.
 
     Args:
-        steady_state_richardson_number: where sheared stratified turbulence neither grows nor decays [1]; c_3
-            in stable water follows from it unless that is given.
+        steady_state_richardson_number: Richardson number at which sheared stratified turbulence neither grows
+            nor decays [1]; c_3 in stable water follows from it unless given.
         imposed_von_karman: kappa of the logarithmic layer [1], from which a constant of the equation for psi
-            follows; `None` for what the constants imply.
-        stirring_ratio: what counts of the k that terms stir, leaves of sea grass for one, over what counts of
-            that by shear in the equation for psi [1]; `None` for 1.
-        long_steps: whether steps may be much longer than k/eps: see `equation`. It costs a second step of
-            the closure, and vanishes as steps become short.
+            follows; `None` for the kappa that the constants imply.
+        stirring_ratio: weight in the equation for psi of the k produced by terms, such as leaves of seagrass,
+            relative to shear production [1]; `None` for 1.
+        long_steps: scheme for steps much longer than k/eps: see `equation`. It costs a second step of the
+            closure; its effect vanishes for short steps.
     """
 
     steady_state_richardson_number: Scalar = parameter(0.25, valid_range=(0.05, 0.8))

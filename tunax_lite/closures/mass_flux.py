@@ -82,14 +82,14 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         entrainment_drag: b [1].
         drag: b' times the depth of the plumes [1].
         background_detrainment: delta_0 times the depth of the plumes [1].
-        momentum_coefficient: fraction of the velocity of the surroundings that pressure gives the plumes [1].
-        surface_area: fraction of the area that plumes have at the surface [1].
+        momentum_coefficient: fraction of the ambient velocity that pressure gives to the plumes [1].
+        surface_area: fraction of the surface area covered by plumes [1].
         dissipation_coefficient: c_eps of the turbulence in the plumes [1].
         least_velocity: where plumes end [m s-1]; it bounds the derivative of the root.
-        least_depth: of the plumes, where it divides [m].
-        carries_turbulence: whether the plumes exchange the turbulence in them for that around them; if not,
-            they carry the energy of their own motion only.
-        local: the closure of the turbulence around the plumes.
+        least_depth: least depth of the plumes in divisions [m].
+        carries_turbulence: whether the plumes transport turbulent energy; otherwise they carry only the
+            energy of their own motion.
+        local: closure of the turbulence around the plumes.
     """
 
     entrainment: Scalar = parameter(0.99, valid_range=(0.1, 1.0))

@@ -83,14 +83,14 @@ _TURBULENT_STRATIFICATION = 3.0  # N² k² / eps² at which that input is 1/2
 
 @named("neural")
 class NeuralCorrection(AbstractClosure[CloState]):
-    """A physical closure whose eddy coefficients a small network corrects, face by face.
+    """A physical closure with a small network that corrects its eddy coefficients, face by face.
 
     Args:
         largest_correction: b, of the logarithm of a coefficient [1].
-        weights: of all layers in one vector [1]; by default random ones and zeros in the last layer, with
-            which the correction is none. A calibration frees them all under this name.
-        physical: the closure that is corrected; its own diffusivity of salinity and its non-local transport,
-            where it has them, stay.
+        weights: weights of all layers in one vector [1]; by default random, with zeros in the last layer, so
+            that there is no correction. A calibration frees all of them under this name.
+        physical: corrected closure; a separate diffusivity of salinity and non-local transport remain
+            unchanged.
         width: outputs of a hidden layer.
         depth: number of hidden layers.
         seed: of the random weights.

@@ -66,7 +66,7 @@ class XingDavies(AbstractLength):
     """The parabolic length with the distance to the bottom d shortened to d exp(-beta d / H).
 
     Args:
-        beta: how fast the distance to the bottom is shortened [1].
+        beta: rate at which the distance to the bottom is shortened [1].
 
     Source: Xing and Davies (1995), J. Geophys. Res. 100, 16063-16079.
     """
@@ -138,8 +138,8 @@ class OneEquation(AbstractEnergyClosure):
 
     Args:
         von_karman: kappa of the logarithmic layer [1].
-        length: the length.
-        local_equilibrium: k from P + B = eps with the length of the step before, in place of the equation.
+        length: formula for the length.
+        local_equilibrium: k from P + B = eps with the length of the previous step, instead of the equation.
     """
 
     von_karman: Scalar = parameter(0.4, valid_range=(0.2, 0.6))

@@ -162,8 +162,8 @@ class SecondMomentClosure(AbstractStability):
     Args:
         cc1 ... cc6: pressure-strain model [1].
         ct1 ... ct5, ctt: pressure-scrambling model of the buoyancy flux and its variance [1].
-        instability_limit: the most negative alpha_N used, as a fraction of the value at which the shear
-            number of quasi-equilibrium reaches zero [1].
+        instability_limit: most negative alpha_N, as a fraction of the value at which the shear number of
+            quasi-equilibrium reaches zero [1].
         equilibrium: "quasi" (P + B = eps in the functions) or "weak" (the shear of the flow).
     """
 

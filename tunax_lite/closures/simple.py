@@ -34,7 +34,7 @@ class ConvectiveAdjustment(AbstractDiagnosticClosure[EddyCoefficients]):
     The switch has no gradient to N²; the gradient to the four coefficients is exact.
 
     Args:
-        convective_diffusivity, convective_viscosity: where the water is unstable [m2 s-1].
+        convective_diffusivity, convective_viscosity: value in unstable water [m2 s-1].
         background_diffusivity, background_viscosity: elsewhere [m2 s-1].
 
     Source: Klinger et al. (1996), J. Phys. Oceanogr. 26, 1362-1368; defaults as in Oceananigans'
@@ -59,7 +59,7 @@ class AbstractRichardson(AbstractDiagnosticClosure[EddyCoefficients]):
     The switch at N² = 0 is a jump; Ri is N² / max(S², floor).
 
     Args:
-        background_viscosity, background_diffusivity: of quiet water [m2 s-1].
+        background_viscosity, background_diffusivity: value in quiescent water [m2 s-1].
         convective_coefficient: nu and kappa where N² < 0 [m2 s-1].
         shear_squared_floor: smallest S² to divide by [s-2].
     """
@@ -110,8 +110,8 @@ class MunkAndersonMixing(AbstractRichardson):
     """nu = nu_0 (1 + a Ri)^(-1/2) + nu_b,  kappa = kappa_0 (1 + b Ri)^(-3/2) + kappa_b where N² >= 0.
 
     Args:
-        viscosity_scale, diffusivity_scale: nu_0 and kappa_0, of water without stratification [m2 s-1]; the
-            source takes them equal and gives no number: that of Pacanowski and Philander stands here.
+        viscosity_scale, diffusivity_scale: nu_0 and kappa_0 of unstratified water [m2 s-1]; the source
+            assumes that they are equal and gives no value: the default is that of Pacanowski and Philander.
         viscosity_slope, diffusivity_slope: a and b [1].
 
     Source: Munk and Anderson (1948), J. Mar. Res. 7, 276-295. As stability functions of closures that know
@@ -147,9 +147,9 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
         convective_diffusivity: kappa_ca [m2 s-1].
         entrainment_coefficient, averaging_coefficient: C_en and C_av [1].
         ri_0, ri_delta: Ri_0 and Ri_d, onset and width of the decrease with x = (Ri - Ri_0) / Ri_d [1].
-        minimum_entrainment_n_squared: below which nothing is entrained [s-2].
-        shear_squared_floor: smallest S² to divide by [s-2]; far below it, the coefficients of water without
-            stratification would depend on the rounding of N².
+        minimum_entrainment_n_squared: least N² for entrainment [s-2].
+        shear_squared_floor: smallest S² as a divisor [s-2]; with a much smaller value the coefficients of
+            unstratified water would depend on the rounding of N².
         taper: f of x: "tanh", (1 - tanh x) / 2; "linear", 1 - x from 0 to 1; "exponential", exp(-x) for
             x > 0. Where N² <= 0, f is that of Ri = 0.
 

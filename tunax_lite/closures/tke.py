@@ -54,7 +54,8 @@ class WithinColumn(AbstractLengthBounds):
     """Both at most the distances to the surface and the bottom.
 
     Args:
-        half_spacing: count the distance to the surface from half the face spacing above it, as in Veros.
+        half_spacing: whether the distance to the surface counts from half a face spacing above it, as in
+            Veros.
     """
 
     half_spacing: bool = setting(False)
@@ -154,14 +155,14 @@ class SurfaceFlux(AbstractSurfaceEnergy):
 
 @named("exponential")
 class Penetration(eqx.Module):
-    """Below the surface k grows in every step by a fraction of its surface value, decaying downward.
+    """In every step k increases by a fraction of its surface value, which decays downward.
 
     k <- k + fraction k_surface exp(z / depth), as in NEMO: steps of half the length add twice as much. With a
     `time_step` the addition is in proportion to the step.
 
     Args:
         fraction: of k at the surface [1].
-        time_step: for which the fraction holds [s]; `None` for every step.
+        time_step: time step for which the fraction holds [s]; `None` for every step.
         depth: of the decay [m]; `None` for min(max(45 |sin(latitude)|, 0.5), 30) as in NEMO.
 
     Source: Rodgers et al. (2014), Biogeosciences 11, 4077-4098; NEMO.
@@ -195,7 +196,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         alpha_tke: diffusivity of k over the viscosity [1].
         critical_richardson_number: Ri_c of the Prandtl number [1]; `None` for 2 / (2 + c_eps / c_k).
         largest_prandtl_number: Pr_max [1].
-        prandtl_number: constant Pr in place of the two above [1].
+        prandtl_number: constant Pr instead of the two above [1].
         turbulent_kinetic_energy_floor: lowest k [m2 s-2].
         length_floor: lowest l, and l at the bottom [m].
         charnock_constant: c in l = max(c u*² / g, surface_length_floor) at the surface [1]; `None` for
@@ -203,13 +204,14 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         surface_length_floor: [m].
         background_viscosity, background_diffusivity: lowest coefficients [m2 s-1].
         largest_viscosity: [m2 s-1]; `None` for no limit.
-        convective_diffusivity: kappa where N² < 0 [m2 s-1]; `None` for that of the turbulence.
-        bottom_factor: k / u*² on the bottom where the model has bottom friction [1].
-        length_bounds: which lengths mix and dissipate.
-        surface_energy: k or its flux at the surface.
-        langmuir_cells: their production of k; off with waves in the model, which produce k themselves.
+        convective_diffusivity: kappa where N² < 0 [m2 s-1]; `None` for that of the closure.
+        bottom_factor: k / u*² at the bottom if the model has bottom friction [1].
+        length_bounds: bounds of the mixing and dissipation lengths.
+        surface_energy: k at the surface, or its flux.
+        langmuir_cells: production of k by Langmuir cells; turn it off if the case has a Stokes drift, which
+            itself produces k.
         penetration: of k below the surface.
-        implicit_fraction: w of the sink, at least 1.
+        implicit_fraction: implicit fraction w of the sink, at least 1.
 
     Raises:
         ValueError: an implicit fraction below 1, with which k can become negative.

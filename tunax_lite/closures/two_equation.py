@@ -45,8 +45,8 @@ class AbstractKEpsilon(AbstractTwoEquation):
         sigma_eps: turbulent Schmidt number of epsilon [1]; ignored with `imposed_von_karman`.
         varying_schmidt_number: whether the Schmidt number grows where epsilon exceeds P + B, up to that of a
             layer below breaking waves in which l = kappa z; for this `imposed_von_karman` must be given.
-        eddy_slope: what the eddies that carry k lose of their length per distance from where they are [1]:
-            those of a mixed layer reach into the stratified water below; `None` for eddies of the place.
+        eddy_slope: decrease of the length of the eddies that carry k per distance from their level [1]:
+            eddies of a mixed layer reach into the stratified water below; `None` for local eddies.
 
     Raises:
         ValueError: a Schmidt number that varies without `imposed_von_karman`.

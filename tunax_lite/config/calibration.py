@@ -73,7 +73,7 @@ class CorrelatedNormalSection(
 class LogNormalSection(
     part_of(LogNormal, "median log_standard_deviation", "prior", "log_normal", partial=False), _StartedSection
 ):
-    """A positive value that is known but for a factor."""
+    """A positive value that is known up to a factor."""
 
 
 class TiedSection(part_of(Tied, "factor offset")):

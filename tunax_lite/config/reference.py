@@ -110,11 +110,14 @@ def describe(name: str) -> tuple[Description, ...]:
 
 
 def families() -> dict[str, list[Named]]:
-    """All names by the class that theirs derive from, in words."""
+    """All names by the root of their class, in words."""
     found: dict[str, list[Named]] = {}
     for each in all_names():
         own = [kind for kind in each.kind.__mro__ if kind.__module__.startswith("tunax_lite.")]
-        title = re.sub("(?<!^)([A-Z])", r" \1", own[-1].__name__.removeprefix("Abstract")).capitalize()
+        roots = [kind for kind in own if not set(kind.__bases__) & set(own)]
+        root = AbstractClosure if AbstractClosure in roots else roots[0]
+        words = re.sub("(?<=[a-z])([A-Z])", r" \1", root.__name__.removeprefix("Abstract")).split()
+        title = " ".join([words[0], *map(str.lower, words[1:])])
         found.setdefault(title, []).append(each)
     return {title: sorted(found[title], key=lambda each: each.name) for title in sorted(found)}
 

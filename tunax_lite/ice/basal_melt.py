@@ -35,22 +35,22 @@ class MeltLayer(NamedTuple):
 
 @named("basal_melt")
 class BasalMelt(AbstractIce):
-    """A shelf of ice that covers the water all the time and melts from below.
+    """An ice shelf that always covers the water and melts from below.
 
     Args:
         initial_thickness: of the ice [m].
-        roughness_length: of its lower side [m].
-        ice_temperature: in the core of the ice [degC].
+        roughness_length: roughness length of the underside of the ice [m].
+        ice_temperature: temperature in the core of the ice [degC].
         ice_density: [kg m-3].
         ice_heat_capacity: [J kg-1 K-1].
         latent_heat: of melting [J kg-1].
-        water_density, water_heat_capacity: of the melting and the pressure below it [kg m-3, J kg-1 K-1];
-            `None` for those of the water.
+        water_density, water_heat_capacity: values for the melt and the pressure below the ice [kg m-3, J kg-1
+            K-1]; `None` for those of the equation of state.
         viscosity: of the water [m2 s-1].
         prandtl_number, schmidt_number: molecular, of heat and salt [1].
         turbulent_prandtl_number: [1].
         von_karman: kappa [1].
-        replenished: whether the flow of the shelf replaces what melts, so that it keeps its thickness.
+        replenished: whether the flow of the shelf replaces the melted ice and keeps its thickness.
     """
 
     initial_thickness: Scalar = parameter(300.0, unit="m", valid_range=(0.0, 5000.0))

@@ -62,7 +62,7 @@ class AbstractIce(eqx.Module):
     """A model of ice on the water; its fields are its parameters.
 
     Args:
-        freezing_slope: freezing point of the water over its salinity [K per g kg-1].
+        freezing_slope: slope of the freezing point against salinity [K per g kg-1].
     """
 
     freezing_slope: Scalar = parameter(-0.0575, unit="K (g kg-1)-1", valid_range=(-0.1, 0.0))

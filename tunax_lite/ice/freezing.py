@@ -15,10 +15,10 @@ from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover
 
 @named("simple")
 class FreezingBound(AbstractIce):
-    """The uppermost cell enters a step at its freezing point or above; the air meets the water all the time.
+    """The uppermost cell starts a step at its freezing point or above; the air always meets the water.
 
     Args:
-        shown_thickness: that is written where water was kept from cooling further [m].
+        shown_thickness: thickness that is written while the water is held at its freezing point [m].
 
     Source: GOTM, `surface/ice/model: simple`.
     """
@@ -40,19 +40,19 @@ class FreezingBound(AbstractIce):
 
 @named("lebedev")
 class Lebedev(AbstractIce):
-    """Ice as thick as the frost of the air, summed up over time, was found to make it.
+    """Ice whose thickness follows from the accumulated freezing degree-days of the air.
 
         H = 0.01 c F**n,    dF/dt = T_f - T_air   in K day, where there is ice, or water at its freezing point
 
     Below one degree-day the water is open; STIM then forgets the frost from step to step.
 
     Args:
-        initial_thickness: H of the start [m].
-        growth: c, in centimetres at one degree-day [1].
+        initial_thickness: initial thickness H [m].
+        growth: c, thickness in centimetres at one degree-day [1].
         exponent: n [1].
         albedo: of the ice [1].
-        light_depth: over which the ice weakens the light by a factor e [m].
-        ice_density: of the heat that the ice is reckoned to hold [kg m-3].
+        light_depth: e-folding depth of light in the ice [m].
+        ice_density: density for the heat content of the ice [kg m-3].
         latent_heat: likewise [J kg-1].
 
     Source: Lebedev (1938), Probl. Arktiki 5, 9-25; constants of STIM.

@@ -27,16 +27,17 @@ class MyLake(AbstractIce):
     """Ice that grows by conduction.
 
     Args:
-        initial_thickness: H of the start [m].
-        frazil_limit: thickness of frazil that closes the cover [m].
-        insulation: a, thickness of the ice below whose middle temperature the surface is [m].
+        initial_thickness: initial thickness H [m].
+        frazil_limit: thickness at which frazil closes the cover [m].
+        insulation: a, ice thickness at which the surface temperature is midway between freezing point and air
+            temperature [m].
         conductivity: k of ice [W m-1 K-1].
         ice_density: rho [kg m-3].
         latent_heat: L [J kg-1].
         albedo: of the ice [1].
-        light_attenuation: of light in the ice [m-1].
-        exchanges_water: whether ice freezes from the fresh water below, and gives it back, and rain on it
-            runs there.
+        light_attenuation: attenuation of light in the ice [m-1].
+        exchanges_water: whether ice exchanges fresh water with the water below: growth takes it, melt and
+            rain on the ice return it.
     """
 
     initial_thickness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 20.0))

@@ -61,8 +61,8 @@ class Winton(AbstractIce):
     """Ice that stores heat, with snow on it.
 
     Args:
-        initial_thickness: of the ice at the start [m].
-        initial_snow: on it [m].
+        initial_thickness: initial thickness of the ice [m].
+        initial_snow: initial thickness of the snow [m].
         conductivity: of ice, k_i [W m-1 K-1].
         snow_conductivity: of snow, k_s [W m-1 K-1].
         ice_density: of ice [kg m-3].
@@ -72,13 +72,15 @@ class Winton(AbstractIce):
         melting_point: of ice with its salt, T_m [degC].
         snow_albedo: of cold snow [1].
         ice_albedo: of cold thick ice [1].
-        water_albedo: of ice of no thickness [1].
-        melting_range: below T_m over which albedos fall as the surface melts [K].
-        penetrating_fraction: of the light that enters bare ice [1].
-        light_depth: over which the ice weakens it by a factor e [m].
-        snow_falls: whether precipitation from air below 0 degC lies on the ice as snow; otherwise none does.
-        exchanges_water: whether ice freezes from the fresh water below, and gives it back, and rain on it
-            runs there; a run that goes on from a file then differs by rounding from one that never stopped.
+        water_albedo: albedo of ice in the limit of zero thickness [1].
+        melting_range: range below T_m over which the albedos decrease as the surface melts [K].
+        penetrating_fraction: fraction of the light that enters bare ice [1].
+        light_depth: e-folding depth of that light [m].
+        snow_falls: whether precipitation in air below 0 degC accumulates as snow on the ice; otherwise there
+            is no new snow.
+        exchanges_water: whether ice exchanges fresh water with the water below: growth takes it, melt and
+            rain on the ice return it. A run restarted from a file then differs by rounding from an
+            uninterrupted one.
 
     The formulae need salty water, whose freezing point lies below T_m.
     """

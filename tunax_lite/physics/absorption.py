@@ -101,7 +101,7 @@ class Optics(eqx.Module):
 
 @named("two_band_series")
 class TwoBandSeries(AbstractAbsorption):
-    """Infrared and visible light in water that becomes clear or turbid.
+    """Infrared and visible light in water whose turbidity changes over time.
 
     Args:
         series: numbers of `TwoBandAbsorption` over time [1, m, m].
@@ -132,7 +132,7 @@ LEAST_CHLOROPHYLL = 0.01
 
 @named("rgb")
 class RgbAbsorption(AbstractAbsorption):
-    """Light for a chlorophyll concentration [mg m-3] that is the same over the depth.
+    """Light for a chlorophyll concentration [mg m-3] that is uniform over the depth.
 
     Args:
         chlorophyll: concentration [mg m-3].

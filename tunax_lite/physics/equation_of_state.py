@@ -25,10 +25,10 @@ class AbstractEquationOfState(eqx.Module):
 
     Args:
         gravity: acceleration of gravity [m s-2].
-        reference_density: of fluxes and of buoyancy [kg m-3].
-        heat_capacity: of sea water [J kg-1 K-1].
-        draft: how deep the surface of the column lies below that of the sea, under ice [m]; its heights then
-            count from there where expansion is asked for, and from the surface of the sea for a density.
+        reference_density: reference density of fluxes and buoyancy [kg m-3].
+        heat_capacity: heat capacity of sea water [J kg-1 K-1].
+        draft: depth of the surface of the column below sea level, under ice [m]; expansion then takes heights
+            from that surface, density takes heights from sea level.
     """
 
     gravity: Scalar = parameter(constants.GRAVITY, unit="m s-2", valid_range=(1e-3, 100.0))
@@ -206,7 +206,7 @@ class Teos10(AbstractEquationOfState):
 
 @named("specific_volume")
 class SpecificVolumeTeos10(AbstractEquationOfState):
-    """Density in place, and expansion and contraction relative to it, as the library GSW and GOTM have them.
+    """In-situ density, and expansion and contraction relative to it, as in the library GSW and in GOTM.
 
     N² = g (alpha dT/dz - beta dS/dz) then counts over the density in place instead of the reference density,
     1.4 per cent more in water of 1013 kg m-3. The Boussinesq equations of the column conserve energy with the

@@ -110,11 +110,11 @@ class Adam(AbstractMethod):
             number.
         schedule: of the learning rate.
         beta_1, beta_2: decay of the means of the gradient and of its square.
-        largest_gradient: longer gradients are scaled down to this norm; `None` for any.
-        cases_per_step: take a few cases at each step, drawn so that each comes once in a round, instead of
-            all of them: cheaper steps where there are many cases.
-        all_cases_every: with `cases_per_step`, one step in so many takes all cases, the first one included;
-            only these know the loss, and one of them becomes the best.
+        largest_gradient: longer gradients are scaled down to this norm; `None` for no limit.
+        cases_per_step: number of cases drawn at each step instead of all, each once in a round: cheaper steps
+            with many cases.
+        all_cases_every: with `cases_per_step`, every this many steps, and in the first, all cases are
+            evaluated; only these steps give the loss, and the best one is chosen among them.
         seed: of the order of the cases.
     """
 
@@ -193,15 +193,15 @@ class LBFGSState(MethodState):
 @named("lbfgs")
 @dataclasses.dataclass(frozen=True)
 class LBFGS(AbstractMethod):
-    """Limited-memory BFGS with a backtracking line search; a value that is not finite backtracks too.
+    """Limited-memory BFGS with a backtracking line search, which also backtracks from non-finite values.
 
     Args:
-        memory_size: pairs of steps and gradient changes that are kept.
-        largest_step: no unconstrained number changes by more in one step.
-        sufficient_decrease: fraction of the decrease that the slope promises (Armijo).
+        memory_size: number of stored pairs of steps and gradient changes.
+        largest_step: largest change of any unconstrained number in one step.
+        sufficient_decrease: required fraction of the decrease predicted by the slope (Armijo).
         backtracking: factor to the step length after a rejection.
-        shortest_step: of the step length; below it the search starts again down the gradient, and ends
-            where that does not help either.
+        shortest_step: smallest step length; below it the search restarts along the gradient, and ends if that
+            fails too.
 
     Source: Nocedal and Wright (2006), Numerical Optimization, algorithms 3.1 and 7.5.
     """

@@ -54,16 +54,16 @@ class LevenbergMarquardtState(MethodState):
 @named("levenberg_marquardt")
 @dataclasses.dataclass(frozen=True)
 class LevenbergMarquardt(AbstractMethod):
-    """Levenberg-Marquardt with Marquardt's scaling and a damping that follows the gain.
+    """Levenberg-Marquardt with Marquardt's scaling and a damping adjusted by the gain ratio.
 
     An iteration is a run at the trial, and its Jacobian where that lowers the loss; a trial that does not, or
     that is not finite, costs a run only and raises the damping.
 
     Args:
-        damping: at the start.
-        largest_step: no unconstrained number changes by more in one step.
-        decrease: of the damping, as a factor, after a step that did what the model promised.
-        tolerance: ends where the model promises less than this fraction of the loss.
+        damping: initial damping.
+        largest_step: largest change of any unconstrained number in one step.
+        decrease: factor on the damping after a step that achieved the predicted decrease.
+        tolerance: the method ends when the predicted decrease is less than this fraction of the loss.
 
     Source: Marquardt (1963), J. SIAM 11, 431-441; thresholds of the gain as in Fletcher (1971), AERE-R6799;
         the growth after rejections of Nielsen (1999), IMM-REP-1999-05, Technical University of Denmark.
@@ -145,12 +145,13 @@ class EnsembleKalman(AbstractMethod):
     or whose loss is huge beside the others', do not count; they are drawn anew from the rest after the step.
 
     Args:
-        noise: error of observations and model, in units of the scale, say the root mean square error of the
-            best model that can be hoped for.
-        n_members: members, more than parameters.
-        n_observations: independent observations that all cases together are worth [1].
+        noise: error of observations and model, in units of the scale, for example the root mean square error
+            of the best possible model.
+        n_members: number of members, larger than the number of parameters.
+        n_observations: number of independent observations in all cases together [1].
         prior_spread: standard deviation of the prior of the unconstrained numbers.
-        final_time: 1 for the posterior; later the ensemble goes on towards the least misfit and collapses.
+        final_time: 1 for the posterior; beyond it the ensemble moves towards the smallest misfit and
+            collapses.
         seed: of the random numbers.
 
     Source: Iglesias, Law and Stuart (2013), Inverse Problems 29, 045001; the transform of Bishop et al.

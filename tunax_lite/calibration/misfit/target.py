@@ -52,7 +52,7 @@ class Physical(AbstractScale):
 @named("z_score")
 @dataclasses.dataclass(frozen=True)
 class ZScore(AbstractScale):
-    """The standard deviation of what was observed, as in Wagner et al. (2025)."""
+    """The standard deviation of the observations, as in Wagner et al. (2025)."""
 
     def of(
         self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
@@ -92,7 +92,7 @@ class Uncertainty(AbstractScale):
 @named("change")
 @dataclasses.dataclass(frozen=True)
 class Change(AbstractScale):
-    """What was observed to change since the first profile, sqrt(mean((y(t) - y(0))²) + noise²).
+    """The observed change since the first profile, sqrt(mean((y(t) - y(0))²) + noise²).
 
     A storm then counts no more than a night of convection. What is chance in the means of a large-eddy
     simulation, or of little consequence, keeps a case in which hardly anything changes from counting most.

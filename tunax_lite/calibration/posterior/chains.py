@@ -38,15 +38,15 @@ _FIRST_STEP = 0.5
 @named("nuts")
 @dataclasses.dataclass(frozen=True)
 class NUTS:
-    """The method: Hamiltonian trajectories that end where they turn back.
+    """The No-U-Turn Sampler: Hamiltonian trajectories that end where they turn back.
 
     Args:
-        n_draws: of each chain, after the warm-up.
-        n_warmup: draws during which step size and mass matrix adapt; they do not count.
-        n_chains: independent chains, run at the same time as far as there are threads or workers.
+        n_draws: draws of each chain after the warm-up.
+        n_warmup: draws during which step size and mass matrix adapt; they are discarded.
+        n_chains: number of independent chains, run in parallel as far as threads or workers allow.
         seed: of all random numbers.
-        target_acceptance: mean acceptance that the step size aims at.
-        most_doublings: of the length of a trajectory, which has at most 2 to this power steps.
+        target_acceptance: target of the mean acceptance for the step size.
+        most_doublings: largest number of doublings of a trajectory, which has at most 2 to this power steps.
     """
 
     n_draws: int = setting(500, at_least=4)

@@ -23,10 +23,10 @@ from .likelihood import Likelihood
 @named("laplace")
 @dataclasses.dataclass(frozen=True)
 class Laplace:
-    """The method: normal distribution at the most probable vector.
+    """Laplace approximation: a normal distribution at the most probable vector.
 
     Args:
-        n_draws: drawn from it, for what is not linear in the unconstrained vector.
+        n_draws: number of draws, for quantities that are not linear in the unconstrained vector.
         seed: of the draws.
     """
 
