@@ -51,7 +51,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
 hostile: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks.hostile --number 500 --seed 1
+	$(BIN)/python -m tests.hostile --number 500 --seed 1
 
 verify: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --editable '.[peers]'

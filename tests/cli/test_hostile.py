@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.hostile import material
-from benchmarks.hostile.attack import Try
-from benchmarks.hostile.catalogue import attacks_of, sample_of
-from benchmarks.hostile.judge import Outcome, contents, judge
-from benchmarks.hostile.workers import run_attack
+from tests.hostile import material
+from tests.hostile.attack import Try
+from tests.hostile.catalogue import attacks_of, sample_of
+from tests.hostile.judge import Outcome, contents, judge
+from tests.hostile.workers import run_attack
 from tunax_lite.cli.commands import app
 from tunax_lite.grid import Grid
 from tunax_lite.io import FileFormatError, read_cf_netcdf, read_lesbrary

@@ -18,7 +18,8 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ..harness import Worker, WorkerError
+from benchmarks.harness import Worker, WorkerError
+
 from .attack import Attack, Try
 from .catalogue import attacks_of
 from .judge import Outcome, contents, judge
@@ -155,7 +156,7 @@ def run_attacks(
         worker = idle.get()
         try:
             if worker is None:
-                worker = Worker("benchmarks.hostile.workers:results", recipe=recipe, scratch=scratch)
+                worker = Worker("tests.hostile.workers:results", recipe=recipe, scratch=scratch)
                 worker.ask()
             return attacks[number], worker.ask(number, seconds=400.0)
         except WorkerError as error:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.hostile`: the campaign; a table of kinds, exit status 1 where an attack succeeded."""
+"""`python -m tests.hostile`: the campaign; a table of kinds, exit status 1 where an attack succeeded."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ from .workers import MATERIAL, run_attacks
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.hostile", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
     parser.add_argument("--number", type=int, default=500, help="of attacks, at least")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2, help="processes at the same time")
