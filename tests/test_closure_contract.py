@@ -75,13 +75,14 @@ class CountingStepper(AbstractStepper[CloState]):
 # Compiling is what takes time: what shares its code with another closure, or compiles longest, runs in
 # `make test-all`.
 OF_TEST_ALL = {
-    "Constant",
+    "RiBased",
     "KOmega",
     "GenericLengthScale",
     "KEpsilonTheta",
     "MassFluxConvection",
     "MellorYamada",
     "TKE",
+    "CATKE",
     "OneEquation",
     "NeuralCorrection",
     "PacanowskiPhilander",

@@ -178,7 +178,7 @@ def test_gradients_match_central_differences(formula, state):
     ("formula", "dtype"),
     [(formula, jnp.float64) for formula in FORMULAE]
     + [
-        pytest.param(formula, jnp.float32, marks=[] if isinstance(formula, Coare36) else pytest.mark.long)
+        pytest.param(formula, jnp.float32, marks=[] if isinstance(formula, Fairall) else pytest.mark.long)
         for formula in FORMULAE
     ],
 )

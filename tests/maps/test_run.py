@@ -180,6 +180,7 @@ def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, w
     assert_identical(path, whole)
 
 
+@pytest.mark.long  # a worker that is killed: above; a run that is ended goes on: before that
 def test_a_client_that_is_killed_goes_on(plan, whole, tmp_path):
     path, script = tmp_path / "map.zarr", _script(tmp_path)
     process = started(script, path, 1)

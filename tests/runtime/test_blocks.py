@@ -34,6 +34,7 @@ def test_blocks_are_all_columns_at_once_to_the_bit(block):
     assert np.unique(np.asarray(whole.state.u[-1]).sum(axis=0)).size == N_COLUMNS
 
 
+@pytest.mark.long  # of a closure without memory: the next test
 def test_a_run_that_goes_on_in_blocks():
     model, case = ensemble(KEpsilon(), "c_eps_1"), CASES["wind"]
     start = simulate(model, case, **TIMES, column_block=None).restart(1)

@@ -60,16 +60,12 @@ def assert_physical(trajectory: Trajectory) -> None:
 
 
 # One case for each closure and kind of forcing stands for the others: without weather, and with it.
-OF_EVERY_CHANGE = ("nns_annual",)
-OF_TEST_ALL = ("entrainment_gls", "entrainment_my", "wave_breaking", "estuary")
+OF_TEST_ALL = ("nns_annual", "entrainment_gls", "entrainment_my", "wave_breaking", "estuary")
 
 
-def marked(name: str, of_every_change: tuple[str, ...] = OF_EVERY_CHANGE):
+def marked(name: str):
     case = name.split("/")[1]
-    if case in of_every_change:
-        return pytest.param(name, id=case)
-    of_test_all = (*OF_EVERY_CHANGE, *OF_TEST_ALL)
-    return pytest.param(name, id=case, marks=pytest.mark.long if case in of_test_all else pytest.mark.study)
+    return pytest.param(name, id=case, marks=pytest.mark.long if case in OF_TEST_ALL else pytest.mark.study)
 
 
 @pytest.mark.slow
@@ -97,7 +93,7 @@ LONG = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [marked(name, ()) for name in LONG])
+@pytest.mark.parametrize("name", [marked(name) for name in LONG])
 def test_ten_times_the_time_step_with_what_is_for_long_steps(name):
     dt = 10.0 * run_of(name).dt
     run = run_of(name, f"time.dt={dt!r}")
