@@ -36,7 +36,7 @@ LAYERS = (
     ("model",),
     ("trajectory", "checkpointing"),
     ("simulation",),
-    ("diagnostics", "coupling"),
+    ("diagnostics", "coupling", "onset"),
     ("sensitivity",),
     ("planning", "self_test"),
     ("io", "calibration", "comparison", "plotting"),

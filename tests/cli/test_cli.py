@@ -34,6 +34,7 @@ SOME_CALIBRATIONS = some_long(
 )
 COMPARISONS = sorted(CONFIGS.glob("comparisons/*.yaml"))
 KATO = str(CONFIGS / "runs/kato_phillips.yaml")
+FREE_CONVECTION = str(CONFIGS / "runs/free_convection.yaml")
 SYNTHETIC = str(CONFIGS / "runs/synthetic.yaml")
 SHORT = ["--set", "time.duration=1200", "--set", "time.output_interval=600", "--set", "grid.n_cells=16"]
 WHOLE_GRID = ["--set", "grid={kind: uniform, n_cells: 16}"]
@@ -334,6 +335,14 @@ def test_check_tells_what_would_run(invoke, tmp_path):
     for fragment in ("100 cells over 50 m", "stress_u = 0.1027", "KEpsilon", "1800 steps of 60 s", "fine"):
         assert fragment in output
     assert not _files(tmp_path)
+
+
+def test_convection_that_would_begin_late_is_told(invoke):
+    cooled = ["--set", "model.closure.name=k_epsilon", "--set", "grid.n_cells=20"]
+    said = invoke("check", FREE_CONVECTION, *cooled).output
+    assert "convection does not begin in this run" in said and "`constants: recommended` of the" in said
+    other = ["--set", "model.closure.constants=recommended"]
+    assert "note" not in invoke("check", FREE_CONVECTION, *cooled, *other).output
 
 
 def test_debug_shows_the_traceback(invoke):

@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import errno
 import json
+import math
 import os
 import platform
 import shlex
@@ -35,14 +36,19 @@ from ..config import (
     build_run,
     data_files,
 )
+from ..config.closures import constants_of
+from ..declarations import name_of
 from ..gotm import LoadedGotm, looks_like_gotm, read_set_up
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
 from ..io.yaml_file import naming, read_document
+from ..onset import delay_of_convection
 from ..runtime import configure, is_own_flag
 from ..runtime.configure import seconds_are_told
 from ..runtime.memory import lift_limits
 from .limits import n_processors
+
+_LATE = 3 * 3600.0  # delay of convection that is worth a note [s]: it mixes a layer within an hour or two
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
 _CODES = (
@@ -218,13 +224,32 @@ def build_source(
     say_notes(run.notes)
     closure, case = run.model.closure, run.case
     values = parameters_for(parameters, type(closure).__name__)
-    if values is None or parameters is None:
-        return run
-    with naming(parameters, "parameters"):
-        closure, case = with_parameters(closure, values), with_case_parameters(case, values)
-    if others := paths_of_other_cases(values, case.name):
-        say_notes([f"{parameters}: {len(others)} numbers of other cases are left out"])
-    return dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
+    if values is not None and parameters is not None:
+        with naming(parameters, "parameters"):
+            closure, case = with_parameters(closure, values), with_case_parameters(case, values)
+        if others := paths_of_other_cases(values, case.name):
+            say_notes([f"{parameters}: {len(others)} numbers of other cases are left out"])
+        run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
+    say_notes(_on_late_convection(run))
+    return run
+
+
+def _on_late_convection(run: Run) -> list[str]:
+    """A note where unstable water would wait for turbulence to grow from the floors of the closure."""
+    delay = delay_of_convection(run.model, run.case, run.duration_from(0.0))
+    if delay is None or delay < _LATE or run.start is not None:
+        return []
+    when = f"begins {delay / 3600.0:.2g} h after the water became unstable"
+    if math.isinf(delay):
+        when = "does not begin in this run"
+    closure = type(run.model.closure)
+    name = name_of(closure)
+    known = name is not None and "recommended" in constants_of(name)
+    remedy = "constants: recommended" if known else "parameters: {convective_flux_factor: 1.0}"
+    return [
+        f"cooled as at the start of the case, convection {when}: turbulence of {closure.__name__} has to "
+        f"grow from its floors; `{remedy}` of the closure starts it by the flux through the surface"
+    ]
 
 
 def set_up_jax(
