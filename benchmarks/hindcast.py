@@ -128,8 +128,8 @@ def rms(values) -> float:
     return float(np.sqrt(np.nanmean(np.square(np.asarray(values)))))
 
 
-def scores(runs: list[Table], truth) -> dict[str, float]:
-    """Errors of some runs, taken together: the columns of the table."""
+def errors(runs: list[Table], truth) -> tuple[Table, Table, Table, Table]:
+    """Of some runs, taken together: SST, monthly profiles, monthly and daily depths of the mixed layer."""
     surface, monthly, daily = truth
     sst = pd.concat([run[0.0] - surface.reindex(run.index) for run in runs])
     months, layers, days = [], [], []
@@ -143,7 +143,23 @@ def scores(runs: list[Table], truth) -> dict[str, float]:
         means = utc.groupby(utc.index.floor("D")).mean()
         same = means.index.intersection(daily.index)
         days.append(mixed_layer_depth(means.loc[same]) - mixed_layer_depth(daily.loc[same]))
-    profiles, layer, day = pd.concat(months), pd.concat(layers), pd.concat(days)
+    return sst, pd.concat(months), pd.concat(layers), pd.concat(days)
+
+
+def by_season(runs: list[Table], truth) -> dict[str, float]:
+    """Root mean square errors of SST, of T(z) from 20 m down, and of the mixed layer in each season."""
+    sst, profiles, layer, _ = errors(runs, truth)
+    below = profiles[[depth for depth in DEPTHS if depth >= 20.0]]
+    found = {}
+    for name, values in (("SST [K]", sst), ("T(z) [K]", below), ("MLD [m]", layer)):
+        of = np.array([SEASONS.get(time.month, "SON") for time in values.index])
+        found |= {f"{season} {name}": rms(values[of == season]) for season in ("DJF", "MAM", "JJA", "SON")}
+    return found
+
+
+def scores(runs: list[Table], truth) -> dict[str, float]:
+    """Errors of some runs, taken together: the columns of the table."""
+    sst, profiles, layer, day = errors(runs, truth)
     heat = 1e-6 * HEAT_CAPACITY * np.asarray(np.trapezoid(profiles, DEPTHS, axis=1))
     seasons = np.array([SEASONS.get(month.month, "SON") for month in profiles.index])
     return {
@@ -173,6 +189,17 @@ def gotm() -> Table | None:
 
 
 Rows = dict[str, dict[str, float]]
+
+
+def uncorrected(closure: str) -> dict[str, list[Table]]:
+    """One run over four years, and four runs of a year from the profile of their November."""
+    whole = seasonal(closure, (2010, 2014), (2010, 2011))
+    years = [case for half in HALVES for case in seasonal(closure, *((y, y + 1) for y in half)).targets]
+    model, step = whole.model, whole.targets[0].dt
+    return {
+        "free, four years": [frames(model, whole.targets[0].case, step)],
+        "anew each November": [frames(model, target.case, step) for target in years],
+    }
 
 
 def hindcast(closure: str, truth) -> tuple[Rows, dict[str, list[float]], dict[str, Table]]:
@@ -226,13 +253,19 @@ def draw(runs: dict[str, Table], truth) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hindcast", description=__doc__)
-    parser.add_argument("--closures", nargs="+", choices=CLOSURES, default=CLOSURES)
+    parser.add_argument("--closures", nargs="+", metavar="NAME", default=CLOSURES)
+    parser.add_argument("--seasons", action="store_true", help="errors by season, without a correction")
     parser.add_argument(
         "--figure", type=Path, metavar="FILE", help="draw the last of the closures, beside GOTM"
     )
     options = parser.parse_args()
     tl.configure()
     truth, rows, own, runs = measured(), {}, gotm(), {}
+    if options.seasons:
+        for closure in options.closures:
+            rows |= {(closure, name): by_season(one, truth) for name, one in uncorrected(closure).items()}
+        print(pd.DataFrame(rows).T.round(2).to_string())
+        return
     if own is not None:
         rows["GOTM, k-epsilon", "free, four years"] = scores([own], truth)
     for closure in options.closures:
