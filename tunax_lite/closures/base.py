@@ -1,13 +1,17 @@
 """What every closure is: a set of parameters, what a run steps with, and a state with eddy coefficients."""
 
 import abc
+import csv
+import dataclasses
+import functools
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import equinox as eqx
 
 from .. import constants
-from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
-from ..declarations import check_settings
+from .._types import CenterArray, FaceArray, FieldValue, InnerFaceArray, Scalar, ScalarLike
+from ..declarations import check_settings, name_of
 from ..grid import Grid
 from ..numerics.elementary import with_end_faces
 from ..numerics.tridiagonal import PlatformDefault
@@ -96,6 +100,7 @@ class ClosureInputs(eqx.Module):
 
 
 S = TypeVar("S", bound=CloState)
+C = TypeVar("C", bound="AbstractClosure")
 
 
 class AbstractStepper(eqx.Module, Generic[S]):
@@ -133,6 +138,45 @@ class AbstractClosure(eqx.Module, Generic[S]):
         It is of another type where anything follows from the parameters, so that none of them can be changed
         without what follows from it.
         """
+
+    @classmethod
+    def recommended(cls: type[C], **others: FieldValue) -> C:
+        """Constants that carry over from one large-eddy simulation to others; `recommended.csv` has them.
+
+        Those that are not imposed are those of `tunax-lite calibrate configs/calibrations/les_NAME.yaml`
+        (version 0.1.0), all others those of the class. Data: 22 large-eddy simulations of five sources, six
+        hours to ten days of stress to 1.4 N m-2 and cooling to 2 kW m-2, with and without waves. Valid for
+        those, in cells of 1 to 4 m and with steps of up to 600 s. Other arguments replace or complete them.
+
+        Raises:
+            ValueError: a closure that has none.
+        """
+        sets, name = recommended_sets(), name_of(cls)
+        if name not in sets:
+            raise ValueError(
+                f"{cls.__name__}: expected a closure with recommended constants, one of {', '.join(sets)}; "
+                "use its default ones."
+            )
+        given: dict[str, FieldValue] = {}
+        of_parts: dict[str, dict[str, FieldValue]] = {}
+        for path, value in sets[name].items():
+            part, _, field = path.rpartition(".")
+            (of_parts.setdefault(part, {}) if part else given)[field] = value
+        for part, values in of_parts.items():
+            given[part] = dataclasses.replace(getattr(cls(), part), **values)
+        return cls(**(given | others))
+
+
+@functools.cache
+def recommended_sets() -> dict[str, dict[str, float | bool | None]]:
+    """Recommended constants and settings by the name of their closure, then by their own name, with dots."""
+    table, sets = Path(__file__).parent / "recommended.csv", dict[str, dict[str, float | bool | None]]()
+    for row in csv.DictReader(table.read_text(encoding="utf-8").splitlines()):
+        value = {"on": True, "none": None}.get(row["value"], row["value"])
+        sets.setdefault(row["closure"], {})[row["constant"]] = (
+            float(value) if value is row["value"] else value
+        )
+    return sets
 
 
 class AbstractPlainClosure(AbstractClosure[S], AbstractStepper[S]):

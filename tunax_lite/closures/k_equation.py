@@ -159,6 +159,20 @@ def advance(
     )
 
 
+def of_elsewhere(now: Step, slope: Scalar) -> InnerFaceArray:
+    """What eddies add that reach here with a length l_e longer than that of the place,
+
+    sqrt(k) (l_e - l) [m2 s-1],   l_e(z) = max over z' of l(z') - r |z - z'|.
+
+    Source: after Bougeault and Lacarrere (1989), Mon. Weather Rev. 117, 1872-1890, whose r is 1.
+    """
+    root, falling = safe_sqrt(now.tke), slope * now.inputs.grid.z_face[1:-1]
+    length = now.functions.c_mu_0**3 * root * now.time_scale
+    from_above = falling - smallest_upward(falling - length)
+    from_below = -falling - smallest_downward(-falling - length)
+    return root * (jnp.maximum(from_above, from_below) - length)
+
+
 class AbstractDiffusion(eqx.Module):
     """How turbulence spreads one of its quantities."""
 
@@ -172,12 +186,9 @@ class AbstractDiffusion(eqx.Module):
 
 
 class SchmidtNumber(AbstractDiffusion):
-    """nu / sigma; or of eddies that come from elsewhere, [nu + c_mu0 sqrt(k) (l_e - l)] / sigma,
+    """nu / sigma; or of eddies that come from elsewhere, [nu + c_mu0 sqrt(k) (l_e - l)] / sigma.
 
-    l_e(z) = max over z' of l(z') - r |z - z'|: those of a mixed layer reach into the stratified water below.
-
-    Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for one that varies; l_e after Bougeault and
-    Lacarrere (1989), Mon. Weather Rev. 117, 1872-1890, whose lengths have the slope 1.
+    Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for one that varies.
     """
 
     sigma: Scalar  # turbulent Schmidt number [1]
@@ -190,7 +201,7 @@ class SchmidtNumber(AbstractDiffusion):
         if not self.varies:
             viscosity = now.viscosity
             if self.slope is not None:
-                viscosity = viscosity + self._of_elsewhere(now, self.slope)
+                viscosity = viscosity + now.functions.c_mu_0 * of_elsewhere(now, self.slope)
             return mean_of_neighbours(viscosity) * reciprocal(sigma * thickness)
         fraction = at_most((now.rates.shear + now.rates.buoyancy) * now.time_scale, 1.0)
         varying = shear_free + fraction * (sigma - shear_free)
@@ -198,23 +209,16 @@ class SchmidtNumber(AbstractDiffusion):
         varying = at_least(varying, jnp.minimum(sigma, shear_free))
         return mean_of_neighbours(now.viscosity * reciprocal(varying)) * reciprocal(thickness)
 
-    def _of_elsewhere(self, now: Step, slope: Scalar) -> InnerFaceArray:
-        """c_mu0 sqrt(k) (l_e - l) [m2 s-1]."""
-        root, falling = safe_sqrt(now.tke), slope * now.inputs.grid.z_face[1:-1]
-        length = now.functions.c_mu_0**3 * root * now.time_scale
-        from_above = falling - smallest_upward(falling - length)
-        from_below = -falling - smallest_downward(-falling - length)
-        return now.functions.c_mu_0 * root * (jnp.maximum(from_above, from_below) - length)
-
     def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:
         return functions.c_mu_shear_free / self.shear_free if shear_free else functions.c_mu_0 / self.sigma
 
 
 class DiffusionByLength(AbstractDiffusion):
-    """S q l with q² = 2 k, where S is a constant or sqrt(S² + (s S_H)²)."""
+    """S q l with q² = 2 k, where S is a constant or sqrt(S² + (s S_H)²); l_e in place of l with a slope."""
 
     factor: Scalar  # S [1]
     s_h: Scalar | None  # s, of the stability function S_H [1]; `None` for the constant
+    slope: Scalar | None = None  # r [1]; `None` for eddies of the place
 
     def conductance(self, now: Step) -> ColumnArray:
         length_factor = _ROOT_2 * now.functions.c_mu_0**3
@@ -223,6 +227,8 @@ class DiffusionByLength(AbstractDiffusion):
             s_h = now.numbers.scalars * reciprocal(length_factor)
             factor = safe_sqrt(self.factor**2 + (self.s_h * s_h) ** 2)
         diffusivity = length_factor * factor * (now.tke * now.time_scale)
+        if self.slope is not None:
+            diffusivity = diffusivity + _ROOT_2 * factor * of_elsewhere(now, self.slope)
         return mean_of_neighbours(diffusivity) * reciprocal(now.inputs.grid.cell_thickness[1:-1])
 
     def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:

@@ -214,6 +214,8 @@ class AbstractTwoEquation(AbstractEnergyClosure):
             follows; `None` for the kappa that the constants imply.
         stirring_ratio: weight in the equation for psi of the k produced by terms, such as leaves of seagrass,
             relative to shear production [1]; `None` for 1.
+        eddy_slope: decrease of the length of the eddies that carry k per distance from their level [1]:
+            eddies of a mixed layer reach into the stratified water below; `None` for local eddies.
         long_steps: scheme for steps much longer than k/eps: see `equation`. It costs a second step of the
             closure; its effect vanishes for short steps.
     """
@@ -221,6 +223,7 @@ class AbstractTwoEquation(AbstractEnergyClosure):
     steady_state_richardson_number: Scalar = parameter(0.25, valid_range=(0.05, 0.8))
     imposed_von_karman: Scalar | None = parameter(None, valid_range=(0.2, 0.6))
     stirring_ratio: Scalar | None = parameter(None, valid_range=(0.0, 10.0))
+    eddy_slope: Scalar | None = parameter(None, valid_range=(0.01, 10.0))
     long_steps: bool = setting(False)
 
     @property
@@ -244,11 +247,10 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         constants: LengthScaleConstants,
         sigma: Scalar,
         shear_free: Scalar | None = None,
-        eddy_slope: Scalar | None = None,
     ) -> EnergyStepper:
         """A constant sink and Schmidt numbers; that of psi follows from `imposed_von_karman` if it is given.
 
-        With one below breaking waves it varies towards this. With a slope of eddies these carry k.
+        With one below breaking waves it varies towards this.
         """
         varies = shear_free is not None
         functions = self.stability.stability_functions()
@@ -265,7 +267,7 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         constants = self._with_stable_constant(constants, constants.c_2, functions)
         diffusion = SchmidtNumber(sigma, shear_free, varies)
         length_scale = TransportedLength(self, exponents, constants, diffusion)
-        of_tke = SchmidtNumber(self.sigma_k, self.sigma_k, slope=eddy_slope)
+        of_tke = SchmidtNumber(self.sigma_k, self.sigma_k, slope=self.eddy_slope)
         parts = of_tke, length_scale, functions, von_karman, waves
         return EnergyStepper(self, *parts, repeats=self.long_steps)
 

@@ -45,8 +45,6 @@ class AbstractKEpsilon(AbstractTwoEquation):
         sigma_eps: turbulent Schmidt number of epsilon [1]; ignored with `imposed_von_karman`.
         varying_schmidt_number: whether the Schmidt number grows where epsilon exceeds P + B, up to that of a
             layer below breaking waves in which l = kappa z; for this `imposed_von_karman` must be given.
-        eddy_slope: decrease of the length of the eddies that carry k per distance from their level [1]:
-            eddies of a mixed layer reach into the stratified water below; `None` for local eddies.
 
     Raises:
         ValueError: a Schmidt number that varies without `imposed_von_karman`.
@@ -59,7 +57,6 @@ class AbstractKEpsilon(AbstractTwoEquation):
     c_eps_4: Scalar = parameter(0.0, valid_range=(-5.0, 10.0))
     sigma_eps: Scalar = parameter(1.3, valid_range=(0.1, 5.0))
     varying_schmidt_number: bool = setting(False)
-    eddy_slope: Scalar | None = parameter(None, valid_range=(0.01, 10.0))
 
     def __check_init__(self):
         if self.varying_schmidt_number and self.imposed_von_karman is None:
@@ -84,8 +81,7 @@ class AbstractKEpsilon(AbstractTwoEquation):
             ratio = self.imposed_von_karman / self.stability.stability_functions().c_mu_shear_free
             decay = safe_sqrt(1.5 * self.sigma_k) / ratio
             shear_free = (4.0 / 3.0 * decay + 1.0) * (decay + 1.0) * ratio**2 / self.c_eps_2
-        parts = constants, self.sigma_eps, shear_free, self.eddy_slope
-        return self._with_schmidt_numbers(Exponents(3.0, 1.5, -1.0), *parts)
+        return self._with_schmidt_numbers(Exponents(3.0, 1.5, -1.0), constants, self.sigma_eps, shear_free)
 
 
 @named("k_epsilon", k_epsilon_oceananigans="as_in_oceananigans", k_epsilon_recommended="recommended")
@@ -117,35 +113,11 @@ class KEpsilon(AbstractKEpsilon):
         }
         return cls(**(constants | others))
 
-    @classmethod
-    def recommended(cls, **others: FieldValue) -> "KEpsilon":
-        """Constants that carry over from one large-eddy simulation to others.
-
-        Convection starts by its surface flux, eddies of the mixed layer reach into the water below, momentum
-        goes down the Lagrangian gradient, and kappa is 0.4. The five constants of `tunax-lite calibrate
-        configs/calibrations/les_k_epsilon.yaml` (version 0.1.0) have three digits and more, all others are
-        GOTM's. Data: 22 large-eddy simulations of five sources, six hours to ten days of stress to 1.4 N m-2
-        and cooling to 2 kW m-2, with and without waves. Valid for those, in cells of 1 to 4 m and with steps
-        of up to 600 s. Other arguments replace or complete them.
-        """
-        constants: dict[str, FieldValue] = {
-            "c_eps_1": 1.544,
-            "c_eps_3_plus": -1.357,
-            "c_eps_4": -0.289,
-            "length_limit": 0.309,
-            "imposed_von_karman": 0.4,
-            "eddy_slope": 0.25,
-            "convective_flux_factor": 1.0,
-            "lagrangian_stress": True,
-            "stability": SecondMomentClosure(instability_limit=0.556),
-        }
-        return cls(**(constants | others))
-
     def prepare(self) -> EnergyStepper:
         return self._energy_stepper()
 
 
-@named("generic_length_scale")
+@named("generic_length_scale", generic_length_scale_recommended="recommended")
 class GenericLengthScale(AbstractTwoEquation):
     """A generic length scale; the common settings are those of `AbstractTwoEquation`.
 
@@ -270,7 +242,7 @@ class KOmega(AbstractTwoEquation):
     c_omega_1: Scalar = parameter(0.555, valid_range=(0.05, 2.0))
     c_omega_2: Scalar = parameter(0.833, valid_range=(0.1, 3.0))
     c_omega_3_minus: Scalar | None = parameter(None, valid_range=(-5.0, 2.0))
-    c_omega_3_plus: Scalar = parameter(0.5, valid_range=(-2.0, 5.0))
+    c_omega_3_plus: Scalar = parameter(0.5, valid_range=(-4.0, 5.0))
     c_omega_4: Scalar = parameter(0.15, valid_range=(-5.0, 10.0))
     sigma_omega: Scalar = parameter(2.0, valid_range=(0.1, 5.0))
 
@@ -370,7 +342,7 @@ class MellorYamada(AbstractTwoEquation):
             c_4=0.5 * self.e_6,
         )
         von_karman = self._von_karman(exponents, constants, c_mu_0 / (_ROOT_2 * self.s_l), c_mu_0)
-        diffusion = DiffusionByLength(self.s_q, self.s_h)
+        diffusion = DiffusionByLength(self.s_q, self.s_h, self.eddy_slope)
         if waves is not None:
             decay, slope = self._shear_free_decay(constants.c_2 - constants.c_1, e_2, c_mu_0)
             waves = ShearFreeLayer.of(waves, decay, slope, diffusion.at_wall(functions, shear_free=True))

@@ -1,0 +1,43 @@
+"""Recommended constants: those that a calibration finds, and what is imposed beside them."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tunax_lite.calibration.known import numbers_of
+from tunax_lite.closures import Constant
+from tunax_lite.closures.base import recommended_sets
+from tunax_lite.config import load_calibration
+from tunax_lite.config.closures import ClosureSection
+
+ROOT = Path(__file__).parents[2]
+TABLE = ROOT / "tunax_lite/closures/recommended.csv"
+
+
+@pytest.mark.parametrize("name", recommended_sets())
+def test_sets_are_those_of_their_calibrations(name):
+    """What is calibrated is what the configuration frees, from starts that are not the result."""
+    rows = [row for row in csv.DictReader(TABLE.read_text().splitlines()) if row["closure"] == name]
+    assert {row["origin"] for row in rows} <= {"calibrated", "imposed"}
+    config = load_calibration(ROOT / f"configs/calibrations/les_{name}.yaml").config
+    closure = config.model.closure
+    assert (closure.name, closure.constants) == (name, "recommended")
+    free = config.free_parameters.parameters
+    assert {row["constant"] for row in rows if row["origin"] == "calibrated"} == {each.path for each in free}
+    assert all(each.start is not None for each in free)
+
+
+@pytest.mark.parametrize("name", recommended_sets())
+def test_constants_get_to_their_closure(name):
+    closure = ClosureSection.model_validate({"name": name, "constants": "recommended"}).build()
+    for path, value in recommended_sets()[name].items():
+        if isinstance(value, float):
+            assert float(numbers_of(closure)[path].value) == pytest.approx(value, rel=1e-15)
+        else:
+            assert getattr(closure, path) is value
+
+
+def test_a_closure_without_them_says_so():
+    with pytest.raises(ValueError, match="Constant: expected a closure with recommended constants, one of k"):
+        Constant.recommended()
