@@ -292,7 +292,11 @@ def diagnostic(name: str) -> Diagnostic:
 
 
 @eqx.filter_jit
-def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Model | None, dt: Scalar | None):
+def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Model | None):
+    case = case if model is None else model.completed(case)
+    time, starts = frames[2:]
+    dt = None if starts is None else time[-1] / jnp.asarray(starts[1][-1], time.dtype)
+
     def of_frame(frame):
         state, clo_state, time, start_of_step = frame
         placed = dataclasses.replace(case, grid=grid).placed(state)
@@ -330,10 +334,11 @@ def diagnose(
     """
     for name in names:
         diagnostic(name)  # raises for an unknown one
-    starts, dt = None, None
+    if not names:
+        return {}
+    starts = None
     if model is not None and trajectory.step_starts is not None:
         starts = trajectory.step_starts, trajectory.step
-        dt = trajectory.time[-1] / jnp.asarray(trajectory.step[-1], trajectory.time.dtype)
         case = batched_case(model, case)
     frames = trajectory.state, trajectory.clo_state, trajectory.time, starts
-    return _diagnose(frames, trajectory.grid, case.unlabelled(), tuple(names), model, dt)
+    return _diagnose(frames, trajectory.grid, case.unlabelled(), tuple(names), model)

@@ -118,7 +118,7 @@ def run_to_file(
             elif start is None and frames < n_frames:
                 start = restart_of(model, case)
             last = compute(frames, start)
-            further = diagnose(last, model.completed(case), diagnostics, model)
+            further = diagnose(last, case, diagnostics, model)
             found = frames_of(
                 last,
                 case=case,

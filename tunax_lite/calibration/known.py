@@ -204,6 +204,8 @@ def _with_values(
         lower, upper = lookup(path, known, owner).valid_range
         if not math.isfinite(value) or not lower <= value <= upper:
             raise ValueError(f"{path}: expected a value between {lower:g} and {upper:g}, got {value:g}.")
+    if not values:
+        return module
     paths = [path.removeprefix(beginning) for path in values]
     return replace_numbers(module, paths, jnp.asarray(list(values.values()), precision_of(module=module)))
 

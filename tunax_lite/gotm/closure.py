@@ -5,7 +5,9 @@ A closure is a name, options (parts and switches) and parameters (numbers).
 
 import math
 
-from .._types import JSON
+import equinox as eqx
+
+from .._types import JSON, Scalar
 from ..closures import GenericLengthScale
 from ..closures.second_moment import StabilityFunctions
 from ..closures.stability import AbstractStability
@@ -143,10 +145,10 @@ def _check_wall(settings: Settings, given: dict[str, Said], first: str, second: 
 
 def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> None:
     """Refuse a Richardson number without equilibrium, for which GOTM finds no c3 and stops."""
-    functions, wanted = _made(stability).stability_functions(), settings["turbulence.turb_param.Ri_st"]
-    if not isinstance(functions, StabilityFunctions):
+    found, wanted = _critical_richardson_number(_made(stability)), settings["turbulence.turb_param.Ri_st"]
+    if found is None:
         return
-    critical = float(functions.critical_richardson_number)
+    critical = float(found)
     if math.isnan(critical):
         raise settings.error(
             "turbulence.scnd.scnd_coeff",
@@ -159,6 +161,12 @@ def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> No
             f"expected less than {critical:.3g}, the critical number of scnd_coeff "
             f"{settings.peek('turbulence.scnd.scnd_coeff')}, got {wanted:g}; lower it",
         )
+
+
+@eqx.filter_jit  # one program in place of many
+def _critical_richardson_number(stability: AbstractStability) -> Scalar | None:
+    functions = stability.stability_functions()
+    return functions.critical_richardson_number if isinstance(functions, StabilityFunctions) else None
 
 
 def _made(stability: dict[str, Content]) -> AbstractStability:
