@@ -405,3 +405,17 @@ def test_json_has_no_numbers_that_are_none():
         "a": [None, 1.0],
         "b": {"c": None},
     }
+
+
+@pytest.mark.long
+def test_demo_calibrates_runs_and_names_its_figures(invoke, tmp_path):
+    output = invoke("demo", "--output", "demo").output
+    assert {"calibration.yaml", "parameters.yaml", "profiles.png", "run.nc", "run_fit.png"} <= _files(
+        tmp_path / "demo"
+    )
+    loss = re.search(r"loss: ([\d.]+) at the start, ([\d.]+) at the best", output)
+    assert loss is not None and float(loss[2]) < 0.5 * float(loss[1])
+    assert "profiles.png" in output.splitlines()[-2] and "run_fit.png" in output.splitlines()[-1]
+    # Changed by the user, a configuration is not replaced unasked.
+    (tmp_path / "demo/run.yaml").write_text("changed: true\n")
+    assert "run.yaml" in invoke("demo", "--output", "demo", code=2).stderr
