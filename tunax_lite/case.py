@@ -42,8 +42,8 @@ class Case(eqx.Module):
         coriolis_parameter: f [s-1]; `physics.coriolis_parameter(latitude)` gives it for a latitude.
         equation_of_state: how temperature and salinity set the buoyancy.
         absorption: of shortwave radiation with depth; only used where the forcing has a shortwave flux.
-        interior: what is prescribed below the surface; nothing by default.
-        terms: what else acts on the column, by a name of your choice; nothing by default.
+        interior: prescribed terms below the surface; nothing by default.
+        terms: further terms, by a name of your choice; nothing by default.
         ice: that may form on the water; none by default.
         initial_correction: what is added to the initial state; nothing by default.
         background_viscosity, background_diffusivity: of the water itself, constant as large-eddy simulations

@@ -285,7 +285,7 @@ def scan_frames(
 
     Args:
         step: function from carry to carry.
-        save: function from carry and the inputs of a frame to what is kept of the frame.
+        save: function from carry and the inputs of a frame to the stored variables of the frame.
         inputs: pytree of what `save` gets, with a leading axis of `n_frames`.
 
     Returns the last carry, and what was saved, with a leading axis of `n_frames`.

@@ -38,12 +38,12 @@ from .plotting.calibration import parameters_of
 FIGURES = {
     "loss": "Loss and the score of each case at every evaluation",
     "parameters": "Parameters at every evaluation",
-    "profiles": "Profiles at the end of each case, before and after, and what was observed",
+    "profiles": "Profiles at the end of each case, before and after, and observations",
     "cross_validation": "Errors by case, with the case in the calibration and left out of it",
 }
 POSTERIOR_FIGURES = {
     "posterior_marginals": "Distribution of every parameter, beside its prior",
-    "posterior_spectrum": "Combinations of parameters, and what observations say of them over what priors do",
+    "posterior_spectrum": "Combinations of parameters: information from observations relative to priors",
     "posterior_correlations": "Correlations of the unconstrained numbers",
     "posterior_bands": "Runs with parameters drawn from the posterior: profile at the end, series in time",
 }

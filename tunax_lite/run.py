@@ -49,7 +49,7 @@ class Run:
             n_frames = int(left / interval * (1.0 + 1e-9))
             if n_frames < 1:
                 raise ConfigError(
-                    f"{self.source}: time.output_interval: expected at most what is left of the case, "
+                    f"{self.source}: time.output_interval: expected at most the rest of the case, "
                     f"{left:g} s, got {interval:g} s; choose a shorter interval or set time.duration."
                 )
             length = n_frames * interval

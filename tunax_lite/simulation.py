@@ -116,7 +116,7 @@ def end_and_frames(
         start: from `start_of` or `Trajectory.restart`.
         dt: time step [s].
         n_frames, steps_per_frame, checkpointing: length of the run, and what reverse mode keeps of it.
-        save: function from `Restart`, and from the inputs of the frame if there are any, to what is kept.
+        save: from `Restart`, and from the inputs of the frame if there are any, to the stored variables.
         inputs: pytree of arrays with a leading axis of `n_frames`, observations for instance.
         means: save, beside that, state and closure state as means over the steps of the frame.
         step_starts: save, beside all that, what the last step of the frame started from.

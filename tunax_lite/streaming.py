@@ -97,9 +97,9 @@ def run_to_file(
             if level is not None and bool(np.any(np.isinf(np.asarray(level)))):
                 advice = "the lake ran dry: extend its hypsography, or correct streams and evaporation"
                 if bool(np.any(np.asarray(level) > 0.0)):
-                    advice = "the lake rose above its basin: say how far up the shore goes on "
+                    advice = "the lake rose above its basin: extend the shore "
                     advice += "(hypsography.top), or correct streams and rain"
-            kept = f"what came before is in {parts.folder}" if parts.paths else "nothing was written"
+            kept = f"earlier frames are in {parts.folder}" if parts.paths else "nothing was written"
             raise FloatingPointError(
                 f"{case.name}: expected finite values, got a {bad[0]} that is not, first at {bad[1]:g} s; "
                 f"{kept}; {advice}."

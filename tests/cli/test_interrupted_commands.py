@@ -249,7 +249,7 @@ def test_a_run_ended_by_sigterm_can_be_drawn_and_goes_on(invoke, tmp_path):
     (tmp_path / "run.yaml").write_text(RUN.replace("step: 5.0", "step: 300.0"))
     run = ("run", "run.yaml", "--set", "time.duration=432000", "--output")
     said = invoke(*run, "cut.nc", ends_after=2, code=143)
-    assert "cut.nc.parts: the same command goes on after it, tunax-lite plot cut.nc draws it" in said
+    assert "cut.nc.parts: the same command continues after it, tunax-lite plot cut.nc draws it" in said
     assert not (tmp_path / "cut.nc").exists()
     invoke("plot", "cut.nc", "--output", "figures")
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {

@@ -257,7 +257,7 @@ BAD = {
     "no kind": (
         lambda: broken("so", lambda v: v, standard_name="x"),
         {"salinity": "so"},
-        "so: expected a CF standard name that says its kind, or salinity_kind",
+        "so: expected a CF standard name that gives its kind, or salinity_kind",
     ),
     "no latitude": (
         lambda: ocean().rename(lat="j").assign_coords(j=("j", np.arange(9), {})),

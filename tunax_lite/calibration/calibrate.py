@@ -190,7 +190,7 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
     files.check_folder("calibration", folder, held, resume, overwrite)
     if resume and held and files.CHECKPOINT_NAME not in held:
         raise ValueError(
-            f"{folder}: expected a checkpoint to go on with, got results without one ({', '.join(held)}); "
+            f"{folder}: expected a checkpoint to continue from, got results without one ({', '.join(held)}); "
             "choose another folder."
         )
     return folder

@@ -275,7 +275,7 @@ def read_tree(
                 pairs = [(name, started.get(name, "none"), parts.get(name, "none")) for name in different]
                 listed = "; ".join(f"{name}: started with {old}, now {new}" for name, old, new in pairs)
                 raise OtherCalibrationError(
-                    f"{path.parent}: expected to go on with the calibration that was started there, got "
+                    f"{path.parent}: expected to continue the calibration that was started there, got "
                     f"another one ({listed}). Restore the settings, or choose another folder."
                 )
             return header, eqx.tree_deserialise_leaves(file, like(header))

@@ -71,18 +71,18 @@ def _options(
         Option(
             metavar="S",
             min=0.0,
-            help="Do not keep programs that compile in less; by default "
+            help="Do not cache programs that compile in less; by default "
             "$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS, or 0.",
         ),
     ] = None,
     no_cache: Annotated[
-        bool, Option("--no-cache", help="Neither keep compiled programs nor use kept ones.")
+        bool, Option("--no-cache", help="Neither write nor read the cache of compiled programs.")
     ] = False,
     no_limits: Annotated[
         bool,
         Option(
             "--no-limits",
-            help="Start what takes more than 1e9 time steps, or more memory or disk than is free.",
+            help="Allow runs of more than 1e9 time steps, or larger than the free memory or disk space.",
         ),
     ] = False,
 ) -> None:

@@ -106,7 +106,7 @@ def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder:
     write_results(result, folder, session.origin_of(loaded, result.case_names, result.closure))
     return (
         f"The best of {done} is in {folder / PARAMETERS_NAME}, tunax-lite report {folder} shows it; "
-        "go on with --resume."
+        "continue with --resume."
     )
 
 

@@ -32,7 +32,7 @@ def run(
         Path | None,
         Option(
             metavar="OUT.nc",
-            help="File for the results alone; by default the folder of the configuration, with figures.",
+            help="File for the results, without figures; by default results and figures in its folder.",
         ),
     ] = None,
     parameters: options.Parameters = None,
@@ -41,18 +41,18 @@ def run(
         str | None,
         Option(
             metavar="NAME,NAME",
-            help="Keep these in the file alone, by our names or GOTM's; as output.variables.",
+            help="Write only these variables, by our names or GOTM's; like output.variables.",
         ),
     ] = None,
     restart: Annotated[
-        Path | None, Option(metavar="FILE.nc", help="Go on from a frame of an earlier run.")
+        Path | None, Option(metavar="FILE.nc", help="Continue from a frame of an earlier run.")
     ] = None,
-    frame: Annotated[int, Option(help="Frame to go on from; -1 is the last.")] = -1,
+    frame: Annotated[int, Option(help="Frame to continue from; -1 is the last.")] = -1,
     ignore_unsupported: Annotated[
         bool,
         Option(
             "--ignore-unsupported",
-            help="Run a case of GOTM without those of its settings that are not supported.",
+            help="Run a case of GOTM and ignore unsupported settings.",
         ),
     ] = False,
     strict: options.Strict = False,
@@ -60,7 +60,7 @@ def run(
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.
 
-    CONFIG is a configuration of the package, or one of GOTM (version 7) with its files beside it.
+    CONFIG is a configuration of the package, or one of GOTM (version 5, 6 or 7) with its files.
     """
     from .run import run
 
@@ -78,7 +78,7 @@ def run(
     )
 
 
-@command("What is done is saved: go on with --resume.")
+@command("Finished work is saved: continue with --resume.")
 def calibrate(
     config: options.Config,
     output: options.Folder = None,
@@ -89,15 +89,15 @@ def calibrate(
 ) -> None:
     """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.
 
-    Of a map, find a correction of the heat flux for every column, and parameters that all share.
-    Interrupted at any moment, --resume goes on with the same iterates.
+    For a map, find a correction of the heat flux for every column, and parameters that all columns share.
+    After any interruption, --resume continues with the same iterates.
     """
     from .calibrate import calibrate
 
     calibrate(config, settings or [], output, engine, resume=resume, overwrite=overwrite)
 
 
-@command("What is done is saved: go on with --resume.")
+@command("Finished work is saved: continue with --resume.")
 def posterior(
     config: options.Config,
     method: Annotated[
@@ -107,7 +107,7 @@ def posterior(
         Path | None,
         Option(
             metavar="FILE",
-            help="Parameters to start from; by default parameters.yaml of the output folder, if it is there.",
+            help="Parameters to start from; by default parameters.yaml of the output folder, if it exists.",
         ),
     ] = None,
     output: options.Folder = None,
@@ -116,10 +116,10 @@ def posterior(
     settings: options.Settings = None,
     engine: options.Engine = options.HERE,
 ) -> None:
-    """Distribution of the free parameters of a calibration; write posterior.nc, posterior.yaml and figures.
+    """Compute the distribution of the free parameters; write posterior.nc, posterior.yaml and figures.
 
-    CONFIG is that of the calibration, its section `posterior` says how. Interrupted at any moment, --resume
-    goes on with the same draws.
+    CONFIG is that of the calibration; its section `posterior` sets the method. After any interruption,
+    --resume continues with the same draws.
     """
     from .posterior import posterior
 
@@ -135,7 +135,7 @@ def report(
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write one HTML page about a calibration, figures included, that needs no other file."""
+    """Write one self-contained HTML page about a calibration, with its figures."""
     from .evaluate import report
 
     report(folder, output or folder / "report.html", overwrite=overwrite)
@@ -146,12 +146,12 @@ def evaluate(
     config: options.Config,
     parameters: options.Parameters = None,
     settings: options.Settings = None,
-    output: Annotated[Path | None, Option(metavar="FILE.csv", help="Write the table to a file, too.")] = None,
+    output: Annotated[Path | None, Option(metavar="FILE.csv", help="Also write the table to a file.")] = None,
     overwrite: options.Overwrite = False,
 ) -> Answer:
-    """Root mean square and mean errors over all levels and the times of `evaluation` (by default after 2 h).
+    """Print root mean square and mean errors, over all levels and the times of `evaluation` (after 2 h).
 
-    CONFIG is that of a run, or of a calibration, whose cases are all compared. With --parameters the
+    CONFIG is that of a run, or of a calibration: then all its cases are compared. With --parameters the
     errors of the configuration and of the given parameters stand side by side, and the checks of a
     calibration are run with both.
     """
@@ -191,7 +191,7 @@ def plot(
     ] = None,
     point: Annotated[
         list[str] | None,
-        Option(metavar="LAT,LON", help="Of a map: draw sections of this point. May be repeated."),
+        Option(metavar="LAT,LON", help="For a map: draw sections at this point. May be repeated."),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
@@ -214,15 +214,15 @@ def check(
         Path | None,
         Option(
             metavar="FILE.yaml",
-            help="Of a case of GOTM: write the configuration of the package that runs it.",
+            help="For a case of GOTM: write the equivalent configuration of the package.",
         ),
     ] = None,
     strict: options.Strict = False,
     overwrite: options.Overwrite = False,
 ) -> Answer:
-    """Check a configuration and the files that it names, and say what it would do.
+    """Check a configuration and its files, and print what it would do.
 
-    Of a configuration of GOTM, say what becomes of every setting.
+    For a configuration of GOTM, report on every setting.
     """
     from .check import check
 
@@ -238,7 +238,7 @@ def schema(
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write the JSON Schema of a kind of configuration, with which editors complete and check."""
+    """Write the JSON Schema of a kind of configuration, for editors that complete and check it."""
     from .check import schema
 
     schema(kind, output, overwrite=overwrite)
@@ -247,10 +247,11 @@ def schema(
 @command()
 def doctor(
     seconds: Annotated[
-        float, Option(metavar="S", min=0.0, help="About how long the self-test may take; 60 for all of it.")
+        float,
+        Option(metavar="S", min=0.0, help="Approximate time limit of the self-test; 60 for all checks."),
     ] = 10.0,
 ) -> Answer:
-    """Show devices, memory, cache and versions, and test that the model runs right, and how fast.
+    """Show devices, memory, cache and versions, and test the results and the speed of the model.
 
     The exit code is 1 if something is wrong.
     """
@@ -259,7 +260,7 @@ def doctor(
     return doctor(seconds)
 
 
-@command("What is done is saved: give the same command to go on.")
+@command("Finished work is saved: repeat the command to continue.")
 def cross_validate(
     config: options.Config,
     output: options.Folder = None,
@@ -267,10 +268,10 @@ def cross_validate(
     settings: options.Settings = None,
     engine: options.Engine = options.HERE,
 ) -> None:
-    """Calibrate on all cases and on all but each; say what the errors are on the case left out.
+    """Calibrate on all cases, and without each in turn; print the errors on the case left out.
 
-    CONFIG is that of a calibration. Interrupted at any moment, the same command goes on; calibrations that
-    are done are not done again, among them that of `tunax-lite calibrate` in the same folder.
+    CONFIG is that of a calibration. After any interruption, the same command continues; finished
+    calibrations are reused, including that of `tunax-lite calibrate` in the same folder.
     """
     from .calibrate import cross_validate
 
@@ -279,30 +280,30 @@ def cross_validate(
 
 @command()
 def describe(
-    name: Annotated[str, Argument(help="A closure, a part of one, a bulk formula, a water, a method …")],
+    name: Annotated[str, Argument(help="A closure, a part of one, a bulk formula, a water type, a method …")],
 ) -> None:
-    """Show what a name in configurations stands for: parameters with unit, range, default and meaning."""
+    """Explain a name used in configurations: parameters with unit, range, default and meaning."""
     from .check import describe
 
     describe(name)
 
 
-@command("What is complete stays in the store: go on with --resume.", name="map")
+@command("Complete pieces stay in the store: continue with --resume.", name="map")
 def map_columns(
     config: options.Config,
     output: Annotated[Path, Option(metavar="STORE.zarr", help="Zarr store for the results.")],
     parameters: options.Parameters = None,
     settings: options.Settings = None,
     memory: Annotated[
-        str, Option(metavar="SIZE", help="Most memory of each process, such as 2GiB.")
+        str, Option(metavar="SIZE", help="Memory limit of each process, such as 2GiB.")
     ] = "2GiB",
     engine: options.Engine = options.HERE,
-    resume: Annotated[bool, Option("--resume", help="Go on with the store.")] = False,
-    overwrite: Annotated[bool, Option("--overwrite", help="Start anew in the place of a store.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Continue an incomplete store.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing store.")] = False,
 ) -> None:
     """Run the columns of a map; write a Zarr store, which can be read while it grows.
 
-    Interrupted at any moment, --resume goes on, and gives the same numbers.
+    After any interruption, --resume continues with the same numbers.
     """
     from .map import map_columns
 

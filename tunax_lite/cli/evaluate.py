@@ -167,7 +167,7 @@ def compare(
                 __version__,
             )
             kept = comparison.KeptRows(folder / "rows", candidates, "\n".join(told))
-            advise(f"What was computed is in {folder / 'rows'}: the same command goes on after it.")
+            advise(f"What was computed is in {folder / 'rows'}: the same command continues after it.")
             compared = _compare(setup, candidates, references, stored, engine, kept)
             written = _write_comparison(compared, setup, folder)
             kept.clear()

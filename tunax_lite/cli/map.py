@@ -91,7 +91,7 @@ def _run(
         if layout.memory > memory:
             raise ConfigError(
                 f"--memory: expected at least {_size(layout.memory)}, for which the store was begun, got "
-                f"{_size(memory)}; give more, or start anew with --overwrite."
+                f"{_size(memory)}; give more, or start over with --overwrite."
             )
     processes = (
         "" if n_processes is None else f", {_size(n_processes * layout.memory)} for {n_processes} of them"
@@ -100,7 +100,7 @@ def _run(
         f"{len(run.tiles(layout))} tiles of at most {layout.width} columns, pieces of {layout.n_frames} "
         f"frames; at most {_size(layout.memory)} of memory for a process{processes}"
     )
-    advise(f"What is complete is in {output}: go on with --resume.")
+    advise(f"What is complete is in {output}: continue with --resume.")
     with fraction_of("map") as show:
         report = run_map(run, output, layout, variables, engine, store=store, report=show)
     echo(

@@ -15,16 +15,17 @@ Settings = Annotated[
     ),
 ]
 Parameters = Annotated[
-    Path | None, Option(metavar="FILE", help="Closure parameters that a calibration found (YAML).")
+    Path | None, Option(metavar="FILE", help="Closure parameters from a calibration (YAML).")
 ]
 Overwrite = Annotated[
-    bool, Option("--overwrite", help="Replace files that are there and are not results of the same command.")
+    bool, Option("--overwrite", help="Replace existing files that are not results of the same command.")
 ]
 Strict = Annotated[
-    bool, Option("--strict", help="Refuse a case of GOTM with what is odd in its files, instead of a note.")
+    bool,
+    Option("--strict", help="Refuse a case of GOTM with likely mistakes in its files, instead of a note."),
 ]
-Resume = Annotated[bool, Option("--resume", help="Go on with what is in the folder.")]
-Anew = Annotated[bool, Option("--overwrite", help="Start anew in a folder that holds such results.")]
+Resume = Annotated[bool, Option("--resume", help="Continue the computation in the folder.")]
+Anew = Annotated[bool, Option("--overwrite", help="Start over in a folder with earlier results.")]
 Folder = Annotated[
     Path | None, Option(metavar="DIR", help="Folder for the results; by default results/CONFIG.")
 ]
@@ -42,11 +43,11 @@ class Engine(NamedTuple):
         Option(metavar="ADDRESS", help="Run on the workers of a Dask scheduler, such as tcp://node1:8786."),
     ] = None
     scheduler_file: Annotated[
-        Path | None, Option(metavar="FILE", help="The same, by the file that the scheduler wrote.")
+        Path | None, Option(metavar="FILE", help="The same, through the file that the scheduler wrote.")
     ] = None
     time_limit: Annotated[
         float | None,
-        Option(metavar="S", help="Of a worker at one piece of work, which then another one does."),
+        Option(metavar="S", help="Limit for one task of a worker; after it another worker takes the task."),
     ] = None
 
 

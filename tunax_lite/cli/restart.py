@@ -86,7 +86,7 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
 def _check_closure(about: Provenance, path: Path, setup: Run, config: str) -> None:
     """Closures of one family share their state, and would go on from each other's without a word."""
     if not about.closure:
-        typer.echo(f"note: --restart {path}: the file does not say with which closure it was made")
+        typer.echo(f"note: --restart {path}: the file does not name its closure")
         return
     before, now = json.loads(about.closure), dict(iterate_options(setup.model.closure))
     # What is not chosen may be missing in a file of another version.

@@ -84,7 +84,7 @@ def _simulate(
     from ..io.runs import parts_folder, parts_of
     from ..streaming import Progress, run_to_file
 
-    kept = f"What was computed is in {parts_folder(path)}: the same command goes on after it, "
+    kept = f"What was computed is in {parts_folder(path)}: the same command continues after it, "
     kept += f"tunax-lite plot {path} draws it."
     if parts_of(path):
         advise(kept)

@@ -89,7 +89,7 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
                     "(ulimit -v, that of the job)."
                 )
         elif isinstance(error, OSError) and not error.filename and error.errno in (errno.EPIPE, errno.ENOSPC):
-            message = f"standard output: expected to write what is done, got: {error.strerror}."
+            message = f"standard output: expected to write messages, got: {error.strerror}."
         if code is None:
             message = f"unexpected {type(error).__name__}: {message}\nrun again with --debug and report it."
         echo(within_a_screen(f"tunax-lite: error: {message}"), err=True)
@@ -228,7 +228,7 @@ def build_source(
         with naming(parameters, "parameters"):
             closure, case = with_parameters(closure, values), with_case_parameters(case, values)
         if others := paths_of_other_cases(values, case.name):
-            say_notes([f"{parameters}: {len(others)} numbers of other cases are left out"])
+            say_notes([f"{parameters}: {len(others)} numbers of other cases are ignored"])
         run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
     say_notes(_on_late_convection(run))
     return run

@@ -48,9 +48,9 @@ _SWITCHES = f"bulk relative_wind conservative_temperature rain_heat rain_stress 
 class AirSeaSection(part_of(air_sea.BulkForcing, _SWITCHES)):
     """How the fluxes follow from the weather and the water."""
 
-    longwave: Literal[LONGWAVE] = key("longwave radiation: what the weather holds, or a formula", "downward")  # pyright: ignore[reportInvalidTypeForm]
+    longwave: Literal[LONGWAVE] = key("longwave radiation of the weather, or a formula", "downward")  # pyright: ignore[reportInvalidTypeForm]
     shortwave: ShortwaveSection = key(  # pyright: ignore[reportInvalidTypeForm]
-        "shortwave radiation: what the weather holds, or clear_sky with its clouds",
+        "shortwave radiation of the weather, or clear_sky with its clouds",
         SeriesShortwave(name="downward"),
     )
     albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
@@ -96,9 +96,7 @@ class TableWeather(Section):
         "names in the file, or numbers, by name of a series of the weather", default_factory=dict
     )
     units: dict[str, str] = key("units, instead of those in the file", default_factory=dict)
-    humidity_measure: HumidityMeasure | None = key(
-        "what the humidity measures; null for what the file has", None
-    )
+    humidity_measure: HumidityMeasure | None = key("humidity measure; null for that of the file", None)
     time: str | None = key("name of the times in the file", None, min_length=1)
     longest_gap: float | None = key("longest time between two records [s]; null for any", 21600.0, gt=0.0)
 

@@ -153,26 +153,26 @@ class MisfitSection(
 ):
     """How model and observations are compared."""
 
-    preset: Literal["wagner"] | None = key("protocol of a paper; keys beside it go before it", None)
+    preset: Literal["wagner"] | None = key("protocol of a paper; other keys override it", None)
     weights: Weights = {"temperature": 1.0}
     driven_velocities_only: bool = key(
         "whether u and v do not count without wind, and v not without rotation", False
     )
     score: one_of(AbstractScore) = key(  # pyright: ignore[reportInvalidTypeForm]
-        "what is summed over the cases", "root_mean_square", validate_default=True
+        "measure that is summed over the cases", "root_mean_square", validate_default=True
     )
     initial_time: float = key("time of the observed profiles that a case starts from [s]", 0.0, ge=0.0)
     start: float = key("first time that counts [s]", 7200.0, ge=0.0)
     end: float | None = key("last time that counts [s]; null for all", None, gt=0.0)
     times: Literal["all", "last"] = key("whether all observed times count, or the last one only", "all")
     padded: bool = key(
-        "whether cases are padded with what does not count, to share programs: compiles less, for methods in "
+        "whether cases are padded with ignored values, to share programs: compiles less, for methods in "
         "forward mode and times that are multiples of the step",
         False,
     )
     lowest: float | None = key("lowest height that counts [m]", None, le=0.0)
     bottom_fraction: float = key(
-        "fraction of the column above the bottom that is left out [1]", 0.0, ge=0.0, lt=1.0
+        "fraction of the column above the bottom that is ignored [1]", 0.0, ge=0.0, lt=1.0
     )
     highest: float = key("highest height that counts [m]", 0.0, le=0.0)
     prior_weight: float = key("of the priors of the parameters in the loss [1]", 0.0, ge=0.0)
@@ -251,7 +251,7 @@ class CheckSection(Section):
     """A run with something to compare it with; its error may not grow by more than 10 %."""
 
     run: str = key("configuration of the run", min_length=1)
-    against: Literal["entrainment_law", "observations"] = key("what the run is compared with", "observations")
+    against: Literal["entrainment_law", "observations"] = key("reference of the comparison", "observations")
     name: str | None = key("by default that of the case", None, min_length=1)
     settings: dict[str, JSON] = key(
         "values that replace those of the configuration of the run, by key path", default_factory=dict
@@ -270,9 +270,11 @@ class TargetSection(Section):
     """A case of a calibration and how much it counts."""
 
     case: CaseSection = key("where the case and its observations come from")
-    weight: float = key("weight of the case among the others [1]", 1.0, ge=0.0)
+    weight: float = key("weight of the case relative to the others [1]", 1.0, ge=0.0)
     weights: Weights | None = key("weights of variables, instead of those of `misfit`", None)
-    group: str | None = key("cases that `cross-validate` leaves out together; null for it alone", None)
+    group: str | None = key(
+        "group of cases that `cross-validate` leaves out together; null for the case alone", None
+    )
     corrections: CorrectionsSection = key("corrections that `parameters` sets free", CorrectionsSection())
 
 
@@ -326,7 +328,7 @@ class CalibrationConfig(Section):
     time: CalibrationTimeSection = key("time step", CalibrationTimeSection())
     precision: Precision = "float64"
     parameters: dict[str, FreeParameterSection] = key(
-        "what is calibrated, by dotted name in the closure, or in a case", min_length=1
+        "free parameters, by dotted name in the closure, or in a case", min_length=1
     )
     misfit: MisfitSection = key("how cases are compared", MisfitSection())
     optimiser: OptimiserSection = key("how the loss is lowered", "adam", validate_default=True)  # pyright: ignore[reportInvalidTypeForm]
@@ -337,7 +339,7 @@ class CalibrationConfig(Section):
     checks: list[CheckSection] = key("runs whose errors may not grow by more than 10 %", [])
     output: CalibrationOutputSection = key("where results go", CalibrationOutputSection())
     posterior: PosteriorSection = key(
-        "what `posterior` computes: the distribution of the parameters", PosteriorSection()
+        "settings of `posterior`, which computes the distribution of the parameters", PosteriorSection()
     )
 
     def _check(self) -> None:

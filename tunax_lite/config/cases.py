@@ -51,7 +51,8 @@ class MooringProfiles(Section):
     )
     good_flags: GoodFlags = list(GOOD_FLAGS)
     depths: Literal["nominal", "measured"] | float = key(
-        "of instruments whose depth moves; or the depth [m] of one whose file does not say it", "nominal"
+        "for instruments whose depth varies; or the depth [m] of an instrument whose file does not give it",
+        "nominal",
     )
     practical_salinity: ProfileSection | str | None = key(_PRACTICAL_SALINITY, None)
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
@@ -127,7 +128,7 @@ class FluxesSection(Quantities):
     heat_flux: _Flux = key("heat into the surface, without shortwave radiation [W m-2]", None)
     shortwave_flux: _Flux = key("shortwave radiation into the water, less the albedo [W m-2]", None)
     albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
-        "reflected part of shortwave_flux: a number, payne or cogley at the end of each step", None
+        "reflected fraction of shortwave_flux: a number, payne or cogley at the end of each step", None
     )
     freshwater_flux: _Flux = key("precipitation minus evaporation [kg m-2 s-1]", None)
     salt_flux: _Flux = key("salt [kg m-2 s-1]", None)
@@ -183,10 +184,8 @@ class _PlacedCase(Section):
         "how temperature and salinity set the density", "teos10", validate_default=True
     )
     absorption: AbsorptionSection = key("how deep shortwave radiation goes", "I", validate_default=True)  # pyright: ignore[reportInvalidTypeForm]
-    interior: InteriorSection = key("what is prescribed below the surface", InteriorSection())
-    terms: dict[str, TermSection] = key(
-        "what else acts on the column, by a name of your choice", default_factory=dict
-    )
+    interior: InteriorSection = key("prescribed terms below the surface", InteriorSection())
+    terms: dict[str, TermSection] = key("further terms, by a name of your choice", default_factory=dict)
     ice: one_of(AbstractIce) | None = key("ice on the water", None)  # pyright: ignore[reportInvalidTypeForm]
 
 
@@ -228,7 +227,7 @@ class RestartSection(Section):
     """What a run of GOTM left, to start from."""
 
     path: str = key("its restart.nc", min_length=1)
-    allow_missing: bool = key("whether what is not in the file starts as without it", False)
+    allow_missing: bool = key("whether quantities missing in the file start from their defaults", False)
 
 
 class SiteCase(_PlacedCase):
@@ -260,7 +259,9 @@ class SiteCase(_PlacedCase):
     series: dict[str, NumbersSection] = key(
         "numbers to compare with, by name of the observable", default_factory=dict
     )
-    initial: ObservationsSection | None = key("measured profiles to start from, where they are others", None)
+    initial: ObservationsSection | None = key(
+        "measured profiles to start from, if other than `observations`", None
+    )
     restart: RestartSection | None = key("of GOTM, instead of profiles and turbulence at rest", None)
     weather: WeatherSection | None = key("the air, from which fluxes follow", None)
     air_sea: AirSeaSection = key("how they follow from it", default_factory=AirSeaSection)
@@ -329,7 +330,7 @@ class CfNetcdfCase(Section):
 
     format: Literal["cf_netcdf"]
     path: DataPath
-    mapping: MappingSection = key("what the file does not say of itself", MappingSection())  # pyright: ignore[reportInvalidTypeForm]
+    mapping: MappingSection = key("information missing in the file", MappingSection())  # pyright: ignore[reportInvalidTypeForm]
 
 
 class GotmObservations(part_of(ObservedInputs)):
@@ -351,7 +352,7 @@ class GotmCase(part_of(GotmOptions, "name salinity_anomaly relax_from_zero verti
         "values that replace those of the file, with GOTM's names", default_factory=dict
     )
     ignore_unsupported: bool = key("whether to run without settings that are not supported", False)
-    observations: GotmObservations | None = key("what of its files to compare with", None)
+    observations: GotmObservations | None = key("data of its files for the comparison", None)
 
     @property
     def observed(self) -> ObservedInputs | None:

@@ -30,7 +30,7 @@ class ComparedClosureSection(ClosureSection):
     """A closure with the label of its rows."""
 
     name: str = key("name of the closure, or package.module:Class")
-    label: str = key("what its rows are called; by default its name", "")
+    label: str = key("label of its rows; by default its name", "")
     parameters: Annotated[  # pyright: ignore[reportIncompatibleVariableOverride]
         Annotated[Parameters, Tag("values")] | Annotated[str, Tag("file")],
         Discriminator(lambda value: "file" if isinstance(value, str) else "values"),
@@ -86,14 +86,14 @@ _Cases = Annotated[list[ComparedCaseSection], BeforeValidator(_in_groups, json_s
 class StoredResultSection(Section):
     """Stored results of another model, or of an earlier run."""
 
-    label: str = key("what its rows are called", min_length=1)
+    label: str = key("label of its rows", min_length=1)
     path: str = key(
         "NetCDF file of GOTM or of this package, with {case} for the name of the case; also "
         "below $TUNAX_LITE_REFERENCE",
         min_length=1,
     )
     cases: list[str] | None = key("names of its cases; null for all", None)
-    time_step: float | None = key("that it was made with [s]; null if the file says", None, gt=0.0)
+    time_step: float | None = key("time step of the result [s]; null if the file gives it", None, gt=0.0)
 
 
 class FiguresSection(Section):

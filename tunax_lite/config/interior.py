@@ -242,7 +242,7 @@ class InteriorSection(
     surface_elevation: TimedSection | None = key("height of the surface above its level at rest [m]", None)
     level: LevelSection | None = key("of a lake, where it follows the water; null where it stays", None)
     held: list[Literal["temperature", "salinity"]] = key(
-        "what stays as it is at the start, whatever the fluxes", default_factory=list
+        "profiles that stay at their initial values, whatever the fluxes", default_factory=list
     )
 
     def _check(self) -> None:

@@ -31,7 +31,8 @@ class HypsographySection(Section):
     z: list[float] | None = key("heights, increasing, from the bottom to 0 [m]", None, min_length=2)
     area: list[Annotated[float, Field(ge=0.0)]] | None = key("areas there [m2]", None, min_length=2)
     top: float | None = key(
-        "height to which the shore goes on as the last two areas do [m]; null for the last height", None
+        "height up to which the shore is extrapolated from the last two areas [m]; null for the last height",
+        None,
     )
 
     def _check(self) -> None:

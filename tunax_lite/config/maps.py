@@ -57,7 +57,7 @@ STANDS_AS[Gridded] = FieldGiven
 class MapSection(part_of(MapInput)):
     """Where the columns are, and the files that they are made of."""
 
-    paths: Paths = key("the files of all fields that name none of their own", [])
+    paths: Paths = key("files of all fields without their own", [])
     folder: str | None = key("where files are; null for the folder of the configuration", None, min_length=1)
     parameters: dict[str, FieldGiven] = key(
         "fields of parameters that differ from column to column, by path: of the closure, or of the case "
@@ -103,7 +103,7 @@ class MapOutputSection(Section):
     """What of a map is kept."""
 
     variables: list[str] = key(
-        "at the end of every interval: of the state, the closure or diagnostics",
+        "stored at the end of every interval: variables of the state, the closure or diagnostics",
         ["temperature", "salinity", "sea_surface_temperature", "mixed_layer_depth", "heat_content"],
         min_length=1,
     )
@@ -144,8 +144,8 @@ class MapConfig(Section):
     model: ModelSection = key("closure and time scheme", ModelSection())
     time: TimeSection = key("time step and output", TimeSection(step=3600.0, output_interval=5 * 86400.0))
     precision: Precision = "float64"
-    output: MapOutputSection = key("what is kept", MapOutputSection())
-    calibration: MapCalibrationSection | None = key("what `calibrate` finds", None)
+    output: MapOutputSection = key("stored variables", MapOutputSection())
+    calibration: MapCalibrationSection | None = key("parameters and corrections for `calibrate`", None)
 
     def _check(self) -> None:
         if self.calibration is not None:

@@ -215,7 +215,7 @@ class RunOutputSection(Section):
 
 
 ObservedVariable = Annotated[
-    str, key("what is compared: temperature, salinity, u, v, a tracer or an observable")
+    str, key("compared variables: temperature, salinity, u, v, a tracer or an observable")
 ]
 Averaging = Annotated[
     Literal["points", "cell_means"],
@@ -244,7 +244,7 @@ class RunConfig(Section):
     corrections: CorrectionsSection = key(
         "corrections that a file of parameters has numbers for", CorrectionsSection()
     )
-    evaluation: EvaluationSection = key("what `evaluate` compares with", EvaluationSection())
+    evaluation: EvaluationSection = key("reference of `evaluate`", EvaluationSection())
 
     def _check(self) -> None:
         if isinstance(self.case, IdealisedCase | SiteCase):

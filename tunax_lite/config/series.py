@@ -92,7 +92,7 @@ class TimedValue(Section):
     column: ColumnNumber | None = None
     scale_factor: float = key("of the column [1]", 1.0)
     offset: float = key("added to it, in the unit of the quantity", 0.0)
-    n_times: int | None = key("of a tide that stands as a series; null for 400 in a period", None, ge=2)
+    n_times: int | None = key("samples of a tide given as a series; null for 400 in a period", None, ge=2)
 
     def _check(self) -> None:
         check_keys(

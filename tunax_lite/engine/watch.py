@@ -57,7 +57,7 @@ class Watch:
             if self._none_since is not None and now - self._none_since > PATIENCE:
                 raise WorkersLost(
                     f"{self._address}: expected workers of the Dask scheduler, got none for "
-                    f"{PATIENCE:.0f} s; start some, and go on with what is saved."
+                    f"{PATIENCE:.0f} s; start some, and continue from the saved state."
                 )
             self._restart_stuck(held, now)
         finally:

@@ -230,7 +230,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     }
     if settings["restart.load"]:
         missing = settings.said("restart.allow_missing_variable")
-        text = "turbulence goes on with the length of eps; GOTM keeps none, and begins from the least length"
+        text = "turbulence continues with the length of eps; GOTM stores none and restarts from the shortest"
         settings.note("restart.load", f"{text} with omega, gls and mellor_yamada")
         path = str(settings.folder.absolute() / "restart.nc")
         case["restart"] = {"path": Said(path, "restart.load"), "allow_missing": missing}

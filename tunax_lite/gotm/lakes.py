@@ -34,7 +34,7 @@ def hypsography(settings: Settings) -> dict[str, Content] | None:
     z, _ = read_hypsography(section["path"].value, settings["location.depth"])
     top = Said(max(float(z[-1]), 0.0) - _SHORE * float(z[0]), "location.hypsograph")
     settings.note(
-        "location.hypsograph", f"as in GOTM its shore goes on, here to {top.value:g} m and no further"
+        "location.hypsograph", f"as in GOTM its shore is extrapolated, here to {top.value:g} m and no further"
     )
     return section | {"top": top}
 
@@ -66,7 +66,7 @@ def streams(settings: Settings) -> dict[str, Content] | None:
     if not isinstance(named, dict) or not all(isinstance(keys, dict) for keys in named.values()):
         raise settings.error("streams", f"expected names of streams with their keys, got {named!r:.100}")
     if method in ("none", "all_layers"):
-        text = "what streams, rain and evaporation bring too much leaves at the surface"
+        text = "excess water from streams, rain and evaporation leaves at the surface"
         settings.note("water_balance_method", text)
     return {str(name): _stream(settings, str(name), keys, origins) for name, keys in named.items()}
 

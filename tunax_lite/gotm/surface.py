@@ -46,7 +46,7 @@ def ice_section(settings: Settings) -> Content:
         return "simple"
     if model == "basal_melt":
         if thickness.value == 0.0:
-            settings.note("surface.ice.model", "as in GOTM nothing melts below ice of no thickness")
+            settings.note("surface.ice.model", "as in GOTM, ice of zero thickness does not melt")
             return None
         return {"name": model, "initial_thickness": thickness, **_MELTING_WATER}
     if settings["surface.fluxes.method"] == "off":

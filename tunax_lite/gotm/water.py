@@ -76,7 +76,7 @@ def hydrography(
             settings.note(
                 f"{name}.relax.tau",
                 "as in GOTM the first step relaxes to zero, because the profile is converted after it; "
-                "`relax_from_zero: false` of a case in a configuration of this package ends that",
+                "`relax_from_zero: false` of a case in a configuration of this package avoids this",
             )
     relaxation["velocity"] = _velocity_rates(settings)
     held = [name for name in ("temperature", "salinity") if settings[f"{name}.method"] == "off"]

@@ -107,5 +107,5 @@ def _mean_of(file: Contents, mapping: Mapping, velocities: Sequence[Variable]) -
         raise file.error("u, v", expected, "attributes with both words", advice)
     if means or not velocities:
         return (means or ["eulerian"])[0], ()
-    note = "the file does not say whether velocities contain the Stokes drift (lagrangian); taken as eulerian"
+    note = "the file does not say whether velocities contain the Stokes drift (lagrangian); assumed eulerian"
     return "eulerian", (note,)

@@ -142,7 +142,7 @@ class RecordTimes:
         if steps.size and np.any(steps <= 0.0):
             at = int(np.flatnonzero(steps <= 0.0)[0])
             got = f"{self.describe((at + 1) % len(self))} after {self.describe(at)}"
-            advice = "sort the files, and leave out what stands twice"
+            advice = "sort the files, and remove repeated records"
             raise self.variable.error("times that increase", got, advice)
         if late.size:
             at = int(late[0])

@@ -180,7 +180,7 @@ class Field:
         if len(masks) > _MOST_MASKS:
             masks, self._mask_of[:] = [np.all(masks, axis=0)], 0
         if not np.any(masks):
-            advice = "check the file, or what stands for missing values (missing)"
+            advice = "check the file, or the missing value (missing)"
             raise self.reader.placing.header().error("values somewhere on the map", "none", advice)
         return masks
 

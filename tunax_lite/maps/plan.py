@@ -35,7 +35,7 @@ _SAMPLE, _FRAMES_OF_SAMPLE = 4, 8
 
 
 class Plan(NamedTuple):
-    """How a map is cut, what is kept of it, and what that takes.
+    """How a map is divided, its stored variables, and the memory that this takes.
 
     Args:
         layout, variables: for `run_map`.
@@ -162,7 +162,7 @@ def _compiled(run: MapRun, layout: Layout, sizes: _Sizes, n_in_row: int) -> int:
 
 
 def _measured(run: MapRun) -> tuple[_Sizes, tuple[MapVariable, ...]]:
-    """Bytes of a column, from a few of them; and what is kept of it."""
+    """Bytes of a column, from a few of them; and its stored variables."""
     columns, interval = np.zeros(_SAMPLE, dtype=int), run.output_interval
     several = min(_FRAMES_OF_SAMPLE, run.n_frames)
     found = []

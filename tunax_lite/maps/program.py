@@ -1,4 +1,4 @@
-"""The compiled program of a map: one piece of time for the columns of a tile, and what is kept of it.
+"""The compiled program of a map: one piece of time for the columns of a tile, and its stored variables.
 
 Diagnostics are computed where the columns are, of every frame; profiles are kept in single precision,
 because they are nearly all of what is written, numbers of a column in that of the run.

@@ -188,7 +188,7 @@ class _Tile:
             raise OSError(
                 error.errno,
                 f"{self._store.path}: expected to write to it, got: {error.strerror or error}; make room, "
-                "and go on with --resume.",
+                "and continue with --resume.",
             ) from error
 
     def _write_heights(self, case: Case) -> None:

@@ -269,7 +269,7 @@ class MapInput(_Fields):
     Args:
         start_time: date and time of the start, ISO 8601, Universal Time.
         duration: length of the map's time [s].
-        paths: the files of all fields that name none of their own.
+        paths: files of all fields without their own.
         points: where the columns are.
         remapping: of surface fields to these points; conservative keeps integrals over cells.
         reach: farthest water whose values may stand for a point without any, at a coast for one [m].

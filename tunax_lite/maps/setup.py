@@ -79,7 +79,7 @@ class MapRun:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Changes with the map, the model, and what is kept; not with the way in which it is cut."""
+        """Changes with the map, the model and the stored variables; not with the division of the map."""
         settings = self.dt, self.output_interval, self.duration, self.variables, self.means
         known = self.columns.fingerprint, settings, tuple(iterate_options(self.model)), self.about.config
         digest = hashlib.sha256(repr(known).encode())

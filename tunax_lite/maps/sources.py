@@ -40,7 +40,7 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
         found.encoding["source"] = at
         if found.attrs.get("tunax_lite_complete", True) is False:
             expected, got = "the complete store of a map", "one that is being written, or was interrupted"
-            raise FileFormatError(text, "store", expected, got, "wait, or go on with that map (--resume)")
+            raise FileFormatError(text, "store", expected, got, "wait, or continue that map (--resume)")
         return found
     path = find(text)
     read_contents(path, only=())  # refuses what is no NetCDF file, or damaged

@@ -131,9 +131,9 @@ def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> M
         return None
     state = "complete" if store.is_complete else "unfinished"
     if not resume:
-        advice = "add --overwrite to start anew, or choose another output"
+        advice = "add --overwrite to start over, or choose another output"
         if not store.is_complete:
-            advice = f"add --resume to go on, {advice.removeprefix('add ')}"
+            advice = f"add --resume to continue, {advice.removeprefix('add ')}"
         raise OverwriteError(path, "no store", f"the {state} store of a map", advice)
     if store.fingerprint != fingerprint:
         expected = "the store of this map, with the same configuration, parameters and input"

@@ -42,7 +42,7 @@ def kind_of(header: Variable, key: str, said: object) -> str:
     standard_name = str(header.attrs.get("standard_name", "none"))
     kind = getattr(said, key) or _KINDS[key].get(standard_name)
     if kind is None:
-        expected = f"a CF standard name that says its kind, or {key}"
+        expected = f"a CF standard name that gives its kind, or {key}"
         raise header.error(expected, f"the standard name {standard_name}", f"give {key}")
     return kind
 

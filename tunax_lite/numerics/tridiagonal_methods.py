@@ -270,7 +270,7 @@ def _eliminate_at(
 
 
 def _eliminate(coefficients: PyTree, rhs: PyTree, sinking: PyTree, handed: PyTree) -> tuple[PyTree, PyTree]:
-    """A row as (ratio, r) of x = r + ratio x_ahead, and what it hands on: what is kept, right-hand sides.
+    """A row as (ratio, r) of x = r + ratio x_ahead, and what it hands on: kept part, right-hand sides.
 
     Coefficients are own, what is carried ahead to the next row, what comes back from there; `sinking` is what
     the row gains from the next one, which loses it.

@@ -90,7 +90,7 @@ def cache_folder_for(given: Path | str) -> Path:
     Raises `OSError` for one that cannot be made or written, or that another user could have written into.
     """
     if "://" in str(given):
-        raise _refused(given, "an address, of which nobody knows who can write there")
+        raise _refused(given, "an address, to which others may be able to write")
     folder = Path(given).expanduser().absolute()
     try:
         _make_private(folder)

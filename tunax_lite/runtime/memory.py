@@ -36,7 +36,7 @@ def free_on_host(*, root: Path = _ROOT) -> int:
     free = min([_free_in_machine(root), *_free_in_control_groups(root), *_free_in_limits(root)])
     if math.isinf(free):
         raise RuntimeError(
-            "memory: expected the system to say how much is free, got neither /proc/meminfo nor a control "
+            "memory: expected the system to report its free memory, got neither /proc/meminfo nor a control "
             "group; give a memory budget."
         )
     return max(0, int(free))
@@ -160,7 +160,7 @@ def check_steps(duration: float, dt: float) -> None:
     if n_steps > _COUNTABLE_STEPS:
         raise TooLargeError(
             f"expected at most {_COUNTABLE_STEPS} time steps, which are all that are counted, got "
-            f"{n_steps:.3g}; choose longer steps, or go on from the end of a shorter run (--restart)."
+            f"{n_steps:.3g}; choose longer steps, or continue from the end of a shorter run (--restart)."
         )
 
 
