@@ -1,4 +1,4 @@
-"""Array types that carry their place on the grid, and `parameter`, the field of a calibratable number.
+"""Array types with their location on the grid, and `parameter`, the field of a calibratable number.
 
 Axis 0 of every column array is the vertical, index 0 the bottom; further axes are batch axes (columns,
 members) and broadcast.
@@ -93,7 +93,7 @@ def parameter(
 
 
 def array_field(leading_axes: int, **options: Any) -> FieldValue:  # Any: arguments of `equinox.field`
-    """Declare a field of arrays with so many axes in front of those of the batch.
+    """Declare a field of arrays with a number of axes in front of those of the batch.
 
     Nested declarations add up: a series in time (one axis) of profiles (one axis) has two. Other options are
     those of `equinox.field`.
@@ -197,7 +197,7 @@ def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, s
 
 
 def in_precision(tree: PyTree, dtype: DTypeLike) -> PyTree:
-    """The same numbers in another precision: of a model, a case, a restart or any other tree of arrays.
+    """Convert a model, a case, a restart or any other tree of arrays to another precision.
 
     Floating-point arrays are cast, and derivatives pass through; integers, switches and Python numbers stay.
     Raises `ValueError` for another `dtype` than float32 and float64, or float64 while that is off in JAX.

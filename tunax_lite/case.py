@@ -140,7 +140,7 @@ class Case(eqx.Module):
 
     @property
     def start_state(self) -> State:
-        """What a run starts from: the initial state with its correction, and with its ice."""
+        """Initial state of a run, with its correction and its ice."""
         state = self.initial_state
         if self.initial_correction is not None:
             state = self.initial_correction.add_to(state, self.grid)
@@ -214,7 +214,7 @@ class Case(eqx.Module):
 
 
 def stack_cases(cases: Sequence[Case]) -> Case:
-    """One batched case from several single columns: what differs between them gets a trailing axis.
+    """Stack several single columns into one batched case; quantities that differ get a trailing axis.
 
     Args:
         cases: of the same number of cells and the same kinds of fluxes; series on the same times.

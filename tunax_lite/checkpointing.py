@@ -1,4 +1,4 @@
-"""What the time loop keeps for reverse-mode differentiation, and what it computes again.
+"""What the time loop stores for reverse-mode differentiation, and what it recomputes.
 
 For n steps, with C bytes of state (what a step hands to the next), q C bytes of state and solutions of the
 linear systems, and R bytes of intermediate results per step (q is 1.75 and R about 10 C for k-epsilon):
@@ -61,21 +61,21 @@ class AbstractCheckpointing(eqx.Module):
 
 
 class SaveEverything(AbstractCheckpointing):
-    """Keep all intermediate results."""
+    """Store all intermediate results."""
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
         return Layout(checkpoint_steps=False, segments=())
 
 
 class SaveSteps(AbstractCheckpointing):
-    """Keep the state at every step and the results of its linear solves."""
+    """Store the state at every step and the results of its linear solves."""
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
         return Layout(checkpoint_steps=True, segments=())
 
 
 class SaveSegments(AbstractCheckpointing):
-    """Keep the state at the segments' starts, and `SaveSteps` within the segment at work.
+    """Store the state at the start of each segment, and `SaveSteps` within the current segment.
 
     Args:
         steps_per_segment: length of the shortest segments, at least 1; by default what needs least memory.
@@ -110,7 +110,7 @@ def _check_segment(layout: "SaveSegments | SavePairs") -> None:
 
 
 class SavePairs(AbstractCheckpointing):
-    """Keep the state at every second segment's start, and `SaveSteps` within the segment at work.
+    """Store the state at the start of every second segment, and `SaveSteps` within the current segment.
 
     The start of a segment between is computed again, which is half of the run, where two levels of segments
     compute all of it. In forward mode, too, the primal run is computed up to two and a half times. A second
@@ -132,7 +132,7 @@ class SavePairs(AbstractCheckpointing):
 
 
 class Auto(AbstractCheckpointing):
-    """The first of `candidates`, which get slower and need less memory, that fits a memory budget.
+    """The first of `candidates` that fits a memory budget; later ones are slower and need less memory.
 
     Inside of a traced function what a layout keeps is estimated from the shapes; `choose_checkpointing` and
     calibrations compile the candidates and ask XLA.

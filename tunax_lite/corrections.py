@@ -1,4 +1,4 @@
-"""Corrections of a case whose numbers a calibration may find: of what drives it, of what it starts from.
+"""Corrections of the fluxes and initial profiles of a case, with numbers that a calibration can estimate.
 
 The fluxes through the surface have a bias and a scale, constant or linear in time between knots. The profiles
 of the start have increments, the control variables of state estimation, linear between given heights; above
@@ -42,7 +42,7 @@ def _known(names: Iterable[str], allowed: Sequence[str], expected: str) -> tuple
 
 
 class CorrectedForcing(AbstractForcing):
-    """Another forcing whose fluxes are multiplied by a scale and shifted by a bias, `scale * flux + bias`.
+    """A forcing with corrected fluxes, `scale * flux + bias`.
 
     Each correction is a vector: one number that holds at all times, or one for each of the times, linear in
     between and constant before the first and after the last; or, with a period, linear from the last to the
@@ -89,7 +89,7 @@ class CorrectedForcing(AbstractForcing):
     def neutral(
         cls, forcing: AbstractForcing, corrections: Iterable[str], time=None, period: float | None = None
     ) -> "CorrectedForcing":
-        """Corrections that change nothing, to be found by a calibration.
+        """Corrections without effect, as the start of a calibration.
 
         Args:
             forcing: what is corrected.
@@ -180,7 +180,7 @@ VARIABLES = ("temperature", "salinity", "u", "v")
 
 
 class InitialCorrection(eqx.Module):
-    """What is added to the initial profiles; `None` is nothing, and costs nothing.
+    """Increments of the initial profiles; `None` is no increment, and costs nothing.
 
     Args:
         z: heights [m], increasing, at most 0, `(n_heights,)`.
@@ -200,7 +200,7 @@ class InitialCorrection(eqx.Module):
 
     @classmethod
     def zero(cls, z, variables: Iterable[str] = ("temperature",)) -> "InitialCorrection":
-        """Increments of zero, to be found by a calibration.
+        """Increments of zero, as the start of a calibration.
 
         Args:
             z: heights [m]; the centers of the cells of a grid for an increment of every cell.

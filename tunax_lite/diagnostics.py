@@ -1,4 +1,4 @@
-"""Quantities that follow from a run: stratification, mixed-layer depths, budgets, contents and energies.
+"""Diagnostics of a run: stratification, mixed layer depths, budgets, contents and energies.
 
 Each is a function of one `Snapshot` with the vertical first and the batch last; `diagnose` applies those that
 are asked for to all frames of a trajectory.
@@ -283,7 +283,7 @@ for _component in (0, 1):
 
 
 def diagnostic(name: str) -> Diagnostic:
-    """A diagnostic by its name, which may have numbers in it as that of an observable; others are refused."""
+    """A diagnostic by its name, which may contain numbers like that of an observable; others are refused."""
     if name in DIAGNOSTICS:
         return DIAGNOSTICS[name]
     if parse(name).name not in OBSERVABLES:

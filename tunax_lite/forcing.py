@@ -1,4 +1,4 @@
-"""Fluxes through the surface, constant or as series in time.
+"""Surface fluxes, constant or as time series.
 
 Every flux is positive when it adds to the column.
 """
@@ -18,7 +18,7 @@ from .time_series import TimeSeries, first_bad, named_leaves
 
 
 class SurfaceFluxes(eqx.Module):
-    """What enters the column through the surface; `None` is no flux, and costs nothing.
+    """Surface fluxes into the column; `None` is no flux, and costs nothing.
 
     Args:
         stress_u, stress_v: eastward and northward stress on the water [N m-2].
@@ -90,7 +90,7 @@ class AbstractForcing(eqx.Module):
 
 
 class ConstantForcing(AbstractForcing):
-    """The same fluxes at all times.
+    """Fluxes constant in time.
 
     Raises:
         ValueError: a flux that is not finite.
@@ -128,7 +128,7 @@ class TimeSeriesForcing(AbstractForcing):
 
     @classmethod
     def from_values(cls, time, **fluxes) -> "TimeSeriesForcing":
-        """Series from arrays over `time`; a number is a flux that does not change."""
+        """Series from arrays over `time`; a number is a constant flux."""
         time = jnp.asarray(time, dtype=float)
 
         def series(values):

@@ -62,7 +62,7 @@ class Hypsography(eqx.Module):
             raise ValueError(f"hypsography: expected areas of at least 0 m2, got {_describe(area)}.")
 
     def up_to(self, top: float) -> "Hypsography":
-        """The same, of one lake, with a shore that goes on to a height [m] as the last two areas do."""
+        """The basin with a shore extrapolated from its last two areas up to a height [m]."""
         z, root = np.asarray(self.z), np.sqrt(np.asarray(self.area))
         if top <= z[-1]:
             return self
@@ -200,7 +200,7 @@ class Grid(eqx.Module):
         return cls(z_face)
 
     def with_hypsography(self, z, area) -> "Grid":
-        """The same cells in a lake whose area is known at heights.
+        """The same cells in a lake with given areas at heights.
 
         Args:
             z: heights [m], increasing, from the depth of the grid or below to 0 or above.

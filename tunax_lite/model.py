@@ -1,4 +1,4 @@
-"""One time step of the column: transport with the eddy coefficients at hand, then the closure.
+"""One time step of the column: transport with the current eddy coefficients, then the closure.
 
     du/dt - f v = d/dz((nu + nu_mol) du/dz),         dv/dt + f u = d/dz((nu + nu_mol) dv/dz)
     dT/dt = d/dz((kappa + kappa_mol) dT/dz - w'T'_nonlocal) + 1/(rho_0 c_p) dI/dz,   likewise S and tracers
@@ -91,7 +91,7 @@ class Model(eqx.Module):
             )
 
     def completed(self, case: Case) -> Case:
-        """The case with what it takes from the closure: kappa of the logarithmic layers at its ends."""
+        """The case with the values from the closure: kappa of the logarithmic layers at its ends."""
         for where in ("bottom_friction", "lid_friction"):
             friction = getattr(case.interior, where)
             if friction is None or friction.von_karman is not None:
@@ -156,7 +156,7 @@ class Model(eqx.Module):
 
     @property
     def solver(self) -> AbstractTridiagonalMethod:
-        """How linear systems are solved: as given, or the fastest for the platform and its set-up."""
+        """Method for linear systems: as given, or the fastest for the platform and its set-up."""
         if self.tridiagonal_method is not None:
             return self.tridiagonal_method
         return PlatformDefault(cpu=TwistedThomas() if time_loop_is_fused() else ThomasScan())

@@ -1,4 +1,4 @@
-"""What can be observed of a column besides the variables of its state, by the names of `QUANTITIES`.
+"""Observables of a column besides the variables of its state, by the names of `QUANTITIES`.
 
 Profiles (buoyancy) and numbers (the depth of the mixed layer): each is a function of the state, the grid and
 the equation of state, differentiable, with the vertical first and the batch last. Diagnostics, misfits,
@@ -36,7 +36,7 @@ from .state import State
 
 
 class ColumnState(eqx.Module):
-    """The water of a column, of the model or observed: all that an observable depends on."""
+    """The water of a column, modelled or observed, from which observables are computed."""
 
     state: State
     grid: Grid
@@ -71,7 +71,7 @@ def salt_content(water: ColumnState, depth: float | None = None) -> Scalar:
 
 
 def potential_density(water: ColumnState) -> CenterArray:
-    """Density of the water if it were brought to the surface [kg m-3]."""
+    """Potential density, referenced to the surface [kg m-3]."""
     temperature, salinity = water.state.temperature, water.state.salinity
     return water.equation_of_state.density(temperature, salinity, jnp.zeros_like(temperature))
 

@@ -1,4 +1,4 @@
-"""What was measured, or resolved by a large-eddy simulation: profiles and numbers of the column."""
+"""Observations, or results of a large-eddy simulation: profiles and scalars of the column."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from ._types import is_traced
 
 
 class Observations(eqx.Module):
-    """Profiles on common times, and on heights that are common or differ from time to time; and numbers.
+    """Profiles and scalars on common times; heights are common, or vary in time.
 
     Args:
         time: [s] since the start of the case, increasing, `(n_times,)`.

@@ -1,4 +1,4 @@
-"""What a run, its gradient or its Jacobian will need, from compiling alone; the checkpointing that fits."""
+"""Memory of a run, its gradient or its Jacobian, from compiling alone; the checkpointing that fits."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ _SHARE_OF_FREE_MEMORY = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class MemoryEstimate:
-    """What the compiler says of a program that was not run, in bytes; prints in one line."""
+    """The compiler's memory estimate of a program, in bytes; prints in one line."""
 
     what: str  # the program, in words
     arguments: int
@@ -121,7 +121,7 @@ def estimate_memory(
 
 
 class CheckpointingChoice(NamedTuple):
-    """The layout that was chosen, its program, and why in one line."""
+    """The chosen layout, its program, and the reason in one line."""
 
     checkpointing: AbstractCheckpointing
     program: Program

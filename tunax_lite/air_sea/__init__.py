@@ -1,4 +1,4 @@
-"""Fluxes between air and sea from the weather: bulk formulae, radiation, albedo; one variant per module."""
+"""Air-sea fluxes from the weather: bulk formulae, radiation, albedo; one variant per module."""
 
 from .air import AbstractBulkFormula, Exchange, MoistAir, WaterSkin
 from .bulk_forcing import BulkForcing, Weather, WeatherOffsets

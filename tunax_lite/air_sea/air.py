@@ -1,4 +1,4 @@
-"""The air near the surface: its moisture, what a bulk formula takes and gives, and what formulae share.
+"""The air near the surface: humidity, input and output of a bulk formula, and what the formulae share.
 
 Source: Lowe (1977), J. Appl. Meteorol. 16, 100-103, for the saturation, with the further constants of GOTM;
 AeroBulk for the constants and relations of COARE 3 and NCAR.
@@ -87,7 +87,7 @@ class WaterSkin(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """What passes between air and water, positive into the water."""
+    """Turbulent fluxes between air and water, positive into the water."""
 
     momentum_transfer: Scalar  # stress per relative wind [kg m-2 s-1]
     sensible_heat: Scalar  # [W m-2]

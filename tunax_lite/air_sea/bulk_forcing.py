@@ -1,4 +1,4 @@
-"""Fluxes through the surface from the weather and the model's own surface temperature; and what rain brings.
+"""Surface fluxes from the weather and the surface temperature of the model, and the effects of rain.
 
 Source: Gosnell et al. (1995), J. Geophys. Res. 100, 18437-18442, for the heat of rain; Caldwell and Elliott
 (1971), J. Phys. Oceanogr. 1, 145-148, for its momentum; GOTM.
@@ -37,7 +37,7 @@ Values = Float[Array, "..."]
 
 
 class Weather(eqx.Module):
-    """The air over one place: at one time, or over time with time as the first axis.
+    """Weather at one place: at one time, or over time with time as the first axis.
 
     Args:
         wind_u, wind_v: towards east and north at 10 m [m s-1].
@@ -62,7 +62,7 @@ class Weather(eqx.Module):
 
 
 class WeatherOffsets(eqx.Module):
-    """What is added to each series of the weather, for calibrations and sensitivities; 0 by default.
+    """Offsets added to each series of the weather, for calibrations and sensitivities; 0 by default.
 
     Args:
         wind_u, wind_v: eastward and northward wind [m s-1].
@@ -150,7 +150,7 @@ def rain_heat(rain: Scalar, air: MoistAir, skin: WaterSkin, vaporisation_heat: S
 
 
 class BulkForcing(AbstractForcing):
-    """Fluxes that follow from the weather and from the water, so that a warmer surface loses more heat.
+    """Fluxes computed from the weather and the surface water, so that a warmer surface loses more heat.
 
     Args:
         weather: series of the state of the air.

@@ -1,4 +1,4 @@
-"""Radiation at the surface: where the sun stands, what the sky lets through, what the sea reflects and emits.
+"""Radiation at the surface: position of the sun, clear-sky radiation, albedo and emission of the sea.
 
 Each formula of the longwave radiation is the loss of the water as a black body, less what vapour and clouds
 send back, net into the water [W m-2].

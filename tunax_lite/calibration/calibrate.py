@@ -1,4 +1,4 @@
-"""The loop of a calibration: ask the method, evaluate, tell it, save, report."""
+"""The loop of a calibration: ask the method, evaluate, tell it the result, save, report."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from .problem import AbstractEvaluator, Problem
 
 @dataclasses.dataclass(frozen=True)
 class Iteration:
-    """What is reported of an iteration."""
+    """Report of an iteration."""
 
     number: int  # from 0
     loss: float  # of all cases, or its estimate from a few
@@ -123,7 +123,7 @@ def calibrate_weighted(
     max_non_finite: int = 10,
     report: Report | None = None,
 ) -> CalibrationResult:
-    """Calibrate once more with other weights of the cases, which are no part of the programs.
+    """Repeat a calibration with other weights of the cases, without compiling again.
 
     Goes on with what the folder holds; what is finished there is only read. The evaluator, of the weighed
     problem, is asked for only if there is anything to evaluate. All else as for `calibrate`.

@@ -1,4 +1,4 @@
-"""Runs that a calibration must not spoil: their errors with its parameters, against those without."""
+"""Runs that a calibration must not degrade: their errors with and without its parameters."""
 
 import abc
 import dataclasses
@@ -57,7 +57,7 @@ class CheckRow:
 
 
 class AbstractCheck(abc.ABC):
-    """A run with something to compare it with; `model` holds the closure of the run itself."""
+    """A run with a reference; `model` holds the closure of the run itself."""
 
     name: str
     model: Model

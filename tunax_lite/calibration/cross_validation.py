@@ -1,5 +1,4 @@
-"""Leave-one-out: each case, or group of cases, in turn has no part in the calibration, and says what it was
-worth.
+"""Leave-one-out: each case, or group of cases, in turn is left out of the calibration and tests it.
 
 All calibrations share their programs: the weights of the cases are data, and a case of weight 0 is only
 reported. The folder holds the calibration on all cases, and one in a folder of its own for each case left
@@ -55,7 +54,7 @@ class CrossValidationRow:
 
 @dataclasses.dataclass(frozen=True)
 class CrossValidation:
-    """What leaving out each case gives: errors, and the calibrations, `without` by the case left out."""
+    """Result of leaving out each case: errors, and the calibrations, `without` by the case left out."""
 
     rows: tuple[CrossValidationRow, ...]
     calibrated: CalibrationResult
@@ -80,7 +79,7 @@ def cross_validate(
     attributes: Mapping[str, str] | None = None,
     begin: Callable[[str | None], Report | None] = lambda left_out: None,
 ) -> CrossValidation:
-    """Calibrate on all cases, and on all but each; goes on with what the folder holds.
+    """Calibrate on all cases, and without each in turn; continues from the files in the folder.
 
     Targets of one group are left out together, and so are those that differ in what follows an `@` in their
     names.

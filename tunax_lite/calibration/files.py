@@ -1,4 +1,4 @@
-"""The files of a calibration: its checkpoint, its iterations, and `parameters.yaml`, which a run accepts.
+"""The files of a calibration: checkpoint, iterations, and `parameters.yaml`, which a run accepts.
 
 The checkpoint is everything that the next iterate depends on, in one file that is never half written: a line
 of JSON (what is calibrated, how many iterations) and the arrays of the method's state and of the history.
@@ -51,7 +51,7 @@ def write_results(
 def write_parameters(
     path: str | Path, result: CalibrationResult, attributes: Mapping[str, str] | None = None
 ) -> None:
-    """Write the best parameters with their units, start values and bounds; of vectors all numbers.
+    """Write the best parameters with their units, start values and bounds; for vectors, all numbers.
 
     Iterations count from 1, which is the evaluation of the start, here and wherever they are shown. The
     attributes say where the numbers come from (version, command, ...).

@@ -1,4 +1,4 @@
-"""What happened in a calibration, iteration by iteration, what came out of it, and what that calls for."""
+"""The history and the result of a calibration, and remarks on its parameters."""
 
 import dataclasses
 import math
@@ -95,7 +95,7 @@ class History(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class CalibrationResult:
-    """What a calibration leaves behind; the best iterate is the one of the lowest loss."""
+    """Result of a calibration; the best iterate is that of the lowest loss."""
 
     closure: AbstractClosure  # with the best parameters
     cases: Mapping[str, Case]  # by name, with the best numbers; their order is that of `history.scores`

@@ -1,4 +1,4 @@
-"""What a calibration may change, by path, and how its numbers get there.
+"""The numbers that a calibration can change, by path, and how they are inserted.
 
 A parameter of the closure is named by its path in it: `c_eps_1`, `stability.cc1`. A number of a case is named
 by its path in the case behind `cases.NAME.`, or behind `case.` where all cases share it:
@@ -171,7 +171,7 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:
 
 
 def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
-    """The closure with other numbers by path, as a calibration left them; those of cases are left out.
+    """The closure with other numbers by path, as found by a calibration; those of cases are ignored.
 
     Raises `ValueError` for a path that the closure does not have, or a value outside of its valid range.
     """
@@ -180,7 +180,7 @@ def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> Ab
 
 
 def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
-    """The case with its numbers by path, as a calibration left them behind; others are left out.
+    """The case with its numbers by path, as found by a calibration; others are ignored.
 
     Raises `ValueError` for a path that the case does not have, or a value outside of its valid range.
     """

@@ -1,4 +1,4 @@
-"""What a calibration may change: numbers by path, those that are free, and those that follow them."""
+"""The parameters of a calibration: free numbers by path, and those tied to them."""
 
 import dataclasses
 import functools
@@ -52,7 +52,7 @@ class FreeNumber(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ResolvedParameters:
-    """What a calibration changes, in the order of the unconstrained vector; from `FreeParameters.resolve`.
+    """The numbers of a calibration, in the order of the unconstrained vector; from `FreeParameters.resolve`.
 
     Parameters that follow a free one are tied. Raises `ValueError` for a number that is changed twice.
     """

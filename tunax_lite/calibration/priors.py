@@ -1,4 +1,4 @@
-"""What is known of a parameter before it is calibrated, and the map from an unconstrained number to it.
+"""Priors of parameters, and the map from an unconstrained number to a parameter.
 
 A parameter is p = T(x) with x of the normal distribution N(0, 1) and a smooth increasing map T, so that T(0)
 is its median. What is calibrated is x. Whatever the priors of the parameters, the density of the vector of

@@ -1,4 +1,4 @@
-"""The cases of a calibration as arrays, with their weights; what is computed of one, and what of all.
+"""The cases of a calibration as arrays, with their weights; computations for one and for all.
 
 Cases are not batched on a CPU (docs/architecture.md says why): one compiled program is run for one case at a
 time, on a few threads, or on workers. Compiled code releases the interpreter lock, so threads run them side
@@ -63,7 +63,7 @@ class CaseParameters:
 
 
 class Problem:
-    """What a calibration lowers.
+    """The loss of a calibration.
 
     Targets are at least one, with different names, and not all of weight 0; `ValueError` for others. The
     arguments are those of `calibrate`.

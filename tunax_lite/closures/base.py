@@ -1,4 +1,4 @@
-"""What every closure is: a set of parameters, what a run steps with, and a state with eddy coefficients."""
+"""The interface of a closure: a set of parameters, a stepper, and a state with eddy coefficients."""
 
 import abc
 import csv
@@ -23,7 +23,7 @@ from ..terms.turbulence import PlumeEnergy
 
 
 class CloState(eqx.Module):
-    """What every closure hands to the model; each closure adds its own variables."""
+    """State that every closure passes to the model; each closure adds its own variables."""
 
     eddy_viscosity: eqx.AbstractVar[FaceArray]  # of momentum [m2 s-1]
     eddy_diffusivity: eqx.AbstractVar[FaceArray]  # of temperature, salinity and tracers [m2 s-1]
@@ -71,7 +71,7 @@ class EddyCoefficients(CloState):
 
 
 class ClosureInputs(eqx.Module):
-    """What a closure may know of the column; computed once per step by the model.
+    """Input of a closure, computed once per step by the model.
 
     `radiative_buoyancy_flux` is what shortwave radiation carries down through each face, so that a layer
     below the surface gains the difference over it; `None` in the dark. `friction_velocity_of_sea` is the u*
@@ -104,7 +104,7 @@ C = TypeVar("C", bound="AbstractClosure")
 
 
 class AbstractStepper(eqx.Module, Generic[S]):
-    """A closure as a run steps with it: what follows from its parameters alone is computed."""
+    """A closure prepared for a run: numbers that follow from its parameters alone are computed."""
 
     @abc.abstractmethod
     def init(self, inputs: ClosureInputs) -> S:
@@ -180,14 +180,14 @@ def recommended_sets() -> dict[str, dict[str, float | bool | None]]:
 
 
 class AbstractPlainClosure(AbstractClosure[S], AbstractStepper[S]):
-    """A closure from whose parameters nothing follows: a run steps with the closure itself."""
+    """A closure without derived numbers: a run steps with the closure itself."""
 
     def prepare(self) -> AbstractStepper[S]:
         return self
 
 
 class AbstractDiagnosticClosure(AbstractPlainClosure[S]):
-    """A closure without memory: its coefficients follow from the column as it is."""
+    """A closure without memory: its coefficients follow from the current column."""
 
     @abc.abstractmethod
     def diagnose(self, inputs: ClosureInputs) -> S:

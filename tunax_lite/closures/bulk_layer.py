@@ -1,4 +1,4 @@
-"""A mixed layer that is one body of water, whose depth follows from its energy or its Richardson number.
+"""Slab mixed layers, whose depth follows from an energy budget or from Richardson numbers.
 
 A closure acts through the coefficients of the next step, in which the surface forcing enters first. The
 layer is therefore that of the buoyancy which the column will have after the forcing of one more step.

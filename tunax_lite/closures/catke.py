@@ -1,4 +1,4 @@
-"""CATKE: one equation for the turbulent energy e, at cell centers, and lengths that know of convection.
+"""CATKE: one equation for the turbulent energy e, at cell centers, and convective mixing lengths.
 
     de/dt = d/dz (kappa_e de/dz) + P + B - e^(3/2) / l_D,   P = nu S²,   B = -kappa N²
     nu = w l_u,   kappa = w l_c,   kappa_e = w l_e,   w = sqrt(max(e, e_min))

@@ -1,4 +1,4 @@
-"""The march from the surface down, which gives every face its K while the energy of the step lasts.
+"""The sweep from the surface down, which gives every face its K until the energy of the step is used.
 
 Two bodies of thicknesses h_a, h_b, mean buoyancies b_a, b_b and depths d_a, d_b that exchange the volume x
 take the energy x (b_a - b_b) (d_b - d_a) per area. In a backward Euler step of length dt with the conductance

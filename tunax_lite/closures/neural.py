@@ -1,4 +1,4 @@
-"""A network that corrects the eddy coefficients of a physical closure.
+"""A neural network that corrects the eddy coefficients of a physical closure.
 
     nu = nu_0 exp(b tanh(y_1 / b)),    kappa = kappa_0 exp(b tanh(y_2 / b)),    y = network(x)
 

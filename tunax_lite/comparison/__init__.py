@@ -1,4 +1,4 @@
-"""Closures side by side: errors against references, and time per step, for resolutions and time steps."""
+"""Comparison of closures: errors against references, and time per step, by resolution and time step."""
 
 from .compare import Candidate, Compared, compare_closures
 from .kept import KeptRows

@@ -53,7 +53,7 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class Compared:
-    """What a comparison gives: the table, and the profiles of one resolution and time step by case."""
+    """Result of a comparison: the table, and the profiles of one resolution and time step by case."""
 
     rows: tuple[ComparisonRow, ...]
     shown: tuple[ShownCase, ...]

@@ -1,4 +1,4 @@
-"""What closures are compared with, and how: profiles of a large-eddy simulation, as means of cells.
+"""References of a comparison: profiles of large-eddy simulations, as means over cells.
 
 Model and reference are compared on the coarser of their two grids, to which the other is averaged over the
 cells, conserving the column: neither is blamed for levels that it does not have. Errors are root mean squares

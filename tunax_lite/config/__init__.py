@@ -1,4 +1,4 @@
-"""Configuration files: YAML, checked, to objects. The only place where names stand for classes."""
+"""Configuration files: from checked YAML to objects."""
 
 from ..io.yaml_file import ConfigError
 from ..run import Run

@@ -1,4 +1,4 @@
-"""What acts below the surface: sections of a configuration file, and what each makes with `read`."""
+"""Terms below the surface: sections of a configuration file, and the objects that `read` makes of them."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
@@ -27,7 +27,7 @@ Thickness = Annotated[float, key("thickness of the layer [m]", ge=0.0, le=12000.
 
 
 class RelaxationRates(Section):
-    """How fast the column follows what was observed, with layers of their own at both ends."""
+    """Relaxation rates towards observations, with separate layers at both ends."""
 
     time_scale: TimeScale | None = key("time scale within the column [s]; null for none", None)
     surface_height: Thickness = key("thickness of the layer at the surface [m]", 0.0)

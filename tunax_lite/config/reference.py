@@ -1,4 +1,4 @@
-"""What configurations may hold, from the declarations: JSON Schemas of files, and what a name stands for."""
+"""JSON Schemas of configurations and descriptions of names, from the declarations."""
 
 import dataclasses
 import re

@@ -1,4 +1,4 @@
-"""An ordered map of a function over items: in this process, or on the workers of Dask.
+"""An ordered map of a function over items: in this process, or on Dask workers.
 
 Tiles of a map, cases of a calibration, pieces of chains and closures that are compared are functions of one
 picklable item each that do not see each other. What runs them here is a loop, or a few threads; on several

@@ -19,7 +19,7 @@ Check = Callable[[], None]
 
 
 class AbstractEngine(abc.ABC):
-    """What runs a function for many items.
+    """Runs a function for many items.
 
     Args:
         n_here: items at the same time that share the memory of this machine.

@@ -104,7 +104,7 @@ def open_engine(
     *,
     n_threads: int = 1,
 ) -> Iterator[AbstractEngine]:
-    """What runs items: this process, unless told otherwise.
+    """The engine that runs items: this process by default.
 
     Args:
         workers: processes on this machine, each with its share of the cores, or one of the GPUs.

@@ -1,4 +1,4 @@
-"""Ice on the water: models of its thickness, which give the water its fluxes where it is covered."""
+"""Ice on the water: models of its thickness and of the fluxes into the water below it."""
 
 from .basal_melt import BasalMelt, MeltLayer
 from .base import AbstractIce, IceStep, UppermostCell

@@ -1,4 +1,4 @@
-"""Melting below an ice shelf: three equations for the water in touch with the ice.
+"""Melting below an ice shelf: the three equations of the boundary layer at the ice.
 
     heat:             gamma_T (T - T_b) = m (c_i / c (T_b - T_i) + L / c)
     salt:             gamma_S (S - S_b) = m S_b

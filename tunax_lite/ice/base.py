@@ -1,4 +1,4 @@
-"""What an ice is: it stands between air and water, takes the fluxes of the air, and gives the water its own.
+"""The interface of ice models: ice receives the fluxes of the air and passes others to the water.
 
 A case with ice carries what that needs in `State.surface`, one number per column, by names of the table of
 quantities. In a step that starts with a cover the water feels no wind; it gets the light that passes the ice,

@@ -1,4 +1,4 @@
-"""Ice that puts the water back to its freezing point: as a bound alone, or by the degree-days of frost.
+"""Ice models that reset the water to its freezing point: as a bound alone, or with freezing degree-days.
 
 Neither closes the heat budget of the water: what the bound gives is what the air would have taken further.
 """

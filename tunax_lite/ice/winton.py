@@ -58,7 +58,7 @@ class Melting(NamedTuple):
 
 @named("winton")
 class Winton(AbstractIce):
-    """Ice that stores heat, with snow on it.
+    """Ice with heat capacity, and snow.
 
     Args:
         initial_thickness: initial thickness of the ice [m].

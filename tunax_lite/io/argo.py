@@ -1,4 +1,4 @@
-"""Profiles of Argo floats: as they were measured, or as observations on given heights.
+"""Profiles of Argo floats: at their measured depths, or as observations on given heights.
 
 Source: Argo User's Manual 3.4 (2021, doi:10.13155/29825): core profile files, one cycle each or all of a
 float; adjusted values where the data mode is A or D; quality flags as characters.

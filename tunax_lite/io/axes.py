@@ -1,4 +1,4 @@
-"""What readers of all formats do: times in seconds, heights upward, quality flags, gaps, records of files."""
+"""Steps common to all readers: times in seconds, heights upward, quality flags, gaps, records of files."""
 
 import datetime
 import re

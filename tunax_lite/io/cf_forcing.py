@@ -1,4 +1,4 @@
-"""What a user says of a NetCDF file; its surface fluxes; and a case and its profiles as such a file."""
+"""The mapping of a user's NetCDF file, its surface fluxes, and a case with its profiles as such a file."""
 
 import datetime
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _ALWAYS = ("stress_u", "stress_v", "heat_flux")
 
 @dataclass(frozen=True)
 class Mapping:
-    """What a file does not say of itself; everything left out is found by name or CF attributes.
+    """Information missing in a file; everything else is found by name or CF attributes.
 
     Args:
         variables: name in the file of `temperature`, `salinity`, `u`, `v`, `stokes_drift_u` or
@@ -100,7 +100,7 @@ class Mapping:
 def read_forcing(
     file: Contents, mapping: Mapping, start: float, epoch: datetime.datetime | None
 ) -> AbstractForcing:
-    """Fluxes as the mapping says, or as the names and CF standard names of the file of the profiles say.
+    """Fluxes according to the mapping, or to the names and CF standard names of the file of the profiles.
 
     The case starts at `start` [s] since `epoch`, from which the profiles count.
     """

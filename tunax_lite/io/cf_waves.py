@@ -1,4 +1,4 @@
-"""The Stokes drift of surface waves in a CF NetCDF file of profiles, and what its velocities are means of."""
+"""The Stokes drift of surface waves in a CF NetCDF file of profiles, and the kind of its velocity means."""
 
 import datetime
 import re

@@ -1,4 +1,4 @@
-"""Trajectories as xarray datasets and as CF-1.11 NetCDF files, there and back without loss.
+"""Trajectories as xarray datasets and as CF-1.11 NetCDF files, without loss.
 
     time, z_center, z_face, and the batch axes column, column_1, ...
 

@@ -1,4 +1,4 @@
-"""Parameters of ERA5 at a place: their units, what their sums are sums of, and what cannot be."""
+"""Parameters of ERA5 at a place: units, intervals of accumulation, and valid ranges."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

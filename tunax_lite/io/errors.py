@@ -47,7 +47,7 @@ def within_a_screen(message: str, most_lines: int = 24, most_characters: int = 1
 
 
 class FileFormatError(ValueError):
-    """A file that cannot be used: says which, which variable, group or attribute in it (the key), what was
+    """A file that cannot be used: names the file, the variable, group or attribute in it (the key), what was
     expected and got, and what the user can do; parts are without a full stop.
     """
 
@@ -57,7 +57,7 @@ class FileFormatError(ValueError):
 
 
 class ConfigError(ValueError):
-    """What is wrong with a configuration: file, key path, expected, got, what to do."""
+    """An invalid configuration: file, key path, expected, got, what to do."""
 
 
 Source = Any  # a path or a dataset of xarray, which takes long to import

@@ -1,4 +1,4 @@
-"""Where instruments hang: fixed depths, depths that move, cells above a sensor, numbers of instruments.
+"""Heights of instruments: fixed depths, varying depths, cells above a sensor, indices of instruments.
 
 Heights [m] count upward from the surface.
 """

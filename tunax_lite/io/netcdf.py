@@ -1,4 +1,4 @@
-"""NetCDF files: one door through which all are read, and a damaged one is refused.
+"""NetCDF files: one function reads all of them and refuses damaged ones.
 
 Files are read into plain arrays by names of axes: xarray would take longer to import than most files to read.
 Its datasets go through the same door, with their times as numbers again.
@@ -38,7 +38,7 @@ _EVERYWHERE: _Places = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Variable:
-    """Values with names for their axes, missing ones NaN; its errors name file and variable."""
+    """Values with named axes, NaN where missing; its errors name file and variable."""
 
     path: Path
     name: str

@@ -1,4 +1,4 @@
-"""Where files are: the position that one says, and values of a grid at a place."""
+"""The position in a file, and values of a grid at a place."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What a command writes over: what it made itself; another file where it is told to; what it reads, never.
+"""Overwriting: a command replaces its own results, other files on request, and its input never.
 
 Within `protecting`, readers remember their files, and `replacing` refuses to put anything in their place,
 whatever the name or the link that leads to them. A command tells `check_outputs` what it is going to write
@@ -24,7 +24,7 @@ from .. import __version__
 
 @dataclasses.dataclass(frozen=True)
 class Provenance:
-    """Where a file comes from; all of it becomes global attributes."""
+    """Origin of a file, written as global attributes."""
 
     version: str = __version__  # of the package
     config: str = ""  # text of the configuration
@@ -36,7 +36,7 @@ class Provenance:
 
 
 def read_provenance(path) -> Provenance:
-    """What a file of `write_trajectory` says about its origin; empty where it says nothing."""
+    """Origin recorded in a file of `write_trajectory`; empty if there is none."""
     import netCDF4  # takes long
 
     with netCDF4.Dataset(path) as file:
@@ -50,7 +50,7 @@ _BEGIN_OF_TEXT = 4096
 
 
 class OverwriteError(FileExistsError):
-    """A file that is not to be written over: says which, and what to do."""
+    """A file that must not be overwritten: names it, and says what to do."""
 
     def __init__(self, path, expected: str, got: str, advice: str):
         super().__init__(f"{path}: expected {expected}, got {got}; {advice}.")

@@ -58,7 +58,7 @@ def read_manifest() -> dict[str, Entry]:
 
 
 def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRONMENT_VARIABLE) -> Path:
-    """The file that is meant by a name of the manifest or a path.
+    """The file of a name of the manifest, or of a path.
 
     A relative path may start from the folder `base`, the current directory, or the folders of data, which an
     environment variable names.

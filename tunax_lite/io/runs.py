@@ -1,4 +1,4 @@
-"""Files of runs: read back, in parts while they go on, with some of their variables, of other models.
+"""Files of runs: reading them, parts of unfinished runs, selected variables, results of other models.
 
 The parts of `OUT.nc` lie in the folder `OUT.nc.parts` beside it, with a note that says which run they are of;
 at the end they become `OUT.nc`, and the folder goes.
@@ -67,7 +67,7 @@ def count_frames(path) -> int:
 def read_trajectory(
     path, *, clo_state_class: type[closures.CloState] | None = None, every: int = 1
 ) -> Trajectory:
-    """Read back what `write_trajectory` wrote, bit by bit; diagnostics and means are left out.
+    """Read a file of `write_trajectory`, bit by bit; diagnostics and means are ignored.
 
     Args:
         path: the file, or the dataset of `to_dataset`.
@@ -268,7 +268,7 @@ def _begin(whole: "netCDF4.Dataset", part: "netCDF4.Dataset", wanted: Collection
 
 
 def keep_variables(path: str | Path, names: Collection[str]) -> None:
-    """Leave in a file the variables of these names, their means, and what says when and where they are.
+    """Keep only these variables of a file, with their means and coordinates.
 
     Such a file can be plotted and compared by any tool, but no run goes on from it. It replaces the one of
     `write_trajectory` when it is complete.
@@ -299,7 +299,7 @@ _GOTM = {"temperature": "temp", "u": "u", "v": "v"}
 
 
 class StoredRun(NamedTuple):
-    """What a file holds of a run."""
+    """The contents of a stored run."""
 
     time: np.ndarray  # since the start [s], `(n_times,)`
     z_face: np.ndarray  # heights of the faces [m], `(n_cells + 1,)`
@@ -309,7 +309,7 @@ class StoredRun(NamedTuple):
 
 @names_its_file("the result of a run")
 def read_stored_run(path: str | Path) -> StoredRun:
-    """Read a result of this package, or one of GOTM on a grid that does not move.
+    """Read a result of this package, or one of GOTM on a fixed grid.
 
     Raises:
         FileFormatError: a file of neither kind, of several columns, or without one of the profiles.

@@ -1,4 +1,4 @@
-"""From measured to modelled sea water: conservative temperature and absolute salinity of TEOS-10.
+"""Conversion of measured sea water to conservative temperature and absolute salinity of TEOS-10.
 
 Instruments and climatologies give in-situ or potential temperature and practical salinity: readers convert
 once, so that no step has to.
@@ -61,7 +61,7 @@ def absolute_salinity(
 
 
 def salinity_of_the_ocean(z: np.ndarray, longitude: float, latitude: float) -> np.ndarray:
-    """Absolute salinity [g kg-1] at heights z [m] at a place [degrees] where nothing is known of it."""
+    """Absolute salinity [g kg-1] assumed at heights z [m] at a place [degrees] without measurements."""
     practical = np.full_like(z, OF_THE_OCEAN)
     return absolute_salinity(practical, pressure(z), longitude=longitude, latitude=latitude)
 

@@ -17,7 +17,7 @@ BAD_FLAGS = (3, 4, 9)
 
 
 def start_of_case(start_time: str) -> datetime.datetime:
-    """The moment at which the time of a case is 0, Universal Time; `ValueError` if it is not in ISO 8601."""
+    """Start of a case, Universal Time; `ValueError` if it is not in ISO 8601."""
     try:
         start = datetime.datetime.fromisoformat(start_time)
     except (TypeError, ValueError):

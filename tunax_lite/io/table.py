@@ -1,4 +1,4 @@
-"""Series at one place from plain files, and the weather of a station, ship or buoy.
+"""Series at one place from tables, and the weather of a station, ship or buoy.
 
 CSV with a line per time, or NetCDF with variables over time."""
 
@@ -125,7 +125,7 @@ def read_numbers(
     good_flags: Sequence[int] = GOOD_FLAGS,
     position: tuple[float, float] | None = None,
 ) -> tuple[Series, int]:
-    """An observable that is one number at a time, NaN where it is missing or its flag is not good.
+    """Series of an observable that is one number per column, NaN where missing or without a good flag.
 
     Args:
         path, start_time, unit: as `read_series`.
@@ -281,7 +281,7 @@ def read_weather(
     length: float = 1e12,
     name: str | None = None,
 ) -> tuple[TimeSeries[Weather], HumidityMeasure]:
-    """The weather, and what its humidity measures.
+    """The weather, and its humidity measure.
 
     Args:
         paths: one table, or several: quantities apart, or one year after the other.

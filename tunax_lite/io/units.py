@@ -1,4 +1,4 @@
-"""Units of measured quantities: converted to those of the package, or refused.
+"""Units of measured quantities: conversion to those of the package, or refusal.
 
 A unit such as `W m-2`, `W/m2` or `W m**-2` is split into factors, each of which has a scale and the
 exponents of metre, second, kilogram and kelvin.

@@ -1,4 +1,4 @@
-"""Files that are complete or not there at all, written by one process at a time; why one was not written.
+"""Atomic writing of files, by one process at a time, and the reasons of failures.
 
 The system gives a lock back when its process ends, however that happens: the file of the lock may stay
 behind then, and stands in nobody's way.

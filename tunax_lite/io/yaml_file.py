@@ -1,4 +1,4 @@
-"""Reading and writing YAML: a key stands once, numbers are those of YAML 1.2, every key knows its line.
+"""Reading and writing YAML: unique keys, numbers of YAML 1.2, and the line of every key.
 
 The syntax is that of ruamel.yaml. Its events are put together here: its own loaders lose the lines or take
 ten times as long, make `2020-01-01` a date, and can be made to fill the memory or to crash. `1e-3` is a

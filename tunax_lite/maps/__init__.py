@@ -1,4 +1,4 @@
-"""Columns on a map: gridded input that is remapped to points, and the batches of columns that it makes.
+"""Columns on a map: gridded input, remapped to points, and batches of columns.
 
 What reads files, `gridded`, is imported where it is needed.
 """

@@ -1,4 +1,4 @@
-"""Misfits of the columns of a map and their normal equations, block by block, and the step that these give.
+"""Misfits of the columns of a map and their normal equations, block by block, and the resulting step.
 
     u_i = mean_k (T_i(t_k) - observed_i(t_k))^2 + (penalty q_i)^2,    loss = sum_i a_i rho(u_i) / sum_i a_i
 
@@ -58,7 +58,7 @@ LARGEST_CORRECTION = 150.0
 
 @dataclasses.dataclass(frozen=True)
 class MapFit:
-    """What is fitted on a map, as one thing that can be pickled.
+    """The fit on a map, as one picklable object.
 
     Args:
         run: the map, whose variables do not matter; residuals are those at the ends of its frames.

@@ -1,4 +1,4 @@
-"""What a calibration on a map leaves: corrections that a map reads, parameters that all commands read."""
+"""Results of a calibration on a map: corrections for maps, parameters for all commands."""
 
 import dataclasses
 from collections.abc import Mapping

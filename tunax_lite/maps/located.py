@@ -1,4 +1,4 @@
-"""Which points of a map have water, how deep it is, and where their values are in the files."""
+"""The water points of a map, their depth, and their values in the files."""
 
 import datetime
 from collections.abc import Hashable

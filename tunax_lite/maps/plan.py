@@ -1,4 +1,4 @@
-"""How a map is cut so that it fits a memory, which is known before it runs.
+"""Division of a map so that it fits a memory, known before the run.
 
 A process holds the forcing of a piece of time for a tile twice, because the next is read meanwhile, and its
 results twice, because those before are written; what the program needs in between the compiler says.

@@ -1,4 +1,4 @@
-"""Columns on a map, computed in tiles of columns times pieces of time, within a memory that is known before.
+"""Runs columns on a map, in tiles of columns times pieces of time, within a known memory.
 
     while a piece is computed, the forcing of the next is read and the results of the one before are written
 
@@ -214,7 +214,7 @@ class _Tile:
 
 
 class MapReport(NamedTuple):
-    """What `run_map` leaves: columns that broke down, and the most memory of a process [bytes]."""
+    """Result of `run_map`: columns that broke down, and the peak memory of a process [bytes]."""
 
     broken: tuple[Broken, ...]
     peak_memory: int
@@ -230,7 +230,7 @@ def run_map(
     store: MapStore | None = None,
     report: Callable[[float, str], None] = lambda done, where: None,
 ) -> MapReport:
-    """Run a map and write its store, or go on with one.
+    """Run a map and write its store, or continue one.
 
     Args:
         run, layout, variables: what is computed, and how, as `planned` says.

@@ -1,4 +1,4 @@
-"""What a map is made of, as a configuration or a user says it: fields of files, points, kinds of water."""
+"""The input of a map, from a configuration or a user: fields of files, points, kinds of water."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -68,7 +68,7 @@ class _Fields:
 
 @dataclass(frozen=True)
 class WeatherFields(_Fields):
-    """The air over the map, from which fluxes follow.
+    """Weather over the map, from which fluxes are computed.
 
     Args:
         wind_u: eastward wind at 10 m [m s-1].
@@ -100,7 +100,7 @@ class WeatherFields(_Fields):
 
 @dataclass(frozen=True)
 class FluxFields(_Fields):
-    """Fluxes through the surface, positive into the water.
+    """Surface fluxes, positive into the water.
 
     Args:
         stress_u: eastward stress on the water [N m-2].
@@ -121,7 +121,7 @@ class FluxFields(_Fields):
 
 @dataclass(frozen=True)
 class CorrectionFields(_Fields):
-    """What is added to the fluxes, however they come about: what a map lacks to keep from drifting.
+    """Corrections added to all fluxes, which keep a map without currents from drifting.
 
     Args:
         heat_flux: heat into the surface [W m-2].
@@ -136,7 +136,7 @@ class CorrectionFields(_Fields):
 
 @dataclass(frozen=True)
 class SurfaceTargets(_Fields):
-    """Values that the uppermost cell is drawn to.
+    """Values towards which the uppermost cell is restored.
 
     Args:
         temperature: of the kind of the map [degC].
@@ -153,7 +153,7 @@ class SurfaceTargets(_Fields):
 
 @dataclass(frozen=True)
 class ObservedFields(_Fields):
-    """What a calibration compares columns with.
+    """Observations that a calibration compares columns with.
 
     Args:
         temperature: of the uppermost cell, of the kind of the map [degC].
@@ -264,7 +264,7 @@ class SitePoints(AbstractPoints):
 
 @dataclass(frozen=True, kw_only=True)
 class MapInput(_Fields):
-    """Gridded files, and what columns are made of them.
+    """Gridded files, and the columns made of them.
 
     Args:
         start_time: date and time of the start, ISO 8601, Universal Time.

@@ -1,4 +1,4 @@
-"""What is computed on a map, and how it is cut: tiles of columns, pieces of time."""
+"""The computation on a map, and its division: tiles of columns, pieces of time."""
 
 import dataclasses
 import functools
@@ -18,7 +18,7 @@ from .columns import ColumnMap
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """How a map is cut into what is computed at once.
+    """Division of a map into parts that are computed at once.
 
     Args:
         n_rows: of the first axis of the map in a tile.
@@ -49,7 +49,7 @@ class MapVariable:
 
 @dataclasses.dataclass(frozen=True)
 class MapRun:
-    """What is computed on a map, as one thing that can be pickled.
+    """The computation on a map, as one picklable object.
 
     Args:
         model: of all columns; `columns` may give it parameters that differ.

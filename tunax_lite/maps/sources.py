@@ -1,4 +1,4 @@
-"""Files of a map: how they are opened, where a variable lies in them, which of them is meant."""
+"""Files of a map: opening them, finding variables in them."""
 
 import dataclasses
 import re

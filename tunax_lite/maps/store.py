@@ -1,4 +1,4 @@
-"""The results of a map: a Zarr store (version 3) that can be read while it grows, and is whole at any moment.
+"""The results of a map: a Zarr store (version 3) that can be read while it grows, consistent at any moment.
 
     time, z_center or z_face, and the axes of the map, such as lat and lon
 

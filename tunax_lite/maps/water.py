@@ -1,4 +1,4 @@
-"""Profiles of files at the columns of a map, and how deep their water is."""
+"""Profiles of files at the columns of a map, and the depth of their water."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

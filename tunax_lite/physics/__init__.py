@@ -1,4 +1,4 @@
-"""Physics of the column that no closure owns: sea water, stratification, rotation, shortwave radiation."""
+"""Physics of the column outside the closures: sea water, stratification, rotation, shortwave radiation."""
 
 from .absorption import (
     JERLOV_WATER_TYPES,

@@ -1,4 +1,4 @@
-"""Sea water: how temperature and salinity set its buoyancy.
+"""Equations of state of sea water.
 
 The buoyancy frequency needs the thermal expansion alpha and the haline contraction beta at faces,
 N² = g (alpha dT/dz - beta dS/dz); nothing else of an equation of state enters the model.

@@ -19,7 +19,7 @@ def coriolis_parameter(latitude: ScalarLike) -> Scalar:
 def rotate(
     u: CenterArray, v: CenterArray, coriolis_parameter: ScalarLike, dt: ScalarLike
 ) -> tuple[CenterArray, CenterArray]:
-    """Turn the velocity by the angle f dt: exact for any time step, and energy is conserved."""
+    """Rotate the velocity by the angle f dt: exact and energy-conserving for any time step."""
     angle = jnp.asarray(coriolis_parameter * dt)
     cosine, sine = jnp.cos(angle), jnp.sin(angle)
     return cosine * u + sine * v, cosine * v - sine * u
@@ -49,7 +49,7 @@ def buoyancy_per_kelvin(
 
 
 def shear_squared(new: State, old: State, grid: Grid) -> InnerFaceArray:
-    """S² [s-2] whose product with the viscosity is the kinetic energy that viscosity took.
+    """S² [s-2] whose product with the viscosity is the kinetic energy lost to viscosity.
 
     S² = du' (du' + du) / (2 dz²) + the same of v, with du the difference between neighbours before and
     du' after an implicit (backward Euler) viscous step from `old` to `new`. Summed over the column,

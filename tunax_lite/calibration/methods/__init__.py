@@ -1,1 +1,1 @@
-"""Ways to better parameters; each names the kind of evaluation that it needs."""
+"""Calibration methods; each names the kind of evaluation that it needs."""

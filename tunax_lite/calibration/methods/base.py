@@ -1,4 +1,4 @@
-"""What every method is: it says what to evaluate next, and is told what that gave.
+"""The interface of a method: it asks for evaluations, and is told their results.
 
 One iteration is one evaluation, of the kind that the method needs. Whatever a method remembers is in its
 state, a tree of arrays that can be saved, so a calibration goes on bit by bit from a checkpoint. An
@@ -34,7 +34,7 @@ class MethodState(eqx.Module):
 
 
 class AbstractMethod(abc.ABC):
-    """A way to better parameters: a dataclass of settings; `ValueError` for those out of range."""
+    """A calibration method: a dataclass of settings; `ValueError` for those out of range."""
 
     evaluator: ClassVar[type[AbstractEvaluator]]
     end: ClassVar[str]  # why a state is finished, as a clause

@@ -1,4 +1,4 @@
-"""One method from several starts, one after the other, or some of them ahead of the loop."""
+"""One method from several starts, one after the other, or some ahead of the loop."""
 
 import dataclasses
 import queue
@@ -35,7 +35,7 @@ class MultiStartState(MethodState):
 
 @dataclasses.dataclass(frozen=True)
 class MultiStart(AbstractMethod):
-    """Runs a method from the start values, then from others one by one; the best of all counts.
+    """Runs a method from the start values, then from others one by one, and keeps the best.
 
     The others are the start values plus normal numbers in the unconstrained vector: around medians, with a
     spread of 1, they are drawn from the priors. Each parameter takes values from all parts of its

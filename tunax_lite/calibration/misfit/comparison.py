@@ -1,4 +1,4 @@
-"""How far a model is from the observations of a case: one number per case.
+"""The misfit between a model and the observations of a case: one number per case.
 
     misfit = score( sum_v w_v mean((model_v - observed_v)²) / s_v²  /  sum_v w_v )
 
@@ -68,7 +68,7 @@ class AtOneTime(eqx.Module):
 
 
 class AbstractScore(abc.ABC):
-    """How a mean square becomes the number that is minimised."""
+    """Function of the mean square that is minimised."""
 
     @abc.abstractmethod
     def __call__(self, mean_square: Scalar) -> Scalar:

@@ -1,4 +1,4 @@
-"""From values on the cells of the model to values where something was observed, and the errors of these.
+"""From values on the cells of the model to values at the observations, and their errors.
 
 Operators are linear, take the vertical first and the batch last, and are arrays: targets of equal shapes
 share compiled code.
@@ -148,7 +148,7 @@ def faces_from_centers(z: np.ndarray, name: str) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Correlation:
-    """How far the errors of observations are alike; `ValueError` where neither number is positive.
+    """Correlation of the errors of observations; `ValueError` if neither number is positive.
 
     Args:
         length: of errors of observations, L [m]; 0 for independent ones.

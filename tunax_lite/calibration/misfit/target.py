@@ -1,4 +1,4 @@
-"""What a calibration aims at: a case, its observations, and which of them count how much.
+"""The target of a calibration: a case, its observations and their weights.
 
 Observed values that are NaN, or outside of the depth and the time window, do not count. At points the model
 is interpolated linearly to the observed heights and times; between the uppermost (lowest) center and the
@@ -29,7 +29,7 @@ from .sampled import Sampled, can_be_observed, sample, with_levels
 
 
 class AbstractScale(abc.ABC):
-    """What a difference of a variable is divided by."""
+    """Divisor of the difference of a variable."""
 
     @abc.abstractmethod
     def of(
@@ -130,7 +130,7 @@ class Change(AbstractScale):
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """A case and what the model should give there.
+    """A case and the observations that the model should reproduce.
 
     Args:
         case: a single column.

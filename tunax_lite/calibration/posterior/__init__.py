@@ -1,4 +1,4 @@
-"""What the observations say about the parameters: posterior densities, and what follows from them for runs.
+"""Posterior distributions of the parameters given the observations, and their consequences for runs.
 
 Import it as `tunax_lite.calibration.posterior`.
 """

@@ -1,4 +1,4 @@
-"""The file of a posterior, `posterior.nc`: complete, or not there at all."""
+"""The file of a posterior, `posterior.nc`, written atomically."""
 
 import dataclasses
 from collections.abc import Mapping

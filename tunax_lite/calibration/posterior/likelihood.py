@@ -1,4 +1,4 @@
-"""What is believed about the errors, and with it the density of the parameters given the observations.
+"""Assumed errors, and the resulting density of the parameters given the observations.
 
     -ln p(x | observations) = n/2 L(x)/noise² + |x|²/2 + const
 
@@ -51,7 +51,7 @@ class Likelihood:
 
 
 def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
-    """Noise and number of observations from what the best fit leaves unexplained.
+    """Noise and number of observations from the residuals of the best fit.
 
     All that is left counts as noise, so that a model that cannot be right gets an uncertainty of the size of
     its error; nothing is learnt from how L changes below that. The residuals of one variable and case are

@@ -1,4 +1,4 @@
-"""What the posterior means for runs: bands of many draws as one batch, and what numbers depend on."""
+"""Consequences of the posterior for runs: bands of many draws as one batch, and sensitivities."""
 
 import dataclasses
 import math
@@ -51,7 +51,7 @@ def predictive_bands(
     series: Sequence[str] = SCALARS,
     quantiles: Sequence[float] = QUANTILES,
 ) -> Bands:
-    """Bands between which temperature, or what is asked for, lies given the uncertainty of the parameters.
+    """Bands of temperature, or of other variables, given the uncertainty of the parameters.
 
     They hold the spread of the parameters, and neither the noise of observations nor the error of the model.
 

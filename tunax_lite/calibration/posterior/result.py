@@ -1,4 +1,4 @@
-"""What is known of the parameters after the observations, whichever method found it.
+"""The posterior of the parameters, whichever method found it.
 
 Around the best fit the density is a normal one: with the Gauss-Newton matrix A of the loss without prior
 there and the weight w = 2 noise²/n of the priors, the unconstrained vector has
@@ -90,7 +90,7 @@ def draw_normal(
 
 @dataclasses.dataclass(frozen=True)
 class Sampling:
-    """How well a sampler did."""
+    """Diagnostics of a sampler."""
 
     effective_sizes: np.ndarray  # independent draws that all chains are worth, (n_parameters,)
     r_hat: np.ndarray  # split potential scale reduction, 1 for chains that agree, (n_parameters,)
