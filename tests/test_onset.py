@@ -8,6 +8,7 @@ import pytest
 
 import tunax_lite as tl
 from tunax_lite.closures import ConvectiveAdjustment, KEpsilon
+from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.closures.second_moment import StabilityFunctions
 from tunax_lite.onset import delay_of_convection
 
@@ -29,6 +30,7 @@ def _case(thickness=2.0, heat_flux=-200.0, stress=0.0, hours=18.0):
 def _seen(model, case):
     """When k is well above its floor [s]."""
     run = tl.simulate(model, case, dt=120.0, output_interval=600.0)
+    assert isinstance(run.clo_state, TurbulenceState)
     tke = np.asarray(run.clo_state.turbulent_kinetic_energy)[:, 1:-1].max(axis=1)
     above = np.flatnonzero(tke > 1e-6)
     return float(run.time[above[0]]) if above.size else math.inf

@@ -68,7 +68,7 @@ def delay_of_convection(model: Model, case: Case, duration: float) -> float | No
     n_squared = np.asarray(buoyancy_frequency_squared(state, grid, eos), dtype=float)[-spacing.size :]
     conducted = functools.partial(_gradients, times=times, thickness=thickness, spacing=spacing)
     turning = 1j * float(case.coriolis_parameter)
-    n_squared = conducted(n_squared, surface=-lost, diffusivity=diffusivity).real
+    n_squared = np.real(conducted(n_squared, surface=-lost, diffusivity=diffusivity))
     shear = conducted(np.zeros(spacing.size), surface=stress, diffusivity=viscosity, turning=turning)
     growth = _growth(functions, jnp.asarray(n_squared), jnp.asarray(abs(shear) ** 2), time_scale)
     unstable = np.flatnonzero((n_squared < 0.0).any(axis=1))
