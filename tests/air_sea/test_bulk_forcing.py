@@ -12,7 +12,7 @@ import pytest
 
 from tests.air_sea.bulk_numpy import fairall, humidity_of, saturation
 from tests.helpers import get_leaf, water_surface, with_leaf
-from tunax_lite import Case, Grid, KEpsilon, Model, PacanowskiPhilander, State, simulate
+from tunax_lite import Case, Constant, Grid, KEpsilon, Model, State, simulate
 from tunax_lite._types import in_precision
 from tunax_lite.air_sea import (
     BulkForcing,
@@ -176,7 +176,7 @@ FREE = (
 @pytest.mark.slow
 def test_gradient_of_a_day_to_weather_sky_and_water():
     case = column(full_forcing())
-    model = Model(PacanowskiPhilander())
+    model = Model(Constant(1e-3, 1e-3))
 
     @eqx.filter_jit
     def loss(values):

@@ -17,6 +17,7 @@ from tunax_lite import (
     Grid,
     KEpsilon,
     Model,
+    PacanowskiPhilander,
     State,
     SurfaceFluxes,
     Trajectory,
@@ -190,7 +191,7 @@ def test_a_batch_of_moving_lakes_is_its_columns_and_a_run_goes_on(tmp_path):
         dataclasses.replace(moving_case({"a": river(q, "bottom")}, freshwater_flux=1e-3), duration=8 * DT)
         for q in (4.0, -3.0)
     ]
-    model = Model(KEpsilon())
+    model = Model(PacanowskiPhilander())
     together = simulate(model, stack_cases(cases), dt=DT, output_interval=4 * DT)
     runs = [simulate(model, case, dt=DT, output_interval=4 * DT) for case in cases]
     for k, alone in enumerate(runs):

@@ -17,7 +17,6 @@ from tunax_lite import (
     Grid,
     KEpsilon,
     Model,
-    PacanowskiPhilander,
     State,
     SurfaceFluxes,
     simulate,
@@ -353,9 +352,7 @@ def test_streams_find_their_level():
 
 @pytest.mark.parametrize(
     "closure",
-    some_long(
-        [PacanowskiPhilander(), KEpsilon()], lambda c: isinstance(c, KEpsilon), lambda c: type(c).__name__
-    ),
+    some_long([MIXED.closure, KEpsilon()], lambda c: isinstance(c, KEpsilon), lambda c: type(c).__name__),
 )
 def test_the_temperature_of_a_lake_by_its_extinction_and_its_streams(closure):
     """By the depth of the light, the temperature and the discharge of a river, and where an outlet lies."""
