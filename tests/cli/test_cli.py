@@ -209,7 +209,8 @@ def calibrated(tmp_path_factory):
     starts = "starts={number: 2, iterations_each: 3, spread: 0.1}"
     for setting in ("misfit.end=21600", "grid.n_cells=16", "optimiser.schedule=constant", tied, starts):
         arguments += ["--set", setting]
-    first = CliRunner().invoke(app, ["calibrate", *arguments, "--set", "n_iterations=3"])
+    no_figures = ["--set", "n_iterations=3", "--set", "output.figures=false"]
+    first = CliRunner().invoke(app, ["calibrate", *arguments, *no_figures])
     second = CliRunner().invoke(app, ["calibrate", *arguments, "--set", "n_iterations=5", "--resume"])
     assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
     return folder, arguments, first.output, second.output
