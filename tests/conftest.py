@@ -28,6 +28,7 @@ READ_AND_WRITE = (
     "config",
     "gotm",
     "io",
+    "maps",
     "plotting",
     "runtime",
     "validation",
@@ -46,7 +47,8 @@ MOST_MEMORY = 1.5e9  # [bytes] that a process may hold from one file to the next
 def pytest_configure() -> None:
     from tunax_lite.runtime import configure
 
-    configure(precision="float64", cache_folder=CACHE)
+    # Smaller programs, too: both processes need the same ones, and each again after its caches are cleared.
+    configure(precision="float64", cache_folder=CACHE, cache_minimum_seconds=0.1)
     # Batch axes broadcast, but no two types ever mix by accident.
     jax.config.update("jax_numpy_dtype_promotion", "strict")
     # A shell ignores Ctrl-C for what it runs in the background, and so would the processes of the tests.
