@@ -207,8 +207,8 @@ def test_a_batch_is_not_written(tmp_path):
         ({"fluxes": {"wind": 0.1}}, "mapping.fluxes: expected names among stress_u"),
         ({"units": {"pressure": "dbar"}}, "mapping.units: expected names among"),
         ({"upward": ("heat",)}, "mapping.upward: expected names among"),
-        ({"positive": "downwards"}, "mapping.positive: expected 'up' or 'down'"),
-        ({"latitude": 95.0}, "mapping.latitude: expected degrees north"),
+        ({"positive": "downwards"}, "Mapping: expected positive out of up, down, got 'downwards'"),
+        ({"latitude": 95.0}, "Mapping: expected latitude of at least -90 and of at most 90, got 95"),
         ({"latitude": 50.0, "coriolis_parameter": 1e-4}, "got both"),
     ],
 )

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..case import Case
-from ..declarations import setting
+from ..declarations import check_settings, setting
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..observations import Observations
 from ..physics import LinearEquationOfState, TwoBandAbsorption
@@ -81,20 +81,14 @@ class Mapping:
     name: str | None = setting(None)
 
     def __post_init__(self):
+        check_settings(self)  # pyright: ignore[reportArgumentType]
         check_names("mapping.variables", self.variables, (*STATE_VARIABLES, *DRIFT_VARIABLES))
         check_names("mapping.fluxes", self.fluxes, FLUXES)
         check_names("mapping.upward", self.upward, FLUXES)
         with_units = (*STATE_VARIABLES, *DRIFT_VARIABLES, *FLUXES, *self.tracers, "time", "z")
         check_names("mapping.units", self.units, with_units)
-        if self.positive not in (None, "up", "down"):
-            raise ValueError(f"mapping.positive: expected 'up' or 'down', got '{self.positive}'.")
-        if self.velocities not in (None, "eulerian", "lagrangian"):
-            expected = "expected 'eulerian' or 'lagrangian'"
-            raise ValueError(f"mapping.velocities: {expected}, got '{self.velocities}'.")
         if self.latitude is not None and self.coriolis_parameter is not None:
             raise ValueError("mapping: expected latitude or coriolis_parameter, got both.")
-        if self.latitude is not None and not -90.0 <= self.latitude <= 90.0:
-            raise ValueError(f"mapping.latitude: expected degrees north, -90 to 90, got {self.latitude}.")
 
 
 def read_forcing(
