@@ -223,7 +223,7 @@ class GenericLengthScale(AbstractTwoEquation):
         return self._energy_stepper()
 
 
-@named("k_omega")
+@named("k_omega", k_omega_recommended="recommended")
 class KOmega(AbstractTwoEquation):
     """k-omega as in GOTM, with GOTM's constants; the common settings are those of `AbstractTwoEquation`.
 
