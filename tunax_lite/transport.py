@@ -184,7 +184,7 @@ def _added(parts: Sequence[Tendency]) -> Added:
     """What all terms add to one quantity."""
     sinking = [part.sinking for part in parts if part.sinking is not None]
     if len(sinking) > 1:
-        raise ValueError("transport: expected one term that sinks in exchange for what rises, got two.")
+        raise ValueError("transport: expected at most one term with plumes, got two.")
     return Added(
         volumes=sum_of_all(part.cells for part in parts),
         bottom=sum_of_all(part.bottom for part in parts),

@@ -130,7 +130,7 @@ def test_levels_arrive(lake):
                 "hypsography": TABLE,
                 "interior": {"streams": {"a": {"discharge": 1.0, "place": "interleaving"}}},
             },
-            "temperature of a stream that finds its level",
+            "temperature of an interleaving stream",
         ),
         (
             {"hypsography": TABLE, "interior": {"streams": {"a": RIVER | {"discharge": 1e9}}}},

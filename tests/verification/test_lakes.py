@@ -344,7 +344,7 @@ def test_streams_find_their_level():
         assert shares[cell] > 0.99
     with pytest.raises(ValueError, match="lower < upper"):
         river(1.0, "range", lower=-2.0, upper=-3.0)
-    with pytest.raises(ValueError, match="temperature of a stream that finds its level"):
+    with pytest.raises(ValueError, match="temperature of an interleaving stream"):
         river(1.0, "interleaving", None)
     with pytest.raises(ValueError, match="grid with areas"):
         dataclasses.replace(case, grid=Grid.uniform(20.0, 16))

@@ -142,7 +142,7 @@ def _summarise(result: CalibrationResult) -> None:
     if result.n_non_finite:
         echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")
     if result.n_failed:
-        echo(f"{result.n_failed} members of the ensemble broke down in all; they were drawn anew")
+        echo(f"{result.n_failed} members of the ensemble failed in total; they were redrawn")
 
 
 def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[Path]:

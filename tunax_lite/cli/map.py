@@ -158,7 +158,7 @@ def _fit(fit: MapFit, n_iterations: int, engine: AbstractEngine, path: Path) -> 
 
 def _say_fit(fit: MapFit, progress: Progress) -> None:
     if progress.n_left_out:
-        echo(f"{progress.n_left_out} columns broke down at the start, and are left out")
+        echo(f"{progress.n_left_out} columns failed at the start and are ignored")
     echo(f"loss: {progress.losses[0]:.4g} K2 at the start, {progress.loss:.4g} K2 at the best")
     used = progress.weight > 0.0
     size = float(np.sqrt(np.sum(progress.weight[used] * progress.correction[used] ** 2)))
@@ -177,7 +177,7 @@ def _say_broken(broken: Sequence[Broken], run: MapRun) -> None:
     echo(
         f"tunax-lite: error: expected finite values, got others in {len(broken)} of {run.columns.n_columns} "
         f"columns: {named}{more}. Their values are missing from then on, the other columns are complete; "
-        "try a shorter time step, or look at what is given there.",
+        "try a shorter time step, or check the input there.",
         err=True,
     )
 

@@ -95,7 +95,7 @@ class StreamSection(part_of(terms.Stream, "place lower upper density_width")):
 
     def _check(self) -> None:
         if self.place == "interleaving" and self.temperature is None:
-            raise invalid("the temperature of a stream that finds its level", "none", "add it")
+            raise invalid("the temperature of an interleaving stream", "none", "add it")
 
     def read(self, setting: Setting, name: str, converted: Converted) -> terms.Stream:
         """The stream, with temperature and salinity as the column carries them."""

@@ -24,7 +24,7 @@ class FieldSection(part_of(Gridded, _FIELD)):
     """A quantity of gridded files."""
 
     paths: Paths = key("a file, or several one after the other in time; by default those of the map", [])
-    sum_of: list["FieldGiven"] = key("fields that are added up in its place", [])
+    sum_of: list["FieldGiven"] = key("fields whose sum replaces it", [])
 
     def _check(self) -> None:
         given = self.model_fields_set

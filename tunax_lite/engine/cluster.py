@@ -66,8 +66,8 @@ class DaskEngine(AbstractEngine):
                     found = pickle.loads(future.result())
                 except KilledWorker as error:
                     raise WorkersLost(
-                        f"item {number + 1} of {len(items)}: expected a worker that survives it, got some "
-                        "that ended at it, one after the other; give them more memory, and see their logs."
+                        f"item {number + 1} of {len(items)}: expected a worker to complete it, got "
+                        "several that ended one after the other; give them more memory, and see their logs."
                     ) from error
                 except concurrent.futures.CancelledError as error:
                     raise self._watch.lost(error) from error

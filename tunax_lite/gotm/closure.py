@@ -152,7 +152,7 @@ def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> No
     if math.isnan(critical):
         raise settings.error(
             "turbulence.scnd.scnd_coeff",
-            "expected constants cc1 to ctt with which stable water stills turbulence, got some without a "
+            "expected constants cc1 to ctt with which stratification damps turbulence, got some without a "
             "critical Richardson number; correct them",
         )
     if not wanted < critical:

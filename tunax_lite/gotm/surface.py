@@ -41,7 +41,7 @@ def ice_section(settings: Settings) -> Content:
     thickness = settings.said("surface.ice.H")
     if model == "simple":
         if thickness.value > 0.0:
-            why = "with the model simple GOTM keeps the water covered by ice that is none; set it to 0"
+            why = "with the model simple GOTM treats this thickness as a permanent ice cover; set it to 0"
             settings.refuse("surface.ice.H", why)
         return "simple"
     if model == "basal_melt":

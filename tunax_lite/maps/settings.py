@@ -28,7 +28,7 @@ class Gridded:
         stretched_years: whether years of 360 or 366 days are stretched to those of the run.
         missing: number that stands for missing values, beside those that the file declares.
         constant: number in its place, in the unit of the package; the same everywhere.
-        sum_of: fields that are added up in its place.
+        sum_of: fields whose sum replaces it.
     """
 
     variable: str | None = setting(None)

@@ -126,7 +126,7 @@ class _Ocean:
         at = tuple(int(i) for i in np.unravel_index(int(np.argmin(distance)), distance.shape))
         spacing = 180.0 if distance.ndim == 1 else float(np.max(np.abs(np.diff(self.latitude[:, 0]))))
         if distance[at] > 2.0 * spacing:
-            expected = "a point with water, or one beside it"
+            expected = "a point with water, or a neighbour of one"
             got = f"{point[0]:g} N {point[1]:g} E, {distance[at]:.3g} degrees away from the next one"
             raise ValueError(f"--point: expected {expected}, got {got}; choose another one.")
         return at

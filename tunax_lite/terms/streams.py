@@ -61,15 +61,15 @@ class Stream(eqx.Module):
     """One stream.
 
     Args:
-        series: of its water.
+        series: discharge, temperature and salinity.
         place: where it enters or leaves.
-        lower, upper: heights above the level at rest between which a stream of a range does [m].
+        lower, upper: heights of a range above the level at rest [m].
         density_width: difference of density that counts as none where a stream finds its level [kg m-3]: its
             water goes to cells with a weight of exp(-(rho - rho_stream)² / (2 width²)) times their thickness,
             the heaviest to the bottom, the lightest to the surface.
 
     Raises:
-        ValueError: a range without height, or a stream of an unknown temperature that looks for its level.
+        ValueError: a range without height, or an interleaving stream without a temperature.
     """
 
     series: TimeSeries[StreamWater]
@@ -80,7 +80,7 @@ class Stream(eqx.Module):
 
     def __check_init__(self):
         if self.place is StreamPlace.INTERLEAVING and self.series.values.temperature is None:
-            raise ValueError("streams: expected the temperature of a stream that finds its level, got none.")
+            raise ValueError("streams: expected the temperature of an interleaving stream, got none.")
         if self.place is not StreamPlace.RANGE or is_traced((self.lower, self.upper)):
             return
         if not jnp.all(self.lower < self.upper):
