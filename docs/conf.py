@@ -79,6 +79,10 @@ def _tables(app, what, name, value, options, lines):
     interface.with_tables(value, lines)
 
 
+def _signature(app, what, name, value, options, arguments, returned):
+    return interface.signature(value, arguments), interface.signature(None, returned)
+
+
 def _skipped(app, what, name, value, skip, options):
     return True if "Alias for field number" in (getattr(value, "__doc__", None) or "") else None
 
@@ -86,6 +90,7 @@ def _skipped(app, what, name, value, skip, options):
 def setup(app):
     app.connect("source-read", _fill_in)
     app.connect("autodoc-process-docstring", _tables, priority=400)  # before napoleon
+    app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-skip-member", _skipped)
     app.connect("build-finished", pages.check)
     app.add_html_math_renderer("mathml", (pages.inline_math, None), (pages.displayed_math, None))

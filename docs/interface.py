@@ -15,19 +15,31 @@ from types import ModuleType
 from typing import Any
 
 import tunax_lite
-from tunax_lite.config.reference import declared
+from tunax_lite.config.reference import Declared, declared
 
 PAGES = Path(__file__).parent / "api"
 LINE = re.compile(r"^\{\{api ([\w.]+)(?::([^}]*))?\}\}$", flags=re.MULTILINE)
-NOT_CALLED = {"cli"}
-"""Folders that nobody imports."""
+NOT_CALLED = {
+    "cli",
+    "constants",
+    "declarations",
+    "interrupts",
+    "quantities",
+    "self_test",
+    "time_series",
+    "transport",
+}
+"""Folders and modules that serve the others."""
 
 
-def folders() -> list[str]:
-    """The package and its public folders, `tunax_lite.calibration.posterior` too."""
+def modules() -> list[str]:
+    """The package, its public folders, also those in folders, and the modules beside them."""
     walked = pkgutil.walk_packages(tunax_lite.__path__, "tunax_lite.")
-    found = [each.name for each in walked if each.ispkg and each.name.split(".")[1] not in NOT_CALLED]
-    return ["tunax_lite", *found]
+    own = [each.name for each in walked if each.ispkg or each.name.count(".") == 1]
+    return [
+        "tunax_lite",
+        *(name for name in own if name.split(".")[1][0] != "_" and name.split(".")[1] not in NOT_CALLED),
+    ]
 
 
 @functools.cache
@@ -42,7 +54,7 @@ def public(module: str) -> dict[str, Any]:  # Any: whatever has a name
 
 def _is_own(value: Any, name: str, module: str) -> bool:  # Any: whatever has a name
     if inspect.isclass(value) or callable(value):
-        return str(getattr(value, "__module__", "")).startswith(module)
+        return f"{getattr(value, '__module__', '')}.".startswith(f"{module}.")
     return not isinstance(value, ModuleType) and re.fullmatch("[A-Z][A-Z0-9_]+", name) is not None
 
 
@@ -91,11 +103,23 @@ def _directive(module: str, name: str) -> str:
     return f".. py:data:: {module}.{name}\n\n   ``{said if len(said) < 300 else type(value).__name__}``\n"
 
 
+def _declared(value: object) -> list[Declared]:
+    if not (inspect.isclass(value) and dataclasses.is_dataclass(value)):
+        return []
+    return [row for row in declared(value) if "." not in row.path and (row.unit or row.range)]
+
+
+def signature(value: object, text: str | None) -> str | None:
+    """That of a function or class with short names of types; none where a table has all arguments."""
+    rows = {row.path for row in _declared(value)}
+    if rows and rows >= {field.name for field in dataclasses.fields(value) if field.init}:
+        return ""
+    return text and text.replace("jaxlib._jax.Array", "Array").replace("jaxtyping.", "")
+
+
 def with_tables(value: object, lines: list[str]) -> None:
     """Put a table of what a class declares in place of these arguments, and escape what reST would read."""
-    rows = []
-    if inspect.isclass(value) and dataclasses.is_dataclass(value):
-        rows = [row for row in declared(value) if "." not in row.path and (row.unit or row.range)]
+    rows = _declared(value)
     text = _without_arguments("\n".join(lines), {row.path for row in rows})
     parts = re.split(r"(``.*?``|`[^`]*`)", text)
     parts[::2] = [re.sub(r"([*|]|_(?=\W|$))", r"\\\1", part) for part in parts[::2]]

@@ -34,9 +34,9 @@ interface, pages = _module_of_docs("interface"), _module_of_docs("pages")
 def test_every_public_name_is_on_a_page():
     documented = interface.documented()
     missing = [
-        f"{folder}.{name}"
-        for folder in interface.folders()
-        for name, value in interface.public(folder).items()
+        f"{module}.{name}"
+        for module in interface.modules()
+        for name, value in interface.public(module).items()
         if id(value) not in documented
     ]
     assert not missing, f"add them to a page below docs/api: {missing}"
