@@ -44,10 +44,11 @@ def refused(*arguments: str) -> str:
     return result.stderr
 
 
-def test_a_sample_of_the_campaign(files, tmp_path):
+@pytest.mark.parametrize("number", [15, pytest.param(60, marks=pytest.mark.long)])
+def test_a_sample_of_the_campaign(files, tmp_path, number):
     needed = ("result.nc", "fit")
-    chosen = [one for one in sample_of(30, seed=7) if not one.name.startswith(needed)]
-    assert len(chosen) > 20
+    chosen = [one for one in sample_of(number, seed=7) if not one.name.startswith(needed)]
+    assert len(chosen) > 0.6 * number
     failed = {}
     for number, attack in enumerate(chosen):
         wrong = run_attack(attack, 7, files, tmp_path / f"{number}")
