@@ -35,8 +35,10 @@ READ_AND_WRITE = (
     # Files beside these folders.
     "test_adding_a_term",
     "test_corrections",
+    "test_coupling",
     "test_docs",
     "test_extending",
+    "test_other_libraries",
     "test_streaming",
 )
 
