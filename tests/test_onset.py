@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from tunax_lite.closures import ConvectiveAdjustment, KEpsilon
+from tunax_lite.closures import ConvectiveAdjustment, KEpsilon, MellorYamada
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.closures.second_moment import StabilityFunctions
 from tunax_lite.onset import delay_of_convection
@@ -76,3 +76,13 @@ def test_what_does_not_wait(closure, changes, expected):
     case = _case(**changes)
     delay = delay_of_convection(tl.Model(closure), case, case.duration)
     assert delay is None if expected is None else delay is not None and delay < HOUR
+
+
+def test_mellor_and_yamada_wait_with_the_flux_too():
+    """Their length stays that of the floors: a run of a day does not ignite."""
+    case = _case(hours=200.0)
+    delays = [
+        delay_of_convection(tl.Model(MellorYamada(convective_flux_factor=factor)), case, case.duration)
+        for factor in (None, 1.0)
+    ]
+    assert delays[0] == delays[1] is not None and delays[0] > 3.0 * HOUR

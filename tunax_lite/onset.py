@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .case import Case
+from .closures import MellorYamada
 from .closures.energy import AbstractEnergyClosure
 from .closures.stability import Flow
 from .forcing import WaterSurface
@@ -39,7 +40,9 @@ def delay_of_convection(model: Model, case: Case, duration: float) -> float | No
     closure, grid, state = model.closure, case.grid, case.start_state
     if not isinstance(closure, AbstractEnergyClosure) or closure.internal_waves is not None:
         return None
-    started = closure.convective_flux_factor is not None and float(closure.convective_flux_factor) > 0.0
+    factor = closure.convective_flux_factor
+    # Mellor and Yamada's length stays that of the floors, and dissipates what the surface brings.
+    started = factor is not None and float(factor) > 0.0 and not isinstance(closure, MellorYamada)
     if started or grid.z_face.ndim > 1 or case.ice is not None:
         return None
     eos, fluxes = case.equation_of_state, case.forcing.at(0.0, WaterSurface.of(state))

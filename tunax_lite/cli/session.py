@@ -245,10 +245,12 @@ def _on_late_convection(run: Run) -> list[str]:
     closure = type(run.model.closure)
     name = name_of(closure)
     known = name is not None and "recommended" in constants_of(name)
-    remedy = "constants: recommended" if known else "parameters: {convective_flux_factor: 1.0}"
+    remedy = "parameters: {turbulent_kinetic_energy_floor: 1.0e-8}"
+    if known:
+        remedy = "constants: recommended"
     return [
         f"cooled as at the start of the case, convection {when}: turbulence of {closure.__name__} has to "
-        f"grow from its floors; `{remedy}` of the closure starts it by the flux through the surface"
+        f"grow from its floors; `{remedy}` of the closure starts it at once"
     ]
 
 
