@@ -111,7 +111,7 @@ def test_the_file_or_the_mapping_says_what_velocities_are(comment, mapping, mean
 def test_velocities_of_which_nothing_is_said_and_of_which_too_much():
     case, observations = read_cf_netcdf(les_dataset(drift=DRIFT))
     assert case.interior.velocities == "eulerian"
-    assert "taken as eulerian" in observations.notes[0]
+    assert "assumed eulerian" in observations.notes[0]
     with pytest.raises(FileFormatError, match="attributes with both words"):
         read_cf_netcdf(les_dataset(drift=DRIFT, comment="Lagrangian, or Eulerian"))
 

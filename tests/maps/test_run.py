@@ -106,7 +106,7 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     with xr.open_zarr(path) as store:  # with dask, while it is not complete
         assert store.attrs["tunax_lite_complete"] is False
         assert int(store.sea_surface_temperature.notnull().sum()) > 0
-    with pytest.raises(OverwriteError, match=r"got the unfinished store of a map; add --resume to go on"):
+    with pytest.raises(OverwriteError, match=r"got the unfinished store of a map; add --resume to continue"):
         stores.prepare(path, RUN.fingerprint, resume=False, overwrite=False)
     other = dataclasses.replace(RUN, dt=900.0)
     with pytest.raises(OverwriteError, match=r"got that of another one"):
