@@ -33,6 +33,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../gallery",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/\d\d_",
+    "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
