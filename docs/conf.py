@@ -3,6 +3,7 @@
 `make site` executes the gallery too, each example that changed since it was last executed.
 """
 
+import gc
 import importlib.metadata
 import re
 import sys
@@ -14,6 +15,8 @@ import interface  # noqa: E402
 import pages  # noqa: E402
 
 from tunax_lite.config.reference import describe, families  # noqa: E402
+
+gc.set_threshold(100_000, 20, 20)  # with JAX loaded, looking for cycles takes a tenth of the time
 
 project = "tunax_lite"
 author = "The tunax_lite developers"
@@ -78,6 +81,8 @@ def _fill_in(app, page, source):
 
 def _tables(app, what, name, value, options, lines):
     interface.with_tables(value, lines)
+    if what == "property" and lines:
+        lines[0] = f": {lines[0]}"  # napoleon takes what is in front of the first colon as a type
 
 
 def _signature(app, what, name, value, options, arguments, returned):

@@ -123,7 +123,8 @@ def with_tables(value: object, lines: list[str]) -> None:
     text = _without_arguments("\n".join(lines), {row.path for row in rows})
     parts = re.split(r"(``.*?``|`[^`]*`)", text)
     parts[::2] = [re.sub(r"([*|]|_(?=\W|$))", r"\\\1", part) for part in parts[::2]]
-    lines[:] = "".join(parts).splitlines()
+    text = re.sub(r"^Returns:$", ":returns:", "".join(parts), flags=re.MULTILINE)  # a colon there is no type
+    lines[:] = text.splitlines()
     if rows:
         lines += ["", *_list_table(rows), ""]
 
