@@ -85,4 +85,5 @@ def test_mellor_and_yamada_wait_with_the_flux_too():
         delay_of_convection(tl.Model(MellorYamada(convective_flux_factor=factor)), case, case.duration)
         for factor in (None, 1.0)
     ]
-    assert delays[0] == delays[1] is not None and delays[0] > 3.0 * HOUR
+    first, second = delays
+    assert first is not None and first == second and first > 3.0 * HOUR
