@@ -144,7 +144,7 @@ class AbstractClosure(eqx.Module, Generic[S]):
         """Constants that carry over from one large-eddy simulation to others; `recommended.csv` has them.
 
         Those that are not imposed are those of `tunax-lite calibrate configs/calibrations/les_NAME.yaml`
-        (version 0.1.0), all others those of the class. Data: 22 large-eddy simulations of five sources, six
+        (version 0.2.0), all others those of the class. Data: 22 large-eddy simulations of five sources, six
         hours to ten days of stress to 1.4 N m-2 and cooling to 2 kW m-2, with and without waves. Valid for
         those, in cells of 1 to 4 m and with steps of up to 600 s. Other arguments replace or complete them.
 
