@@ -1,4 +1,4 @@
-"""When convection sets in from rest with a closure whose turbulence has to grow from its floors.
+"""Onset of convection from rest with a closure whose turbulence has to grow from its floors.
 
 At the floors of k and epsilon, T = k/eps, turbulence grows where production exceeds dissipation,
 

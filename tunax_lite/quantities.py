@@ -1,4 +1,4 @@
-"""The quantities of the package as data: name, unit, place, CF standard name, sign, and what values can be.
+"""The quantities of the package as data: name, unit, location, CF standard name, sign, and valid range.
 
 Standard names are those of version 93 of the CF table; `None` where it has no fitting name.
 """

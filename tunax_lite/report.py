@@ -1,4 +1,4 @@
-"""One page about a calibration, with everything in it: what was asked, what was found, and from what."""
+"""A self-contained page about a calibration: configuration, results, and checksums of the data."""
 
 import base64
 import dataclasses

@@ -1,4 +1,4 @@
-"""A k-epsilon column that is timed and checked: whether this machine computes right, and how fast."""
+"""A k-epsilon column that tests the results and the speed of this machine."""
 
 import dataclasses
 import itertools

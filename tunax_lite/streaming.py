@@ -1,4 +1,4 @@
-"""Runs that are written while they go on, so that memory stays flat and an interrupted run resumes.
+"""Runs that are written piece by piece, so that memory stays constant and an interrupted run resumes.
 
 A run is computed in pieces of about a second, so that it can say how far it is. What was computed is written
 as a part, a complete file in the folder `OUT.nc.parts` beside the output, when it fills a memory budget,

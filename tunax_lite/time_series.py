@@ -1,4 +1,4 @@
-"""Values given at times, interpolated linearly in between.
+"""Time series, interpolated linearly.
 
 What changes in time is arrays with a time axis, interpolated inside the step, never a Python function: it can
 be batched, differentiated and read from a file.
@@ -39,7 +39,7 @@ class TimeSeries(eqx.Module, Generic[T]):
 
     @classmethod
     def constant(cls, values: T, name: str = "forcing") -> "TimeSeries[T]":
-        """Values that do not change."""
+        """Values constant in time."""
         twice = jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf, dtype=float)] * 2), values)
         return cls(jnp.array([-1e12, 1e12]), twice, name)
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: states and closure states with a leading time axis."""
+"""The result of a run: states and closure states with a leading time axis."""
 
 import dataclasses
 
@@ -74,7 +74,7 @@ class Trajectory(eqx.Module):
         return self.time.shape[0]
 
     def restart(self, frame: int = -1) -> Restart:
-        """Start of a run that goes on from a frame, bit by bit as if it had never stopped."""
+        """Start of a run that continues from a frame, bit-identical to an uninterrupted one."""
         if not -self.n_frames <= frame < self.n_frames:
             raise ValueError(f"restart: expected a frame of 0 to {self.n_frames - 1}, got {frame}.")
         take = lambda leaf: jnp.asarray(leaf)[frame]  # noqa: E731

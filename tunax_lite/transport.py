@@ -1,4 +1,4 @@
-"""Momentum, heat, salt and tracers over one step: what all terms add is summed, and solved for.
+"""Momentum, heat, salt and tracers over one step: sums the tendencies of all terms and solves.
 
 Quantities that share a matrix (u with v; temperature with salinity and tracers, unless a term gives one of
 them a rate of its own) are solved for together, and all matrices side by side.

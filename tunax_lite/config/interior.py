@@ -256,7 +256,7 @@ class InteriorSection(
     def read(
         self, setting: Setting, sources: Mapping[str, ProfilesOf], wind: Wind, converted: Converted
     ) -> terms.Interior:
-        """What acts below the surface.
+        """Terms below the surface.
 
         Args:
             setting: of the case.

@@ -62,7 +62,7 @@ def file_figures(file: Path) -> dict[str, Figure]:
 
 
 def run_figures(trajectory: Trajectory, title: str, start_time: str | None) -> dict[str, Figure]:
-    """Sections and profiles of a run, and what changed at its surface."""
+    """Sections and profiles of a run, and series at its surface."""
     drawn: dict[str, Callable[..., Figure]] = {"sections": plot_sections, "profiles": plot_profiles}
     if any(np.ptp(values) > 0.0 for values in trajectory.state.surface.values()):
         drawn["surface"] = plot_surface

@@ -36,7 +36,7 @@ _Panels = dict[str, tuple[_Series | None, dict[str, _Series]]]
 
 @dataclasses.dataclass(frozen=True)
 class CaseRuns:
-    """Runs of one case, of a single column each, by label, and what they should give.
+    """Runs of one case, of a single column each, by label, and the observations.
 
     The case gives the date of the start, and the equation of state of what is derived.
     """
@@ -63,7 +63,7 @@ def _has_series(observations: Observations) -> bool:
 
 
 def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
-    """What a run and its observations have: profiles, sections of differences, series."""
+    """Figures of a run and its observations: profiles, sections of differences, series."""
     observed = fit.observations
     figures = {"fit": plot_fits([fit])} if _has_profiles(observed) else {}
     if observed.time.size >= _FEWEST_TIMES and set(observed.profiles) & {"temperature", "salinity"}:
@@ -200,7 +200,7 @@ def _faces_of(observations: Observations, z: np.ndarray) -> np.ndarray | None:
 
 
 def plot_differences(fit: CaseRuns, variables: Sequence[str] = ("temperature", "salinity")) -> Figure:
-    """Sections of what was observed, of the last of the runs there, and of model minus observations.
+    """Sections of the observations, of the last run, and of model minus observations.
 
     One row of panels for each variable that was observed. The run is interpolated linearly to the observed
     times and heights; the colours of the difference reach to its quantile of 99 %. Raises `ValueError` where

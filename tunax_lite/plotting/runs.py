@@ -75,7 +75,7 @@ def plot_profiles(
     title: str = "",
     start_time: str | None = None,
 ) -> Figure:
-    """Profiles at so many times spread over a run; variables, dates and errors as for `plot_sections`."""
+    """Profiles at a number of times spread over a run; variables, dates and errors as for `plot_sections`."""
     fields = _select(style.fields_of(trajectory), variables)
     figure, axes = style.panels(len(fields), min(4, len(fields)), (3.1, 3.9), (0.6, 0.6), sharey=True)
     seconds = np.asarray(trajectory.time, dtype=float)
@@ -104,7 +104,7 @@ def plot_profiles(
 
 
 def plot_surface(trajectory: Trajectory, *, title: str = "", start_time: str | None = None) -> Figure:
-    """What ice and level of a run are over time, of a single column."""
+    """Ice and level of a run over time, for a single column."""
     carried = {name: np.asarray(values, dtype=float) for name, values in trajectory.state.surface.items()}
     figure, axes = style.panels(len(carried), 1, (6.4, 1.8), (0.0, 0.9), sharex=True)
     seconds = np.asarray(trajectory.time, dtype=float)

@@ -1,4 +1,4 @@
-"""What figures share: panels, names, units, colour maps, and the variables of a run as arrays."""
+"""Common parts of figures: panels, names, units, colour maps, and the variables of a run as arrays."""
 
 import dataclasses
 import math

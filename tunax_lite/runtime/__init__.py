@@ -1,4 +1,4 @@
-"""What the machine does: the set-up of JAX, compiled programs, memory and devices.
+"""The machine: set-up of JAX, compiled programs, memory and devices.
 
 Nothing here knows of columns. `configure` is called before the first array.
 """

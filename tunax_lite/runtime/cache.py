@@ -1,4 +1,4 @@
-"""The cache of compiled programs: what it did in this process, and a folder that is safe to load from.
+"""The cache of compiled programs: its statistics, and a folder that is safe to load from.
 
 JAX keeps machine code there, and runs what it finds: nothing is loaded from a folder into which another user
 could have written. A folder is used only if it belongs to this user, if nobody else can write into it or put
@@ -19,7 +19,7 @@ import jax.monitoring
 
 
 class CacheStatistics(NamedTuple):
-    """What the cache of compiled programs did in this process.
+    """Statistics of the cache of compiled programs in this process.
 
     Hits are programs that were found, misses those that were compiled and then kept, others were compiled in
     too short a time to be worth a file. The hits would have taken `seconds_saved` longer to compile than to
@@ -58,7 +58,7 @@ def count_cache_events() -> None:
 
 
 def cache_statistics() -> CacheStatistics:
-    """What the cache of compiled programs did since `configure` was called first."""
+    """Statistics of the cache of compiled programs since the first call of `configure`."""
     with _lock:
         hits, misses, requests, saved = _counts.values()
     return CacheStatistics(int(hits), int(misses), int(requests - hits - misses), saved)

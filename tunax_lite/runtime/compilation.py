@@ -1,4 +1,4 @@
-"""Programs compiled ahead of time, with what that took."""
+"""Programs compiled ahead of time, with their cost."""
 
 import dataclasses
 import functools

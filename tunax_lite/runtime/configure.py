@@ -59,7 +59,7 @@ def seconds_are_told() -> bool:
 
 
 class Configuration(NamedTuple):
-    """What is in force after `configure`, by the names of its arguments, and the variable XLA_FLAGS."""
+    """The settings in force after `configure`, by the names of its arguments, and the variable XLA_FLAGS."""
 
     precision: Literal["float64", "float32"]
     cache_folder: Path | None
@@ -125,7 +125,7 @@ def configure(
 
 
 def configuration() -> Configuration:
-    """What is in force now, whoever set it."""
+    """The settings in force now, whoever made them."""
     folder = _setting("compilation_cache_dir") if _setting("enable_compilation_cache") else None
     return Configuration(
         precision="float64" if _setting("enable_x64") else "float32",

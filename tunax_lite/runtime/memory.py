@@ -1,4 +1,4 @@
-"""Memory of a device that is free and used, and what is refused because it is too large.
+"""Free and used memory of a device, and the refusal of computations that are too large.
 
 A GPU is asked; for a CPU the system's files are read. There the control group counts too: a container or a
 batch job may use a part of the machine only, and is killed beyond that. So do the limits of the process

@@ -1,4 +1,4 @@
-"""One JAX program over the processes of a cluster: how they find each other, and how they end together."""
+"""One JAX program over the processes of a cluster: joining them, and ending them together."""
 
 import contextlib
 import faulthandler

@@ -1,4 +1,4 @@
-"""What acts on the column between two calls of the closure: terms, which `transport` sums."""
+"""Terms, which act on the column between two calls of the closure; `transport` sums them."""
 
 from .advection import AdvectionScheme, VelocityAndLevel, VerticalVelocity, advect
 from .base import AbstractTerm, Column, Tendency, accelerating

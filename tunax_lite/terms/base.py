@@ -1,4 +1,4 @@
-"""What a term is: it sees the column of a step, and says what it adds to which quantity.
+"""The interface of a term: it receives the column of a step and returns tendencies.
 
     h dY/dt = what cells gain + what enters through the ends + what passes from cell to cell - h L Y
 
@@ -24,7 +24,7 @@ Velocity = tuple[CenterArray, CenterArray]  # eastward and northward component o
 
 
 class Tendency(NamedTuple):
-    """What a term does to one quantity; `None` where it does nothing of the kind.
+    """Effect of a term on one quantity; `None` for no effect of a kind.
 
     Args:
         cells: gained in each cell per area and time [unit m s-1]: a source [unit s-1] times the thickness.
@@ -65,7 +65,7 @@ class MovingLevel(NamedTuple):
 
 
 class Column(NamedTuple):
-    """The column in one step, as terms see it.
+    """The column in one step: the input of terms.
 
     Args:
         state: that the step starts from, already turned by the Earth.
@@ -112,7 +112,7 @@ class Column(NamedTuple):
 
 
 class AbstractTerm(eqx.Module):
-    """One of the things that act on the column. Every method does nothing unless a term has its own.
+    """A term that acts on the column. By default every method does nothing.
 
     Quantities go by the names `u`, `v`, `temperature`, `salinity`, and those of the tracers.
     """

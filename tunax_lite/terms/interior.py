@@ -1,4 +1,4 @@
-"""What acts on the column below its surface and is prescribed, each kind absent (`None`) by default.
+"""Prescribed terms below the surface, each absent (`None`) by default.
 
 Here `Interior`, which holds the parts, relaxation towards observed profiles,
 dY/dt = ... + rate (Y_observed - Y), implicit in Y.
@@ -22,7 +22,7 @@ from .streams import Streams
 
 
 class RelaxationTarget(eqx.Module):
-    """Observed profiles of one variable and how fast the column follows them.
+    """Target profiles of one variable, and the relaxation rate.
 
     Args:
         profiles: over time, `(n_times, n_cells, *batch)` in the unit of the variable.
@@ -63,7 +63,7 @@ class RelaxationTarget(eqx.Module):
 
 
 class Relaxation(AbstractTerm):
-    """Targets of temperature, salinity and velocity; `None` for what is left alone.
+    """Targets of temperature, salinity and velocity; `None` for no relaxation.
 
     Velocity shares one rate, because u and v share one matrix: that of `u` and `v` must be the same.
 
@@ -142,7 +142,7 @@ HOLDABLE = ("temperature", "salinity")  # what may be held
 
 
 class Interior(eqx.Module):
-    """What acts below the surface.
+    """Terms below the surface.
 
     Args:
         relaxation: towards observed profiles.

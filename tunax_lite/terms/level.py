@@ -1,4 +1,4 @@
-"""The level of a lake that moves: with the water that comes and goes, or as it is prescribed.
+"""A varying lake level: from the water budget, or prescribed.
 
     dV/dt = streams + (rain - evaporation) A_s,        z_i = -H + s_i (H + zeta),     s_i as at rest
 
@@ -26,7 +26,7 @@ ELEVATION = "surface_elevation"
 
 
 class LakeLevel(eqx.Module):
-    """How the level of a lake moves.
+    """Level of a lake over time.
 
     Args:
         basin: the lake at heights above and below its level at rest, that of its grid.

@@ -1,4 +1,4 @@
-"""What drives the flow, and what slows it at the bottom: pressure gradients, and logarithmic drag.
+"""Pressure gradients, which drive the flow, and logarithmic drag at the bottom or a lid.
 
     sloping surface:     dU/dt = -g grad(zeta), the slope given, or the current that it drives
     within the water:    dU/dt = integral from z to 0 of grad(b) dz, of horizontal gradients or a plume
@@ -28,7 +28,7 @@ class Vector(eqx.Module):
 
 
 class AbstractPressureGradient(AbstractTerm):
-    """What drives the whole column; uniform with depth, so that shear does not feel it."""
+    """A pressure gradient that is uniform with depth, without effect on the shear."""
 
 
 class SurfaceSlope(AbstractPressureGradient):
@@ -109,7 +109,7 @@ def _begun(acceleration: CenterArray, column: Column) -> CenterArray:
 
 
 class BuoyancyGradient(AbstractTerm):
-    """Prescribed horizontal gradients, which accelerate the water and are carried by it.
+    """Prescribed horizontal gradients, which accelerate the water and are advected by it.
 
     Args:
         series: gradients over time, `(n_times, n_cells, *batch)`.
@@ -174,7 +174,7 @@ _N_ITERATIONS = 4  # of roughness length and friction velocity; they depend weak
 
 
 class BottomFriction(AbstractTerm):
-    """Logarithmic drag, in a lake of every cell by the bottom beside it.
+    """Logarithmic drag; in a lake, on every cell over its ring of bottom.
 
     Args:
         physical_roughness: height of the roughness elements [m]; 0.03 of it counts.
@@ -244,7 +244,7 @@ class BottomFriction(AbstractTerm):
 
 
 class LidFriction(AbstractTerm):
-    """Logarithmic drag of a lid at rest, ice for one, on the uppermost cell; turbulence there has its u*.
+    """Logarithmic drag of a lid at rest, such as ice, on the uppermost cell; it sets u* of the turbulence.
 
     Args:
         roughness_length: z_0 of the lid [m].

@@ -12,7 +12,7 @@ from .base import AbstractTerm, Column, Tendency
 
 
 class SurfaceRestoring(AbstractTerm):
-    """Draws the uppermost cell to values over time; `None` leaves one alone.
+    """Restores the uppermost cell towards values over time; `None` for no restoring.
 
     Args:
         temperature: [degC].

@@ -1,4 +1,4 @@
-"""Sea grass: leaves that move with the water until they are taut, and drag it from then on.
+"""Seagrass: leaves that move with the water until they are taut, and then exert drag.
 
     slack:   dx/dt = u                     x the displacement of the leaves, at most the excursion
     taut:    du/dt = ... - c |U| U / h,    P = alpha c |U|³ of turbulent kinetic energy

@@ -1,4 +1,4 @@
-"""Stokes drift of surface waves, which the Coriolis force and the production of turbulence feel."""
+"""Stokes drift of surface waves, which enters the Coriolis force and the production of turbulence."""
 
 import abc
 import math

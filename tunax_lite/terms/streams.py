@@ -1,4 +1,4 @@
-"""Streams into a lake and out of it, and what passes the faces of its cells.
+"""Streams into and out of a lake, and the resulting flow through the faces of its cells.
 
     d(V Y)/dt = q_in Y_in - q_out Y + W_down Y_down - W_up Y_up,      W_up - W_down = q_in - q_out - dV/dt
 
@@ -132,7 +132,7 @@ class _Flows(NamedTuple):
 
 
 class Streams(AbstractTerm):
-    """All streams of a lake, by name. Momentum and tracers enter as none, and leave with the water."""
+    """All streams of a lake, by name. Inflow has no momentum and no tracers; outflow carries both."""
 
     streams: dict[str, Stream]
 

@@ -1,4 +1,4 @@
-"""What every column has: the turning of the Earth, fluxes through the surface, shortwave radiation."""
+"""Terms of every column: Coriolis force, surface fluxes, shortwave radiation."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from .base import AbstractTerm, Column, Tendency, or_zero
 
 
 class CoriolisForce(AbstractTerm):
-    """Turns the velocity together with its Stokes drift, before anything else acts.
+    """Rotates the velocity together with its Stokes drift, before all other terms.
 
     Args:
         drifts: whether the velocity contains that drift already, and turns alone.

@@ -1,4 +1,4 @@
-"""What turbulence does besides mixing down gradients: terms that closures give in `CloState.terms`.
+"""Turbulent transport other than down-gradient mixing: terms from `CloState.terms`.
 
 Plumes of total mass flux M (area times velocity, downward positive) take up water on their way down,
 
@@ -25,7 +25,7 @@ from .surface import kinematic_fluxes, shortwave_heating
 
 
 class NonlocalTransport(AbstractTerm):
-    """Carries a fraction of what enters through the surface down to each face, whatever the gradients.
+    """Carries a fraction of the surface flux down to each face, whatever the gradients.
 
     Args:
         fraction: of the surface flux [1], 0 at both ends; of heat with the shortwave radiation that the
@@ -46,7 +46,7 @@ class NonlocalTransport(AbstractTerm):
 
 
 class CounterGradientHeat(AbstractTerm):
-    """A flux of heat beside that down its gradient, which makes no water warmer or colder than it was."""
+    """A counter-gradient heat flux, limited so that it creates no new extrema."""
 
     upward: FaceArray  # flux [K m s-1], 0 at both ends
 
