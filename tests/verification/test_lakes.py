@@ -380,7 +380,15 @@ def test_the_temperature_of_a_lake_by_its_extinction_and_its_streams(closure):
         assert float(reverse[i]) == pytest.approx(forward, rel=1e-9)
         assert float(reverse[i]) == pytest.approx(central, rel=1e-5)
         assert abs(central) > 1e-3
-    # Not compiled is the same.
+
+
+@pytest.mark.long  # every operation compiles by itself; of compiled programs: above
+def test_streams_outside_of_a_compiled_program_are_the_same():
+    streams = Streams(
+        {"a": river(3.0, "interleaving", 11.0), "b": river(-2.0, "range", lower=-9.2, upper=-4.4)}
+    )
+    case = lake_case(lake(12))
+    case = eqx.tree_at(lambda c: c.interior, case, Interior(streams=streams))
     with jax.disable_jit():
         column = MIXED._column(case.start_state, (case.grid.z_face,) * 2, case, 0.0, 1.0, 1.0)
         apart = streams.on_scalars(column)["temperature"]
