@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from PIL import Image
@@ -64,11 +65,13 @@ def draw(table: dict[str, dict[Key, float]]) -> Figure:
         place += 1.0
     figure = Figure(figsize=(9.2, 1.8 + 0.26 * len(ordered)), layout="constrained")
     ax = figure.subplots()
-    norm, colours = LogNorm(LEAST, MOST), "cividis_r"
+    norm = LogNorm(LEAST, MOST)
+    colours = ScalarMappable(norm, "cividis_r")
     columns = [(0.5, values.mean(axis=1)), *zip(places, values.T, strict=True)]
     for left, column in columns:
         edges = [left - 0.5, left + 0.5], np.arange(len(ordered) + 1) - 0.5
-        mesh = ax.pcolormesh(*edges, column[:, None], norm=norm, cmap=colours, edgecolors="w", linewidth=0.4)
+        own = {"norm": norm, "cmap": colours.cmap, "edgecolors": "w", "linewidth": 0.4}
+        ax.pcolormesh(*edges, column[:, None], **own)
         for row, value in enumerate(column):
             shown = f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
             dark = norm(value) > 0.55
@@ -84,7 +87,7 @@ def draw(table: dict[str, dict[Key, float]]) -> Figure:
         ax.text(start - 0.5 + 0.5 * size, -0.75, SOURCES[source], ha="center", fontsize=9)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    bar = figure.colorbar(mesh, ax=ax, pad=0.01, fraction=0.025, ticks=[1, 3, 10, 30, 100])
+    bar = figure.colorbar(colours, ax=ax, pad=0.01, fraction=0.025, ticks=[1, 3, 10, 30, 100])
     bar.ax.set_yticklabels(["1", "3", "10", "30", "100"])
     bar.set_label("rms error of temperature [mK]", fontsize=9)
     return figure
