@@ -277,7 +277,7 @@ def test_a_comparison_goes_on_with_what_is_done(reference, tmp_path):
     whole = compare_closures(candidates, [reference], **given)
 
     def interrupted(row):
-        if (row.closure, row.resolution) == ("b", "4 cells"):
+        if (row.closure, row.resolution) == ("a", "cells of 8 m"):  # one resolution after another
             raise KeyboardInterrupt
 
     kept = KeptRows(tmp_path / "rows", candidates, "settings")
