@@ -81,7 +81,7 @@ def _fill_in(app, page, source):
 
 def _tables(app, what, name, value, options, lines):
     interface.with_tables(value, lines)
-    if what == "property" and lines:
+    if what in ("attribute", "data", "property") and lines:
         lines[0] = f": {lines[0]}"  # napoleon takes what is in front of the first colon as a type
 
 
