@@ -89,6 +89,8 @@ def id_of(closure) -> str:
 
 VARIANTS = {
     "KEpsilon.recommended": KEpsilon.recommended(),
+    "GenericLengthScale.recommended": GenericLengthScale.recommended(),
+    "KOmega.recommended": KOmega.recommended(),
     "GenericLengthScale.generated": GenericLengthScale.generated(),
     "KOmega with weak equilibrium": KOmega(stability=SecondMomentClosure(equilibrium="weak")),
     "KPP with double diffusion": KPP(double_diffusion=DoubleDiffusion()),
@@ -101,8 +103,10 @@ KINKS = {
     None: {"1.forcing.fluxes.heat_flux": ("unstratified",), "1.initial_state.temperature": ("unstratified",)},
     # Cooling brings in energy, C^Ww max(J_0, 0), and heating none: published so, and zero here.
     "CATKE": {"1.forcing.fluxes.heat_flux": ("wind",)},
-    # Its flux of k is max(-B_0, 0) likewise.
+    # Their flux of k is max(-B_0, 0) likewise.
     "KEpsilon.recommended": {"1.forcing.fluxes.heat_flux": ("wind",)},
+    "GenericLengthScale.recommended": {"1.forcing.fluxes.heat_flux": ("wind",)},
+    "KOmega.recommended": {"1.forcing.fluxes.heat_flux": ("wind",)},
     # Its convective velocity is a cube root of cooling, its loss to heating a square root of it.
     "EPBL": {"1.forcing.fluxes.heat_flux": ("rest", "wind")},
     "epbl_om4": {"1.forcing.fluxes.heat_flux": ("rest", "wind")},

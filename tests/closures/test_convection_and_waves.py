@@ -6,7 +6,7 @@ import pytest
 
 from tests.closures.columns import closure_inputs, random_grid, random_turbulence
 from tunax_lite import Case, ConstantForcing, Grid, KEpsilon, Model, State, SurfaceFluxes, simulate
-from tunax_lite.closures import SecondMomentClosure
+from tunax_lite.closures import GenericLengthScale, KOmega, SecondMomentClosure
 from tunax_lite.closures.k_equation import EddyNumbers, Production, Rates, SchmidtNumber, Step
 from tunax_lite.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.time_series import TimeSeries
@@ -92,9 +92,12 @@ def test_logarithmic_layer_keeps_its_own_eddies():
     np.testing.assert_allclose(upper[1], upper[0], rtol=1e-2)
 
 
-def test_recommended_constants_have_the_logarithmic_layer():
+@pytest.mark.parametrize(
+    "kind", [GenericLengthScale, *(pytest.param(each, marks=pytest.mark.long) for each in (KEpsilon, KOmega))]
+)
+def test_recommended_constants_have_the_logarithmic_layer(kind):
     """du/dln(z + z_0) = u* / kappa, kappa = 0.4 +- 0.01, where the stress is that of the surface."""
-    closure, friction_velocity = KEpsilon.recommended(), 0.01
+    closure, friction_velocity = kind.recommended(), 0.01
     case = Case(
         grid := Grid.stretched(50.0, 100, surface_zoom=4.0),
         State.from_profiles(grid, temperature=10.0),

@@ -147,6 +147,8 @@ KATO_PHILLIPS = {
     "generic": (GenericLengthScale(length_limit=None, stability=WEAK), [15.5, 21.5, 26.5, 30.5]),
     "Mellor-Yamada": (MellorYamada(), []),
     "k-epsilon, recommended": (KEpsilon.recommended(), []),
+    "generic, recommended": (GenericLengthScale.recommended(), []),
+    "k-omega, recommended": (KOmega.recommended(), []),
     "CATKE": (CATKE(), []),
     "NEMO": (TKE(), []),
 }
@@ -156,6 +158,7 @@ KATO_PHILLIPS = {
 OTHER_NUMBERS = {
     "generic",
     "k-omega",
+    "k-omega, recommended",
     "Mellor-Yamada",
     "k-epsilon",
     "Canuto B",
