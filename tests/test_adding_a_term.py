@@ -30,6 +30,7 @@ def guide(tmp_path_factory):
     return runpy.run_path(str(script), run_name="my_term")
 
 
+@pytest.mark.long  # of a term of the package: test_restoring
 def test_the_gradient_is_that_of_central_differences(guide):
     # Algae of constant temperature change nothing of the water: they grow exponentially, but for saturation.
     assert np.isclose(guide["sensitivity"], guide["central_difference"], rtol=1e-5)

@@ -183,6 +183,7 @@ def test_segments_give_the_same_frames_and_derivatives(layout, n_frames, steps_p
         np.testing.assert_allclose(found, expected, rtol=1e-10, err_msg=name)
 
 
+@pytest.mark.long  # the gradient itself: another test
 def test_pairs_follow_what_is_differentiated_and_nothing_else():
     """By the start, what the step closes over, and inputs, each alone and all together; in a batch, too."""
 

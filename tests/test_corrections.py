@@ -249,6 +249,7 @@ METHODS = {
     # What they do with gradients and normal equations is above.
     some_long(METHODS, lambda name: name != "adam"),
 )
+@pytest.mark.long  # methods and corrections by themselves: above
 def test_every_method_corrects_a_case_and_resumes(name, tmp_path):
     def run(folder, n_iterations, free=FREE, **options):
         model, options = Model(PacanowskiPhilander()), {"score": MeanSquare(), **options}

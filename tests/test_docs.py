@@ -17,7 +17,7 @@ from tests.helpers import some_long
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 EXAMPLES = sorted(path.stem for path in (ROOT / "gallery").glob("*.py"))
-QUICK = ("06_ensemble", "10_own_energy_equation")
+QUICK = ("10_own_energy_equation",)
 PAGES = sorted(page.stem for page in (DOCS / "api").glob("*.md") if ">>>" in page.read_text(encoding="utf-8"))
 LONG_PAGES = ("calibrate", "infer")
 

@@ -41,6 +41,7 @@ def test_every_example_has_a_test():
     assert [name for name in EXAMPLES if f'example("{name}")' not in source] == []
 
 
+@pytest.mark.long  # calibrations use the same library
 def test_optax_finds_the_constant(example):
     assert float(example("optax")["found"]) == pytest.approx(math.log(8.0), abs=0.01)
 
@@ -64,6 +65,7 @@ def check_draws(draws):
     assert abs(float(np.mean(draws)) - math.log(8.0)) < 0.1
 
 
+@pytest.mark.long  # derivatives by themselves: the contract
 def test_diffrax_passes_the_derivative_on(example):
     names = example("diffrax")
     higher, lower = (float(jax.jit(names["air"])(5.0 + step)) for step in (1e-3, -1e-3))

@@ -110,6 +110,7 @@ def gradient_of(layout):
 ARGUMENTS = (jnp.asarray(5.0), CASE)
 
 
+@pytest.mark.long  # layouts by themselves: test_checkpointing
 def test_the_fastest_layout_that_fits_is_taken():
     rich = choose_checkpointing(gradient_of, ARGUMENTS, 10**9)
     assert rich.checkpointing == SaveSteps()

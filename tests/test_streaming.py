@@ -50,6 +50,7 @@ def assert_equal(first, second):
 
 
 @pytest.mark.parametrize("budget", [SMALL, 2**26])
+@pytest.mark.long  # pieces of equal length: another test
 def test_a_file_in_parts_is_the_run(tmp_path, budget):
     path, ends = tmp_path / "out.nc", []
     to_file(

@@ -174,6 +174,7 @@ FREE = (
 
 
 @pytest.mark.slow
+@pytest.mark.long  # formulae by themselves: test_bulk_formulae
 def test_gradient_of_a_day_to_weather_sky_and_water():
     case = column(full_forcing())
     model = Model(Constant(1e-3, 1e-3))
@@ -195,7 +196,13 @@ def test_gradient_of_a_day_to_weather_sky_and_water():
         assert np.min(np.abs(np.array(slopes) - gradient[i])) < 1e-5 * abs(gradient[i]), FREE[i]
 
 
-@pytest.mark.parametrize("bulk", [Fairall(), Coare36(iterations=3)], ids=["fairall", "coare"])
+@pytest.mark.parametrize(
+    "bulk",
+    [
+        pytest.param(Fairall(), id="fairall", marks=pytest.mark.long),
+        pytest.param(Coare36(iterations=3), id="coare"),
+    ],
+)
 def test_columns_of_a_batch_have_their_own_weather(bulk):
     single = full_forcing(bulk)
     offsets = jnp.asarray([-2.0, 0.0, 3.0])

@@ -142,6 +142,7 @@ def test_forward_and_reverse_mode_agree(evaluators):
     assert values.min() > -1e-12 * values.max()
 
 
+@pytest.mark.long  # saves time, changes no iterate
 def test_the_jacobian_is_computed_only_for_a_lower_loss(evaluators):
     problem, normal, _ = evaluators
     x = problem.free_parameters.start()
@@ -172,6 +173,7 @@ def test_a_prior_weight_without_meaning_is_refused(weight):
         calibrate_cheap(None, "levenberg_marquardt", 2, prior_weight=weight)
 
 
+@pytest.mark.long  # the prior in the loss: test_priors
 def test_what_the_data_do_not_tell_goes_to_the_median_of_its_prior(tmp_path):
     (_, stable) = cheap_targets()  # warmed from above: no convection
     free = FreeParameters(

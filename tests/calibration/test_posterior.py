@@ -148,6 +148,7 @@ def test_what_breaks_down_is_no_draw_and_counts():
     assert np.isfinite(chains.draws.log_density).all()
 
 
+@pytest.mark.long  # of a linear model: above
 def test_the_density_is_that_of_normal_errors_and_priors():
     twin = noisy_twin(0)
     case = dataclasses.replace(twin.target.case, name="other")
@@ -221,6 +222,7 @@ def test_a_twin_is_found(sampled):
 
 
 @pytest.mark.parametrize("method", some_long(METHODS, lambda method: method == "nuts"))
+@pytest.mark.long  # from the command line: tests/cli/test_posterior
 def test_files_hold_the_posterior(method, request, tmp_path):
     _, found, _ = request.getfixturevalue("sampled" if method == "nuts" else "inferred")
     write_posterior(tmp_path / "posterior.nc", found, {"tunax_lite_version": "1.2.3"})
@@ -267,6 +269,7 @@ def test_bands_are_the_quantiles_of_runs(inferred):
         predictive_bands(MODEL, FREE, twin.target.case, draws[:1], **times)
 
 
+@pytest.mark.long  # slopes by themselves: test_sensitivity
 def test_influences_are_slopes(inferred):
     twin, found, _ = inferred
     given = {"dt": 600.0, "duration": 7200.0, "outputs": ("sea_surface_temperature",)}

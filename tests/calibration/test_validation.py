@@ -287,6 +287,7 @@ def _invoke(*arguments, code=0):
     return " ".join(result.output.split())
 
 
+@pytest.mark.long  # the same in Python: above; messages: below
 def test_command_writes_tables_and_the_report_says_what_they_say(tmp_path):
     config, folder = tmp_path / "two.yaml", tmp_path / "out"
     config.write_text(yaml.safe_dump(CONFIG))

@@ -70,7 +70,7 @@ def _files(folder: Path) -> set[str]:
 # A case of GOTM runs in test_gotm, and its whole year in test_gotm_folders; others are of one format.
 SOME_RUNS = some_long(
     RUNS,
-    lambda path: re.search("papa|diurnal|legay|kato|free|lesbrary|station", path.stem),
+    lambda path: re.search("papa|diurnal|legay|kato|free|lesbrary|station|lough", path.stem),
     lambda path: path.stem,
 )
 

@@ -77,6 +77,7 @@ def test_eddies_from_elsewhere_are_the_longest_that_reach_a_place():
     np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
+@pytest.mark.long  # of recommended constants: below
 def test_logarithmic_layer_keeps_its_own_eddies():
     """l = kappa z grows by less than the slope per distance, so that eddies of elsewhere are none."""
     sheared = Case(
@@ -115,6 +116,7 @@ def test_recommended_constants_have_the_logarithmic_layer(kind):
     "convection",
     [pytest.param(None, id="GOTM's conditions", marks=pytest.mark.long), pytest.param(1.0, id="convection")],
 )
+@pytest.mark.long  # of recommended constants: test_large_eddies
 def test_momentum_down_the_lagrangian_gradient_is_the_same_in_both_frames(convection):
     """Velocities with and without the drift tell one story where their fluxes and forces are the same."""
     grid = Grid.uniform(40.0, 40)

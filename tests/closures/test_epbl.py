@@ -221,6 +221,7 @@ def test_as_in_mom6(case):
     np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=3e-5 * max(coefficients))
 
 
+@pytest.mark.long  # of the loss: the contract
 def test_derivative_of_the_depth():
     """That of the root, against central differences, in a step of an hour with wind and cooling."""
     closure = EPBL.as_in_om4()
@@ -247,6 +248,7 @@ def simulated(closure, dt, n_squared, *, stress=0.0, heat_flux=0.0) -> Any:
 
 
 @pytest.mark.parametrize("dt", [600.0, 3600.0])
+@pytest.mark.long  # against MOM6: another test
 def test_the_wind_lifts_as_much_as_it_gives(dt):
     """m* u*³ in every step but the first, whose coefficients are those of rest; N² h³ / 12 = m* u*³ t."""
     closure = EPBL(wind_energy=ConstantWindEnergy(scale=1.2, decay=0.0), **ONLY_ENERGY)

@@ -191,6 +191,7 @@ def test_interior_mixing():
     np.testing.assert_allclose(smoothed(jnp.asarray([4.0, 0.0, 8.0]), 1), [2.0, 3.0, 4.0])
 
 
+@pytest.mark.long  # against GOTM with Langmuir turbulence: test_gotm_folders
 def test_langmuir_factors():
     grid = Grid.uniform(50.0, 50)
     inputs = column_of("wind and cooling", grid)
@@ -278,6 +279,7 @@ def test_inverse_cube_root(dtype, rtol):
 
 
 @pytest.mark.parametrize("shape", ["simple", "match_gradient"])
+@pytest.mark.long  # against GOTM: test_gotm_folders
 def test_a_layer_on_the_bottom_is_that_of_the_column_upside_down(shape):
     """The loops, from the bottom up, with buoyancy of the other sign; the surface is left alone."""
     speed, grid = 0.012, random_grid(5, 24)

@@ -184,6 +184,7 @@ def langmuir_case(drift, n_cells, *, depth=90.0, coriolis=1e-4, days=2.0) -> Cas
     )
 
 
+@pytest.mark.long  # against GOTM: test_gotm_folders
 def test_published_behaviour_at_a_langmuir_number_of_three_tenths():
     closure, n_cells = MellorYamada.harcourt(), 45
     case = langmuir_case(jnp.asarray([0.0, 0.068, 0.068]), n_cells)

@@ -354,6 +354,7 @@ def test_schmidt_number_under_breaking_waves(ends):
     [(KEpsilon, 0.92, 0.15), (KOmega, 0.833, 0.15), (GenericLengthScale, 0.8284, 0.3)],
     ids=["eps", "omega", "psi"],
 )
+@pytest.mark.long  # one step: above
 def test_time_scale_of_turbulence_that_nothing_feeds_grows_as_in_time(kind, rate, tolerance):
     """k/eps grows by (c_2 - m - n/2) / (-n) per time, in steps of any length."""
     quiet = closure_inputs(GRID, 0.0 * np.ones(GRID.n_cells - 1), 0.0 * np.ones(GRID.n_cells - 1))
@@ -396,6 +397,7 @@ def test_long_steps_vanish_as_steps_become_short(kind):
 
 
 @pytest.mark.parametrize("kind", [pytest.param(KOmega, marks=LONG), MellorYamada])
+@pytest.mark.long  # of a short one: the contract
 def test_gradient_of_a_long_step(kind):
     state, inputs = random_state(7), random_inputs(7)
     logarithms = jax.tree.map(jnp.log, state)

@@ -182,6 +182,7 @@ def test_several_configurations_share_a_file_of_cases(tmp_path):
         loaded(tmp_path, text.replace("{GRID}", "{kind: uniform, n_cells: 16}"))
 
 
+@pytest.mark.long  # only saves compilation
 def test_padded_cases_have_the_residuals_of_their_own_and_share_a_program(tmp_path):
     text = SYNTHETIC.replace("[300.0, 600.0]", "300.0").replace("[16, 32]", "16")
     text += "model: {closure: {name: constant}}\n"

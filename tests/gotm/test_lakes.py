@@ -38,7 +38,7 @@ def test_the_basin_and_its_streams_arrive(tmp_path):
     grid = case.grid
     assert float(grid.depth) == 20.0 and float(grid.area[-1]) == 9e5
     assert any("the depth is that of the hypsograph, 20 m" in note for note in made.report.differences)
-    assert any("bring too much leaves at the surface" in note for note in made.report.differences)
+    assert any("excess water from streams" in note for note in made.report.differences)
     assert case.interior.level is None
     parts = case.interior.streams.streams
     river, intake = parts["river"], parts["intake"]

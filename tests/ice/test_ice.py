@@ -164,6 +164,7 @@ def test_the_heat_of_ice_and_water_closes_to_round_off_in_any_step(ice, dt):
 
 
 @pytest.mark.parametrize(("ice", "in_lake"), [(MyLake(), True), (Winton(), False)], ids=["mylake", "winton"])
+@pytest.mark.long  # in one step: above
 def test_a_run_loses_what_the_air_takes(ice, in_lake):
     """Water and ice over a run that freezes, from the start of each step as the model makes it."""
     case = column(ice, temperature=-1.83, days=2.0)
@@ -230,6 +231,7 @@ def each(ices, usual):
 
 
 @pytest.mark.parametrize("ice", each(ALL[1:], "mylake"))
+@pytest.mark.long  # compiles for long
 def test_thickness_by_the_weather_is_that_of_central_differences(ice):
     """From open water, through freezing: reverse, forward, and differences."""
 
@@ -247,6 +249,7 @@ def test_thickness_by_the_weather_is_that_of_central_differences(ice):
 
 
 @pytest.mark.parametrize("ice", each(ALL, "mylake"))
+@pytest.mark.long  # compiles for long
 def test_a_batch_is_its_columns_and_a_run_goes_on_from_its_file(ice, tmp_path):
     cases = [column(ice, weather(air)) for air in (-25.0, -10.0)]
     times: dict = {"dt": 3600.0, "output_interval": DAY}

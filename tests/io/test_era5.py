@@ -403,6 +403,7 @@ def test_what_sums_are_of_where_the_sky_does_not_tell(tmp_path):
         np.testing.assert_allclose(heat, -(20.0 + 80.0 + 60.0 + 24.0) / hours)
 
 
+@pytest.mark.long  # of every third hour: another test
 def test_every_sixth_hour_of_hourly_sums_follows_the_sun(tmp_path):
     # Hour angle and declination of June 10, and a sky that lets through 60 %.
     def hourly(stamps):

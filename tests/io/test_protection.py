@@ -130,6 +130,7 @@ def test_no_command_replaces_a_file_of_the_user(invoke, tmp_path):  # noqa: F811
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.long  # of a run: below
 def test_plot_and_report_repeat_themselves_and_replace_nothing_else(invoke, tmp_path):  # noqa: F811
     invoke("calibrate", CALIBRATION, *SMALL, "--set", "output.figures=false", "--output", "out")
     for command, product in (("report", "report.html"), ("plot", "history_loss.png")):

@@ -54,6 +54,7 @@ def _panels(figure):
     return [panel for panel in figure.axes if panel.get_visible() and panel.get_label() != "<colorbar>"]
 
 
+@pytest.mark.long  # from the command line: tests/cli/test_cli
 def test_sections_show_every_variable_that_varies(trajectory):
     figure = plot_sections(trajectory, title="a run")
     titles = [panel.get_title() for panel in _panels(figure)]

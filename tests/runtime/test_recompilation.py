@@ -194,6 +194,7 @@ def test_cases_of_equal_shapes_share_one_program_and_one_of_another_length_has_i
         lambda method: type(method).__name__,
     ),
 )
+@pytest.mark.long  # steps of a run: below
 def test_iterations_compile_nothing_after_the_first_ones(method):
     n_traced, n_compiled = [], []
     with counting() as counts:

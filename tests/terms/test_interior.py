@@ -322,6 +322,7 @@ def energy():
 
 
 @pytest.mark.parametrize("name", LEAVES)
+@pytest.mark.long  # of single terms: test_restoring
 def test_gradients_with_respect_to_what_acts_below_the_surface(name, energy):
     found, gradient = energy
     index, ones = list(LEAVES).index(name), jnp.ones(len(LEAVES))
@@ -332,6 +333,7 @@ def test_gradients_with_respect_to_what_acts_below_the_surface(name, energy):
     np.testing.assert_allclose(found.forward(ones, jnp.asarray(direction)), gradient[index], rtol=1e-9)
 
 
+@pytest.mark.long  # of single terms: test_restoring, test_seagrass
 def test_a_batch_of_columns_with_interior_forcing_equals_its_columns():
     case, model = windy_case(), Model(KEpsilon())
     stronger = eqx.tree_at(LEAVES["slope"], case, 3.0 * LEAVES["slope"](case))
@@ -346,6 +348,7 @@ def test_a_batch_of_columns_with_interior_forcing_equals_its_columns():
         np.testing.assert_allclose(both.state.temperature[..., column], alone.state.temperature, rtol=1e-12)
 
 
+@pytest.mark.long  # of a batch: test_restoring
 def test_members_of_an_ensemble_share_what_acts_below_the_surface():
     # As many columns as cells: the shape alone would not tell a profile along the wrong axis.
     case, model = windy_case(), Model(KEpsilon())

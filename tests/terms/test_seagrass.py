@@ -38,6 +38,7 @@ def wavy_case(efficiency: float = 0.3) -> Case:
     return Case(grid, state, ConstantForcing(SurfaceFluxes(stress_u=0.02)), interior=interior, duration=600.0)
 
 
+@pytest.mark.long  # against GOTM: test_gotm_folders
 def test_leaves_move_until_they_are_taut_as_a_loop_says():
     """Cells one by one, as `seagrass.F90` and `uequation.F90` of GOTM 84f8d8e9, without any mixing."""
     case, dt, n_steps = wavy_case(), 2.0, 40

@@ -83,7 +83,11 @@ RAIN = ("surface.precip.flux_impact=true", "surface.calc_evaporation=true")
     ("name", "overrides"),
     [
         pytest.param("ows_papa/ows_papa_meteo", (), marks=pytest.mark.long),  # with more terms: the next one
-        ("ows_papa/ows_papa_meteo", ("temperature.relax.tau=1e6", "location.depth=30.", *RAIN)),
+        pytest.param(
+            "ows_papa/ows_papa_meteo",
+            ("temperature.relax.tau=1e6", "location.depth=30.", *RAIN),
+            marks=pytest.mark.long,  # over two days: test_analytic
+        ),
         pytest.param("nns_annual/nns_annual", (), marks=pytest.mark.long),
     ],
     ids=["Papa", "shallow Papa with rain and relaxed heat", "North Sea"],

@@ -133,6 +133,7 @@ def test_water_heat_salt_and_tracers_close_while_the_level_moves(name):
 @pytest.mark.parametrize(
     "prescribed", [None, TimeSeries(jnp.array([0.0, 1e5]), jnp.array([0.5, -2.5]), "level")]
 )
+@pytest.mark.long  # contents close: above
 def test_water_of_one_kind_stays_what_it_is_while_the_level_moves(prescribed):
     streams = {"a": river(4.0, "bottom", 12.0, 0.1), "b": river(-30.0, "range", lower=-6.0, upper=-3.0)}
     case = moving_case(streams, prescribed, freshwater_flux=0.0, stress_u=0.1)
@@ -150,6 +151,7 @@ def test_water_of_one_kind_stays_what_it_is_while_the_level_moves(prescribed):
         np.testing.assert_allclose(outflow[1:], (-26.0 + 3e-5 * area)[1:], rtol=1e-12)
 
 
+@pytest.mark.long  # contents close: above
 def test_a_basin_holds_what_it_was_given():
     z = np.linspace(-25.0, 3.0, 57)
     volume = np.array([volume_to(height) for height in z])
@@ -187,6 +189,7 @@ def test_a_level_leaves_its_basin():
         dataclasses.replace(moving_case({}), grid=Grid.uniform(20.0, 16))
 
 
+@pytest.mark.long  # of a lake that keeps its level: test_lakes
 def test_a_batch_of_moving_lakes_is_its_columns_and_a_run_goes_on(tmp_path):
     cases = [
         dataclasses.replace(moving_case({"a": river(q, "bottom")}, freshwater_flux=1e-3), duration=8 * DT)

@@ -98,6 +98,7 @@ def test_bad_hypsographies_are_refused(z, area, message):
         Grid([-3.0, -2.0, -1.0, 0.0], [1.0, 2.0])
 
 
+@pytest.mark.long  # one program without areas
 def test_a_constant_area_is_none():
     """To round-off: the areas are 1, and so are all factors."""
     plain = Grid.stretched(20.0, 12, surface_zoom=1.0)
@@ -131,6 +132,7 @@ def decay_error(n_cells: int, **zooms: float) -> float:
     return float(np.sqrt(column_integral(jnp.asarray(error**2), grid) / grid.mean_depth))
 
 
+@pytest.mark.long  # budgets: below
 def test_diffusion_in_a_cone_is_that_of_a_sphere_and_of_second_order():
     n_cells = (20, 40, 80)
     errors = [decay_error(n, surface_zoom=1.0) for n in n_cells]
@@ -214,6 +216,7 @@ def test_the_sides_drag_every_cell():
     np.testing.assert_allclose(end, 0.1 / (1.0 + 100.0 * drag * 0.1 * ring / volume), rtol=1e-12)
 
 
+@pytest.mark.long  # of an ocean column: test_case
 def test_a_lake_on_another_grid_keeps_its_mean_temperature(tmp_path):
     case = lake_case(lake(12))
     moved = case.on(Grid.uniform(20.0, 30))
@@ -354,6 +357,7 @@ def test_streams_find_their_level():
     "closure",
     some_long([MIXED.closure, KEpsilon()], lambda c: isinstance(c, KEpsilon), lambda c: type(c).__name__),
 )
+@pytest.mark.long  # gradients of an ocean column: the contract
 def test_the_temperature_of_a_lake_by_its_extinction_and_its_streams(closure):
     """By the depth of the light, the temperature and the discharge of a river, and where an outlet lies."""
     case = lake_case(lake(12))
