@@ -1,8 +1,7 @@
-"""Reading observation files and writing results: one reader per format, and names for known files.
+"""Read observation files and write results: one reader per format, with the variable names of known files.
 
-Readers take a path, most of them a dataset of xarray too; where there is no such file they raise
-`FileNotFoundError`.
-Libraries that take long to import (xarray, netCDF4, h5py, gsw) are imported when they are first used.
+Readers take a path; most also take an xarray dataset. A missing file raises `FileNotFoundError`.
+Modules that are slow to import (xarray, netCDF4, h5py, gsw) are imported on first use.
 """
 
 from .argo import ArgoProfiles, read_argo, read_argo_profiles

@@ -1,7 +1,7 @@
-"""Profiles of Argo floats: at their measured depths, or as observations on given heights.
+"""Profiles of Argo floats, at their measured depths or interpolated to given heights.
 
-Source: Argo User's Manual 3.4 (2021, doi:10.13155/29825): core profile files, one cycle each or all of a
-float; adjusted values where the data mode is A or D; quality flags as characters.
+Source: Argo User's Manual 3.4 (2021, doi:10.13155/29825). Core profile files hold one cycle or all cycles of
+a float; adjusted values are used where the data mode is A or D; quality flags are characters.
 """
 
 import bisect
@@ -34,20 +34,20 @@ _PLACED = ("JULD_QC", "POSITION_QC")
 
 @dataclasses.dataclass(frozen=True)
 class ArgoProfiles:
-    """Profiles at their own depths, uppermost first: conservative temperature and absolute salinity.
+    """Profiles on their own levels, uppermost first: conservative temperature and absolute salinity.
 
     Args:
-        time: Universal Time, `(n_profiles,)`.
+        time: universal time, `(n_profiles,)`.
         longitude, latitude: [degrees], `(n_profiles,)`.
-        z: heights [m] of the levels with a good pressure, decreasing, then NaN, `(n_profiles, n_levels)`; of
-            levels out of order those are left out without which the others are in order.
-        temperature: conservative [degC], NaN without a good temperature, same shape.
-        salinity: absolute [g kg-1], same shape.
-        data_mode: of each profile: R as sent, A adjusted in real time, D in delayed mode.
-        n_left_out: profiles without a good time or position, or of a secondary sampling.
-        n_rejected: values of temperature and of salinity that are in the files, and are NaN here because of a
-            quality flag: of their own, or of the pressure.
-        notes: what else the user should know of how the files were read, in sentences.
+        z: heights [m] of the levels with a good pressure, decreasing, padded with NaN, `(n_profiles,
+            n_levels)`; the fewest levels are dropped that make the rest monotonic.
+        temperature: conservative temperature [degC], NaN where it is not good, same shape.
+        salinity: absolute salinity [g kg-1], same shape.
+        data_mode: of each profile: R real time, A adjusted in real time, D delayed mode.
+        n_left_out: number of profiles without a good time or position, or from a secondary sampling scheme.
+        n_rejected: number of temperature and salinity values set to NaN because of their own quality flag or
+            that of the pressure.
+        notes: sentences on how the files were read.
     """
 
     time: np.ndarray
@@ -66,20 +66,20 @@ class ArgoProfiles:
 def read_argo_profiles(
     paths, *, good_flags: Sequence[int] = GOOD_FLAGS, salinity: SalinityGiven | None = None
 ) -> ArgoProfiles:
-    """Read the primary sampling of Argo profiles.
+    """Read the profiles of the primary sampling scheme.
 
     Args:
-        paths: one file or dataset of xarray, or several, such as the cycles of one float; sorted by the time
-            of their first profile: core files, synthetic profiles (Sprof), those of the Copernicus Marine
-            Service (GL_PR_PF) and of argopy.
-        good_flags: values with another quality flag are left out; all count in a file without flags.
-        salinity: practical salinity to convert temperatures with where there is no good one: a number, or
-            increasing heights [m] and values; by default the mean of the good ones at the depths around, and
-            35 without any.
+        paths: one file or xarray dataset, or several, such as the cycles of one float; sorted by the time of
+            their first profile. Accepts core files, synthetic profiles (Sprof), those of the Copernicus
+            Marine Service (GL_PR_PF) and those of argopy.
+        good_flags: quality flags to accept; files without flags are accepted in full.
+        salinity: practical salinity used to convert temperatures where no good one was measured: a number, or
+            increasing heights [m] and values. The default is the mean of the good values at neighbouring
+            depths, or 35 if there are none.
 
     Raises:
-        FileFormatError: not a profile file, or one of biogeochemical parameters alone, two profiles of one
-            time, or values that cannot be.
+        FileFormatError: not a profile file, only biogeochemical parameters, two profiles at one time, or
+            impossible values.
     """
     read = [(name_of(one), _read_file(one, good_flags, salinity)) for one in as_sources(paths)]
     read.sort(key=lambda one: one[1].time[0])
@@ -89,7 +89,7 @@ def read_argo_profiles(
             raise FileFormatError(path, "JULD", expected, f"{after.time[0]}", "give each profile once")
     n_levels = max(one.z.shape[1] for _, one in read)
 
-    def joined(name: str) -> Any:  # a count, names, counts by flag or an array, as the field is
+    def joined(name: str) -> Any:  # a count, names, counts by flag or an array, depending on the field
         values = [getattr(one, name) for _, one in read]
         if isinstance(values[0], int | tuple):
             return sum(values[1:], values[0])
@@ -114,22 +114,22 @@ def read_argo(
     largest_spacing: float = 200.0,
     name: str | None = None,
 ) -> Observations:
-    """Argo profiles at the heights of their values, which differ between profiles, or on given heights.
+    """Read Argo profiles on their own levels, or interpolate them to given heights.
 
-    To given heights they are interpolated linearly, NaN above the uppermost value and below the deepest.
+    Interpolation is linear, with NaN above the uppermost and below the deepest value.
 
     Args:
-        paths, good_flags, salinity: as `read_argo_profiles`. Without any measured salinity the observations
-            have none.
-        z: heights [m], increasing, at most 0: those of the cells of a grid, or others; `None` for those at
-            which was measured.
-        start_time: ISO 8601 time at which the time of the observations is 0, Universal Time.
-        largest_spacing: of two good values [m] to interpolate between.
-        name: of the observations; by default that of the first file.
+        paths, good_flags, salinity: as in `read_argo_profiles`. Without any measured salinity, the
+            observations contain none.
+        z: heights [m], increasing, at most 0, such as the cell centers of a grid; `None` keeps the measured
+            levels.
+        start_time: ISO 8601 time, universal time, at which the time of the observations is 0.
+        largest_spacing: of two good values to interpolate between [m].
+        name: of the observations; by default the name of the first file.
 
     Raises:
-        FileFormatError: as `read_argo_profiles`.
-        ValueError: heights that do not increase, or that lie above the surface.
+        FileFormatError: as in `read_argo_profiles`.
+        ValueError: heights that do not increase or lie above the surface.
     """
     sources = as_sources(paths)
     profiles = read_argo_profiles(sources, good_flags=good_flags, salinity=salinity)
@@ -159,7 +159,7 @@ def read_argo(
 
 
 def _upwards(profiles: ArgoProfiles) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """Heights and values with the deepest first; of levels at the same height the lower one goes."""
+    """Heights and values, deepest first; of several levels at the same height, only the uppermost is kept."""
     stacked = np.stack([profiles.z, profiles.temperature, profiles.salinity])[:, :, ::-1]
     rows = np.full(stacked.shape, np.nan)
     for profile in range(stacked.shape[1]):
@@ -231,14 +231,14 @@ def _read_file(source, good_flags: Sequence[int], salinity: SalinityGiven | None
 
 
 def _as_profiles(file: Contents) -> Contents:
-    """The file with the names of core files: synthetic profiles, those of argopy and of CMEMS are others."""
+    """Rename variables and dimensions of synthetic, argopy and CMEMS files to those of core files."""
     dims, pressure = {}, file.variables.get("PRES")
     if pressure is not None and pressure.dims == ("TIME", "DEPTH"):
-        # Copernicus: every profile has a place of its own, on dimensions as long as that of the times.
+        # Copernicus files give a position per profile on a dimension of its own, as long as that of time.
         dims = {"DEPTH": "N_LEVELS"} | dict.fromkeys(("TIME", "LATITUDE", "LONGITUDE", "POSITION"), "N_PROF")
     found, is_one = {}, pressure is not None and pressure.dims == ("N_LEVELS",)
     for name, one in file.variables.items():
-        if is_one:  # one profile that was taken out of its file
+        if is_one:  # a single profile selected from its file
             one = dataclasses.replace(one, dims=("N_PROF", *one.dims), values=one.values[None])
         new = {"TIME": "JULD", "TIME_QC": "JULD_QC"}.get(name, name)
         own = dataclasses.replace(one, dims=tuple(dims.get(dim, dim) for dim in one.dims))
@@ -264,12 +264,12 @@ def _as_profiles(file: Contents) -> Contents:
 
 
 def _kept(file: Contents) -> np.ndarray:
-    """Profiles of the primary sampling whose time and position are not flagged as bad."""
+    """Keep profiles of the primary sampling scheme with a good time and position."""
     kept = np.ones(file["JULD"].shape, dtype=bool)
     for key in _PLACED:
         if key in file:
             kept &= ~has_flag(file[key].values, BAD_FLAGS)
-    # A file of one cycle often has a second, unpumped profile of the uppermost metres at the same time.
+    # Single-cycle files often contain a second, unpumped profile of the uppermost metres.
     if "VERTICAL_SAMPLING_SCHEME" in file:
         schemes = file["VERTICAL_SAMPLING_SCHEME"].texts()
         kept &= np.array([not scheme or scheme.startswith("Primary") for scheme in schemes])
@@ -277,7 +277,7 @@ def _kept(file: Contents) -> np.ndarray:
 
 
 def _data_mode(file: Contents, key: str) -> np.ndarray:
-    """The mode of a parameter in each profile, as sent where the file does not say."""
+    """Data mode of a parameter in each profile; real time where the file gives none."""
     name, n_profiles = "DATA_MODE", file["JULD"].shape[0]
     if "PARAMETER_DATA_MODE" in file and "STATION_PARAMETERS" in file:
         name = "PARAMETER_DATA_MODE"
@@ -298,9 +298,9 @@ def _data_mode(file: Contents, key: str) -> np.ndarray:
 
 
 def _good_values(file: Contents, key: str, good_flags: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The adjusted values where the mode says so and where there are any, else those that were sent.
+    """Adjusted values where the data mode calls for them and they exist, otherwise the real-time values.
 
-    NaN without a good flag, where the file has flags; and where there is a value at all.
+    NaN where the value is missing or the file gives it a flag that is not good.
     """
 
     def flagged(name: str, flags: Sequence[int], default: bool) -> np.ndarray:
@@ -315,17 +315,17 @@ def _good_values(file: Contents, key: str, good_flags: Sequence[int]) -> tuple[n
     if name not in file:
         return sent
     filled = ~np.any(np.isfinite(file[name].numbers()), axis=1)
-    # A profile that the delayed mode found beyond repair has no adjusted values and flags that say so.
+    # A profile rejected in delayed mode has no adjusted values, only flags.
     rejected = np.any(flagged(name, (3, 4), False), axis=1)
     adjusted = np.isin(_data_mode(file, key), ("A", "D")) & (~filled | rejected)
     corrected = good(name)
-    # What the delayed mode rejected has no adjusted values: it is there as it was sent.
+    # Values rejected in delayed mode have no adjusted counterpart; the real-time value remains.
     present = np.where(adjusted[:, None] & ~(filled & rejected)[:, None], corrected[1], sent[1])
     return np.where(adjusted[:, None], corrected[0], sent[0]), present
 
 
 def _check_pressure(variable: Variable, pressure: np.ndarray, axis: TimeAxis) -> None:
-    """Pressures [dbar] that can be."""
+    """Check that pressures [dbar] are possible."""
     for profile, values in enumerate(pressure):
         known = values[np.isfinite(values)]
         wrong = known[(known < _PRESSURES[0]) | (known > _PRESSURES[1])]
@@ -336,7 +336,7 @@ def _check_pressure(variable: Variable, pressure: np.ndarray, axis: TimeAxis) ->
 
 
 def _out_of_order(pressure: np.ndarray) -> np.ndarray:
-    """Where pressures do not increase: all good ones but the longest sequence of each profile that does."""
+    """Where pressures do not increase: good ones outside the longest increasing sequence of the profile."""
     wrong = np.zeros(pressure.shape, dtype=bool)
     for profile, values in enumerate(pressure):
         known = np.flatnonzero(np.isfinite(values))
@@ -347,7 +347,7 @@ def _out_of_order(pressure: np.ndarray) -> np.ndarray:
 
 
 def _longest_increase(values: np.ndarray) -> list[int]:
-    """Places of the longest sequence that increases; of equal values the first counts."""
+    """Indices of the longest increasing sequence; of equal values the first is kept."""
     lowest: list[float] = []  # last value of the best sequence of each length
     last: list[int] = []
     before: list[int] = []
@@ -379,7 +379,7 @@ def _modelled(
     absolute = absolute_salinity(complete, pressure, longitude=longitude, latitude=latitude)
     temperature = conservative_temperature(values["temperature"], absolute, pressure, "in_situ")
     salinity = np.where(np.isnan(practical), np.nan, absolute)
-    # Levels without a good pressure go: heights then decrease without gaps.
+    # Dropping levels without a good pressure leaves heights that decrease without gaps.
     order = np.argsort(np.isnan(z), axis=1, kind="stable")
     z, temperature, salinity = (np.take_along_axis(v, order, axis=1) for v in (z, temperature, salinity))
     return z, temperature, salinity

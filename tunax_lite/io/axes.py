@@ -1,4 +1,4 @@
-"""Steps common to all readers: times in seconds, heights upward, quality flags, gaps, records of files."""
+"""Steps shared by all readers: times in seconds, heights upward, quality flags, gaps, joining files."""
 
 import datetime
 import re
@@ -27,14 +27,14 @@ _WAYS = ("up", "down")
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """Times [s] since an epoch, or since an unknown moment if that is `None`."""
+    """Times [s] since an epoch, or since an unknown time if that is `None`."""
 
     variable: Variable
     seconds: np.ndarray
     epoch: datetime.datetime | None
 
     def describe(self, record: int) -> str:
-        """The time of a record, for messages."""
+        """Time of a record, for messages."""
         seconds = float(self.seconds[record])
         if self.epoch is None:
             return f"{seconds:g} s (record {record})"
@@ -42,7 +42,7 @@ class TimeAxis:
         return f"{moment.isoformat(timespec='seconds')} (record {record})"
 
     def since(self, start_time: str | None) -> np.ndarray:
-        """Times [s] since the start of the case; without a date, as they are."""
+        """Times [s] since the start of the case; unchanged if the epoch is unknown."""
         if self.epoch is not None and start_time is not None:
             return self.seconds + (self.epoch - start_of_case(start_time)).total_seconds()
         if self.epoch is not None:
@@ -55,7 +55,7 @@ class TimeAxis:
         return self.seconds
 
     def check_gaps(self, longest: float | None) -> None:
-        """Raise `FileFormatError` where no record follows another within `longest` [s]."""
+        """Raise `FileFormatError` where two records are more than `longest` [s] apart."""
         steps = np.diff(self.seconds)
         late = [] if longest is None else np.flatnonzero(steps > longest * (1.0 + 1e-6))
         if len(late):
@@ -64,7 +64,7 @@ class TimeAxis:
             raise self.variable.error(expected, got, "fill the gap, or shorten the series")
 
     def check_complete(self, variable: Variable, values: np.ndarray, what: str) -> None:
-        """Raise `FileFormatError` for a missing value of a variable on these times."""
+        """Raise `FileFormatError` if a variable on these times has a missing value."""
         gaps = np.flatnonzero(~np.isfinite(values))
         if gaps.size:
             got = f"{values[gaps[0]]} at {self.describe(int(gaps[0]))}"
@@ -73,7 +73,7 @@ class TimeAxis:
 
 @dataclass(frozen=True)
 class Record:
-    """One quantity of one file, by time [s] since the start of the case."""
+    """One quantity from one file, over time [s] since the start of the case."""
 
     variable: Variable
     axis: TimeAxis
@@ -82,7 +82,7 @@ class Record:
 
 
 def in_order(records: Sequence[Record], advice: str) -> list[Record]:
-    """Records of one quantity, of several files, one after the other."""
+    """Sort the records of one quantity from several files by time."""
     records = sorted(records, key=lambda record: record.time[0])
     for before, after in zip(records[:-1], records[1:], strict=True):
         if after.time[0] <= before.time[-1]:
@@ -93,13 +93,13 @@ def in_order(records: Sequence[Record], advice: str) -> list[Record]:
 
 
 def joined(records: Sequence[Record]) -> Series:
-    """The series of records that are in order."""
+    """Join sorted records into one series."""
     time, values = (np.concatenate([getattr(one, key) for one in records]) for key in ("time", "values"))
     return Series(time, values)
 
 
 def as_seconds(variable: Variable, time: np.ndarray, start_time: str) -> jax.Array:
-    """Increasing times [s] in the precision of JAX, which must tell them apart."""
+    """Increasing times [s] in JAX's precision, which must resolve them."""
     found = jnp.asarray(time, dtype=float)
     if np.any(np.diff(np.asarray(found)) <= 0.0):
         expected = f"times that {found.dtype} tells apart from start_time, {start_time}, on"
@@ -120,19 +120,19 @@ def as_sources(given: Source | Iterable[Source]) -> list[Source]:
 
 
 def stem_of(source) -> str:
-    """What a source is called without folder and ending."""
+    """Name of a source without folder and suffix."""
     return Path(name_of(source)).stem
 
 
 def flags_of(file: Contents, variable: Variable) -> Variable | None:
-    """The quality flags of a variable, arranged as it is: those that it names, or by their own names."""
+    """Quality flags of a variable on its own axes: those its attributes refer to, or those named after it."""
     lower = {name.lower(): name for name in file.variables}
     stated = str(variable.attrs.get("ancillary_variables", "")).replace(",", " ").split()
     names = [one for one in stated if any(word in one.lower() for word in ("qc", "quality", "flag"))]
     names += [
         f"{variable.name}_{end}" for end in ("qc", "quality_control", "flag", "qc_flag", "quality_flag")
     ]
-    # EPIC: QT_5020 of T_20.
+    # EPIC: QT_5020 belongs to T_20.
     epic = re.fullmatch(r"([A-Z]+)_(\d{2,3})", variable.name)
     names += [f"Q{epic[1]}_5{int(epic[2]):03d}"] if epic else []
     for name in (lower[name.lower()] for name in names if name.lower() in lower):
@@ -143,14 +143,14 @@ def flags_of(file: Contents, variable: Variable) -> Variable | None:
 
 
 def has_statistics(variable: Variable) -> bool:
-    """Whether it is text, or the extremes or the scatter of an interval."""
+    """Whether a variable is text, or an extreme or standard deviation over an interval."""
     methods = str(variable.attrs.get("cell_methods"))
     words = ("maximum", "minimum", "standard_deviation", "variance", "range")
     return variable.values.dtype.kind not in "fiu" or any(word in methods for word in words)
 
 
 def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
-    """Where a quality flag, a number or a character, is one of those wanted."""
+    """Where a quality flag (number or character) is one of those wanted."""
     if flags.dtype.kind in "fiu":
         return np.isin(flags, wanted)
     texts = [flag.decode() if isinstance(flag, bytes) else str(flag) for flag in flags.ravel()]
@@ -160,7 +160,7 @@ def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
 def measured(
     variable: Variable, quantity: str, axis: TimeAxis, unit: str | None, good: np.ndarray | bool = True
 ) -> np.ndarray:
-    """Values in the unit of the package, NaN where they are not good, checked for what they can be."""
+    """Values in the package's unit, NaN where they are not good, checked against the possible range."""
     values = np.where(good, variable.converted(quantity, unit), np.nan)
     check_possible(variable.path, variable.name, quantity, values, axis.describe)
     if quantity == "salinity" and np.any(values > 0.0) and np.nanmax(values) < 0.1:
@@ -170,7 +170,7 @@ def measured(
 
 
 def is_axis(variable: Variable, kind: str) -> bool:
-    """Whether a coordinate is a `time`, or a height or depth (`vertical`), by CF attributes or its name."""
+    """Whether a coordinate is a `time` or a height or depth (`vertical`), by CF attributes or name."""
     letter, standard_names, names = _AXES[kind]
     own, is_time = variable.attrs, kind == "time"
     if own.get("axis") == letter or own.get("standard_name") in standard_names:
@@ -180,7 +180,7 @@ def is_axis(variable: Variable, kind: str) -> bool:
 
 
 def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) -> Variable:
-    """The coordinate of a variable that is its `time` or its `vertical` axis."""
+    """Find the `time` or `vertical` coordinate of a variable."""
     advice = f"correct '{kind}' in the mapping"
     if given is not None:
         coordinate = file.named(given, f"the {kind} axis", advice)
@@ -190,7 +190,7 @@ def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) 
         return coordinate
     along = [one for one in file.variables.values() if len(one.dims) == 1 and one.dims[0] in variable.dims]
     found = [one for one in along if is_axis(one, kind)]
-    # The coordinate variable of the dimension itself comes before others on the same dimension.
+    # The coordinate variable of the dimension takes precedence over others on the same dimension.
     candidates = [one for one in found if one.name == one.dims[0]] or found
     named = [one for one in candidates if one.attrs.get("standard_name") == kind or one.name.lower() == kind]
     candidates = named or candidates
@@ -202,7 +202,7 @@ def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) 
 
 
 def order_in_time(times: Variable) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The order of the records in time, and a note where it is not that of the file."""
+    """Indices that sort the records by time, and a note if the file is not sorted."""
     values = times.numbers()
     late = int((values < np.fmax.accumulate(values)).sum()) if values.size else 0
     order = np.argsort(values, kind="stable") if late else np.arange(values.size)
@@ -211,13 +211,13 @@ def order_in_time(times: Variable) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def read_time(variable: Variable, given_unit: str | None = None, *, increasing: bool = True) -> TimeAxis:
-    """Times of a coordinate, checked to be finite and, but for several series in one, to increase."""
+    """Read times of a coordinate: finite, and increasing unless the file holds several series."""
     import netCDF4  # takes long
 
     unit = variable.unit(given_unit, "time")
     interval, _, reference = unit.partition(" since ")
     calendar = str(variable.attrs.get("calendar", "standard")).lower()
-    epoch: Any = None  # a date, which the types of netCDF4 take for an array
+    epoch: Any = None  # a date, which netCDF4's type stubs declare as an array
     options = {"only_use_cftime_datetimes": False, "only_use_python_datetimes": True}
     try:
         scale, _ = conversion("interval", interval)
@@ -234,7 +234,7 @@ def read_time(variable: Variable, given_unit: str | None = None, *, increasing: 
             )
         raise variable.error(expected, got, advice) from None
     values = variable.numbers()
-    # Days in double precision since 1950 are good to a microsecond: drop the digits beyond.
+    # Days since 1950 in double precision resolve about a microsecond: drop the digits beyond.
     axis = TimeAxis(variable, values if scale == 1.0 else np.round(values * scale, 3), epoch)
     if epoch is not None:
         low, high = ((end - epoch).total_seconds() for end in (datetime.datetime.min, datetime.datetime.max))

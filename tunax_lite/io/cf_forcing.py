@@ -1,4 +1,4 @@
-"""The mapping of a user's NetCDF file, its surface fluxes, and a case with its profiles as such a file."""
+"""Mapping of a user's NetCDF file, reading of its surface fluxes, and writing of a case with its profiles."""
 
 import datetime
 from dataclasses import dataclass
@@ -28,38 +28,38 @@ STATED: dict[str, tuple[type, list[str]]] = {
 }
 """Parts of a case of which global attributes hold the numbers: their class, and names."""
 
-# The model needs no flux it does not know; these three are always there, so that all cases of
-# observation files have the same structure and share compiled functions.
+# These three fluxes are always set, so that all cases from observation files share one structure and with it
+# the compiled functions.
 _ALWAYS = ("stress_u", "stress_v", "heat_flux")
 
 
 @dataclass(frozen=True)
 class Mapping:
-    """Information missing in a file; everything else is found by name or CF attributes.
+    """Information missing from a file; everything else is found by name or CF attributes.
 
     Args:
-        variables: name in the file of `temperature`, `salinity`, `u`, `v`, `stokes_drift_u` or
+        variables: names in the file of `temperature`, `salinity`, `u`, `v`, `stokes_drift_u` or
             `stokes_drift_v`; `None` leaves one out.
-        tracers: name in the file by name of the passive tracer.
+        tracers: names in the file, by name of the passive tracer.
         time, vertical: names of the coordinate variables.
         positive: direction in which the vertical coordinate increases.
-        fluxes: a number, or a name in the file, for `stress_u`, `stress_v` [N m-2], `heat_flux`,
+        fluxes: a number or a name in the file, for `stress_u`, `stress_v` [N m-2], `heat_flux`,
             `shortwave_flux` [W m-2], `freshwater_flux` or `salt_flux` [kg m-2 s-1].
-        forcing_file: file with the fluxes; relative to the folder of the profiles.
+        forcing_file: file with the fluxes, relative to the folder of the profiles.
         upward: fluxes that the file counts positive out of the water.
-        units: unit by our name, also for `time`, `z` and fluxes; goes before the one in the file.
+        units: units by the package's names, also for `time`, `z` and fluxes; override those in the file.
         latitude: [degrees north]; gives the Coriolis parameter.
         coriolis_parameter: [s-1]; instead of a latitude.
         salinity: constant value where the file has none [g kg-1].
-        velocities: what u and v are the means of beside a Stokes drift, `eulerian` or `lagrangian`, which
-            contain it; by default as words in attributes of the file say.
+        velocities: whether u and v are `eulerian` or `lagrangian` means (the latter include the Stokes
+            drift); by default taken from the attributes of the file.
         depth: of the bottom [m]; by default half a level spacing below the deepest level.
         duration: of the case [s]; by default up to the last profile.
-        start: ISO 8601 time, Universal Time without an offset, before which profiles are left out.
-        name: of the case; by default that of the file.
+        start: ISO 8601 time (universal time if it has no offset); earlier profiles are left out.
+        name: of the case; by default the name of the file.
 
     Raises:
-        ValueError: names that do not exist, a latitude out of range, or both latitude and f.
+        ValueError: unknown names, a latitude out of range, or both latitude and f.
     """
 
     variables: dict[str, str | None] = setting(default_factory=dict)
@@ -94,9 +94,9 @@ class Mapping:
 def read_forcing(
     file: Contents, mapping: Mapping, start: float, epoch: datetime.datetime | None
 ) -> AbstractForcing:
-    """Fluxes according to the mapping, or to the names and CF standard names of the file of the profiles.
+    """Fluxes from the mapping, or from the file of the profiles by name and CF standard name.
 
-    The case starts at `start` [s] since `epoch`, from which the profiles count.
+    The case starts at `start` [s] since `epoch`, the epoch of the profiles.
     """
     if mapping.forcing_file is not None:
         file = read_contents(file.path.parent / mapping.forcing_file, valid_range=True)
@@ -135,7 +135,7 @@ def read_forcing(
 
 
 def _own_name(file: Contents, flux: str) -> str | None:
-    """The variable with our name or our CF standard name."""
+    """The variable with the package's name or CF standard name."""
     known = quantity_of(flux)
     standard = known.standard_name or "none of them"
     matching = [name for name, one in file.variables.items() if one.attrs.get("standard_name") == standard]
@@ -154,7 +154,7 @@ def _read_flux(file: Contents, flux: str, name: str, mapping: Mapping) -> tuple[
         raise variable.error("time as its only dimension", variable.dims, "choose one place and level")
     values = variable.converted(flux, mapping.units.get(flux))
     check_possible(file.path, name, flux, values)
-    # Zero minus the flux: no negative zero.
+    # Zero minus the flux avoids negative zero.
     values = values if _sign(flux, variable.attrs.get("standard_name"), mapping) > 0.0 else 0.0 - values
     if not variable.dims:
         if not np.isfinite(values):
@@ -169,7 +169,7 @@ def _read_flux(file: Contents, flux: str, name: str, mapping: Mapping) -> tuple[
 
 
 def since_start(axis: TimeAxis, what: str, start: float, epoch: datetime.datetime | None) -> np.ndarray:
-    """Times of a flux or a drift [s] since the start of the case."""
+    """Times [s] of a flux or a Stokes drift since the start of the case."""
     if axis.epoch is None or epoch is None:
         if axis.epoch is not epoch:
             expected = f"times with a reference date ('since') for both profiles and {what}, or for neither"
@@ -184,13 +184,13 @@ def write_observations(
 ) -> None:
     """Write a case and its profiles to one file that `read_cf_netcdf` reads without a mapping.
 
-    The initial state is not written: a reader takes the first complete profile. Global attributes can be
-    given, such as title and source.
+    The initial state is not written: readers take the first complete profile. `attributes` are global
+    attributes such as title and source.
 
     Raises:
-        ValueError: a batch of columns, or fluxes (of passive tracers, for example), an equation of state or
-            an absorption that the format does not hold.
-        OSError: a path that cannot be written.
+        ValueError: a batch of columns, or fluxes (such as those of passive tracers), an equation of state or
+            an absorption that the format cannot represent.
+        OSError: a path that cannot be written to.
     """
     import xarray as xr  # takes long
 
@@ -231,7 +231,7 @@ def write_observations(
 
 
 def _stated(path, case: Case) -> tuple[ConstantForcing | TimeSeriesForcing, dict[str, object]]:
-    """The forcing of a case, and what global attributes say of it, where the format holds both."""
+    """The forcing of a case, and global attributes for what the format stores as attributes."""
     forcing = case.forcing
     known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing))
     if not known or case.batch_shape or forcing.fluxes.tracer_fluxes:

@@ -1,8 +1,7 @@
-"""Profiles and forcing from plain CF NetCDF files: those of users, and the project's own.
+"""Profiles and forcing from CF NetCDF files, the user's or the project's own.
 
-Variables are found by the names of the package, by their CF standard names, or by a `Mapping`. Levels may
-be in any order and direction; units are converted or refused. A file written by `write_observations`
-needs no mapping.
+Variables are found by the package's names, by CF standard names, or by a `Mapping`. Levels may be in any
+order and direction; units are converted or rejected. Files written by `write_observations` need no mapping.
 """
 
 import datetime
@@ -36,21 +35,21 @@ from .yaml_file import NAMES
 
 @names_its_file("a CF NetCDF file")
 def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observations]:
-    """Read profiles over time, forcing, rotation and Stokes drift, of a file or a dataset of xarray.
+    """Read profiles over time, forcing, rotation and Stokes drift from a file or an xarray dataset.
 
-    The case starts at the first record at which every profile is complete; earlier ones are left out.
-    Its grid has faces midway between the levels (or at the bounds of the vertical coordinate) and a top
-    face at the surface; initial values are interpolated linearly from the levels to its centers.
-    Attributes `background_viscosity` and `background_diffusivity` [m2 s-1] are those of the case; where the
-    profiles show that heat leaves down the first gradient at the bottom, as where a simulation holds it, so
-    it does in the case.
+    The case starts at the first record with complete profiles; earlier records are left out. The faces of its
+    grid lie midway between the levels (or at the bounds of the vertical coordinate), the uppermost at the
+    surface; initial values are interpolated linearly to its centers. Attributes `background_viscosity` and
+    `background_diffusivity` [m2 s-1] become those of the case. If the profiles show heat diffusing out
+    through the bottom down the initial gradient, as in a simulation that prescribes this gradient, the case
+    prescribes it too.
 
     Returns:
         The case on that grid, and the profiles on the levels of the file, NaN where values are missing.
 
     Raises:
-        FileFormatError: a variable or axis that is missing, ambiguous, of another shape or unit, with
-            impossible values or without a complete profile, gaps in the forcing, or no latitude.
+        FileFormatError: a variable or axis that is missing, ambiguous or of an unexpected shape or unit,
+            impossible values, no complete profile, gaps in the forcing, or no latitude.
     """
     mapping = Mapping() if mapping is None else mapping
     file = read_contents(path, valid_range=True)
@@ -76,7 +75,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     velocities = [one for key, one in variables.items() if key in ("u", "v")]
     interior, notes = read_waves(file, mapping, velocities, vertical, grid, start, time.epoch)
     start_time = None
-    # The project's own files of idealised cases count from a date that means nothing.
+    # Files of idealised cases count from an arbitrary date.
     if time.epoch is not None and file.attrs.get("start_time") != "":
         start_time = (time.epoch + datetime.timedelta(seconds=start)).isoformat(sep=" ")
     case = Case(
@@ -101,19 +100,19 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         profiles={v: jnp.asarray(values[first:], dtype=float) for v, values in profiles.items()},
         uncertainty=_uncertainties(file, variables),
         name=name,
-        # Whether title or source speak of a large-eddy simulation.
+        # Whether title or source mention a large-eddy simulation.
         source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
         notes=notes,
     )
 
 
 def name_of_case(file: Contents, mapping: Mapping) -> str:
-    """What the case of a file is called."""
+    """Name of the case in a file."""
     return mapping.name or str(file.attrs.get("case") or file.path.stem)
 
 
 def _find_variables(file: Contents, mapping: Mapping) -> dict[str, Variable]:
-    """By our name, every variable of the state that is there, and tracers."""
+    """All variables of the state found in the file, and tracers, by the package's names."""
     found = {}
     for key in STATE_VARIABLES:
         name = mapping.variables.get(key)
@@ -136,7 +135,7 @@ def _find_variables(file: Contents, mapping: Mapping) -> dict[str, Variable]:
 def _read_profiles(
     variable: Variable, key: str, dims: tuple[str, str], vertical: VerticalAxis, mapping: Mapping
 ) -> np.ndarray:
-    """Values `(n_times, n_levels)`, bottom first; tracers keep their unit."""
+    """Values `(n_times, n_levels)`, bottom first; tracers keep their units."""
     variable = variable.along(dims, "choose one place, or correct time and vertical in the mapping")
     is_tracer = key not in STATE_VARIABLES
     values = variable.numbers() if is_tracer else variable.converted(key, mapping.units.get(key))
@@ -150,7 +149,7 @@ def _read_profiles(
 def _first_complete(
     file: Contents, profiles: dict[str, np.ndarray], variables: dict[str, Variable], allowed: np.ndarray
 ) -> int:
-    """The record at which the case starts, among those that are allowed."""
+    """Index of the first allowed record with complete profiles."""
     complete = allowed
     for key, values in profiles.items():
         here = np.isfinite(values).all(axis=1)
@@ -214,7 +213,7 @@ def _initial_state(
 
 
 def _with_heat_through_bottom(case: Case, z: np.ndarray, time: np.ndarray, profiles: np.ndarray) -> Case:
-    """Where background mixing down the first gradient at the bottom [K m s-1] closes the budget of heat."""
+    """Prescribe the initial bottom gradient [K m s-1] where diffusion through it closes the heat budget."""
     diffusivity, complete = case.background_diffusivity, np.flatnonzero(np.isfinite(profiles).all(axis=1))
     if diffusivity is None or z.size < 2 or complete[-1] == 0:
         return case
@@ -230,7 +229,7 @@ def _with_heat_through_bottom(case: Case, z: np.ndarray, time: np.ndarray, profi
     )
     thickness = np.diff(np.asarray(case.grid.z_face))
     gained = float((profiles[last] - profiles[0]) @ thickness)
-    # Nearer to a gradient that is held than to a bottom through which nothing passes.
+    # The budget is closer to a prescribed gradient than to an insulated bottom.
     if not 0.5 < (entered - gained) / (out * time[last] or np.inf) < 1.5:
         return case
     heat = BottomHeat(heat_flux=-out * per_area)
@@ -238,7 +237,7 @@ def _with_heat_through_bottom(case: Case, z: np.ndarray, time: np.ndarray, profi
 
 
 def _number(file: Contents, key: str, value: PyTree) -> float:
-    """An attribute that is one finite number."""
+    """An attribute that must be one finite number."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -249,7 +248,7 @@ def _number(file: Contents, key: str, value: PyTree) -> float:
 
 
 def _number_attributes(file: Contents, kind: type, names: Sequence[str]) -> dict[str, float]:
-    """Those of the attributes that are there, within the ranges that a class declares."""
+    """The attributes present in the file, within the ranges that a class declares."""
     values = {name: _number(file, name, file.attrs[name]) for name in names if name in file.attrs}
     for name, value in values.items():
         check_declared(file.path, f"attribute {name}", kind, name, value)
@@ -278,7 +277,7 @@ def _coriolis_parameter(file: Contents, mapping: Mapping) -> float:
         return stated["coriolis_parameter"]
     latitude = degrees_of(file, "latitude")
     if latitude is None and "latitude" in file.attrs:
-        _number(file, "latitude", file.attrs["latitude"])  # says what it is instead
+        _number(file, "latitude", file.attrs["latitude"])  # raises if it is a text
     if latitude is None or abs(latitude) > 90.0:
         expected = "a latitude of -90 to 90 degrees north, or an attribute coriolis_parameter"
         got = "none" if latitude is None else f"{latitude:g}"

@@ -1,4 +1,4 @@
-"""The Stokes drift of surface waves in a CF NetCDF file of profiles, and the kind of its velocity means."""
+"""Stokes drift of surface waves in a CF NetCDF file of profiles, and whether its velocities include it."""
 
 import datetime
 import re
@@ -27,13 +27,14 @@ def read_waves(
     start: float,
     epoch: datetime.datetime | None,
 ) -> tuple[Interior, tuple[str, ...]]:
-    """The drift of the cells from `start` [s] since `epoch` on, and what the user should know of it.
+    """Stokes drift in the cells from `start` [s] since `epoch`, and notes for the user.
 
-    It lies on the levels of the profiles, at times of its own, or at none: then it does not change. At the
-    surface it follows from the two uppermost levels, linearly.
+    The drift is given on the levels of the profiles, at times of its own or constant in time. It is
+    extrapolated linearly to the surface from the two uppermost levels.
 
     Raises:
-        FileFormatError: gaps, another shape or unit, impossible values, or velocities of both means.
+        FileFormatError: gaps, an unexpected shape or unit, impossible values, or velocities of both kinds of
+            mean.
     """
     found: dict[str, Series | float] = {}
     for key in DRIFT_VARIABLES:
@@ -92,7 +93,7 @@ def _read(
 
 
 def _mean_of(file: Contents, mapping: Mapping, velocities: Sequence[Variable]) -> tuple[str, tuple[str, ...]]:
-    """Whether velocities are Eulerian or Lagrangian means: as the mapping says, or words in attributes."""
+    """Whether velocities are Eulerian or Lagrangian means, from the mapping or the attributes."""
     if mapping.velocities is not None:
         return mapping.velocities, ()
     stated = file.attrs.get("velocities")

@@ -1,4 +1,4 @@
-"""A mean profile of salinity of another file, such as a climatology, to convert temperatures with."""
+"""A mean salinity profile from another file, such as a climatology, for converting temperatures."""
 
 import warnings
 
@@ -15,17 +15,17 @@ from .yaml_file import NAMES
 def read_salinity(
     path, *, variable: str | None = None, unit: str | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Heights [m], increasing, and the salinity there, its mean over all times and points of the file.
+    """Heights [m], increasing, and the salinity there, averaged over all times and points of the file.
 
-    What it gives is the `salinity` of `read_oceansites` and `read_argo`, which is practical.
+    The result is practical salinity and fits the argument `salinity` of `read_oceansites` and `read_argo`.
 
     Args:
-        path: NetCDF file or dataset of xarray, with a coordinate of depth or height.
-        variable: name in the file; by default one of those of moorings, or that with the CF standard name.
-        unit: goes before the one in the file.
+        path: NetCDF file or xarray dataset with a coordinate of depth or height.
+        variable: name in the file; by default one of those used for moorings, or found by CF standard name.
+        unit: overrides the one in the file.
 
     Raises:
-        FileFormatError: no such variable, no levels, fewer than three, or no value.
+        FileFormatError: no such variable, fewer than three levels, or no value.
     """
     file, known = read_contents(path, valid_range=True), NAMES["oceansites"]["salinity"]
     advice = "name it (variable)"
@@ -35,7 +35,7 @@ def read_salinity(
     vertical = read_vertical(file, levels, None, None)
     values = np.moveaxis(found.converted("salinity", unit), found.dims.index(levels.dims[0]), 0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of levels without a value
+        warnings.simplefilter("ignore")  # levels without a value
         mean = np.nanmean(values.reshape(values.shape[0], -1), axis=1)
     mean = mean[::-1] if vertical.is_reversed else mean
     known_at = np.isfinite(mean)

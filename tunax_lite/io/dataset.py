@@ -2,10 +2,10 @@
 
     time, z_center, z_face, and the batch axes column, column_1, ...
 
-What tells the columns of a batch apart are coordinates along its axes: names of sites, places, parameters
-that differ. Times count in seconds in a file, and are dates in a dataset where the case has a date.
+Coordinates along the batch axes identify the columns: site names, positions, parameters that differ. Times
+are seconds in a file, and dates in a dataset if the case has a date.
 
-Every value keeps its precision, so a run that goes on from a file gives the same numbers bit by bit.
+Every value keeps its precision, so a run restarted from a file reproduces the same numbers bit for bit.
 """
 
 import dataclasses
@@ -45,7 +45,7 @@ _COORDINATES = ("time", "z_center", "z_face")
 
 
 def attributes_of(name: str) -> dict[str, str]:
-    """CF attributes of a variable of the package; none for other names."""
+    """CF attributes of a variable of the package; empty for other names."""
     variable = variable_of(name)
     if variable is None:
         return {"long_name": name.replace("_", " ")}
@@ -58,7 +58,7 @@ def attributes_of(name: str) -> dict[str, str]:
 def height_coordinates(grid: Grid, dims: Sequence[str] = (), draft: float | None = None) -> dict[str, tuple]:
     """Centers, faces and bounds of the cells as variables of a dataset with these batch axes.
 
-    Heights count from the surface of the sea, so far above the column as it begins below that [m].
+    Heights count from the sea surface; the column begins `draft` [m] below it.
     """
     faces = np.asarray(grid.z_face)
     attributes = {"standard_name": "height_above_mean_sea_level", "units": "m", "positive": "up", "axis": "Z"}
@@ -72,12 +72,12 @@ def height_coordinates(grid: Grid, dims: Sequence[str] = (), draft: float | None
     if faces[0].size > 1:
         own |= {"height_face": (("z_face", *dims), faces, {"long_name": "height of the faces"} | attributes)}
         if np.ptp(faces.reshape(len(faces), -1), axis=1).any():
-            # Columns of different grids: the dimensions have no common heights.
+            # Columns on different grids share no heights, so the dimensions have no coordinate.
             return own
     faces = faces.reshape(len(faces), -1)[:, 0]
     if draft is not None:
         name = {"long_name": "height of the faces above the surface of the column", "units": "m"}
-        own = {"height_face": ("z_face", faces, name)}  # to the last bit
+        own = {"height_face": ("z_face", faces, name)}  # exact
         faces = faces - draft
     bounds = np.stack([faces[:-1], faces[1:]], axis=1)
     center = {"long_name": "height of the cell centers", "bounds": "z_center_bounds"} | attributes
@@ -100,25 +100,25 @@ def to_dataset(
     coordinates: Mapping[str, Coordinate] | None = None,
     dates: bool = True,
 ) -> "xr.Dataset":
-    """A trajectory with names, units, heights, dates and place, ready to plot or to write.
+    """A trajectory as a dataset with names, units, heights, dates and position, ready to plot or write.
 
     Args:
         trajectory: of one column or a batch.
-        case: that was run; gives the start time, the place, the names of the sites, and those of its
-            parameters that differ between the columns.
-        closure: of the model; gives those of its parameters that differ.
-        diagnostics: further variables of the same frames, from `diagnose`.
-        provenance: what made it.
-        start_time: ISO 8601 time of the start; by default that of the case. Without one time is a number.
+        case: that was run; provides the start time, position, site names, and its parameters that differ
+            between columns.
+        closure: of the model; provides its parameters that differ between columns.
+        diagnostics: further variables on the same frames, from `diagnose`.
+        provenance: origin of the run.
+        start_time: ISO 8601 start time; by default that of the case. Without a start time, time is in
+            seconds.
         dims: names of the batch axes; by default `column`, `column_1`, ...
-        coordinates: further ones, by name: values of the shape of the batch, or a pair of axes and values as
-            for xarray. One with the name of an axis becomes the index of it.
+        coordinates: further coordinates by name: values of the shape of the batch, or a pair of axes and
+            values as in xarray. One named like an axis becomes its index.
         dates: whether times are dates; otherwise they are seconds, as in a file.
 
     Raises:
-        ValueError: a tracer, a closure variable or a coordinate with the name of another variable, a
-            coordinate of another shape, another number of axes, or a closure state that holds something
-            else than arrays.
+        ValueError: a tracer, closure variable or coordinate whose name is taken, a coordinate or `dims` that
+            do not fit the batch, or a closure state that contains anything but arrays.
     """
     import xarray as xr  # takes long
 
@@ -149,7 +149,7 @@ def frames_of(
     dims: Sequence[str] = (),
     coordinates: Mapping[str, Coordinate] | None = None,
 ) -> Frames:
-    """What `to_dataset` makes a dataset of, by the same arguments."""
+    """The frames behind `to_dataset`, from the same arguments."""
     start_time = start_time or (None if case is None else case.start_time)
     shape = np.shape(trajectory.state.u)[2:]
     own = tuple("column" if i == 0 else f"column_{i}" for i in range(len(shape)))
@@ -177,7 +177,7 @@ def _variables(
     batch: tuple[str, ...],
     start_time: str | None,
 ) -> dict[str, tuple]:
-    """All that depends on time, and the axes."""
+    """All variables that depend on time, and the axes."""
     state, grid = trajectory.state, trajectory.grid
     own = {name: getattr(state, name) for name in STATE_NAMES}
     closure = dict(_closure_fields(trajectory.clo_state)) | state.surface
@@ -198,7 +198,7 @@ def _variables(
         add(name, values)
     for name in [name for name in diagnostics if name not in closure]:
         variable = variable_of(name)
-        assert variable is not None  # a diagnostic is in the table
+        assert variable is not None  # every diagnostic is in the table
         add(name, diagnostics[name], _PLACES[variable.location], role="diagnostic")
     steps = {"long_name": "time steps since the start of the case", "units": "1"}
     variables["step"] = ("time", np.asarray(trajectory.step), steps)
@@ -226,7 +226,7 @@ def _variables(
 
 
 def _mean_variables(time: jax.Array, means: Means, points: Mapping[str, tuple]) -> dict[str, tuple]:
-    """Means of state and closure state, with the dimensions of the values at points in time."""
+    """Means of state and closure state, with the dimensions of the instantaneous values."""
     state = means.state
     values = {name: getattr(state, name) for name in STATE_NAMES} | dict(state.tracers)
     values |= dict(_closure_fields(means.clo_state)) | state.surface
@@ -244,12 +244,12 @@ def _twice(what: str, name: str, why: str) -> ValueError:
 
 
 def class_name(cls: type) -> str:
-    """Module and name of a class, as files keep it."""
+    """Module and name of a class, as stored in files."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _closure_fields(clo_state: closures.CloState) -> Iterator[tuple[str, PyTree]]:
-    """Names and values of a closure state, and of closure states in it."""
+    """Names and values of a closure state and of the closure states nested in it."""
     for field in dataclasses.fields(clo_state):
         values = getattr(clo_state, field.name)
         if isinstance(values, closures.CloState):
@@ -259,7 +259,7 @@ def _closure_fields(clo_state: closures.CloState) -> Iterator[tuple[str, PyTree]
 
 
 def _closure_classes(attribute: str, clo_state: closures.CloState) -> dict[str, str]:
-    """Names of the classes of a closure state and, with its field appended, of closure states in it."""
+    """Class names of a closure state and, with the field name appended, of those nested in it."""
     names = {attribute: class_name(type(clo_state))}
     for field in dataclasses.fields(clo_state):
         values = getattr(clo_state, field.name)
@@ -287,7 +287,7 @@ def _global_attributes(
 
 
 def _places_of(case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...]) -> dict[str, tuple]:
-    """Latitude and longitude, and names of the sites."""
+    """Latitude, longitude and site names."""
     found: dict[str, tuple] = {}
     if case is None:
         return found
@@ -306,7 +306,7 @@ def _places_of(case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...])
 def _parameters(
     closure: closures.AbstractClosure | None, case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...]
 ) -> dict[str, tuple]:
-    """Parameters that differ between the columns; a dot in a path becomes an underscore."""
+    """Parameters that differ between columns; a dot in a path becomes an underscore."""
     found = {}
     for info in [info for part in (closure, case) if part is not None for info in iterate_parameters(part)]:
         values = np.asarray(info.value)
@@ -317,7 +317,7 @@ def _parameters(
 
 
 def _given(name: str, values: Coordinate, dims: tuple[str, ...], shape: tuple[int, ...]) -> tuple:
-    """A coordinate that the caller gave, checked to lie along the axes of the batch."""
+    """A coordinate given by the caller, checked against the batch axes."""
     sizes = dict(zip(dims, shape, strict=True))
     is_pair = isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], str | tuple | list)
     along, numbers = values if is_pair else (dims if np.ndim(values) else (), values)
@@ -332,8 +332,8 @@ def _given(name: str, values: Coordinate, dims: tuple[str, ...], shape: tuple[in
 
 
 def write_dataset(dataset: "xr.Dataset", path) -> None:
-    """Write a dataset to NetCDF as `replacing` does: complete, or not at all."""
-    kept = ("units", "calendar", "dtype")  # of times
+    """Write a dataset to NetCDF atomically, as `replacing` does."""
+    kept = ("units", "calendar", "dtype")  # attributes of times
     encoding = {
         name: {"_FillValue": None}
         | {key: variable.encoding[key] for key in kept if key in variable.encoding}
@@ -344,21 +344,21 @@ def write_dataset(dataset: "xr.Dataset", path) -> None:
         dataset.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)
 
 
-def write_trajectory(trajectory: Trajectory, path, **options: Any) -> None:  # Any: those of `to_dataset`
-    """Write a trajectory to NetCDF; the options are those of `to_dataset`, see also `write_dataset`."""
+def write_trajectory(trajectory: Trajectory, path, **options: Any) -> None:  # Any: options of `to_dataset`
+    """Write a trajectory to NetCDF; takes the options of `to_dataset`, see also `write_dataset`."""
     write_frames(frames_of(trajectory, **options), path)
 
 
 def described(dims, values, long_name: str, unit: str = "1", **more) -> tuple:
-    """A variable as xarray takes it, with its name in words, its unit and further attributes."""
+    """A variable in xarray's form, with long name, unit and further attributes."""
     return (dims, values, {"long_name": long_name, "units": unit, **more})
 
 
 def titled(kind: str, closure: str) -> dict[str, str]:
-    """The first attributes of a file about the parameters of a closure."""
+    """The first attributes of a file with the parameters of a closure."""
     return {"Conventions": "CF-1.11", "title": f"{kind} of {closure}", "closure": closure}
 
 
 def variable_name(path: str) -> str:
-    """A parameter's path as the name of a variable: a case may be called anything."""
+    """Convert the path of a parameter to a variable name; names of cases may contain any character."""
     return re.sub(r"[^A-Za-z0-9]+", "_", path).strip("_")

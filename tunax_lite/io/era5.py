@@ -1,8 +1,8 @@
-"""Weather and surface fluxes of the reanalysis ERA5 on single levels, at one place.
+"""Weather and surface fluxes from the ERA5 reanalysis on single levels, at one position.
 
-Source: Hersbach et al. (2020), Q. J. R. Meteorol. Soc. 146, 1999-2049; documentation of ECMWF: radiation,
-precipitation and fluxes are accumulated over the hour that ends at the stamp, and count downward. Those of
-the ensemble are accumulated over three hours, and every other parameter is as the field at its stamp.
+Source: Hersbach et al. (2020), Q. J. R. Meteorol. Soc. 146, 1999-2049; ECMWF documentation: radiation,
+precipitation and fluxes are accumulated over the hour before the time stamp (three hours in the ensemble) and
+count downward. All other parameters are instantaneous.
 """
 
 import jax.numpy as jnp
@@ -55,33 +55,33 @@ def read_era5(
     shortwave: ClearSky | None = None,
     name: str | None = None,
 ) -> BulkForcing:
-    """Bulk forcing with the weather of ERA5: u10, v10, t2m, d2m, sp or msl, radiation, and tcc, tp if there.
+    """Bulk forcing from ERA5: u10, v10, t2m, d2m, sp or msl, radiation, and tcc and tp if present.
 
-    The mean of an accumulated parameter stands in the middle of its interval, linear in between. Where there
-    is precipitation there is evaporation too.
+    Means of accumulated parameters are assigned to the middle of their interval and interpolated linearly. If
+    the file has precipitation, the forcing includes evaporation too.
 
     Args:
-        paths: one file or dataset of xarray, or several: parameters apart, one month after the other; NetCDF,
-            or GRIB, for which the package cfgrib has to be installed.
-        latitude, longitude: of the place [degrees north, degrees east].
-        start_time: ISO 8601 time at which the time of the case is 0, Universal Time.
-        radiation: "downward": ssrd less an albedo, strd less what the modelled water emits; "net": ssr and
-            str, whose albedo and water temperature are those of ERA5.
-        interpolation: between the four points of the grid around the place, or the nearest point.
-        accumulation: time before its stamp over which a parameter is accumulated [s]. By default one hour, or
-            the time between records: which of the two is told by the sun and by the temperature of the air,
-            then by the number of members in the attributes of GRIB. Sums since midnight, those of ERA5-Land,
-            are known by their growth. With a number records may be farther apart than six hours.
+        paths: one file or xarray dataset, or several (one per parameter, one per month); NetCDF, or GRIB,
+            which needs the package cfgrib.
+        latitude, longitude: of the position [degrees north, degrees east].
+        start_time: ISO 8601 time, universal time, at which the time of the case is 0.
+        radiation: "downward" takes ssrd less an albedo and strd less the emission of the modelled surface;
+            "net" takes ssr and str, which contain the albedo and surface temperature of ERA5.
+        interpolation: bilinear between the four surrounding grid points, or the nearest point.
+        accumulation: interval before the time stamp over which parameters are accumulated [s]. By default it
+            is either one hour or the time between records; the reader decides by the sun's elevation, by the
+            air temperature, then by the number of members in the GRIB attributes. Sums since midnight
+            (ERA5-Land) are detected from their growth. If given, records may be more than six hours apart.
         bulk: formula of the turbulent fluxes; `Fairall` by default.
-        albedo: of the water, where the shortwave radiation is not net; `Payne` by default.
-        longwave, shortwave: formulae from the cloud cover in place of the radiation of ERA5: that part of it
-            is not read, and tcc has to be there.
-        name: for messages; by default that of the first file.
+        albedo: of the water, unless the shortwave radiation is net; `Payne` by default.
+        longwave, shortwave: formulae based on cloud cover that replace the radiation of ERA5, which is then
+            not read; they need tcc.
+        name: for messages; by default the name of the first file.
 
     Raises:
-        FileFormatError: a parameter that is missing or in another unit, a place outside of the grid, times
-            that are missing or not in order, a gap, or a value that cannot be, with its time.
-        ValueError: an albedo for net radiation, a longwave that is no formula, or unknown options.
+        FileFormatError: a parameter that is missing or in an unexpected unit, a position outside the grid,
+            missing or unsorted times, a gap, or an impossible value, with its time.
+        ValueError: an albedo with net radiation, a longwave that is not a formula, or unknown options.
     """
     if radiation not in _RADIATION:
         raise ValueError(f"radiation: expected 'downward' or 'net', got '{radiation}'.")
@@ -137,16 +137,16 @@ def read_era5_fluxes(
     interpolation: str = "bilinear",
     accumulation: float | None = None,
 ) -> TimeSeriesForcing:
-    """The surface fluxes that ERA5 itself computed, over its own sea surface temperature.
+    """The surface fluxes computed by ERA5 over its own sea surface temperature.
 
-    Net radiation, turbulent heat and stress (ssr, str, sshf, slhf, ewss, nsss), accumulated or as means
-    (msnswrf or avg_snswrf, ...), and precipitation less evaporation where tp and e are there.
+    Net radiation, turbulent heat fluxes and stress (ssr, str, sshf, slhf, ewss, nsss), accumulated or as
+    means (msnswrf or avg_snswrf, ...), and precipitation minus evaporation if tp and e are present.
 
     Args:
-        paths, latitude, longitude, start_time, interpolation, accumulation: as `read_era5`.
+        paths, latitude, longitude, start_time, interpolation, accumulation: as in `read_era5`.
 
     Raises:
-        FileFormatError, ValueError: as `read_era5`.
+        FileFormatError, ValueError: as in `read_era5`.
     """
     sources, place = opened(as_sources(paths)), {"latitude": latitude, "longitude": longitude}
     found = _read_point(sources, _FLUXES, place, start_time, interpolation)
@@ -164,7 +164,7 @@ def read_era5_fluxes(
 
 
 def _missing(source, parameters: dict[str, Parameter], missing: list[str], hint: str) -> FileFormatError:
-    """The error for parameters that no file has: all of them, the first as the key."""
+    """The error for parameters that no file contains: names all of them, with the first as the key."""
     wanted = [parameters[key] for key in missing if key == missing[0] or key not in _OPTIONAL]
     listed = ", ".join(f"{' or '.join(one.names)} ({one.download})" for one in wanted)
     expected, name = f"{listed} of {_DATA_SET} in one of the files", wanted[0].names[0]
@@ -172,9 +172,9 @@ def _missing(source, parameters: dict[str, Parameter], missing: list[str], hint:
 
 
 def _common(found: dict[str, Point]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """All series, sums as means per second, on the union of stamps and middles, linear in between."""
+    """All series on the union of time stamps and interval centres, interpolated linearly; sums as means."""
     times = {key: point.time - 0.5 * point.interval for key, point in found.items()}
-    # A mean holds from half its interval before its middle to half of it after.
+    # A mean holds for half its interval on either side of the centre.
     first = max(times[key][0] - 0.5 * point.interval for key, point in found.items())
     last = min(times[key][-1] + 0.5 * point.interval for key, point in found.items())
     common = np.unique(np.concatenate([*times.values(), [first, last]]))
@@ -189,7 +189,7 @@ def _common(found: dict[str, Point]) -> tuple[np.ndarray, dict[str, np.ndarray]]
 def _read_point(
     sources: list, parameters: dict[str, Parameter], place: dict[str, float], start: str, interpolation: str
 ) -> dict[str, Point]:
-    """Series at a place, by our name; of several names the first that any file has."""
+    """Read series at a position, by the package's names; of several names, the first that any file has."""
     if interpolation not in ("bilinear", "nearest"):
         raise ValueError(f"interpolation: expected 'bilinear' or 'nearest', got '{interpolation}'.")
     latitude, longitude = place.values()

@@ -13,17 +13,17 @@ from .axes import Record
 from .errors import FileFormatError
 
 HOUR = 3600.0
-_SOLAR_CONSTANT = 1361.0 * 1.035  # [W m-2], at the smallest distance from the sun
+_SOLAR_CONSTANT = 1361.0 * 1.035  # [W m-2], at perihelion
 _LONGEST_STEP = 6.0 * HOUR
 """Between records: of what changes with the day, more is not known from fewer."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of ERA5: what it is called, its unit, and between what values it can be.
+    """A parameter of ERA5: its names, unit and possible range.
 
-    Means over the interval before their stamp are the same as sums: `means` are their names, `rate` is what
-    makes of one of them the sum of an hour, in the unit of the sums.
+    Means over the interval before the time stamp carry the same information as sums: `means` lists their
+    names, and `rate` converts a mean to the sum over one hour in the unit of the sums.
     """
 
     names: list[str]
@@ -50,8 +50,10 @@ def parameters_of(known: Mapping[str, dict[str, JSON]]) -> dict[str, Parameter]:
 
 @dataclass(frozen=True)
 class Point:
-    """One parameter at the place: records of files in order, their times, and values, which are sums of an
-    hour where they were accumulated over an interval [s] before their stamp, else fields at their stamp.
+    """One parameter at the position: records in file order, their times, and values.
+
+    Accumulated values are sums over one hour, from an interval [s] before the time stamp; others are
+    instantaneous.
     """
 
     records: list[Record]
@@ -60,7 +62,7 @@ class Point:
     interval: float = 0.0
 
     def error(self, at: int, expected: str, got: str, advice: str, when: str = "at") -> FileFormatError:
-        """The error to raise for a value, with its file and date."""
+        """The error for a value, with its file and date."""
         for record in self.records:
             if at < record.time.size:
                 got = f"{got} {when} {record.axis.describe(at)}"
@@ -78,7 +80,7 @@ class Point:
         return float(np.min(np.diff(self.time), initial=np.inf))
 
     def checked(self, parameter: Parameter, interval: float, longest: float) -> "Point":
-        """The same in the unit of ERA5 and within its bounds; `longest` may lie between two records [s]."""
+        """The same in ERA5's unit and within its range; records may be `longest` [s] apart."""
         values, variable, is_mean = self.values, self.records[0].variable, self.is_mean(parameter)
         for record in self.records:
             unit = record.variable.attrs.get("units")
@@ -112,7 +114,7 @@ def checked(
     accumulation: float | None,
     sun: SolarPosition,
 ) -> dict[str, Point]:
-    """All parameters, with what their sums are sums of."""
+    """All parameters, each with its interval of accumulation."""
     if accumulation is not None and not accumulation > 0.0:
         raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
     if accumulation is None:
@@ -144,10 +146,10 @@ def checked(
 def _within_days(
     found: dict[str, Point], parameters: dict[str, Parameter]
 ) -> tuple[dict[str, Point], float | None]:
-    """Sums since midnight, Universal Time, as ERA5-Land has them: as sums over the time between records [s].
+    """Convert sums since midnight (universal time, as in ERA5-Land) to sums between records [s].
 
-    Radiation tells: within every day it grows, and the longwave radiation of an evening is not twice that of
-    the night. What is not such sums stays as it is, with `None`.
+    Radiation identifies them: it grows throughout the day, and the longwave sum of an evening hour is not
+    twice that of a night hour. Other parameters are returned unchanged, with `None`.
     """
     sums = {
         key: one
@@ -167,7 +169,7 @@ def _within_days(
 
 
 def _hours(point: Point) -> tuple[np.ndarray, np.ndarray]:
-    """Days and hours of the day of the stamps; midnight is the end of a day."""
+    """Days and hours of the day of the time stamps; midnight is the end of a day."""
     clock = np.concatenate([one.axis.since("1970-01-01") for one in point.records]) / HOUR
     day = np.ceil(clock / 24.0 - 1e-6) - 1.0
     return day, clock - 24.0 * day
@@ -181,7 +183,7 @@ def _grows_all_day(point: Point) -> bool:
 
 
 def _differences(point: Point, step: float) -> Point:
-    """Sums over the time between two records [s]; the first record goes where the day began before it."""
+    """Sums over the time between records [s]; the first record is dropped where its day began earlier."""
     day, hour = _hours(point)
     is_first = np.diff(day, prepend=day[0] - 1.0) != 0.0
     values = np.where(is_first, point.values, np.diff(point.values, prepend=0.0))
@@ -194,7 +196,7 @@ def _differences(point: Point, step: float) -> Point:
 
 
 def _above_air(time: np.ndarray, interval: float, sun: SolarPosition) -> np.ndarray:
-    """Mean shortwave radiation above the air [W m-2] in the intervals [s] that end at some times."""
+    """Mean shortwave radiation at the top of the atmosphere [W m-2] over intervals [s] before given times."""
     moments = time[:, None] - interval * (np.arange(12) + 0.5) / 12.0
     cosine = np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(moments))))
     return 1361.0 * np.maximum(cosine, 0.0).mean(axis=1)
@@ -203,10 +205,10 @@ def _above_air(time: np.ndarray, interval: float, sun: SolarPosition) -> np.ndar
 def _can_hold(
     found: dict[str, Point], parameters: dict[str, Parameter], interval: float, sun: SolarPosition
 ) -> bool:
-    """Whether radiation can be what the sky sends in an interval [s].
+    """Whether the radiation is physically possible for an interval of accumulation [s].
 
-    By day some of what stands above the air comes through, and not more; the sky emits from half of what a
-    black body does at the temperature of the air up to all of it.
+    By day, some but not all of the radiation at the top of the atmosphere reaches the surface; the sky emits
+    between half and all of the black-body radiation at the air temperature.
     """
     short, long, air = (found.get(key) for key in ("shortwave", "longwave", "air_temperature"))
     possible = True
@@ -221,9 +223,9 @@ def _can_hold(
 
 
 def _filled_by_sun(point: Point, sun: SolarPosition) -> Point:
-    """Shortwave radiation at all hours, where its sums are farther apart than what they are sums of.
+    """Shortwave radiation at all hours, where records are farther apart than their interval of accumulation.
 
-    Between them the share that comes through the air is linear in time.
+    In between, the fraction transmitted by the atmosphere is interpolated linearly.
     """
     if point.step <= point.interval + 1.0:
         return point
@@ -237,7 +239,7 @@ def _filled_by_sun(point: Point, sun: SolarPosition) -> Point:
 
 
 def _check_dew_point(air: Point, dew: Point) -> None:
-    """Air is not moister than saturated; a little where a dew point was interpolated."""
+    """Check that the dew point does not exceed the air temperature, beyond errors of interpolation."""
     common, i, j = np.intersect1d(air.time, dew.time, return_indices=True)
     bad = np.flatnonzero(dew.values[j] > air.values[i] + 2.0)
     if bad.size:
@@ -247,8 +249,9 @@ def _check_dew_point(air: Point, dew: Point) -> None:
 
 
 def _check_shortwave(point: Point, sun: SolarPosition) -> None:
-    """No more shortwave radiation on the water than above the air: also finds stamps in local time."""
-    # The largest in the interval, and a quarter of an hour more on either side for the equation of time.
+    """Check shortwave radiation against that at the top of the atmosphere; also detects local time."""
+    # The largest value in the interval, widened by a quarter of an hour on either side for the equation of
+    # time.
     moments = point.time[:, None] + np.linspace(-point.interval - 0.25 * HOUR, 0.25 * HOUR, 7)
     cosine = np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(moments))))
     most = HOUR * (_SOLAR_CONSTANT * cosine.max(axis=1) + 20.0)

@@ -1,4 +1,4 @@
-"""The errors of every reader, the boundary around all of them, and the checks that they share."""
+"""Errors of the readers, the wrapper that produces them, and shared checks."""
 
 import contextlib
 import functools
@@ -25,7 +25,7 @@ _LONGEST_PART = 400
 
 
 def shortened(value: object, longest: int = _LONGEST_PART) -> str:
-    """A text of one line, its middle left out where it is long, what cannot be printed as escapes."""
+    """Text on one line: its middle is cut where it is long, and unprintable characters are escaped."""
     text = str(value)
     if len(text) > longest:
         half = longest // 2 - 10
@@ -35,7 +35,7 @@ def shortened(value: object, longest: int = _LONGEST_PART) -> str:
 
 
 def within_a_screen(message: str, most_lines: int = 24, most_characters: int = 1900) -> str:
-    """A message that a terminal shows as a whole; its first lines, where there are more."""
+    """A message short enough for a terminal: its first lines, if there are more."""
     lines = [shortened(line, 1000) for line in message.splitlines() or [""]]
     kept: list[str] = []
     for line in lines:
@@ -47,8 +47,9 @@ def within_a_screen(message: str, most_lines: int = 24, most_characters: int = 1
 
 
 class FileFormatError(ValueError):
-    """A file that cannot be used: names the file, the variable, group or attribute in it (the key), what was
-    expected and got, and what the user can do; parts are without a full stop.
+    """A file that cannot be used: names file, key (variable, group, attribute), and a remedy.
+
+    Its parts, such as what was expected and found, have no full stop.
     """
 
     def __init__(self, path, key: str, expected: str, got: str, advice: str):
@@ -60,11 +61,11 @@ class ConfigError(ValueError):
     """An invalid configuration: file, key path, expected, got, what to do."""
 
 
-Source = Any  # a path or a dataset of xarray, which takes long to import
+Source = Any  # a path or an xarray dataset (slow to import)
 
 
 def is_path(source: object) -> bool:
-    """Whether a source is a path; else it is a dataset of xarray, which this need not import."""
+    """Whether a source is a path; otherwise it is an xarray dataset. Does not import xarray."""
     if not isinstance(source, (str, os.PathLike)) and not hasattr(source, "data_vars"):
         got = shortened(type(source).__name__)
         raise ValueError(f"expected a path or a dataset of xarray, got {got}; give one of them.")
@@ -72,7 +73,7 @@ def is_path(source: object) -> bool:
 
 
 def name_of(source: Source) -> str:
-    """What messages call a source: its path, or where a dataset comes from."""
+    """Name of a source in messages: its path, or the source of a dataset."""
     if not hasattr(source, "data_vars"):
         return str(source)
     said = (source.encoding.get("source"), source.attrs.get("id"), source.attrs.get("title"))
@@ -81,14 +82,14 @@ def name_of(source: Source) -> str:
 
 @contextlib.contextmanager
 def reading(path, kind: str) -> Iterator[None]:
-    """Whatever goes wrong while a file is read becomes an error that names it.
+    """Convert any failure while reading a file to an error that names the file.
 
-    Libraries answer damaged files with errors of all kinds, of which no list is complete: they all become a
-    `FileFormatError`, of a file (or several) that should be of a kind; those of the package stay as they are.
+    Libraries respond to damaged files with all kinds of exceptions, so every one becomes a `FileFormatError`
+    for a file (or several) of the given kind; errors of the package pass unchanged.
     """
     try:
         with warnings.catch_warnings():
-            # What libraries warn of in a damaged file is NaN or out of range, and refused for that.
+            # Where libraries warn about a damaged file, values are NaN or out of range and rejected as such.
             warnings.simplefilter("ignore")
             yield
     except (FileFormatError, ConfigError, FileNotFoundError):
@@ -97,7 +98,7 @@ def reading(path, kind: str) -> Iterator[None]:
         name = ", ".join(map(name_of, path if isinstance(path, (list, tuple)) else [path]))
         text = str(error)
         if isinstance(error, ValueError) and "expected" in text and "got" in text:
-            raise  # of the package, about an argument: the caller knows its name
+            raise  # raised by the package about an argument whose name the caller knows
         advice = "it is damaged or of another format"
         if isinstance(error, OSError) and error.strerror:
             text = error.strerror
@@ -111,7 +112,7 @@ def reading(path, kind: str) -> Iterator[None]:
 
 
 def names_its_file(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Put `reading` around a reader, whose first argument is the file, or several."""
+    """Wrap a reader in `reading`; its first argument is the file or files."""
 
     def around(read: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(read)
@@ -120,7 +121,7 @@ def names_its_file(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
                 signature.bind(*args, **kwargs)
-            except TypeError as error:  # no matter of the file
+            except TypeError as error:  # not caused by the file
                 raise TypeError(f"{read.__name__}: {error}") from None
             with reading(args[0] if args else next(iter(kwargs.values())), kind):
                 return read(*args, **kwargs)
@@ -131,7 +132,7 @@ def names_its_file(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def check_size(path, key: str, n_bytes: int | float) -> None:
-    """Raise `FileFormatError` before an array is allocated that the memory cannot hold."""
+    """Raise `FileFormatError` before allocating an array that does not fit into memory."""
     try:
         check_memory(n_bytes, "")
     except TooLargeError as error:
@@ -140,7 +141,7 @@ def check_size(path, key: str, n_bytes: int | float) -> None:
 
 
 def what_is_at(path: Path) -> str:
-    """What is found at a path: "a file", or what is there instead."""
+    """Describe the object at a path: "a file", or what it is instead."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -154,7 +155,7 @@ def what_is_at(path: Path) -> str:
 
 
 def existing_file(path) -> Path:
-    """The path, if there is a file to read; `FileNotFoundError` for a folder, a pipe, a link to nothing."""
+    """The path of an existing file; `FileNotFoundError` for a folder, a pipe or a broken link."""
     path, expected, advice = Path(path), "an existing file", "check the path"
     found = what_is_at(path)
     if found == "a folder":
@@ -166,22 +167,22 @@ def existing_file(path) -> Path:
 
 
 def read_text(path: Path, kind: str, encoding: str = "utf-8") -> str:
-    """Text of a file that is no larger than the memory."""
+    """Read a text file that fits into memory."""
     path = existing_file(path)
     with reading(path, kind):
-        check_size(path, "file", 8 * path.stat().st_size)  # of what is made of it
+        check_size(path, "file", 8 * path.stat().st_size)  # memory needed by its parsed content
         return path.read_text(encoding=encoding)
 
 
 def decimal(text: str) -> float:
-    """A number as files have it: Python would also take `1_0`, and digits of other scripts."""
+    """Parse a decimal number; Python alone would also accept `1_0` and digits of other scripts."""
     if not text.isascii() or "_" in text:
         raise ValueError(f"expected a number, got {shortened(repr(text))}.")
     return float(text)
 
 
 def check_names(key: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `ValueError` for a name that is not among those known."""
+    """Raise `ValueError` for an unknown name."""
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ValueError(f"{key}: expected names among {', '.join(known)}, got '{unknown[0]}'.")
@@ -205,7 +206,7 @@ def check_increasing(
 
 
 def check_declared(path, key: str, kind: type, name: str, value: float) -> None:
-    """Raise `FileFormatError` for a number out of the range that a class declares for the field `name`."""
+    """Raise `FileFormatError` for a number outside the range that a class declares for the field `name`."""
     low, high = valid_range_of(kind, name)
     if not low <= value <= high:
         expected, advice = f"a number from {low:g} to {high:g}", "check its unit, or correct it"
@@ -213,9 +214,9 @@ def check_declared(path, key: str, kind: type, name: str, value: float) -> None:
 
 
 def check_possible(path, key: str, quantity: str, values: np.ndarray, describe: _Describe = None) -> None:
-    """Raise `FileFormatError` if a value cannot be what it is called, for example Kelvin for degC.
+    """Raise `FileFormatError` if values are impossible for a quantity, such as kelvin given as degC.
 
-    Values are in the unit of the package, NaN passes; `describe` says when a record (first axis) was taken.
+    Values are in the package's unit; NaN passes. `describe` gives the time of a record (first axis).
     """
     try:
         known = quantity_of(quantity)

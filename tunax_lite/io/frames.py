@@ -1,6 +1,6 @@
-"""Frames of a run as the variables of a file: cut, joined and written without xarray.
+"""Frames of a run as variables of a file: sliced, joined and written without xarray.
 
-Importing xarray takes half a second and, where Dask is installed, writing with it as long again.
+Importing xarray takes half a second and, where Dask is installed, writing with it another half.
 """
 
 from collections.abc import Sequence
@@ -12,23 +12,23 @@ from .writing import replacing
 
 
 class Frames(NamedTuple):
-    """Variables and coordinates by name, each `(dims, values, attributes)`, and attributes of all."""
+    """Variables and coordinates by name, each `(dims, values, attributes)`, and global attributes."""
 
     variables: dict[str, tuple]
     coordinates: dict[str, tuple]
-    attributes: dict[str, Any]  # texts and numbers, as files take them
+    attributes: dict[str, Any]  # texts and numbers, as stored in files
 
     @property
     def n_frames(self) -> int:
         return len(self.coordinates["time"][1])
 
     def after(self, n_frames: int) -> "Frames":
-        """Without so many frames at the beginning."""
+        """The frames without the first `n_frames`."""
         return joined([self], n_frames)
 
 
 def joined(pieces: Sequence[Frames], start: int = 0) -> Frames:
-    """One after the other, from a frame of each on; what does not depend on time is that of the first."""
+    """Join pieces, each from frame `start` on; constant variables are taken from the first."""
 
     def along_time(name: str, given: tuple, place: int) -> tuple:
         dims, values, attributes = given
@@ -44,7 +44,7 @@ def joined(pieces: Sequence[Frames], start: int = 0) -> Frames:
 
 
 def write_frames(frames: Frames, path) -> None:
-    """Write to NetCDF as `replacing` does: complete, or not at all; the file is that of `write_dataset`."""
+    """Write to NetCDF atomically, as `replacing` does; the file equals that of `write_dataset`."""
     import netCDF4  # takes long
 
     given = frames.variables | frames.coordinates

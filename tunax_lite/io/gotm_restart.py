@@ -1,4 +1,4 @@
-"""What GOTM leaves in a `restart.nc`: water on cells and turbulence on faces, to go on from."""
+"""Restart from GOTM's `restart.nc`: water properties on cells and turbulence on faces."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -26,13 +26,13 @@ Part = TypeVar("Part", State, CloState)
 
 
 def restarted(path: Path, part: Part, *, allow_missing: bool = False) -> Part:
-    """A state of one column, or a closure state, with what the file has of it; the rest stays as it is.
+    """A state of one column, or a closure state, updated with the variables of the file.
 
     Args:
-        allow_missing: whether a variable that is not in the file stays as it is, too.
+        allow_missing: whether variables missing from the file keep their values.
 
     Raises:
-        FileFormatError: a variable that is missing, not finite, on another number of levels, or impossible.
+        FileFormatError: a variable that is missing, not finite, impossible, or on another number of levels.
     """
     names: Mapping[str, str] = _WATER if isinstance(part, State) else _TURBULENCE
     held = {ours: theirs for ours, theirs in names.items() if getattr(part, ours, None) is not None}

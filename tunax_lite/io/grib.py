@@ -1,7 +1,7 @@
-"""GRIB files, by the optional package cfgrib: as datasets with one dimension of time.
+"""GRIB files, read with the optional package cfgrib as datasets with one time dimension.
 
-Parameters of different steps or accumulations are datasets of their own. Forecasts count from their start:
-the time at which a field holds is that of the start and the step together.
+Parameters with different steps or accumulations become separate datasets. The valid time of a forecast is its
+start time plus the step.
 """
 
 import importlib
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def opened(sources: list[Source]) -> list[Source]:
-    """The sources, with the datasets of GRIB files in place of these.
+    """Replace GRIB files among the sources by their datasets.
 
     Raises:
-        FileFormatError: a GRIB file without cfgrib, or one that it cannot read.
+        FileFormatError: a GRIB file that cannot be read, or without cfgrib.
     """
     found = []
     for source in sources:
@@ -36,16 +36,16 @@ def _is_grib(path) -> bool:
 def _datasets(path: Path) -> list["xr.Dataset"]:
     try:
         cfgrib = importlib.import_module("cfgrib")
-    except (ImportError, RuntimeError) as error:  # of a missing ecCodes
+    except (ImportError, RuntimeError) as error:  # ecCodes is missing
         expected, advice = "NetCDF, or the package cfgrib", "pip install cfgrib, or download NetCDF"
         raise FileFormatError(path, "file", expected, f"GRIB without it ({error})", advice) from None
-    # No index beside the file: its folder need not be ours to write into.
+    # Write no index file: the folder may not be writable.
     datasets = cfgrib.open_datasets(str(path), backend_kwargs={"indexpath": ""})
     return [_over_time(dataset).assign_attrs(id=str(path)) for dataset in datasets]
 
 
 def _over_time(dataset: "xr.Dataset") -> "xr.Dataset":
-    """With the time at which a field holds as its only dimension of time."""
+    """Make the valid time the only time dimension."""
     if "valid_time" not in dataset.variables:
         return dataset
     over = [dim for dim in ("time", "step") if dim in dataset.dims]
@@ -56,5 +56,5 @@ def _over_time(dataset: "xr.Dataset") -> "xr.Dataset":
         dataset = dataset.expand_dims("moment")
     dataset = dataset.drop_vars(["time", "step", "valid_time"], errors="ignore")
     dataset = dataset.assign_coords(valid_time=("moment", times)).swap_dims(moment="valid_time")
-    # The last forecast of a file may be there in part.
+    # The last forecast of a file may be incomplete.
     return dataset.sortby("valid_time").dropna("valid_time", how="all")

@@ -1,4 +1,4 @@
-"""Heights of instruments: fixed depths, varying depths, cells above a sensor, indices of instruments.
+"""Heights of instruments: fixed depths, varying depths, bins above a sensor, instrument indices.
 
 Heights [m] count upward from the surface.
 """
@@ -28,14 +28,14 @@ _Upward = Callable[[Variable], np.ndarray]
 
 @dataclass(frozen=True)
 class Heights:
-    """Of the values of a variable over its records and further dimensions.
+    """Heights of the values of a variable, over its records and further dimensions.
 
     Args:
         z: heights [m], broadcast against `(n_records, n_levels)`.
-        placed: where there is a good one, not above the surface; the same.
-        dims: of the variable besides that of the records.
+        placed: where a good height at or below the surface is known; same shape.
+        dims: of the variable other than that of the records.
         moves: whether they differ from record to record.
-        is_ragged: whether records of several instruments follow each other.
+        is_ragged: whether records of several instruments follow each other (ragged array).
     """
 
     z: np.ndarray
@@ -56,7 +56,7 @@ class VerticalAxis:
 
 
 def read_vertical(file: Contents, variable: Variable, unit: str | None, positive: str | None) -> VerticalAxis:
-    """Heights of a coordinate, positive upward, checked to lie below the surface and to be sorted."""
+    """Heights of a coordinate, positive upward, checked to be sorted and below the surface."""
     values = variable.converted("z", unit)
     is_up = _is_up(variable, values, positive)
     if is_up is None:
@@ -93,12 +93,12 @@ def heights_of(
     unit: str | None,
     position: tuple[float, float] | None,
 ) -> Heights:
-    """The heights of a variable; see `read_oceansites` for `depths`."""
+    """Heights of a variable; see `read_oceansites` for `depths`."""
     others = tuple(
         dim for dim, n in zip(variable.dims, variable.shape, strict=True) if dim != records and n > 1
     )
     instrument = _instruments(file, records)
-    # A depth comes before a pressure, and of those an adjusted one first.
+    # A depth takes precedence over a pressure, and an adjusted one over a raw one.
     levels = [one for one in file.variables.values() if _is_height(one)]
     levels.sort(key=lambda one: (_is_pressure(one), not one.name.endswith("_ADJUSTED")))
     upward = functools.partial(_upward, file, unit, 45.0 if position is None else position[1])
@@ -123,7 +123,7 @@ def heights_of(
     )
     z = _measured(file, levels, (records, *others), upward)
     if others and not own:
-        nominal = None  # that of one instrument, and there are several
+        nominal = None  # the depth of one instrument, but there are several
     is_one = z is None or z.shape[1] == 1
     if absolute or len(others) > 1 or (z is None and nominal is None) or (others and not own and is_one):
         expected = "one depth: a coordinate DEPTH, a nominal depth, or the depth or pressure of each value"
@@ -132,12 +132,12 @@ def heights_of(
         raise variable.error(expected, got, advice)
     moves = depths == "measured" and z is not None and np.isfinite(z).any()
     if instrument is not None and z is not None and depths == "nominal" and not moves:
-        # Several values of an instrument at one time: cells, of which the nominal depth is not theirs.
+        # Several values of an instrument at one time are bins, whose depths differ from the nominal depth.
         on_records = [one for one in file.variables.values() if one.dims == (records,)]
         times = next(one for one in on_records if is_axis(one, "time")).numbers()
         moves = np.unique(np.stack([instrument, times]), axis=1).shape[1] < times.size
     if not moves and nominal is None:
-        assert z is not None  # or it was refused
+        assert z is not None  # rejected above otherwise
         middle = np.nanmedian(z, axis=0, keepdims=True)
         moves = bool(np.any(np.abs(z - middle) > np.maximum(_LEAST, -_SHARE * middle)))
         nominal = middle
@@ -152,7 +152,7 @@ def heights_of(
 
 
 def _is_height(variable: Variable) -> bool:
-    """A height, depth or pressure, and not the largest of an hour, flags or the depth of the sea."""
+    """Whether a variable is a height, depth or pressure, but not a maximum, a flag or the water depth."""
     words = str(variable.attrs.get("standard_name", ""))
     is_other = has_statistics(variable) or re.search("flag|number_of|air_|sea_floor", words) is not None
     known = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
@@ -161,7 +161,7 @@ def _is_height(variable: Variable) -> bool:
 
 
 def _is_pressure(variable: Variable) -> bool:
-    """Whether it is the pressure of the sea."""
+    """Whether a variable is the sea pressure."""
     is_named = variable.name.lower() in ("pres", "pres_rel", "pressure", "pres_adjusted")
     return is_named or variable.attrs.get("standard_name") in _PRESSURES
 
@@ -173,12 +173,12 @@ def _is_relative(variable: Variable) -> bool:
 
 
 def _upward(file: Contents, unit: str | None, latitude: float, variable: Variable) -> np.ndarray:
-    """Heights of a depth, height or pressure; a depth is in metres where it says no unit."""
+    """Heights from a depth, height or pressure; a depth without unit is in metres."""
     if _is_pressure(variable):
         import gsw  # takes long
 
         pressure = 1e-4 * variable.converted("air_pressure")
-        # What IMOS calls `sea_water_pressure` includes that of the air.
+        # In IMOS files, `sea_water_pressure` includes the atmospheric pressure.
         is_total = variable.attrs.get("standard_name") == _PRESSURES[1]
         is_total = is_total and "IMOS" in str(file.attrs.get("Conventions"))
         return np.asarray(gsw.z_from_p(pressure - (10.1325 if is_total else 0.0), latitude))
@@ -187,11 +187,11 @@ def _upward(file: Contents, unit: str | None, latitude: float, variable: Variabl
 
 
 def _is_up(variable: Variable, values: np.ndarray, positive: str | None = None) -> bool | None:
-    """Whether heights or depths count upward, as is given or stated; `None` where nothing says so."""
+    """Whether a coordinate is positive upward, as given or as stated in the file; `None` if unknown."""
     stated, name = positive or variable.attrs.get("positive"), str(variable.attrs.get("standard_name"))
     if str(stated).lower() in ("up", "down"):
         return str(stated).lower() == "up"
-    # A single level at zero is that of a depth.
+    # A single level at zero is treated as a depth.
     is_below = np.nanmax(values, initial=-1.0) <= 0.0 and np.nanmin(values, initial=0.0) < 0.0
     if name in _UPWARD or is_below:
         return True
@@ -199,7 +199,7 @@ def _is_up(variable: Variable, values: np.ndarray, positive: str | None = None) 
 
 
 def _instruments(file: Contents, records: str) -> np.ndarray | None:
-    """The number of the instrument of each record, where a file has several one after the other."""
+    """Instrument index of each record, where a file stores several instruments one after the other."""
     for one in file.variables.values():
         if "instance_dimension" in one.attrs and one.dims == (records,):
             return one.numbers().astype(int)
@@ -211,7 +211,7 @@ def _instruments(file: Contents, records: str) -> np.ndarray | None:
 def _nominal(
     file: Contents, variable: Variable, levels: list[Variable], instrument: np.ndarray | None, upward: _Upward
 ) -> np.ndarray | None:
-    """The height at which an instrument should be: a number, or one for each record."""
+    """Nominal height of the instrument: a number, or one per record."""
     for one in sorted(levels, key=lambda one: "nominal" not in one.name.lower()):
         if _is_relative(one):
             continue
@@ -231,7 +231,7 @@ def _nominal(
 def _measured(
     file: Contents, levels: list[Variable], dims: tuple[str, ...], upward: _Upward
 ) -> np.ndarray | None:
-    """Heights of each record and level, by depth or else by pressure; NaN where their flags are bad."""
+    """Heights of each record and level from depth, or else pressure; NaN where flags are bad."""
     for one in levels:
         arranged = one.without_single()
         if _is_relative(one) or dims[0] not in arranged.dims or not set(arranged.dims) <= set(dims):

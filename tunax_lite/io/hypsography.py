@@ -1,9 +1,9 @@
-"""Hypsographies: the area of a lake at depths, as text.
+"""Hypsographies: lake area as a function of depth, as text.
 
-GOTM's format, of its lake branch: a line with the number of lines that follow and how they are to be read,
-then height [m] and area [m2]; 1 and 2 count heights from the surface (negative), 3 and 4 from the bottom,
-upward and downward. Or CSV with a line of names, one with `area` in it and one with `depth` (positive down)
-or `z` or `height` (from the surface, positive up), as LakeEnsemblR writes it.
+GOTM's format (lake branch): a line with the number of rows and a code, then height [m] and area [m2] per row.
+Codes 1 and 2 count heights from the surface (negative), 3 and 4 from the bottom, upward and downward.
+Alternatively CSV with a header that has one name with `area` and one with `depth` (positive down), `z` or
+`height` (from the surface, positive up), as in LakeEnsemblR.
 """
 
 from pathlib import Path
@@ -22,11 +22,11 @@ def read_hypsography(path, depth: float | None = None) -> tuple[np.ndarray, np.n
 
     Args:
         path: of the file.
-        depth: of the lake [m]; heights that count from the bottom need it.
+        depth: of the lake [m]; required where heights count from the bottom.
 
     Raises:
-        FileFormatError: a line that is no pair of numbers, another number of lines, a height twice, a
-            negative area, or heights from the bottom of a lake of unknown depth.
+        FileFormatError: a row that is not a pair of numbers, an unexpected number of rows, a duplicate
+            height, a negative area, or heights from the bottom of a lake of unknown depth.
     """
     path = Path(path)
     text = read_text(path, "text in UTF-8", "utf-8-sig")
@@ -63,7 +63,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _order(path: Path, number: int, head: list[str], n_rows: int) -> int:
-    """How GOTM reads the lines."""
+    """Parse GOTM's code for the order of the rows."""
     expected = "the number of lines that follow and 1, 2, 3 or 4"
     if len(head) < 2 or head[1] not in ("1", "2", "3", "4") or int(head[0]) > n_rows:
         got = f"{' '.join(head)} above {n_rows} lines"

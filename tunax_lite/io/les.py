@@ -1,20 +1,20 @@
-"""Large-eddy simulations: horizontal averages of the LESbrary (JLD2), and the file of Legay et al. (NetCDF).
+"""Large-eddy simulations: horizontal averages of the LESbrary (JLD2) and the file of Legay et al. (NetCDF).
 
-LESbrary, of Oceananigans: every variable is a group `timeseries/<name>/<iteration>`; iterations sort as
-integers, and other members of a group (`serialized`) are not data. Profiles may come with halo cells at both
-ends, which are not data. Kinematic fluxes count positive upward: an upward momentum flux is a stress on the
-water with the opposite sign. What the simulation had beyond the column model (sponge, Stokes drift, forced
-tracers) is left out. Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522.
+LESbrary (Oceananigans): every variable is a group `timeseries/<name>/<iteration>`; iterations sort as
+integers, and other members of a group (`serialized`) are not data, nor are the halo cells at both ends of
+some profiles. Kinematic fluxes are positive upward: an upward momentum flux is a stress on the water of
+opposite sign. Processes beyond the column model (sponge layer, Stokes drift, forced tracers) are left out.
+Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522.
 
-Legay et al.: variables without attributes, t [s], z [m] (cell centers, bottom first), b [m s-2], u and v
-[m s-1]; forcing and rotation are not in the file. What its content says of them (256 cells in 600 m, 240 h):
+Legay et al.: variables without attributes, t [s], z [m] (cell centers, bottom first), b [m s-2], u and v [m
+s-1]. Forcing and rotation are not in the file; its profiles (256 cells in 600 m, 240 h) show:
 
-- the buoyancy of the column changes by -4.87e-9 m2 s-3, the same on every day: the surface flux of the
-  run, 5e-9 m2 s-3, leaves the column (less what enters through the bottom), so it is negative here;
-- the momentum of the column turns with f = 1e-4 s-1 and closes, hour by hour, with a constant stress of
-  (4.61e-4, -0.37e-4) +- 0.12e-4 m2 s-2: eastward, but 15 % more than the 4e-4 m2 s-2 of the run's
-  parameters. The parameters are the default; pass the other value to close the budget of the file;
-- N² is 3.0e-6 s-2 at the start.
+- The column-mean buoyancy changes by -4.87e-9 m2 s-3, the same every day: the surface flux of the run, 5e-9
+  m2 s-3, leaves the column (less the flux through the bottom), so it is negative here.
+- The depth-integrated momentum rotates with f = 1e-4 s-1, and its hourly budget closes with a constant stress
+  of (4.61e-4, -0.37e-4) +- 0.12e-4 m2 s-2: eastward, but 15 % above the 4e-4 m2 s-2 stated for the run. The
+  default is the stated value; pass the other to close the budget of the file.
+- N² is initially 3.0e-6 s-2.
 
 Source: Legay et al. (2025, preprint 2024), J. Adv. Model. Earth Syst. 17, e2024MS004243.
 """
@@ -48,7 +48,7 @@ from .errors import (
 from .netcdf import Contents, read_contents
 from .yaml_file import NAMES
 
-# For files with a buoyancy tracer, where the temperature is only another name of it.
+# For files with a buoyancy tracer, where the temperature is buoyancy in other units.
 _GRAVITY, _THERMAL_EXPANSION, _TEMPERATURE_OF_ZERO_BUOYANCY = 9.80665, 2e-4, 20.0
 _HEAT_PER_KELVIN = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
 
@@ -63,7 +63,7 @@ def _found(
     salinity: float = 35.0,
     **case: Any,  # fields of `Case`
 ) -> tuple[Case, Observations]:
-    """The case that starts from the first profiles, and all of them at times [s] since then."""
+    """The case that starts from the first profiles, and all profiles at times [s] since then."""
     arrays: dict[str, Array] = {name: jnp.asarray(values, dtype=float) for name, values in profiles.items()}
     initial: dict[str, Any] = {name: values[0] for name, values in arrays.items()}  # no tracers among them
     state = State.from_profiles(grid, salinity=salinity, **initial)
@@ -75,7 +75,7 @@ def _found(
 class _Jld2:
     """An open JLD2 file (HDF5 written by Julia); its errors name file and key."""
 
-    def __init__(self, path: Path, file: Any):  # of h5py, which takes long to import
+    def __init__(self, path: Path, file: Any):  # of h5py, which is slow to import
         self.path, self._file = path, file
         self._n_halo = int(self.number("grid/Hz") or 0)
 
@@ -84,7 +84,7 @@ class _Jld2:
 
     @property
     def name(self) -> str:
-        """What the case is called."""
+        """Name of the case."""
         name = self.value("parameters/name")
         name = name.decode(errors="replace") if isinstance(name, bytes) else ""
         return name or self.path.stem.removesuffix("_instantaneous_statistics")
@@ -93,7 +93,7 @@ class _Jld2:
         return FileFormatError(self.path, key, expected, str(got), advice)
 
     def value(self, key: object) -> Any:  # whatever the file holds
-        """What a name or a reference leads to, where that is values."""
+        """Values at a name or a reference."""
         import h5py  # takes long
 
         found = self._file.get(key) if isinstance(key, str) else self._file[key]
@@ -103,13 +103,13 @@ class _Jld2:
         check_size(self.path, str(key), max(found.nbytes, block))
         value = found[()]
         if isinstance(value, np.void) and "parent" in (value.dtype.names or ()):
-            # A wrapped Julia array refers to its parent; a range is stored as its rule instead.
+            # A wrapped Julia array refers to its parent; a range is stored as its parameters.
             parent = value["parent"]
             return self.value(parent) if isinstance(parent, h5py.Reference) else None
         return value
 
     def number(self, *keys: str) -> float | None:
-        """The first of the keys that holds one number, which is finite; Julia's `nothing` is no number."""
+        """The first key that holds one finite number; Julia's `nothing` is skipped."""
         for key in keys:
             value = np.asarray(self.value(key))
             if value.dtype.kind in "fiu" and value.size == 1:
@@ -119,7 +119,7 @@ class _Jld2:
         return None
 
     def required(self, *keys: str) -> float:
-        """The same, for a number that has to be there."""
+        """The same for a required number."""
         value = self.number(*keys)
         if value is None:
             elsewhere = f" there or in {', '.join(keys[1:])}" if keys[1:] else ""
@@ -141,7 +141,7 @@ class _Jld2:
         return None if value is None else np.asarray(value, dtype=float).ravel()
 
     def cells(self, key: str, n: int) -> np.ndarray | None:
-        """An array of `n` values, those between the halos where it has halos."""
+        """An array of `n` values, without halo cells."""
         values, n_halo = self.array(key), self._n_halo
         if values is None or values.size == n:
             return values
@@ -151,7 +151,7 @@ class _Jld2:
         return values[n_halo : n_halo + n]
 
     def iterations(self, key: str) -> list[str]:
-        """Names of the members of a group that are iterations, in the order of their numbers."""
+        """Names of the iterations in a group, in numerical order."""
         group, above = self._file.get(key), self._file.get(key.rpartition("/")[0])
         if not hasattr(group, "keys"):
             known = list(above if hasattr(above, "keys") else self._file)
@@ -169,13 +169,13 @@ def read_lesbrary(path) -> tuple[Case, Observations]:
     """Read the case and the horizontal averages of a large-eddy simulation, a `*_statistics.jld2` file.
 
     Returns:
-        The case on the grid of the file, with stress and heat flux always set, so that all files of one
-        resolution run through the same compiled function; and the profiles of temperature, u and v at all
-        times, from the first of which the case starts.
+        The case on the grid of the file, and the profiles of temperature, u and v at all times, from the
+        first of which the case starts. Stress and heat flux are always set, so that all files of one
+        resolution share one compiled function.
 
     Raises:
-        FileFormatError: not a JLD2 file, or a key that is missing, of another shape, not finite, or out
-            of range.
+        FileFormatError: not a JLD2 file, or a key that is missing, of unexpected shape, not finite, or out of
+            range.
     """
     import h5py  # takes long
 
@@ -186,7 +186,7 @@ def read_lesbrary(path) -> tuple[Case, Observations]:
 
 @names_its_file("a JLD2 file")
 def name_of_lesbrary(path) -> str:
-    """What the case of a file is called, without its profiles."""
+    """Name of the case in a file, without reading its profiles."""
     import h5py  # takes long
 
     path = existing_file(path)
@@ -216,7 +216,7 @@ def _read(file: _Jld2) -> tuple[Case, Observations]:
     salinity = file.number("buoyancy/model/constant_salinity")
     return _found(
         grid,
-        # The simulation adds up its time steps: 172800.00000000003 s means two days.
+        # The simulation accumulates its time steps: 172800.00000000003 s means two days.
         np.round(time - time[0], 6),
         profiles,
         **({} if salinity is None else {"salinity": salinity}),
@@ -246,14 +246,14 @@ def _read_grid(file: _Jld2) -> Grid:
         expected, got = "faces from the bottom up to the surface at 0 m", f"{faces[0]:g} to {faces[-1]:g} m"
         raise file.error(key, expected, got, "heights are negative below the surface")
     thickness = np.diff(faces)
-    # Heights in single precision are uniform only to their round-off.
+    # Heights in single precision are uniform only to round-off.
     if np.ptp(thickness) <= 1e-5 * thickness.mean():
         return Grid.uniform(depth, faces.size - 1)
     return Grid(np.append(faces[:-1], 0.0))
 
 
 def _read_profiles(file: _Jld2, variable: str, iterations: list[str], grid: Grid) -> np.ndarray:
-    """Profiles over time, `(n_times, n_cells)`; single precision is widened without change."""
+    """Profiles over time, `(n_times, n_cells)`, from single to double precision."""
     file.iterations(f"timeseries/{variable}")
     rows = []
     for iteration in iterations:
@@ -294,7 +294,7 @@ def _read_fluxes(file: _Jld2, buoyancy_per_kelvin: float) -> tuple[SurfaceFluxes
         temperature_flux = file.required(*keys) / buoyancy_per_kelvin
     momentum_flux_v = file.number("parameters/boundary_condition_v_top") or 0.0
     penetrating = file.number("parameters/penetrating_buoyancy_flux") or 0.0
-    # Zero minus the number: no negative zero where the file has no flux.
+    # Zero minus the number avoids negative zero where there is no flux.
     fluxes = {
         "stress_u": 0.0 - file.required(*_KEYS["momentum_flux"]) * density,
         "stress_v": 0.0 - momentum_flux_v * density,
@@ -303,7 +303,7 @@ def _read_fluxes(file: _Jld2, buoyancy_per_kelvin: float) -> tuple[SurfaceFluxes
     absorption = TwoBandAbsorption()
     if penetrating:
         fluxes["shortwave_flux"] = -penetrating / buoyancy_per_kelvin * density * heat_capacity
-        # The sunny simulations do not store their absorption; these are its constants.
+        # Simulations with shortwave heating do not store their absorption; these are its constants.
         absorption = TwoBandAbsorption(infrared_fraction=0.6, infrared_depth=1.0, visible_depth=20.0)
     for name, value in fluxes.items():
         check_possible(file.path, f"parameters ({name})", name, np.asarray(value))
@@ -326,16 +326,16 @@ def read_legay(
     Args:
         path: `LES_windDominant_results.nc`, or a file with the same variables.
         stress_u, stress_v: stress on the water [N m-2].
-        surface_buoyancy_flux: buoyancy that enters through the surface [m2 s-3]; negative cools.
+        surface_buoyancy_flux: downward surface buoyancy flux [m2 s-3]; negative for cooling.
         coriolis_parameter: f [s-1].
         thermal_expansion: alpha [K-1].
-        reference_temperature: T_0, where the buoyancy is zero [degC].
+        reference_temperature: T_0, the temperature of zero buoyancy [degC].
 
     Returns:
         The case on the grid of the file, and the profiles of temperature, u and v at all times.
 
     Raises:
-        FileFormatError: a variable that is missing, of another shape, not finite or out of range.
+        FileFormatError: a variable that is missing, of unexpected shape, not finite or out of range.
     """
     file = read_contents(path)
     z, time = (_array(file, name) for name in ("z", "t"))
@@ -370,7 +370,7 @@ _NOT_LEGAY = "this is not the file of Legay et al."
 
 
 def _array(file: Contents, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """An axis, which increases; or values of a shape, which are finite."""
+    """An increasing axis, or finite values of a given shape."""
     expected = f"a variable of shape (t, z) = {shape}"
     if shape is None:
         expected = "a variable with one dimension and at least 3 values"

@@ -1,7 +1,7 @@
-"""NetCDF files: one function reads all of them and refuses damaged ones.
+"""NetCDF files: one function reads all of them and rejects damaged ones.
 
-Files are read into plain arrays by names of axes: xarray would take longer to import than most files to read.
-Its datasets go through the same door, with their times as numbers again.
+Files are read into plain arrays with named axes: importing xarray would take longer than reading most files.
+xarray datasets take the same path, with their times converted back to numbers.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import netCDF4
     import xarray as xr
 
-Attributes = dict[str, Any]  # texts, numbers or arrays, as the file has them
+Attributes = dict[str, Any]  # texts, numbers or arrays, as in the file
 _FILLS = ("fillvalue", "missingvalue")
 """Names of attributes, without what files add to them: those of WHOI write `FillValue_`."""
 _UNWRITTEN = 9.969209968386869e36
@@ -55,17 +55,17 @@ class Variable:
         return FileFormatError(self.path, self.name, expected, str(got), advice)
 
     def with_values(self, values: np.ndarray) -> "Variable":
-        """The same with other values along the same axes."""
+        """The same with other values on the same axes."""
         return replace(self, values=values)
 
     def without_single(self, kept: Collection[str] = ()) -> "Variable":
-        """Without axes of length 1, but for those to be kept."""
+        """Drop axes of length 1, except those to keep."""
         at = [i for i, dim in enumerate(self.dims) if self.shape[i] > 1 or dim in kept]
         dims, shape = tuple(self.dims[i] for i in at), [self.shape[i] for i in at]
         return replace(self, dims=dims, values=self.values.reshape(shape))
 
     def along(self, dims: Sequence[str], advice: str, expected: str | None = None) -> "Variable":
-        """With these axes, in this order; others of length 1 go."""
+        """Transpose to these axes; others of length 1 are dropped."""
         one = self.without_single(dims)
         if set(one.dims) != set(dims):
             raise self.error(expected or f"the dimensions {tuple(dims)}", one.dims, advice)
@@ -73,7 +73,7 @@ class Variable:
         return replace(one, dims=tuple(dims), values=one.values.transpose(order))
 
     def unit(self, given: str | None, key: str) -> str:
-        """The unit given, or the one in the file; `key` is ours for the variable."""
+        """The unit given, or the one in the file; `key` is the package's name of the variable."""
         unit = given if given is not None else self.attrs.get("units")
         if unit is None:
             advice = f"give the unit of {key} in the mapping (units)"
@@ -87,7 +87,7 @@ class Variable:
         return self.values.astype(float)
 
     def texts(self) -> np.ndarray:
-        """Values as texts, without blanks around them; characters along a last axis are put together."""
+        """Values as texts without surrounding blanks; characters along a last axis are joined."""
         values = self.values
         if values.dtype == "S1" and self.dims and self.dims[-1].upper().startswith("STRING"):
             values = np.ascontiguousarray(values).view(f"S{values.shape[-1]}")[..., 0]
@@ -97,7 +97,7 @@ class Variable:
         return np.array([one.strip(" \0") for one in texts], dtype=str).reshape(values.shape)
 
     def converted(self, quantity: str, given: str | None = None) -> np.ndarray:
-        """Values of a quantity in the unit of the package."""
+        """Values of a quantity in the package's unit."""
         unit = self.unit(given, quantity)
         try:
             scale, offset = conversion(quantity, unit)
@@ -127,7 +127,7 @@ class Contents:
 
     @property
     def listing(self) -> str:
-        """The names of what is there, for messages."""
+        """List the names of the variables, for messages."""
         return ", ".join(self.names or self.variables) or "an empty file"
 
     def error(self, key: str, expected: str, got: object, advice: str) -> FileFormatError:
@@ -135,7 +135,7 @@ class Contents:
         return FileFormatError(self.path, key, expected, str(got), advice)
 
     def named(self, name: str, what: str, advice: str) -> Variable:
-        """A variable by its name."""
+        """Get a variable by name."""
         if name not in self.variables:
             raise self.error(name, f"a variable for {what}", f"only {self.listing}", advice)
         return self.variables[name]
@@ -143,7 +143,7 @@ class Contents:
     def find(
         self, quantity: str, names: Sequence[str], standard_names: Collection[str], advice: str
     ) -> Variable | None:
-        """The variable with the first of the names that is there, or with one of the CF standard names."""
+        """The first variable found by name, or else by CF standard name."""
         there = [name for name in names if name in self.variables][:1] or [
             name
             for name, variable in self.variables.items()
@@ -160,7 +160,7 @@ Reader = Callable[..., Contents]
 
 @contextlib.contextmanager
 def opened(source) -> Iterator[Reader]:
-    """Open a NetCDF file, or a dataset of xarray, to read it in steps; errors as `read_contents`."""
+    """Open a NetCDF file or an xarray dataset to read it in steps; raises the errors of `read_contents`."""
     import netCDF4  # takes long
 
     with reading(source, "a NetCDF file"):
@@ -183,16 +183,16 @@ def read_contents(
     at: _Places = _EVERYWHERE,
     valid_range: bool = False,
 ) -> Contents:
-    """Read a NetCDF file into memory: fill values as NaN, packed values unpacked, times as plain numbers.
+    """Read a NetCDF file into memory, with fill values as NaN, packed values unpacked, and times as numbers.
 
     Args:
-        source: the file, or a dataset of xarray, decoded or not.
+        source: the file, or an xarray dataset, decoded or not.
         only: names of the variables to read.
-        at: which values along an axis, by its name.
-        valid_range: whether values out of the range that a variable declares are missing, as CF has it.
+        at: indices along axes, by axis name.
+        valid_range: whether values outside the declared valid range are missing, as in CF.
 
     Raises:
-        FileFormatError: a file that is truncated, damaged or of another format, or larger than the memory.
+        FileFormatError: a file that is truncated, damaged, of another format, or larger than the memory.
     """
     with opened(source) as read:
         return read(only=only, at=at, valid_range=valid_range)
@@ -217,7 +217,7 @@ def _of_file(
 
 
 def read_netcdf(path) -> "xr.Dataset":
-    """Read a NetCDF file as a dataset of xarray; see `read_contents`."""
+    """Read a NetCDF file as an xarray dataset; see `read_contents`."""
     import xarray as xr
 
     file = read_contents(path)
@@ -231,7 +231,7 @@ def _of_dataset(
     at: _Places = _EVERYWHERE,
     valid_range: bool = False,
 ) -> Contents:
-    """A dataset that xarray may have decoded: what it took out of the attributes it keeps apart."""
+    """Contents of a dataset that xarray may have decoded; the original encoding is in `encoding`."""
     path, variables = Path(name_of(source)), {}
     for name in map(str, source.variables):
         variable = source.variables[name]
@@ -261,7 +261,7 @@ def _of_dataset(
 def _check_sizes(
     path: Path, variables: Mapping[str, "netCDF4.Variable"], indices: Mapping[str, tuple]
 ) -> None:
-    """Refuse what the memory cannot hold: the variables, or the blocks in which the file keeps them."""
+    """Reject variables, or compressed chunks, that do not fit into memory."""
     total = 0
     for name, variable in variables.items():
         item = np.dtype(variable.dtype).itemsize
@@ -283,12 +283,12 @@ def _read(path: Path, variable: "netCDF4.Variable", index: tuple, valid_range: b
         values = _decoded(values, attributes, valid_range)
     dims = tuple(variable.dimensions)
     if values.dtype == "S1" and dims and dims[-1] == "string1":
-        dims, values = dims[:-1], values[..., 0]  # as xarray writes single characters
+        dims, values = dims[:-1], values[..., 0]  # xarray's layout of single characters
     return Variable(path, variable.name, dims, values, attributes)
 
 
 def _decoded(values: np.ndarray, attributes: Attributes, valid_range: bool) -> np.ndarray:
-    """Numbers without fill values and packing; takes the attributes that said so."""
+    """Apply fill values and packing, and remove the attributes that define them."""
     missing = np.zeros(values.shape, dtype=bool)
     fills = [np.array(_UNWRITTEN)] if values.dtype.kind == "f" else []
     for name in [name for name in attributes if name.replace("_", "").lower() in _FILLS]:
@@ -313,7 +313,7 @@ def _decoded(values: np.ndarray, attributes: Attributes, valid_range: bool) -> n
 
 
 def _check_kind(path: Path) -> None:
-    """Raise `FileFormatError` for what comes under the name of NetCDF and is something else."""
+    """Raise `FileFormatError` for a file of another format with a NetCDF suffix."""
     with path.open("rb") as stream:
         first = stream.read(512)
     expected, got, advice = "a NetCDF file", "", ""
@@ -335,7 +335,7 @@ _TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 
 
 
 def _end_of_classic(data: bytes) -> int:
-    """Bytes that a file has at least, by its header: classic NetCDF, version 1, 2 (long offsets) or 5."""
+    """Smallest size in bytes that the header implies: classic NetCDF version 1, 2 (64-bit offset) or 5."""
     at, count, offset = 4, ">q" if data[3] == 5 else ">i", ">i" if data[3] == 1 else ">q"
 
     def take(code: str = count) -> int:
@@ -382,7 +382,7 @@ def _end_of_classic(data: bytes) -> int:
 
 
 def _check_complete(path: Path) -> None:
-    """Raise `FileFormatError` for a classic NetCDF file that was cut off: libraries read it as zeros."""
+    """Raise `FileFormatError` for a truncated classic NetCDF file, which libraries read as zeros."""
     with path.open("rb") as stream:
         data = stream.read(1 << 20)
     if data[:3] != b"CDF" or len(data) < 8 or data[3] not in (1, 2, 5):

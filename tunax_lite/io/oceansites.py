@@ -1,11 +1,11 @@
-"""Moorings in the formats of OceanSITES, IMOS and CMEMS: temperature, salinity and currents of instruments.
+"""Moorings in OceanSITES, IMOS and CMEMS formats: temperature, salinity and currents of instruments.
 
-Each value becomes a sample with its time and height, whatever the layout: a variable over time and depth, one
-instrument whose depth moves, a current meter with cells above it, or values one after the other with the
-number of their instrument. Samples of all files are then put on common times and heights.
+Each value becomes a sample with a time and a height, whatever the layout: a variable over time and depth, one
+instrument of varying depth, a current meter with bins above it, or a ragged array with instrument indices.
+The samples of all files are then placed on common times and heights.
 
-Source: OceanSITES Data Format Reference Manual 1.4 (2020): depths count downward, quality flags stand in
-`<NAME>_QC`, averages carry the time in the middle of their interval; IMOS NetCDF Conventions 1.4 (2017); CF
+Source: OceanSITES Data Format Reference Manual 1.4 (2020): depths are positive down, quality flags are in
+`<NAME>_QC`, averages are stamped at the middle of their interval; IMOS NetCDF Conventions 1.4 (2017); CF
 Conventions 1.11, chapter 9 (indexed and contiguous ragged arrays).
 """
 
@@ -49,7 +49,7 @@ _KNOWN = NAMES["oceansites"]
 
 @dataclass(frozen=True)
 class _Samples:
-    """Values of one variable of one file, NaN where not good, and the time [s] and height [m] of each."""
+    """Values of one variable of one file, NaN where not good, with the time [s] and height [m] of each."""
 
     key: str
     kind: str | None
@@ -64,7 +64,7 @@ class _Samples:
 
 
 class _NothingGoodError(FileFormatError):
-    """Of a variable without any value that can be used: the others of its file may have some."""
+    """A variable has no usable value; others in the same file may have."""
 
 
 @names_its_file("a file of a mooring")
@@ -84,34 +84,33 @@ def read_oceansites(
 ) -> Observations:
     """Profiles of a mooring at the depths of its instruments, NaN where there is no good value.
 
-    Where no instrument measured the salinity that the conversion of a temperature needs, its mean over time
-    at the depths around serves, and 35 without any: 1 g/kg moves the result by 0.02 K at 10 degC, by 0.04 K
-    at 30 degC. Without any measured salinity the observations have none: the temperature alone is enough to
-    compare temperatures. What was assumed or left out is in their notes.
+    Temperature conversion needs a salinity. Where none was measured, the reader uses the time mean at
+    neighbouring depths, or 35 if there is none: 1 g/kg changes the result by 0.02 K at 10 degC and by 0.04 K
+    at 30 degC. Without any measured salinity, the observations contain temperature alone. Their notes list
+    every assumption and omission.
 
     Args:
-        paths: one file or dataset of xarray, or several of one mooring: temperature and salinity apart, one
-            year after the other, one instrument each.
-        start_time: ISO 8601 time at which the time of the observations is 0, Universal Time.
-        variables: name in the file of `temperature`, `salinity`, `u` or `v`, `None` to leave one out; by
-            default TEMP, PSAL, UCUR and VCUR, or those with the CF standard name. Of several resolutions that
-            counts which has most of these quantities, then the finest.
-        units: unit by our name, also for `time` and `z`; goes before the one in the file.
-        good_flags: values with another quality flag are left out.
-        depths: of instruments that measure theirs: "nominal" for the depth that they should have, so that
-            heights do not change (without one the median, where the depth stays within 5 m or 5 % of it);
-            "measured" for the depth or the pressure of each value; or the depth [m] of the instrument in
-            files that do not say it.
-        conservative: convert to conservative temperature and absolute salinity, those of the column.
-        salinity: practical salinity to convert temperatures with where none was measured: a number, or
-            increasing heights [m] and values.
-        longest_gap: refuse files with a longer time between two records [s].
-        position: longitude and latitude [degrees], of files that do not say theirs.
-        name: of the observations; by default that of the first file.
+        paths: one file or xarray dataset, or several of one mooring, such as one per variable, year or
+            instrument.
+        start_time: ISO 8601 time, universal time, at which the time of the observations is 0.
+        variables: names in the file of `temperature`, `salinity`, `u` or `v`, `None` to leave one out; by
+            default TEMP, PSAL, UCUR and VCUR, or found by CF standard name. Of several temporal resolutions,
+            the reader takes the one with most of these quantities, then the finest.
+        units: units by the package's names, also for `time` and `z`; override those in the file.
+        good_flags: quality flags to accept.
+        depths: of instruments that measure pressure or depth: "nominal" for fixed nominal depths (or the
+            median if there is none and the depth varies by less than 5 m or 5 %); "measured" for the depth or
+            pressure of each value; or a depth [m] for files that give none.
+        conservative: convert to conservative temperature and absolute salinity, the variables of the model.
+        salinity: practical salinity for the conversion where none was measured: a number, or increasing
+            heights [m] and values.
+        longest_gap: reject files with a longer time between two records [s].
+        position: longitude and latitude [degrees], for files that do not give it.
+        name: of the observations; by default the name of the first file.
 
     Raises:
-        FileFormatError: nothing to read, times or depths that are not in order, values that cannot be, no
-            good value, a gap, files that contradict each other, or no depth.
+        FileFormatError: nothing to read, unsorted times or depths, impossible values, no good value, a gap,
+            files that contradict each other, or no depth.
     """
     sources = as_sources(paths)
     given, units = dict(variables or {}), dict(units or {})
@@ -149,7 +148,7 @@ def read_oceansites(
 
 
 def _find(file: Contents, given: dict[str, str | None]) -> dict[str, tuple[Variable, Variable]]:
-    """Times and variables by our name; of several resolutions that of most quantities, then the finest."""
+    """Times and variables by the package's names, at the resolution with most quantities, then the finest."""
     lower = {name.lower(): one for name, one in file.variables.items()}
     candidates: dict[str, list[tuple[Variable, Variable, bool]]] = {}
     for key, known in _KNOWN.items():
@@ -181,7 +180,7 @@ def _find(file: Contents, given: dict[str, str | None]) -> dict[str, tuple[Varia
 
 
 def _times(file: Contents, variable: Variable) -> tuple[Variable, Variable]:
-    """The times of a variable, and the variable over them; one profile may have its time beside it."""
+    """Times of a variable, and the variable over time; the time of a single profile may be a scalar."""
     times = [one for one in file.variables.values() if is_axis(one, "time")]
     single = [one for one in times if one.values.size == 1]
     if len(single) == 1 and not any(len(one.dims) == 1 and one.dims[0] in variable.dims for one in times):
@@ -205,7 +204,7 @@ def _samples(
 ) -> _Samples:
     shape = (times.values.size, -1)
     numbers, good = variable.numbers().reshape(shape), good.reshape(shape)
-    # What has no good depth, or is above the water, has no place in the column.
+    # Values without a good depth, or above the water, are dropped.
     there, placed = np.isfinite(numbers), np.broadcast_to(heights.placed, numbers.shape)
     kept, flags = there & good & placed, flags_of(file, times)
     if flags is not None:
@@ -214,7 +213,7 @@ def _samples(
         expected = "good values at a known depth below the surface and with a good time"
         got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"
         raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
-    # A record without any good value need not have a time that can be.
+    # A record without any good value may have an invalid time.
     chosen = np.flatnonzero(kept.any(axis=1))
     disorder: tuple[str, ...] = ()
     if not heights.is_ragged:
@@ -235,7 +234,7 @@ def _samples(
         notes += (f"{variable.path}: {variable.name}: {said}.",)
         chosen = chosen[inside]
         axis = dataclasses.replace(axis, seconds=axis.seconds[inside])
-    # The deepest first, where heights are fixed: in the order in which messages count.
+    # Deepest first where heights are fixed: the order used in messages.
     is_fixed = len(heights.z) == 1
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
     numbers, kept, placed = (part[chosen][:, order] for part in (numbers, kept, placed))
@@ -245,7 +244,7 @@ def _samples(
         unit, more = _unit_of_salinity(variable)
         notes += more
     values = measured(variable.with_values(numbers), key, axis, unit, kept)
-    # Fixed heights are there whether or not they ever had a good value.
+    # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"]
     said = (str(variable.attrs.get("standard_name")), variable.name)
@@ -264,19 +263,19 @@ def _samples(
 
 
 def _in_water(file: Contents, axis: TimeAxis) -> np.ndarray:
-    """Records of the time in which the instrument hung in the water, where the file says it as IMOS does."""
+    """Records during which the instrument was in the water, from IMOS deployment times."""
     inside = np.ones(axis.seconds.shape, dtype=bool)
     for name, sign in (("time_deployment_start", 1.0), ("time_deployment_end", -1.0)):
-        with contextlib.suppress(ValueError):  # no date
+        with contextlib.suppress(ValueError):  # not a date
             moment = start_of_case(str(file.attrs.get(name)))
             if axis.epoch is not None:
-                # Stamps in days are good to a fraction of a second.
+                # Time stamps in days resolve a fraction of a second.
                 inside &= sign * (axis.seconds - (moment - axis.epoch).total_seconds()) > -1.0
     return inside
 
 
 def _unit_of_salinity(variable: Variable) -> tuple[str | None, tuple[str, ...]]:
-    """1 where there is none, or one that practical salinity cannot have; and what to know of that."""
+    """The unit "1" where it is missing or invalid for practical salinity, and a note on it."""
     unit = variable.attrs.get("units")
     if unit is None:
         return "1", ()
@@ -291,18 +290,18 @@ def _unit_of_salinity(variable: Variable) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _rounded(axis: TimeAxis, start_time: str) -> np.ndarray:
-    """Seconds since the start: stamps in days differ by fractions of one between the files of a mooring."""
+    """Seconds since the start, rounded: time stamps in days differ slightly between files of a mooring."""
     exact = axis.since(start_time)
     rounded = np.round(exact)
     return rounded if np.unique(rounded).size == np.unique(exact).size else exact
 
 
 def _good(file: Contents, variable: Variable, good_flags: tuple[int, ...]) -> np.ndarray:
-    """Where the value has one of the good flags; everywhere in a file without flags."""
+    """Where values have a good flag; everywhere in a file without flags."""
     flags, there = flags_of(file, variable), np.isfinite(variable.numbers())
     if flags is None:
         return np.ones(variable.shape, dtype=bool)
-    # Some files give other meanings to the numbers, such as `sensor_failed` to 5.
+    # Some files redefine the numbers, for example 5 as `sensor_failed`.
     meanings = str(flags.attrs.get("flag_meanings", "")).lower().split()
     numbers = np.ravel(flags.attrs.get("flag_values", ())).tolist()
     if good_flags == GOOD_FLAGS and len(numbers) == len(meanings):
@@ -321,7 +320,7 @@ def _good(file: Contents, variable: Variable, good_flags: tuple[int, ...]) -> np
 
 
 def _merged(found: list[_Samples]) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Times, heights (those of each time, where they move), and all samples on them."""
+    """Common times, heights (per time where they vary), and all samples on them."""
     time, rows = np.unique(np.concatenate([one.time for one in found]), return_inverse=True)
     z, columns = np.unique(np.concatenate([one.z for one in found]), return_inverse=True)
     if any(one.moves for one in found):
@@ -335,7 +334,7 @@ def _merged(found: list[_Samples]) -> tuple[np.ndarray, np.ndarray, dict[str, np
     for one in found:
         part = slice(start, start := start + one.time.size)
         place = rows[part] * shape[1] + columns[part]
-        # Instruments of one file at one depth count as one.
+        # Instruments of one file at the same depth are merged.
         known = np.isfinite(one.values)
         n = np.bincount(place[known], minlength=shape[0] * shape[1]).reshape(shape)
         total = np.bincount(place[known], weights=one.values[known], minlength=n.size).reshape(shape)
@@ -360,7 +359,7 @@ def _modelled(
     given: SalinityGiven | None,
     position: tuple[float, float] | None,
 ) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-    """Conservative temperature and absolute salinity in place of what was measured; what to know of them."""
+    """Convert to conservative temperature and absolute salinity; also returns notes."""
     if "temperature" not in profiles and "salinity" not in profiles:
         return profiles, ()
     path = found[0].variable.path

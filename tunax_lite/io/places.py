@@ -1,4 +1,4 @@
-"""The position in a file, and values of a grid at a place."""
+"""Positions in files, and gridded values at a position."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -19,9 +19,9 @@ POSITIONS = ("latitude", "longitude", "lat", "lon", "nav_lat", "nav_lon")
 def read_at(
     source, wanted: Collection[str], place: Mapping[str, float], interpolation: str = "bilinear"
 ) -> list[tuple[Variable, TimeAxis]]:
-    """Those variables that a file has, over time at a place [degrees] on its grid, and their times.
+    """Read the variables present in a file, over time at a position [degrees] on its grid, and their times.
 
-    Only the points around the place are read: a global file need not fit into the memory.
+    Only the surrounding grid points are read: a global file need not fit into memory.
     """
     with opened(source) as read:
         file = read(only=(*TIMES, *POSITIONS))
@@ -39,7 +39,7 @@ def read_at(
 
 @dataclass(frozen=True)
 class _Axis:
-    """An axis of a grid: its dimension, its points [degrees], and the weights of those around a place."""
+    """An axis of a grid: its dimension, its points [degrees], and the weights of those around a position."""
 
     name: str
     points: np.ndarray
@@ -66,7 +66,7 @@ def _at_place(
     axes: list[_Axis],
     place: Mapping[str, float],
 ) -> Variable:
-    """A variable that was read around a place, at the place."""
+    """Interpolate a variable read around a position to the position."""
     grid = _on_axes(variable, time, axes)
     values = np.zeros(grid.shape[0])
     for i, of_latitude in axes[0].weights:
@@ -79,7 +79,7 @@ def _at_place(
     got = f"{values[first]} at {times.describe(first)}"
     i, j = np.argwhere(~np.isfinite(grid[first]))[0].tolist()
     land = _named(axes, axes[0].at[i], axes[1].at[j])
-    # The nearest points that have values at that time.
+    # The nearest points with values at that time.
     field = _on_axes(read(only=(variable.name,), at={time: [first]})[variable.name], time, axes)[0]
     i, j = np.nonzero(np.isfinite(field))
     east = (axes[1].points[j] - place["longitude"] + 180.0) % 360.0 - 180.0
@@ -93,7 +93,7 @@ def _at_place(
 
 
 def _on_axes(variable: Variable, time: str, axes: list[_Axis]) -> np.ndarray:
-    """Values over time, latitude and longitude; preliminary ones (ERA5T) where none is final."""
+    """Values over time, latitude and longitude; preliminary data (ERA5T) where there are no final ones."""
     if "expver" in variable.dims:
         versions = np.moveaxis(variable.numbers(), variable.dims.index("expver"), 0)
         merged = versions[0]
@@ -113,7 +113,7 @@ def _named(axes: list[_Axis], i, j) -> str:
 
 
 def at_position(source, file: Contents, name: str, position: tuple[float, float]) -> Contents:
-    """The file with a variable at a longitude and latitude, where it has a grid of several points."""
+    """Reduce a file with a grid of several points to a longitude and latitude."""
     variable = file.variables.get(name)
     if variable is None or not set(variable.without_single().dims) & set(POSITIONS):
         return file
@@ -124,10 +124,10 @@ def at_position(source, file: Contents, name: str, position: tuple[float, float]
 def _weights(
     file: Contents, axis: str, points: np.ndarray, target: float, interpolation: str
 ) -> list[tuple[int, float]]:
-    """Points on either side of the place along one axis and their weights."""
+    """Points on either side of the position along one axis, and their weights."""
     offset = points - target
     if axis == "longitude":
-        # Files count from 0 to 360 or from -180 to 180.
+        # Longitudes in files run from 0 to 360 or from -180 to 180.
         offset = (offset + 180.0) % 360.0 - 180.0
     nearest = int(np.argmin(np.abs(offset)))
     spacing = np.min(np.abs(np.diff(points))) if points.size > 1 else 0.25
@@ -138,7 +138,7 @@ def _weights(
     low = int(below[np.argmax(offset[below])]) if inside else nearest
     high = int(above[np.argmin(offset[above])]) if inside else nearest
     inside = inside and max(-offset[low], offset[high]) <= _FARTHEST
-    # The cell of a point reaches half a spacing to either side.
+    # A grid cell reaches half a spacing to either side of its point.
     if not inside and abs(offset[nearest]) > 0.5 * spacing + 1e-6:
         got = f"{points.min():g} to {points.max():g}"
         raise file.error(axis, f"a grid around {target:g}", got, "download the area around the place")
@@ -149,13 +149,13 @@ def _weights(
 
 
 def position_of(file: Contents) -> tuple[float, float] | None:
-    """Longitude and latitude [degrees] of a file; `None` without both."""
+    """Longitude and latitude [degrees] of a file; `None` unless it has both."""
     longitude, latitude = (degrees_of(file, axis) for axis in ("longitude", "latitude"))
     return None if longitude is None or latitude is None else (longitude, latitude)
 
 
 def degrees_of(file: Contents, axis: str) -> float | None:
-    """The first latitude or longitude of a file, a variable or else an attribute; `None` without one."""
+    """The first latitude or longitude of a file, from a variable or else an attribute; `None` if absent."""
     for one in file.variables.values():
         if _is_position(one, axis) and one.values.dtype.kind in "fiu":
             numbers = one.numbers().ravel()
@@ -171,7 +171,7 @@ def _is_position(variable: Variable, name: str) -> bool:
 
 
 def number_of(value: object) -> float | None:
-    """A number that an attribute may say in words; `None` without one."""
+    """A number from an attribute that may be text; `None` if absent."""
     try:
         number = float(str(value))
     except ValueError:

@@ -1,9 +1,9 @@
-"""Profiles in text, as contents in which the values of all depths follow each other.
+"""Profiles in text files, read as contents with the values of all depths one after the other.
 
-Formats: a table with columns of time, depth (or z) and values, or with a column for each depth
-(`temperature_35m`); GOTM's profiles, each below a line with its time, the number of its levels and their
-order; and blocks of PMEL with a column for each depth, then quality codes. Source of the last: the ASCII
-delivery of NOAA/PMEL, Global Tropical Moored Buoy Array.
+Formats: a table with columns of time, depth (or z) and values, or one column per depth (`temperature_35m`);
+GOTM profiles, each under a line with its time, number of levels and their order; and PMEL blocks with one
+column per depth followed by quality codes. Source of the last: the ASCII delivery of NOAA/PMEL, Global
+Tropical Moored Buoy Array.
 """
 
 import re
@@ -32,12 +32,12 @@ _DEPTHS = {"depth": "down", "z": "up", "height": "up"}
 
 @names_its_file("profiles in text")
 def read_profile_text(path) -> Contents:
-    """Variables over `OBSERVATION`, with the time and depth of each, and the instrument: one for each depth.
+    """Variables over `OBSERVATION`, with the time and depth of each value; each fixed depth is an instrument.
 
-    Where depths are others in every profile there is one instrument, which moves.
+    If depths differ between profiles, there is a single instrument of varying depth.
 
     Raises:
-        FileFormatError: a line that is none of its format, with its number.
+        FileFormatError: a line that does not fit the format, with its number.
     """
     path = Path(path)
     lines = read_text(path, "text in UTF-8", "utf-8-sig").splitlines()
@@ -66,7 +66,7 @@ def _word(name: str) -> str:
 
 
 def _of_columns(table: Contents) -> Contents:
-    """Columns with the depth in their names, one below the other; without any the table as it is."""
+    """Stack columns with the depth in their names; other tables are returned unchanged."""
     columns = [(one, match) for name, one in table.variables.items() if (match := _WIDE.fullmatch(name))]
     if not columns:
         return table
@@ -90,7 +90,7 @@ def _observed(
     others: dict[str, Variable],
     attrs: dict | None = None,
 ) -> Contents:
-    """Contents of values one after the other."""
+    """Contents with values one after the other."""
     depths, index = np.unique(depth, return_inverse=True)
     most = int(np.unique(time.values, return_counts=True)[1].max())
     found = {

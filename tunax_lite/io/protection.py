@@ -1,9 +1,9 @@
-"""Overwriting: a command replaces its own results, other files on request, and its input never.
+"""Overwriting: a command replaces its own results, other files on request, and never its input.
 
-Within `protecting`, readers remember their files, and `replacing` refuses to put anything in their place,
-whatever the name or the link that leads to them. A command tells `check_outputs` what it is going to write
-before it computes. Files say in themselves what they were made of: attributes of NetCDF, texts in figures,
-pages and YAML. Without `protecting`, as in a program of one's own, writers write where they are told.
+Within `protecting`, readers record their files, and `replacing` refuses to overwrite these under any name or
+link. A command announces its outputs to `check_outputs` before it computes. Files record their origin:
+attributes in NetCDF, text in figures, pages and YAML. Outside `protecting`, as in a user's program, writers
+overwrite freely.
 """
 
 import contextlib
@@ -28,11 +28,11 @@ class Provenance:
 
     version: str = __version__  # of the package
     config: str = ""  # text of the configuration
-    case: str = ""  # its name, or that of its file
-    parameters: str = ""  # of the closure, as JSON
+    case: str = ""  # name of the case, or of its file
+    parameters: str = ""  # parameters of the closure, as JSON
     command: str = ""  # the command line
-    closure: str = ""  # what it is made of besides its parameters, as JSON
-    restart: str = ""  # the file and the frame that the run goes on from; empty for one from the start
+    closure: str = ""  # settings of the closure other than parameters, as JSON
+    restart: str = ""  # file and frame from which the run was restarted; empty for a run from the start
 
 
 def read_provenance(path) -> Provenance:
@@ -50,14 +50,14 @@ _BEGIN_OF_TEXT = 4096
 
 
 class OverwriteError(FileExistsError):
-    """A file that must not be overwritten: names it, and says what to do."""
+    """A file that must not be overwritten: names it and a remedy."""
 
     def __init__(self, path, expected: str, got: str, advice: str):
         super().__init__(f"{path}: expected {expected}, got {got}; {advice}.")
 
 
 class _Known:
-    """What a command reads, may replace, and wrote itself; `products` are what its files are made of."""
+    """Files that a command reads, may replace, and wrote itself; `products`: origins of its outputs."""
 
     def __init__(self) -> None:
         self.inputs: list[Path] = []
@@ -70,7 +70,7 @@ _current: list[_Known] = []
 
 @contextlib.contextmanager
 def protecting() -> Iterator[None]:
-    """Protect what is read from now on, in all threads, and what is there already."""
+    """Protect existing files, and files read from now on in any thread."""
     _current.append(_Known())
     try:
         yield
@@ -83,40 +83,40 @@ def _absolute(path) -> Path:
 
 
 def note_input(path) -> None:
-    """Remember a file that is read, unless it is the command's own output."""
+    """Record a file that is read, unless it is the command's own output."""
     if _current and _absolute(path) not in (*_current[-1].allowed, *_current[-1].inputs):
         _current[-1].inputs.append(_absolute(path))
 
 
 def note_made(path) -> None:
-    """Remember a file that is written: it may be replaced again."""
+    """Record a file that is written: it may be replaced again."""
     if _current:
         _current[-1].allowed.add(_absolute(path))
 
 
 def product_of(path) -> str:
-    """What `check_outputs` was told that a file is made of; empty if nothing."""
+    """Origin of an output as announced to `check_outputs`; empty if unknown."""
     return _current[-1].products.get(_absolute(path), "") if _current else ""
 
 
 def check_outputs(
     paths: Iterable[Path], *, overwrite: bool, product: str = "", also: Iterable[Path] = ()
 ) -> None:
-    """Refuse, before anything is computed, to write over what is not the command's own.
+    """Refuse, before computing, to overwrite files that are not the command's own.
 
     Args:
-        overwrite: whether it may replace files that are there, but for what it reads.
-        product: what the files are made of; one that says otherwise is another's. Empty for any.
-        also: those of them that count as the command's own whatever they say, for what cannot say it.
+        overwrite: whether existing files may be replaced, except inputs.
+        product: origin of the files; a file with another origin is foreign. Empty for any.
+        also: outputs that count as the command's own even if they record no origin.
     """
     own = {_absolute(path) for path in also}
-    product = quote(product, safe="/ ")  # fit for every kind of file
+    product = quote(product, safe="/ ")  # safe in every file format
     known = _current[-1] if _current else _Known()
     encoding = sys.getfilesystemencoding()
     for path in paths:
         absolute = _absolute(path)
         try:
-            str(path).encode(encoding)  # libraries that write files need its letters
+            str(path).encode(encoding)  # libraries that write files need the characters
         except UnicodeEncodeError:
             expected = f"a name that the locale has letters for ({encoding})"
             advice = "set PYTHONUTF8=1 or LC_ALL=C.UTF-8, or choose another output"
@@ -133,7 +133,7 @@ def check_outputs(
 
 
 def check_replaceable(path: Path) -> None:
-    """The same where a file is written, for what the command reads, or what is of another program."""
+    """The same at the moment of writing, for inputs and for files of other programs."""
     _refuse_input(path)
     allowed = not _current or _absolute(path) in _current[-1].allowed
     if not allowed and os.path.lexists(path) and mark_of(path) is None:
@@ -145,7 +145,7 @@ def _refuse_input(path: Path) -> None:
     for read in _current[-1].inputs if _current else ():
         try:
             is_same = os.path.samefile(path, read)
-        except OSError:  # one of them is not there
+        except OSError:  # one of them does not exist
             is_same = os.path.realpath(path) == os.path.realpath(read)
         if is_same:
             expected, got = "another file than those that are read", f"{read}, which is one of them"
@@ -153,18 +153,18 @@ def _refuse_input(path: Path) -> None:
 
 
 def text_mark(path) -> str:
-    """What a text says about what it is made of; put it into a comment of its first lines."""
+    """Origin of a text file; put it into a comment in its first lines."""
     return _MARK + product_of(path)
 
 
 def product_of_run(about: Provenance) -> str:
-    """What tells the results of one run from those of another."""
+    """String that identifies the results of one run."""
     parts = json.dumps([about.config, about.case, about.parameters, about.restart])
     return f"run {hashlib.sha256(parts.encode()).hexdigest()[:16]}"
 
 
 def mark_of(path: Path) -> str | None:
-    """What a file says that it is made of; `None` for one that this package did not write."""
+    """Origin recorded in a file; `None` if this package did not write it."""
     with contextlib.suppress(OSError, RuntimeError, ValueError, TypeError):
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None
@@ -187,7 +187,7 @@ def mark_of(path: Path) -> str | None:
 
 
 def _mark_of_figure(path: Path) -> str | None:
-    """What a PNG of this package says under `Source`."""
+    """Origin recorded under `Source` in a PNG of this package."""
     texts = {}
     with open(path, "rb") as file:
         if file.read(8) != b"\x89PNG\r\n\x1a\n":

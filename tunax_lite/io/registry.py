@@ -1,9 +1,8 @@
-"""Observation files by name: `lesbrary:two_day_suite/8m/strong_wind`, or a plain path, which may start
-in a data folder.
+"""Observation files by name (`lesbrary:two_day_suite/8m/strong_wind`) or by path.
 
-A name is looked up in `data/MANIFEST.yaml`. Its file is taken from the first of: the folders in
+Names are looked up in `data/MANIFEST.yaml`. The file is taken from the first of: the folders in
 $TUNAX_LITE_DATA, `data/` in the current directory or in the package, the cache of earlier downloads, a
-download. Its SHA-256 is checked wherever it is found.
+download. Its SHA-256 is always checked.
 """
 
 import contextlib
@@ -25,7 +24,7 @@ REFERENCE_VARIABLE = "TUNAX_LITE_REFERENCE"
 """Of folders with results of other models."""
 _NAME = re.compile(r"[a-z_]{2,}:[^/\\].*")
 _PACKAGE = Path(__file__).resolve().parents[1]
-# In an installed package, and in a checkout of the repository.
+# For an installed package, and for a checkout of the repository.
 _DATA_FOLDERS = (_PACKAGE / "data", _PACKAGE.parent / "data")
 
 
@@ -33,11 +32,11 @@ _DATA_FOLDERS = (_PACKAGE / "data", _PACKAGE.parent / "data")
 class Entry:
     """One file of the manifest."""
 
-    name: str  # by which it is known
+    name: str
     file: str  # path below a data folder
-    url: str | None  # where it can be downloaded
-    sha256: str | None  # its checksum
-    licence: str  # of its source
+    url: str | None  # where to download it
+    sha256: str | None
+    licence: str  # of the source
     citation: str
 
 
@@ -58,19 +57,19 @@ def read_manifest() -> dict[str, Entry]:
 
 
 def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRONMENT_VARIABLE) -> Path:
-    """The file of a name of the manifest, or of a path.
+    """The file of a name in the manifest, or of a path.
 
-    A relative path may start from the folder `base`, the current directory, or the folders of data, which an
-    environment variable names.
+    A relative path may start from the folder `base`, the current directory, or the data folders listed in an
+    environment variable.
 
     Raises:
-        FileNotFoundError: an unknown name, no such file, or a file that cannot be downloaded.
-        FileFormatError: a file with another checksum than that of the name.
+        FileNotFoundError: an unknown name, no such file, or a failed download.
+        FileFormatError: a file whose checksum is not that of the name.
     """
     if _NAME.match(str(name_or_path)):
         return _resolve_name(str(name_or_path))
     path = Path(name_or_path)
-    with contextlib.suppress(RuntimeError):  # no such user: the name stays as it is
+    with contextlib.suppress(RuntimeError):  # no such user: keep the name unchanged
         path = path.expanduser()
     starts = [] if path.is_absolute() else [folder / path for folder in data_folders(variable)]
     candidates = [path] if base is None or path.is_absolute() else [Path(base) / path, path]
@@ -88,7 +87,7 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
 
 
 def data_folders(variable: str = ENVIRONMENT_VARIABLE) -> list[Path]:
-    """Folders that are searched for named files, in their order."""
+    """Folders searched for named files, in order."""
     given = os.environ.get(variable, "").split(os.pathsep)
     return [Path(folder).expanduser() for folder in given if folder] + [Path("data"), *_DATA_FOLDERS]
 
@@ -132,7 +131,7 @@ def _download(entry: Entry) -> Path:
         known = f"sha256:{entry.sha256}"
         return Path(pooch.retrieve(entry.url, known_hash=known, fname=file.name, path=cache / file.parent))
     except (OSError, ValueError) as error:
-        # The reasons of urllib3 run over many nested lines; the first says enough.
+        # The messages of urllib3 are nested and long; the first part is enough.
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise FileNotFoundError(
             f"{entry.name}: expected its file in {searched}, in the cache {cache} or a download, got: "

@@ -1,7 +1,7 @@
 """Files of runs: reading them, parts of unfinished runs, selected variables, results of other models.
 
-The parts of `OUT.nc` lie in the folder `OUT.nc.parts` beside it, with a note that says which run they are of;
-at the end they become `OUT.nc`, and the folder goes.
+The parts of `OUT.nc` lie in the folder `OUT.nc.parts` beside it, with a note that identifies the run. At the
+end they are joined to `OUT.nc`, and the folder is removed.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _find_state_class(file: Contents, name: str) -> type[closures.CloState]:
-    """The imported class of a closure state with a name, whose module may have moved within its package."""
+    """Find the imported closure state class of a name, even if its module has moved within its package."""
     pending, found = closures.CloState.__subclasses__(), {}
     while pending:
         cls = pending.pop()
@@ -50,7 +50,7 @@ def _find_state_class(file: Contents, name: str) -> type[closures.CloState]:
 
 
 def _without_modules(name: str) -> str:
-    """Package and class of a full name."""
+    """Package and class of a fully qualified name."""
     return f"{name.partition('.')[0]}.{name.rpartition('.')[2]}"
 
 
@@ -67,23 +67,23 @@ def count_frames(path) -> int:
 def read_trajectory(
     path, *, clo_state_class: type[closures.CloState] | None = None, every: int = 1
 ) -> Trajectory:
-    """Read a file of `write_trajectory`, bit by bit; diagnostics and means are ignored.
+    """Read a file of `write_trajectory` without loss; diagnostics and means are ignored.
 
     Args:
         path: the file, or the dataset of `to_dataset`.
-        every: take the first of so many frames, for a look at a long run.
-        clo_state_class: class of the closure state; by default the imported class that the file names.
+        every: read every n-th frame, for a look at a long run.
+        clo_state_class: class of the closure state; by default the imported class named in the file.
 
     Raises:
-        FileFormatError: a damaged file, a variable that is missing or of another shape, or a closure
-            that is not known.
+        FileFormatError: a damaged file, a variable that is missing or of unexpected shape, or an unknown
+            closure.
     """
     file = read_contents(path, at={"time": slice(None, None, every)})
     if SELECTED in file.attrs:
         got, advice = f"one with {file.attrs[SELECTED]} alone", "run without output.variables or --variables"
         raise file.error("file", "a file of a run with all variables", got, advice)
     if not is_path(path) and file.attrs.get("start_time") and "time" in file:
-        # Dates of a dataset, as seconds since the start again.
+        # Convert dates of a dataset back to seconds since the start.
         time = file["time"].with_values(read_time(file["time"]).since(file.attrs["start_time"]))
         file = dataclasses.replace(file, variables=file.variables | {"time": time})
     cls = clo_state_class or _find_state_class(file, str(file.attrs.get("closure_state", "")))
@@ -98,7 +98,7 @@ def read_trajectory(
                 fields[field.name] = closure_state(inner_class, inner)
             elif field.name in file or not has_default:
                 fields[field.name] = _values(file, field.name, "time")
-        # Frame by frame: shapes are those of a closure state without the axis of time.
+        # Per frame: shapes are those of a closure state without the time axis.
         return jax.vmap(lambda frame: cls(**frame))(fields)
 
     names = str(file.attrs.get("tracers", "")).split()
@@ -121,7 +121,7 @@ def read_trajectory(
 
 
 def _values(file: Contents, name: str, *dims: str, kind: str = "f") -> jax.Array:
-    """A variable of a kind of numbers along these axes, and those of a batch."""
+    """A numeric variable along these axes and those of a batch."""
     if name not in file:
         advice = "only files of write_trajectory can be read back"
         raise file.error(name, "a variable of a trajectory", f"only {file.listing}", advice)
@@ -144,7 +144,7 @@ def _read_grid(file: Contents) -> Grid:
     if "face_area" in file:
         area = _values(file, "face_area", "z_face")
         area = area.reshape(area.shape + (1,) * (faces.ndim - area.ndim))
-    # The constructor checks the heights, but takes the default precision.
+    # The constructor checks the heights, but uses the default precision.
     return eqx.tree_at(lambda grid: grid.z_face, Grid(faces, area), faces)
 
 
@@ -154,21 +154,21 @@ _LONGEST_UNWRITTEN = 60.0
 
 
 def parts_folder(path: Path) -> Path:
-    """Where the parts of a run lie that has not ended."""
+    """Folder for the parts of an unfinished run."""
     return path.with_name(path.name + ".parts")
 
 
 def parts_of(path: Path) -> list[Path]:
-    """The parts of a run that has not ended, in order; none of one that has not begun, or has ended."""
+    """Parts of an unfinished run, in order; empty if it has not begun or has finished."""
     found = sorted(parts_folder(path).glob("[0-9]*.nc"))
     return [part for number, part in enumerate(found) if part.stem == f"{number:06d}"]
 
 
 class Parts:
-    """What was computed of a run: parts on disk, and pieces that are not written yet.
+    """The computed part of a run: files on disk, and pieces not yet written.
 
     Raises:
-        ValueError: parts of another run.
+        ValueError: the parts belong to another run.
     """
 
     def __init__(self, path: Path, identity: str):
@@ -193,19 +193,19 @@ class Parts:
 
     @property
     def n_frames(self) -> int:
-        """Frames on disk, the start not counted."""
+        """Number of frames on disk, not counting the initial state."""
         return sum(count_frames(part) for part in self.paths) - bool(self.paths)
 
     def add(self, piece: Frames) -> None:
         self._pieces.append(piece)
 
     def are_due(self, n_frames: int) -> bool:
-        """Whether more than so many frames, or frames of more than a minute, are not written yet."""
+        """Whether more than `n_frames` frames, or frames computed over more than a minute, are unwritten."""
         held = sum(piece.n_frames for piece in self._pieces)
         return held > n_frames or time.monotonic() - self._clock > _LONGEST_UNWRITTEN
 
     def write(self) -> None:
-        """Make a part of the pieces."""
+        """Write the pieces to a new part."""
         if not self._pieces:
             return
         if not self._note.exists():
@@ -217,16 +217,16 @@ class Parts:
         self._clock = time.monotonic()
 
     def finish(self) -> None:
-        """Make the file of the run, of all there is."""
+        """Join everything to the file of the run."""
         if not self.paths:
             write_frames(self._taken(), self.path)
             return
         self.write()
         join_parts(self.paths, self.path)
-        for path in (*reversed(self.paths), self._note):  # what a kill leaves is the beginning
+        for path in (*reversed(self.paths), self._note):  # in reverse, so that a kill leaves the beginning
             path.unlink(missing_ok=True)
         clear_left_over(self.folder)
-        with contextlib.suppress(OSError):  # it holds what is not of this package
+        with contextlib.suppress(OSError):  # contains foreign files
             self.folder.rmdir()
 
     def _taken(self) -> Frames:
@@ -235,7 +235,7 @@ class Parts:
 
 
 def join_parts(parts: Sequence[Path], path: Path) -> None:
-    """One file from many, one part in memory at a time."""
+    """Join many files, with one part in memory at a time."""
     import netCDF4  # takes long
 
     with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as whole:
@@ -253,7 +253,7 @@ def join_parts(parts: Sequence[Path], path: Path) -> None:
 
 
 def _begin(whole: "netCDF4.Dataset", part: "netCDF4.Dataset", wanted: Collection[str] | None = None) -> None:
-    """Attributes, dimensions and empty variables of a NetCDF file as in another, or those of them wanted."""
+    """Attributes, dimensions and empty variables copied from another NetCDF file, all or those wanted."""
     whole.setncatts({name: part.getncattr(name) for name in part.ncattrs()})
     chosen = {name: one for name, one in part.variables.items() if wanted is None or name in wanted}
     of_them = {dim for variable in chosen.values() for dim in variable.dimensions}
@@ -270,11 +270,11 @@ def _begin(whole: "netCDF4.Dataset", part: "netCDF4.Dataset", wanted: Collection
 def keep_variables(path: str | Path, names: Collection[str]) -> None:
     """Keep only these variables of a file, with their means and coordinates.
 
-    Such a file can be plotted and compared by any tool, but no run goes on from it. It replaces the one of
-    `write_trajectory` when it is complete.
+    The result can be plotted and compared with any tool, but not used as a restart. It replaces the file of
+    `write_trajectory` atomically.
 
     Raises:
-        ValueError: a name that the file does not have.
+        ValueError: a name that is not in the file.
     """
     import netCDF4  # takes long
 
@@ -301,15 +301,15 @@ _GOTM = {"temperature": "temp", "u": "u", "v": "v"}
 class StoredRun(NamedTuple):
     """The contents of a stored run."""
 
-    time: np.ndarray  # since the start [s], `(n_times,)`
+    time: np.ndarray  # [s] since the start, `(n_times,)`
     z_face: np.ndarray  # heights of the faces [m], `(n_cells + 1,)`
     profiles: dict[str, np.ndarray]  # of temperature, u and v, `(n_cells, n_times)`
-    dt: float  # time step that it was made with [s]; NaN if the file does not say
+    dt: float  # time step of the run [s]; NaN if unknown
 
 
 @names_its_file("the result of a run")
 def read_stored_run(path: str | Path) -> StoredRun:
-    """Read a result of this package, or one of GOTM on a fixed grid.
+    """Read a result of this package, or a GOTM result on a fixed grid.
 
     Raises:
         FileFormatError: a file of neither kind, of several columns, or without one of the profiles.

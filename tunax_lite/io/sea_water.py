@@ -1,7 +1,7 @@
-"""Conversion of measured sea water to conservative temperature and absolute salinity of TEOS-10.
+"""Conversion of measured sea water properties to conservative temperature and absolute salinity (TEOS-10).
 
-Instruments and climatologies give in-situ or potential temperature and practical salinity: readers convert
-once, so that no step has to.
+Instruments and climatologies give in-situ or potential temperature and practical salinity. Readers convert
+once, so that no time step has to.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ OF_THE_OCEAN = 35.0
 def pressure(z: Numbers) -> np.ndarray:
     """Sea pressure [dbar] at height z [m]: one decibar per metre, as in GOTM and in the 55-term polynomial.
 
-    The true pressure is larger by up to 2.5 %, which moves a temperature by less than 1 mK in the upper
+    The true pressure is up to 2.5 % larger, which changes the temperature by less than 1 mK in the upper
     kilometre.
     """
     return np.asarray(-np.asarray(z, dtype=float))
@@ -30,18 +30,19 @@ def pressure(z: Numbers) -> np.ndarray:
 def absolute_salinity(
     salinity: Numbers, pressure: Numbers, *, longitude: Numbers, latitude: Numbers, anomaly: bool = True
 ) -> np.ndarray:
-    """Absolute salinity [g kg-1] from practical salinity; the position gives what dissolved silicate adds.
+    """Absolute salinity [g kg-1] from practical salinity; its anomaly depends on the position.
 
     Args:
         salinity: practical [1].
         pressure: sea pressure [dbar], broadcast against the salinity.
         longitude, latitude: [degrees east, degrees north].
-        anomaly: without it the ratio is that of the standard ocean, but for the Baltic Sea.
+        anomaly: whether to add the anomaly; without it the reference-composition ratio is used, except in the
+            Baltic Sea.
 
     Raises:
-        ValueError: a salinity outside 0 to 50, or a position that does not exist.
+        ValueError: a salinity outside 0 to 50, or an invalid position.
 
-    Source: McDougall et al. (2012), Ocean Science 8, 1123-1134, by the library `gsw`.
+    Source: McDougall et al. (2012), Ocean Science 8, 1123-1134, as implemented in `gsw`.
     """
     import gsw
 
@@ -53,23 +54,23 @@ def absolute_salinity(
     if anomaly:
         return found
     standard = np.asarray(gsw.SR_from_SP(salinity))
-    # The formula of the Baltic Sea has no anomaly; elsewhere S_A is the standard times 1 + R, and
-    # Fdelta = 1.35 R / (1 - 0.35 R).
+    # The Baltic formula has no anomaly; elsewhere S_A is the reference salinity times 1 + R, and Fdelta =
+    # 1.35 R / (1 - 0.35 R).
     of_place = np.asarray(gsw.Fdelta(pressure, longitude, latitude))
     ratio = 1.0 + of_place / (1.35 + 0.35 * of_place)
     return np.where(np.abs(found - standard * ratio) < 1e-9, standard, found)
 
 
 def salinity_of_the_ocean(z: np.ndarray, longitude: float, latitude: float) -> np.ndarray:
-    """Absolute salinity [g kg-1] assumed at heights z [m] at a place [degrees] without measurements."""
+    """Absolute salinity [g kg-1] assumed at heights z [m] and a position [degrees] without measurements."""
     practical = np.full_like(z, OF_THE_OCEAN)
     return absolute_salinity(practical, pressure(z), longitude=longitude, latitude=latitude)
 
 
 def practical_salinity(salinity: Numbers, z: Numbers, *, longitude: Numbers, latitude: Numbers) -> np.ndarray:
-    """Practical salinity [1] of an absolute one [g kg-1] at heights z [m], at a place [degrees].
+    """Practical salinity [1] from absolute salinity [g kg-1] at heights z [m] and a position [degrees].
 
-    Source: IOC et al. (2010), by the library `gsw`.
+    Source: IOC et al. (2010), as implemented in `gsw`.
     """
     import gsw
 
@@ -79,14 +80,14 @@ def practical_salinity(salinity: Numbers, z: Numbers, *, longitude: Numbers, lat
 def conservative_temperature(
     temperature: Numbers, salinity: Numbers, pressure: Numbers, kind: str
 ) -> np.ndarray:
-    """Conservative temperature [degC] from one of a kind: "conservative", "potential" or "in_situ" [degC].
+    """Conservative temperature [degC] from "conservative", "potential" or "in_situ" temperature [degC].
 
-    The salinity is absolute [g kg-1]; only an in-situ temperature needs the sea pressure [dbar].
+    The salinity is absolute [g kg-1]; only in-situ temperature needs the sea pressure [dbar].
 
     Raises:
         ValueError: an unknown kind, or a temperature outside -5 to 50 degC.
 
-    Source: IOC et al. (2010), by the library `gsw`.
+    Source: IOC et al. (2010), as implemented in `gsw`.
     """
     import gsw
 
@@ -118,12 +119,12 @@ def modelled_water(
     Args:
         temperature, salinity: of the given kinds, broadcast against each other; NaN stays NaN.
         z: heights [m], at or below 0.
-        temperature_kind: as `conservative_temperature`.
-        salinity_kind: "absolute" or "practical"; only the latter needs a place.
-        longitude, latitude, anomaly: as `absolute_salinity`.
+        temperature_kind: as in `conservative_temperature`.
+        salinity_kind: "absolute" or "practical"; only the latter needs a position.
+        longitude, latitude, anomaly: as in `absolute_salinity`.
 
     Raises:
-        ValueError: an unknown kind, or what is out of range.
+        ValueError: an unknown kind, or values out of range.
     """
     _check("height z [m]", z, -12000.0, 0.0)
     if salinity_kind == "practical":
@@ -139,12 +140,12 @@ def modelled_water(
 
 
 def salinity_at(z: np.ndarray, measured: np.ndarray, given: SalinityGiven | None) -> np.ndarray:
-    """Salinity without gaps: as given where none was measured, else the mean over time at depths around.
+    """Salinity without gaps: measured, else as given, else the time mean at neighbouring depths, else 35.
 
-    Without any it is 35. Heights z [m] and what was measured there have one shape.
+    Heights z [m] and measured values have the same shape.
 
     Raises:
-        ValueError: heights that do not increase, or another number of values.
+        ValueError: heights that do not increase, or a different number of values.
     """
     known = np.isfinite(measured) & np.isfinite(z)
     if not isinstance(given, tuple) and (given is not None or not known.any()):
@@ -163,7 +164,7 @@ def salinity_at(z: np.ndarray, measured: np.ndarray, given: SalinityGiven | None
 def notes_of_salinity(
     name: str, temperature: np.ndarray, measured: np.ndarray, given: SalinityGiven | None
 ) -> tuple[str, ...]:
-    """What to know of the temperatures of a file where none of its salinities was good and none was given."""
+    """Notes on the temperatures of a file without any good salinity, if none was given."""
     if given is not None or np.isfinite(measured).any() or not np.isfinite(temperature).any():
         return ()
     return (
@@ -173,7 +174,7 @@ def notes_of_salinity(
 
 
 def _check(name: str, values: Numbers, lowest: float, highest: float) -> None:
-    """Refuse values out of range; NaN marks a gap and passes."""
+    """Reject values out of range; NaN marks a gap and passes."""
     values = np.asarray(values, dtype=float)
     for where in np.argwhere((values < lowest) | (values > highest))[:1].tolist():
         got = f"{values[tuple(where)]:g}" + (f" at index {tuple(where)}" if where else "")

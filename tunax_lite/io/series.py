@@ -1,4 +1,4 @@
-"""Values over time: series as arrays, several of them on common times, the start of a case, quality flags."""
+"""Values over time: series as arrays, several series on common times, the start of a case."""
 
 import dataclasses
 import datetime
@@ -17,7 +17,7 @@ BAD_FLAGS = (3, 4, 9)
 
 
 def start_of_case(start_time: str) -> datetime.datetime:
-    """Start of a case, Universal Time; `ValueError` if it is not in ISO 8601."""
+    """Start of a case in universal time; `ValueError` if it is not in ISO 8601."""
     try:
         start = datetime.datetime.fromisoformat(start_time)
     except (TypeError, ValueError):
@@ -29,13 +29,13 @@ def start_of_case(start_time: str) -> datetime.datetime:
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """Values at times [s] since the start of the run, increasing; `values` has time as its first axis."""
+    """Values at increasing times [s] since the start of the run; `values` has time as its first axis."""
 
     time: np.ndarray
     values: np.ndarray
 
     def on(self, time: np.ndarray) -> np.ndarray:
-        """The values at other times, interpolated linearly."""
+        """Values at other times, interpolated linearly."""
         if self.values.ndim == 1:
             return np.interp(time, self.time, self.values)
         after = np.clip(np.searchsorted(self.time, time, side="right"), 1, self.time.size - 1)
@@ -44,7 +44,7 @@ class Series:
         return (1.0 - fraction) * self.values[after - 1] + fraction * self.values[after]
 
     def lagged(self, lag: float, *, from_zero: bool) -> "Series":
-        """Profiles a time [s] later; until that has passed the first holds, or zero."""
+        """Profiles delayed by `lag` [s]; before that, the first profile holds, or zero."""
         time, values = np.append(self.time[0], self.time + lag), self.values[[0, *range(self.time.size)]]
         if from_zero:
             later, after = time > 1.5 * lag, Series(time, values).on(np.array([1.5 * lag]))
@@ -56,16 +56,16 @@ class Series:
 def on_common_times(
     series: Mapping[str, Series | float], length: float
 ) -> tuple[np.ndarray, dict[str, np.ndarray | float]]:
-    """Series on the union of their times [s], which leaves each of them, linear in between, unchanged.
+    """Series on the union of their times [s]; linear interpolation leaves each of them unchanged.
 
-    Numbers stay numbers; where all are, times are the ends of a run of a length [s].
+    Numbers stay numbers; if all are numbers, the times are the ends of a run of given length [s].
 
     Raises:
         ValueError: series that do not overlap.
     """
     times = {name: given.time for name, given in series.items() if isinstance(given, Series)}
     time = np.unique(np.concatenate(list(times.values()))) if times else np.array([0.0, length])
-    # Beyond the first and the last record of each series lies what the run does not need.
+    # Drop everything outside the interval that all series cover.
     begin = max((t[0] for t in times.values()), default=0.0)
     end = min((t[-1] for t in times.values()), default=length)
     time = time[(time >= begin) & (time <= end)]
@@ -86,13 +86,13 @@ def as_series(values: Mapping[str, Series | float], length: float) -> tuple[jax.
 def profiles_on_grid(
     observations: Observations, variable: str, z: np.ndarray, *, longest_gap: float, duration: float
 ) -> Series:
-    """Profiles of one variable on given heights from the start to the end of a case.
+    """Profiles of one variable at given heights from the start to the end of a case.
 
-    Each instrument (height) is interpolated in time over gaps of up to `longest_gap`; what it misses longer
-    comes from the heights around it. Above the uppermost and below the deepest value profiles are constant.
-    Before the first and after the last record they are constant for up to `longest_gap`.
+    Each instrument (height) is interpolated in time over gaps of up to `longest_gap`; longer gaps are filled
+    from neighbouring heights. Profiles are constant above the uppermost and below the deepest value, and for
+    up to `longest_gap` before the first and after the last record.
 
-    Heights are in m and increase, times are in s.
+    Heights are in m and increasing, times in s.
 
     Raises:
         ValueError: a variable that was not observed, or a longer time without any value.
@@ -108,7 +108,7 @@ def profiles_on_grid(
     values = np.asarray(observations.profiles[variable], dtype=float)
     before, after = (np.flatnonzero(part) for part in (time <= 0.0, time >= duration))
     kept = slice(before[-1] if before.size else 0, after[0] + 1 if after.size else time.size)
-    # What lies outside of the case can still bridge a gap at its ends.
+    # Records outside the case can still bridge a gap at its ends.
     around = (time >= time[kept][0] - longest_gap) & (time <= time[kept][-1] + longest_gap)
     wanted, time, values = time[kept], time[around], values[around]
     bridged = np.stack([_bridged(wanted, time, column, longest_gap) for column in values.T], axis=1)
@@ -127,7 +127,7 @@ def profiles_on_grid(
 
 
 def _bridged(wanted: np.ndarray, time: np.ndarray, values: np.ndarray, longest: float) -> np.ndarray:
-    """One instrument at the wanted times, NaN where the values around are farther apart than `longest`."""
+    """One instrument at the wanted times, NaN where neighbouring values are more than `longest` apart."""
     known = np.isfinite(values)
     if not np.any(known):
         return np.full(wanted.shape, np.nan)

@@ -1,6 +1,6 @@
-"""Series at one place from tables, and the weather of a station, ship or buoy.
+"""Time series at one position from tables, and the weather from a station, ship or buoy.
 
-CSV with a line per time, or NetCDF with variables over time."""
+Tables are CSV with one line per time, or NetCDF with variables over time."""
 
 import contextlib
 import csv
@@ -48,15 +48,15 @@ _Cells = list[tuple[int, str]]
 
 @names_its_file("a table")
 def read_table(path) -> Contents:
-    """The columns of a CSV file, or the variables of a NetCDF file or dataset, with units as attributes.
+    """Read the columns of a CSV file, or the variables of a NetCDF file or dataset, with units as attributes.
 
-    The first line of a CSV file names the columns, `wind_u [m s-1]`; one of them is `time` (or `datetime`,
-    `date`, `timestamp`), in ISO 8601, or a number with a unit such as `time [days since 2012-01-01]`. Lines
-    that start with # are comments, columns of words stay words. In GOTM's format, a date, a time and numbers,
-    the columns are `1`, `2`, ... or have the names of a line that starts with ! above them.
+    The first line of a CSV file names the columns, as in `wind_u [m s-1]`; one of them is `time` (or
+    `datetime`, `date`, `timestamp`), in ISO 8601 or as a number with a unit such as `time [days since
+    2012-01-01]`. Lines that start with # are comments; columns of text stay text. In GOTM's format (date,
+    time, numbers) columns are called `1`, `2`, ... or take the names in a preceding line that starts with !.
 
     Raises:
-        FileFormatError: a file that is no table, with its line.
+        FileFormatError: a file that is not a table, with the line.
     """
     return _read_csv(Path(path)) if is_text(path) else read_contents(path)
 
@@ -67,18 +67,18 @@ def is_text(source) -> bool:
 
 
 def read_series(path, name: str, quantity: str, *, start_time: str | None, unit: str | None = None) -> Series:
-    """One column of a table in the unit of the package, checked.
+    """Read one column of a table in the package's unit, checked.
 
     Args:
         path: CSV or NetCDF file.
-        name, quantity: of the column, and what it is, by its name in the table of quantities.
-        start_time: ISO 8601 time at which the time of the case is 0, Universal Time; `None` for times that
-            count from the start of the case.
-        unit: goes before the one in the file.
+        name, quantity: of the column, and its quantity as named in the table of quantities.
+        start_time: ISO 8601 time, universal time, at which the time of the case is 0; `None` if times count
+            from the start of the case.
+        unit: overrides the one in the file.
 
     Raises:
-        FileFormatError: no such column, another unit or shape, times that do not increase, a gap, or a value
-            that cannot be, with its time.
+        FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap, or an
+            impossible value, with its time.
     """
     with reading(path, "a table"):
         record = record_of(read_table(path), name, quantity, start_time=start_time, unit=unit)
@@ -128,18 +128,18 @@ def read_numbers(
     """Series of an observable that is one number per column, NaN where missing or without a good flag.
 
     Args:
-        path, start_time, unit: as `read_series`.
+        path, start_time, unit: as in `read_series`.
         observable, variable: its name in the package and in the file.
-        flags: name in the file of the quality flags, which are numbers.
-        good_flags: values with another one are left out.
-        position: longitude and latitude [degrees], of a file with a grid of several points.
+        flags: name in the file of the numeric quality flags.
+        good_flags: flags to accept.
+        position: longitude and latitude [degrees], for a file with a grid of several points.
 
     Returns:
-        The series, and how many values were left out because of their flags.
+        The series, and the number of values rejected because of their flags.
 
     Raises:
-        ValueError: an observable that is no number of the column.
-        FileFormatError: as `read_series`; no flags of that name, or no good value.
+        ValueError: an observable that is not a scalar.
+        FileFormatError: as in `read_series`; no such flags, or no good value.
     """
     quantity = parse(observable).name
     if quantity not in OBSERVABLES or not is_number(observable):
@@ -191,12 +191,12 @@ def _read_csv(path: Path) -> Contents:
             values = np.array([text for _, text in column])
         attributes = {} if unit is None else {"units": unit}
         variables[name] = Variable(path, name, ("time",), values, attributes)
-    variables["time"] = variables.pop("time")  # messages list what was measured first
+    variables["time"] = variables.pop("time")  # so that messages list the measured variables first
     return Contents(path, variables, {})
 
 
 def _plain_rows(lines: list, data: list) -> list[tuple[int, list[str]]]:
-    """The cells of lines in the format of GOTM, times in ISO 8601, below their names."""
+    """Cells of lines in GOTM's format, with times in ISO 8601, under their names."""
     rows = []
     for number, line in data:
         rest = (line[match.end() :] if (match := _PLAIN.match(line)) else line).replace(",", " ").split()
@@ -226,7 +226,7 @@ def _header(path: Path, number: int, cells: list[str]) -> tuple[list[str], list[
 def _moments(path: Path, column: _Cells) -> tuple[np.ndarray, str]:
     """Dates as numbers, and their unit."""
     texts = [text for _, text in column]
-    if all(_STAMP.fullmatch(text) for text in texts):  # a hundred times as fast
+    if all(_STAMP.fullmatch(text) for text in texts):  # a hundred times faster
         with contextlib.suppress(ValueError):
             stamps = np.array(texts, dtype="datetime64[ms]")
             since = str(stamps[0]).replace("T", " ")
@@ -281,25 +281,25 @@ def read_weather(
     length: float = 1e12,
     name: str | None = None,
 ) -> tuple[TimeSeries[Weather], HumidityMeasure]:
-    """The weather, and its humidity measure.
+    """Read the weather, and the kind of its humidity.
 
     Args:
-        paths: one table, or several: quantities apart, or one year after the other.
-        start_time: ISO 8601 time at which the time of the case is 0, Universal Time; `None` for files whose
-            times count from the start of the case.
-        variables: name in the file, or a number, by the name of a field of `Weather`; what is left out is
-            found by our names or CF standard names.
-        units: unit by our name, also for `time`; goes before the one in the file.
-        humidity_measure: what the humidity is; by default what the file has.
-        shortwave, longwave: "downward" or "net" for a series that is needed; `None` where a formula gives it.
-        time: name of the times, where a file has several.
-        longest_gap: refuse a longer time between two records [s].
-        length: of the run [s], for weather that is all numbers.
-        name: for messages; by default that of the first file.
+        paths: one table, or several, such as one per quantity or year.
+        start_time: ISO 8601 time, universal time, at which the time of the case is 0; `None` if times count
+            from the start of the case.
+        variables: name in the file, or a number, by the name of a field of `Weather`; others are found by the
+            package's names or CF standard names.
+        units: units by the package's names, also for `time`; override those in the file.
+        humidity_measure: the kind of humidity; by default the one in the file.
+        shortwave, longwave: "downward" or "net" for a series; `None` where a formula gives the radiation.
+        time: name of the time coordinate, where a file has several.
+        longest_gap: reject a longer time between two records [s].
+        length: of the run [s], for weather consisting of numbers only.
+        name: for messages; by default the name of the first file.
 
     Raises:
-        FileFormatError: a quantity that is missing or twice there, another unit, a gap, times that are not in
-            order, a value that cannot be, or net radiation under the name of downward radiation.
+        FileFormatError: a quantity that is missing or ambiguous, an unexpected unit, a gap, unsorted times,
+            an impossible value, or net radiation labelled as downward.
         ValueError: unknown names, or series that do not overlap.
     """
     given, units = dict(variables or {}), dict(units or {})
@@ -348,14 +348,14 @@ def read_weather(
 
 
 def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:
-    """The variable that is a quantity; radiation is of a kind, downward or net."""
+    """Find the variable of a quantity; radiation is either downward or net."""
     known = _KNOWN[quantity]
     standard_names = known.get(kind or "standard_names", [])
     return table.find(quantity, known["names"], standard_names, f"choose one (variables.{quantity})")
 
 
 def _measure(tables: list[Contents], given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:
-    """What the humidity is."""
+    """The kind of humidity."""
     if wanted is not None:
         return wanted
     if "humidity" in given:
@@ -371,12 +371,12 @@ def _measure(tables: list[Contents], given: Mapping, wanted: HumidityMeasure | N
 
 
 def _check_radiation(record: Record, field: str, kind: str | None) -> None:
-    """Net radiation is not taken for that of the sky, or the other way round."""
+    """Check that net radiation is not labelled as downward, and vice versa."""
     if kind is None:
         return
     values, other = record.values, "net" if kind == "downward" else "downward"
     is_other = record.variable.attrs.get("standard_name") in _KNOWN[field][other]
-    # The sky sends more than 50 W m-2 in the coldest air; the water loses more than it gets on the mean.
+    # Even cold skies emit more than 50 W m-2; on average the water emits more longwave than it absorbs.
     if field == "longwave":
         is_other = is_other or (values.min() < 50.0 if kind == "downward" else values.mean() > 100.0)
     if is_other:

@@ -1,7 +1,7 @@
-"""Units of measured quantities: conversion to those of the package, or refusal.
+"""Units of measured quantities: convert them to the package's units, or reject them.
 
-A unit such as `W m-2`, `W/m2` or `W m**-2` is split into factors, each of which has a scale and the
-exponents of metre, second, kilogram and kelvin.
+A unit such as `W m-2`, `W/m2` or `W m**-2` is split into factors, each with a scale and exponents of metre,
+second, kilogram and kelvin.
 """
 
 import functools
@@ -37,8 +37,8 @@ _SALINITY = {"psu", "ppt", "pss", "pss-78", "1e-3", "0.001", "practical salinity
     *("pss78", "practical salinity units", "practical_salinity_unit", "dimensionless", "unitless"),
 }
 _TOKEN = re.compile(r"([A-Za-z]+|1|%)(?:(?:\^|\*\*)?([+-]?\d+))?$")
-# What else a unit is taken for: fluxes per mass or heat capacity, with the constants of the package, and rain
-# as a mass of fresh water.
+# Accepted equivalents: fluxes divided by density or heat capacity, with the package's constants, and rain as
+# a mass of fresh water.
 _RHO, _RHO_CP = constants.REFERENCE_DENSITY, constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
 _ALSO = {
     **dict.fromkeys(("surface_stress_u", "surface_stress_v"), ("m2 s-2", _RHO)),
@@ -50,7 +50,7 @@ _ALSO = {
 
 @functools.cache
 def _parse(unit: str) -> tuple[float, _Dimensions]:
-    """Scale and dimensions of a product of factors; a slash divides by the factors that follow it."""
+    """Scale and dimensions of a product of factors; a slash divides by the factor that follows it."""
     scale, dimensions = 1.0, [0] * 4
     for position, part in enumerate(unit.split("/")):
         for token in re.split(r"[\s.·]+|(?<!\*)\*(?!\*)", part.strip()):
@@ -66,12 +66,12 @@ def _parse(unit: str) -> tuple[float, _Dimensions]:
 
 
 def conversion(quantity: str, unit: str) -> tuple[float, float]:
-    """Scale and offset that bring a quantity from `unit`, as a file has it, to the unit of the package.
+    """Scale and offset that convert a quantity from `unit`, as in a file, to the package's unit.
 
-    Practical salinity counts as g kg-1 (0.5 % less than absolute).
+    Practical salinity is read as g kg-1 (0.5 % less than absolute salinity).
 
     Raises:
-        ValueError: a unit that is not known, or that belongs to another quantity.
+        ValueError: an unknown unit, or one of another quantity.
     """
     target = quantity_of(quantity)
     plain = unit.strip().lower().removeprefix("its-90,").lstrip()

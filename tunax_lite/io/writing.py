@@ -1,7 +1,6 @@
-"""Atomic writing of files, by one process at a time, and the reasons of failures.
+"""Atomic writing of files by one process at a time, and explanations of failures.
 
-The system gives a lock back when its process ends, however that happens: the file of the lock may stay
-behind then, and stands in nobody's way.
+The operating system releases a lock whenever its process ends, so that a leftover lock file does no harm.
 """
 
 import contextlib
@@ -24,13 +23,13 @@ from .protection import check_replaceable, note_made
 
 try:
     import fcntl
-except ImportError:  # not on this system
+except ImportError:  # not available on this system
     fcntl = None
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Processes of other machines may write into the same folder, and theirs are not known here.
+# Processes on other machines may write into the same folder; their ids are unknown here.
 _HOST = hashlib.sha256(platform.node().encode("utf-8", "replace")).hexdigest()[:6]
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{6})-(?P<process>\d+)-[0-9a-f]{8}\.tmp", re.DOTALL)
 _open_here: set[str] = set()
@@ -39,14 +38,14 @@ _open_here: set[str] = set()
 
 @contextlib.contextmanager
 def replacing(path) -> Iterator[Path]:
-    """Give a temporary name in the folder of `path`; on success the file takes the name `path`.
+    """Provide a temporary name in the folder of `path`; on success the file is renamed to `path`.
 
-    Missing folders are created. After any failure nothing is left, and an older file stays as it was. What a
-    process that was killed left under such a name is removed.
+    Missing folders are created. After a failure nothing is left, and an existing file is unchanged. Temporary
+    files of killed processes are removed.
 
     Raises:
-        OSError: a folder that cannot be created or written to, or no room, with the name and what to do.
-        OverwriteError: in a command, a file that is not its own to replace.
+        OSError: a folder that cannot be created or written to, or a full disk, with the name and a remedy.
+        OverwriteError: within a command, a file that it must not replace.
     """
     path = Path(path)
     _make(path.parent, path)
@@ -75,7 +74,7 @@ def replacing(path) -> Iterator[Path]:
 
 
 def _make(folder: Path, path: Path) -> list[Path]:
-    """Make a folder to write `path` in; those that were missing, the innermost first."""
+    """Create the folder of `path`; returns the folders created, innermost first."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +88,7 @@ def _make(folder: Path, path: Path) -> list[Path]:
 def write_csv(
     path, header: Iterable[str], rows: Iterable[Iterable[object]], number: str | None = None
 ) -> None:
-    """Write a table as CSV, complete or not at all; numbers in full, or in the format that is given."""
+    """Write a table as CSV, atomically; numbers in full precision, or in the given format."""
 
     def text(value: object) -> str:
         if isinstance(value, bool):
@@ -103,7 +102,7 @@ def write_csv(
 
 
 def clear_left_over(folder: Path, name: str | None = None) -> None:
-    """Remove temporary files of processes of this machine that are gone, for one file or any in a folder."""
+    """Remove temporary files of dead processes on this machine, for one file or a whole folder."""
     for entry in folder.glob(".*.tmp"):
         match = _TEMPORARY.fullmatch(entry.name)
         if match is None or match["host"] != _HOST or name not in (None, match["name"]):
@@ -116,19 +115,19 @@ def clear_left_over(folder: Path, name: str | None = None) -> None:
 def _is_gone(process: int) -> bool:
     if process == os.getpid():
         return True
-    if os.name != "posix":  # there the question would end the process
+    if os.name != "posix":  # on Windows, asking would end the process
         return False
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return True
-    except OSError:  # of another user
+    except OSError:  # owned by another user
         return False
     return False
 
 
 def file_name(text: str) -> str:
-    """A text as part of the name of a file: short, and without what means something to a file system."""
+    """Turn a text into part of a file name: short, and without special characters."""
     return re.sub(r"[^\w.,@+ -]", "_", text)[:100].strip()
 
 
@@ -137,13 +136,13 @@ _NO_ROOM = {
     errno.EDQUOT: ("your quota", "remove files of yours from the file system of {}"),
     errno.EFBIG: ("the limit of this process", "raise it (ulimit -f)"),
 }
-_PROBE = 8 * 2**20  # bytes; a file that is compressed leaves some room behind when it fails
+_PROBE = 8 * 2**20  # bytes; a compressed file frees some space when it fails
 
 
 def with_reason(error: Exception, path: Path, temporary: Path) -> Exception:
-    """The error to raise in place of one: an `OSError` that names file and remedy where there was no room.
+    """The error to raise in place of another: if the disk was full, an `OSError` that names file and remedy.
 
-    The file was to be called `path`; until it is complete it is `temporary`, which is spoilt here.
+    The final name is `path`; the incomplete file is `temporary`, which this overwrites.
     """
     number = error.errno if isinstance(error, OSError) else None
     if number not in _NO_ROOM and isinstance(error, (OSError, RuntimeError)):
@@ -162,19 +161,19 @@ def with_reason(error: Exception, path: Path, temporary: Path) -> Exception:
 
 
 def _error_of_appending(temporary: Path) -> int | None:
-    """What the system says to more bytes in a file; `None` where it takes them."""
+    """The system's response to appending to a file; `None` on success."""
     try:
         with open(temporary, "ab", buffering=0) as file:
             file.write(bytes(_PROBE))
             os.fsync(file.fileno())
-            file.write(bytes(1))  # the first write may have been cut short
+            file.write(bytes(1))  # the first write may have been partial
     except OSError as error:
         return error.errno
     return None
 
 
 class InUseError(FileExistsError):
-    """A file or folder that another process is writing."""
+    """A file or folder that another process is writing to."""
 
 
 _mutex = threading.Lock()
@@ -184,10 +183,10 @@ _held: dict[Path, tuple[int, int | None]] = {}
 
 @contextlib.contextmanager
 def claimed(path: str | Path, *, folder: bool = False) -> Iterator[None]:
-    """Claim a file, or a folder, that this process is going to write; `InUseError` if another one has.
+    """Claim a file or folder for writing by this process; `InUseError` if another one holds it.
 
-    Missing folders are created, and go again if they stay empty. What killed processes left half-written
-    there is removed.
+    Missing folders are created, and removed again if they stay empty. Temporary files of killed processes
+    there are removed.
     """
     path = Path(path)
     place = path if folder else path.parent
@@ -201,11 +200,11 @@ def claimed(path: str | Path, *, folder: bool = False) -> Iterator[None]:
         if lock is not None:
             lock.unlink(missing_ok=True)
         for one in made:
-            with contextlib.suppress(OSError):  # there is something in it
+            with contextlib.suppress(OSError):  # not empty
                 one.rmdir()
 
     try:
-        with at_end(leave):  # where the process ends in here; the system gives the lock back
+        with at_end(leave):  # where the process may end inside; the system releases the lock
             if count == 0:
                 clear_left_over(place, None if folder else path.name)
             yield
@@ -221,7 +220,7 @@ def claimed(path: str | Path, *, folder: bool = False) -> Iterator[None]:
 
 
 def claims(argument: str, *, folder: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function that writes what one of its arguments names; `None` claims nothing."""
+    """Decorate a function that writes to the path in one of its arguments; `None` claims nothing."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
@@ -238,11 +237,11 @@ def claims(argument: str, *, folder: bool = False) -> Callable[[Callable[P, R]],
 
 
 def _acquire(lock: Path, path: Path) -> int | None:
-    """The descriptor of a lock; `None` where there are no locks, or the folder cannot be written."""
+    """File descriptor of a lock; `None` if locks are not supported or the folder is not writable."""
     while fcntl is not None:
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-        except OSError:  # who writes there says what is wrong
+        except OSError:  # writing will report the cause
             return None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -258,9 +257,9 @@ def _acquire(lock: Path, path: Path) -> int | None:
             return None
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
-                with contextlib.suppress(OSError):  # no room to say who holds it: it is held all the same
+                with contextlib.suppress(OSError):  # no space to record the owner: the lock still holds
                     os.ftruncate(descriptor, 0)
                     os.pwrite(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode(), 0)
                 return descriptor
-        os.close(descriptor)  # the one before removed it while this one waited
+        os.close(descriptor)  # the previous owner removed it in the meantime
     return None

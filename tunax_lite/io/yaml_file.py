@@ -1,8 +1,8 @@
 """Reading and writing YAML: unique keys, numbers of YAML 1.2, and the line of every key.
 
-The syntax is that of ruamel.yaml. Its events are put together here: its own loaders lose the lines or take
-ten times as long, make `2020-01-01` a date, and can be made to fill the memory or to crash. `1e-3` is a
-number, `no`, `12:30` and `2020-01-01` are texts, and `true` and `false` alone are booleans.
+The syntax is that of ruamel.yaml. Its events are composed here: its own loaders lose the line numbers or are
+ten times slower, turn `2020-01-01` into a date, and can be made to exhaust the memory or crash. `1e-3` is a
+number, `no`, `12:30` and `2020-01-01` are texts, and only `true` and `false` are booleans.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ _MOST_BYTES = 16 * 2**20
 _DEEPEST = 100
 """Beyond these limits a YAML document is no configuration: aliases multiply what they repeat."""
 
-# The words and numbers of YAML 1.2.
+# Words and numbers as in YAML 1.2.
 _WORDS: dict[str, bool | float | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -51,7 +51,7 @@ _TAG = "tag:yaml.org,2002:"
 
 @contextlib.contextmanager
 def naming(source: Path, key: str) -> Iterator[None]:
-    """Put file and key in front of the message of a refused value."""
+    """Prepend file and key to the message of a rejected value."""
     try:
         yield
     except (ConfigError, FileFormatError):
@@ -61,7 +61,7 @@ def naming(source: Path, key: str) -> Iterator[None]:
 
 
 class Document(NamedTuple):
-    """A YAML file: its top-level mapping, where a key was set, by key path (`line 7`), and its name."""
+    """A YAML file: its top-level mapping, the line of every key by key path (`line 7`), and its name."""
 
     data: dict[str, JSON]
     origins: dict[tuple[str, ...], str]
@@ -69,15 +69,15 @@ class Document(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """A value that begins on a line, and how much stands below it; what aliases repeat counts every time."""
+    """A value with its line and its number of descendants, counting each alias again."""
 
     line: int
-    value: Any  # a scalar, a list of nodes, or lines of keys with nodes by key
+    value: Any  # a scalar, a list of nodes, or (line, node) by key
     n_values: int = 1
     depth: int = 0
 
     def plain(self, path: tuple[str, ...], origins: dict[tuple[str, ...], str]) -> JSON:
-        """The Python value, a copy for every alias; notes the lines."""
+        """The Python value, with a copy for every alias; records the lines."""
         origins.setdefault(path, f"line {self.line}")
         if isinstance(self.value, list):
             return [node.plain((*path, str(i)), origins) for i, node in enumerate(self.value)]
@@ -93,11 +93,11 @@ def _at(event: Event, message: str) -> ConfigError:
 
 def _composed(
     event: NodeEvent,
-    events: Iterator[Any],  # of the kind that the one before lets follow
+    events: Iterator[Any],  # of the kind that the previous event allows
     anchors: dict[str, _Node | None],
     path: tuple[str, ...] = (),
 ) -> _Node:
-    """The value that begins with an event, of ruamel.yaml as those that follow; an alias shares the node."""
+    """The value that begins with an event, composed from the following events; aliases share the node."""
     line = event.start_mark.line + 1
     known = anchors.get(event.anchor) if isinstance(event, AliasEvent) else None
     if isinstance(event, AliasEvent) and known is None:
@@ -140,7 +140,7 @@ def _scalar(event: ScalarEvent) -> str | bool | int | float | None:
     tag, text = str(event.tag or "").removeprefix(_TAG), event.value
     if tag not in ("", "!", "str", "int", "float", "bool", "null"):
         raise _at(event, f"expected a plain value, got one with the tag {tag}; leave out the tag.")
-    if not event.implicit[0] and tag in ("", "!", "str"):  # in quotes, or a block of text
+    if not event.implicit[0] and tag in ("", "!", "str"):  # quoted, or a text block
         return text
     if text in _WORDS:
         return _WORDS[text]
@@ -150,7 +150,7 @@ def _scalar(event: ScalarEvent) -> str | bool | int | float | None:
 
 
 def _document(events: Iterator[Event]) -> _Node | None:
-    """The only document of a stream; `None` for one without."""
+    """The only document of a stream; `None` if it is empty."""
     document = None
     for event in events:
         if isinstance(event, NodeEvent):
@@ -167,7 +167,7 @@ _LONE_STAR = re.compile(r"(?m)^([ -]*\w+: +)\*(?=\s|$)")
 def _node_of(text: str) -> _Node | None:
     try:
         return _document(iter(YAML(typ="safe").parse(text)))
-    except MarkedYAMLError:  # the fast parser knows YAML 1.1, where a word within braces has no colon
+    except MarkedYAMLError:  # the fast parser follows YAML 1.1, where a plain word within braces has no colon
         text = _LONE_STAR.sub(r"\1'*'", text)
         return _document(iter(YAML(typ="safe", pure=True).parse(text)))
 
@@ -185,7 +185,7 @@ def _parse(text: str) -> tuple[JSON, dict[tuple[str, ...], str]]:
             said = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
             said += f"expected YAML, got an error ({shortened(error.problem or error.context)}); "
             said += "correct the syntax there or in the line before."
-        elif isinstance(error, ValueError):  # of int(), for thousands of digits
+        elif isinstance(error, ValueError):  # from int(), for thousands of digits
             said = f"expected YAML, got a value that cannot be read ({shortened(error)}); correct it."
         raise ConfigError(said) from error
     if node is None:
@@ -197,7 +197,7 @@ def _parse(text: str) -> tuple[JSON, dict[tuple[str, ...], str]]:
 
 
 class _Representer(SafeRepresenter):
-    """Writes numbers so that readers of YAML 1.1 take them for numbers, too: `1.0e-06`."""
+    """Write numbers so that YAML 1.1 readers also take them for numbers: `1.0e-06`."""
 
     def represent_float(self, data: float) -> ScalarNode:
         text = super().represent_float(data).value
@@ -208,7 +208,7 @@ _Representer.add_representer(float, _Representer.represent_float)
 
 
 def yaml_text(content: object) -> str:
-    """Plain values as YAML, keys in their order; `parse_yaml` reads the same values."""
+    """Plain values as YAML, with keys in their order; `parse_yaml` restores them."""
     yaml = YAML(typ="safe")
     yaml.Representer = _Representer
     yaml.default_flow_style, yaml.sort_base_mapping_type_on_output = False, False  # pyright: ignore
@@ -217,10 +217,10 @@ def yaml_text(content: object) -> str:
 
 
 def parse_yaml(text: str) -> JSON:
-    """Plain values of a YAML text.
+    """Parse a YAML text into plain values.
 
     Raises:
-        ConfigError: text that is not YAML, has a key twice, or stands for more than a million values.
+        ConfigError: text that is not YAML, has a duplicate key, or expands to more than a million values.
     """
     return _parse(text)[0]
 
@@ -243,7 +243,7 @@ _FIRST_BYTES = {
 
 
 def _binary(path: Path) -> tuple[str, str] | None:
-    """What a file is that is no text, and what to do with it; `None` for any other."""
+    """Describe a binary file and a remedy; `None` for any other."""
     with contextlib.suppress(OSError), path.open("rb") as stream:
         first = stream.read(4)
         return next((said for start, said in _FIRST_BYTES.items() if first.startswith(start)), None)
@@ -254,7 +254,7 @@ def read_document(path: Path) -> Document:
     """Read a YAML file whose top level is a mapping.
 
     Raises:
-        ConfigError: a file that is missing, not text, not YAML, empty, or that has a key twice.
+        ConfigError: a file that is missing, not text, not YAML, empty, or has a duplicate key.
     """
     found, name = what_is_at(path), shortened(path)
     if found != "a file":
@@ -286,11 +286,11 @@ def read_document(path: Path) -> Document:
 def with_overrides(
     document: Document, overrides: Sequence[str] | Mapping[str, JSON], source: str = "--set"
 ) -> Document:
-    """The document with settings applied.
+    """Apply settings to the document.
 
     Raises:
-        ConfigError: a setting without `=`, a value that is not YAML, or a path through a value that has
-            no keys; `source` says where it was set.
+        ConfigError: a setting without `=`, a value that is not YAML, or a path through a scalar; `source`
+            tells where it was set.
     """
     data, origins = copy.deepcopy(document.data), dict(document.origins)
     pairs = overrides.items() if isinstance(overrides, Mapping) else ((each, None) for each in overrides)
@@ -309,7 +309,7 @@ def with_overrides(
 
 
 def _assign(data: JSON, parts: list[str], value: JSON, where: str) -> tuple[str, ...]:
-    """Set one value in nested mappings and lists; the path of the key that was set."""
+    """Set one value in nested mappings and lists; returns the path of the key."""
     container, rest, path = data, parts, []
     while True:
         key, rest = _next_key(container, rest, where)
@@ -331,7 +331,7 @@ def _next_key(container: JSON, rest: list[str], where: str) -> tuple[str | int, 
     if not isinstance(container, dict):
         expected = f"a key that has keys below it before '{rest[0]}'"
         raise ConfigError(f"{where}: expected {expected}, got the value {container!r}.")
-    # A key may contain dots itself (names of parameters): the longest that exists wins.
+    # A key may contain dots itself (parameter names): the longest that exists is taken.
     for n in range(len(rest), 1, -1):
         if ".".join(rest[:n]) in container:
             return ".".join(rest[:n]), rest[n:]
