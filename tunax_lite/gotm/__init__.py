@@ -1,4 +1,4 @@
-"""GOTM's set-ups: their keys in the words of a configuration of the package, their series and profiles."""
+"""GOTM configurations: their keys in the package's terms, their series and profiles."""
 
 from .case import (
     GotmOptions,

@@ -1,4 +1,4 @@
-"""From a GOTM configuration to one of the package, and what becomes of every key on the way."""
+"""Translate a GOTM configuration to one of this package, and report on every key."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from .water import (
 
 @dataclasses.dataclass(frozen=True)
 class OutputOptions:
-    """Where a run leaves its files."""
+    """Where a run writes its files."""
 
     folder: str = "results"
     figures: bool = True
@@ -37,17 +37,18 @@ class OutputOptions:
 
 @dataclasses.dataclass(frozen=True)
 class GotmOptions:
-    """What a configuration of the package says and one of GOTM does not.
+    """Settings that a configuration of this package has and one of GOTM lacks.
 
     Args:
         precision: of the run.
-        output: where it leaves its files.
-        name: of the case; `None` for that of the file, which cannot serve where one file makes several cases.
-        salinity_anomaly: whether practical salinity is converted with TEOS-10's anomaly of the place; a GOTM
-            that was built without the table of anomalies takes the ratio of the standard ocean.
-        relax_from_zero: whether a relaxation to practical salinity, in-situ or potential temperature goes to
-            zero in its first step, as in GOTM.
-        vertical_velocity: whether `mimic_3d.w` carries the profiles; GOTM reads it, and switches it off.
+        output: where the run writes its files.
+        name: of the case; `None` for the name of the file, which does not suffice if one file makes several
+            cases.
+        salinity_anomaly: whether practical salinity is converted with the TEOS-10 anomaly of the position; a
+            GOTM built without the table of anomalies uses the reference-composition ratio.
+        relax_from_zero: whether a relaxation towards practical salinity, in-situ or potential temperature
+            relaxes towards zero in its first step, as in GOTM.
+        vertical_velocity: whether `mimic_3d.w` advects the profiles; GOTM reads it, but switches it off.
     """
 
     precision: str = "float64"
@@ -60,37 +61,37 @@ class GotmOptions:
 
 @dataclasses.dataclass(frozen=True)
 class LoadedGotm:
-    """A configuration of GOTM that is read and not yet checked, and what it does not say."""
+    """A GOTM configuration that is read but not yet checked, with the settings that it lacks."""
 
     document: Document
     path: Path
     config: GotmOptions = GotmOptions()
-    note: str | None = None  # where it was of an earlier version
+    note: str | None = None  # on conversion from an earlier version
 
     @property
     def name(self) -> str:
-        """Its own, or that of the file without `.gotm.yaml`, or of the folder of namelists."""
+        """Its own name, or that of the file without `.gotm.yaml`, or that of the folder of namelists."""
         of_folder = self.path.absolute().parent.name if is_namelist(self.path) else None
         return self.config.name or of_folder or self.path.stem.removesuffix(".gotm")
 
     @property
     def text(self) -> str:
-        """The settings of the file as YAML: what is stored with results."""
+        """The settings of the file as YAML, for storage with the results."""
         return yaml_text(self.document.data)
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """Lines for the user.
+    """Report for the user.
 
     Args:
         source: the configuration file.
-        n_followed: number of keys of the file that the run follows.
-        differences: what is done in another way than in GOTM.
-        without_effect: keys of the file that are not at their default and change nothing, with the reason.
-        unsupported: keys of the file that are not supported, and at their default.
-        errors: keys that change the result and cannot be followed.
-        warnings: what is odd in the configuration and its files, and read all the same.
+        n_followed: number of keys of the file that the run uses.
+        differences: what is done differently from GOTM.
+        without_effect: keys of the file that are not at their defaults and change nothing, with the reason.
+        unsupported: keys of the file that are not supported, and at their defaults.
+        errors: keys that would change the result and are not supported.
+        warnings: oddities of the configuration and its files, which are read nevertheless.
     """
 
     source: str
@@ -103,7 +104,7 @@ class Report:
 
     @classmethod
     def of(cls, settings: Settings) -> "Report":
-        """The report after all has been read that is followed."""
+        """The report once all supported settings have been read."""
         refused = {path for path, _ in settings.refusals}
         errors = [f"{settings.where(path)}: {reason}." for path, reason in settings.refusals]
         inactive: dict[tuple[str, str], list[str]] = {}
@@ -130,7 +131,7 @@ class Report:
         )
 
     def check(self, *, strict: bool = False, unsupported: bool = True) -> None:
-        """Raise `ConfigError` with all that is not supported, or strictly with all that is odd."""
+        """Raise `ConfigError` listing all unsupported settings, or if strict also all oddities."""
         if strict and self.warnings:
             raise ConfigError("\n".join(self.warnings) + "\nWithout `--strict` the files are read so.")
         if unsupported and self.errors:
@@ -158,10 +159,10 @@ class Report:
 
 @dataclasses.dataclass(frozen=True)
 class Translation:
-    """A configuration of GOTM in the words of the package: without a `model` where a refusal leaves none.
+    """A GOTM configuration in the package's terms, without a `model` if its closure was rejected.
 
     Args:
-        origins: where each key was set, by key path: line and key of GOTM's file.
+        origins: where each key was set: line and key of GOTM's file, by key path.
     """
 
     content: dict[str, JSON]
@@ -176,12 +177,12 @@ def load_gotm(
     *,
     config: GotmOptions = GotmOptions(),  # noqa: B008
 ) -> LoadedGotm:
-    """Read a configuration of GOTM: a YAML file of any name, or the namelists beside a `gotmrun.nml`.
+    """Read a GOTM configuration: a YAML file of any name, or the namelists beside a `gotmrun.nml`.
 
     Args:
-        overrides: settings `key.path=value`, or values by key path, that replace those of the file.
+        overrides: settings `key.path=value`, or values by key path, that override those of the file.
         source: where the overrides were set, for messages.
-        config: what GOTM's configuration does not say.
+        config: settings that GOTM's configuration lacks.
 
     Raises:
         ConfigError: a file that cannot be read.
@@ -191,16 +192,16 @@ def load_gotm(
 
 
 def read_set_up(path: Path) -> Document:
-    """The document of a YAML file, or of the namelists in the folder of one of them."""
+    """The document of a YAML file, or of the namelists in a folder, of which one is given."""
     return read_namelists(path) if is_namelist(path) else read_document(path)
 
 
 def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Translation:
-    """The configuration of the package that a case of GOTM is; its series and profiles stay in their files.
+    """Translate a GOTM configuration to one of this package; its series and profiles stay in their files.
 
     Raises:
         ConfigError: a key, or a value, that cannot be used; names file, line and key.
-        FileNotFoundError, FileFormatError: a file of the grid that cannot be used.
+        FileNotFoundError, FileFormatError: a file that defines the grid cannot be used.
     """
     settings, options = Settings(loaded.document, loaded.note), loaded.config
     times, grid = read_times(settings), grid_section(settings)
@@ -252,14 +253,14 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     }
     origins: dict[tuple[str, ...], str] = {}
     plain = _plain(content, (), settings, origins)
-    # After all that reads a setting: what was not read is not supported.
+    # After everything that reads a setting: what has not been read is not supported.
     return Translation(plain, origins, Report.of(settings))
 
 
 def _plain(
     content: Content, path: tuple[str, ...], settings: Settings, origins: dict[tuple[str, ...], str]
 ) -> JSON:
-    """Values alone; notes the lines and keys of GOTM that they come from."""
+    """The values alone; records the GOTM lines and keys that they come from."""
     if isinstance(content, Said):
         origins[path] = settings.line(content.key)
         return content.value
@@ -271,7 +272,7 @@ def _plain(
 
 
 def _check_extensions(settings: Settings) -> None:
-    """Modules of GOTM that are not here."""
+    """Reject GOTM modules that are not supported."""
     if settings["fabm.use"]:
         feedbacks = ("shade", "albedo", "surface_drag")
         if any(settings[f"fabm.feedbacks.{name}"] for name in feedbacks):
@@ -284,7 +285,7 @@ def _check_extensions(settings: Settings) -> None:
 
 
 def _grouped(settings: Settings, inactive: dict[tuple[str, str], list[str]]) -> list[str]:
-    """One line for the keys of a group that have no effect for the same reason."""
+    """Group keys that have no effect for the same reason into one line."""
     lines = []
     for (group, reason), paths in inactive.items():
         where = settings.line(paths[0])

@@ -1,6 +1,6 @@
-"""GOTM's turbulence as the section `closure` of a configuration of the package.
+"""GOTM's turbulence settings as the section `closure` of a configuration of this package.
 
-A closure is a name, options (parts and switches) and parameters (numbers).
+A closure consists of a name, options (parts and switches) and parameters (numbers).
 """
 
 import math
@@ -20,7 +20,7 @@ _PROPERTIES: dict[str, str] = WORDS["properties"]
 
 
 def closure_section(settings: Settings) -> dict[str, Content] | None:
-    """The closure; `None` after a refusal that leaves none."""
+    """Build the closure section; `None` if its model was rejected."""
     method = settings["turbulence.turb_method"]
     if method == "cvmix":
         return kpp_section(settings)
@@ -45,7 +45,7 @@ def closure_section(settings: Settings) -> dict[str, Content] | None:
 
 
 def _numbers(settings: Settings, equation: dict[str, JSON]) -> dict[str, Said]:
-    """Numbers of a length-scale equation, by GOTM's names, without those that others replace."""
+    """Numbers of a length-scale equation, by GOTM's names, except those that others replace."""
     prefix, names = f"turbulence.{equation['group']}.", list(equation["numbers"])
     varies = equation["group"] == "keps" and settings[f"{prefix}sig_peps"]
     if varies and settings["turbulence.turb_param.compute_kappa"]:
@@ -66,12 +66,12 @@ def _two_equations(
     """A closure with an equation for the length scale."""
     options, parameters = dict(common["options"]), dict(common["parameters"])
     param, group = "turbulence.turb_param.", equation["group"]
-    # The generic equation has its own kappa, whatever is asked for.
+    # The generic equation has its own kappa, whatever the configuration says.
     if not settings[f"{param}compute_kappa"] and group != "generic":
         parameters["imposed_von_karman"] = settings.said(f"{param}kappa")
     numbers = {ours: given[theirs] for theirs, ours in equation["numbers"].items() if theirs in given}
     if settings[f"{param}compute_c3"]:
-        # c3 follows from the Richardson number; without it the prescribed one of the equation holds.
+        # c3 follows from the steady-state Richardson number if enabled, otherwise it is prescribed.
         del numbers[next(ours for ours in numbers if ours.endswith("3_minus"))]
         parameters["steady_state_richardson_number"] = settings.said(f"{param}Ri_st")
         _check_steady_state(settings, options["stability"])
@@ -82,7 +82,7 @@ def _two_equations(
         _check_wall(settings, given, *equation["wall"])
         if group == "generic":
             options["exponents"] = [given[f"gen_{letter}"].value for letter in "pmn"]
-    if group == "generic":  # that of k-epsilon in unstable water, whatever stands in the group
+    if group == "generic":  # k-epsilon's value for unstable stratification, whatever the group says
         unstable = settings.said("turbulence.keps.ce3plus")
         exponents: Content = options["exponents"]
         _, m, n = exponents
@@ -105,7 +105,7 @@ def _two_equations(
 def _generated(
     settings: Settings, given: dict[str, Said], stability: dict[str, Content]
 ) -> dict[str, Content]:
-    """Exponents and constants that follow from properties of turbulence, as GOTM computes them."""
+    """Exponents and constants that follow from observed properties of turbulence, as GOTM computes them."""
     asked = {**_PROPERTIES, "gen_m": "m", "gen_p": "p"}
     try:
         made = GenericLengthScale.generated(
@@ -128,7 +128,7 @@ def _generated(
 
 
 def _check_wall(settings: Settings, given: dict[str, Said], first: str, second: str) -> None:
-    """Refuse constants without a logarithmic layer, with which GOTM stops or has no Schmidt number."""
+    """Reject constants without a logarithmic layer, for which GOTM stops or obtains no Schmidt number."""
     if not given[second].value > given[first].value:
         raise settings.error(
             given[second].key,
@@ -144,7 +144,7 @@ def _check_wall(settings: Settings, given: dict[str, Said], first: str, second: 
 
 
 def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> None:
-    """Refuse a Richardson number without equilibrium, for which GOTM finds no c3 and stops."""
+    """Reject a Richardson number without equilibrium, for which GOTM finds no c3 and stops."""
     found, wanted = _critical_richardson_number(_made(stability)), settings["turbulence.turb_param.Ri_st"]
     if found is None:
         return
@@ -163,7 +163,7 @@ def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> No
         )
 
 
-@eqx.filter_jit  # one program in place of many
+@eqx.filter_jit  # one compiled program instead of many
 def _critical_richardson_number(stability: AbstractStability) -> Scalar | None:
     functions = stability.stability_functions()
     return functions.critical_richardson_number if isinstance(functions, StabilityFunctions) else None
@@ -176,7 +176,7 @@ def _made(stability: dict[str, Content]) -> AbstractStability:
 
 
 def _common(settings: Settings, method: str) -> dict[str, Content]:
-    """Options and parameters that all closures with an equation for k share."""
+    """Options and parameters shared by all closures with an equation for k."""
     prefix = "turbulence.turb_param."
     get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
     breaking = get("bc.ubc_type") == "tke_injection"
@@ -209,7 +209,7 @@ def _common(settings: Settings, method: str) -> dict[str, Content]:
 
 
 def _stability(settings: Settings, method: str) -> dict[str, Content]:
-    """Stability functions of first order, or the constants of a second-order closure."""
+    """Stability functions, or the constants of a second-order closure."""
     get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
     if method != "second_order":
         name = "brueggemann" if get("stab_method") == "icon" else get("stab_method")
@@ -222,20 +222,20 @@ def _stability(settings: Settings, method: str) -> dict[str, Content]:
     constants: dict[str, Content] = {}
     if get("scnd.scnd_coeff") == "custom":
         constants = settings.renamed("turbulence.scnd", {name: name for name in WORDS["second_moment"]})
-        name = "canuto_a"  # with other numbers
+        name = "canuto_a"  # with other constants
     else:
         name = get("scnd.scnd_coeff").replace("-", "_")
     section = {"name": name, **constants, "equilibrium": equilibrium}
     if get("scnd.method") != "quasi_eq_h15":
         return section
-    # With Langmuir turbulence the functions have constants of their own; c_mu0 is that of the given set.
+    # With Langmuir turbulence the functions have their own constants; c_mu0 is that of the given set.
     return {"name": "harcourt", "c_mu_0": float(_made(section).stability_functions().c_mu_0)}
 
 
 def _one_equation(
     settings: Settings, length_scale: str, tke: str, common: dict[str, Content]
 ) -> dict[str, Content] | None:
-    """k with an algebraic length; GOTM takes kappa = 0.4 where it is to be computed."""
+    """k-equation with an algebraic length scale; GOTM takes kappa = 0.4 where it is to be computed."""
     if tke == "mellor_yamada":
         settings.refuse(
             "turbulence.tke_method",
@@ -268,7 +268,7 @@ _LEAST_WAVES = 0.02
 
 
 def kpp_section(settings: Settings) -> dict[str, Content]:
-    """The closure: what mixes between its two layers, of which either may be absent."""
+    """KPP with its surface and bottom layers, either of which may be absent."""
     options, parameters = _interior(settings)
     options["closed_base"] = True
     surface, bottom = (f"cvmix.{end}_layer" for end in ("surface", "bottom"))
@@ -291,7 +291,7 @@ def kpp_section(settings: Settings) -> dict[str, Content]:
 
 
 def _layer(settings: Settings, group: str) -> tuple[dict[str, Content], dict[str, Content]]:
-    """Options and parameters of a boundary layer at one end."""
+    """Options and parameters of the surface or the bottom boundary layer."""
     shape = settings[f"{group}.match_technique"]
     matches = shape in ("gradient", "both")
     if matches and settings[f"{group}.OBL_interp_type"] != "lmd94":
@@ -314,7 +314,7 @@ def _langmuir(settings: Settings) -> dict[str, Content] | None:
     height = _LEAST_WAVES
     if settings["waves.Hs.method"] == "constant":
         height = max(_LEAST_WAVES, settings["waves.Hs.constant_value"])
-    # GOTM reads no wind where the fluxes are prescribed, and so takes it as one from the west.
+    # With prescribed fluxes GOTM reads no wind, and treats it as a westerly.
     direction = 0.0 if settings["surface.fluxes.method"] == "off" else None
     wind = "from the west, as in GOTM without bulk formulae" if direction == 0.0 else "along the wind stress"
     settings.note(
@@ -325,7 +325,7 @@ def _langmuir(settings: Settings) -> dict[str, Content] | None:
 
 
 def _interior(settings: Settings) -> tuple[dict[str, Content], dict[str, Content]]:
-    """Options and parameters of the mixing below the boundary layer."""
+    """Options and parameters of the mixing in the interior."""
     group = "cvmix.interior"
     get = lambda key: settings[f"{group}.{key}"]  # noqa: E731
     options: dict[str, Content] = {"shear": None}

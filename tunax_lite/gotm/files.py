@@ -1,4 +1,4 @@
-"""GOTM's text files: lines, times, columns and series, and values that cannot be what they are called."""
+"""GOTM's text files: lines, times, columns and series, with plausibility checks."""
 
 import dataclasses
 from pathlib import Path
@@ -17,7 +17,7 @@ TIME_WIDTH = 19
 
 @dataclasses.dataclass(frozen=True)
 class TextFile:
-    """Lines of a file that are no comments, and their numbers in it, from 1."""
+    """Lines of a file without comments, and their line numbers, from 1."""
 
     path: Path
     numbers: np.ndarray
@@ -30,11 +30,11 @@ class TextFile:
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """A column of a file, from 1 without dates and heights, and what it holds once scaled.
+    """A column of a file, counted from 1 without dates and heights, and its quantity after scaling.
 
     Args:
-        quantity: a name in the table of quantities.
-        where: configuration, line and key that name the file, for messages.
+        quantity: name in the table of quantities.
+        where: configuration file, line and key that name the file, for messages.
     """
 
     file: Path
@@ -49,7 +49,7 @@ class Column:
 
 
 def read_text(path: Path | str, where: str) -> TextFile:
-    """Lines of a file; `where` says what names it."""
+    """Read the lines of a file; `where` tells what names it."""
     path = Path(path)
     found = what_is_at(path)
     if found != "a file":
@@ -73,7 +73,7 @@ def read_text(path: Path | str, where: str) -> TextFile:
 
 
 def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
-    """Times of some lines [s] since 1970, from their first characters."""
+    """Times of lines [s] since 1970, from their first characters."""
     texts = file.texts
     heads = np.array([texts[index][:TIME_WIDTH] for index in indices], dtype=f"U{TIME_WIDTH}")
     digits = heads.view(np.uint32).reshape(len(indices), TIME_WIDTH).astype(np.int64) - ord("0")
@@ -103,17 +103,17 @@ def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
 def read_columns(
     file: TextFile, indices: np.ndarray, columns: tuple[int, ...], *, skip: int, names: str
 ) -> np.ndarray:
-    """Numbers of some lines, by line and column; columns count from 0 behind `skip` characters."""
+    """Numbers by line and column; columns count from 0 after `skip` characters."""
     texts = [file.texts[index][skip:] for index in indices]
     if any("," in text for text in texts[:1]):
         texts = [text.replace(",", " ") for text in texts]
     try:
         values = np.loadtxt(texts, usecols=columns, ndmin=2, comments=None)
-        if values.shape[0] == len(texts):  # blank lines are passed over
+        if values.shape[0] == len(texts):  # fails on blank lines
             return values
     except ValueError:
         pass
-    # Line by line: to name the line that is wrong, and to read Fortran's exponents `1.0D-3`.
+    # Line by line: to name the wrong line, and to read Fortran's exponents `1.0D-3`.
     values = np.empty((len(texts), len(columns)))
     for row, text in enumerate(texts):
         words = text.replace(",", " ").split()
@@ -139,7 +139,7 @@ def iso(seconds: SupportsInt) -> str:
     return str(np.datetime64(int(seconds), "s")).replace("T", " ")
 
 
-# What to do about a wrong unit that is easily taken for the right one.
+# Advice on units that are easily confused.
 _REMEDIES = {
     "hPa": "hPa, set scale_factor: 100",
     "%": "per cent or oktas, set scale_factor: 0.01 or 0.125",
@@ -181,13 +181,13 @@ _IN_KELVIN = ("air_temperature", "wet_bulb", "dew_point")
 
 @dataclasses.dataclass(frozen=True)
 class Period:
-    """Times that a run needs: its start [s] since 1970, and its length [s]."""
+    """The time span of a run: its start [s] since 1970, and its length [s]."""
 
     start: int
     length: float
 
     def within(self, time: np.ndarray, column: Column) -> slice:
-        """Records of a series of times [s] since 1970 that the period needs: one before, one after."""
+        """Which records at times [s] since 1970 the run needs, with one before and one after."""
         begin, end = self.start, self.start + self.length
         after = np.flatnonzero(time > begin)
         first = (int(after[0]) if after.size else time.size) - 1
@@ -204,20 +204,20 @@ class Period:
 
 
 class Knots(NamedTuple):
-    """Increasing times [s] since 1970, and the two records of a file between which the value of each lies."""
+    """Increasing times [s] since 1970, each with the two records of a file to interpolate between."""
 
     time: np.ndarray
     before: np.ndarray
     after: np.ndarray
-    weight: np.ndarray  # of the record after [1]
+    weight: np.ndarray  # of the later record [1]
 
     @classmethod
     def of_records(cls, time: np.ndarray) -> "Knots":
-        """Of the times of all records, as they follow each other in the file.
+        """Knots from the times of all records in file order.
 
-        GOTM goes through a file once, and draws a line from the last record that it has passed to the first
-        that lies ahead. A record that is not later than one before it is thus where the next line comes from,
-        and the series jumps at the record before: between two of the whole seconds that GOTM's clock counts.
+        GOTM reads a file once, and interpolates from the last record that it has passed to the first one
+        ahead. After a record that is not later than its predecessors, interpolation therefore restarts from
+        it, and the series jumps at the record before, between two whole seconds of GOTM's clock.
         """
         latest = np.maximum.accumulate(time)
         ahead = np.flatnonzero(np.append(True, time[1:] > latest[:-1]))
@@ -232,7 +232,7 @@ class Knots(NamedTuple):
         return cls(*(each[order] for each in joined))
 
     def cut(self, part: slice) -> tuple[np.ndarray, "Knots"]:
-        """The records that some knots need, and these knots, which count in them."""
+        """The records that these knots need, and the knots with indices into those."""
         time, before, after, weight = (each[part] for each in self)
         records, places = np.unique(np.concatenate([before, after]), return_inverse=True)
         return records, Knots(time, places[: before.size], places[before.size :], weight)
@@ -244,7 +244,7 @@ class Knots(NamedTuple):
 
 
 def warn_of_order(file: TextFile, indices: np.ndarray, time: np.ndarray, warnings: list[str]) -> None:
-    """Note how many records, at lines with some indices, are not later than all before them."""
+    """Note how many records (given by line indices) are not later than all before them."""
     latest = np.maximum.accumulate(time)
     back = np.flatnonzero(time[1:] <= latest[:-1]) + 1
     if back.size:
@@ -258,7 +258,7 @@ def warn_of_order(file: TextFile, indices: np.ndarray, time: np.ndarray, warning
 
 
 class SeriesReader:
-    """Reads series of the files of a case over a period, each file once."""
+    """Read series from the files of a case over a period, each file once."""
 
     def __init__(self, period: Period):
         self.period = period
@@ -266,12 +266,12 @@ class SeriesReader:
         self._files: dict = {}
 
     def read(self, column: Column) -> Series:
-        """The series of a column, over the period.
+        """Read the series of a column over the period.
 
         Raises:
             FileNotFoundError: no such file.
-            FileFormatError: with file, line, time and value: a line that is no record, times that do not
-                cover the run, a gap, a value that cannot be.
+            FileFormatError: with file, line, time and value: a line that is not a record, times that do not
+                cover the run, a gap, an impossible value.
         """
         with reading(column.file, "a series of GOTM"):
             if column.file not in self._files:

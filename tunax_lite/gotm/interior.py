@@ -1,4 +1,4 @@
-"""What acts within the column, as the section `interior` of a configuration of the package."""
+"""Processes within the column, as the section `interior` of a configuration of this package."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ _DRIFT = "waves.stokes_drift"
 def interior_section(
     settings: Settings, times: Mapping[str, Content], *, vertical_velocity: bool
 ) -> dict[str, Content]:
-    """What acts below the surface, but for relaxation and what is held."""
+    """Everything below the surface, except relaxation and prescribed profiles."""
     parts = {
         "pressure_gradient": _external_pressure(settings, times),
         "buoyancy_gradient": _gradients(settings),
@@ -41,9 +41,9 @@ def interior_section(
 def _constant_tide_or_file(
     settings: Settings, path: str, group: str, times: Mapping[str, Content]
 ) -> Content:
-    """An input that may also be two harmonics around a constant, with the periods of a group.
+    """An input that may also be two tidal harmonics around a constant, with the periods of a group.
 
-    Source: GOTM counts the time of tides from midnight of the first day.
+    Source: GOTM counts tidal time from midnight of the first day.
     """
     if settings[f"{path}.method"] != "tidal":
         return settings.input(path)
@@ -140,7 +140,7 @@ def _bottom_friction(settings: Settings) -> dict[str, Content] | None:
 
 
 def _seagrass(settings: Settings) -> dict[str, Content] | None:
-    """The canopy of a file: the number of levels, and a line for each with height, excursion and friction."""
+    """Canopy from a file: the number of levels, then height, excursion and friction on one line each."""
     if settings["seagrass.method"] == "off":
         return None
     name = settings.file("seagrass.file").value
@@ -162,13 +162,13 @@ def _seagrass(settings: Settings) -> dict[str, Content] | None:
 
 
 def _von_karman(settings: Settings) -> Content:
-    """KPP has no wall at the bottom; GOTM takes the kappa of the other closures there."""
+    """KPP has no wall at the bottom; there GOTM takes the kappa of the other closures."""
     has_wall = settings["turbulence.turb_method"] != "cvmix"
     return None if has_wall else settings.said("turbulence.turb_param.kappa")
 
 
 def _lid_friction(settings: Settings) -> dict[str, Content] | None:
-    """Below a plume at the surface GOTM has a lid, whichever its model of ice."""
+    """Friction of the lid that GOTM places above a surface plume, whatever its ice model."""
     if settings[f"{_INTERNAL}.type"] != "plume" or settings[f"{_INTERNAL}.plume.type"] != "surface":
         return None
     roughness = settings.said("surface.roughness.z0s_min")
@@ -176,7 +176,7 @@ def _lid_friction(settings: Settings) -> dict[str, Content] | None:
 
 
 def _elevation(settings: Settings, times: Mapping[str, Content]) -> Content:
-    """Height of the surface above its level at rest; GOTM moves it only without its ice models."""
+    """Height of the surface above its level at rest; GOTM moves it only if the ice models are off."""
     path = "mimic_3d.zeta"
     ice = settings["surface.ice.model"]
     if ice != "no_ice" or settings[f"{path}.method"] == "water_balance":
@@ -191,13 +191,13 @@ def _elevation(settings: Settings, times: Mapping[str, Content]) -> Content:
 
 
 def _stokes_drift(settings: Settings) -> dict[str, Content] | None:
-    """Drift of the shape of `us`, which is that of `vs` too."""
+    """Stokes drift with the profile type of `us`, which `vs` must share."""
     shape = settings[f"{_DRIFT}.us.method"]
     shears = {name: settings[f"{_DRIFT}.{name}.method"] for name in ("dusdz", "dvsdz")}
     if shape != "file":
         for name in ("us", "vs", *shears):
             settings.input(f"{_DRIFT}.{name}")
-    # With `off` GOTM has what would come from a file and does not, nothing.
+    # With `off`, GOTM treats a drift from file as zero.
     if shape == "off" and shears["dusdz"] != "file":
         settings.without_effect(_DRIFT, f"{_DRIFT}.us.method is off")
         return None
@@ -225,7 +225,7 @@ def _stokes_drift(settings: Settings) -> dict[str, Content] | None:
 
 
 def _wave_height(settings: Settings) -> Content:
-    """Of waves that Langmuir turbulence feels in KPP; a constant one is part of the closure."""
+    """Wave height for Langmuir turbulence in KPP; a constant is part of the closure."""
     if settings["turbulence.turb_method"] != "cvmix" or settings["waves.Hs.method"] == "constant":
         return None
     if settings["cvmix.surface_layer.langmuir_method"] == "none":
@@ -234,7 +234,7 @@ def _wave_height(settings: Settings) -> Content:
 
 
 def _wind_drift(settings: Settings) -> dict[str, Content]:
-    """Drift of the wind of its own inputs, or of that of the air-sea fluxes."""
+    """Drift from the wind in its own inputs, or from that of the air-sea fluxes."""
     section = {"kind": "wind_sea", "gravity": settings.said("physical_constants.gravity")}
     paths = {axis: f"{_DRIFT}.empirical.{axis}wnd" for axis in ("u", "v")}
     has_own = settings[f"{paths['u']}.method"] != "off"

@@ -1,7 +1,7 @@
 """Every key of version 7 of GOTM's configuration: kind, default, range and choices; the table is `keys.yaml`.
 
-A key is a dotted path, `turbulence.turb_param.k_min`. An input (`surface.u10`) is a group of keys: a
-method, a constant value, and the file, column, scale factor and offset of a series or of profiles.
+A key is a dotted path, `turbulence.turb_param.k_min`. An input (`surface.u10`) is a group of keys: a method,
+a constant value, and the file, column, scale factor and offset of a series or of profiles.
 """
 
 import dataclasses
@@ -21,11 +21,11 @@ class Key:
     """One setting.
 
     Args:
-        kind: what its value is.
-        default: used where the file is silent; for a choice, its name.
+        kind: of its value.
+        default: used where the file does not set the key; for a choice, its name.
         unit: of a number.
         low, high: closed range of a number.
-        choices: names of a choice, and the integer that GOTM takes for each instead.
+        choices: names of a choice, and the integer that GOTM also accepts for each.
     """
 
     kind: Literal["number", "integer", "flag", "text", "path", "choice"]
@@ -91,7 +91,7 @@ def _inputs(table: dict[str, JSON], prefix: str = "") -> Iterator[str]:
 
 
 def table(name: str) -> dict[str, JSON]:
-    """A table of this folder."""
+    """A table in this folder."""
     return parse_yaml((Path(__file__).parent / name).read_text(encoding="utf-8"))
 
 

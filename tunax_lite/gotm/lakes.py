@@ -1,4 +1,4 @@
-"""What GOTM's lake branch has besides: a hypsograph, and streams by name."""
+"""GOTM's lake branch: a hypsograph, and named streams."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _SHORE = 0.1
 
 
 def depth_of(settings: Settings) -> Said:
-    """Depth of the column [m]; that of the hypsograph where there is one, as in GOTM."""
+    """Depth of the column [m]; that of the hypsograph if there is one, as in GOTM."""
     given = settings.said("location.depth")
     if not settings["location.hypsograph"]:
         return given
@@ -40,7 +40,7 @@ def hypsography(settings: Settings) -> dict[str, Content] | None:
 
 
 def level(settings: Settings) -> dict[str, Content] | None:
-    """The section `level` of the interior: of a lake that follows its water."""
+    """The section `level` of the interior, for a lake level that follows the water budget."""
     follows = settings["mimic_3d.zeta.method"] == "water_balance"
     if not settings["location.hypsograph"]:
         if follows:
@@ -55,7 +55,7 @@ def level(settings: Settings) -> dict[str, Content] | None:
 
 
 def streams(settings: Settings) -> dict[str, Content] | None:
-    """The section `streams` of the interior; GOTM has them in lakes alone."""
+    """The section `streams` of the interior; in GOTM only lakes have them."""
     named, origins = settings.free.get("streams", ({}, {}))
     method = settings["water_balance_method"]
     if not named:
@@ -101,7 +101,7 @@ def _stream(settings: Settings, name: str, keys: dict[str, JSON], origins: dict)
         for ours, theirs in (("lower", "zl"), ("upper", "zu")):
             section[ours] = Said(values[theirs], f"streams.{name}.{theirs}")
     for ours, theirs in (("temperature", "temp"), ("salinity", "salt")):
-        # GOTM takes a negative constant for water that is not known: that of the lake, and fresh water.
+        # In GOTM a negative constant means unknown: lake temperature, and fresh water.
         if values[f"{theirs}.method"] != "constant" or values[f"{theirs}.constant_value"] >= 0.0:
             section[ours] = read(theirs)
     return section

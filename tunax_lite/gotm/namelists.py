@@ -1,6 +1,6 @@
 """Namelists of GOTM 4 and 5 as a configuration of version 6; the table of names is `namelists.yaml`.
 
-A library for namelists is another package in place of seventy lines, and loses the lines of a file.
+A library for namelists would add a dependency to save seventy lines, and loses line numbers.
 """
 
 import re
@@ -31,11 +31,11 @@ def is_namelist(path: Path) -> bool:
 
 
 def read_namelists(path: Path) -> Document:
-    """The configuration that the namelists in the folder of one of them make.
+    """Translate the namelists in a folder, of which one is given, to a configuration.
 
     Raises:
-        ConfigError: a namelist that is missing or cannot be read, a variable that is not known, or a value
-            without a meaning here; names file and line.
+        ConfigError: a namelist that is missing or cannot be read, an unknown variable, or a value without a
+            counterpart; names file and line.
     """
     folder = Path(path).parent
     if not (folder / _TABLE["required"]).is_file():
@@ -65,7 +65,7 @@ def read_namelists(path: Path) -> Document:
 
 
 def read_canopy(folder: Path) -> Document:
-    """What a `seagrass.nml` says, which GOTM 5 and 6 read beside their YAML files too; nothing if absent."""
+    """Read a `seagrass.nml`, which GOTM 5 and 6 use beside their YAML files too; empty if absent."""
     path = folder / "seagrass.nml"
     document = Document({}, {}, str(path))
     if path.is_file():
@@ -75,7 +75,7 @@ def read_canopy(folder: Path) -> Document:
 
 
 def _names(given: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
-    """Variables that are keys."""
+    """Variables that correspond to keys."""
     keys = {f"{group}.{name}": key for group, names in _TABLE["names"].items() for name, key in names.items()}
     for group, (prefix, *names) in _TABLE["same"].items():
         keys |= {f"{group}.{name.lower()}": f"{prefix}.{name}" for name in names}
@@ -92,7 +92,7 @@ def _names(given: dict[str, _Value], unused: dict[str, _Value], document: Docume
 
 
 def _inputs(given: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
-    """What comes from a file or is constant."""
+    """Inputs from file or constant."""
     for key, (switch, words, constant, file, column, *scaling) in _TABLE["inputs"].items():
         if switch not in given:
             continue
@@ -126,7 +126,7 @@ def _inputs(given: dict[str, _Value], unused: dict[str, _Value], document: Docum
 
 
 def _streams(unused: dict[str, _Value], document: Document) -> None:
-    """Streams of a lake, each in a namelist of its own."""
+    """Streams of a lake, each in its own namelist."""
     for group in sorted(
         {variable.partition(".")[0] for variable in unused if variable.startswith("stream ")}
     ):
@@ -145,7 +145,7 @@ def _streams(unused: dict[str, _Value], document: Document) -> None:
 
 
 def _output(given: dict[str, _Value], folder: Path, document: Document) -> None:
-    """Files of `output.yaml`, or that of the namelist."""
+    """Output files of `output.yaml`, or that of the namelist."""
     if (folder / "output.yaml").is_file():
         document.data["output"] = read_document(folder / "output.yaml").data
         return
@@ -169,7 +169,7 @@ def _word(value: JSON) -> str:
 
 
 def _read(path: Path) -> dict[str, _Value]:
-    """Variables by namelist and name, in small letters, each with one value."""
+    """Variables by namelist and name, in lower case, each with one value."""
     note_input(path)
     found: dict[str, _Value] = {}
     group, name, at, n_streams = None, None, 0, 0
@@ -178,7 +178,7 @@ def _read(path: Path) -> dict[str, _Value]:
         return ConfigError(f"{path}: line {number}: expected {expected}, got {got!r}; correct the line.")
 
     for number, text in enumerate(read_text(path, "a readable namelist", "latin-1").splitlines(), 1):
-        if group is None:  # between namelists stand words without meaning
+        if group is None:  # text between namelists is ignored
             start = re.match(r"\s*[&$](\w+)(.*)", text)
             if start is None:
                 continue

@@ -1,4 +1,4 @@
-"""Configurations of GOTM 5 and 6 in the words of version 7; the tables are `older.yaml`."""
+"""Translate configurations of GOTM 5 and 6 to version 7, by the tables in `older.yaml`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +15,10 @@ Values = dict[tuple[str, ...], tuple[JSON, str]]  # by key path, with the line
 
 
 def up_to_date(document: Document) -> tuple[Document, str | None]:
-    """The configuration as version 7 would have it, and a note where it was of an earlier one.
+    """The configuration in version 7, and a note if it was of an earlier version.
 
     Raises:
-        ConfigError: a version that is not known, or a key that two earlier ones become.
+        ConfigError: an unknown version, or two earlier keys that map to the same one.
     """
     given = document.data.get("version")
     line = document.origins.get(("version",), "line ?")
@@ -61,7 +61,7 @@ def _leaves(
 
 
 def _next(values: Values, step: dict[str, JSON], source: str) -> Values:
-    """Settings of one version in the words of the next."""
+    """Translate settings from one version to the next."""
     names = {tuple(old.lower().split(".")): new for old, new in step["names"].items()}
     changed, dropped = step.get("values", {}), [tuple(name.split(".")) for name in step["dropped"]]
     found: Values = {}
@@ -87,15 +87,15 @@ def _next(values: Values, step: dict[str, JSON], source: str) -> Values:
 
 
 def _complete(values: Values) -> None:
-    """What earlier versions said with two keys, or with none."""
+    """Merge settings that earlier versions spread over two keys, and add those they lacked."""
     for name in ("temperature", "salinity"):
         kind, line = values.pop((name, "analytical", "method"), (1, "line ?"))
         method, at = values.get((name, "method"), (0, line))
         if method in (1, "analytical"):
             values[name, "method"] = {2: "two_layer", 3: "buoyancy"}.get(kind, "constant"), at
         elif line != "line ?":
-            values.pop((name, "constant_value"), None)  # of the profile that is not there
-    # Albedo took its part of all shortwave radiation but a constant.
+            values.pop((name, "constant_value"), None)  # of a profile that is absent
+    # Albedo used to apply to all shortwave radiation except a constant one.
     method, at = values.get(("surface", "swr", "method"), ("constant", ""))
     if method not in ("constant", 1):
         values.setdefault(("surface", "swr", "type"), ("downward", at))

@@ -1,4 +1,4 @@
-"""When a run begins and ends, and what of it is written: how often, and which of our variables hold it."""
+"""Times of a run, and its output: intervals, and the package's variables that correspond to GOTM's."""
 
 import dataclasses
 import datetime
@@ -23,7 +23,7 @@ OURS = {name: ours for variables in _TABLE.values() for name, ours in variables.
 
 @dataclasses.dataclass(frozen=True)
 class OutputFile:
-    """A file that GOTM would write: how often [s], and which of GOTM's variables, patterns resolved."""
+    """A file that GOTM would write: its interval [s], and GOTM's variables, with patterns resolved."""
 
     name: str
     interval: float
@@ -58,12 +58,12 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
 
 
 def _diagnostics(files: list[OutputFile], settings: Settings) -> list[str]:
-    """Diagnostics that hold what the files ask for; says what cannot be had."""
+    """Diagnostics that the files ask for; reports those that are not available."""
     wanted = list(dict.fromkeys(name for file in files for name in file.variables))
     absent = [name for name in wanted if name not in OURS]
     if absent:
         settings.notes.append(("output", f"not written, because not computed here: {', '.join(absent)}"))
-    carried = _TABLE["ice"].values()  # by the state, where there is ice
+    carried = _TABLE["ice"].values()  # part of the state with ice
     names = (OURS[name] for name in wanted if name in OURS)
     return list(dict.fromkeys(name for name in names if name in DIAGNOSTICS and name not in carried))
 
@@ -79,7 +79,7 @@ def say_intervals(files: list[OutputFile], output_interval: float, settings: Set
 
 
 def _note(settings: Settings, file: OutputFile, section: dict, get: Callable[[str], JSON]) -> None:
-    """Say what of a file is done in another way."""
+    """Report what is done differently for a file."""
     name = file.name
     points = [variable for variable in file.variables if OURS.get(variable) in DIAGNOSTICS]
     if file.means and points:
@@ -104,7 +104,7 @@ def _value(settings: Settings, origins: dict, name: str, section: dict, key: str
 
 
 def _sources(settings: Settings, name: str, section: dict) -> Iterator[str]:
-    """Names and patterns of the variables of a file, those of nested groups too."""
+    """Names and patterns of the variables of a file, including nested groups."""
     for group in ("variables", "groups"):
         items = section.get(group) or []
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
@@ -119,7 +119,7 @@ def _sources(settings: Settings, name: str, section: dict) -> Iterator[str]:
 
 
 def _resolved(sources: Iterator[str]) -> Iterator[str]:
-    """Names; a pattern stands for what is computed here, by its name or with its category in front."""
+    """Resolve a pattern to the available variables, by name or with the category as prefix."""
     for source in sources:
         if "*" not in source:
             yield source.rpartition("/")[2]
@@ -132,7 +132,7 @@ def _resolved(sources: Iterator[str]) -> Iterator[str]:
 
 
 def read_times(settings: Settings) -> dict[str, JSON]:
-    """Start, length, time step and frames of a run, and what its output asks for beyond the state."""
+    """Start, length, time step and frames of a run, and output beyond the state."""
     if settings["time.method"] != "start_stop":
         raise settings.error("time.method", "expected start_stop, got a number of steps; give time.stop")
     start, stop = (_instant(settings, f"time.{name}") for name in ("start", "stop"))
@@ -146,7 +146,7 @@ def read_times(settings: Settings) -> dict[str, JSON]:
         check_steps((stop - start).total_seconds(), dt)
     except TooLargeError as error:
         raise settings.error("time.dt", str(error).rstrip(".")) from None
-    # GOTM takes the nearest whole number of steps.
+    # GOTM rounds to the nearest whole number of steps.
     n_steps = int((stop - start).total_seconds() / dt + 0.5)
     if n_steps < 1:
         raise settings.error("time.dt", f"expected a time step within the run, got {dt:g} s; shorten it")
@@ -171,7 +171,7 @@ def read_times(settings: Settings) -> dict[str, JSON]:
 
 def _instant(settings: Settings, path: str) -> datetime.datetime:
     text, date = settings[path], r"(\d{4}).([ \d]\d).([ \d]\d)"
-    # As in a record: GOTM takes any letter between the numbers, and 0 for seconds that are missing.
+    # As in records: GOTM accepts any separator between the numbers, and missing seconds as 0.
     found = re.fullmatch(date + r".([ \d]\d).([ \d]\d)(?:.([ \d]\d)(?:[.]0*|Z)?)?", text.strip())
     try:
         numbers = [int(part or 0) for part in found.groups()] if found else []
@@ -183,7 +183,7 @@ def _instant(settings: Settings, path: str) -> datetime.datetime:
 
 
 def _steps_per_frame(settings: Settings, files: list[OutputFile], dt: float, n_steps: int) -> int:
-    """Time steps between frames: those of the most frequent file of profiles."""
+    """Time steps between frames: those of the most frequent file with profiles."""
     if not files:
         return min(n_steps, max(1, int(86400.0 / dt + 0.5)))
     some = [file.interval for file in files if file.has_profiles]

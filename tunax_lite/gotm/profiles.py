@@ -1,4 +1,4 @@
-"""Profile files of GOTM: a header with the time, the number of levels and their order, then the levels."""
+"""GOTM's profile files: a header with the time, the number of levels and their order, then the levels."""
 
 import dataclasses
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from .files import TIME_WIDTH, Column, Knots, Period, TextFile, iso, read_text
 
 @dataclasses.dataclass(frozen=True)
 class _Profiles:
-    """Headers, numbers of levels, directions and times [s] since 1970 of the profiles of a file."""
+    """Headers, numbers of levels, directions and times [s] since 1970 of the profiles in a file."""
 
     file: TextFile
     headers: np.ndarray
@@ -23,10 +23,11 @@ class _Profiles:
 
 
 class ProfileReader:
-    """Reads profiles on cells with centers at the heights `z_center` [m], each file once.
+    """Read profiles onto cells with centers at the heights `z_center` [m], each file once.
 
-    Where the surface moves, `moved` gives the heights from the level at rest, `(n_times, n_cells)`, at times
-    [s] since the start: a profile is put on the cells as they are when the one before it has passed.
+    Where the surface moves, `moved` gives the heights relative to the level at rest, `(n_times, n_cells)`, at
+    times [s] since the start: a profile is interpolated to the cells as they are when its predecessor has
+    passed.
     """
 
     def __init__(
@@ -42,11 +43,11 @@ class ProfileReader:
         self._files: dict = {}
 
     def read(self, column: Column, *, whole_period: bool = True) -> Series:
-        """Profiles of a column over the period, `(n_times, n_cells)`; one profile holds all the time.
+        """Read the profiles of a column over the period, `(n_times, n_cells)`; a single one is constant.
 
         Args:
             column: of profiles.
-            whole_period: read all the run needs, not only what its start needs.
+            whole_period: read everything that the run needs, not only its initial profile.
 
         Raises:
             FileNotFoundError: no such file.
@@ -77,7 +78,7 @@ class ProfileReader:
     def _levels(
         self, found: _Profiles, needed: np.ndarray, column: Column
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Heights, values, indices of lines and profiles of all levels, those of each from the bottom up."""
+        """Heights, values, line indices and profile indices of all levels, bottom first in each profile."""
         spans = []
         for profile in needed:
             begin = int(found.headers[profile]) + 1
@@ -137,7 +138,7 @@ class ProfileReader:
 
 
 def _find_profiles(file: TextFile) -> _Profiles:
-    """Go from header to header."""
+    """Find the profiles by going from header to header."""
     headers, counts, upward = [], [], []
     index, n_lines = 0, len(file.texts)
     while index < n_lines:

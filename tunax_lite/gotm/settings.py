@@ -1,7 +1,7 @@
-"""A GOTM configuration as checked values that remember where they were set and whether they were used.
+"""A GOTM configuration as checked values that record where they were set and whether they were used.
 
-What the mapping reads counts as used; what it leaves unread and is not at its default must have a reason,
-or it is an error: no key of a file is ever passed over in silence.
+Values read by the translation count as used. An unread value that is not at its default needs a reason, or
+raises an error: no key of a file is silently ignored.
 """
 
 import contextlib
@@ -24,31 +24,31 @@ _TRUE = {"true", "t", ".true.", ".t.", "yes"}
 _FALSE = {"false", "f", ".false.", ".f.", "no"}
 
 
-Content = Any  # of a configuration of the package: what YAML holds, or `Said` in its place
+Content = Any  # of a configuration of this package: plain YAML, or `Said` in its place
 
 
 class Said(NamedTuple):
-    """A value of a configuration of the package, and the key of GOTM that it comes from."""
+    """A value for a configuration of this package, and the GOTM key that it comes from."""
 
     value: JSON
     key: str
 
 
 def is_zero(given: Content) -> bool:
-    """Whether an input is the number 0."""
+    """Whether an input is the constant 0."""
     return not isinstance(given, dict) and (given.value if isinstance(given, Said) else given) == 0.0
 
 
 class Settings:
-    """Values of all keys, those of the file or the defaults.
+    """Values of all keys, from the file or by default.
 
     Args:
-        document: the YAML file, as version 7 has it.
-        note: on how it came to be so.
+        document: the YAML file, converted to version 7.
+        note: on that conversion.
 
     Raises:
-        ConfigError: an unknown key, or a value of the wrong kind or out of range; with file, line and key,
-            all of them at once.
+        ConfigError: unknown keys, and values of the wrong kind or out of range; lists all of them, with file,
+            line and key.
     """
 
     def __init__(self, document: Document, note: str | None = None):
@@ -56,7 +56,7 @@ class Settings:
         self.folder = Path(document.source).parent
         self.lines: dict[str, str] = {}
         self.free: dict[str, JSON] = {}
-        self.given: dict[str, JSON] = {}  # values of the keys that the file sets
+        self.given: dict[str, JSON] = {}  # values of the keys set in the file
         self.used: set[str] = set()
         self._reasons: dict[str, str] = {}
         self.notes: list[tuple[str, str]] = []
@@ -89,7 +89,7 @@ class Settings:
             elif isinstance(value, dict):
                 self._read(value, raw, origins, problems)
             elif path in INPUTS and value is not None and f"{path}.constant_value" in KEYS:
-                # GOTM takes a number in place of a group for a constant.
+                # GOTM accepts a number instead of a group for a constant.
                 self._set(f"{path}.method", "constant", problems)
                 self._set(f"{path}.constant_value", value, problems)
                 self.lines[f"{path}.constant_value"] = self.lines[path]
@@ -106,20 +106,20 @@ class Settings:
             problems.append(f"{self.where(path)}: {error}")
 
     def __getitem__(self, path: str) -> JSON:
-        """Value of a key, which thereby counts as used."""
+        """Value of a key, which then counts as used."""
         self.used.add(path)
         return self.peek(path)
 
     def peek(self, path: str) -> JSON:
-        """Value of a key without use of it."""
+        """Value of a key without marking it as used."""
         return self.given.get(path, KEYS[path].default)
 
     def said(self, path: str) -> Said:
-        """Value of a key, which thereby counts as used, with the key."""
+        """Value of a key together with the key, which then counts as used."""
         return Said(self[path], path)
 
     def renamed(self, group: str, names: dict[str, str]) -> dict[str, Said]:
-        """Values of the keys of a group by our names; the table has GOTM's first."""
+        """Values of the keys of a group under the package's names; the table lists GOTM's names first."""
         return {ours: self.said(f"{group}.{theirs}") for theirs, ours in names.items()}
 
     def inputs(self, group: str, names: dict[str, str]) -> dict[str, Content]:
@@ -127,9 +127,9 @@ class Settings:
         return {ours: self.input(f"{group}.{theirs}") for theirs, ours in names.items()}
 
     def input(self, path: str) -> Content:
-        """What an input is in a configuration of the package: a number, or a column of a file; 0 where off.
+        """An input in the package's terms: a number, or a column of a file; 0 if it is off.
 
-        What its method does not need is marked as without effect.
+        Settings that its method does not need are marked as without effect.
         """
         method = self[f"{path}.method"]
         for key in OF_INPUTS:
@@ -149,13 +149,13 @@ class Settings:
         return section
 
     def file(self, path: str) -> Said:
-        """A file that lies beside the configuration."""
+        """Path of a file, relative to the configuration."""
         if not self[path]:
             raise self.error(path, "expected the name of a file, got none; name it, or use another method")
         return Said(str(self.folder.absolute() / self[path]), path)
 
     def line(self, path: str) -> str:
-        """Line and key; the line of the nearest group where the file has no such key."""
+        """Line and key; if the file does not set the key, the line of the nearest group."""
         parts = path.split(".")
         for n in range(len(parts), 0, -1):
             line = self.lines.get(".".join(parts[:n]))
@@ -172,27 +172,27 @@ class Settings:
         return ConfigError(f"{self.where(path)}: {problem}.")
 
     def without_effect(self, path: str, reason: str) -> None:
-        """Say why a key, or all below a group that are not used, change nothing."""
+        """Record why a key, or all unused keys of a group, have no effect."""
         self._reasons.setdefault(path, reason)
 
     def note(self, path: str, difference: str) -> None:
-        """Say what is done in another way than in GOTM."""
+        """Record a difference from GOTM."""
         self.used.add(path)
         self.notes.append((path, difference))
 
     def odd(self, path: str, what: str) -> None:
-        """Say what is hardly meant as it is written."""
+        """Record a setting that is probably a mistake."""
         if (path, what) not in self.oddities:
             self.oddities.append((path, what))
 
     def refuse(self, path: str, reason: str) -> None:
-        """Say that a setting changes the result and cannot be followed; collected for the report."""
+        """Record an unsupported setting that would change the result; collected for the report."""
         self.used.add(path)
         if (path, reason) not in self.refusals:
             self.refusals.append((path, reason))
 
     def follow(self, rules: list[dict[str, JSON]]) -> None:
-        """Ignore and refuse keys as the rules of `words.yaml` say."""
+        """Ignore and reject keys by the rules in `words.yaml`."""
         for rule in rules:
             holds, hinders = rule.get("if", {}), rule.get("unless", {})
             if any(self.peek(key) not in values for key, values in holds.items()):
@@ -211,19 +211,19 @@ class Settings:
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     def reason(self, path: str) -> str | None:
-        """Why a key has no effect, as said of it or of the nearest group above."""
+        """Why a key has no effect, from the key or the nearest group above."""
         parts = path.split(".")
         found = (self._reasons.get(".".join(parts[:n])) for n in range(len(parts), 0, -1))
         return next((reason for reason in found if reason is not None), None)
 
 
 def looks_like_gotm(data: dict[str, JSON]) -> bool:
-    """Whether the top level of a YAML file is that of GOTM, of any version."""
+    """Whether the top level of a YAML file is that of a GOTM configuration, of any version."""
     return not {"case", "cases"} & set(data) and bool({"location", "turbulence", "mimic_3d"} & set(data))
 
 
 def _nearest(path: str) -> str:
-    """What may have been meant: a key of the same group, the same name elsewhere, or a similar path."""
+    """Suggest a key: one of the same group, one of the same name elsewhere, or a similar path."""
     group, _, name = path.rpartition(".")
     siblings = {
         candidate.removeprefix(f"{group}." if group else "").split(".")[0]
@@ -238,7 +238,7 @@ def _nearest(path: str) -> str:
 
 
 def checked(key: Key, value: JSON) -> JSON:
-    """A value of the kind of the key."""
+    """Convert a value to the kind of the key."""
     if value is None:
         return key.default
     if isinstance(value, (dict, list)):
@@ -259,7 +259,7 @@ def checked(key: Key, value: JSON) -> JSON:
 def _chosen(key: Key, value: JSON) -> str:
     word = str(value).strip().lower()
     for name, number in key.choices.items():
-        # GOTM also takes the long names of choices that have no short one.
+        # GOTM also accepts the long names of choices that have no short one.
         if word in (name.lower(), str(number)) or word.startswith(f"{name.lower()} "):
             return name
     close = difflib.get_close_matches(word, [name.lower() for name in key.choices], n=1)
@@ -270,7 +270,7 @@ def _chosen(key: Key, value: JSON) -> str:
 def _number(key: Key, given: JSON) -> float | int:
     value: JSON = given
     if isinstance(given, str):
-        with contextlib.suppress(ValueError):  # an exponent may be Fortran's `d`
+        with contextlib.suppress(ValueError):  # Fortran's exponent may be `d`
             value = decimal(given.lower().replace("d", "e"))
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     if not is_number or (key.kind == "integer" and value != int(value)):

@@ -1,4 +1,4 @@
-"""What enters through the surface, in the words of the package: fluxes, or weather and air_sea."""
+"""Surface forcing in the package's terms: fluxes, or weather and air_sea."""
 
 from .keys import WORDS
 from .settings import Content, Said, Settings, is_zero
@@ -10,7 +10,7 @@ _ZERO_CELSIUS = 273.15
 
 
 def surface_sections(settings: Settings, held: list[str]) -> dict[str, Content]:
-    """The section `fluxes`, or `weather` and `air_sea`; a variable that is held takes no flux."""
+    """The section `fluxes`, or `weather` and `air_sea`; a prescribed variable takes no flux."""
     if settings["surface.fluxes.method"] == "off":
         return {"fluxes": _prescribed(settings, held)}
     return _bulk(settings, held)
@@ -24,9 +24,9 @@ _MELTING_WATER = {"water_density": 1030.0, "water_heat_capacity": 4180.0}
 
 
 def draft(settings: Settings) -> float:
-    """How deep the ice of the start reaches below the level of the sea, where the column then begins [m].
+    """Depth below sea level [m] of the base of the initial ice, where the column begins.
 
-    In a lake the column keeps the areas of its level.
+    In a lake the column keeps the areas of its own level.
     """
     if settings["surface.ice.model"] == "no_ice" or settings["location.hypsograph"]:
         return 0.0
@@ -34,7 +34,7 @@ def draft(settings: Settings) -> float:
 
 
 def ice_section(settings: Settings) -> Content:
-    """The section `ice`; `None` without a model of it."""
+    """The section `ice`; `None` without an ice model."""
     model = settings["surface.ice.model"]
     if model == "no_ice" or settings["temperature.method"] == "off":
         return None
@@ -75,7 +75,7 @@ def _prescribed(settings: Settings, held: list[str]) -> dict[str, Content]:
 
 
 def _prescribed_shortwave(settings: Settings) -> dict[str, Content]:
-    """Shortwave radiation [W m-2], and the albedo of what is downward."""
+    """Shortwave radiation [W m-2], and the albedo if it is downward."""
     if settings["surface.swr.method"] == "calculate":
         settings.note(
             "surface.swr.method",
@@ -89,7 +89,7 @@ def _prescribed_shortwave(settings: Settings) -> dict[str, Content]:
 
 
 def _albedo(settings: Settings) -> Content:
-    """Of downward radiation: a number, or the name of a formula."""
+    """Albedo of downward radiation: a number, or the name of a formula."""
     if settings["surface.swr.method"] == "constant":
         settings.note(
             "surface.swr.method", "the albedo is taken off once; GOTM takes it off a constant in every step"
@@ -99,7 +99,7 @@ def _albedo(settings: Settings) -> Content:
 
 
 def _times(factor: float, flux: Content) -> Content:
-    """A number or a column, times a factor."""
+    """A number or a column, scaled by a factor."""
     if isinstance(flux, dict):
         usual = {"scale_factor": Said(1.0, flux["path"].key)}
         scaled = {"scale_factor", "offset"}
@@ -108,7 +108,7 @@ def _times(factor: float, flux: Content) -> Content:
 
 
 def _bulk(settings: Settings, held: list[str]) -> dict[str, Content]:
-    """Fluxes of Kondo or Fairall, shortwave radiation and longwave radiation."""
+    """Bulk formula (Kondo or Fairall), shortwave and longwave radiation."""
     is_calculated = settings["surface.swr.method"] == "calculate"
     method = settings["surface.longwave_radiation.method"]
     longwave = settings["surface.longwave_radiation.type"] if method == "file" else method
@@ -132,12 +132,12 @@ def _bulk(settings: Settings, held: list[str]) -> dict[str, Content]:
 
 
 def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict[str, Content]:
-    """What the formulae need."""
+    """The weather that the formulae need."""
     measure = settings["surface.hum.type"]
     names = {"u10": "wind_u", "v10": "wind_v", "airt": "air_temperature", "hum": "humidity"}
     given = settings.inputs("surface", names | {"airp": "air_pressure"})
     kelvin = ("air_temperature", *(["humidity"] if measure in ("wet_bulb", "dew_point") else []))
-    for name in kelvin:  # above 100 in GOTM
+    for name in kelvin:  # GOTM reads values above 100 as kelvin
         if isinstance(given[name], Said) and given[name].value > 100.0:
             given[name] = given[name]._replace(value=given[name].value - _ZERO_CELSIUS)
     path = "surface.longwave_radiation"
@@ -159,7 +159,7 @@ def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict
 
 
 def _rain(settings: Settings, rain_acts: bool) -> dict[str, Content]:
-    """Precipitation [m s-1], of which the salt flux is GOTM's -S P."""
+    """Precipitation [m s-1], for which GOTM's salt flux is -S P."""
     rain, density = settings.input("surface.precip"), settings["equation_of_state.rho0"]
     if is_zero(rain) and not rain_acts:
         return {}

@@ -1,4 +1,4 @@
-"""Grid, initial profiles, relaxation and the water itself, as a configuration of the package has them."""
+"""Grid, initial profiles, relaxation and water properties, as in a configuration of this package."""
 
 import dataclasses
 import math
@@ -31,13 +31,13 @@ def grid_section(settings: Settings) -> dict[str, Content]:
     file = settings.file("grid.file").value
     with reading(file, "a file of layer thicknesses"):
         thickness = _thicknesses(settings, file, n_cells, depth if method == "file_h" else 1.0)
-    # The last face is the surface to the last bit.
+    # The last face is exactly the surface.
     depths = np.concatenate([[0.0], np.cumsum(thickness)])
     return {"kind": "faces", "z_face": Said((-depth * depths[::-1] / depths[-1]).tolist(), "grid.file")}
 
 
 def _thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> np.ndarray:
-    """Thicknesses from the surface down, as the file has them."""
+    """Thicknesses from the surface down, as in the file."""
     file = read_text(name, settings.where("grid.file"))
     values = read_columns(file, np.arange(len(file.texts)), (0,), skip=0, names="layer thickness")[:, 0]
     if int(values[0]) != n_cells or values.size < n_cells + 1:
@@ -62,7 +62,7 @@ def _thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> n
 def hydrography(
     settings: Settings, dt: float, *, relax_from_zero: bool
 ) -> tuple[dict[str, Content], dict[str, Content], list[str]]:
-    """Profiles of the case with their kinds, the section `relaxation`, and what is held."""
+    """Profiles of the case with their kinds, the section `relaxation`, and prescribed variables."""
     case: dict[str, Content] = {name: _profile(settings, name) for name in ("temperature", "salinity")}
     case |= {name: settings.input(f"velocities.{name}") for name in ("u", "v")}
     kind = settings.said("temperature.type")
@@ -84,7 +84,7 @@ def hydrography(
 
 
 def _profile(settings: Settings, name: str) -> Content:
-    """Profile of temperature or salinity in the measure that the configuration names."""
+    """Profile of temperature or salinity, in the kind that the configuration names."""
     method, letter = settings[f"{name}.method"], name[0]
     layers, given = f"{name}.two_layer", settings.input(name)
     if method == "two_layer":
@@ -110,7 +110,7 @@ def _profile(settings: Settings, name: str) -> Content:
 
 
 def _rates(settings: Settings, name: str, dt: float) -> dict[str, Content] | None:
-    """Relaxation of temperature or salinity; `None` where there is none."""
+    """Relaxation of temperature or salinity; `None` if there is none."""
     keys = ("tau", "tau_s", "tau_b", "h_s", "h_b")
     read = settings.renamed(f"{name}.relax", dict(zip(keys, keys, strict=True)))
     if settings[f"{name}.method"] == "off":
@@ -123,7 +123,7 @@ def _rates(settings: Settings, name: str, dt: float) -> dict[str, Content] | Non
     scales = [read["tau"], *(read[f"tau_{end}"] for end in layers.values())]
     if all(scale.value >= NO_RELAXATION for scale in scales):
         return None
-    # GOTM converts what it relaxes to at the end of a step, for the next one.
+    # GOTM converts the relaxation profile at the end of a step, for the next one.
     section = {"profile": "case", "lag": dt, "time_scale": read["tau"]}
     for layer, end in layers.items():
         section |= {f"{layer}_height": read[f"h_{end}"], f"{layer}_time_scale": read[f"tau_{end}"]}
@@ -164,7 +164,7 @@ def equation_of_state(settings: Settings) -> dict[str, Content]:
 
 
 def absorption(settings: Settings) -> dict[str, Content]:
-    """The section `absorption`; what reaches the bottom leaves the column, as in GOTM."""
+    """The section `absorption`; radiation that reaches the bottom leaves the column, as in GOTM."""
     method = settings["light_extinction.method"]
     section: dict[str, Content] = {"name": "two_band", "bottom_absorbs": False}
     if method != "custom":
@@ -176,19 +176,19 @@ def absorption(settings: Settings) -> dict[str, Content]:
 
 
 def coriolis_parameter(settings: Settings) -> float:
-    """f [s-1] of the latitude."""
+    """f [s-1] from the latitude."""
     angle = math.radians(settings["location.latitude"])
     return 4.0 * math.pi / settings["physical_constants.rotation_period"] * math.sin(angle)
 
 
 @dataclasses.dataclass(frozen=True)
 class ObservedInputs:
-    """Which of the inputs of a case are observations.
+    """Which inputs of a case are observations.
 
     Args:
         surface_temperature: the series `surface.sst`, as `sea_surface_temperature`.
-        surface_interval: only records at multiples of this time since the start [s]; `None` for all.
-        profiles: those of `temperature`.
+        surface_interval: use only records at multiples of this time since the start [s]; `None` for all.
+        profiles: use the profiles of `temperature`.
         z: heights to interpolate profiles to [m]; `None` for the centers.
     """
 
@@ -199,7 +199,7 @@ class ObservedInputs:
 
 
 def observed_section(settings: Settings, observed: ObservedInputs) -> dict[str, Content]:
-    """The section `observations`: which of the inputs of a case are measured."""
+    """The section `observations`: which inputs of a case are observations."""
     section: dict[str, Content] = {"format": "inputs", "surface_interval": observed.surface_interval}
     section |= {"profiles": observed.profiles, "z": None if observed.z is None else list(observed.z)}
     needed = {"surface.sst": observed.surface_temperature, "temperature": observed.profiles}
