@@ -1,7 +1,7 @@
-"""The air near the surface: humidity, input and output of a bulk formula, and what the formulae share.
+"""Moist air near the surface: humidity, input and output of a bulk formula, and functions that they share.
 
-Source: Lowe (1977), J. Appl. Meteorol. 16, 100-103, for the saturation, with the further constants of GOTM;
-AeroBulk for the constants and relations of COARE 3 and NCAR.
+Source: Lowe (1977), J. Appl. Meteorol. 16, 100-103, for the saturation vapour pressure, with further
+constants from GOTM; AeroBulk for the constants and relations of COARE 3 and NCAR.
 """
 
 import abc
@@ -55,7 +55,7 @@ def vapour_pressure(
 def air_density(temperature_kelvin: Scalar, humidity: Scalar, pressure: Scalar) -> Scalar:
     """Density of moist air [kg m-3] from temperature [K], specific humidity [kg kg-1] and pressure [Pa].
 
-    The factor of the humidity is GOTM's, 0.622 where an ideal gas has 0.608: 0.02 % at most.
+    The humidity factor is GOTM's 0.622; an ideal gas has 0.608. The density differs by 0.02 % at most.
     """
     return pressure * reciprocal(GAS_CONSTANT * temperature_kelvin * (1.0 + VAPOUR_RATIO * humidity))
 
@@ -74,14 +74,14 @@ class MoistAir(NamedTuple):
 
 
 class WaterSkin(NamedTuple):
-    """Water in contact with the air: temperature [degC], specific humidity of the air upon it [kg kg-1]."""
+    """Water in contact with air: temperature [degC] and saturation specific humidity above it [kg kg-1]."""
 
     temperature: Scalar
     specific_humidity: Scalar
 
     @classmethod
     def at(cls, temperature: Scalar, pressure: Scalar) -> "WaterSkin":
-        """Skin of a temperature [degC] below air saturated at a pressure [Pa]."""
+        """Skin at a temperature [degC], with saturated air at a pressure [Pa]."""
         vapour_pressure = SALT_FACTOR * saturation_vapour_pressure(temperature)
         return cls(temperature, specific_humidity(vapour_pressure, pressure))
 
@@ -108,12 +108,12 @@ Scales = tuple[Scalar, Scalar, Scalar]
 
 
 class AbstractSimilarity(AbstractBulkFormula):
-    """A formula in which fluxes and stability follow from each other, by iteration.
+    """A formula that iterates between fluxes and stability.
 
     Args:
         wind_height: measurement height of the wind [m].
         air_height: measurement height of temperature and humidity [m].
-        iterations: number of iterations, fixed.
+        iterations: fixed number of iterations.
     """
 
     wind_height: float = setting(10.0, above=0.1, at_most=1000.0)
@@ -121,7 +121,7 @@ class AbstractSimilarity(AbstractBulkFormula):
     iterations: int = setting(10, at_least=1, at_most=100, null_is_default=True)
 
     def _iterated(self, iterate, first: tuple[Scalar, ...], air: MoistAir) -> tuple[Scalar, ...]:
-        """The last of the iterations that start from a first guess."""
+        """The last iterate, starting from a first guess."""
         shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in (*first, air.pressure)))
         first = tuple(jnp.broadcast_to(x, shape) for x in first)
         return jax.lax.fori_loop(0, self.iterations, lambda _, scales: iterate(scales), first)
@@ -129,7 +129,8 @@ class AbstractSimilarity(AbstractBulkFormula):
     def _exchange(self, scales: Scales, raised: Scales, air: MoistAir, skin: WaterSkin) -> Exchange:
         """Fluxes from u* [m s-1], theta* [K] and q* [kg kg-1], and from the air at the height of the wind.
 
-        That is the bulk wind, gusts included [m s-1], potential temperature [K], specific humidity [kg kg-1].
+        The air is given by wind speed with gusts [m s-1], potential temperature [K] and specific humidity [kg
+        kg-1].
         """
         (friction, temperature_scale, humidity_scale), (speed, kelvin, humidity) = scales, raised
         kelvin = kelvin - LAPSE_RATE * self.wind_height
@@ -170,22 +171,22 @@ def viscosity(t: Scalar) -> Scalar:
 
 
 def bounded(value: Scalar, largest: float) -> Scalar:
-    """The value within +- `largest`."""
+    """Clip a value to +- `largest`."""
     return at_most(at_least(value, -largest), largest)
 
 
 def inverse_obukhov_length(
     kelvin: Scalar, humidity: Scalar, friction: Scalar, temperature_scale: Scalar, humidity_scale: Scalar
 ) -> Scalar:
-    """1 / L [m-1] from the state of the air and the turbulent scales; within +- 200 m-1."""
+    """1 / L [m-1] from the state of the air and the turbulent scales; clipped to +- 200 m-1."""
     humid = 1.0 + VIRTUAL * humidity
     buoyant = temperature_scale * humid + VIRTUAL * kelvin * humidity_scale
     inertia = at_least(friction * friction * kelvin * humid, 1e-9)
     return bounded(GRAVITY * KARMAN * buoyant * reciprocal(inertia), 200.0)
 
 
-# Stability functions psi of unstable air, of arguments that stand for zeta <= 0, height over Obukhov length:
-# 0 for zeta = 0, and increasing with -zeta.
+# Stability functions psi of unstable air. Their arguments are functions of zeta <= 0, the height over the
+# Obukhov length; psi is 0 at zeta = 0 and increases with -zeta.
 
 
 def kansas_momentum(root: Scalar) -> Scalar:

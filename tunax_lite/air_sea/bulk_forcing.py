@@ -1,7 +1,7 @@
-"""Surface fluxes from the weather and the surface temperature of the model, and the effects of rain.
+"""Surface fluxes from the weather and the modelled surface temperature, and the effects of rain.
 
-Source: Gosnell et al. (1995), J. Geophys. Res. 100, 18437-18442, for the heat of rain; Caldwell and Elliott
-(1971), J. Phys. Oceanogr. 1, 145-148, for its momentum; GOTM.
+Source: Gosnell et al. (1995), J. Geophys. Res. 100, 18437-18442, for the heat flux of rain; Caldwell and
+Elliott (1971), J. Phys. Oceanogr. 1, 145-148, for its momentum; GOTM.
 """
 
 import equinox as eqx
@@ -37,17 +37,17 @@ Values = Float[Array, "..."]
 
 
 class Weather(eqx.Module):
-    """Weather at one place: at one time, or over time with time as the first axis.
+    """Weather at one position: at one time, or over time with time as the first axis.
 
     Args:
         wind_u, wind_v: towards east and north at 10 m [m s-1].
         air_temperature: at 2 m [degC].
-        humidity: at 2 m, in one of the measures of `HumidityMeasure`.
+        humidity: at 2 m, in one of the kinds of `HumidityMeasure`.
         air_pressure: at the surface [Pa].
-        cloud_cover: from 0 to 1.
+        cloud_cover: fraction of the sky, 0 to 1.
         precipitation: [m s-1].
-        shortwave: shortwave radiation on the water [W m-2].
-        longwave: net into the water, or from the sky where the forcing says so [W m-2].
+        shortwave: shortwave radiation at the surface [W m-2].
+        longwave: net into the water, or downward if the forcing expects that [W m-2].
     """
 
     wind_u: Values = eqx.field(converter=as_float_array)
@@ -67,7 +67,7 @@ class WeatherOffsets(eqx.Module):
     Args:
         wind_u, wind_v: eastward and northward wind [m s-1].
         air_temperature: of the air [K].
-        humidity: in the unit of its measure.
+        humidity: in its unit.
         air_pressure: of the air [Pa].
         cloud_cover: fraction of the sky [1].
         precipitation: rain [m s-1].
@@ -85,7 +85,7 @@ class WeatherOffsets(eqx.Module):
     longwave: Scalar = parameter(0.0, unit="W m-2")
 
     def add_to(self, weather: Weather) -> Weather:
-        """The weather with what is known to be missing from it."""
+        """The weather with the offsets added."""
         known = {name: values for name, values in vars(weather).items() if values is not None}
         return Weather(**{name: values + getattr(self, name) for name, values in known.items()})
 
@@ -100,7 +100,7 @@ HUMIDITY_QUANTITIES: dict[HumidityMeasure, str] = {
 
 
 def check_weather(weather: TimeSeries[Weather], humidity_measure: HumidityMeasure) -> None:
-    """Refuse a value that no air has: most often one in another unit.
+    """Raise an error for values impossible in air, most often in an unexpected unit.
 
     Raises:
         ValueError: with name, value and time.
@@ -136,7 +136,7 @@ _RAIN_HEAT_CAPACITY = 3985.0
 
 
 def rain_heat(rain: Scalar, air: MoistAir, skin: WaterSkin, vaporisation_heat: Scalar) -> Scalar:
-    """Heat into the water [W m-2] by rain [kg m-2 s-1] that falls at the temperature of the wet bulb."""
+    """Heat flux into the water [W m-2] by rain [kg m-2 s-1] that falls at the wet-bulb temperature."""
     kelvin, t = air.temperature + KELVIN, air.temperature
     vapour_diffusivity = 2.11e-5 * jnp.exp(1.94 * jnp.log(kelvin / KELVIN))
     conductivity = 0.02411 * (1.0 + t * (3.309e-3 - 1.44e-6 * t))
@@ -150,30 +150,30 @@ def rain_heat(rain: Scalar, air: MoistAir, skin: WaterSkin, vaporisation_heat: S
 
 
 class BulkForcing(AbstractForcing):
-    """Fluxes computed from the weather and the surface water, so that a warmer surface loses more heat.
+    """Fluxes computed from weather and sea surface temperature, so that warmer water loses more heat.
 
     Args:
         weather: series of the state of the air.
         offsets: added to the series.
         bulk: formula of the turbulent fluxes.
-        longwave: formula of the longwave radiation; `None` where the series is the net radiation.
-        shortwave: sky that the shortwave radiation comes through; `None` where the series is that.
-        albedo: reflected part of the shortwave radiation; the default takes the series as net.
-        sun: place and time, for what needs to know where the sun stands.
-        wind_factor: factor of the wind [1]; below 1 for the shelter of a shore.
+        longwave: formula for the longwave radiation; `None` if the series is net radiation.
+        shortwave: clear-sky formula for the shortwave radiation; `None` if the series provides it.
+        albedo: reflected fraction of the shortwave radiation; by default the series is net.
+        sun: position and time, for formulae that need the solar elevation.
+        wind_factor: factor of the wind [1]; below 1 in the shelter of a shore.
         heat_factor: factor of sensible, latent and longwave heat together [1].
         shortwave_factor: factor of the shortwave radiation [1].
-        humidity_measure: what the series of humidity holds.
-        conservative_temperature: whether the column has conservative temperature, from which that of the
-            surface is computed, or the temperature that the air meets.
-        relative_wind: whether the wind counts relative to the current.
-        implicit_stress: whether such a wind counts relative to the current at the end of a step, which keeps
-            long steps stable, or at its start, as in GOTM.
-        rain_heat, rain_stress: whether rain brings heat and momentum.
-        evaporation: whether the latent heat takes water along.
+        humidity_measure: kind of humidity in the series.
+        conservative_temperature: whether the column has conservative temperature, which is converted to the
+            in-situ surface temperature for the fluxes.
+        relative_wind: whether fluxes follow the wind relative to the current.
+        implicit_stress: whether the relative wind uses the current at the end of a step, which keeps long
+            steps stable, or at its start, as in GOTM.
+        rain_heat, rain_stress: whether rain carries heat and momentum.
+        evaporation: whether the latent heat flux removes water.
 
     Raises:
-        ValueError: a series that a formula needs and that is absent, or a value that no air has.
+        ValueError: a missing series that a formula needs, or a value impossible in air.
     """
 
     weather: TimeSeries[Weather] = array_field(0)
@@ -255,7 +255,7 @@ class BulkForcing(AbstractForcing):
         )
 
     def air(self, weather: Weather, water: WaterSurface) -> MoistAir:
-        """What a bulk formula sees of the weather at one time, over moving water."""
+        """Input of a bulk formula at one time, with the wind relative to the moving water."""
         u, v = self.wind_factor * weather.wind_u, self.wind_factor * weather.wind_v
         if self.relative_wind:
             u, v = u - water.u, v - water.v
@@ -286,12 +286,12 @@ class BulkForcing(AbstractForcing):
         return self.longwave.net(temperature, air, cloud, latitude, series)
 
     def _shortwave(self, time: ScalarLike, weather: Weather, ice: IceSurface | None) -> Scalar:
-        """Shortwave radiation that enters the water, or the ice [W m-2]."""
+        """Shortwave radiation that enters the water or ice [W m-2]."""
         zenith, day, downward = 0.0, 0.0, weather.shortwave
         if self.sun is not None and (self.shortwave is not None or self.albedo.needs_sun):
             now = self.sun.at(time)
             day, cosine = now.day, self.sun.cosine_of_zenith(now)
-            # The slope of the arc is infinite where the sun stands in the zenith.
+            # The arc cosine has infinite slope where the sun is in the zenith.
             zenith = jnp.rad2deg(jnp.arccos(at_most(cosine, 1.0 - 1e-7)))
             if self.shortwave is not None:
                 cloud = 0.0 if weather.cloud_cover is None else weather.cloud_cover

@@ -1,7 +1,7 @@
 """Bulk formulae by Monin-Obukhov similarity with gustiness: TOGA COARE 2 (Fairall), COARE 3.0 and 3.6.
 
-In 3.0 and 3.6 temperature and humidity are moved from their height to that of the wind, and the fluxes taken
-there. Cool skin and warm layer are part of none: the temperature of the water is that of the uppermost cell.
+In 3.0 and 3.6 temperature and humidity are shifted to the height of the wind, where the fluxes are computed.
+None includes a cool skin or warm layer: the water temperature is that of the uppermost cell.
 """
 
 import abc
@@ -37,11 +37,11 @@ _BOUNDARY_LAYER = 600.0  # height of the atmospheric boundary layer [m]
 _CALM, _SLOWEST = 0.1, 0.2
 """Wind of Fairall below which the coefficients are those of this wind, as the first guess is of no use there;
 and least bulk wind of COARE 3, gusts included [m s-1]."""
-_CRITICAL_RICHARDSON_NUMBER = 0.25  # from the surface to the instrument; above it there is no flux
+_CRITICAL_RICHARDSON_NUMBER = 0.25  # between surface and instrument; above it fluxes vanish
 _LARGEST_ZETA = 50.0
 
-# Roughness Reynolds number below which a row holds; factor and exponent for temperature and for humidity,
-# z_T = a Re^b nu / u*. Beyond 1000 the last row is kept.
+# Upper bounds of the roughness Reynolds number per row; factor and exponent for temperature and for humidity,
+# z_T = a Re^b nu / u*. Above 1000 the last row is kept.
 _LIU = (
     (0.11, 0.177, 0.0, 0.292, 0.0),
     (0.825, 1.376, 0.929, 1.808, 0.826),
@@ -55,7 +55,7 @@ _LIU = (
 
 
 def _log_scalar_roughness(log_reynolds: Scalar, column: int) -> Scalar:
-    """Logarithm of z_T u* / nu or of z_q u* / nu: no power has to be taken."""
+    """Logarithm of z_T u* / nu or z_q u* / nu, which avoids powers."""
     rows = [(row[0], math.log(row[column]), row[column + 1]) for row in _LIU]
     total = rows[-1][1] + rows[-1][2] * log_reynolds
     for bound, intercept, slope in reversed(rows[:-1]):
@@ -64,7 +64,7 @@ def _log_scalar_roughness(log_reynolds: Scalar, column: int) -> Scalar:
 
 
 def convective(argument: Scalar) -> Scalar:
-    """Free-convective function, of 1 - b zeta: Fairall et al. (1996), J. Geophys. Res. 101, 3747-3764."""
+    """Free-convective function of 1 - b zeta: Fairall et al. (1996), J. Geophys. Res. 101, 3747-3764."""
     root_3 = math.sqrt(3.0)
     y = jnp.exp(jnp.log(argument) * (1.0 / 3.0))
     logarithm = 1.5 * jnp.log((1.0 + y + y * y) * (1.0 / 3.0))
@@ -78,9 +78,9 @@ def blend(zeta: Scalar, near_neutral: Scalar, free: Scalar) -> Scalar:
 
 
 def gust_squared(buoyant: Scalar, factor: Scalar | float) -> Scalar:
-    """Square of the gustiness, factor * buoyant^(2/3) [m2 s-2], 0 where the air is stable.
+    """Square of the gustiness, factor * buoyant^(2/3) [m2 s-2], 0 in stable air.
 
-    The power has an infinite slope at 0: what it is at a small value is taken off, so that the gustiness
+    The power has infinite slope at 0. Its value at a small argument is subtracted, so that the gustiness
     starts from 0 with a finite slope, and is too small by less than 5 mm s-1.
     """
     least = 1e-7
@@ -96,7 +96,7 @@ def _psi(zeta: Scalar, kansas) -> Scalar:
 
 @named("fairall")
 class Fairall(AbstractSimilarity):
-    """GOTM's form: no cool skin, the latent heat corrected for the mean vertical velocity (Webb).
+    """GOTM's form: no cool skin; the latent heat flux includes the Webb correction (mean vertical velocity).
 
     Source: Fairall et al. (1996), J. Geophys. Res. 101, 3747-3764; GOTM.
     """
@@ -110,7 +110,7 @@ class Fairall(AbstractSimilarity):
         buoyant = warmer + 0.61 * kelvin * moister
         sheared = _CRITICAL_RICHARDSON_NUMBER * kelvin * air.wind_speed * air.wind_speed
         turbulent = (9.81 * self.wind_height * buoyant <= sheared) | (buoyant <= 0.0)
-        # What is not turbulent iterates as neutral air: finite, and not used.
+        # Where air is not turbulent, iterate as if neutral: finite, and not used.
         warmer = jnp.where(turbulent, warmer, 0.0)
         moister = jnp.where(turbulent, moister, 0.0)
         friction, temperature_scale, humidity_scale, speed = self._scales(air, warmer, moister, kelvin)
@@ -129,7 +129,7 @@ class Fairall(AbstractSimilarity):
         )
 
     def _scales(self, air: MoistAir, warmer: Scalar, moister: Scalar, kelvin: Scalar) -> tuple[Scalar, ...]:
-        """Friction velocity, scales of temperature and humidity, and wind with gusts."""
+        """Friction velocity, scales of temperature and humidity, and wind speed with gusts."""
         gravity, karman, gustiness = 9.81, 0.41, 1.2
         humid, wind = 1.0 + 0.61 * air.specific_humidity, at_least(air.wind_speed, _CALM)
         of_air = viscosity(air.temperature)
@@ -198,7 +198,7 @@ class _Coare(AbstractSimilarity):
 
     @abc.abstractmethod
     def charnock(self, neutral_wind: Scalar) -> Scalar:
-        """Charnock number for the neutral wind at 10 m [m s-1]."""
+        """Charnock parameter for the neutral wind at 10 m [m s-1]."""
 
     @abc.abstractmethod
     def log_scalar_roughness(self, log_reynolds: Scalar) -> Scalar:
@@ -220,7 +220,7 @@ class _Coare(AbstractSimilarity):
         charnock = self.charnock(air.wind_speed)
         log_roughness = _log_roughness(charnock, friction, of_air)
         profile = math.log(height) - log_roughness
-        # Roughness of heat from a neutral transfer coefficient of 1.15e-3.
+        # Roughness length for heat from a neutral transfer coefficient of 1.15e-3.
         neutral = (math.log(10.0) - log_roughness) / KARMAN
         log_scalar = math.log(10.0) - KARMAN / 0.00115 * reciprocal(neutral)
         log_scalar = at_least(log_scalar, math.log(1e-8))
@@ -229,7 +229,7 @@ class _Coare(AbstractSimilarity):
         layer = 0.5 * (virtual_skin + virtual(potential - LAPSE_RATE * height, air.specific_humidity))
         richardson = GRAVITY * height * (virtual_air - virtual_skin) / (layer * speed**2)
         slope = profile**2 / (math.log(self.air_height) - log_scalar) * richardson
-        # Fairall et al. (2003), eq. 21: the bulk number at which convection takes over from shear.
+        # Fairall et al. (2003), eq. 21: the bulk Richardson number at which convection dominates shear.
         saturation = -height / (_BOUNDARY_LAYER * 0.004 * 1.2**3)
         unstable = slope / (1.0 + at_most(richardson, 0.0) / saturation)
         zeta = jnp.where(richardson < 0.0, unstable, slope + 3.0 * richardson**2)
@@ -239,7 +239,7 @@ class _Coare(AbstractSimilarity):
         shift = math.log(lower) + psi_heat(zeta) - psi_heat(lower * zeta)
         warmer = potential - skin_kelvin
         moister = air.specific_humidity - skin.specific_humidity
-        # Moving air from its height to that of the wind changes the difference to the water.
+        # Shifting the air to the height of the wind changes its difference from the water.
         raised = 1.0 - transfer / KARMAN * shift
         return _Scales(
             friction=friction,

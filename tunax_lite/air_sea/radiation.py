@@ -1,7 +1,7 @@
-"""Radiation at the surface: position of the sun, clear-sky radiation, albedo and emission of the sea.
+"""Radiation at the surface: position of the sun, clear-sky radiation, albedo and longwave emission.
 
-Each formula of the longwave radiation is the loss of the water as a black body, less what vapour and clouds
-send back, net into the water [W m-2].
+Longwave formulae give net radiation into the water [W m-2]: minus black-body emission plus the back radiation
+of vapour and clouds.
 """
 
 import abc
@@ -19,24 +19,24 @@ from .air import KELVIN, MoistAir
 
 
 class SunTime(eqx.Module):
-    """Day of the year (1 January is 1) and hour of the day [h], Universal Time."""
+    """Day of the year (1 January is 1) and hour of the day [h], universal time."""
 
     day: Scalar
     hour: Scalar
 
 
 class SolarPosition(eqx.Module):
-    """The sun over one place.
+    """Position of the sun above one location.
 
     Args:
-        start_time: ISO 8601 time at which the time of the case is 0, Universal Time.
+        start_time: ISO 8601 time, universal time, at which the time of the case is 0.
         latitude: [degrees north].
         longitude: [degrees east].
 
     Raises:
-        ValueError: a start time that is none.
+        ValueError: an invalid start time.
 
-    Source: Spencer (1971) for the declination; GOTM, which leaves out the equation of time.
+    Source: Spencer (1971) for the declination; GOTM, which omits the equation of time.
     """
 
     start_time: str = eqx.field(static=True)
@@ -69,7 +69,7 @@ class SolarPosition(eqx.Module):
         return SunTime(_day_of_year(days.astype(jnp.int32) + start_day).astype(hour.dtype), hour)
 
     def cosine_of_zenith(self, now: SunTime) -> Scalar:
-        """Cosine of the angle between sun and zenith; 0 at night."""
+        """Cosine of the solar zenith angle; 0 at night."""
         theta = 2.0 * jnp.pi * now.day / 365.25
         declination = (
             0.006918
@@ -87,14 +87,14 @@ class SolarPosition(eqx.Module):
         return at_least(polar + daily, 0.0)
 
     def noon_altitude(self, now: SunTime) -> Scalar:
-        """Altitude of the sun at noon [degrees], as the formula for clouds has it."""
+        """Altitude of the sun at noon [degrees], for the cloud formula."""
         season = 2.0 * jnp.pi * (now.day - 81.0) / 365.0
         return 90.0 - jnp.abs(self.latitude - 23.439 * jnp.sin(season))
 
 
 def _day_of_year(days_since_epoch):
     """Day of the year from the days since 1970 (integers)."""
-    # From 1 March of the year 0: years that start in March have their leap day last.
+    # Count from 1 March of the year 0: with years that begin in March, the leap day comes last.
     days = days_since_epoch + 719468
     of_era = days % 146097  # 400 years
     year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
@@ -105,11 +105,11 @@ def _day_of_year(days_since_epoch):
 
 @named("clear_sky")
 class ClearSky(eqx.Module):
-    """Shortwave radiation through the atmosphere, reduced by clouds.
+    """Shortwave radiation under a clear sky, reduced by clouds.
 
     Args:
         solar_constant: [W m-2].
-        transmissivity: transmissivity of the clear sky for the direct beam from the zenith [1].
+        transmissivity: clear-sky transmissivity for the direct beam from the zenith [1].
         ozone_absorption: absorption by ozone and water vapour [1].
 
     Source: Rosati and Miyakoda (1988), J. Phys. Oceanogr. 18, 1601-1626; clouds after Reed (1977),
@@ -121,9 +121,9 @@ class ClearSky(eqx.Module):
     ozone_absorption: Scalar = parameter(0.09, valid_range=(0.0, 1.0))
 
     def downward(self, cosine_of_zenith: Scalar, noon_altitude: Scalar, cloud: Scalar | float) -> Scalar:
-        """Shortwave radiation on the water [W m-2], 0 at night; altitude [degrees], cloud cover 0 to 1."""
+        """Downward shortwave radiation [W m-2], 0 at night; altitude [degrees], cloud cover 0 to 1."""
         incoming = self.solar_constant * cosine_of_zenith
-        # Where the sun is lower than this its direct light is below 1e-15 of the incoming.
+        # Below this altitude the direct beam is less than 1e-15 of the incoming radiation.
         path = reciprocal(at_least(cosine_of_zenith, 0.01))
         direct = incoming * jnp.exp(jnp.log(self.transmissivity) * path)
         diffuse = 0.5 * ((1.0 - self.ozone_absorption) * incoming - direct)
@@ -132,13 +132,13 @@ class ClearSky(eqx.Module):
 
 
 class AbstractAlbedo(eqx.Module):
-    """Albedo from the position of the sun."""
+    """Albedo as a function of the position of the sun."""
 
     needs_sun: ClassVar[bool] = True
 
     @abc.abstractmethod
     def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:
-        """Reflected fraction for a zenith angle [degrees] (90 at night) and a day of the year."""
+        """Reflected fraction for a zenith angle [degrees] (90 at night) and day of the year."""
 
 
 @named("constant")
@@ -146,7 +146,7 @@ class ConstantAlbedo(AbstractAlbedo):
     """Constant in time.
 
     Args:
-        albedo: reflected fraction of the light [1].
+        albedo: reflected fraction of shortwave radiation [1].
     """
 
     needs_sun = False
@@ -165,9 +165,9 @@ _PAYNE_ALBEDO = (
 
 @named("payne")
 class Payne(AbstractAlbedo):
-    """Albedo by solar elevation, linear between the entries of a table.
+    """Albedo by solar elevation, interpolated linearly in a table.
 
-    GOTM takes the neighbouring entries between 50 and 74 degrees, which moves its albedo by up to 0.0015.
+    GOTM uses the neighbouring entries between 50 and 74 degrees, which changes its albedo by up to 0.0015.
 
     Source: Payne (1972), J. Atmos. Sci. 29, 959-970.
     """
@@ -196,7 +196,7 @@ _MONTH = 365.25 / 12.0
 
 @named("cogley")
 class Cogley(AbstractAlbedo):
-    """Albedo by solar elevation and season, bilinear in a table whose months count from their first day.
+    """Albedo by solar elevation and season, bilinear in a table with entries on the first day of each month.
 
     Source: Cogley (1979), Mon. Weather Rev. 107, 775-781; GOTM.
     """
@@ -224,14 +224,14 @@ LEAST_VAPOUR_PRESSURE = 10.0
 
 
 def emitted(water_temperature: Scalar) -> Scalar:
-    """Radiation of the water [W m-2] at a temperature [degC]."""
+    """Longwave emission of the water [W m-2] at a temperature [degC]."""
     return EMISSIVITY * STEFAN_BOLTZMANN * (water_temperature + KELVIN) ** 4
 
 
 def cloud_coefficient(latitude: Scalar) -> Scalar:
     """Weight of the squared cloud cover, tabulated for whole degrees of latitude [1].
 
-    Source: Clark et al. (1974), as in GOTM: 0.497 at the equator to 0.919 at the poles, even steps.
+    Source: Clark et al. (1974), as in GOTM: from 0.497 at the equator to 0.919 at the poles, in even steps.
     """
     return 0.497202 + 0.00468296 * jnp.floor(jnp.abs(latitude) + 0.5)
 
@@ -250,10 +250,10 @@ class AbstractLongwave(eqx.Module):
         latitude: Scalar | None,
         series: Scalar | None,
     ) -> Scalar:
-        """Net radiation into the water [W m-2].
+        """Net longwave radiation into the water [W m-2].
 
-        Of its temperature [degC], the air, cloud cover from 0 to 1, latitude [degrees north], and the series
-        that was measured, where there is one [W m-2].
+        Arguments are the water temperature [degC], the air, cloud cover from 0 to 1, latitude [degrees
+        north], and the measured series, if there is one [W m-2].
         """
 
 
@@ -321,12 +321,12 @@ class Josey2(AbstractLongwave):
 
 
 def _cloud_warming(cloud):
-    """Effective temperature of the sky above that of the air [K]."""
+    """Effective sky temperature minus air temperature [K]."""
     return (10.77 * cloud + 2.34) * cloud - 18.44
 
 
 def _sky(kelvin):
-    # A twentieth of what the sky sends is reflected.
+    # The surface reflects 5 % of the downward longwave radiation.
     return 0.955 * STEFAN_BOLTZMANN * kelvin**4
 
 

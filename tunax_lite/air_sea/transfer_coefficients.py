@@ -1,4 +1,4 @@
-"""Bulk formulae with transfer coefficients: those of Kondo, in classes of wind, and of Large and Yeager."""
+"""Bulk formulae with transfer coefficients: Kondo's, by wind class, and those of Large and Yeager."""
 
 import math
 
@@ -27,7 +27,7 @@ from .air import (
 _CALM = 0.01
 """Wind below which the coefficients of Kondo are those of this wind [m s-1]; they diverge as it goes to 0."""
 _CLASSES = (2.2, 5.0, 8.0, 25.0)
-# 1000 C = a + b w^p + c (w - 8 m/s)², p = 1 but in the lowest class.
+# 1000 C = a + b w^p + c (w - 8 m/s)², p = 1 except in the lowest class.
 _DRAG = ((0.0, 0.771, 0.867, 1.2, 0.0), (1.08, 0.0858, 0.0667, 0.025, 0.073), None, -0.15)
 _HEAT_C, _MOISTURE_C = (0.0, 0.0, 0.0, -0.00045, 0.0), (0.0, 0.0, 0.0, -0.0004, 0.0)
 _HEAT = ((0.0, 0.927, 1.15, 1.17, 1.652), (1.185, 0.0546, 0.01, 0.0075, -0.017), _HEAT_C, -0.157)
@@ -42,7 +42,7 @@ def _of_class(wind: Scalar, values: tuple[float, ...]) -> Scalar | float:
 
 
 def _neutral(wind: Scalar, table) -> Scalar:
-    """Transfer coefficient in neutral air [1]."""
+    """Transfer coefficient for neutral air [1]."""
     a, b, c, exponent = table
     base = jnp.where(wind < _CLASSES[0], jnp.exp(exponent * jnp.log(wind)), wind)
     total = _of_class(wind, a) + _of_class(wind, b) * base
@@ -53,9 +53,9 @@ def _neutral(wind: Scalar, table) -> Scalar:
 
 @named("kondo")
 class Kondo(AbstractBulkFormula):
-    """Wind at 10 m, temperature and humidity at 2 m; closed in the stability.
+    """Wind at 10 m, temperature and humidity at 2 m; explicit stability correction.
 
-    Source: Kondo (1975), Boundary-Layer Meteorol. 9, 91-112; GOTM's form of it.
+    Source: Kondo (1975), Boundary-Layer Meteorol. 9, 91-112, in GOTM's form.
     """
 
     def exchange(self, air: MoistAir, skin: WaterSkin) -> Exchange:
@@ -63,7 +63,8 @@ class Kondo(AbstractBulkFormula):
         warmer = skin.temperature - air.temperature
         bulk = 0.25 * warmer / (wind * wind)
         size = jnp.abs(bulk)
-        # The root of the stability parameter s = bulk |bulk| / (|bulk| + 0.01), without a root of 0.
+        # Square root of the stability parameter s = bulk |bulk| / (|bulk| + 0.01), without taking the root of
+        # 0.
         root = size / jnp.sqrt(size + 0.01)
         stable = at_most(bulk * size / (size + 0.01), 0.0)
         damped = jnp.where(stable > -3.3, 0.1 + 0.03 * stable + 0.9 * jnp.exp(4.8 * stable), 0.0)
@@ -84,14 +85,14 @@ class Kondo(AbstractBulkFormula):
         )
 
 
-_SLOWEST, _SLOWEST_NEUTRAL = 0.5, 0.25  # least wind, and least equivalent neutral wind at 10 m [m s-1]
+_SLOWEST, _SLOWEST_NEUTRAL = 0.5, 0.25  # minimum wind, and minimum equivalent neutral wind at 10 m [m s-1]
 _LARGEST_ZETA = 10.0
-_LEAST_TRANSFER = 1e-4  # least transfer coefficient [1]
-_CYCLONE = 33.0  # wind from which on the drag does not change [m s-1]
+_LEAST_TRANSFER = 1e-4  # minimum transfer coefficient [1]
+_CYCLONE = 33.0  # wind above which the drag coefficient is constant [m s-1]
 
 
 def neutral_drag(wind: Scalar) -> Scalar:
-    """Neutral drag coefficient at 10 m for the neutral wind there [m s-1]; the wind is not 0.
+    """Neutral drag coefficient at 10 m for a neutral wind [m s-1] above 0.
 
     Source: Large and Yeager (2009), Climate Dynamics 33, 341-364, eq. 11.
     """
@@ -107,13 +108,13 @@ def _psi(zeta: Scalar, kansas) -> Scalar:
 
 
 def _neutral_transfer(root: Scalar, stability: Scalar) -> tuple[Scalar, Scalar]:
-    """Neutral coefficients of heat and vapour from the root of the neutral drag."""
+    """Neutral coefficients of heat and vapour from the square root of the neutral drag."""
     return 1e-3 * root * jnp.where(stability >= 0.0, 18.0, 32.7), 34.6e-3 * root
 
 
 @named("large_yeager")
 class LargeYeager(AbstractSimilarity):
-    """Bulk formulae of CORE and of JRA55-do: neutral coefficients at 10 m, shifted in stability.
+    """Bulk formulae of CORE and JRA55-do: neutral coefficients at 10 m, corrected for stability.
 
     Source: Large and Yeager (2004), NCAR Technical Note 460, and (2009), in the form of AeroBulk.
     """
