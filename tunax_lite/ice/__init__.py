@@ -1,4 +1,4 @@
-"""Ice on the water: models of its thickness and of the fluxes into the water below it."""
+"""Ice models: ice thickness, and the fluxes into the water below."""
 
 from .basal_melt import BasalMelt, MeltLayer
 from .base import AbstractIce, IceStep, UppermostCell

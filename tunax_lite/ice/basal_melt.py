@@ -1,4 +1,4 @@
-"""Melting below an ice shelf: the three equations of the boundary layer at the ice.
+"""Melting below an ice shelf: the three equations of the ice-ocean boundary layer.
 
     heat:             gamma_T (T - T_b) = m (c_i / c (T_b - T_i) + L / c)
     salt:             gamma_S (S - S_b) = m S_b
@@ -25,32 +25,32 @@ from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell
 
 
 class MeltLayer(NamedTuple):
-    """The water in touch with the ice, and what passes through it."""
+    """Water at the ice, and exchange with it."""
 
     temperature: Scalar  # [degC]
     salinity: Scalar  # [g kg-1]
-    melt_rate: Scalar  # [m s-1] of water; negative where it freezes
+    melt_rate: Scalar  # [m s-1] of water; negative for freezing
     heat_exchange: Scalar  # gamma_T (T - T_b) [K m s-1]
 
 
 @named("basal_melt")
 class BasalMelt(AbstractIce):
-    """An ice shelf that always covers the water and melts from below.
+    """An ice shelf that always covers the water and melts at its base.
 
     Args:
         initial_thickness: of the ice [m].
-        roughness_length: roughness length of the underside of the ice [m].
-        ice_temperature: temperature in the core of the ice [degC].
+        roughness_length: roughness length of the ice base [m].
+        ice_temperature: temperature in the interior of the ice [degC].
         ice_density: [kg m-3].
         ice_heat_capacity: [J kg-1 K-1].
         latent_heat: of melting [J kg-1].
-        water_density, water_heat_capacity: values for the melt and the pressure below the ice [kg m-3, J kg-1
-            K-1]; `None` for those of the equation of state.
+        water_density, water_heat_capacity: values for the melt rate and the pressure below the ice [kg m-3, J
+            kg-1 K-1]; `None` for those of the equation of state.
         viscosity: of the water [m2 s-1].
-        prandtl_number, schmidt_number: molecular, of heat and salt [1].
+        prandtl_number, schmidt_number: molecular values for heat and salt [1].
         turbulent_prandtl_number: [1].
         von_karman: kappa [1].
-        replenished: whether the flow of the shelf replaces the melted ice and keeps its thickness.
+        replenished: whether ice flow replaces the melted ice and keeps the thickness constant.
     """
 
     initial_thickness: Scalar = parameter(300.0, unit="m", valid_range=(0.0, 5000.0))
@@ -75,14 +75,14 @@ class BasalMelt(AbstractIce):
         return {"ice_thickness": self.initial_thickness + 0.0 * state.temperature[-1]}
 
     def melt(self, thickness: Scalar, cell: UppermostCell) -> MeltLayer:
-        """The melting below ice of a thickness [m]; zero over water at rest."""
+        """Melting below ice of given thickness; zero if the water is at rest."""
         density, capacity = self._water(cell)
         over_heat, over_salt = (
             self._resistance(cell, molecular) for molecular in (self.prandtl_number, self.schmidt_number)
         )
         gamma_heat = self.von_karman * cell.friction_velocity / (self.turbulent_prandtl_number * over_heat)
         slower = over_heat / over_salt  # gamma_S / gamma_T
-        # A quadratic for S_b, whose other root is negative.
+        # Quadratic equation for S_b; its other root is negative.
         fresh = _FRESH + _BY_DEPTH * thickness * self.ice_density / density
         ice = self.ice_heat_capacity / capacity
         taken = self.ice_heat_capacity * (fresh - self.ice_temperature) + self.latent_heat
@@ -103,7 +103,7 @@ class BasalMelt(AbstractIce):
         found = self.melt(thickness, cell)
         density, capacity = self._water(cell)
         nothing = jnp.zeros_like(thickness)
-        # Water of T leaves the cell, and as much of T_b comes, which the ice gave.
+        # Water of temperature T leaves the cell and is replaced by meltwater and water at T_b.
         lost = density * capacity * (found.heat_exchange - found.melt_rate * found.temperature)
         lost = lost + cell.density * cell.heat_capacity * found.melt_rate * cell.temperature
         fluxes = SurfaceFluxes(heat_flux=-lost, freshwater_flux=cell.density * found.melt_rate)
@@ -117,7 +117,7 @@ class BasalMelt(AbstractIce):
         return density, cell.heat_capacity if self.water_heat_capacity is None else self.water_heat_capacity
 
     def _resistance(self, cell: UppermostCell, molecular: Scalar) -> Scalar:
-        """ln((z + z_0) / z_0) + kappa / Pr_t beta [1], of the center of the cell."""
+        """ln((z + z_0) / z_0) + kappa / Pr_t beta [1], at the center of the cell."""
         turbulent, z_0 = self.turbulent_prandtl_number, self.roughness_length
         roughness = safe_sqrt(z_0 * cell.friction_velocity / self.viscosity)
         rough = 0.55 * jnp.exp(0.5 * self.von_karman * _BS) * roughness

@@ -1,8 +1,8 @@
-"""The interface of ice models: ice receives the fluxes of the air and passes others to the water.
+"""Interface of ice models: ice receives the fluxes from the air and passes fluxes to the water.
 
-A case with ice carries what that needs in `State.surface`, one number per column, by names of the table of
-quantities. In a step that starts with a cover the water feels no wind; it gets the light that passes the ice,
-and gains or loses what keeps its uppermost cell at the freezing point.
+The prognostic variables of the ice are in `State.surface`, one number per column, under names from the table
+of quantities. If ice covers the water at the start of a step, the water receives no wind stress; it receives
+the shortwave radiation that passes the ice, and the heat that keeps its uppermost cell at the freezing point.
 """
 
 import abc
@@ -26,15 +26,15 @@ Sky = Callable[[IceSurface | None], SurfaceFluxes]
 
 
 class UppermostCell(NamedTuple):
-    """The water that ice meets."""
+    """The water below the ice."""
 
     temperature: Scalar  # [degC]
     salinity: Scalar  # [g kg-1]
     thickness: Scalar  # [m]
-    volume: Scalar  # over the area of the surface [m]: the thickness but in a lake
+    volume: Scalar  # volume over surface area [m]: the thickness, except in a lake
     heat_capacity: Scalar  # [J kg-1 K-1]
     density: Scalar  # reference density [kg m-3]
-    friction_velocity: Scalar  # of the lid, or of the wind, at the start of the step [m s-1]
+    friction_velocity: Scalar  # of the ice base, or of the wind, at the start of the step [m s-1]
 
     @property
     def heat_per_kelvin(self) -> Scalar:
@@ -43,13 +43,14 @@ class UppermostCell(NamedTuple):
 
 
 class IceStep(NamedTuple):
-    """What became of ice and water in a step.
+    """Result of a step for ice and water.
 
     Args:
-        ice: what is carried on.
-        temperature: of the uppermost cell, before anything else acts on it [degC].
+        ice: prognostic variables.
+        temperature: of the uppermost cell, before other processes act on it [degC].
         fluxes: into the water.
-        heat_from_air: what the ice gained through its upper side, less what passed to the water [W m-2].
+        heat_from_air: heat gained by the ice through its upper surface, minus that passed to the water [W
+            m-2].
     """
 
     ice: Carried
@@ -59,7 +60,7 @@ class IceStep(NamedTuple):
 
 
 class AbstractIce(eqx.Module):
-    """A model of ice on the water; its fields are its parameters.
+    """An ice model; its fields are its parameters.
 
     Args:
         freezing_slope: slope of the freezing point against salinity [K per g kg-1].
@@ -69,24 +70,24 @@ class AbstractIce(eqx.Module):
 
     @abc.abstractmethod
     def start(self, state: State) -> Carried:
-        """What a run starts with, of the shape of the columns of the water."""
+        """Initial prognostic variables, with the shape of the columns."""
 
     @abc.abstractmethod
     def step(
         self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
     ) -> IceStep:
-        """Ice, uppermost cell and fluxes of a step of `dt` [s]; the air [degC] is that at its end."""
+        """Ice, uppermost cell and fluxes over `dt` [s]; the air temperature [degC] is that at its end."""
 
     def check(self, state: State, knows_air: bool) -> None:
-        """Raise `ValueError` for water that the formulae do not know, or without the air that they need."""
+        """Raise `ValueError` for water outside the range of the formulae, or without weather."""
 
     def freezing_point(self, salinity: Scalar) -> Scalar:
-        """Of water at the surface [degC]."""
+        """Freezing point at the surface [degC]."""
         return self.freezing_slope * salinity
 
 
 def check_air(ice: AbstractIce, is_known: bool) -> None:
-    """Raise `ValueError` for ice over which the temperature of the air is not known."""
+    """Raise `ValueError` for ice without an air temperature."""
     if not is_known:
         raise ValueError(
             f"{type(ice).__name__}: expected weather, which has the temperature of the air, got fluxes "
@@ -95,7 +96,7 @@ def check_air(ice: AbstractIce, is_known: bool) -> None:
 
 
 def flux_like(flux: Scalar | None, like: Scalar) -> Scalar:
-    """A flux, zero where there is none, of the shape of a column."""
+    """A flux with the shape of a column; zero if there is none."""
     return jnp.zeros_like(like) if flux is None else flux + 0.0 * like
 
 
@@ -106,16 +107,17 @@ def below_cover(
     gained: Scalar | None,
     heat: ScalarLike = 0.0,
 ) -> SurfaceFluxes:
-    """Fluxes into the water: those of the air, or where ice covers it `heat` and a part of the light.
+    """Fluxes into the water: those from the air, or below ice `heat` and the transmitted radiation.
 
-    What falls on a cover or evaporates from it and does not lie as snow runs to the water, and so does what
-    melts; what freezes comes from there, without its salt.
+    Precipitation and evaporation on the cover, unless stored as snow, and meltwater run into the water;
+    freezing takes water without its salt.
 
     Args:
-        covered: where ice lies.
-        sky: fluxes of the air, whose shortwave radiation has entered the ice.
-        transmitted: the part of that which reaches the water [1].
-        gained: by ice and snow [kg m-2 s-1]; `None` where they take no water, and a cover keeps rain off.
+        covered: where there is ice.
+        sky: fluxes from the air, whose shortwave radiation has entered the ice.
+        transmitted: fraction of it that reaches the water [1].
+        gained: mass gained by ice and snow [kg m-2 s-1]; `None` if they exchange no water, and the cover
+            keeps rain off.
         heat: from the ice [W m-2].
     """
     closed = {"heat_flux": heat}

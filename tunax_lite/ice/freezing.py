@@ -1,6 +1,6 @@
-"""Ice models that reset the water to its freezing point: as a bound alone, or with freezing degree-days.
+"""Ice models that reset water to its freezing point: as a bound only, or with freezing degree-days.
 
-Neither closes the heat budget of the water: what the bound gives is what the air would have taken further.
+Neither closes the heat budget of the water: the bound adds the heat that the air would remove further.
 """
 
 import jax.numpy as jnp
@@ -15,10 +15,10 @@ from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover
 
 @named("simple")
 class FreezingBound(AbstractIce):
-    """The uppermost cell starts a step at its freezing point or above; the air always meets the water.
+    """Holds the uppermost cell at or above its freezing point; the water stays exposed to the air.
 
     Args:
-        shown_thickness: thickness that is written while the water is held at its freezing point [m].
+        shown_thickness: thickness in the output while the water is held at its freezing point [m].
 
     Source: GOTM, `surface/ice/model: simple`.
     """
@@ -44,16 +44,16 @@ class Lebedev(AbstractIce):
 
         H = 0.01 c F**n,    dF/dt = T_f - T_air   in K day, where there is ice, or water at its freezing point
 
-    Below one degree-day the water is open; STIM then forgets the frost from step to step.
+    Below one degree-day the water is open; STIM then resets the degree-days at every step.
 
     Args:
         initial_thickness: initial thickness H [m].
         growth: c, thickness in centimetres at one degree-day [1].
         exponent: n [1].
         albedo: of the ice [1].
-        light_depth: e-folding depth of light in the ice [m].
-        ice_density: density for the heat content of the ice [kg m-3].
-        latent_heat: likewise [J kg-1].
+        light_depth: e-folding depth of shortwave radiation in the ice [m].
+        ice_density: density, for the heat content of the ice [kg m-3].
+        latent_heat: latent heat, for the same [J kg-1].
 
     Source: Lebedev (1938), Probl. Arktiki 5, 9-25; constants of STIM.
     """
@@ -90,7 +90,7 @@ class Lebedev(AbstractIce):
         thick = frost > 1.0
         grown = 0.01 * self.growth * jnp.exp(self.exponent * jnp.log(jnp.where(thick, frost, 1.0)))
         now = jnp.where(thick, grown, 0.0)
-        # What was covered and is not any more begins anew.
+        # Where the cover has gone, degree-days restart.
         frost = jnp.where(thick | ~covered, at_least(frost, 0.0), 0.0)
         temperature = jnp.where(thick, freezing, at_least(cell.temperature, freezing))
         heat = (temperature - cell.temperature) * cell.heat_per_kelvin

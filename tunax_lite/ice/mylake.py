@@ -1,13 +1,13 @@
-"""Ice of one layer on a lake or the sea: frazil, growth by Stefan's law, melting from above and below.
+"""Single-layer ice on a lake or the sea: frazil, growth by Stefan's law, melting from above and below.
 
     rho L H dH/dt = k (T_f - T_s),       T_s = (alpha T_f + T_air) / (1 + alpha),   alpha = a / H
 
-while the air is colder than the freezing point T_f; the surface of thin ice is nearer to the water. In warmer
-air what comes from the air melts ice at 0 degC. What the uppermost cell holds above its freezing point melts
-ice from below, and what it lacks freezes: first to frazil, then to ice.
+while the air is colder than the freezing point T_f; the surface temperature of thin ice is closer to that of
+the water. In warmer air, the heat flux from the air melts ice at 0 degC. Heat of the uppermost cell above its
+freezing point melts ice from below; a heat deficit forms first frazil, then ice.
 
-The heat budget of ice and water closes: light that reaches the water melts no ice, and what freezes warms the
-water to T_f, unlike in STIM. Rain adds no ice, but runs to the water.
+The heat budget of ice and water closes: shortwave radiation that reaches the water melts no ice, and freezing
+warms the water to T_f, unlike in STIM. Rain adds no ice, but runs into the water.
 
 Source: Saloranta and Andersen (2007), Ecol. Modell. 207, 45-60; constants of STIM.
 """
@@ -35,7 +35,7 @@ class MyLake(AbstractIce):
         ice_density: rho [kg m-3].
         latent_heat: L [J kg-1].
         albedo: of the ice [1].
-        light_attenuation: attenuation of light in the ice [m-1].
+        light_attenuation: attenuation of shortwave radiation in the ice [m-1].
         exchanges_water: whether ice exchanges fresh water with the water below: growth takes it, melt and
             rain on the ice return it.
     """
@@ -64,8 +64,8 @@ class MyLake(AbstractIce):
         thickness, frazil = ice["ice_thickness"], ice["frazil_thickness"]
         freezing, covered = self.freezing_point(cell.salinity), thickness > 0.0
         latent = self.ice_density * self.latent_heat
-        melted = (cell.temperature - freezing) * cell.heat_per_kelvin / latent  # by the water, if it can
-        # Below the air.
+        melted = (cell.temperature - freezing) * cell.heat_per_kelvin / latent  # by warm water
+        # From above.
         cold = air_temperature < freezing
         thin = self.insulation * reciprocal(thickness + self.insulation)
         middle = thin * freezing + (1.0 - thin) * air_temperature
@@ -78,7 +78,7 @@ class MyLake(AbstractIce):
         squared = thickness**2 + 2.0 * self.conductivity / latent * dt * (freezing - middle)
         grown = jnp.sqrt(jnp.where(grows, squared, 1.0)) - thickness
         from_air = jnp.where(covered, jnp.where(cold, -latent * grown / dt, at_least(heat, 0.0)), 0.0)
-        # What there is of ice or frazil, or with a minus sign what melted too much of it.
+        # Thickness of ice or frazil; negative where more melted than there was.
         there = jnp.where(covered, thickness, frazil) - from_air * dt / latent - melted
         now = at_least(there, 0.0)
         temperature = cell.temperature + (now - there - melted) * latent / cell.heat_per_kelvin

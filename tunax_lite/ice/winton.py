@@ -1,17 +1,17 @@
-"""Sea ice of two layers below snow, with the heat of its brine: the three-layer model.
+"""Two layers of sea ice, with the heat of brine, below snow: the three-layer model.
 
     upper ice:  rho_i h/2 (c_i - L T_m / T_1²) dT_1/dt = K_12 (T_s - T_1) + K_32 (T_2 - T_1) + I
     lower ice:  rho_i h/2 c_i dT_2/dt = K_32 (T_1 - T_2) + 2 K_32 (T_f - T_2)
     surface:    A + B T_s = K_12 (T_1 - T_s),     K_12 = 4 k_i k_s / (k_s h + 4 k_i h_s),     K_32 = 2 k_i / h
 
-with A + B T_s the heat that the air takes, linear around the surface temperature T_s of the step before, I
-the light that the upper ice absorbs, T_m the melting point of salty ice and T_f that of the water. All
-temperatures are implicit; T_1 follows from a quadratic. Where T_s would exceed its melting point it stays
-there, and what is left melts snow and ice from above. What the lower ice conducts beyond what the water gives
-grows ice from below.
+where A + B T_s is the heat that the air takes, linear around the surface temperature T_s of the previous
+step, I the shortwave radiation absorbed by the upper ice, T_m the melting point of saline ice and T_f that of
+the water. All temperatures are implicit; T_1 follows from a quadratic equation. Where T_s would exceed its
+melting point it stays there, and the remaining heat melts snow and ice from above. Conduction through the
+lower ice beyond the heat supplied by the water grows ice from below.
 
-What the water holds above its freezing point melts ice, which it does not in STIM; there light counts both at
-the surface and within, and no snow falls.
+Heat of the water above its freezing point melts ice, unlike in STIM, which also counts shortwave radiation
+both at the surface and within the ice, and has no snowfall.
 
 Source: Winton (2000), J. Atmos. Ocean. Technol. 17, 525-531; constants of STIM.
 """
@@ -32,7 +32,7 @@ from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover
 
 
 class Layers(NamedTuple):
-    """Thicknesses [m] of snow and of both halves of the ice, and the temperatures of these [degC]."""
+    """Thicknesses [m] of snow and of both halves of the ice, and the temperatures of the latter [degC]."""
 
     snow: Scalar
     upper: Scalar
@@ -42,7 +42,7 @@ class Layers(NamedTuple):
 
 
 class Warming(NamedTuple):
-    """What the air takes, `loss` + `slope` T_s, and the light that the upper ice absorbs [W m-2]."""
+    """Heat that the air takes, `loss` + `slope` T_s, and radiation absorbed by the upper ice [W m-2]."""
 
     loss: Scalar
     slope: Scalar
@@ -50,7 +50,7 @@ class Warming(NamedTuple):
 
 
 class Melting(NamedTuple):
-    """Heat that is left to melt from above and from below [J m-2]; below zero where ice grows."""
+    """Heat available for melting from above and from below [J m-2]; negative where ice grows."""
 
     above: Scalar
     below: Scalar
@@ -74,15 +74,15 @@ class Winton(AbstractIce):
         ice_albedo: of cold thick ice [1].
         water_albedo: albedo of ice in the limit of zero thickness [1].
         melting_range: range below T_m over which the albedos decrease as the surface melts [K].
-        penetrating_fraction: fraction of the light that enters bare ice [1].
-        light_depth: e-folding depth of that light [m].
+        penetrating_fraction: fraction of the shortwave radiation that enters bare ice [1].
+        light_depth: e-folding depth of that radiation [m].
         snow_falls: whether precipitation in air below 0 degC accumulates as snow on the ice; otherwise there
             is no new snow.
         exchanges_water: whether ice exchanges fresh water with the water below: growth takes it, melt and
             rain on the ice return it. A run restarted from a file then differs by rounding from an
             uninterrupted one.
 
-    The formulae need salty water, whose freezing point lies below T_m.
+    The formulae need salty water, with a freezing point below T_m.
     """
 
     initial_thickness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 20.0))
@@ -129,18 +129,18 @@ class Winton(AbstractIce):
         }
 
     def heat_to_melt(self, layers: Layers) -> Scalar:
-        """What it takes to make water at T_m of all snow and ice [J m-2]."""
+        """Heat needed to melt all snow and ice to water at T_m [J m-2]."""
         upper = self._upper(layers.upper_temperature) * layers.upper
         lower = self._lower(layers.lower_temperature) * layers.lower
         return self.snow_density * self.latent_heat * layers.snow + upper + lower
 
     def _upper(self, temperature: Scalar) -> Scalar:
-        """The same of ice with brine [J m-3]; none at T_m, where all is brine."""
+        """The same for ice with brine [J m-3]; zero at T_m, where all is brine."""
         heat = self.ice_heat_capacity - self.latent_heat / temperature
         return self.ice_density * heat * (self.melting_point - temperature)
 
     def _lower(self, temperature: Scalar) -> Scalar:
-        """The same of ice without it [J m-3]."""
+        """The same for ice without brine [J m-3]."""
         heat = self.latent_heat + self.ice_heat_capacity * (self.melting_point - temperature)
         return self.ice_density * heat
 
@@ -162,7 +162,7 @@ class Winton(AbstractIce):
         passing = into_bare * jnp.exp(-ice["ice_thickness"] / self.light_depth)
         at_zero = -heat - slope * before - (1.0 - into_bare) * light
         air = Warming(at_zero, slope, (into_bare - passing) * light)
-        # Of open water the numbers of ice mean nothing, but have to be finite.
+        # In open water the ice variables have no meaning, but must be finite.
         thickness = jnp.where(covered, ice["ice_thickness"], 1.0)
         temperatures = ice["upper_ice_temperature"], ice["lower_ice_temperature"]
         start = Layers(ice["snow_thickness"], 0.5 * thickness, 0.5 * thickness, *temperatures)
@@ -200,9 +200,9 @@ class Winton(AbstractIce):
         return IceStep(carried, temperature, below_cover(covered, fluxes, passing, mass), gained)
 
     def _optics(self, ice: Carried) -> tuple[Scalar, Scalar]:
-        """Albedo, and the part of the light that has entered which goes on below the surface [1]."""
+        """Albedo, and the fraction of the absorbed radiation that penetrates below the surface [1]."""
         snow = ice["snow_thickness"]
-        snowy = snow / (snow + 0.02)  # thin snow leaves ice bare
+        snowy = snow / (snow + 0.02)  # thin snow leaves bare ice
         thick = at_most(jnp.arctan(5.0 * ice["ice_thickness"]) / math.atan(2.5), 1.0)
         warm = (ice["ice_surface_temperature"] - self.melting_point) / self.melting_range + 1.0
         melts = jnp.clip(warm, 0.0, 1.0)
@@ -213,7 +213,7 @@ class Winton(AbstractIce):
     def _conducted(
         self, layers: Layers, air: Warming, freezing: Scalar, dt: ScalarLike
     ) -> tuple[Layers, Scalar, Melting]:
-        """Temperatures at the end of a step, that of the surface, and what is left; all times h."""
+        """Layer temperatures at the end of a step, surface temperature, and excess heat; all times h."""
         h, melting_point = layers.upper + layers.lower, self.melting_point
         upper, lower = layers.upper_temperature, layers.lower_temperature
         stored, k = self.ice_density * h * h / (2.0 * dt), self.conductivity
@@ -239,7 +239,7 @@ class Winton(AbstractIce):
         above = jnp.where(melts, (conducted - air.loss - air.slope * surface) * dt, 0.0)
         lower = (2.0 * k * (upper + 2.0 * freezing) + stored * heat * lower) / whole
         below = 4.0 * k * (lower - freezing) / h * dt
-        # Ice warmer than its melting point: what it has too much melts.
+        # Ice warmer than its melting point: the excess heat melts it.
         capped = at_most(upper, melting_point), at_most(lower, melting_point)
         above = above + (self._upper(capped[0]) - self._upper(upper)) * 0.5 * h
         below = below + (self._lower(capped[1]) - self._lower(lower)) * 0.5 * h
@@ -249,7 +249,7 @@ class Winton(AbstractIce):
     def _resized(
         self, layers: Layers, melting: Melting, frazil: Scalar, freezing: Scalar, water: Scalar
     ) -> tuple[Layers, Scalar]:
-        """Layers after melting and freezing, both halves of the ice alike, and heat that is left [J m-2]."""
+        """Layers after melting and freezing, with both halves of the ice equal, and excess heat [J m-2]."""
         snow, h1, h2, t1, t2 = layers
         grown = (frazil + at_least(-melting.below, 0.0)) / self._lower(freezing)
         t2 = _mixed(h2, t2, grown, freezing)
@@ -261,13 +261,13 @@ class Winton(AbstractIce):
         h2, left = _melted(h2, lower, at_least(melting.below, 0.0))
         h1, left = _melted(h1, upper, left)
         snow, left = _melted(snow, of_snow, left)
-        # Snow that is pressed below the water is ice at its melting point.
+        # Snow pressed below the water line becomes ice at its melting point.
         total = h1 + h2
         flooded = at_least((self.ice_density * total + self.snow_density * snow) / water - total, 0.0)
         snow = snow - flooded * self.ice_density / self.snow_density
         with_brine = _mixed(h1, self._as_plain(t1), flooded, self.melting_point)
         h1 = h1 + flooded
-        # Both halves alike.
+        # Redistribute to equal halves.
         half = 0.5 * (h1 + h2)
         down, up = at_least(h1 - half, 0.0), at_least(h2 - half, 0.0)
         upper_plain = _mixed(h1 - down, with_brine, up, t2)
@@ -280,7 +280,7 @@ class Winton(AbstractIce):
         return Layers(snow, half, half, t1, t2), left_above + left
 
     def _as_plain(self, temperature: Scalar) -> Scalar:
-        """Temperature of ice without brine that holds as much heat as ice with it [degC]."""
+        """Temperature of ice without brine with the same heat content as ice with brine [degC]."""
         return temperature + self.latent_heat * self.melting_point / (self.ice_heat_capacity * temperature)
 
     def _with_brine(self, temperature: Scalar) -> Scalar:
@@ -290,7 +290,7 @@ class Winton(AbstractIce):
 
 
 def _melted(thickness: Scalar, heat_to_melt: Scalar, heat: Scalar) -> tuple[Scalar, Scalar]:
-    """What is left of a layer [m] whose melting takes heat [J m-3], and of the heat that melts it [J m-2]."""
+    """Remaining layer [m], whose melting takes heat [J m-3], and remaining heat [J m-2]."""
     needed = thickness * heat_to_melt
     all_of_it = heat >= needed
     some = thickness - heat / jnp.where(all_of_it, 1.0, heat_to_melt)
@@ -300,7 +300,7 @@ def _melted(thickness: Scalar, heat_to_melt: Scalar, heat: Scalar) -> tuple[Scal
 
 
 def _mixed(thickness: Scalar, value: Scalar, added: Scalar, of_added: Scalar) -> Scalar:
-    """Of two parts of a layer [m], weighted; the first value where there is neither."""
+    """Average of two parts of a layer [m], weighted; the first value where neither exists."""
     total = thickness + added
     there = total > 0.0
     fraction = jnp.where(there, added, 0.0) / jnp.where(there, total, 1.0)
