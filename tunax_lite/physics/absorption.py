@@ -3,8 +3,8 @@
     two bands:   R exp(z / zeta_1) + (1 - R) exp(z / zeta_2)
     four bands:  R exp(z / zeta_1) + (1 - R) / 3 sum exp(k z),   k = k_w + chi C^e
 
-with the attenuation k of blue, green and red light for a concentration C of chlorophyll. Cells are heated by
-the difference of I over their faces (not by its value at the center), so that the column takes exactly what
+with the attenuation k of blue, green and red light for a chlorophyll concentration C. Cells are heated by the
+difference of I between their faces (not by its value at the center), so that the column absorbs exactly what
 enters.
 """
 
@@ -40,11 +40,11 @@ class AbstractAbsorption(eqx.Module):
         """I(z) / I(0) at heights `z` [m]."""
 
     def at(self, time: ScalarLike) -> "AbstractAbsorption":
-        """The absorption at a time [s] since the start of the case: by default the same at all times."""
+        """The absorption at a time [s] since the start of the case; by default constant in time."""
         return self
 
     def transmission(self, grid: Grid) -> FaceArray:
-        """I(z) / I(0) on faces, 1 at the surface, 0 at a bottom that absorbs."""
+        """I(z) / I(0) on faces, 1 at the surface, 0 at an absorbing bottom."""
         if not self.bottom_absorbs:
             return self.fraction(grid.z_face)
         above_bottom = self.fraction(grid.z_face[1:])
@@ -68,13 +68,13 @@ _JERLOV: dict[str, dict[str, float]] = {
 
 @named("two_band", **_JERLOV)
 class TwoBandAbsorption(AbstractAbsorption):
-    """Infrared and visible light; the default is Jerlov's clearest water, type I.
+    """Infrared and visible bands; the default is Jerlov's clearest water, type I.
 
     Args:
         infrared_fraction: infrared fraction of the light [1].
         infrared_depth: e-folding depth of the infrared light [m].
         visible_depth: e-folding depth of the visible light [m].
-        bottom_absorbs: whether light that reaches the bottom heats the lowest cell, or leaves.
+        bottom_absorbs: whether radiation that reaches the bottom heats the lowest cell, or leaves the column.
 
     Source: Paulson and Simpson (1977), J. Phys. Oceanogr. 7, 952-956.
     """
@@ -82,7 +82,7 @@ class TwoBandAbsorption(AbstractAbsorption):
     infrared_fraction: Scalar = parameter(0.58, valid_range=(0.0, 1.0))
     infrared_depth: Scalar = parameter(0.35, unit="m", valid_range=(1e-3, 1e3))
     visible_depth: Scalar = parameter(23.0, unit="m", valid_range=(1e-3, 1e3))
-    # As `setting` has it; checkers of types know that only `field` may be given by keyword.
+    # Like `setting`; type checkers know only `field` as keyword-only.
     bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
     def fraction(self, z: ColumnArray) -> ColumnArray:
@@ -92,7 +92,7 @@ class TwoBandAbsorption(AbstractAbsorption):
 
 
 class Optics(eqx.Module):
-    """The numbers of `TwoBandAbsorption`."""
+    """Parameters of `TwoBandAbsorption`."""
 
     infrared_fraction: SeriesOrScalar = array_field(0, converter=as_float_array)
     infrared_depth: SeriesOrScalar = array_field(0, converter=as_float_array)
@@ -101,11 +101,11 @@ class Optics(eqx.Module):
 
 @named("two_band_series")
 class TwoBandSeries(AbstractAbsorption):
-    """Infrared and visible light in water whose turbidity changes over time.
+    """Infrared and visible bands in water of time-varying turbidity.
 
     Args:
-        series: numbers of `TwoBandAbsorption` over time [1, m, m].
-        bottom_absorbs: whether light that reaches the bottom heats the lowest cell, or leaves.
+        series: parameters of `TwoBandAbsorption` over time [1, m, m].
+        bottom_absorbs: whether radiation that reaches the bottom heats the lowest cell, or leaves the column.
     """
 
     series: TimeSeries[Optics]
@@ -132,13 +132,13 @@ LEAST_CHLOROPHYLL = 0.01
 
 @named("rgb")
 class RgbAbsorption(AbstractAbsorption):
-    """Light for a chlorophyll concentration [mg m-3] that is uniform over the depth.
+    """Absorption for a chlorophyll concentration [mg m-3] that is uniform with depth.
 
     Args:
         chlorophyll: concentration [mg m-3].
         infrared_fraction: infrared fraction of the light [1].
         infrared_depth: e-folding depth of the infrared light [m].
-        bottom_absorbs: whether light that reaches the bottom heats the lowest cell, or leaves.
+        bottom_absorbs: whether radiation that reaches the bottom heats the lowest cell, or leaves the column.
 
     Source: Lengaigne et al. (2007), Climate Dynamics 28, 503-516; NEMO 5, `trc_oce` and `traqsr`.
     """
@@ -146,7 +146,7 @@ class RgbAbsorption(AbstractAbsorption):
     chlorophyll: Scalar = parameter(0.05, unit="mg m-3", valid_range=(LEAST_CHLOROPHYLL, 10.0))
     infrared_fraction: Scalar = parameter(0.58, valid_range=(0.0, 1.0))
     infrared_depth: Scalar = parameter(0.35, unit="m", valid_range=(1e-3, 1e3))
-    # As `setting` has it; checkers of types know that only `field` may be given by keyword.
+    # Like `setting`; type checkers know only `field` as keyword-only.
     bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
     def fraction(self, z: ColumnArray) -> ColumnArray:

@@ -1,7 +1,7 @@
 """Equations of state of sea water.
 
-The buoyancy frequency needs the thermal expansion alpha and the haline contraction beta at faces,
-N² = g (alpha dT/dz - beta dS/dz); nothing else of an equation of state enters the model.
+The buoyancy frequency needs the thermal expansion alpha and the haline contraction beta at faces, N² = g
+(alpha dT/dz - beta dS/dz); the model uses nothing else of an equation of state.
 """
 
 import abc
@@ -21,14 +21,14 @@ Values = Float[Array, "..."]
 
 
 class AbstractEquationOfState(eqx.Module):
-    """Density of sea water and its derivatives, and the constants that go with them.
+    """Density of sea water, its derivatives, and the associated constants.
 
     Args:
         gravity: acceleration of gravity [m s-2].
-        reference_density: reference density of fluxes and buoyancy [kg m-3].
+        reference_density: reference density for fluxes and buoyancy [kg m-3].
         heat_capacity: heat capacity of sea water [J kg-1 K-1].
-        draft: depth of the surface of the column below sea level, under ice [m]; expansion then takes heights
-            from that surface, density takes heights from sea level.
+        draft: depth of the top of the column below sea level, under ice [m]; expansion then takes heights
+            from that level, density takes heights from sea level.
     """
 
     gravity: Scalar = parameter(constants.GRAVITY, unit="m s-2", valid_range=(1e-3, 100.0))
@@ -39,7 +39,7 @@ class AbstractEquationOfState(eqx.Module):
     draft: Scalar | None = parameter(None, unit="m", valid_range=(0.0, 5000.0))
 
     def in_sea(self, z: Values) -> Values:
-        """Height above the surface of the sea [m] of one above that of the column."""
+        """Height above sea level [m] from the height above the top of the column."""
         return z if self.draft is None else z - self.draft
 
     @abc.abstractmethod
@@ -50,14 +50,14 @@ class AbstractEquationOfState(eqx.Module):
     def expansion(self, temperature: Values, salinity: Values, z: Values) -> tuple[Values, Values]:
         """Thermal expansion [K-1] and haline contraction [kg g-1] at height `z` [m].
 
-        Both count relative to the reference density, as Boussinesq buoyancy does: they are
-        -1/rho_0 drho/dT and 1/rho_0 drho/dS, not derivatives divided by the density in place.
+        Both are relative to the reference density, as Boussinesq buoyancy is: they are -1/rho_0 drho/dT and
+        1/rho_0 drho/dS, not derivatives divided by the local density.
         """
 
     def buoyancy(self, temperature: Values, salinity: Values, z: Values) -> Values:
-        """Buoyancy [m s-2] at height `z` [m], against water of the reference density.
+        """Buoyancy [m s-2] at height `z` [m], relative to water of the reference density.
 
-        At the same `z` for all, z = 0 for one, it compares parcels of water.
+        Evaluate all parcels at the same `z` to compare them.
         """
         lighter = self.reference_density - self.density(temperature, salinity, z)
         return self.gravity / self.reference_density * lighter
@@ -70,8 +70,8 @@ class LinearEquationOfState(AbstractEquationOfState):
     Args:
         thermal_expansion: alpha [K-1].
         haline_contraction: beta [kg g-1].
-        reference_temperature: T_0, of the reference density [degC].
-        reference_salinity: S_0, of the reference density [g kg-1].
+        reference_temperature: T_0, at the reference density [degC].
+        reference_salinity: S_0, at the reference density [g kg-1].
 
     Source of the defaults: GOTM's `linear_custom` with its default constants.
     """
@@ -90,14 +90,14 @@ class LinearEquationOfState(AbstractEquationOfState):
         water: AbstractEquationOfState | None = None,
         **constants: float,
     ) -> "LinearEquationOfState":
-        """The tangent to TEOS-10 at one point.
+        """Linearise TEOS-10 at one point.
 
         Args:
             temperature: conservative temperature [degC].
             salinity: absolute salinity [g kg-1].
             pressure: sea pressure [dbar].
-            water: which gives expansion and contraction; by default `Teos10`, of these constants.
-            constants: gravity, reference density and heat capacity, where they are not the defaults.
+            water: equation of state to linearise; by default `Teos10` with these constants.
+            constants: gravity, reference density and heat capacity, unless the defaults apply.
 
         Raises:
             ValueError: a point that is not finite, or a salinity or pressure below 0.
@@ -124,7 +124,7 @@ class LinearEquationOfState(AbstractEquationOfState):
         return self.reference_density * (1.0 - self._lighter(temperature, salinity))
 
     def buoyancy(self, temperature: Values, salinity: Values, z: Values) -> Values:
-        # and without the density itself, in which small differences would drown
+        # without the density itself, whose size would swamp small differences
         return self.gravity * self._lighter(temperature, salinity)
 
     def _lighter(self, temperature: Values, salinity: Values) -> Values:
@@ -185,8 +185,8 @@ class SimplifiedEquationOfState(AbstractEquationOfState):
 class Teos10(AbstractEquationOfState):
     """Density from conservative temperature [degC], absolute salinity [g kg-1] and height [m].
 
-    It agrees with the specific volume of TEOS-10 (75 terms) to 3e-4 kg m-3 in a climatology of the ocean to
-    5000 m, to 9e-4 in all cold water to 6000 m, and to 6e-3 in trenches. Expansion and contraction are
+    It agrees with the specific volume of TEOS-10 (75 terms) to 3e-4 kg m-3 in an ocean climatology down to
+    5000 m, to 9e-4 in all cold water down to 6000 m, and to 6e-3 in trenches. Expansion and contraction are
     relative to the reference density: 1 % off in the upper 500 m, 3 % in the abyss and in brackish seas.
 
     Source: Roquet et al. (2015), Ocean Modelling 90, 29-43.
@@ -206,11 +206,11 @@ class Teos10(AbstractEquationOfState):
 
 @named("specific_volume")
 class SpecificVolumeTeos10(AbstractEquationOfState):
-    """In-situ density, and expansion and contraction relative to it, as in the library GSW and in GOTM.
+    """In-situ density, with expansion and contraction relative to it, as in the GSW library and in GOTM.
 
-    N² = g (alpha dT/dz - beta dS/dz) then counts over the density in place instead of the reference density,
-    1.4 per cent more in water of 1013 kg m-3. The Boussinesq equations of the column conserve energy with the
-    reference density, as `Teos10` has it.
+    N² = g (alpha dT/dz - beta dS/dz) is then relative to the local instead of the reference density, which
+    makes it 1.4 % larger in water of 1013 kg m-3. The Boussinesq equations of the column conserve energy with
+    the reference density, as in `Teos10`.
 
     Source: Roquet et al. (2015), Ocean Modelling 90, 29-43.
     """

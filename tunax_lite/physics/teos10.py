@@ -1,12 +1,11 @@
-"""Polynomials of TEOS-10: density, specific volume, and the temperature of the sea surface.
+"""Polynomials of TEOS-10: density, specific volume, and sea surface temperature.
 
     rho = sum_k r_k zeta^(k+1) + sum_ijk R_ijk s^i tau^j zeta^k,   s = sqrt((S + 32) / 40.18861714)
     v = sum_ijk v_ijk s^i tau^j zeta^k,                            s = sqrt((S + 24) / 40.18861714)
     tau = T / 40 degC,   zeta = -z / 10 km,
 
-with T the conservative temperature and S the absolute salinity. Salinity enters through a root alone, the
-height through few powers; both are shared by the expansion and the contraction. One metre counts as one
-decibar.
+with T the conservative temperature and S the absolute salinity. Salinity enters only through a square root,
+height only through few powers; expansion and contraction share both. One metre is taken as one decibar.
 
 Source: Roquet et al. (2015), Ocean Modelling 90, 29-43.
 """
@@ -24,11 +23,11 @@ Table = tuple[tuple[Row, ...], ...]
 TEMPERATURE_UNIT = 40.0
 SALINITY_UNIT = 40.0 * 35.16504 / 35.0
 HEIGHT_UNIT = 1e4
-DENSITY_OFFSET, VOLUME_OFFSET = 32.0, 24.0  # of the salinity in s [g kg-1]
+DENSITY_OFFSET, VOLUME_OFFSET = 32.0, 24.0  # added to the salinity in s [g kg-1]
 
 
 def _table(text: str) -> Table:
-    """Coefficients by power of zeta (apart by a slash), then of tau (a line), then of s."""
+    """Coefficients by power of zeta (separated by slashes), then of tau (lines), then of s."""
     blocks = (block.strip().splitlines() for block in text.split("/"))
     return tuple(tuple(tuple(map(float, line.split())) for line in lines) for lines in blocks)
 
@@ -96,7 +95,7 @@ VOLUME = _table("""
 
 
 def _by_temperature(table: Table, sign: float) -> Table:
-    """Of the derivative to the temperature, times a sign; high powers of zeta may be constant in tau."""
+    """Coefficients of the derivative by temperature, times a sign; some are constant in tau."""
     return tuple(
         tuple(tuple(sign * j / TEMPERATURE_UNIT * c for c in row) for j, row in enumerate(rows))[1:]
         for rows in table
@@ -105,7 +104,7 @@ def _by_temperature(table: Table, sign: float) -> Table:
 
 
 def _by_salinity(table: Table) -> Table:
-    """Of the derivative to the salinity, times s."""
+    """Coefficients of the derivative by salinity, times s."""
     return tuple(
         tuple(
             tuple(0.5 / SALINITY_UNIT * (i * c) for i, c in enumerate(row))[1:]
@@ -129,8 +128,8 @@ def polynomial(table: Table, s, tau, zeta):
 
 
 def scaled(temperature: Values, salinity: Values, z: Values, offset: float) -> tuple[Values, Values, Values]:
-    """s, tau and zeta [1]; the salinity of s counts from an offset [g kg-1]."""
-    # Positive for all salinities that exist: no guard.
+    """s, tau and zeta [1]; an offset is added to the salinity in s [g kg-1]."""
+    # Positive for all possible salinities: no guard.
     s = jnp.sqrt((salinity + offset) * (1.0 / SALINITY_UNIT))
     return s, temperature * (1.0 / TEMPERATURE_UNIT), z * (-1.0 / HEIGHT_UNIT)
 
@@ -145,16 +144,16 @@ _DIFFERENCE = (
 
 
 def surface_temperature(temperature: Scalar, salinity: Scalar) -> Scalar:
-    """In-situ temperature [degC] at the surface, where it is the potential temperature.
+    """In-situ temperature [degC] at the surface, where it equals the potential temperature.
 
-    A least-squares polynomial through TEOS-10, within 2e-4 K of it for salinities from 28 to 42 g kg-1 and
-    2e-3 K for all; it replaces an iteration in every step of a run with bulk fluxes.
+    A least-squares polynomial fit to TEOS-10, within 2e-4 K for salinities from 28 to 42 g kg-1 and 2e-3 K
+    for all; it avoids an iteration in every step of a run with bulk fluxes.
 
     Args:
-        temperature: conservative [degC], -2 to 36.
-        salinity: absolute [g kg-1].
+        temperature: conservative temperature [degC], -2 to 36.
+        salinity: absolute salinity [g kg-1].
 
-    Source: IOC et al. (2010), the inverse of the conservative temperature.
+    Source: IOC et al. (2010), inverse of the conservative temperature.
     """
     t, s = temperature * (1.0 / 40.0), (salinity - 35.0) * (1.0 / 40.0)
     return temperature + horner([horner(row, t) for row in _DIFFERENCE], s)
