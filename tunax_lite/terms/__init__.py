@@ -1,4 +1,4 @@
-"""Terms, which act on the column between two calls of the closure; `transport` sums them."""
+"""Terms that act on the column between two calls of the closure; `transport` sums them."""
 
 from .advection import AdvectionScheme, VelocityAndLevel, VerticalVelocity, advect
 from .base import AbstractTerm, Column, Tendency, accelerating

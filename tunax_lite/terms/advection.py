@@ -1,8 +1,8 @@
 """Vertical advection by a prescribed velocity, dY/dt = -w dY/dz, with monotone upwind schemes.
 
-The form is not conservative: what the velocity carries through a level comes from or goes to the sides,
-so that a uniform profile stays uniform. Between cells the value is that of the upwind cell plus a limited
-part of the difference to the downwind one.
+The form is not conservative: the divergence of the vertical velocity is balanced by lateral flow, so that a
+uniform profile stays uniform. The value at a face is that of the upwind cell plus a limited fraction of the
+difference to the downwind cell.
 
 Source: Leonard (1991), Comput. Methods Appl. Mech. Eng. 88, 17-74, for the limiters; Pietrzak (1998), Mon.
 Wea. Rev. 126, 812-830.
@@ -33,7 +33,7 @@ from .base import AbstractTerm, Column
 
 
 class AdvectionScheme(enum.Enum):
-    """How the value between two cells is found; the first is of first order, the others of up to third."""
+    """How face values are obtained; the first scheme is first order, the others are up to third order."""
 
     UPSTREAM = "upstream"
     SUPERBEE = "superbee"
@@ -43,7 +43,7 @@ class AdvectionScheme(enum.Enum):
     def limiter(self, ratio: InnerFaceArray, courant: InnerFaceArray) -> InnerFaceArray:
         """Fraction of the difference to the downwind cell [1], 0 to 2, for a Courant number below 1.
 
-        The ratio is that of the slope upwind to the slope downwind, above zero.
+        The ratio is the upwind slope over the downwind slope, above zero.
         """
         match self:
             case AdvectionScheme.UPSTREAM:
@@ -62,17 +62,17 @@ class AdvectionScheme(enum.Enum):
 
 
 class VelocityAndLevel(eqx.Module):
-    """Vertical velocity [m s-1], positive upward, and the height z [m], negative, at which it is reached."""
+    """Vertical velocity [m s-1], positive upward, and the height z [m], negative, of its extremum."""
 
     velocity: SeriesOrScalar = array_field(0, converter=as_float_array)
     height: SeriesOrScalar = array_field(0, converter=as_float_array)
 
 
 class VerticalVelocity(AbstractTerm):
-    """A vertical velocity that is zero at both ends and linear to its extreme in between.
+    """A vertical velocity that is zero at both ends and linear to its extremum in between.
 
     Args:
-        series: extreme and its height over time; the height is kept within 1 and 99 % of the depth.
+        series: extremum and its height over time; the height is kept within 1 and 99 % of the depth.
         scheme: scheme of advection.
         n_substeps: advection steps per time step; the Courant number |w| dt / (n dz) must stay below 1.
     """
@@ -114,8 +114,8 @@ def advect(
         values: on cells.
         velocity: on faces [m s-1], zero at both ends.
         dt: time step [s].
-        scheme: of the values between cells.
-        n_substeps: steps of the explicit scheme; it needs Courant numbers below 1.
+        scheme: for values between cells.
+        n_substeps: number of explicit substeps; Courant numbers must stay below 1.
     """
     part = dt / n_substeps
     inner = velocity[1:-1]
@@ -135,8 +135,8 @@ def _between(
     courant: InnerFaceArray,
     scheme: AdvectionScheme,
 ) -> InnerFaceArray:
-    """Values that the velocity carries through the inner faces."""
-    # The cell beyond an end has the value of the end cell.
+    """Values carried through the inner faces."""
+    # Beyond an end, repeat the value of the end cell.
     below = jnp.concatenate([values[:1], values[:-2]])
     above = jnp.concatenate([values[2:], values[-1:]])
     upwind = jnp.where(upward, values[:-1], values[1:])

@@ -1,9 +1,9 @@
-"""The interface of a term: it receives the column of a step and returns tendencies.
+"""Interface of a term: it receives the column in a step and returns tendencies.
 
-    h dY/dt = what cells gain + what enters through the ends + what passes from cell to cell - h L Y
+    h dY/dt = gain of the cell + flux through the ends + flux between cells - h L Y
 
-`transport` sums what all terms say, quantity by quantity, and solves for the new values. A term that is
-absent is in no list, and costs nothing.
+`transport` sums the tendencies of all terms for each quantity and solves for the new values. Absent terms are
+not in the list and cost nothing.
 """
 
 from typing import NamedTuple
@@ -30,14 +30,14 @@ class Tendency(NamedTuple):
         cells: gained in each cell per area and time [unit m s-1]: a source [unit s-1] times the thickness.
         surface: flux into the uppermost cell [unit m s-1].
         bottom: flux into the lowest cell [unit m s-1].
-        downward: flux from each cell to that below it [unit m s-1], on inner faces.
-        against_gradient: the same, weakened by one factor where it would lead out of the range that the
-            quantity has without it.
+        downward: flux from each cell to the one below [unit m s-1], on inner faces.
+        against_gradient: the same, reduced by one factor where it would exceed the range that the quantity
+            has without it.
         loss_rate: L [s-1], at least zero, implicit: the quantity decays, and stays positive.
         carrying: rates at which cells carry their value to a neighbour [m s-1], at least zero, implicit: the
             quantity sinks or rises, and stays positive.
-        sinking: value [unit] of what comes down in exchange for what is carried up, on inner faces; of one
-            term at most.
+        sinking: value [unit] that sinks in exchange for what is carried up, on inner faces; from at most one
+            term.
     """
 
     cells: CenterArray | None = None
@@ -51,12 +51,13 @@ class Tendency(NamedTuple):
 
 
 class MovingLevel(NamedTuple):
-    """What the level of a lake does in a step.
+    """Change of the lake level in a step.
 
     Args:
-        elevation: of the surface above its level at rest, at the end [m].
-        volume_before: of the cells at the start, over the area of the surface at the end [m].
-        fresh_water: rain less evaporation, which raise the level [m s-1]; `None` where it is prescribed.
+        elevation: of the surface above its level at rest, at the end of the step [m].
+        volume_before: of the cells at the start, divided by the surface area at the end [m].
+        fresh_water: precipitation minus evaporation, which raise the level [m s-1]; `None` if it is
+            prescribed.
     """
 
     elevation: Scalar
@@ -68,19 +69,19 @@ class Column(NamedTuple):
     """The column in one step: the input of terms.
 
     Args:
-        state: that the step starts from, already turned by the Earth.
-        carried: that state after what moves the water vertically.
-        velocity: of the water, u and v [m s-1]: of the start, or like GOTM the newest that is known.
-        grid: the vertical grid, its surface where it is at the end of the step.
+        state: at the start of the step, after rotation by the Coriolis force.
+        carried: the same after vertical advection.
+        velocity: of the water, u and v [m s-1]: at the start, or as in GOTM the newest known.
+        grid: vertical grid, with its surface at the end of the step.
         equation_of_state, absorption, coriolis_parameter: of the case.
         fluxes: through the surface, at the end of the step.
-        fluxes_before: those that non-local fluxes follow: the same, or like GOTM of the step before.
-        stokes_drift: eastward and northward, of the cells [m s-1]; `None` without waves.
+        fluxes_before: those that non-local fluxes follow: the same, or as in GOTM those of the previous step.
+        stokes_drift: eastward and northward Stokes drift of the cells [m s-1]; `None` without waves.
         eddy_viscosity, eddy_diffusivity: of the step [m2 s-1].
         time: end of the step [s] since the start of the case.
         dt: length of the step [s].
-        surface: what ice carries and where the level of a lake is, at the end of the step.
-        level: of a lake, where it moves.
+        surface: prognostic variables of ice and lake level, at the end of the step.
+        level: change of a lake level, if it varies.
     """
 
     state: State
@@ -101,12 +102,12 @@ class Column(NamedTuple):
     level: MovingLevel | None = None
 
     def starting_from(self, state: State) -> "Column":
-        """The same with another start of the step."""
+        """The same column with another initial state."""
         return self._replace(state=state, carried=state, velocity=(state.u, state.v))
 
     @property
     def shortwave(self) -> FaceArray:
-        """Shortwave radiation that passes each face downward [W m-2]; zero in the dark."""
+        """Downward shortwave radiation through each face [W m-2]; zero at night."""
         entering = or_zero(self.fluxes.shortwave_flux, self.state)
         return entering * self.absorption.transmission(self.grid)
 
@@ -114,47 +115,47 @@ class Column(NamedTuple):
 class AbstractTerm(eqx.Module):
     """A term that acts on the column. By default every method does nothing.
 
-    Quantities go by the names `u`, `v`, `temperature`, `salinity`, and those of the tracers.
+    Quantities are named `u`, `v`, `temperature`, `salinity`, and by the names of the tracers.
     """
 
     def before(self, column: Column) -> State:
-        """The state that the step starts from, in place of `column.state`."""
+        """The initial state of the step, in place of `column.state`."""
         return column.state
 
     def carry(self, column: Column) -> State:
-        """The state after what moves water vertically, in place of `column.carried`."""
+        """The state after vertical advection, in place of `column.carried`."""
         return column.carried
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        """What is done to u and v in the step. Both have one matrix: give one object as their rates."""
+        """Tendencies of u and v. Both share one matrix: return the same object as their rates."""
         return {}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        """What is done to temperature, salinity and tracers in the step."""
+        """Tendencies of temperature, salinity and tracers."""
         return {}
 
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
-        """The new velocity [m s-1], from that which was solved for."""
+        """The new velocity [m s-1], from the solution."""
         return u, v
 
     def stirring(self, state: State) -> InnerFaceArray | None:
-        """Turbulent kinetic energy that it makes in the step that ends in a state [m2 s-3]."""
+        """Production of turbulent kinetic energy over the step that ends in a state [m2 s-3]."""
         return None
 
     def own_tracers(self) -> tuple[str, ...]:
-        """Tracers that are the term's own memory: nothing mixes, carries or changes them but the term."""
+        """Tracers that belong to the term: nothing else mixes, advects or changes them."""
         return ()
 
     def check_covers(self, start: float, end: float) -> None:
-        """Raise `ValueError` if a series that the term needs is not known from `start` to `end` [s]."""
+        """Raise `ValueError` if a series of the term does not cover `start` to `end` [s]."""
         check_covers(self, start, end)
 
 
 def or_zero(flux: Scalar | None, state: State) -> Scalar:
-    """A flux, or zero in the precision of the state where there is none."""
+    """A flux, or zero in the precision of the state if there is none."""
     return jnp.zeros((), state.temperature.dtype) if flux is None else flux
 
 
 def accelerating(x: ScalarLike, y: ScalarLike, grid: Grid) -> dict[str, Tendency]:
-    """What accelerations of u and v [m s-2] add to them."""
+    """Tendencies from accelerations of u and v [m s-2]."""
     return {"u": Tendency(cells=grid.cell_thickness * x), "v": Tendency(cells=grid.cell_thickness * y)}

@@ -1,7 +1,7 @@
 """Prescribed terms below the surface, each absent (`None`) by default.
 
-Here `Interior`, which holds the parts, relaxation towards observed profiles,
-dY/dt = ... + rate (Y_observed - Y), implicit in Y.
+`Interior` holds the terms. This module also has relaxation towards observed profiles, dY/dt = ... + rate
+(Y_observed - Y), implicit in Y.
 """
 
 import equinox as eqx
@@ -25,10 +25,10 @@ class RelaxationTarget(eqx.Module):
     """Target profiles of one variable, and the relaxation rate.
 
     Args:
-        profiles: over time, `(n_times, n_cells, *batch)` in the unit of the variable.
+        profiles: over time, `(n_times, n_cells, *batch)`, in the unit of the variable.
         rate: inverse time scale on cells [s-1], at least zero.
-        fading_period: over so long after the start of the case the rate falls linearly to zero, and is what
-            it was from then on [s], as in GOTM; `None` for a rate that does not change.
+        fading_period: time after the start of the case [s] over which the rate decreases linearly to zero,
+            from its full value thereafter, as in GOTM; `None` for a constant rate.
 
     Raises:
         ValueError: a rate that is negative or not finite.
@@ -48,14 +48,14 @@ class RelaxationTarget(eqx.Module):
             )
 
     def rate_at(self, time: ScalarLike) -> CenterArray:
-        """Inverse time scale [s-1] at a time [s] since the start of the case."""
+        """Relaxation rate [s-1] at a time [s] since the start of the case."""
         if self.fading_period is None:
             return self.rate
         left = 1.0 - time / self.fading_period
         return self.rate * jnp.where(left > 0.0, left, 1.0)
 
     def tendency(self, column: Column) -> Tendency:
-        """The pull to the profiles, with the implicit rate of leaving the present values."""
+        """Relaxation towards the profiles, with the implicit rate."""
         rate = self.rate_at(column.time)
         return Tendency(
             cells=rate * self.profiles.at(column.time) * column.grid.cell_thickness, loss_rate=rate
@@ -63,12 +63,12 @@ class RelaxationTarget(eqx.Module):
 
 
 class Relaxation(AbstractTerm):
-    """Targets of temperature, salinity and velocity; `None` for no relaxation.
+    """Relaxation targets of temperature, salinity and velocity; `None` for no relaxation.
 
-    Velocity shares one rate, because u and v share one matrix: that of `u` and `v` must be the same.
+    Both components of velocity share one matrix, so the rates of `u` and `v` must be equal.
 
     Raises:
-        ValueError: a target of only one component of the velocity, or components of different rates.
+        ValueError: a target for only one velocity component, or components with different rates.
     """
 
     temperature: RelaxationTarget | None = None
@@ -99,10 +99,10 @@ class Relaxation(AbstractTerm):
 
 
 class BottomHeat(AbstractTerm):
-    """Heat through the bottom, into the lowest cell: geothermal, or down a gradient that is held there.
+    """Heat flux through the bottom into the lowest cell: geothermal, or down a prescribed gradient.
 
     Args:
-        heat_flux: into the water, per area of the surface [W m-2].
+        heat_flux: into the water, per unit area of the surface [W m-2].
     """
 
     heat_flux: Scalar = parameter(0.0, unit="W m-2", valid_range=(-1e4, 1e4))
@@ -122,12 +122,12 @@ def layered_rate(
     bottom_height: float = 0.0,
     bottom_time_scale: ScalarLike | None = None,
 ) -> CenterArray:
-    """Inverse time scale on cells [s-1]: one within the column, others near surface and bottom.
+    """Relaxation rate on cells [s-1]: one value in the interior, others near surface and bottom.
 
     Args:
-        time_scale: within the column [s].
-        surface_height, bottom_height: of the layers with their own time scale [m]; by default none.
-        surface_time_scale, bottom_time_scale: there [s].
+        time_scale: in the interior [s].
+        surface_height, bottom_height: of the layers with their own time scale [m]; none by default.
+        surface_time_scale, bottom_time_scale: in these layers [s].
     """
     z = grid.z_center
     rate = jnp.zeros_like(z) + 1.0 / time_scale
@@ -138,7 +138,7 @@ def layered_rate(
     return rate
 
 
-HOLDABLE = ("temperature", "salinity")  # what may be held
+HOLDABLE = ("temperature", "salinity")  # variables that may be held constant
 
 
 class Interior(eqx.Module):
@@ -146,28 +146,28 @@ class Interior(eqx.Module):
 
     Args:
         relaxation: towards observed profiles.
-        pressure_gradient: of the surface elevation: tides, a river's slope.
+        pressure_gradient: by the surface elevation: tides, the slope of a river.
         buoyancy_gradient: horizontal gradients of temperature and salinity.
         plume: on a slope.
-        vertical_velocity: that carries all profiles up or down.
-        streams: into a lake and out of it.
+        vertical_velocity: that advects all profiles up or down.
+        streams: into and out of a lake.
         bottom_friction: drag of the bottom.
-        bottom_heat: that enters there.
+        bottom_heat: heat flux through the bottom.
         seagrass: a canopy on the bottom.
-        lid_friction: drag of a lid, ice for one, on the water below it.
+        lid_friction: drag of a lid, such as ice, on the water below.
         stokes_drift: of surface waves.
-        stokes_shear: whether turbulence feels the shear of that drift.
-        velocities: `eulerian`, or `lagrangian` for u and v that contain that drift: the Coriolis force and
-            fluxes of momentum then follow from them alone.
-        wave_height: significant height of the waves [m], `(n_times, *batch)`, for Langmuir turbulence in KPP.
+        stokes_shear: whether the shear of that drift produces turbulence.
+        velocities: `eulerian`, or `lagrangian` if u and v include the Stokes drift: the Coriolis force and
+            momentum fluxes then depend on them alone.
+        wave_height: significant wave height [m], `(n_times, *batch)`, for Langmuir turbulence in KPP.
         surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
-            get thicker and thinner together, and keep their temperature, salinity and velocity. Output
-            keeps the heights at rest.
-        level: how that of a lake moves; by default it stays.
-        held: which of `temperature` and `salinity` stay as they are at the start, whatever the fluxes.
+            stretch and shrink together, and keep their temperature, salinity and velocity. Output keeps the
+            heights at rest.
+        level: how the level of a lake varies; constant by default.
+        held: which of `temperature` and `salinity` keep their initial values, whatever the fluxes.
 
     Raises:
-        ValueError: another name in `held`, a relaxation of what is held, or two levels.
+        ValueError: another name in `held`, relaxation of a held variable, or two levels.
     """
 
     relaxation: Relaxation | None = None
@@ -206,7 +206,7 @@ class Interior(eqx.Module):
                 )
 
     def check_covers(self, start: float, end: float) -> None:
-        """Raise `ValueError` if any series is not known from `start` to `end` [s]."""
+        """Raise `ValueError` if a series does not cover `start` to `end` [s]."""
         level = None if self.level is None else self.level.prescribed
         waves = self.stokes_drift, self.wave_height
         for part in (*self.terms(), *waves, self.surface_elevation, level):
@@ -214,7 +214,7 @@ class Interior(eqx.Module):
                 part.check_covers(start, end)
 
     def terms(self) -> tuple[AbstractTerm, ...]:
-        """What of it acts on the column by itself, in the order in which it is summed."""
+        """The terms that act on the column by themselves, in order of summation."""
         streams = Streams({}) if self.streams is None and self.level is not None else self.streams
         parts = (
             self.vertical_velocity,
@@ -231,7 +231,7 @@ class Interior(eqx.Module):
         return tuple(part for part in parts if part is not None)
 
     def moved(self, grid: Grid, time: ScalarLike) -> Grid:
-        """The grid with the surface where it is at `time` [s]; heights count from the surface."""
+        """The grid with the surface at its level at `time` [s]; heights count from the surface."""
         if self.surface_elevation is None:
             return grid
         factor = 1.0 + self.surface_elevation.at(time) / grid.depth

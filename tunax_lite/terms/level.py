@@ -2,11 +2,11 @@
 
     dV/dt = streams + (rain - evaporation) A_s,        z_i = -H + s_i (H + zeta),     s_i as at rest
 
-The bottom stays, all cells get thicker and thinner together, and have the areas and volumes of the basin
-between their faces. The water does not move with the faces: what passes them is what streams and faces demand
-(`terms.streams`), so that water of one kind stays what it is, and contents change by what enters and leaves.
-Rain has the temperature of the surface, and no salt; what evaporates takes heat and momentum, and leaves salt
-and tracers behind.
+The bottom is fixed; all cells stretch and shrink together, and take the areas and volumes of the basin
+between their faces. Water does not move with the faces: the flow through a face follows from the streams and
+the motion of the faces (`terms.streams`), so that uniform water stays uniform, and contents change only by
+inflow and outflow. Rain has the temperature of the surface and no salt; evaporation removes heat and
+momentum, and leaves salt and tracers behind.
 
 Source: GOTM's lake branch, `water_balance_method: free_surface`, for the balance and the grid.
 """
@@ -29,15 +29,15 @@ class LakeLevel(eqx.Module):
     """Level of a lake over time.
 
     Args:
-        basin: the lake at heights above and below its level at rest, that of its grid.
-        initial: height of the level at the start above that at rest [m].
-        prescribed: its height over time [m]; what the water brings beyond it leaves at the surface, with the
-            water there, and what is missing enters. `None` where the level follows the water.
+        basin: the lake at heights above and below the level at rest, that of its grid.
+        initial: initial height of the level above that at rest [m].
+        prescribed: height over time [m]; surplus water leaves at the surface with its properties, and a
+            deficit enters there. `None` if the level follows the water budget.
 
-    A level that leaves the basin is from then on inf, above, or -inf, below.
+    A level that leaves the basin becomes inf (above) or -inf (below), and stays so.
 
     Raises:
-        ValueError: a level outside of the basin, or an initial one beside one that is prescribed.
+        ValueError: a level outside the basin, or both an initial and a prescribed level.
     """
 
     basin: Hypsography
@@ -60,12 +60,12 @@ class LakeLevel(eqx.Module):
             )
 
     def start(self, like: Scalar) -> dict[str, Scalar]:
-        """What `State.surface` starts with, of the shape of the columns."""
+        """Initial value of `State.surface`, with the shape of the columns."""
         first = self.initial if self.prescribed is None else self.prescribed.at(0.0)
         return {ELEVATION: first + 0.0 * like}
 
     def grid_at(self, at_rest: Grid, elevation: Scalar) -> Grid:
-        """The grid with its level so high [m]; heights count from the surface."""
+        """The grid at a level [m]; heights count from the surface."""
         faces = at_rest.z_face * (1.0 + elevation / at_rest.depth)
         heights = faces + elevation
         below = self.basin.volume_below(heights)
@@ -74,7 +74,7 @@ class LakeLevel(eqx.Module):
     def moved(
         self, column: Column, at_rest: Grid, elevation: Scalar, streams: Streams | None, density: Scalar
     ) -> Column:
-        """A column of the start of the step on the grid of its end; `elevation` [m] is that of the start."""
+        """The column at the start of the step on the grid of its end; `elevation` [m] is the initial one."""
         before = column.grid
         assert before.area is not None
         rain = or_zero(column.fluxes.freshwater_flux, column.state) / density * before.area[-1]
@@ -91,7 +91,7 @@ class LakeLevel(eqx.Module):
         spread = before.area[-1] / grid.area[-1]
         fresh_water = rain / grid.area[-1] if self.prescribed is None else None
         level = MovingLevel(new, before.cell_volume * spread, fresh_water)
-        # A cover keeps its volume.
+        # An ice cover keeps its volume.
         ice = {
             name: value * spread if name.endswith("thickness") else value
             for name, value in column.surface.items()
@@ -99,7 +99,7 @@ class LakeLevel(eqx.Module):
         return column._replace(grid=grid, level=level, surface=ice | {ELEVATION: new})
 
     def _filled(self, at_rest: Grid, elevation: Scalar, gained: ScalarLike) -> Scalar:
-        """The level after so much water more [m3]."""
+        """The level after adding a volume of water [m3]."""
         ends = jnp.stack([elevation, -at_rest.depth + 0.0 * elevation, self.basin.z[-1] + 0.0 * elevation])
         now, empty, full = self.basin.volume_below(ends)
         held = now + gained

@@ -1,10 +1,10 @@
-"""Pressure gradients, which drive the flow, and logarithmic drag at the bottom or a lid.
+"""Pressure gradients that drive the flow, and logarithmic drag at the bottom or a lid.
 
-    sloping surface:     dU/dt = -g grad(zeta), the slope given, or the current that it drives
+    sloping surface:     dU/dt = -g grad(zeta), with a given slope, or one that maintains a given current
     within the water:    dU/dt = integral from z to 0 of grad(b) dz, of horizontal gradients or a plume
     bottom:              stress = (kappa / ln((z_0 + h/2) / z_0))² |U| U
 
-The roughness length z_0 follows from the height of the roughness elements and, in slow flow, from viscosity.
+The roughness length z_0 follows from the height of roughness elements and, in slow flow, from the viscosity.
 """
 
 import equinox as eqx
@@ -28,14 +28,14 @@ class Vector(eqx.Module):
 
 
 class AbstractPressureGradient(AbstractTerm):
-    """A pressure gradient that is uniform with depth, without effect on the shear."""
+    """A pressure gradient uniform with depth, with no effect on the shear."""
 
 
 class SurfaceSlope(AbstractPressureGradient):
     """Slope of the sea surface: dU/dt = -g grad(zeta).
 
     Args:
-        series: slope to the east and to the north [1].
+        series: slope towards east and north [1].
     """
 
     series: TimeSeries[Vector]
@@ -46,7 +46,7 @@ class SurfaceSlope(AbstractPressureGradient):
 
 
 class MeanVelocity(AbstractPressureGradient):
-    """The slope that keeps the mean velocity of the column at what is prescribed.
+    """The slope that maintains a prescribed depth-mean velocity.
 
     Args:
         series: mean velocity [m s-1].
@@ -67,7 +67,7 @@ class VelocityAndHeight(Vector):
 
 
 class VelocityAtHeight(AbstractPressureGradient):
-    """The slope that keeps the velocity at a height above the bottom at what is prescribed.
+    """The slope that maintains a prescribed velocity at a height above the bottom.
 
     Args:
         series: velocity [m s-1] and height above the bottom [m].
@@ -78,8 +78,8 @@ class VelocityAtHeight(AbstractPressureGradient):
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
         wanted, grid = self.series.at(column.time), column.grid
         z = grid.z_center - grid.z_face[0]
-        # Fraction of each center in linear interpolation, without a search: hat functions, of which the two
-        # next to the height are not zero; beyond the outermost centers the nearest one counts alone.
+        # Weights of the centers in linear interpolation, without a search: hat functions, nonzero for the two
+        # centers next to the height; beyond the outermost centers the nearest one has weight 1.
         at = jnp.clip(wanted.height, z[0], z[-1])
         rising = jnp.clip((at - z[:-1]) * reciprocal(z[1:] - z[:-1]), 0.0, 1.0)
         full, none = jnp.ones_like(rising[:1]), jnp.zeros_like(rising[:1])
@@ -89,7 +89,7 @@ class VelocityAtHeight(AbstractPressureGradient):
 
 
 class HorizontalGradient(eqx.Module):
-    """Gradients to the east (x) and north (y) on cells: temperature [K m-1], salinity [g kg-1 m-1]."""
+    """Gradients towards east (x) and north (y) on cells: temperature [K m-1], salinity [g kg-1 m-1]."""
 
     temperature_x: Float[Array, "..."] = array_field(1)
     temperature_y: Float[Array, "..."] = array_field(1)
@@ -98,13 +98,13 @@ class HorizontalGradient(eqx.Module):
 
 
 def _from_surface(values: CenterArray, grid: Grid) -> CenterArray:
-    """Integral from the centers of cells to the surface, by the trapezoidal rule."""
+    """Integral from cell centers to the surface, by the trapezoidal rule."""
     half = 0.5 * grid.cell_thickness * values
     return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
 
 
 def _begun(acceleration: CenterArray, column: Column) -> CenterArray:
-    """The same from the second step of a case on."""
+    """The same from the second step of a case on, zero in the first."""
     return jnp.where(column.time < 1.5 * column.dt, 0.0, acceleration)
 
 
@@ -113,9 +113,9 @@ class BuoyancyGradient(AbstractTerm):
 
     Args:
         series: gradients over time, `(n_times, n_cells, *batch)`.
-        advect_temperature, advect_salinity: dT/dt = ... - u dT/dx - v dT/dy.
-        accelerates: whether the gradients drive the water, too.
-        from_rest: whether they begin like GOTM's, and drive nothing in the first step of a case.
+        advect_temperature, advect_salinity: whether dT/dt = ... - u dT/dx - v dT/dy.
+        accelerates: whether the gradients also accelerate the water.
+        from_rest: whether they drive nothing in the first step of a case, as in GOTM.
     """
 
     series: TimeSeries[HorizontalGradient]
@@ -136,7 +136,7 @@ class BuoyancyGradient(AbstractTerm):
         return accelerating(_from_surface(b_x, grid), _from_surface(b_y, grid), grid)
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        """Carried by the current, where that is on."""
+        """Horizontal advection, where enabled."""
         given, (u, v), thickness = self.series.at(column.time), column.velocity, column.grid.cell_thickness
         rates = {}
         if self.advect_temperature:
@@ -150,9 +150,9 @@ class PlumeOnSlope(AbstractTerm):
     """Dense water on a sloping bottom, or light water below a sloping lid.
 
     Args:
-        slope_x, slope_y: of the bottom, or of the lid [1].
+        slope_x, slope_y: of the bottom or the lid [1].
         at_surface: light water below a lid instead of dense water on the bottom.
-        from_rest: whether it begins like GOTM's, and drives nothing in the first step of a case.
+        from_rest: whether it drives nothing in the first step of a case, as in GOTM.
     """
 
     slope_x: Scalar = parameter(0.0, valid_range=(-1.0, 1.0))
@@ -161,7 +161,7 @@ class PlumeOnSlope(AbstractTerm):
     from_rest: bool = setting(False)
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        """The slope times the buoyancy relative to the water far from the plume."""
+        """The slope times the buoyancy relative to water far from the plume."""
         state, eos = column.state, column.equation_of_state
         density = eos.density(state.temperature, state.salinity, jnp.zeros_like(column.grid.z_center))
         buoyancy = -eos.gravity * density / eos.reference_density
@@ -170,19 +170,19 @@ class PlumeOnSlope(AbstractTerm):
         return accelerating(self.slope_x * relative, self.slope_y * relative, column.grid)
 
 
-_N_ITERATIONS = 4  # of roughness length and friction velocity; they depend weakly on each other
+_N_ITERATIONS = 4  # for roughness length and friction velocity, which depend weakly on each other
 
 
 class BottomFriction(AbstractTerm):
-    """Logarithmic drag; in a lake, on every cell over its ring of bottom.
+    """Logarithmic drag; in a lake, every cell has drag on its ring of bottom.
 
     Args:
-        physical_roughness: height of the roughness elements [m]; 0.03 of it counts.
+        physical_roughness: height of roughness elements [m]; 0.03 of it enters z_0.
         von_karman: kappa [1]; `None` for that of the closure, which makes a consistent wall.
         viscosity: molecular viscosity of the smooth limit [m2 s-1].
         additional_roughness: roughness length of waves or ripples [m].
-        from_rest: whether the drag begins like GOTM's: none in the first step of a case, and in the second
-            with the roughness length of water without friction velocity.
+        from_rest: whether the drag starts as in GOTM: none in the first step of a case, and in the second
+            with the roughness length at zero friction velocity.
 
     Source: Burchard et al. (1999), GOTM report; the law of the wall.
     """
@@ -198,11 +198,11 @@ class BottomFriction(AbstractTerm):
     ) -> tuple[Scalar, Scalar, Scalar]:
         """Friction velocity [m s-1], roughness length [m] and drag coefficient [1].
 
-        Of the velocity [m s-1] and thickness [m] of cells at the bottom. The roughness length follows from
-        the friction velocity of the step `before` [m s-1], as in GOTM; without it both are iterated.
+        From velocity [m s-1] and thickness [m] of cells at the bottom. The roughness length follows from the
+        friction velocity of the step `before` [m s-1], as in GOTM; without it, both are iterated.
 
         Raises:
-            ValueError: no kappa.
+            ValueError: kappa is unknown.
         """
         if self.von_karman is None:
             raise ValueError(
@@ -224,11 +224,11 @@ class BottomFriction(AbstractTerm):
         return ratio * speed, roughness_length, ratio * ratio
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        """The drag by the coefficient of the start and the velocity that is known."""
+        """Implicit drag, with the coefficient from the start of the step and the known velocity."""
         (u, v), old, thickness = column.velocity, column.carried, column.grid.cell_thickness
         areas = column.grid.relative_area
         if areas is not None:
-            # Every cell of a lake lies on a ring of the bottom, the lowest on its floor too.
+            # Every cell of a lake touches a ring of bottom; the lowest also has a floor.
             ring = jnp.concatenate([areas[1:2], areas[2:] - areas[1:-1]])
             coefficient = self.at(old.u, old.v, thickness)[2]
             rate = coefficient * vector_norm(u, v) * ring / column.grid.cell_volume
@@ -244,7 +244,7 @@ class BottomFriction(AbstractTerm):
 
 
 class LidFriction(AbstractTerm):
-    """Logarithmic drag of a lid at rest, such as ice, on the uppermost cell; it sets u* of the turbulence.
+    """Logarithmic drag of a fixed lid, such as ice, on the uppermost cell; sets u* of the turbulence.
 
     Args:
         roughness_length: z_0 of the lid [m].
@@ -257,7 +257,7 @@ class LidFriction(AbstractTerm):
     von_karman: Scalar | None = parameter(0.4, valid_range=(0.1, 1.0))
 
     def ratio(self, thickness: ScalarLike) -> Scalar:
-        """u* over the speed of the uppermost cell [1]; its thickness in m."""
+        """u* over the speed of the uppermost cell [1]; its thickness is in m."""
         if self.von_karman is None:
             raise ValueError(
                 "LidFriction.ratio: expected a von_karman, got none; `Model.completed(case)` puts in that of "
@@ -266,17 +266,17 @@ class LidFriction(AbstractTerm):
         return self.von_karman * reciprocal(jnp.log1p(0.5 * thickness / self.roughness_length))
 
     def friction_velocity(self, u: Scalar, v: Scalar, thickness: ScalarLike) -> Scalar:
-        """u* [m s-1] of the velocity [m s-1] and the thickness [m] of the uppermost cell."""
+        """u* [m s-1] from velocity [m s-1] and thickness [m] of the uppermost cell."""
         return self.ratio(thickness) * vector_norm(u, v)
 
     def stress(self, state: State, grid: Grid, density: Scalar) -> tuple[Scalar, Scalar]:
-        """On the water, eastward and northward [N m-2]."""
+        """Eastward and northward stress on the water [N m-2]."""
         u, v = state.u[-1], state.v[-1]
         held = -density * self.ratio(grid.cell_thickness[-1]) ** 2 * vector_norm(u, v)
         return held * u, held * v
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        """Implicit, by the speed that is known."""
+        """Implicit drag, with the known speed."""
         (u, v), thickness = column.velocity, column.grid.cell_thickness[-1]
         rate = self.ratio(thickness) ** 2 * vector_norm(u[-1], v[-1]) / column.grid.cell_volume[-1]
         rate = jnp.concatenate([jnp.zeros_like(u[1:]), jnp.zeros_like(u[:1]) + rate])

@@ -1,7 +1,7 @@
-"""Restoring of the surface, h dT/dt = ... + w (T_target - T) in the uppermost cell, implicit in T.
+"""Surface restoring, h dT/dt = ... + w (T_target - T) in the uppermost cell, implicit in T.
 
-With the thickness of water w that is renewed in a time the flux depends on no grid: rho c_p w (T_target - T)
-is the heat of Haney (1971), J. Phys. Oceanogr. 1, 241-248; 1e-5 m s-1 is 40 W m-2 K-1.
+With a piston velocity w, the flux does not depend on the grid: rho c_p w (T_target - T) is the heat flux of
+Haney (1971), J. Phys. Oceanogr. 1, 241-248; 1e-5 m s-1 corresponds to 40 W m-2 K-1.
 """
 
 import jax.numpy as jnp
@@ -17,8 +17,8 @@ class SurfaceRestoring(AbstractTerm):
     Args:
         temperature: [degC].
         salinity: [g kg-1].
-        temperature_velocity: w of the temperature [m s-1].
-        salinity_velocity: w of the salinity [m s-1].
+        temperature_velocity: w for temperature [m s-1].
+        salinity_velocity: w for salinity [m s-1].
     """
 
     temperature: TimeSeries[SeriesOrScalar] | None = array_field(0, default=None)

@@ -3,9 +3,9 @@
     slack:   dx/dt = u                     x the displacement of the leaves, at most the excursion
     taut:    du/dt = ... - c |U| U / h,    P = alpha c |U|³ of turbulent kinetic energy
 
-The drag of a step is that of leaves as the step before left them, h the thickness of the cell.
+The drag of a step uses the leaves at the end of the previous step; h is the thickness of the cell.
 
-c and P count for a cell, whatever its thickness, as in GOTM.
+c and P apply to a cell of any thickness, as in GOTM.
 
 Source: Verduin and Backhaus (2000), Estuar. Coast. Shelf Sci. 50, 185-204.
 """
@@ -23,16 +23,16 @@ _MEMORY = ("seagrass_x", "seagrass_y", "seagrass_drag")
 
 
 class Seagrass(AbstractTerm):
-    """A canopy on the bottom; its memory is the tracers seagrass_x, seagrass_y [m] and seagrass_drag [1].
+    """A canopy on the bottom; its state is the tracers seagrass_x, seagrass_y [m] and seagrass_drag [1].
 
     Args:
-        height: above the bottom, to the top of the canopy, increasing [m].
+        height: above the bottom, up to the top of the canopy, increasing [m].
         excursion: displacement at which leaves are taut, at these heights [m].
-        friction: c, of taut leaves, at these heights [1].
+        friction: c of taut leaves, at these heights [1].
         efficiency: alpha [1].
 
     Raises:
-        ValueError: heights that do not increase, or numbers at them that are fewer or negative.
+        ValueError: heights that do not increase, or values at them that are missing or negative.
     """
 
     height: Float[Array, "..."] = array_field(1, converter=as_float_array)
@@ -63,7 +63,7 @@ class Seagrass(AbstractTerm):
         return {"u": Tendency(loss_rate=rate), "v": Tendency(loss_rate=rate)}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        """The leaves at the end of the step."""
+        """Leaf displacement and drag at the end of the step."""
         old, (u, v) = [column.state.tracers[name] for name in _MEMORY], column.velocity
         z = column.grid.z_center - column.grid.z_face[0]
         within = z < self.height[-1]
@@ -84,7 +84,7 @@ class Seagrass(AbstractTerm):
         return mean_of_neighbours(produced)
 
     def _at(self, z: CenterArray, values: Float[Array, "..."]) -> CenterArray:
-        """Values at heights above the bottom [m], constant beyond both ends; a sum without a search."""
+        """Values at heights above the bottom [m], constant beyond both ends; a sum instead of a search."""
         level = self.height[:, None]
         fraction = at_most(at_least((z[None] - level[:-1]) / (level[1:] - level[:-1]), 0.0), 1.0)
         return values[0] + jnp.sum((values[1:] - values[:-1])[:, None] * fraction, axis=0)

@@ -19,22 +19,22 @@ from .base import Velocity
 
 
 class AbstractStokesDrift(eqx.Module):
-    """Drift as a function of height and time."""
+    """Stokes drift as a function of height and time."""
 
     @abc.abstractmethod
     def at(self, grid: Grid, time: ScalarLike) -> Velocity:
         """Mean eastward and northward drift of the cells [m s-1]."""
 
     def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar] | None:
-        """Drift at the surface [m s-1]; `None` where only that of the cells is known."""
+        """Drift at the surface [m s-1]; `None` if only cell means are known."""
         return None
 
     def on(self, source: Grid, target: Grid) -> "AbstractStokesDrift":
-        """The same drift for cells of another grid of the same depth."""
+        """The same drift on the cells of another grid of the same depth."""
         return self
 
     def check_covers(self, start: float, end: float) -> None:
-        """Raise `ValueError` if the drift is not known from `start` to `end` [s]."""
+        """Raise `ValueError` if the drift does not cover `start` to `end` [s]."""
         check_covers(self, start, end)
 
 
@@ -46,12 +46,12 @@ class DriftVector(eqx.Module):
 
 
 class StokesDrift(AbstractStokesDrift):
-    """Drift at the surface over time that decays exponentially with depth, U_s exp(z / d).
+    """Surface drift over time that decays exponentially with depth, U_s exp(z / d).
 
     Args:
         series: drift at the surface [m s-1].
-        decay_depth: d, of its decay [m].
-        depths: d over time, instead of that.
+        decay_depth: d, e-folding depth [m].
+        depths: d over time, overrides `decay_depth`.
     """
 
     series: TimeSeries[DriftVector]
@@ -83,7 +83,7 @@ class DriftProfiles(AbstractStokesDrift):
 
     Args:
         series: drift of the cells [m s-1], `(n_times, n_cells, *batch)` of both components.
-        surface: drift at the surface [m s-1], where it is known.
+        surface: drift at the surface [m s-1], if known.
     """
 
     series: TimeSeries[DriftVectors]
@@ -95,7 +95,7 @@ class DriftProfiles(AbstractStokesDrift):
 
     def on(self, source: Grid, target: Grid) -> "DriftProfiles":
         old, new = np.asarray(source.z_face, dtype=float), np.array(target.z_face, dtype=float)
-        new[[0, -1]] = old[[0, -1]]  # equal but for round-off: no cell of the target may be left uncovered
+        new[[0, -1]] = old[[0, -1]]  # equal to round-off: no target cell may stay uncovered
         matrix = jnp.asarray(regrid(np.eye(old.size - 1), old, new))
         moved = jax.tree.map(lambda x: jnp.einsum("ij,tj...->ti...", matrix, x), self.series.values)
         return DriftProfiles(TimeSeries(self.series.time, moved, self.series.name), self.surface)
@@ -115,10 +115,10 @@ class WindVector(eqx.Module):
 
 
 class WindSeaDrift(AbstractStokesDrift):
-    """Drift of a fully developed sea of the wind at 10 m, whose spectrum spreads in direction.
+    """Drift of a fully developed wind sea from the wind at 10 m, with directional spreading.
 
-    The drift at the surface is a fixed fraction of the wind; its transport is that of a Pierson-Moskowitz
-    spectrum, and its profile that of Phillips' spectrum with the same two.
+    The surface drift is a fixed fraction of the wind. The transport is that of a Pierson-Moskowitz spectrum;
+    the profile is that of a Phillips spectrum with the same surface drift and transport.
 
     Args:
         series: the wind [m s-1].
@@ -143,7 +143,7 @@ class WindSeaDrift(AbstractStokesDrift):
         return _SHARE_OF_WIND * wind.u, _SHARE_OF_WIND * wind.v
 
     def _wavenumber(self, speed: Scalar) -> Scalar:
-        """Peak of Phillips' spectrum with the drift and the transport of the waves [m-1]."""
+        """Peak wavenumber of the Phillips spectrum with the given drift and transport [m-1]."""
         wave_height = 0.0246 * speed**2
         frequency = _MEAN_OVER_PEAK * 0.877 * self.gravity / (2.0 * math.pi * 1.075 * speed)
         transport = 0.125 * math.pi * _KEPT_TRANSPORT * frequency * wave_height**2
@@ -156,7 +156,7 @@ spreading in direction leaves of the transport; wavenumber of the part that spre
 
 
 def _drift_above(x: FaceArray) -> FaceArray:
-    """Transport above a depth, over the drift at the surface and times the wavenumber, for x = k |z|."""
+    """Transport above a depth, over the surface drift and times the wavenumber, for x = k |z|."""
     spread = _SPREAD * x
     return (
         0.715 * x

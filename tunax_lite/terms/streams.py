@@ -2,11 +2,11 @@
 
     d(V Y)/dt = q_in Y_in - q_out Y + W_down Y_down - W_up Y_up,      W_up - W_down = q_in - q_out - dV/dt
 
-with the volume flux W through the faces that the streams below them, and cells that grow with the level,
-demand. Where the level stays, or is prescribed, what streams bring too much leaves at the surface with its
-water, and what they bring too little enters there, as precipitation and evaporation do. W carries the water
-of the cell that it leaves, implicitly: no value leaves the range of those around it, however little water a
-cell at the bottom holds, and profiles are smeared like by a diffusivity of half speed times thickness.
+The volume flux W through the faces balances the streams below and the growth of cells with the level. If the
+level is constant or prescribed, surplus water leaves at the surface with its properties and a deficit enters
+there, as precipitation and evaporation do. W carries the water of the cell that it leaves, implicitly: no
+value leaves the range of its neighbours, however small the lowest cell, at the cost of a numerical
+diffusivity of half the speed times the thickness.
 """
 
 import enum
@@ -33,7 +33,7 @@ from .base import AbstractTerm, Column, Tendency
 
 
 class StreamPlace(enum.Enum):
-    """Where a stream enters or leaves: uppermost or lowest cell, between heights, or at its density."""
+    """Where a stream enters or leaves: uppermost or lowest cell, a range of heights, or its own density."""
 
     SURFACE = "surface"
     BOTTOM = "bottom"
@@ -42,10 +42,10 @@ class StreamPlace(enum.Enum):
 
 
 class StreamWater(eqx.Module):
-    """Discharge [m3 s-1], out of the lake where it is negative, and temperature [degC] and salinity [g kg-1].
+    """Discharge [m3 s-1], negative for outflow, temperature [degC] and salinity [g kg-1].
 
-    Without a temperature the water has that of the cells, and without a salinity none. What leaves is the
-    water of the cells.
+    Without a temperature, inflow has that of the cells; without a salinity, it is fresh. Outflow has the
+    properties of the cells.
     """
 
     discharge: SeriesOrScalar = array_field(0, converter=as_float_array)
@@ -62,14 +62,14 @@ class Stream(eqx.Module):
 
     Args:
         series: discharge, temperature and salinity.
-        place: where it enters or leaves.
+        place: where the stream enters or leaves.
         lower, upper: heights of a range above the level at rest [m].
-        density_width: difference of density that counts as none where a stream finds its level [kg m-3]: its
-            water goes to cells with a weight of exp(-(rho - rho_stream)² / (2 width²)) times their thickness,
-            the heaviest to the bottom, the lightest to the surface.
+        density_width: density difference [kg m-3] within which a stream finds its level: its water enters
+            cells with a weight of exp(-(rho - rho_stream)² / (2 width²)) times their thickness, the heaviest
+            at the bottom, the lightest at the surface.
 
     Raises:
-        ValueError: a range without height, or an interleaving stream without a temperature.
+        ValueError: a range of zero height, or an interleaving stream without a temperature.
     """
 
     series: TimeSeries[StreamWater]
@@ -90,7 +90,7 @@ class Stream(eqx.Module):
             )
 
     def shares(self, column: Column, water: StreamWater) -> CenterArray:
-        """Parts of the discharge of cells [1]; their sum is 1."""
+        """Fraction of the discharge per cell [1]; they sum to 1."""
         faces, thickness = column.grid.z_face, column.grid.cell_thickness
         nothing = jnp.zeros_like(thickness)
         first, rest = jnp.ones_like(nothing[:1]), nothing[1:]
@@ -106,7 +106,7 @@ class Stream(eqx.Module):
                     jnp.minimum(faces[1:], self.upper) - jnp.maximum(faces[:-1], self.lower), 0.0
                 )
                 total = jnp.sum(weight, axis=0)
-                # A range below the bottom is the lowest cell.
+                # A range below the bottom means the lowest cell.
                 lowest = jnp.concatenate([first, rest])
                 return jnp.where(total > 0.0, weight / jnp.where(total > 0.0, total, 1.0), lowest)
             case StreamPlace.INTERLEAVING:
@@ -121,13 +121,13 @@ class Stream(eqx.Module):
 
 
 class _Flows(NamedTuple):
-    """Of a step, over the area of the surface [m s-1]: into cells, out of them, and what it takes along."""
+    """Flow in a step, per unit area of the surface [m s-1]: into and out of cells, with its properties."""
 
     entering: CenterArray
     leaving: CenterArray
     temperature: CenterArray  # [K m s-1]
     salinity: CenterArray  # [g kg-1 m s-1]
-    missing: Scalar  # what enters at the surface with its water, so that the level is what it has to be
+    missing: Scalar  # inflow at the surface that closes the budget of the level
     growth: CenterArray  # of the cells
 
 
@@ -137,7 +137,7 @@ class Streams(AbstractTerm):
     streams: dict[str, Stream]
 
     def discharge(self, time: ScalarLike) -> tuple[Scalar, Scalar]:
-        """What enters and what leaves at a time [m3 s-1], without what keeps the level."""
+        """Inflow and outflow at a time [m3 s-1], without the correction that maintains the level."""
         every = [stream.series.at(time).discharge for stream in self.streams.values()]
         return sum(jnp.maximum(q, 0.0) for q in every), sum(jnp.maximum(-q, 0.0) for q in every)
 
@@ -161,7 +161,7 @@ class Streams(AbstractTerm):
 
     def _flows(self, column: Column) -> _Flows:
         grid, state = column.grid, column.carried
-        assert grid.area is not None  # which a case with streams has
+        assert grid.area is not None  # set in every case with streams
         zero = jnp.zeros_like(state.temperature)
         entering = leaving = temperature = salinity = zero
         for stream in self.streams.values():
@@ -181,7 +181,7 @@ class Streams(AbstractTerm):
         return _Flows(entering, leaving + over, temperature, salinity, jnp.maximum(-surplus, 0.0), change)
 
     def _parts(self, column: Column, flows: _Flows) -> Tendency:
-        """What leaves cells, to others and out of the lake."""
+        """Flow from cells to each other and out of the lake."""
         grid, kept = column.grid, flows.entering - flows.leaving - flows.growth
         assert grid.relative_area is not None
         upward = jnp.cumsum(kept, axis=0)[:-1] / grid.relative_area[1:-1]

@@ -14,10 +14,10 @@ from .base import AbstractTerm, Column, Tendency, or_zero
 
 
 class CoriolisForce(AbstractTerm):
-    """Rotates the velocity together with its Stokes drift, before all other terms.
+    """Rotates the velocity together with the Stokes drift, before all other terms.
 
     Args:
-        drifts: whether the velocity contains that drift already, and turns alone.
+        drifts: whether the velocity includes the Stokes drift, and rotates alone.
     """
 
     drifts: bool = setting(False)
@@ -32,7 +32,7 @@ class CoriolisForce(AbstractTerm):
 
 
 class SurfaceExchange(AbstractTerm):
-    """Stress, heat, fresh water, salt and tracers through the surface, into the uppermost cell."""
+    """Stress, heat, fresh water, salt and tracers through the surface into the uppermost cell."""
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         fluxes, state, density = column.fluxes, column.state, column.equation_of_state.reference_density
@@ -42,7 +42,7 @@ class SurfaceExchange(AbstractTerm):
             stress = {name: of + lost * getattr(state, name)[-1] for name, of in stress.items()}
         if fluxes.surface_drag is None:
             return {name: Tendency(surface=of / density) for name, of in stress.items()}
-        # What the stress loses when the water moves with it counts for the new velocity.
+        # The reduction of the stress by the current is implicit in the new velocity.
         at_rest = {name: of + fluxes.surface_drag * getattr(state, name)[-1] for name, of in stress.items()}
         rate = fluxes.surface_drag / (density * column.grid.cell_volume[-1])
         rate = jnp.concatenate([jnp.zeros_like(state.u[1:]), jnp.zeros_like(state.u[:1]) + rate])
@@ -51,7 +51,8 @@ class SurfaceExchange(AbstractTerm):
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         fluxes, state, level = column.fluxes, column.state, column.level
         if level is not None and level.fresh_water is not None:
-            # It adds its volume instead of diluting, and has the temperature of the surface.
+            # With a varying level, rain adds volume instead of diluting, and has the temperature of the
+            # surface.
             fluxes = dataclasses.replace(fluxes, freshwater_flux=None)
         entering = kinematic_fluxes(state, column.equation_of_state, fluxes)
         if level is not None and level.fresh_water is not None:
@@ -60,10 +61,10 @@ class SurfaceExchange(AbstractTerm):
 
 
 class ShortwaveHeating(AbstractTerm):
-    """Radiation that the water absorbs below its surface, and the bottom, where it absorbs.
+    """Absorption of shortwave radiation in the water, and at an absorbing bottom.
 
-    In a lake part of the light falls on the bottom beside every cell: with it a cell gains
-    A_up I_up - A_down I_down, without it I_up - I_down on its mean area.
+    In a lake, part of the radiation falls on the ring of bottom beside each cell: if it absorbs, a cell gains
+    A_up I_up - A_down I_down, otherwise I_up - I_down on its mean area.
     """
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
@@ -78,7 +79,7 @@ class ShortwaveHeating(AbstractTerm):
 
 
 def surface_stress(fluxes: SurfaceFluxes, state: State) -> tuple[Scalar, Scalar]:
-    """Eastward and northward stress [N m-2]."""
+    """Eastward and northward surface stress [N m-2]."""
     return or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
 
 
@@ -93,7 +94,7 @@ def kinematic_fluxes(state: State, eos: AbstractEquationOfState, fluxes: Surface
 
 
 def shortwave_heating(fluxes: SurfaceFluxes, column: Column) -> FaceArray | None:
-    """Heating that shortwave radiation carries down through each face [K m s-1]; `None` in the dark."""
+    """Downward flux of heat by shortwave radiation through each face [K m s-1]; `None` at night."""
     if fluxes.shortwave_flux is None:
         return None
     heat = column.equation_of_state.reference_density * column.equation_of_state.heat_capacity

@@ -1,10 +1,10 @@
 """Turbulent transport other than down-gradient mixing: terms from `CloState.terms`.
 
-Plumes of total mass flux M (area times velocity, downward positive) take up water on their way down,
+Plumes of total mass flux M (area times velocity, positive downward) entrain water on their way down,
 
     phi_p(below) = (1 - chi) phi_p(above) + chi phi(cell),     flux of phi upward: -M (phi_p - phi)
 
-with phi the surroundings, which rise in exchange and therefore have the value of the cell below the face.
+where phi is the value in the surroundings, which rise in exchange, so that it is taken from the cell below.
 """
 
 from typing import NamedTuple
@@ -25,17 +25,17 @@ from .surface import kinematic_fluxes, shortwave_heating
 
 
 class NonlocalTransport(AbstractTerm):
-    """Carries a fraction of the surface flux down to each face, whatever the gradients.
+    """Distributes a fraction of the surface flux over the faces, whatever the gradients.
 
     Args:
-        fraction: of the surface flux [1], 0 at both ends; of heat with the shortwave radiation that the
-            water above has absorbed.
+        fraction: of the surface flux [1], 0 at both ends; for heat, this flux includes shortwave radiation
+            absorbed in the water above.
     """
 
     fraction: FaceArray
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        # Tracers have no memory of the step before: what enters is what is distributed.
+        # The fluxes of tracers are those of the same step.
         now = kinematic_fluxes(column.state, column.equation_of_state, column.fluxes)
         before = kinematic_fluxes(column.state, column.equation_of_state, column.fluxes_before)
         heat, passing = before["temperature"], shortwave_heating(column.fluxes_before, column)
@@ -55,7 +55,7 @@ class CounterGradientHeat(AbstractTerm):
 
 
 class StokesMixing(AbstractTerm):
-    """Momentum that turbulence carries down the shear of the Stokes drift."""
+    """Turbulent momentum flux down the shear of the Stokes drift."""
 
     viscosity: FaceArray  # nu_S [m2 s-1]
 
@@ -68,7 +68,7 @@ class StokesMixing(AbstractTerm):
 
 
 class PlumeWater(NamedTuple):
-    """Water in the plumes on inner faces, by quantity; units as in `State`."""
+    """Water properties in the plumes on inner faces, by quantity; units as in `State`."""
 
     velocity: dict[str, InnerFaceArray]
     scalars: dict[str, InnerFaceArray]
@@ -77,15 +77,15 @@ class PlumeWater(NamedTuple):
 class Plumes(AbstractTerm):
     """Transport by plumes, on faces; zero at both ends."""
 
-    mass_flux: FaceArray  # of temperature, salinity and tracers [m s-1], positive downward
-    momentum_flux: FaceArray  # the same of velocity, less by what the pressure of the surroundings takes
-    water: PlumeWater  # in the plumes, of the state that the step starts from
+    mass_flux: FaceArray  # for temperature, salinity and tracers [m s-1], positive downward
+    momentum_flux: FaceArray  # for velocity: less by the effect of pressure
+    water: PlumeWater  # properties in the plumes, from the state at the start of the step
 
     @classmethod
     def of(
         cls, state: State, mass_flux: FaceArray, momentum_flux: FaceArray, entrained_fraction: FaceArray
     ) -> "Plumes":
-        """Plumes in a column; of their water at a face, chi [1] comes from the cell above it."""
+        """Plumes in a column; the fraction chi [1] of their water at a face comes from the cell above."""
         quantities = PlumeWater({"u": state.u, "v": state.v}, _scalars(state))
         return cls(mass_flux, momentum_flux, carried(quantities, entrained_fraction[1:-1]))
 
@@ -101,13 +101,13 @@ def _scalars(state: State) -> dict[str, CenterArray]:
 
 
 def _exchanged(flux: FaceArray, water: dict[str, InnerFaceArray]) -> dict[str, Tendency]:
-    """The surroundings rise, implicitly, and the water of the plumes sinks in exchange."""
+    """The surroundings rise, implicitly, in exchange for the sinking plume water."""
     rising = CarryingRates(upward=flux[1:-1])
     return {name: Tendency(carrying=rising, sinking=values) for name, values in water.items()}
 
 
 def carried(quantities: PyTree, entrained_fraction: InnerFaceArray) -> PyTree:
-    """Values in the plumes on inner faces, from those of the cells; chi is 1 where a plume begins."""
+    """Values in the plumes on inner faces, from cell values; chi is 1 where a plume begins."""
 
     def sink(above: PyTree, level: PyTree) -> tuple[PyTree, PyTree]:
         fraction, cell = level
@@ -120,12 +120,12 @@ def carried(quantities: PyTree, entrained_fraction: InnerFaceArray) -> PyTree:
 
 
 class PlumeEnergy(eqx.Module):
-    """Energy that plumes turn over in a step, on inner faces."""
+    """Energy converted by plumes in a step, on inner faces."""
 
-    shear_production: InnerFaceArray  # of kinetic energy of the mean flow into that of turbulence [m2 s-3]
-    buoyancy_production: InnerFaceArray  # of potential energy of the mean state, likewise [m2 s-3]
-    slip_squared: InnerFaceArray  # of the plumes against what is around them, but for the pressure [m2 s-2]
-    rising: InnerFaceArray | None  # mass flux with which k goes up around them, if it does [m s-1]
+    shear_production: InnerFaceArray  # kinetic energy from the mean flow to turbulence [m2 s-3]
+    buoyancy_production: InnerFaceArray  # potential energy of the mean state to turbulence [m2 s-3]
+    slip_squared: InnerFaceArray  # slip of the plumes without pressure effects [m2 s-2]
+    rising: InnerFaceArray | None  # mass flux that carries k upward [m s-1]; `None` if it stays
     sinking_energy: InnerFaceArray | None = None  # times the area of plumes [m2 s-2]; `None` if it stays
     sinking_velocity: InnerFaceArray | None = None  # of the plumes [m s-1], positive downward
 
@@ -133,9 +133,9 @@ class PlumeEnergy(eqx.Module):
     def of(
         cls, plumes: Plumes, new: State, old: State, grid: Grid, eos: AbstractEquationOfState
     ) -> "PlumeEnergy":
-        """What the mean flow lost in the step from `old`, already turned, to `new`.
+        """Energy lost by the mean flow in the step from `old` (already rotated) to `new`.
 
-        To round-off where expansion is constant.
+        Exact to round-off where expansion is constant.
         """
         rising, momentum = plumes.mass_flux[1:-1], plumes.momentum_flux[1:-1]
         water, velocity = plumes.water.scalars, plumes.water.velocity
@@ -155,10 +155,10 @@ class PlumeEnergy(eqx.Module):
         )
 
     def turbulent_flow(self, tke: InnerFaceArray) -> CarryingRates | None:
-        """Rates at which the volumes around inner faces carry their k to each other, in the cells between.
+        """Rates at which the volumes around inner faces carry k to each other, in the cells between.
 
-        The value is that of the face above a cell (the paper's choice), and what sinks is a fraction of the k
-        of its own face: none of k, however little there is, can be carried away twice.
+        Upwind values are those of the face above a cell (as in the paper); sinking k is a fraction of the k
+        at its own face, so that no k, however small, is removed twice.
         """
         if self.sinking_energy is None or self.sinking_velocity is None:
             return None
