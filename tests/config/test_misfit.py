@@ -44,6 +44,16 @@ def test_every_case_on_every_grid_with_every_step(tmp_path):
     assert {t.reduction for t in targets} == {"sum"}
 
 
+def test_each_grid_can_have_its_own_step(tmp_path):
+    text = SYNTHETIC.replace("600.0]", "600.0], one_for_each_grid: true")
+    targets = build_calibration(loaded(tmp_path, text)).targets
+    found = [(t.case.name.partition("@")[2], t.case.grid.n_cells, t.dt) for t in targets]
+    assert found == [("16,300s", 16, 300.0), ("32,600s", 32, 600.0)]
+    for steps in ("[300.0, 600.0, 900.0]", "600.0"):
+        with pytest.raises(ConfigError, match=r"time.step: expected 2 steps .* each grid its step"):
+            loaded(tmp_path, text.replace("[300.0, 600.0]", steps))
+
+
 def test_the_preset_of_wagner_and_what_goes_before_it(tmp_path):
     text = SYNTHETIC.replace("[300.0, 600.0]", "300.0")
     config = loaded(

@@ -1,7 +1,6 @@
 """From checked configurations to what a calibration or an evaluation needs."""
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -70,7 +69,7 @@ def build_calibration(
     names = [target.case.name for target in targets]
     for index, name in enumerate(names):
         if name in names[:index]:
-            at = index // (len(config.grid) * len(config.time.step))
+            at = index // len(config.resolutions)
             raise ConfigError(
                 f"{place.at('cases', str(at), 'case')}: expected a case of another name, got '{name}' again; "
                 "remove one of the two, or choose grids of different n_cells."
@@ -137,11 +136,11 @@ def _idle_priors(config: CalibrationConfig, free: ResolvedParameters) -> str:
 
 
 def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Target]:
-    """A case on every grid and with every time step; with several, their names say which."""
+    """A case at every resolution; with several, names say which."""
     section, where = config.cases[index], place.below("cases", str(index))
     here = where.below("case")
     read = read_case(section.case, here) if isinstance(section.case, FromFile) else None
-    for grid, step in itertools.product(config.grid, config.time.step):
+    for grid, step in config.resolutions:
         made = build_case(section.case, grid, here, step) if read is None else on_grid(read, grid, here)
         case, observations = with_observations(made, here)
         with place.naming("time", "step"):

@@ -1,5 +1,6 @@
 """The configuration of a calibration: free parameters, how cases are compared, the method, the posterior."""
 
+import itertools
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
@@ -313,6 +314,9 @@ class CalibrationTimeSection(Section):
     """The time step of the runs of a calibration."""
 
     step: _Steps = key("time step [s], or several: every case with each", [60.0], min_length=1)
+    one_for_each_grid: bool = key(
+        "whether a step belongs to the grid at its place in the list, not to every grid", False
+    )
 
 
 class CalibrationConfig(Section):
@@ -343,6 +347,12 @@ class CalibrationConfig(Section):
     )
 
     def _check(self) -> None:
+        n_grids, n_steps = len(self.grid), len(self.time.step)
+        if self.time.one_for_each_grid and n_grids != n_steps:
+            raise ValueError(
+                f"time.step: expected {n_grids} steps with one_for_each_grid, as many as there are grids, got "
+                f"{n_steps}; give each grid its step."
+            )
         try:
             self.free_parameters.check_closure(self.model.closure.build())
         except ValueError as error:
@@ -359,6 +369,12 @@ class CalibrationConfig(Section):
                 "starts.number: expected 1 for ensemble_kalman, whose members are many starts, got "
                 f"{self.starts.number}; leave it out, or ask for more members."
             )
+
+    @property
+    def resolutions(self) -> list[tuple[GridSection, float]]:
+        """Grids and time steps that every case is run with."""
+        pairs = zip if self.time.one_for_each_grid else itertools.product
+        return list(pairs(self.grid, self.time.step))
 
     @property
     def free_parameters(self) -> FreeParameters:
