@@ -17,10 +17,11 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from ._types import InnerFaceArray, Scalar
 from .case import Case
 from .closures import MellorYamada
 from .closures.energy import AbstractEnergyClosure
-from .closures.stability import Flow
+from .closures.stability import AbstractStabilityFunctions, Flow
 from .forcing import WaterSurface
 from .model import Model
 from .physics.stratification import buoyancy_frequency_squared
@@ -28,6 +29,7 @@ from .terms.surface import kinematic_fluxes, surface_stress
 
 _N_CELLS, _N_TIMES = 60, 200  # from the surface down, and after the start
 _FIRST_TIME = 10.0  # [s]
+_ROUND_OFF = 1e-12  # of N² [s-2]
 
 
 def delay_of_convection(model: Model, case: Case, duration: float) -> float | None:
@@ -37,7 +39,7 @@ def delay_of_convection(model: Model, case: Case, duration: float) -> float | No
     batch of columns, ice, water that does not become unstable; a closure without floors of k and epsilon, or
     one that has turbulence from the surface flux, from breaking waves, or from internal waves.
     """
-    closure, grid, state = model.closure, case.grid, case.start_state
+    closure, grid = model.closure, case.grid
     if not isinstance(closure, AbstractEnergyClosure) or closure.internal_waves is not None:
         return None
     factor = closure.convective_flux_factor
@@ -45,40 +47,67 @@ def delay_of_convection(model: Model, case: Case, duration: float) -> float | No
     started = factor is not None and float(factor) > 0.0 and not isinstance(closure, MellorYamada)
     if started or grid.z_face.ndim > 1 or case.ice is not None:
         return None
-    eos, fluxes = case.equation_of_state, case.forcing.at(0.0, WaterSurface.of(state))
-    entering = kinematic_fluxes(state, eos, fluxes)
-    sun = 0.0 if fluxes.shortwave_flux is None else fluxes.shortwave_flux
-    heat = entering["temperature"] + sun / (eos.reference_density * eos.heat_capacity)
-    alpha, beta = eos.expansion(state.temperature[-1], state.salinity[-1], grid.z_center[-1])
-    lost = -float(eos.gravity * (alpha * heat - beta * entering["salinity"]))
-    stress = math.hypot(*map(float, surface_stress(fluxes, state))) / float(eos.reference_density)
+    loss, stresses, n_squared = _at_start(case.unlabelled())
+    lost, stress = float(loss), math.hypot(*map(float, stresses))
     if lost <= 0.0 or (stress > 0.0 and closure.surface.breaking_waves is not None):
         return None
-    functions = closure.stability.stability_functions()
-    tke = float(closure.turbulent_kinetic_energy_floor)
-    time_scale = tke / float(closure.dissipation_rate_floor)
-    at_floors = float(functions.c_mu_0) ** 4 * tke * time_scale
+    functions, time_scale, at_floors = _at_floors(closure)
     viscosity, diffusivity = (
-        at_floors + float(of_model if of_case is None else of_case)
+        float(at_floors) + float(of_model if of_case is None else of_case)
         for of_model, of_case in (
             (model.molecular_viscosity, case.background_viscosity),
             (model.molecular_diffusivity, case.background_diffusivity),
         )
     )
     times = np.append(0.0, np.geomspace(_FIRST_TIME, max(duration, 2.0 * _FIRST_TIME), _N_TIMES))
-    thickness = np.asarray(grid.cell_thickness, dtype=float)[-_N_CELLS:]
-    spacing = 0.5 * (thickness[1:] + thickness[:-1])
-    n_squared = np.asarray(buoyancy_frequency_squared(state, grid, eos), dtype=float)[-spacing.size :]
-    conducted = functools.partial(_gradients, times=times, thickness=thickness, spacing=spacing)
+    thickness = np.diff(np.asarray(grid.z_face, dtype=float))[-_N_CELLS:]
+    conducted = functools.partial(_gradients, times=times, thickness=thickness)
     turning = 1j * float(case.coriolis_parameter)
+    n_squared = np.asarray(n_squared, dtype=float)[-thickness.size + 1 :]
     n_squared = np.real(conducted(n_squared, surface=-lost, diffusivity=diffusivity))
-    shear = conducted(np.zeros(spacing.size), surface=stress, diffusivity=viscosity, turning=turning)
-    growth = _growth(functions, jnp.asarray(n_squared), jnp.asarray(abs(shear) ** 2), time_scale)
-    unstable = np.flatnonzero((n_squared < 0.0).any(axis=1))
+    shear = conducted(np.zeros(thickness.size - 1), surface=stress, diffusivity=viscosity, turning=turning)
+    growth = _growth(functions, n_squared, abs(shear) ** 2, time_scale)
+    unstable = np.flatnonzero((n_squared < -_ROUND_OFF).any(axis=1))
     grows = np.flatnonzero((np.asarray(growth) > 1.0).any(axis=1))
     if not unstable.size:
         return None
     return max(0.0, float(times[grows[0]] - times[unstable[0]])) if grows.size else math.inf
+
+
+# Compiled as wholes: operation by operation they would be a hundred programs.
+
+
+@eqx.filter_jit
+def _at_start(case: Case) -> tuple[Scalar, tuple[Scalar, Scalar], InnerFaceArray]:
+    """Buoyancy that the surface loses [m2 s-3], kinematic stress [m2 s-2] and N² [s-2]."""
+    state, eos = case.start_state, case.equation_of_state
+    fluxes = case.forcing.at(0.0, WaterSurface.of(state))
+    entering = kinematic_fluxes(state, eos, fluxes)
+    sun = 0.0 if fluxes.shortwave_flux is None else fluxes.shortwave_flux
+    heat = entering["temperature"] + sun / (eos.reference_density * eos.heat_capacity)
+    alpha, beta = eos.expansion(state.temperature[-1], state.salinity[-1], case.grid.z_center[-1])
+    stress_u, stress_v = surface_stress(fluxes, state)
+    return (
+        eos.gravity * (beta * entering["salinity"] - alpha * heat),
+        (stress_u / eos.reference_density, stress_v / eos.reference_density),
+        buoyancy_frequency_squared(state, case.grid, eos),
+    )
+
+
+@eqx.filter_jit
+def _at_floors(closure: AbstractEnergyClosure) -> tuple[AbstractStabilityFunctions, Scalar, Scalar]:
+    """Stability functions, T [s] and eddy coefficients [m2 s-1] at the floors of k and epsilon."""
+    functions, tke = closure.stability.stability_functions(), closure.turbulent_kinetic_energy_floor
+    time_scale = tke / closure.dissipation_rate_floor
+    return functions, time_scale, functions.c_mu_0**4 * tke * time_scale
+
+
+@eqx.filter_jit
+def _growth(functions: AbstractStabilityFunctions, n_squared, s_squared, time_scale: Scalar):
+    """(P + B) / eps [1] at the floors."""
+    flow = Flow(jnp.full_like(n_squared, time_scale**-2), n_squared, s_squared)
+    c_mu, c_mu_prime = functions.in_flow(flow)
+    return time_scale**2 * (c_mu * s_squared - c_mu_prime * n_squared)
 
 
 def _gradients(
@@ -86,28 +115,22 @@ def _gradients(
     *,
     times: np.ndarray,
     thickness: np.ndarray,
-    spacing: np.ndarray,
     surface: float,
     diffusivity: float,
     turning: complex = 0.0,
 ) -> np.ndarray:
     """Gradients `(n_times, n_faces)` between cells that a flux enters from above, by conduction alone.
 
-    `turning` is the rotation i f of a velocity u + i v [s-1].
+    Exact in time: the modes of conduction decay on their own. `turning` is the rotation i f of a velocity
+    u + i v [s-1].
     """
-    values = np.append(0.0, np.cumsum(start * spacing)).astype(complex)
-    identity, between = np.eye(thickness.size), np.diff(np.eye(thickness.size), axis=0)
-    rates = diffusivity * between.T @ (between / spacing[:, None]) / thickness[:, None] + turning * identity
-    gained, all_values = np.append(np.zeros(spacing.size), surface / thickness[-1]), [values]
-    for step in np.diff(times):  # implicit
-        values = np.linalg.solve(identity + step * rates, values + step * gained)
-        all_values.append(values)
-    return np.diff(np.stack(all_values), axis=1) / spacing
-
-
-@eqx.filter_jit
-def _growth(functions, n_squared, s_squared, time_scale: float):
-    """(P + B) / eps [1] at the floors."""
-    flow = Flow(jnp.full_like(n_squared, time_scale**-2), n_squared, s_squared)
-    c_mu, c_mu_prime = functions.in_flow(flow)
-    return time_scale**2 * (c_mu * s_squared - c_mu_prime * n_squared)
+    spacing, root = 0.5 * (thickness[1:] + thickness[:-1]), np.sqrt(thickness)
+    between = np.diff(np.eye(thickness.size), axis=0) / root
+    rates, modes = np.linalg.eigh(between.T @ (between / spacing[:, None]))
+    exponents = -np.multiply.outer(times, diffusivity * rates + turning)
+    steady = exponents == 0.0
+    lasted = np.where(steady, 1.0, np.expm1(exponents) / np.where(steady, 1.0, exponents))
+    values = np.append(0.0, np.cumsum(start * spacing)) * root
+    at_surface = surface * modes[-1] / root[-1]
+    found = np.exp(exponents) * (values @ modes) + times[:, None] * lasted * at_surface
+    return np.diff(found @ modes.T / root, axis=1) / spacing

@@ -236,8 +236,10 @@ def build_source(
 
 def _on_late_convection(run: Run) -> list[str]:
     """A note where unstable water would wait for turbulence to grow from the floors of the closure."""
+    if run.start is not None:
+        return []
     delay = delay_of_convection(run.model, run.case, run.duration_from(0.0))
-    if delay is None or delay < _LATE or run.start is not None:
+    if delay is None or delay < _LATE:
         return []
     when = f"begins {delay / 3600.0:.2g} h after the water became unstable"
     if math.isinf(delay):
@@ -245,9 +247,7 @@ def _on_late_convection(run: Run) -> list[str]:
     closure = type(run.model.closure)
     name = name_of(closure)
     known = name is not None and "recommended" in constants_of(name)
-    remedy = "parameters: {turbulent_kinetic_energy_floor: 1.0e-8}"
-    if known:
-        remedy = "constants: recommended"
+    remedy = "constants: recommended" if known else "parameters: {turbulent_kinetic_energy_floor: 1.0e-8}"
     return [
         f"cooled as at the start of the case, convection {when}: turbulence of {closure.__name__} has to "
         f"grow from its floors; `{remedy}` of the closure starts it at once"
