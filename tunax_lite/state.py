@@ -75,7 +75,7 @@ class State(eqx.Module):
                     f"State: expected {name} on the {grid.n_cells} centers of the grid, got shape "
                     f"{values.shape}; interpolate it to grid.z_center."
                 )
-            return jnp.broadcast_to(values, grid.z_center.shape) if values.ndim < 2 else values
+            return jnp.broadcast_to(values, (grid.n_cells, *grid.batch_shape)) if values.ndim < 2 else values
 
         return cls(
             u=on_grid("u", u),

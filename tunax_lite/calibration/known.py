@@ -144,7 +144,7 @@ def lookup(path: str, known: Mapping[str, ParameterInfo], owner: str) -> Paramet
     )
 
 
-def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:
+def replace_numbers(module: T, paths: Sequence[str], values: Array | np.ndarray) -> T:
     """The module with the number of each path replaced by that of `values` at the same place.
 
     Members of an ensemble give what is replaced a trailing axis; all else keeps its shape, because the time
@@ -160,7 +160,7 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:
     for field, found in places.items():
         positions, indices = (np.array(part) for part in zip(*found, strict=True))
         if found[0][1] is None:
-            new.append(values[positions[0]])
+            new.append(jnp.asarray(values[positions[0]]))
         else:
             old = at_path(module, field)
             if values.ndim == 2:
@@ -207,7 +207,7 @@ def _with_values(
     if not values:
         return module
     paths = [path.removeprefix(beginning) for path in values]
-    return replace_numbers(module, paths, jnp.asarray(list(values.values()), precision_of(module=module)))
+    return replace_numbers(module, paths, np.array(list(values.values()), precision_of(module=module)))
 
 
 def in_short(values: Mapping[str, float], digits: int = 6) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import jax
+import numpy as np
 from typer import echo
 
 from .. import io
@@ -74,8 +75,9 @@ def _simulate(
     begin = 0.0 if start is None else float(start.step) * setup.dt
     duration = setup.duration_from(begin)
     setup.check_output(duration, path.absolute().parent)
+    depth = -np.asarray(setup.case.grid.z_face)[0]  # of JAX it would be three programs
     echo(
-        f"{setup.case.name}: {setup.case.grid.n_cells} cells over {float(setup.case.grid.depth):g} m, "
+        f"{setup.case.name}: {setup.case.grid.n_cells} cells over {depth:g} m, "
         f"{duration / setup.dt:.0f} steps of {setup.dt:g} s, {type(setup.model.closure).__name__}, "
         f"{loaded.config.precision}"
     )

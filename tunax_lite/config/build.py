@@ -177,10 +177,11 @@ def build_case(section: SomeCase, grid: GridSection, where: Place, step: float |
                     f"expected kind uniform, stretched or faces, got native, which {section.format} cases do "
                     "not have; choose one of these."
                 )
-            if abs(float(own_grid.depth) - section.depth) > 1e-6 * section.depth:
+            depth = -float(np.asarray(own_grid.z_face)[0])
+            if abs(depth - section.depth) > 1e-6 * section.depth:
                 raise ValueError(
                     f"expected faces down to the depth of the case, {section.depth:g} m, got "
-                    f"{float(own_grid.depth):g} m; correct one of the two."
+                    f"{depth:g} m; correct one of the two."
                 )
         basin = None
         if section.hypsography is not None:

@@ -22,7 +22,7 @@ from .series import Setting
 def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations | None]:
     """The case on the grid of its setting, and what was measured there during it."""
     water, grid = section.equation_of_state.build(), setting.grid
-    z = np.asarray(water.in_sea(grid.z_center))
+    z = setting.z_center - setting.draft  # in the sea
     own = _own_profiles(section, setting, water)
     observations = observations_of(section, "observations", setting, own)
     initial = observations if section.initial is None else observations_of(section, "initial", setting, own)
@@ -31,7 +31,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
     start = {name: series.on(np.zeros(1))[0] for name, series in own.items()}
     with setting.naming():
         start = modelled(section, start, z)
-        state = initial_state(section, grid, water, measured | start)
+        state = initial_state(section, setting, water, measured | start)
     if isinstance(section, cases.SiteCase) and section.restart is not None:
         path = setting.file(section.restart.path, "restart", "path")
         state = restarted(path, state, allow_missing=section.restart.allow_missing)
@@ -96,7 +96,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         compared = observations_of(section, "observations", setting, own, at_values=True)
     if compared is not None and profiled is not None:
         compared = within(compared, section, setting)
-    return case, with_numbers(compared, section, float(state.salinity[-1]), setting)
+    return case, with_numbers(compared, section, float(np.asarray(state.salinity)[-1]), setting)
 
 
 def _own_profiles(section: Placed, setting: Setting, water: AbstractEquationOfState) -> dict[str, Series]:
@@ -113,7 +113,7 @@ def _own_profiles(section: Placed, setting: Setting, water: AbstractEquationOfSt
         if profile is None:
             continue
         if profile.everywhere:
-            values = stratified(profile, getattr(section, other), name, setting.grid, water)
+            values = stratified(profile, getattr(section, other), name, setting, water)
             found[name] = Series(np.array([0.0, setting.duration]), np.stack([values, values]))
         elif profile.buoyancy_frequency_squared is None:
             found[name] = profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))

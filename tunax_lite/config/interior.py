@@ -56,7 +56,7 @@ class RelaxationRates(Section):
                 "in the case, got neither; add one of them."
             )
         if isinstance(profile, Profile) and profile.column is None:
-            values = values_of(profile)(setting.grid.z_center)
+            values = values_of(profile)(setting.z_center)
             series = TimeSeries.constant(values, f"relaxation of {name}")
         else:
             with setting.naming("interior", "relaxation", key):
@@ -204,7 +204,7 @@ class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme"), SeriesP
         if n_substeps is None:
             assert setting.step is not None  # where a case is built for a run
             fastest = float(np.max(np.abs(np.asarray(series.values.velocity))))
-            spacing = float(np.min(np.diff(np.asarray(setting.grid.z_center))))
+            spacing = float(np.min(np.diff(setting.z_center)))
             n_substeps = max(1, int(np.ceil(fastest * setting.step / spacing)))
         return terms.VerticalVelocity(series, n_substeps=n_substeps, **self.given())
 

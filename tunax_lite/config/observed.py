@@ -43,7 +43,7 @@ def _observed_inputs(
     section: Placed, given: cases.InputObservations, setting: Setting, own: Mapping[str, Series]
 ) -> Observations:
     """Conservative temperature of the surface and of profiles, with the salinity of the case."""
-    z, found = np.asarray(setting.grid.z_center), {}
+    z, found = setting.z_center, {}
     parts: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     if given.surface_temperature is not None:
         keys = ("observations", "surface_temperature")
@@ -107,7 +107,7 @@ def _practical(
     own: Mapping[str, Series],
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Heights and practical salinity to convert measured temperatures with, of the section or the case."""
-    z, start, keys = np.asarray(setting.grid.z_center), np.zeros(1), (key, "practical_salinity")
+    z, start, keys = setting.z_center, np.zeros(1), (key, "practical_salinity")
     if isinstance(given.practical_salinity, str):
         return io.read_salinity(setting.file(given.practical_salinity, *keys))
     if given.practical_salinity is not None:
@@ -149,7 +149,7 @@ def observations_of(
             )
         else:
             assert isinstance(given, cases.ArgoProfilesSection)
-            heights = given.z if isinstance(given.z, list) else setting.grid.z_center
+            heights = given.z if isinstance(given.z, list) else setting.z_center
             read = io.read_argo(
                 paths,
                 z=None if at_values else np.asarray(heights),

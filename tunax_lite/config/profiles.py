@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import PyTree
 from pydantic import BeforeValidator
 
 from .._types import JSON
-from ..grid import Grid
 from ..io.series import Series, on_common_times
 from ..physics import (
     AbstractAbsorption,
@@ -93,15 +92,13 @@ ProfileSection = Annotated[
 ]
 
 
-def values_of(
-    profile: Profile, gradient: float | None = None
-) -> Callable[[Float[Array, " center"]], Float[Array, " center"]]:
+def values_of(profile: Profile, gradient: float | None = None) -> Callable[[np.ndarray], np.ndarray]:
     """A profile as a function of the height; `gradient` [m-1] where it does not stand in the profile."""
     if profile.z is not None and profile.values is not None:
         heights, values = np.asarray(profile.z), np.asarray(profile.values)
-        return lambda z: jnp.interp(z, heights, values)
+        return lambda z: np.interp(z, heights, values)
     if (layers := profile.two_layer) is not None:
-        return lambda z: jnp.asarray(layers.on(np.asarray(z)))
+        return layers.on
     slope = gradient if gradient is not None else (profile.gradient or 0.0)
     surface = profile.surface or 0.0
     return lambda z: surface + slope * z
@@ -122,7 +119,7 @@ def profile_series(
     """
     if profile.column is not None:
         return setting.profiles.read(setting.column(profile, quantity, *keys), whole_period=whole)
-    values = np.asarray(values_of(profile)(setting.grid.z_center))
+    values = values_of(profile)(setting.z_center)
     return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
 
 
@@ -153,7 +150,7 @@ def together(
 
 def initial_state(
     case: SomeCase,
-    grid: Grid,
+    setting: Setting,
     water: AbstractEquationOfState,
     measured: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> State:
@@ -163,27 +160,31 @@ def initial_state(
         ValueError: N² for the temperature of water that does not expand, or a profile that leaves what
             water can be.
     """
-    given: dict[str, Any] = {  # arguments of `State.from_profiles`
-        name: (lambda z, values=measured[name]: jnp.asarray(values) + 0.0 * z)
-        if name in measured
-        else values_of(getattr(case, name))
+    z = setting.z_center
+    given = {
+        name: measured[name] if name in measured else values_of(getattr(case, name))(z)
         for name in ("temperature", "salinity", "u", "v")
     }
     temperature, salinity = case.temperature, case.salinity
     slope = None if temperature is None else temperature.buoyancy_frequency_squared
     if temperature is not None and slope is not None and "temperature" not in measured:
         # At the surface: the gradient is that of one straight profile.
-        top = jnp.zeros(())
+        top = np.zeros(())
         salty = measured["salinity"][-1] if "salinity" in measured else values_of(salinity)(top)
-        expansion, _ = water.expansion(values_of(temperature)(top), jnp.asarray(salty, dtype=float), top)
+        at_top = (jnp.asarray(value, dtype=float) for value in (values_of(temperature)(top), salty, top))
+        expansion, _ = water.expansion(*at_top)
         if expansion == 0.0:
             raise ValueError(
                 "temperature.buoyancy_frequency_squared: expected water that expands with temperature, got "
                 "a thermal expansion of 0; give a gradient instead."
             )
-        given["temperature"] = values_of(temperature, slope / float(water.gravity * expansion))
-    tracers = {name: values_of(profile) for name, profile in case.tracers.items()}
-    state = State.from_profiles(grid, tracers=tracers, **given)
+        gradient = slope / float(water.gravity * expansion)
+        given["temperature"] = values_of(temperature, gradient)(z)
+    tracers = {name: values_of(profile)(z) for name, profile in case.tracers.items()}
+    given, tracers = (
+        {name: jnp.asarray(values, dtype=float) for name, values in each.items()} for each in (given, tracers)
+    )
+    state = State.from_profiles(setting.grid, **given, tracers=tracers)
     for name in ("temperature", "salinity", "u", "v"):
         (lowest, highest), unit = QUANTITIES[name].possible, QUANTITIES[name].unit
         values = np.asarray(getattr(state, name))
@@ -197,14 +198,14 @@ def initial_state(
 
 
 def stratified(
-    profile: Profile, other: Profile | None, name: str, grid: Grid, water: AbstractEquationOfState
+    profile: Profile, other: Profile | None, name: str, setting: Setting, water: AbstractEquationOfState
 ) -> np.ndarray:
     """Temperature or salinity on the cells with N² at every depth, from the surface down.
 
     The other of the two is the same at all depths; expansion or contraction at a face follows from the two
     cells in two passes. Source: GOTM, `temperature.NN`.
     """
-    z, z_face = np.asarray(grid.z_center), np.asarray(grid.z_face)
+    z, z_face = setting.z_center, np.asarray(setting.grid.z_face)
     assert profile.surface is not None and profile.buoyancy_frequency_squared is not None
     if other is None or other.surface is None or other.gradient or other.buoyancy_frequency_squared:
         raise ValueError(

@@ -200,6 +200,12 @@ class Setting(Place):
     notes: list[str] = dataclasses.field(default_factory=list)  # of what was read and assumed
 
     @functools.cached_property
+    def z_center(self) -> np.ndarray:
+        """Heights of the cell centers [m]; not those of JAX, which would compile programs for them."""
+        faces = np.asarray(self.grid.z_face)
+        return 0.5 * (faces[1:] + faces[:-1])
+
+    @functools.cached_property
     def series(self) -> SeriesReader:
         """Series in the format of GOTM."""
         return SeriesReader(self._period())
@@ -213,7 +219,7 @@ class Setting(Place):
     @functools.cached_property
     def profiles(self) -> ProfileReader:
         """Profiles in the format of GOTM."""
-        z_center, depth = np.asarray(self.grid.z_center), float(self.grid.depth)
+        z_center, depth = self.z_center, -float(np.asarray(self.grid.z_face)[0])
         if self.elevation is None:
             return ProfileReader(self._period(), z_center - self.draft)
         given = read_timed(self.elevation, "height", self, "interior", "surface_elevation")

@@ -3,7 +3,6 @@
 from typing import Annotated, Any, Literal
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
 from pydantic import Field
 
@@ -112,7 +111,7 @@ class ProfiledDrift(Section):
         if self.paths is None:
             profiles = {name: (each, f"stokes_drift_{name}") for name, each in self._components.items()}
             return terms.DriftProfiles(read_profiles(*told, profiles), surface)
-        start_time, z = setting.required_start(*keys), np.asarray(setting.grid.z_center)
+        start_time, z = setting.required_start(*keys), setting.z_center
         paths = [setting.file(path, *keys, "paths") for path in self.paths]
         with setting.naming(*keys):
             read = io.read_oceansites(
