@@ -2,13 +2,14 @@
 
 import argparse
 import datetime
-import importlib.metadata
 import os
 import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from tunax_lite import machine
 
 from .harness import Row, Setting, measure_ceilings, pin_to_one_core
 
@@ -43,17 +44,12 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def about(command: str, cores: Sequence[int]) -> Row:
     """Machine, date, versions and command of a run."""
-    information = Path("/proc/cpuinfo")
-    lines = information.read_text(encoding="utf-8").splitlines() if information.is_file() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    packages = ("tunax_lite", "jax", "jaxlib", "equinox", "numpy")
-    versions = {"Python": platform.python_version()}
     return {
-        "machine": f"{names[0] if names else platform.machine()}, {platform.system()}",
+        "machine": f"{machine.processor()}, {platform.system()}",
         "n_cores": len(cores) or os.cpu_count(),
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": command,
-        "versions": versions | {name: importlib.metadata.version(name) for name in packages},
+        "versions": machine.versions(("tunax_lite", "jax", "jaxlib", "equinox", "numpy")),
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
     }
 

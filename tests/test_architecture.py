@@ -20,7 +20,7 @@ FILES = {
 
 # Each name is a module or a folder of the package; imports go to an earlier layer, or within a folder.
 LAYERS = (
-    ("_types", "constants", "declarations", "interrupts", "quantities"),
+    ("_types", "constants", "declarations", "interrupts", "machine", "quantities"),
     ("runtime",),
     ("engine",),
     ("grid",),

@@ -1,6 +1,5 @@
 """`tunax-lite doctor`: the machine, the set-up of JAX, and whether the model runs right and fast."""
 
-import importlib.metadata
 import os
 import platform
 import sys
@@ -11,10 +10,10 @@ import jax
 from typer import echo
 
 from .._types import JSON
+from ..machine import n_processors, processor, versions
 from ..runtime import cache_contents, cache_statistics, configuration, free_memory, used_memory
 from ..runtime.memory import Device
 from ..self_test import SelfTest, self_test
-from .limits import n_processors
 
 PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")
 MEMORY_VARIABLES = {
@@ -50,8 +49,8 @@ def describe_machine() -> Report:
     now = configuration()
     programs, size = (0, 0) if now.cache_folder is None else cache_contents(now.cache_folder)
     return {
-        "versions": {name: importlib.metadata.version(name) for name in PACKAGES}
-        | {"python": platform.python_version(), "system": platform.platform()},
+        "versions": versions(PACKAGES) | {"system": platform.platform()},
+        "processor": processor(),
         "processors": n_processors(),
         "devices": [_device(device) for device in jax.local_devices()],
         # Commands take it from their configuration, float64 by default.
@@ -117,7 +116,7 @@ def _show(report: Report) -> None:
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
     yield from report["versions"].items()
-    yield "processors", f"{report['processors']} for this process"
+    yield "processors", f"{report['processors']} for this process: {report['processor']}"
     for device in report["devices"]:
         yield "device", f"{device['name']}: {device['kind']}, {device['platform_version']}"
         free, used = _megabytes(device["free_bytes"]), _megabytes(device["used_bytes"])

@@ -1,8 +1,9 @@
 """What JAX needs of the limits of a process to start; imports nothing heavy."""
 
-import os
 import sys
 import threading
+
+from ..machine import n_processors
 
 _ADDRESS_SPACE = 1_900_000_000  # bytes; `run` and `calibrate` reach 1.8e9 with two processors
 _THREADS = 16, 4  # for all, and for each processor; 21 were seen with two processors
@@ -14,11 +15,6 @@ def check_limits() -> None:
     problem = _address_space(processors) or _threads(_THREADS[0] + _THREADS[1] * processors)
     if problem:
         sys.exit(f"tunax-lite: error: {problem}")
-
-
-def n_processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _address_space(processors: int) -> str:

@@ -42,11 +42,11 @@ from ..gotm import LoadedGotm, looks_like_gotm, read_set_up
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
 from ..io.yaml_file import naming, read_document
+from ..machine import commit, n_processors, processor
 from ..onset import delay_of_convection
 from ..runtime import configure, is_own_flag
 from ..runtime.configure import seconds_are_told
 from ..runtime.memory import lift_limits
-from .limits import n_processors
 
 _LATE = 3 * 3600.0  # delay of convection that is worth a note [s]: it mixes a layer within an hour or two
 
@@ -161,33 +161,15 @@ def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str
 def origin_of(loaded: Loaded[CalibrationConfig], names: Iterable[str], closure: AbstractClosure):
     """The same as attributes of the files of a calibration on cases of such names; when, where, of what."""
     origin = dataclasses.asdict(provenance(loaded, ", ".join(names), closure))
-    origin |= {"data": json.dumps(data_files(loaded)), "commit": _commit(), "machine": _machine()}
+    origin |= {"data": json.dumps(data_files(loaded)), "commit": commit(), "machine": _machine()}
     origin |= {"date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC"}
     return {f"tunax_lite_{key}": value for key, value in origin.items()}
 
 
-def _commit() -> str:
-    """Of a checkout that is run from; empty for an installed package."""
-    root = Path(__file__).parents[2]
-    if not (root / ".git").exists():
-        return ""
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=10.0).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""
-
-
 def _machine() -> str:
     """Processor or GPU, number of processors and system."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     kinds = {device.device_kind for device in jax.local_devices()} - {"cpu"}
-    processor = names[0] if names else platform.machine()
-    return ", ".join([processor, f"{n_processors()} processors", *sorted(kinds), platform.system()])
+    return ", ".join([processor(), f"{n_processors()} processors", *sorted(kinds), platform.system()])
 
 
 def command_line() -> str:
