@@ -6,22 +6,19 @@ same to the bit on any number of workers. The file of the iterations holds all t
 
 import dataclasses
 import functools
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from ..calibration.files import read_tree, write_tree
 from ..engine import AbstractEngine
-from ..io.errors import FileFormatError
-from ..io.writing import replacing
 from .equations import Block, Equations, MapFit, equations_of, step
 
 _LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-4, 1e-2, 1e8
 _GROWTH, _SHRINKAGE = 8.0, 0.25
 _LITTLE = 0.1
 """Part of the loss; where a step of the corrections alone gains less, the next one is joint."""
-_FORMAT = 1
 
 
 @dataclasses.dataclass
@@ -181,47 +178,29 @@ def _damped(damping: np.ndarray | float, is_better: np.ndarray | bool | np.bool_
     return np.asarray(np.clip(damping * factor, _LEAST_DAMPING, _MOST_DAMPING))
 
 
-_ARRAYS = ("x", "correction", "dampings", "first", "weight")
+_KIND = "file with the iterations of a calibration on a map"
+
+
+def _parts(fit: MapFit) -> dict[str, str]:
+    return {"configuration and input": fit.fingerprint[:16]}
 
 
 def _write(path: Path, fit: MapFit, progress: Progress) -> None:
-    known = {name: getattr(progress, name) for name in _ARRAYS}
-    known |= {f"equations_{name}": part for name, part in progress.equations._asdict().items()}
-    known |= {"trial_x": progress.trial[0], "trial_correction": progress.trial[1]}
-    known |= {"losses": progress.losses, "trials": progress.trials, "accepted": progress.accepted}
-    header = json.dumps(
-        {
-            "format": _FORMAT,
-            "fingerprint": fit.fingerprint,
-            "damping": progress.damping,
-            "is_joint": progress.is_joint,
-        }
-    )
-    with replacing(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, header=header, **known)
+    held = {field.name: getattr(progress, field.name) for field in dataclasses.fields(progress)}
+    header = {name: held.pop(name) for name in ("damping", "is_joint", "losses", "accepted")}
+    write_tree(path, {"fingerprint": _parts(fit)} | header, held | {"trials": np.stack(progress.trials)})
 
 
 def _read(path: Path, fit: MapFit) -> Progress:
-    expected, advice = "the iterations of a calibration on a map", "choose another folder, or --overwrite"
-    try:
-        with np.load(path) as file:
-            held = {name: file[name] for name in file.files}
-        header = json.loads(str(held["header"]))
-    except (OSError, ValueError, KeyError) as error:
-        raise FileFormatError(path, "iterations", expected, str(error), advice) from error
-    if (header["format"], header["fingerprint"]) != (_FORMAT, fit.fingerprint):
-        raise ValueError(
-            f"{path}: expected the iterations of this calibration, with the same configuration and input, "
-            f"got those of another one; {advice}."
-        )
-    equations = Equations(*(held[f"equations_{name}"] for name in Equations._fields))
-    return Progress(
-        **{name: held[name] for name in _ARRAYS},
-        equations=equations,
-        damping=header["damping"],
-        is_joint=header["is_joint"],
-        losses=held["losses"].tolist(),
-        trials=list(held["trials"]),
-        accepted=held["accepted"].tolist(),
-        trial=(held["trial_x"], held["trial_correction"]),
-    )
+    n, x = fit.run.columns.n_columns, np.asarray(fit.free.start(), float)
+    column, m = np.zeros(n), x.size + 1
+    like = {name: column for name in ("correction", "dampings", "first", "weight")}
+    like |= {"x": x, "trial": (x, column)}
+    like |= {"equations": Equations(column, np.zeros((m, n)), np.zeros((m, m, n)))}
+
+    def tree(header: dict) -> dict:
+        return like | {"trials": np.zeros((len(header["losses"]), x.size))}
+
+    header, held = read_tree(path, _parts(fit), tree, _KIND)
+    del header["fingerprint"]
+    return Progress(**header | held | {"trials": list(held["trials"])})

@@ -19,7 +19,7 @@ from .store import map_dims
 if TYPE_CHECKING:
     import xarray as xr
 
-CORRECTIONS_NAME, ITERATIONS_NAME = "corrections.nc", "iterations.npz"
+CORRECTIONS_NAME, ITERATIONS_NAME = "corrections.nc", "iterations.eqx"
 FILES = ITERATIONS_NAME, CORRECTIONS_NAME, PARAMETERS_NAME
 CORRECTION = "heat_flux_correction"
 
