@@ -157,9 +157,7 @@ def test_a_fit_goes_on_to_the_same_bits(fit, fitted, tmp_path):
     begun = []
     same(fit_map(fit, 8, ThisProcess(), path=path, begin=begun.append), fitted)
     assert len(begun[0].losses) >= 3
-    with pytest.raises(
-        ValueError, match="expected to continue the calibration that was"
-    ):
+    with pytest.raises(ValueError, match="expected to continue the calibration that was"):
         fit_map(dataclasses.replace(fit, penalty=1.0), 8, ThisProcess(), path=path)
     path.write_bytes(b"half")
     with pytest.raises(ValueError, match="expected a file with the iterations of a calibration on a map"):

@@ -350,7 +350,7 @@ class CalibrationConfig(Section):
         n_grids, n_steps = len(self.grid), len(self.time.step)
         if self.time.one_for_each_grid and n_grids != n_steps:
             raise ValueError(
-                f"time.step: expected {n_grids} steps with one_for_each_grid, as many as there are grids, got "
+                f"time.step: expected {n_grids} steps with one_for_each_grid, one for each grid, got "
                 f"{n_steps}; give each grid its step."
             )
         try:
