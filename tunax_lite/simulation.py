@@ -236,7 +236,7 @@ def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: Column
 @eqx.filter_jit
 def _simulate(model, case, start, dt, mesh: Mesh | None, column_block, options) -> Trajectory:
     case = batched_case(model, case)
-    start = start_of(model, case) if start is None else start
+    start = _compiled_start(model, case) if start is None else start
     if not shape_of_batch(model, case):
         saved = run_frames(model, case, start, dt, **options)
     else:

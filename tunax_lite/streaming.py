@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -27,7 +28,7 @@ from .io.runs import Parts, read_trajectory
 from .io.writing import claims
 from .model import Model
 from .runtime import free_memory
-from .simulation import batched_case, count_steps, first_non_finite, restart_of, simulate, start_of
+from .simulation import count_steps, first_non_finite, restart_of, simulate
 from .terms import ELEVATION
 from .trajectory import Restart, Trajectory
 
@@ -146,9 +147,7 @@ def _sizes(
     model: Model, case: Case, start: Restart | None, n_frames: int, steps_per_frame: int, memory_budget: int
 ) -> tuple[int, int]:
     """Frames that are computed at once, and that are held at most; `MemoryError` if not even one fits."""
-    # A function of its own each time: JAX keeps what it found out of one for as long as it lives.
-    of_batch = lambda model, case: start_of(model, batched_case(model, case))  # noqa: E731
-    shapes = start if start is not None else jax.eval_shape(of_batch, model, case)
+    shapes = start if start is not None else eqx.filter_eval_shape(restart_of, model, case)
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
     with contextlib.suppress(RuntimeError):  # a system that does not say what is free
         free = free_memory()

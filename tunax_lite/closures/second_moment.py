@@ -198,6 +198,7 @@ class SecondMomentClosure(AbstractStability):
             )
         return cls(**(PUBLISHED_SETS[name] | others))
 
+    @eqx.filter_jit  # traced once, however often a run needs them
     def stability_functions(self) -> StabilityFunctions:
         """The functions that these constants imply."""
         n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5 = self._coefficients()
