@@ -16,6 +16,8 @@ from .harness import Row, Setting, measure_ceilings, pin_to_one_core
 STORED = Path("results/benchmarks.json")
 QUICK = ("forward", "gradient", "jacobian", "devices")
 """The tables that hold ten figures."""
+HISTORY = ("forward", "gradient")
+"""Those of a line of the history."""
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -32,6 +34,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add, path = parser.add_argument, {"type": Path, "metavar": "FILE"}
     add("--only", nargs="+", choices=TABLES, metavar="NAME", help="measure these tables")
     add("--quick", action="store_true", help="short: the ten figures, or of --only")
+    add("--history", action="store_true", help="short: a line in history.csv, beside GOTM and Tunax")
     add("--json", **path, help=f"of the report, {STORED}; with --quick of the figures alone, one flat object")
     add("--update-baseline", action="store_true", help="later runs compare with these tables")
     add("--figures", type=Path, metavar="FOLDER", help="measure nothing: draw a stored report")
@@ -39,6 +42,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parsed = parser.parse_args(arguments)
     if parsed.quick and parsed.update_baseline:
         parser.error("--update-baseline stores whole tables: leave out --quick")
+    if parsed.history and (parsed.only or parsed.update_baseline):
+        parser.error("--history measures its own figures: leave out --only and --update-baseline")
     return parsed
 
 
@@ -78,11 +83,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for path in report.draw(report.read_report(options.source), options.figures):
             print(path)
         return
-    measured = measure(
-        options.only or (QUICK if options.quick else tuple(report.DEFAULT)), options.quick, cores
-    )
+    quick = options.quick or options.history
+    names = HISTORY if options.history else QUICK if quick else tuple(report.DEFAULT)
+    measured = measure(options.only or names, quick, cores)
     given = sys.argv[1:] if arguments is None else arguments
     measured["about"] = about(" ".join(["python -m benchmarks", *given]), cores)
+    if options.history:
+        from . import history
+
+        print(history.append(measured))
+        return
     baseline = report.read_report(report.BASELINE) if report.BASELINE.is_file() else None
     print(report.text(measured, report.worsened(measured, baseline) if baseline else {}))
     if not options.quick:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 import benchmarks.__main__ as command_line
-from benchmarks import calibration, forward, gpu, gradient, harness, report
+from benchmarks import calibration, forward, gpu, gradient, harness, history, report
 from benchmarks.column import Shape
 from benchmarks.gpu import Job
 from benchmarks.harness import Setting, Worker, WorkerError
@@ -284,3 +285,14 @@ def test_gpu_table_in_small_on_a_cpu():
     # The second method is compared with the first, in float32.
     assert 0.0 < rows[1]["difference"] < 1e-5
     assert "ParallelCyclicReduction" in report.drawn(rows)
+
+
+def test_the_history_grows_by_a_line(stored, tmp_path, monkeypatch):
+    monkeypatch.setattr(history, "FILE", tmp_path / "history.csv")
+    for name in ("TUNAX_LITE_GOTM", "TUNAX_LITE_TUNAX"):
+        monkeypatch.delenv(name, raising=False)
+    assert len(history.append(stored).splitlines()) == 3
+    monkeypatch.setattr(history, "_gotm", lambda: 30.0)
+    *_, before, last = history.append(stored).splitlines()
+    column = report.figures_of(stored)["forward_1x64_float64_us"] or math.nan
+    assert before.split("|")[-3].strip() == "" and last.split("|")[-3].strip() == f"{30.0 / column:.3g}"
