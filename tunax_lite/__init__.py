@@ -1,13 +1,13 @@
 """A differentiable one-dimensional model of the ocean water column.
 
-The names here build and run a model; `tunax_lite.io` reads and writes files, `tunax_lite.calibration`
-fits parameters to observations, `tunax_lite.plotting` draws.
+The names here build and run a model; `tunax_lite.io` reads and writes files, `tunax_lite.calibration` fits
+parameters to observations, `tunax_lite.plotting` makes figures.
 
-Names and modules are imported when they are first used: the command line has to hear of signals before JAX,
-which takes a second to import, is there.
+Names and modules are imported on first use: the command line must handle signals before it imports JAX, which
+takes a second.
 """
 
-TYPE_CHECKING = False  # what type checkers take as true; the module `typing` takes milliseconds
+TYPE_CHECKING = False  # true for type checkers; the module `typing` takes milliseconds to import
 
 if TYPE_CHECKING:
     from ._types import (
@@ -88,7 +88,7 @@ def __getattr__(name: str):
             if error.name != f"{__name__}.{name}":
                 raise
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value  # found by Python itself from now on
+    globals()[name] = value  # so that Python finds it itself from now on
     return value
 
 

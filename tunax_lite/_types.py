@@ -1,7 +1,7 @@
-"""Array types with their location on the grid, and `parameter`, the field of a calibratable number.
+"""Array types with their location on the grid, and `parameter`, which declares a calibratable number.
 
-Axis 0 of every column array is the vertical, index 0 the bottom; further axes are batch axes (columns,
-members) and broadcast.
+Axis 0 of every column array is the vertical, with index 0 at the bottom; further axes are batch axes
+(columns, ensemble members) and broadcast.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ InnerFaceArray = Float[Array, "inner *#batch"]
 ColumnArray = Float[Array, "level *#batch"]
 """Values on any set of levels; the places follow from the context."""
 if TYPE_CHECKING:
-    # Checkers do not see the converter of `parameter`, which takes Python numbers too.
+    # Type checkers ignore the converter of `parameter`, which also accepts Python numbers.
     Scalar = SeriesOrScalar = Any  # a number before the converter, an array after it
 else:
     Scalar = Float[Array, "*#batch"]
@@ -31,17 +31,17 @@ else:
     SeriesOrScalar = Float[Array, "..."]
     """One number per column, or a series of them in time."""
 ScalarLike = Float[Array, "*#batch"] | float | int
-FieldValue = Any  # of a module: of the type that its class annotates
-JSON = Any  # what YAML and JSON hold: a value of one type or another, and only its key says which
+FieldValue = Any  # of a module: the type that its class annotates
+JSON = Any  # JSON or YAML: the key determines the type
 
 
 def is_traced(tree: PyTree) -> bool:
-    """Whether any leaf is traced by JAX, so that its values are not known yet and cannot be checked."""
+    """Whether any leaf is traced by JAX, so that its value is unknown and cannot be checked."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
 
 
 class ParameterInfo(NamedTuple):
-    """What is known of a calibratable number, or a vector of them with the `coordinate` where they are."""
+    """Declaration of a calibratable number, or of a vector of them at the positions of `coordinate`."""
 
     path: str
     value: PyTree
@@ -51,17 +51,16 @@ class ParameterInfo(NamedTuple):
 
 
 def _to_float_array(value: PyTree) -> PyTree:
-    # None marks a parameter that is derived from others; other leaves (the placeholders that JAX puts into
-    # pytrees) pass through.
+    # None marks a parameter derived from others; other leaves (JAX's placeholders in pytrees) pass through.
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return as_float_array(value)
     if isinstance(value, jax.Array) and value.weak_type:
-        return value.astype(value.dtype)  # programs compiled for other values then serve this one
+        return value.astype(value.dtype)  # so that programs compiled for other values can be reused
     return value
 
 
 def as_float_array(value: PyTree) -> PyTree:
-    """Numbers and NumPy arrays as floating-point arrays; everything else as it is."""
+    """Numbers and NumPy arrays as floating-point arrays; everything else unchanged."""
     if isinstance(value, (int, float)):
         return jnp.asarray(np.float64(value))  # takes half the time that a Python number does
     return jnp.asarray(value, dtype=float) if isinstance(value, np.ndarray) else value
@@ -85,20 +84,20 @@ def parameter(
     Equinox module gets no gradient; an array of the batch shape gives one value per column.
 
     Args:
-        default: value used if none is given; `None` if it is derived from other parameters.
+        default: value if none is given; `None` if it is derived from other parameters.
         unit: unit of the number.
-        valid_range: closed interval outside which the number has no meaning, checked by
-            `check_parameters` and used as default bounds of a calibration.
+        valid_range: closed interval outside which the number has no meaning; checked by `check_parameters`,
+            and the default bounds in a calibration.
     """
     metadata = {"unit": unit, "valid_range": valid_range, "leading_axes": 0}
     return eqx.field(default=default, converter=_to_float_array, metadata=metadata)
 
 
 def array_field(leading_axes: int, **options: Any) -> FieldValue:  # Any: arguments of `equinox.field`
-    """Declare a field of arrays with a number of axes in front of those of the batch.
+    """Declare a field of arrays with a number of axes before those of the batch.
 
-    Nested declarations add up: a series in time (one axis) of profiles (one axis) has two. Other options are
-    those of `equinox.field`.
+    Nested declarations add up: a time series (one axis) of profiles (one axis) has two. Other options are
+    passed to `equinox.field`.
     """
     return eqx.field(metadata={"leading_axes": leading_axes}, **options)
 
@@ -110,17 +109,17 @@ def vector_parameter(
     coordinate: str | None = None,
     **options: Any,  # arguments of `equinox.field`
 ) -> FieldValue:
-    """Declare a field of many calibratable numbers in one vector, with batch axes behind, or `None`.
+    """Declare an optional field of many calibratable numbers in one vector, followed by batch axes.
 
     A calibration frees all of them under the name of the field. Arguments are those of `parameter` and of
-    `equinox.field`; `coordinate` is the field of the module that says where they are, in time or height.
+    `equinox.field`; `coordinate` names the field with their positions in time or height.
     """
     declared = {"unit": unit, "range": valid_range, "coordinate": coordinate}
     return eqx.field(metadata={"vector": declared, "leading_axes": 1}, **options)
 
 
 def leading_axes(tree: PyTree) -> PyTree:
-    """Number of axes in front of those of the batch, for each leaf; -1 where nothing is declared."""
+    """Number of axes before those of the batch, for each leaf; -1 where nothing is declared."""
 
     def of_leaf(path, leaf) -> int:
         del leaf
@@ -145,7 +144,7 @@ def batch_shape_of(tree: PyTree) -> tuple[int, ...]:
 
 
 def at_path(module: PyTree, path: str) -> PyTree:
-    """What a dotted path leads to, through modules and mappings."""
+    """The value at a dotted path through modules and mappings."""
     for name in path.split("."):
         module = module[name] if isinstance(module, dict) else getattr(module, name)
     return module
@@ -153,8 +152,8 @@ def at_path(module: PyTree, path: str) -> PyTree:
 
 def _declared(
     module: eqx.Module, key: str, prefix: str = ""
-) -> Iterator[tuple[str, PyTree, Mapping[str, Any], eqx.Module]]:  # Any: each key has a type of its own
-    """Dotted path, value, metadata and owner of fields whose metadata has a key, in nested modules too."""
+) -> Iterator[tuple[str, PyTree, Mapping[str, Any], eqx.Module]]:  # Any: value types depend on the key
+    """Dotted path, value, metadata and owner of all fields with a metadata key, including nested modules."""
     for field in dataclasses.fields(module):
         value, path = getattr(module, field.name), prefix + field.name
         if key in field.metadata:
@@ -169,13 +168,13 @@ def _declared(
 
 
 def iterate_parameters(module: eqx.Module) -> Iterator[ParameterInfo]:
-    """Yield all fields declared with `parameter`, in nested modules too, with dotted paths."""
+    """Yield all fields declared with `parameter`, including nested modules, with dotted paths."""
     for path, value, declared, _ in _declared(module, "valid_range"):
         yield ParameterInfo(path, value, declared["unit"], declared["valid_range"])
 
 
 def iterate_vectors(module: eqx.Module) -> Iterator[ParameterInfo]:
-    """Yield all vectors declared with `vector_parameter` that are there, in nested modules too."""
+    """Yield all vectors declared with `vector_parameter` that are set, including nested modules."""
     for path, value, metadata, owner in _declared(module, "vector"):
         if value is not None:
             declared = metadata["vector"]
@@ -185,7 +184,7 @@ def iterate_vectors(module: eqx.Module) -> Iterator[ParameterInfo]:
 
 
 def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield dotted path and text of all that a module is made of besides numbers: classes, texts, switches.
+    """Yield dotted path and text of everything in a module except numbers: classes, texts, switches.
 
     The text of a module is the name of its class.
     """
@@ -201,8 +200,9 @@ def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, s
 def in_precision(tree: PyTree, dtype: DTypeLike) -> PyTree:
     """Convert a model, a case, a restart or any other tree of arrays to another precision.
 
-    Floating-point arrays are cast, and derivatives pass through; integers, switches and Python numbers stay.
-    Raises `ValueError` for another `dtype` than float32 and float64, or float64 while that is off in JAX.
+    Floating-point arrays are cast, and derivatives pass through; integers, switches and Python numbers are
+    unchanged. Raises `ValueError` for a `dtype` other than float32 and float64, or float64 if JAX has it
+    disabled.
     """
     if dtype not in (np.dtype("float32"), np.dtype("float64")):
         raise ValueError(f"in_precision: expected 'float32' or 'float64', got {dtype!r}.")
@@ -217,10 +217,10 @@ def in_precision(tree: PyTree, dtype: DTypeLike) -> PyTree:
 
 
 def precision_of(**trees: PyTree) -> np.dtype:
-    """The precision that all floating-point arrays of some trees share; messages call these by their names.
+    """The common precision of all floating-point arrays in named trees; messages use the names.
 
-    Arrays may be traced; weakly typed ones, `jnp.asarray(0.1)` for one, follow the others as Python numbers
-    do. Raises `ValueError` for arrays of different precision, or none at all.
+    Arrays may be traced; weakly typed ones, such as `jnp.asarray(0.1)`, follow the others as Python numbers
+    do. Raises `ValueError` for arrays of different precision, or if there are none.
     """
     arrays = [both for both in jax.tree_util.tree_leaves_with_path(trees) if _is_floating(both[1])]
     firm = [(path, leaf) for path, leaf in arrays if not _is_weak(leaf)]
@@ -237,9 +237,9 @@ def precision_of(**trees: PyTree) -> np.dtype:
 
 
 def without_weak_types(tree: PyTree, dtype: DTypeLike) -> PyTree:
-    """The same tree with Python's floating-point numbers and weakly typed arrays as arrays of a precision.
+    """Convert Python floats and weakly typed arrays in a tree to arrays of one precision.
 
-    A program is compiled for the types of what it is given, and for each Python number anew.
+    Programs are compiled for argument types, and again for every new Python number.
     """
 
     def settle(leaf: PyTree) -> PyTree:

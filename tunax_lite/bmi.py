@@ -1,7 +1,8 @@
-"""A column behind the Basic Model Interface of CSDMS, for frameworks that couple models of any kind.
+"""A column behind the Basic Model Interface of CSDMS, for model coupling frameworks.
 
-`Bmi` has the methods of `bmipy.Bmi`, and needs no other package: frameworks call them by name. Variables have
-the names and units of `tunax_lite.quantities`. Derivatives end here; `tunax_lite.coupling` keeps them.
+`Bmi` has the methods of `bmipy.Bmi` without depending on that package: frameworks call them by name.
+Variables have the names and units of `tunax_lite.quantities`. Derivatives do not pass through this interface;
+those of `tunax_lite.coupling` do.
 
 Source: Hutton, Piper and Tucker (2020), J. Open Source Softw. 5(51), 2317, version 2.0 of the interface.
 """
@@ -33,19 +34,19 @@ Values = np.ndarray
 
 
 class Bmi:
-    """One column, described by the configuration of a run, that a framework initialises and steps.
+    """One column, configured like a run, that a framework initialises and steps.
 
-    Grid 0 holds one number, grid 1 the centers of the cells and grid 2 their faces, the bottom first; the
-    only axis of grids 1 and 2 is the height [m], positive upward. Inputs are surface fluxes, positive into
-    the water, and all that the column carries; outputs are what it carries, the temperature of the surface
-    and the depth of the mixed layer.
+    Grid 0 is a scalar, grid 1 the cell centers and grid 2 the faces, bottom first; the only axis of grids 1
+    and 2 is the height [m], positive upward. Inputs are surface fluxes, positive into the water, and all
+    prognostic variables; outputs are the prognostic variables, the sea surface temperature and the mixed
+    layer depth.
 
     Raises:
-        ValueError: in all methods, an unknown variable, values of another size or that are not finite, or a
-            time that is no multiple of the time step or beyond the end of the case.
+        ValueError: from all methods: an unknown variable, values of unexpected size or not finite, or a time
+            that is not a multiple of the time step or beyond the end of the case.
         RuntimeError: a call before `initialize`.
-        NotImplementedError: `get_value_ptr`, since arrays of JAX do not change in place, and parts that
-            grids of these kinds do not have.
+        NotImplementedError: `get_value_ptr`, because JAX arrays are immutable, and functions for grid
+            properties that these grids lack.
     """
 
     def __init__(self):
@@ -174,7 +175,7 @@ class Bmi:
         return shape
 
     def get_grid_x(self, grid: int, x: Values) -> Values:
-        """Heights [m]: the interface calls the axes of a grid x, y, z from the first one on."""
+        """Heights [m]: in BMI, x is the first axis of a grid, whatever its direction."""
         x[:] = self._heights(grid)
         return x
 
@@ -217,5 +218,5 @@ class Bmi:
 
 @eqx.filter_jit
 def _steps(component: Component, now: Restart, fluxes: SurfaceFluxes, n_steps: Array) -> Restart:
-    """One program for any number of steps."""
+    """One compiled program for any number of steps."""
     return component.steps(now, fluxes, n_steps)

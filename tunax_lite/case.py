@@ -1,4 +1,4 @@
-"""A case: one column of water (or a batch of columns) and everything that acts on it."""
+"""A case: one water column (or a batch of columns) with its forcing and all terms that act on it."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -30,35 +30,35 @@ from .time_series import check_covers
 
 
 class Case(eqx.Module):
-    """The place and the water: grid, initial state, forcing, rotation, equation of state, duration.
+    """The column: grid, initial state, forcing, rotation, equation of state, duration.
 
-    The equation of state belongs here, not to the model: a large-eddy simulation comes with its own
-    thermal expansion, and one model runs many cases.
+    The equation of state belongs to the case, not to the model: a large-eddy simulation has its own thermal
+    expansion, and one model runs many cases.
 
     Args:
         grid: the vertical grid.
         initial_state: on that grid.
         forcing: surface fluxes as a function of the time since the start.
         coriolis_parameter: f [s-1]; `physics.coriolis_parameter(latitude)` gives it for a latitude.
-        equation_of_state: how temperature and salinity set the buoyancy.
-        absorption: of shortwave radiation with depth; only used where the forcing has a shortwave flux.
-        interior: prescribed terms below the surface; nothing by default.
-        terms: further terms, by a name of your choice; nothing by default.
-        ice: that may form on the water; none by default.
-        initial_correction: what is added to the initial state; nothing by default.
-        background_viscosity, background_diffusivity: of the water itself, constant as large-eddy simulations
-            have them, instead of the molecular ones of the model [m2 s-1].
+        equation_of_state: relates buoyancy to temperature and salinity.
+        absorption: of shortwave radiation with depth; used only if the forcing has a shortwave flux.
+        interior: prescribed terms below the surface; none by default.
+        terms: further terms, under arbitrary names; none by default.
+        ice: ice model; none by default.
+        initial_correction: added to the initial state; none by default.
+        background_viscosity, background_diffusivity: constant, as in large-eddy simulations; replace the
+            molecular values of the model [m2 s-1].
         duration: length of the case [s].
         name: for messages and files.
         start_time: ISO 8601 date and time of the start; `None` for an idealised case.
-        latitude, longitude: of the place [degrees north, degrees east], for files; the physics takes
-            `coriolis_parameter`, and the sun its own.
+        latitude, longitude: of the position [degrees north, degrees east], for files; the physics uses
+            `coriolis_parameter`, and the sun has its own position.
         sites: names of the columns of a batch, for files.
 
     Raises:
-        ValueError: a state of another number of cells, a value that is not finite, a duration that is
-            not positive, a place that is none, terms without names, streams or a level without a lake, a
-            surface_elevation of one, or ice without the weather that it needs.
+        ValueError: a state with a different number of cells, a value that is not finite, a duration that is
+            not positive, an invalid position, terms without names, streams or a level without a lake, a
+            surface_elevation in a lake, or ice without the weather that it needs.
     """
 
     grid: Grid
@@ -125,22 +125,22 @@ class Case(eqx.Module):
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        """Common batch shape of everything in the case: `()` for one column."""
+        """Common batch shape of all arrays in the case: `()` for one column."""
         return batch_shape_of(self)
 
     def acting(self) -> tuple[AbstractTerm, ...]:
-        """What acts on the column below its surface, in the order in which it is summed."""
+        """Terms that act on the column below its surface, in order of summation."""
         return *self.interior.terms(), *self.terms.values()
 
     def check_covers(self, start: float, end: float) -> None:
-        """Raise `ValueError` if anything that acts on the column is not known from `start` to `end` [s]."""
+        """Raise `ValueError` if any forcing or term does not cover `start` to `end` [s]."""
         for part in (self.forcing, self.interior, *self.terms.values()):
             part.check_covers(start, end)
         check_covers(self.absorption, start, end)
 
     @property
     def start_state(self) -> State:
-        """Initial state of a run, with its correction and its ice."""
+        """Initial state of a run, with its correction and ice."""
         state = self.initial_state
         if self.initial_correction is not None:
             state = self.initial_correction.add_to(state, self.grid)
@@ -151,7 +151,7 @@ class Case(eqx.Module):
         return dataclasses.replace(state, surface=ice | level) if ice or level else state
 
     def placed(self, state: State, time: ScalarLike | None = None) -> "Case":
-        """The case on the grid of a state whose level moves, or of a surface prescribed for a time [s]."""
+        """The case on the grid of a state with a varying level, or at the surface elevation of a time [s]."""
         grid, level = self.grid, self.interior.level
         if level is not None:
             grid = level.grid_at(grid, state.surface[ELEVATION])
@@ -160,7 +160,7 @@ class Case(eqx.Module):
         return self if grid is self.grid else eqx.tree_at(lambda case: case.grid, self, grid)
 
     def at_surface(self, state: State, time: ScalarLike, dt: ScalarLike) -> IceStep:
-        """What the ice of the case does in a step of `dt` [s] that ends at `time` [s] since the start."""
+        """Effect of the ice over a step of `dt` [s] that ends at `time` [s] since the start."""
         assert self.ice is not None
         eos, water, thickness = self.equation_of_state, WaterSurface.of(state), self.grid.cell_thickness[-1]
 
@@ -181,24 +181,23 @@ class Case(eqx.Module):
         return self.ice.step(state.surface, cell, sky, self.forcing.air_temperature(time), dt)
 
     def unlabelled(self) -> "Case":
-        """The same case without name, start time, place and duration.
+        """The same case without name, start time, position and duration.
 
-        A program compiled for one unlabelled case serves all of the same shapes.
+        A program compiled for one unlabelled case serves all cases of the same shapes.
         """
         nowhere = {"latitude": None, "longitude": None, "sites": ()}
         return dataclasses.replace(self, name="case", start_time=None, duration=1.0, **nowhere)
 
     def on(self, grid: Grid) -> "Case":
-        """The same case on another grid of the same depth; contents, the transport of waves and precision are
-        conserved.
+        """The same case on another grid of the same depth; conserves contents, wave transport and precision.
 
-        A grid without areas takes those of the case. Between other faces a lake has another volume: there
-        means over it are conserved.
+        A grid without areas takes those of the case. With other faces the discrete volume of a lake changes:
+        then means over the volume are conserved.
 
-        Source: first-order conservative remapping: values are constant within a cell.
+        Source: first-order conservative remapping, with values constant within a cell.
 
         Raises:
-            ValueError: a grid of another depth, or a batch of grids.
+            ValueError: a grid of different depth, or a batch of grids.
         """
         if self.grid.area is not None and grid.area is None:
             grid = grid.with_hypsography(self.grid.z_face, self.grid.area)
@@ -214,17 +213,17 @@ class Case(eqx.Module):
 
 
 def stack_cases(cases: Sequence[Case]) -> Case:
-    """Stack several single columns into one batched case; quantities that differ get a trailing axis.
+    """Stack single columns into one batched case; quantities that differ get a trailing axis.
 
     Args:
-        cases: of the same number of cells and the same kinds of fluxes; series on the same times.
+        cases: with the same number of cells, the same kinds of fluxes, and series on the same times.
 
     Returns:
-        A case of batch shape `(n_cases,)` that runs as long as the shortest, with the names of the cases as
-        sites, with their places if all have one, and with their start time if they have it in common.
+        A case of batch shape `(n_cases,)`, as long as the shortest case, with case names as sites, and with
+        positions and start time if all cases have positions and share the start time.
 
     Raises:
-        ValueError: no case at all, or cases of different structure, shapes or times.
+        ValueError: no cases, or cases of different structure, shapes or times.
     """
     if not cases:
         raise ValueError("stack_cases: expected at least one case, got none.")
@@ -264,7 +263,7 @@ def remap(values, source: Grid, target: Grid):
     """Cell means on another grid of the same depth, conserving the mean over the column."""
     if source.batch_shape or target.batch_shape:
         raise ValueError("remap: expected grids of a single column, got a batch of grids.")
-    # NumPy: inside `jit` even an index of a known array is traced.
+    # NumPy, because inside `jit` even an index of a constant array is traced.
     deep, deep_target = (-float(np.asarray(grid.z_face)[0]) for grid in (source, target))
     if abs(deep - deep_target) > 1e-6 * deep:
         raise ValueError(
@@ -290,7 +289,7 @@ def remap(values, source: Grid, target: Grid):
 
 
 def _content_coordinate(grid: Grid):
-    """What content is proportional to: the height of the faces, or the share of the volume below them."""
+    """Coordinate proportional to content: face height, or the fraction of the volume below."""
     if grid.area is None:
         return grid.z_face
     below = jnp.cumsum(grid.cell_volume)

@@ -1,7 +1,7 @@
 """What the time loop stores for reverse-mode differentiation, and what it recomputes.
 
-For n steps, with C bytes of state (what a step hands to the next), q C bytes of state and solutions of the
-linear systems, and R bytes of intermediate results per step (q is 1.75 and R about 10 C for k-epsilon):
+For n steps, with C bytes of state carried between steps, q C bytes of state and solutions of the linear
+systems, and R bytes of intermediate results per step (q is 1.75 and R about 10 C for k-epsilon):
 
     layout                     memory                     steps computed
     SaveEverything()           n R                        n
@@ -10,8 +10,8 @@ linear systems, and R bytes of intermediate results per step (q is 1.75 and R ab
     SavePairs()                2 sqrt(q n / 2) C + R      3.5 n, the last time without the linear solves
     SaveSegments(levels=2)     3 (q n)^(1/3) C + R        4 n, the fourth time without the linear solves
 
-`Auto` takes the first of the last four that fits a memory budget; SaveEverything is slower than all of them
-on a CPU, because it is bound by memory traffic. Without a gradient all are the same.
+`Auto` takes the first of the last four that fits a memory budget. SaveEverything is slower than all of them
+on a CPU, because it is limited by memory bandwidth. Without a gradient all are equal.
 """
 
 import abc
@@ -33,12 +33,12 @@ _STEP_OVER_STATE = 1.75
 
 
 class Layout(NamedTuple):
-    """What a loop keeps: the state before every step or all intermediates, in nested segments or not.
+    """What a loop stores: the state before every step or all intermediates, in nested segments or not.
 
     Args:
-        checkpoint_steps: compute the intermediates of a step again.
-        segments: steps per segment, the longest first; empty for none.
-        in_pairs: keep the state at the start of every second of the shortest segments only.
+        checkpoint_steps: recompute the intermediates of a step.
+        segments: steps per segment, longest first; empty for none.
+        in_pairs: store the state at the start of every second of the shortest segments only.
     """
 
     checkpoint_steps: bool
@@ -46,7 +46,7 @@ class Layout(NamedTuple):
     in_pairs: bool = False
 
     def kept(self, n_steps: int) -> float:
-        """States that a loop keeps with its steps checkpointed: starts of segments, steps with solutions."""
+        """Number of states stored by a checkpointed loop: starts of segments, steps with solutions."""
         lengths = (n_steps, *self.segments)
         starts = sum(longer / shorter for longer, shorter in itertools.pairwise(lengths))
         return (starts / 2 if self.in_pairs else starts) + _STEP_OVER_STATE * lengths[-1]
@@ -57,7 +57,7 @@ class AbstractCheckpointing(eqx.Module):
 
     @abc.abstractmethod
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        """The layout of a loop whose steps each hand on `bytes_per_step`."""
+        """The layout of a loop that carries `bytes_per_step` between steps."""
 
 
 class SaveEverything(AbstractCheckpointing):
@@ -78,8 +78,8 @@ class SaveSegments(AbstractCheckpointing):
     """Store the state at the start of each segment, and `SaveSteps` within the current segment.
 
     Args:
-        steps_per_segment: length of the shortest segments, at least 1; by default what needs least memory.
-            The nearest number that divides the run evenly is taken where there is one.
+        steps_per_segment: length of the shortest segments, at least 1; by default the length that needs least
+            memory, adjusted to the nearest divisor of the number of steps if there is one.
         levels: 1, or 2 for segments of segments: memory grows with the cube root of the number of steps
             instead of the square root, and every step is computed once more.
     """
@@ -93,8 +93,8 @@ class SaveSegments(AbstractCheckpointing):
             raise ValueError(f"SaveSegments: expected levels of 1 or 2, got {self.levels}.")
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        # With a and b segments, and s steps in the shortest, the loop keeps (a + b + q s) states of C bytes
-        # each, where q C are the state and the solutions of a step; least for a = b = q s.
+        # With a and b segments, and s steps in the shortest, the loop stores (a + b + q s) states of C bytes,
+        # where q C are the state and the solutions of a step; least for a = b = q s.
         least = (n_steps / _STEP_OVER_STATE**self.levels) ** (1.0 / (1 + self.levels))
         shortest = self.steps_per_segment or max(1, round(least))
         if self.levels == 1:
@@ -112,12 +112,12 @@ def _check_segment(layout: "SaveSegments | SavePairs") -> None:
 class SavePairs(AbstractCheckpointing):
     """Store the state at the start of every second segment, and `SaveSteps` within the current segment.
 
-    The start of a segment between is computed again, which is half of the run, where two levels of segments
-    compute all of it. In forward mode, too, the primal run is computed up to two and a half times. A second
-    derivative takes forward mode outside (`jax.hessian`); reverse mode of a gradient needs another layout.
+    The start of the segment in between is recomputed, which costs half of the run; two levels of segments
+    recompute all of it. In forward mode, the primal run is also computed up to two and a half times. For
+    second derivatives, use forward mode outside (`jax.hessian`); reverse over reverse needs another layout.
 
     Args:
-        steps_per_segment: as for `SaveSegments`.
+        steps_per_segment: as in `SaveSegments`.
     """
 
     steps_per_segment: int | None = eqx.field(default=None, static=True)
@@ -126,7 +126,7 @@ class SavePairs(AbstractCheckpointing):
         _check_segment(self)
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        # Kept are n / 2s + q s states; least for equal parts.
+        # The loop stores n / 2s + q s states; least for equal parts.
         shortest = self.steps_per_segment or max(1, round(math.sqrt(n_steps / (2.0 * _STEP_OVER_STATE))))
         return Layout(checkpoint_steps=True, segments=(shortest,), in_pairs=True)
 
@@ -134,11 +134,11 @@ class SavePairs(AbstractCheckpointing):
 class Auto(AbstractCheckpointing):
     """The first of `candidates` that fits a memory budget; later ones are slower and need less memory.
 
-    Inside of a traced function what a layout keeps is estimated from the shapes; `choose_checkpointing` and
+    Inside a traced function, the memory of a layout is estimated from the shapes; `choose_checkpointing` and
     calibrations compile the candidates and ask XLA.
 
     Args:
-        memory_budget: bytes for what the loop keeps.
+        memory_budget: bytes that the loop may store.
     """
 
     memory_budget: int = eqx.field(default=2**28, static=True)
@@ -154,7 +154,7 @@ class Auto(AbstractCheckpointing):
 
 
 def shared_among(n: int, checkpointing: AbstractCheckpointing) -> AbstractCheckpointing:
-    """For each of n loops whose intermediates are kept at the same time."""
+    """For each of n loops whose intermediates are stored at the same time."""
     if not isinstance(checkpointing, Auto):
         return checkpointing
     return Auto(memory_budget=max(1, checkpointing.memory_budget // n))
@@ -172,7 +172,7 @@ def _row(tree: PyTree, index) -> PyTree:
 
 @eqx.filter_custom_jvp
 def _two_turns(run, carry, inputs):
-    """`lax.scan` of two turns of `run`, of which reverse mode keeps `carry` and what one turn needs."""
+    """`lax.scan` over two turns of `run`; reverse mode stores `carry` and the needs of one turn."""
     return lax.scan(lambda *given: run(*given), carry, inputs, 2)
 
 
@@ -190,7 +190,7 @@ def _(primals, tangents):
     is_moved = jax.tree.map(lambda _, move: move is not None, primals, moves, is_leaf=is_none)
 
     def linearised(here, given):
-        """Where a turn ends, and its derivative as a function that carries what it needs."""
+        """Result of a turn, and its derivative as a function that holds what it needs."""
         moved, still = eqx.partition((run, here, given), is_moved)
 
         def ends(moved):
@@ -201,10 +201,10 @@ def _(primals, tangents):
         return eqx.combine(end, constant)[0], derivative
 
     def turn(change, given):
-        # The second turn starts where the first ends. The first is computed again by the code that
-        # linearises, though nobody asks for its derivative: code of its own would have to be compiled.
+        # The second turn starts where the first ends. The first is recomputed by the code that linearises,
+        # though its derivative is not needed: separate code would have to be compiled.
         index, given_change = given
-        # Any: its type says nothing of out_struct.
+        # Any: out_struct is untyped
         advance: Any = eqx.filter_closure_convert(linearised, start, _row(inputs, 0))
         nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), advance.out_struct[1])
         _, derivative = lax.fori_loop(
@@ -217,19 +217,19 @@ def _(primals, tangents):
 
 
 def _split(tree: PyTree, n: int, size: int) -> PyTree:
-    """The first `n * size` of the leading axis as `n` parts."""
+    """Split the first `n * size` entries of the leading axis into `n` parts."""
     return jax.tree.map(lambda x: x[: n * size].reshape((n, size) + x.shape[1:]), tree)
 
 
 def _join(tree: PyTree) -> PyTree:
-    """The two leading axes as one."""
+    """Merge the two leading axes."""
     return jax.tree.map(lambda x: x.reshape((-1,) + x.shape[2:]), tree)
 
 
 def _segmented_scan(run, carry, inputs, length: int, segments: tuple[int, ...], in_pairs: bool = False):
-    """`run`, a function of carry, inputs and turns, of which reverse mode keeps the starts of segments only.
+    """`run`, a function of carry, inputs and turns, storing only the starts of segments for reverse mode.
 
-    The segments, in turns, come with the longest first; of `in_pairs` every second of the shortest is kept.
+    `segments` (in turns) are ordered longest first; with `in_pairs` every second of the shortest is stored.
     """
     if not segments:
         return run(carry, inputs, length)
@@ -240,7 +240,7 @@ def _segmented_scan(run, carry, inputs, length: int, segments: tuple[int, ...], 
         return _segmented_scan(run, carry, inputs, length, segments[1:], in_pairs)
 
     def segment(carry, inputs):
-        if n_parts == 2:  # of which reverse mode keeps the start of the first only
+        if n_parts == 2:  # reverse mode stores the start of the first only
             halves = _split(inputs, 2, part)
             one = lambda carry, given: run(carry, given, part)  # noqa: E731
             one = eqx.filter_closure_convert(one, carry, _row(halves, 0))
@@ -249,7 +249,7 @@ def _segmented_scan(run, carry, inputs, length: int, segments: tuple[int, ...], 
         return _segmented_scan(run, carry, inputs, size, segments[1:], in_pairs)
 
     n_segments = length // size
-    # The scan around the segments already keeps XLA from merging the two passes.
+    # The scan around the segments already prevents XLA from merging the two passes.
     segment = jax.checkpoint(segment, prevent_cse=False)
     carry, outputs = lax.scan(segment, carry, _split(inputs, n_segments, size), n_segments)
     outputs = _join(outputs)
@@ -262,12 +262,12 @@ def _segmented_scan(run, carry, inputs, length: int, segments: tuple[int, ...], 
 
 
 def _run_frames(step, save, carry, inputs, n_frames: int, steps_per_frame: int):
-    """Frames in one loop over their steps; of two, the inner would keep a frame's steps a second time."""
+    """Frames in a single loop over steps: an inner loop would store the steps of a frame a second time."""
 
     def advance(current, i):
         carry, ends = current
         carry = step(carry)
-        # Every step overwrites its frame, and the last one stays.
+        # Every step overwrites its frame; the last one remains.
         ends = jax.tree.map(
             lambda rows, x: lax.dynamic_update_index_in_dim(rows, x, i // steps_per_frame, 0), ends, carry
         )
@@ -286,16 +286,16 @@ def scan_frames(
     Args:
         step: function from carry to carry.
         save: function from carry and the inputs of a frame to the stored variables of the frame.
-        inputs: pytree of what `save` gets, with a leading axis of `n_frames`.
+        inputs: pytree passed to `save`, with a leading axis of `n_frames`.
 
-    Returns the last carry, and what was saved, with a leading axis of `n_frames`.
+    Returns the last carry, and the saved variables with a leading axis of `n_frames`.
     """
     bytes_per_step = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(carry))
     layout = checkpointing.layout(bytes_per_step, n_frames * steps_per_frame)
     if layout.checkpoint_steps:
         policy = jax.checkpoint_policies.save_only_these_names(SOLUTION)
         step = jax.checkpoint(step, prevent_cse=False, policy=policy)
-    # Segments shorter than half a frame lie in the frames, the others are whole frames.
+    # Segments shorter than half a frame lie within frames; others consist of whole frames.
     in_frame = tuple(s for s in layout.segments if steps_per_frame >= 2 * s)
     of_frames = tuple(max(1, round(s / steps_per_frame)) for s in layout.segments if steps_per_frame < 2 * s)
 

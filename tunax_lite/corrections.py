@@ -1,9 +1,8 @@
-"""Corrections of the fluxes and initial profiles of a case, with numbers that a calibration can estimate.
+"""Corrections of surface fluxes and initial profiles that a calibration can estimate.
 
-The fluxes through the surface have a bias and a scale, constant or linear in time between knots. The profiles
-of the start have increments, the control variables of state estimation, linear between given heights; above
-the highest and below the lowest of these that of the nearest one holds. On heights and not on cells, so that
-they mean the same on every grid.
+Surface fluxes have a bias and a scale factor, constant or linear in time between knots. Initial profiles have
+increments, the control variables of state estimation, linear between given heights and constant beyond the
+outermost. Increments are defined on heights rather than cells, so that they are independent of the grid.
 """
 
 import dataclasses
@@ -44,30 +43,30 @@ def _known(names: Iterable[str], allowed: Sequence[str], expected: str) -> tuple
 class CorrectedForcing(AbstractForcing):
     """A forcing with corrected fluxes, `scale * flux + bias`.
 
-    Each correction is a vector: one number that holds at all times, or one for each of the times, linear in
-    between and constant before the first and after the last; or, with a period, linear from the last to the
-    first of the next period, so that what was found in some years holds in others. Fluxes that follow from
-    the weather do so from the corrected water: what a correction heats, the air cools in part.
+    Each correction is a vector: one constant, or one value per knot, linear in between and constant before
+    the first and after the last knot. With a period, it is linear from the last knot to the first of the next
+    period, so that an estimate from some years applies to others. Bulk fluxes respond to the corrected water
+    temperature: the air removes part of the heat that a correction adds.
 
     Args:
-        forcing: what is corrected.
+        forcing: to be corrected.
         time: knots [s] since the start of the case, increasing, `(n_knots,)`; `None` for constants only.
-        period: after which the knots repeat [s], a year for a seasonal correction; longer than from the first
-            to the last of them.
+        period: after which the knots repeat [s], such as a year for a seasonal correction; longer than the
+            time between the first and last knots.
         stress_u_bias, stress_v_bias: added to the stress [N m-2].
-        stress_scale: times both components of the stress, and its drag [1].
+        stress_scale: factor of both stress components and of the drag [1].
         heat_flux_bias: added to the heat absorbed at the surface, positive into the water [W m-2].
-        heat_flux_scale: times the heat absorbed at the surface [1].
-        shortwave_flux_bias: added to the shortwave radiation [W m-2], at night, too.
-        shortwave_flux_scale: times the shortwave radiation [1].
+        heat_flux_scale: factor of the heat absorbed at the surface [1].
+        shortwave_flux_bias: added to the shortwave radiation [W m-2], also at night.
+        shortwave_flux_scale: factor of the shortwave radiation [1].
         freshwater_flux_bias: added to precipitation minus evaporation [kg m-2 s-1].
-        freshwater_flux_scale: times precipitation minus evaporation [1].
+        freshwater_flux_scale: factor of precipitation minus evaporation [1].
         salt_flux_bias: added to the flux of salt into the water [kg m-2 s-1].
-        salt_flux_scale: times the flux of salt [1].
+        salt_flux_scale: factor of the salt flux [1].
 
     Raises:
-        ValueError: knots that do not increase, or not within one period; a correction of another number of
-            values.
+        ValueError: knots that do not increase or exceed one period, or a correction with a different number
+            of values.
     """
 
     forcing: AbstractForcing
@@ -89,16 +88,16 @@ class CorrectedForcing(AbstractForcing):
     def neutral(
         cls, forcing: AbstractForcing, corrections: Iterable[str], time=None, period: float | None = None
     ) -> "CorrectedForcing":
-        """Corrections without effect, as the start of a calibration.
+        """Corrections without effect, as a first guess for calibration.
 
         Args:
-            forcing: what is corrected.
-            corrections: names of the fields, `heat_flux_bias` for one.
+            forcing: to be corrected.
+            corrections: names of the fields, such as `heat_flux_bias`.
             time: knots [s]; `None` for constants.
             period: after which they repeat [s].
 
         Raises:
-            ValueError: another name, or knots that cannot be used.
+            ValueError: an unknown name, or invalid knots.
         """
         corrections = _known(corrections, CORRECTIONS, "corrected forcing: expected corrections")
         n_knots = 1 if time is None else len(time)
@@ -180,16 +179,17 @@ VARIABLES = ("temperature", "salinity", "u", "v")
 
 
 class InitialCorrection(eqx.Module):
-    """Increments of the initial profiles; `None` is no increment, and costs nothing.
+    """Increments of the initial profiles; `None` means no increment, at no cost.
 
     Args:
         z: heights [m], increasing, at most 0, `(n_heights,)`.
         temperature: increments of conservative temperature at these heights [K].
-        salinity: of absolute salinity [g kg-1].
-        u, v: of the velocity [m s-1].
+        salinity: increments of absolute salinity [g kg-1].
+        u, v: increments of velocity [m s-1].
 
     Raises:
-        ValueError: heights that do not increase or lie above the surface, or another number of increments.
+        ValueError: heights that do not increase or lie above the surface, or a different number of
+            increments.
     """
 
     z: Float[Array, " height"] = array_field(1, converter=as_float_array)
@@ -200,14 +200,14 @@ class InitialCorrection(eqx.Module):
 
     @classmethod
     def zero(cls, z, variables: Iterable[str] = ("temperature",)) -> "InitialCorrection":
-        """Increments of zero, as the start of a calibration.
+        """Zero increments, as a first guess for calibration.
 
         Args:
-            z: heights [m]; the centers of the cells of a grid for an increment of every cell.
-            variables: what is corrected: temperature, salinity, u, v.
+            z: heights [m]; the cell centers of a grid for one increment per cell.
+            variables: to be corrected: temperature, salinity, u, v.
 
         Raises:
-            ValueError: another name, or heights that cannot be used.
+            ValueError: an unknown name, or invalid heights.
         """
         variables = _known(variables, VARIABLES, "initial correction: expected variables")
         z = jnp.asarray(z, dtype=float)
@@ -231,9 +231,9 @@ class InitialCorrection(eqx.Module):
                 )
 
     def add_to(self, state: State, grid: Grid) -> State:
-        """The state with its increments."""
+        """The state with increments added."""
         at = grid.z_center
-        # Of the value at each height in that at each center, (n_cells, n_heights, *batch).
+        # Weights of heights at centers, (n_cells, n_heights, *batch).
         rows = jnp.eye(self.z.shape[0], dtype=at.dtype)
         fraction = jnp.stack([jnp.interp(at, self.z, row) for row in rows], axis=1)
 

@@ -1,4 +1,4 @@
-"""A column as a component of a coupled model: the state goes in and comes out, fluxes come from outside.
+"""A column as a component of a coupled model: explicit state, with fluxes from outside.
 
 Time stepping is that of `simulate`, through its time loop `advance`. All methods are pure functions of
 arrays: they work in `jax.jit`, `jax.lax.scan` and `jax.checkpoint`, and derivatives pass through them.
@@ -21,12 +21,12 @@ from .trajectory import Restart, carried
 
 
 class CoupledForcing(AbstractForcing):
-    """Fluxes from another model, over those of a case.
+    """Fluxes from another model, which override those of a case.
 
     Args:
-        own: forcing of the case, which gives the fluxes that are `None` in `given`. A stress that is given
-            takes the place of both components, and of the drag of the case.
-        given: from the other model.
+        own: forcing of the case, which provides the fluxes that are `None` in `given`. A given stress
+            replaces both components and the drag of the case.
+        given: fluxes from the other model.
     """
 
     own: AbstractForcing
@@ -52,7 +52,7 @@ class Component(eqx.Module):
 
     Args:
         model: closure and time scheme.
-        case: gives the grid, the initial state and what acts on the column besides the given fluxes.
+        case: provides the grid, the initial state, and all forcing and terms other than the given fluxes.
         dt: time step [s].
 
     Raises:
@@ -71,7 +71,7 @@ class Component(eqx.Module):
 
     @eqx.filter_jit
     def init(self) -> Restart:
-        """What the component carries at the start of the case."""
+        """Prognostic variables at the start of the case."""
         return start_of(self.model, self.case)
 
     @eqx.filter_jit
@@ -80,8 +80,8 @@ class Component(eqx.Module):
 
         Args:
             now: from `init`, `step` or `set_value`.
-            fluxes: each a number or one per column, positive into the water; those that are `None` are those
-                of the case, at the time of each step.
+            fluxes: each a number or one per column, positive into the water; `None` uses those of the case at
+                the time of each step.
             interval: a multiple of `dt` [s]; by default one time step.
 
         Raises:
@@ -91,7 +91,7 @@ class Component(eqx.Module):
         return self.steps(now, fluxes, n_steps)
 
     def steps(self, now: Restart, fluxes: SurfaceFluxes, n_steps: int | Array) -> Restart:
-        """The same for a number of steps, which may be traced where no reverse mode is needed."""
+        """The same for a number of steps, which may be traced unless reverse mode is needed."""
         case = eqx.tree_at(lambda c: c.forcing, self.case, CoupledForcing(self.case.forcing, fluxes))
         return advance(self.model, case, now, self.dt, n_steps)
 
@@ -100,16 +100,16 @@ class Component(eqx.Module):
         return now.step.astype(now.state.u.dtype) * self.dt
 
     def get_value(self, now: Restart, name: str) -> Float[Array, "..."]:
-        """A variable that is carried, or anything that can be observed of the water.
+        """Any prognostic variable or observable.
 
         Args:
             now: from `init`, `step` or `set_value`.
-            name: of the state, a tracer, the ice, the level of a lake or the closure; or an observable such
-                as `sea_surface_temperature` or `mixed_layer_depth`.
+            name: of the state, a tracer, the ice, the lake level or the closure; or an observable such as
+                `sea_surface_temperature` or `mixed_layer_depth`.
 
         Returns:
-            `(n_cells, *batch)`, `(n_faces, *batch)` or one number per column, in the unit that
-            `tunax_lite.quantities.QUANTITIES` states.
+            `(n_cells, *batch)`, `(n_faces, *batch)` or one number per column, in the unit given in
+            `tunax_lite.quantities.QUANTITIES`.
 
         Raises:
             ValueError: an unknown name.
@@ -122,10 +122,10 @@ class Component(eqx.Module):
         return function(ColumnState(state, grid, self.case.equation_of_state))
 
     def set_value(self, now: Restart, name: str, value: Float[Array, "..."] | ScalarLike) -> Restart:
-        """`now` with other values of a variable, on the same levels; a number applies to all of them.
+        """`now` with new values of a variable, on the same levels; a number applies to all of them.
 
         Raises:
-            ValueError: a name that the column does not carry, or values of another shape.
+            ValueError: a name that is not prognostic, or values of another shape.
         """
         held = carried(now.state, now.clo_state)
         if name not in held:

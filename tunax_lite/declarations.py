@@ -1,8 +1,8 @@
-"""What a class says of itself to those who make it from a file: names, settings, and what its fields mean.
+"""Declarations that let files build classes: names, settings, and the meaning of fields.
 
 A calibratable number is declared with `parameter`, everything else that a file may set with `setting`; the
-meaning of both stands in the docstring, under `Args:`. The names under which files know a class stand above
-it, with `named`. Schema, builder, `describe` and the tables of the documentation read these declarations.
+meaning of both is in the docstring, under `Args:`. The decorator `named` gives a class its names in files.
+The schema, the builder, `describe` and the tables of the documentation read these declarations.
 """
 
 import dataclasses
@@ -33,14 +33,14 @@ def setting(
     null_is_default: bool = False,
     **options: Any,  # arguments of `equinox.field`
 ) -> Any:  # as the class annotates the field
-    """Declare a field that a file may set and that is no calibratable number; static in a module.
+    """Declare a field that a file may set and that is not a calibratable number; static in a module.
 
     Args:
-        default: value used if none is given.
-        choices: texts that the field may have.
+        default: value if none is given.
+        choices: allowed texts.
         at_least, above, at_most, below: bounds of a number, closed and open ones.
-        finite: whether the number must be; where not, infinity has a meaning.
-        null_is_default: whether `null` in a file stands for the default.
+        finite: whether the number must be finite; otherwise infinity has a meaning.
+        null_is_default: whether `null` in a file selects the default.
         options: further arguments of `equinox.field`.
     """
     bounds = {"ge": at_least, "gt": above, "le": at_most, "lt": below}
@@ -58,11 +58,11 @@ SETTING = {"setting": setting().metadata["setting"]}
 
 
 class Named(NamedTuple):
-    """A name in files, the class of what it stands for, what makes it, and the arguments that it fixes."""
+    """A name in files: the class it selects, the constructor, and the arguments that it fixes."""
 
     name: str
     kind: type
-    make: Callable[..., Any]  # an instance of `kind`, or what a class method makes of it
+    make: Callable[..., Any]  # an instance of `kind`, or a class method that returns one
     is_variant: bool = False
     preset: Mapping[str, object] = MappingProxyType({})
 
@@ -71,11 +71,11 @@ _NAMED: list[Named] = []
 
 
 def named(*names: str, **variants: str | Mapping[str, object]) -> Callable[[K], K]:
-    """Give a class its name in files; unique among the classes of a field, `large` may be many things.
+    """Give a class its name in files, unique among the classes allowed for a field.
 
     Args:
         names: of the class.
-        variants: names of the class with other numbers: a class method that makes it, or the arguments that
+        variants: names of the class with other numbers: a class method that builds it, or the arguments that
             differ.
     """
 
@@ -92,24 +92,24 @@ def named(*names: str, **variants: str | Mapping[str, object]) -> Callable[[K], 
 
 
 def names_of(family: type) -> dict[str, Named]:
-    """Names of a class and of those that derive from it: in order, variants behind."""
+    """Names of a class and its subclasses, in order, with variants last."""
     found = (each for each in _NAMED if issubclass(each.kind, family))
     return {each.name: each for each in sorted(found, key=lambda each: (each.is_variant, each.name))}
 
 
 def name_of(kind: type) -> str | None:
-    """The name of a class in files; `None` without one."""
+    """Name of a class in files; `None` if it has none."""
     return next((each.name for each in _NAMED if each.kind is kind and not each.is_variant), None)
 
 
 def all_names() -> tuple[Named, ...]:
-    """All names that the imported modules give."""
+    """All names declared in imported modules."""
     return tuple(_NAMED)
 
 
 @functools.cache
 def meanings(kind: type) -> Mapping[str, str]:
-    """What the fields of a class mean: `Args:` of its docstring, and of those that it derives from."""
+    """Meanings of the fields of a class, from `Args:` in its docstring and those of its bases."""
     found: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         found |= _arguments(inspect.cleandoc(each.__dict__.get("__doc__") or ""))
@@ -122,7 +122,7 @@ def meanings(kind: type) -> Mapping[str, str]:
 
 
 def _arguments(text: str) -> dict[str, str]:
-    """Meanings by name; `a, b: meaning` stands for both, `a ... d: meaning` for all fields between them."""
+    """Meanings by name; `a, b: meaning` applies to both, `a ... d: meaning` to all fields between them."""
     section = re.search(r"^Args:\n((?:[ ]+.*\n|\n)*)", text + "\n", flags=re.MULTILINE)
     found: dict[str, str] = {}
     if section is None:
@@ -134,7 +134,7 @@ def _arguments(text: str) -> dict[str, str]:
 
 
 def summary_and_source(kind: type) -> tuple[str, str]:
-    """The first paragraph of the docstring of a class, and the source that it, or its module, names."""
+    """The first paragraph of the docstring of a class, and the source given in it or in its module."""
     text = inspect.cleandoc(kind.__dict__.get("__doc__") or "")
     module = inspect.cleandoc(getattr(sys.modules.get(kind.__module__), "__doc__", None) or "")
     pattern = re.compile(r"^Sources?[^:\n]*: ((?:.+\n?)+)", flags=re.MULTILINE)
@@ -153,13 +153,13 @@ _SAID = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
 
 
 def check_settings(module: Declaring) -> None:
-    """Refuse settings that their declarations exclude.
+    """Reject settings that violate their declarations.
 
     Args:
-        module: whose fields are declared with `setting`.
+        module: with fields declared with `setting`.
 
     Raises:
-        ValueError: a text that is no choice, or a number out of bounds.
+        ValueError: a text that is not among the choices, or a number out of bounds.
     """
     kind = type(module)
     for field in dataclasses.fields(kind):

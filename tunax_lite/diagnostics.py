@@ -1,7 +1,7 @@
-"""Diagnostics of a run: stratification, mixed layer depths, budgets, contents and energies.
+"""Diagnostics of a run: stratification, mixed layer depth, budgets, contents and energies.
 
-Each is a function of one `Snapshot` with the vertical first and the batch last; `diagnose` applies those that
-are asked for to all frames of a trajectory.
+Each is a function of one `Snapshot`, with the vertical first and the batch last; `diagnose` applies the
+requested ones to all frames of a trajectory.
 """
 
 import dataclasses
@@ -31,10 +31,10 @@ from .trajectory import Restart, Trajectory
 
 
 class LastStep(eqx.Module):
-    """What acted in the step that ended with a frame.
+    """The step that ended with a frame.
 
     Args:
-        clo_state: at its start, with the coefficients that mixed the column.
+        clo_state: at the start of the step, with the coefficients that mixed the column.
         inputs: of the closure.
         fluxes: through the surface.
         production: P, B and P_St [m2 s-3] of a closure with an equation for k, on inner faces.
@@ -47,7 +47,7 @@ class LastStep(eqx.Module):
 
     @classmethod
     def of(cls, model: Model, start: Restart, end: State, case: Case, dt: Scalar) -> "LastStep":
-        """The step from a start to a state."""
+        """The step from `start` to a state."""
         time = start.step.astype(dt.dtype) * dt
         inputs, fluxes = model.inputs_of_closure(start.state, start.clo_state, end, case, time, dt)
         closure, before, produced = model.closure.prepare(), start.clo_state, None
@@ -57,10 +57,10 @@ class LastStep(eqx.Module):
 
 
 class Snapshot(eqx.Module):
-    """One frame of a run at a time [s], with what is known of the place.
+    """One frame of a run at a time [s], with its case.
 
-    Heights are those at rest, but in a lake whose level moves.
-    Where the step before it is known, what acts in a step is what acted in that one.
+    Heights are those at rest, except in a lake with a varying level. If the step before the frame is known,
+    fluxes and production are those of that step.
     """
 
     state: State
@@ -77,7 +77,7 @@ class Snapshot(eqx.Module):
 
     @property
     def fluxes(self) -> SurfaceFluxes:
-        """Fluxes over the water of the frame; those of a step are over the water at its start."""
+        """Surface fluxes over the water of the frame; those of a step are over the water at its start."""
         if self.last is not None:
             return self.last.fluxes
         if self.case.ice is not None:
@@ -141,7 +141,7 @@ def _richardson_number(now: Snapshot) -> FaceArray:
 
 @_named("shear_production", of_the_step=True)
 def _shear_production(now: Snapshot) -> FaceArray:
-    """P = nu S² [m2 s-3]; of the last step with what waves add to it."""
+    """P = nu S² [m2 s-3]; in the last step, with the contribution of waves."""
     if now.last is not None and now.last.production is not None:
         return _on_faces(now.last.production[0])
     return now.mixing.eddy_viscosity * _shear(now)
@@ -149,7 +149,7 @@ def _shear_production(now: Snapshot) -> FaceArray:
 
 @_named("buoyancy_production", of_the_step=True)
 def _buoyancy_production(now: Snapshot) -> FaceArray:
-    """B = -kappa N² + g alpha Gamma [m2 s-3], Gamma a non-local flux; positive where it feeds turbulence."""
+    """B = -kappa N² + g alpha Gamma [m2 s-3], Gamma a non-local flux; positive where it produces TKE."""
     if now.last is not None and now.last.production is not None:
         return _on_faces(now.last.production[1])
     down_gradient = -now.mixing.eddy_diffusivity * _stratification(now)
@@ -183,7 +183,7 @@ def _turbulent_energy(now: Snapshot) -> Scalar:
 
 
 def _surface_flux(name: str, absent: float = 0.0) -> Diagnostic:
-    """One of the fluxes through the surface, or what stands for it where there is none."""
+    """One of the surface fluxes, or a substitute where there is none."""
 
     def flux(now: Snapshot) -> Scalar:
         value = getattr(now.fluxes, name)
@@ -197,7 +197,7 @@ _stress_u, _stress_v = _surface_flux("stress_u"), _surface_flux("stress_v")
 
 @_named("friction_velocity", of_the_step=True)
 def _friction_velocity(now: Snapshot) -> Scalar:
-    """sqrt(|stress| / rho_0) at the surface [m s-1], with what a lid takes."""
+    """sqrt(|stress| / rho_0) at the surface [m s-1], including the stress of a lid."""
     stress, density = (_stress_u(now), _stress_v(now)), now.case.equation_of_state.reference_density
     if (lid := now.case.interior.lid_friction) is not None:
         held = lid.stress(now.state, now.grid, density)
@@ -206,7 +206,7 @@ def _friction_velocity(now: Snapshot) -> Scalar:
 
 
 _surface_flux("heat_flux")
-# Of a heat flux that is given as a sum, nobody knows the parts.
+# The components of a heat flux prescribed as a sum are unknown.
 for _part in ("latent_heat_flux", "sensible_heat_flux", "longwave_flux"):
     _surface_flux(_part, math.nan)
 for _part in ("shortwave_flux", "freshwater_flux"):
@@ -215,7 +215,7 @@ for _part in ("shortwave_flux", "freshwater_flux"):
 
 @_named("bottom_friction_velocity", of_the_step=True)
 def _bottom_friction_velocity(now: Snapshot) -> Scalar:
-    """u* of the logarithmic layer at the bottom [m s-1]; zero without friction there."""
+    """u* of the logarithmic layer at the bottom [m s-1]; zero without bottom friction."""
     friction = now.case.interior.bottom_friction
     if friction is None:
         return now.nothing
@@ -243,21 +243,21 @@ def _discharges(now: Snapshot) -> tuple[Scalar, Scalar]:
 
 @_named("stream_inflow")
 def _stream_inflow(now: Snapshot) -> Scalar:
-    """Water that streams bring [m3 s-1]."""
+    """Inflow by streams [m3 s-1]."""
     return _discharges(now)[0]
 
 
 @_named("stream_outflow")
 def _stream_outflow(now: Snapshot) -> Scalar:
-    """Water that streams take [m3 s-1]."""
+    """Outflow by streams [m3 s-1]."""
     return _discharges(now)[1]
 
 
 @_named("level_outflow", of_the_step=True)
 def _level_outflow(now: Snapshot) -> Scalar:
-    """Water that leaves a lake at the surface so that its level is what it has to be [m3 s-1].
+    """Outflow at the surface that maintains the prescribed level of a lake [m3 s-1].
 
-    Zero without areas, and where the level follows the water.
+    Zero without areas, and where the level follows the water budget.
     """
     level, rising = now.case.interior.level, 0.0
     prescribed = None if level is None else level.prescribed
@@ -283,7 +283,7 @@ for _component in (0, 1):
 
 
 def diagnostic(name: str) -> Diagnostic:
-    """A diagnostic by its name, which may contain numbers like that of an observable; others are refused."""
+    """Look up a diagnostic by name, which may contain numbers like that of an observable; reject others."""
     if name in DIAGNOSTICS:
         return DIAGNOSTICS[name]
     if parse(name).name not in OBSERVABLES:
@@ -306,9 +306,9 @@ def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Mod
             return found
         start, step = start_of_step
         after = dataclasses.replace(now, last=LastStep.of(model, start, state, case, dt))
-        # In their order, so that the program of a process is that of another, which the cache holds.
+        # In fixed order, so that every process compiles the same program and finds it in the cache.
         for name in (name for name in names if name in OF_THE_STEP):
-            # Before the first frame of a run no step was made.
+            # No step precedes the first frame of a run.
             found[name] = jnp.where(start.step < step, DIAGNOSTICS[name](after), found[name])
         return found
 
@@ -323,17 +323,17 @@ def diagnose(
     Args:
         trajectory, case: a run, and its case.
         names: of `DIAGNOSTICS`, or with numbers, such as `mixed_layer_depth_0.5K_from_10m`.
-        model: of the run; with it, and a trajectory with `step_starts`, what acts in a step
-            (`OF_THE_STEP`) is what acted in the last one before each frame, not what the frame would have.
+        model: of the run; with it, and a trajectory with `step_starts`, the diagnostics in `OF_THE_STEP` are
+            those of the last step before each frame instead of being evaluated from the frame.
 
     Returns:
-        For each name values with a leading axis of time, on cells, on faces, or one per column.
+        By name, values with a leading time axis, on cells, on faces, or one per column.
 
     Raises:
-        ValueError: a name that is not among them.
+        ValueError: an unknown name.
     """
     for name in names:
-        diagnostic(name)  # raises for an unknown one
+        diagnostic(name)  # raises if unknown
     if not names:
         return {}
     starts = None

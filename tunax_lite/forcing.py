@@ -1,6 +1,6 @@
 """Surface fluxes, constant or as time series.
 
-Every flux is positive when it adds to the column.
+Fluxes are positive into the column.
 """
 
 import abc
@@ -18,21 +18,21 @@ from .time_series import TimeSeries, first_bad, named_leaves
 
 
 class SurfaceFluxes(eqx.Module):
-    """Surface fluxes into the column; `None` is no flux, and costs nothing.
+    """Surface fluxes into the column; `None` means no flux, at no cost.
 
     Args:
         stress_u, stress_v: eastward and northward stress on the water [N m-2].
-        surface_drag: what the stress loses when the water moves with it [N m-2 per m s-1], as it does under a
-            wind that counts relative to the current. Taken at the end of a step: the wind never drives the
-            water faster than it blows, however long the step.
+        surface_drag: reduction of the stress by the velocity of the water [N m-2 per m s-1], for wind
+            relative to the current. It is implicit: the wind never drives the water faster than it blows,
+            however long the step.
         heat_flux: heat absorbed at the surface: sensible, latent, longwave [W m-2].
-        shortwave_flux: shortwave radiation that enters the water and is absorbed below [W m-2].
+        shortwave_flux: shortwave radiation that enters the water and is absorbed below the surface [W m-2].
         freshwater_flux: precipitation minus evaporation [kg m-2 s-1]; changes salinity, not volume.
         salt_flux: salt [kg m-2 s-1].
-        latent_heat_flux, sensible_heat_flux, longwave_flux: parts of the heat flux [W m-2], for output alone,
-            as a formula gives them, without factors and corrections of the sum; `None` where only the
+        latent_heat_flux, sensible_heat_flux, longwave_flux: components of the heat flux [W m-2], for output
+            only, as computed by bulk formulae, before factors and corrections of the sum; `None` if only the
             sum is known.
-        tracer_fluxes: for the passive tracers of the same names [tracer unit m s-1].
+        tracer_fluxes: by name of the passive tracer [tracer unit m s-1].
     """
 
     stress_u: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
@@ -52,7 +52,7 @@ class SurfaceFluxes(eqx.Module):
 
 
 class IceSurface(NamedTuple):
-    """Where ice lies on the water, what the air meets there: temperature [degC] and albedo [1], at rest."""
+    """Surface of ice as seen from the air: temperature [degC] and albedo [1]; it is at rest."""
 
     covers: Bool[Array, "..."]
     temperature: Scalar
@@ -60,7 +60,7 @@ class IceSurface(NamedTuple):
 
 
 class WaterSurface(NamedTuple):
-    """Uppermost cell as air-sea fluxes see it: velocity [m s-1], temperature [degC], salinity [g kg-1]."""
+    """Surface water for air-sea fluxes: velocity [m s-1], temperature [degC], salinity [g kg-1]."""
 
     u: Scalar
     v: Scalar
@@ -74,19 +74,19 @@ class WaterSurface(NamedTuple):
 
 
 class AbstractForcing(eqx.Module):
-    """Surface fluxes as a function of time and of the water at the surface."""
+    """Surface fluxes as a function of time and surface water."""
 
     @abc.abstractmethod
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
-        """Fluxes at `time` [s] since the start of the case; the model always gives `water`."""
+        """Fluxes at `time` [s] since the start of the case; the model always passes `water`."""
 
     def air_temperature(self, time: ScalarLike) -> Scalar | None:
-        """Of the air [degC] at `time` [s]; `None` where it is not known."""
+        """Air temperature [degC] at `time` [s]; `None` if unknown."""
         return None
 
     @abc.abstractmethod
     def check_covers(self, start: float, end: float) -> None:
-        """Raise `ValueError` if the forcing is not known from `start` to `end` [s]."""
+        """Raise `ValueError` if the forcing does not cover `start` to `end` [s]."""
 
 
 class ConstantForcing(AbstractForcing):
@@ -113,14 +113,14 @@ class ConstantForcing(AbstractForcing):
 
 
 class TimeSeriesForcing(AbstractForcing):
-    """Fluxes given at times, interpolated linearly in between.
+    """Fluxes at given times, interpolated linearly in between.
 
     Args:
         time: [s] since the start of the case, increasing, shape `(n_times,)`.
-        fluxes: each with `time` as its first axis, `(n_times, *batch)`; `from_values` also takes numbers.
+        fluxes: each with `time` as its first axis, `(n_times, *batch)`; `from_values` also accepts numbers.
 
     Raises:
-        ValueError: as `TimeSeries`.
+        ValueError: as in `TimeSeries`.
     """
 
     time: Float[Array, " time"] = array_field(1)

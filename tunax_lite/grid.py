@@ -1,12 +1,12 @@
 """The vertical grid: faces z_0 < z_1 < ... < z_n enclose cells; everything else follows from the faces.
 
-Index 0 is the bottom; z is positive upward and zero at the surface. In a lake the faces have areas; volumes
-and areas count per area of the surface A_s, so that fluxes through the surface and contents of the column are
-those of an ocean column, and without areas a volume is a thickness:
+Index 0 is the bottom; z is positive upward and zero at the surface. In a lake the faces have areas. Volumes
+and areas are divided by the surface area A_s, so that surface fluxes and contents are those of an ocean
+column; without areas, a volume is a thickness:
 
     V_i = h_i (A_i + sqrt(A_i A_{i+1}) + A_{i+1}) / (3 A_s),    a_i = A_i / A_s
 
-Where the level of a lake moves its faces do, and volumes are those of the basin between them.
+If the level of a lake varies, so do its faces, and volumes are those of the basin between them.
 """
 
 import equinox as eqx
@@ -23,19 +23,19 @@ def _describe(values: np.ndarray) -> str:
 
 
 def _root(area: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Square root of what is at least 0, without a slope at 0."""
+    """Square root of a number that is at least 0, with zero slope at 0."""
     positive = area > 0.0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, area, 1.0)), 0.0)
 
 
 class Hypsography(eqx.Module):
-    """The basin of a lake: areas at heights, whose square root r is linear in between.
+    """The basin of a lake: areas at given heights, with linear interpolation of their square root r.
 
-        A = r²,    V = sum_k (r_k² + r_k r + r²) t / 3,    t = z - z_k in the part k of the table
+        A = r²,    V = sum_k (r_k² + r_k r + r²) t / 3,    t = z - z_k in interval k of the table
 
     Args:
         z: heights above the level at rest [m], `(n, *batch)`, increasing.
-        area: there [m2], at least 0, not decreasing.
+        area: at these heights [m2], at least 0, not decreasing.
 
     Raises:
         ValueError: heights that do not increase, or a negative area.
@@ -62,7 +62,7 @@ class Hypsography(eqx.Module):
             raise ValueError(f"hypsography: expected areas of at least 0 m2, got {_describe(area)}.")
 
     def up_to(self, top: float) -> "Hypsography":
-        """The basin with a shore extrapolated from its last two areas up to a height [m]."""
+        """The basin extended to a height [m], with a shore extrapolated from the last two areas."""
         z, root = np.asarray(self.z), np.sqrt(np.asarray(self.area))
         if top <= z[-1]:
             return self
@@ -70,18 +70,18 @@ class Hypsography(eqx.Module):
         return Hypsography(np.append(z, top), np.append(root, root[-1] + slope * (top - z[-1])) ** 2)
 
     def area_at(self, z: FaceArray) -> FaceArray:
-        """[m2] at heights [m] along axis 0."""
+        """Area [m2] at heights [m] along axis 0."""
         within, root, slope = self._parts(z)
         return (root[0] + jnp.sum(slope * within, axis=0)) ** 2
 
     def volume_below(self, z: FaceArray) -> FaceArray:
-        """[m3] from the lowest height of the table to others [m] along axis 0."""
+        """Volume [m3] between the lowest height of the table and given heights [m] along axis 0."""
         within, root, slope = self._parts(z)
         upper = root + slope * within
         return jnp.sum((root * root + root * upper + upper * upper) * within, axis=0) / 3.0
 
     def height_of(self, volume: FaceArray) -> FaceArray:
-        """Height [m] up to which the basin holds volumes [m3] along axis 0; the inverse of the volume."""
+        """Height [m] below which the basin holds volumes [m3] along axis 0: the inverse of the volume."""
         z, root = self.z[:, None], _root(self.area)[:, None]
         slope = (root[1:] - root[:-1]) / (z[1:] - z[:-1])
         below = self.volume_below(self.z)[:, None]
@@ -93,7 +93,7 @@ class Hypsography(eqx.Module):
         return z[0] + jnp.sum(jnp.where(some, 3.0 * filled / areas, 0.0), axis=0)
 
     def _parts(self, z: FaceArray) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-        """Height within every part of the table [m], and its lower root of the area and slope of the root."""
+        """Height within each interval of the table [m], root of the area at its lower end, and slope."""
         own, root = self.z[:, None], _root(self.area)[:, None]
         slope = (root[1:] - root[:-1]) / (own[1:] - own[:-1])
         return jnp.clip(z[None] - own[:-1], 0.0, own[1:] - own[:-1]), root[:-1], slope
@@ -104,14 +104,14 @@ class Grid(eqx.Module):
 
     Args:
         z_face: heights of the faces [m], shape `(n_cells + 1, *batch)`, increasing, the last one 0.
-        area: of the faces of a lake [m2], likewise, not decreasing upward; the cells are frusta between
-            them. `None` where the area does not change with depth.
-        volume: of the cells of a lake [m3], `(n_cells, *batch)`, where it is not that of frusta.
+        area: of the faces of a lake [m2], same shape, not decreasing upward; the cells are frusta between
+            them. `None` if the area does not vary with depth.
+        volume: of the cells of a lake [m3], `(n_cells, *batch)`, if they are not frusta.
 
     Raises:
-        ValueError: fewer than three cells, heights that are not finite or do not increase, a top face that
-            is not at the surface z = 0, areas on other faces, that decrease upward or are not positive
-            above the bottom.
+        ValueError: fewer than three cells, heights that are not finite or do not increase, a top face that is
+            not at z = 0, or areas that do not fit the faces, decrease upward or are not positive above the
+            bottom.
     """
 
     z_face: FaceArray = array_field(1)
@@ -119,7 +119,7 @@ class Grid(eqx.Module):
     volume: CenterArray | None = array_field(1, default=None)
 
     def __init__(self, z_face, area=None, volume=None):
-        # An array of JAX keeps its precision: a column in float32 must not be promoted by its grid.
+        # A JAX array keeps its precision: the grid must not promote a column in float32.
         self.z_face = jnp.asarray(z_face, dtype=None if isinstance(z_face, jax.Array) else float)
         self.area = None if area is None else jnp.asarray(area, dtype=self.z_face.dtype)
         self.volume = None if volume is None else jnp.asarray(volume, dtype=self.z_face.dtype)
@@ -200,18 +200,17 @@ class Grid(eqx.Module):
         return cls(z_face)
 
     def with_hypsography(self, z, area) -> "Grid":
-        """The same cells in a lake with given areas at heights.
+        """The same cells in a lake with given areas.
 
         Args:
-            z: heights [m], increasing, from the depth of the grid or below to 0 or above.
-            area: there [m2]; in between its square root is linear.
+            z: heights [m], increasing, from the depth of the grid or below up to 0 or above.
+            area: at these heights [m2]; its square root is interpolated linearly.
 
         Raises:
-            ValueError: heights that do not increase or do not reach from the bottom to the surface, or a
-                negative area.
+            ValueError: heights that do not increase or do not span the column, or a negative area.
         """
         z, area = np.asarray(z, dtype=float), np.asarray(area, dtype=float)
-        Hypsography(z, area)  # raises
+        Hypsography(z, area)  # raises if invalid
         depth = float(np.max(np.asarray(self.depth)))
         if z[0] > (-1.0 + 1e-6) * depth or z[-1] < -1e-6 * depth:
             raise ValueError(
@@ -246,12 +245,12 @@ class Grid(eqx.Module):
 
     @property
     def relative_area(self) -> FaceArray | None:
-        """Areas of the faces over that of the surface [1]."""
+        """Areas of the faces divided by the surface area [1]."""
         return None if self.area is None else self.area / self.area[-1:]
 
     @property
     def cell_volume(self) -> CenterArray:
-        """Volume of the cells over the area of the surface [m]; without areas their thickness."""
+        """Volume of the cells divided by the surface area [m]; without areas, their thickness."""
         a = self.relative_area
         if a is None or self.area is None:
             return self.cell_thickness
@@ -262,12 +261,12 @@ class Grid(eqx.Module):
 
     @property
     def cell_area(self) -> CenterArray | None:
-        """Mean area of the cells over that of the surface [1]."""
+        """Mean area of the cells divided by the surface area [1]."""
         return None if self.area is None else self.cell_volume / self.cell_thickness
 
     @property
     def mean_depth(self) -> Scalar:
-        """Volume over the area of the surface [m]."""
+        """Volume divided by the surface area [m]."""
         return self.depth if self.area is None else jnp.sum(self.cell_volume, axis=0)
 
     @property

@@ -1,16 +1,16 @@
-"""Signals that ask the process to end (Ctrl-C, SIGTERM, SIGHUP): at once, but never within a write.
+"""Signals that end the process (Ctrl-C, SIGTERM, SIGHUP): immediately, but never within a write.
 
-The command line calls `install` before anything else, the import of JAX included: this module needs the
-standard library alone. A thread of its own hears of a signal while the others compute, compile or hold a
-lock, so that no exception is raised where it could be swallowed. What happens then:
+The command line calls `install` first, even before importing JAX; this module needs only the standard
+library. A separate thread receives signals while the others compute, compile or hold a lock, so that no
+exception is raised where it could be swallowed. The response is:
 
-- Within `deferred`, which is around every write, the process ends when the write is done.
-- Within `ordered_end`, after its first safe point, the next safe point raises `Interrupted`: the command
-  saves what it has. Nothing else raises.
-- Anywhere else the process ends at once, with 128 plus the number of the signal.
+- Within `deferred`, which surrounds every write, the process ends after the write.
+- Within `ordered_end`, after its first safe point, the next safe point raises `Interrupted`, and the command
+  saves its results so far. Nothing else raises.
+- Anywhere else, the process ends immediately, with exit code 128 plus the number of the signal.
 
-A second signal ends the process at once wherever it is, without what is half-written. Without `install`, in a
-notebook or a library, `deferred` holds Ctrl-C back until the write is done.
+A second signal always ends the process immediately, after removing incomplete files. Without `install`, in a
+notebook or a library, `deferred` delays Ctrl-C until the write is done.
 """
 
 import contextlib
@@ -21,13 +21,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator  # loaded with the interpreter
 
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not on every system
-_SAME = 0.05  # s; a signal that a parent passes on beside the terminal is not a second one
-_LONGEST_FLUSH = 1.0  # s, of output that nobody reads
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not available on every system
+_SAME = 0.05  # s; a signal repeated by a parent process within this time is not a second one
+_LONGEST_FLUSH = 1.0  # s, to flush output that nobody reads
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal, at a safe point of an `ordered_end`."""
+    """A signal, raised at a safe point of an `ordered_end`."""
 
 
 class _State:
@@ -39,7 +39,7 @@ class _State:
         self.first_time = 0.0
         self.n_writes = 0
         self.is_saving = False  # after `Interrupted`
-        self.awaited = ""  # what a safe point comes after; empty without one
+        self.awaited = ""  # work that the next safe point follows; empty if there is none
         self.advice = "Nothing was written."
         self.temporaries: set[os.PathLike[str]] = set()
         self.at_end: set[Callable[[], None]] = set()
@@ -49,9 +49,9 @@ _state = _State()
 
 
 def install() -> None:
-    """Handle the signals of this process from now on; call it once, in the main thread, before heavy imports.
+    """Handle the signals of this process; call it once, in the main thread, before heavy imports.
 
-    A signal that the parent of the process chose to ignore, as `nohup` does, stays ignored.
+    A signal that the parent process ignores, as `nohup` does, stays ignored.
     """
     if _state.is_installed or os.name != "posix":
         return
@@ -59,36 +59,36 @@ def install() -> None:
     os.set_blocking(written, False)
     try:
         threading.Thread(target=_listen, args=(heard,), name="signals", daemon=True).start()
-    except RuntimeError:  # no thread can be started: there is nothing to protect
+    except RuntimeError:  # no thread can be started: nothing to protect
         return
     signal.set_wakeup_fd(written, warn_on_full_buffer=False)
     for name in _NAMES:
         number = getattr(signal, name)
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
-            signal.siginterrupt(number, False)  # no call of the system fails because of it
+            signal.siginterrupt(number, False)  # system calls are restarted, not interrupted
     _state.is_installed = True
 
 
 def exit_code() -> int:
-    """Of a process that a signal ends: 128 and its number, as shells count."""
+    """Exit code after a signal: 128 plus its number, as in shells."""
     return 128 + (signal.SIGINT if _state.first is None else _state.first)
 
 
 def message() -> str:
-    """What is said of the signal that ended a command."""
+    """Message for a command ended by a signal."""
     return f"{_name(exit_code() - 128)}: interrupted. {_state.advice}".rstrip()
 
 
 def advise(text: str) -> str:
-    """What the message of an interrupt says on how to go on, from now on; returns what it said before."""
+    """Set the advice given with an interrupt; returns the previous advice."""
     before, _state.advice = _state.advice, text
     return before
 
 
 @contextlib.contextmanager
 def deferred(temporary: os.PathLike[str] | None = None) -> Iterator[None]:
-    """Let the process end before or after what is inside, not within; a second signal removes a file."""
+    """Delay signals until the block is done; a second signal ends the process and removes `path`."""
     with _held_back(), _state.lock:
         _state.n_writes += 1
         if temporary is not None:
@@ -107,7 +107,7 @@ def deferred(temporary: os.PathLike[str] | None = None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def at_end(action: Callable[[], None]) -> Iterator[None]:
-    """Let a signal that ends the process in here do something before, quickly and without an error."""
+    """Register a quick, safe action to run if a signal ends the process within the block."""
     with _state.lock:
         _state.at_end.add(action)
     try:
@@ -119,8 +119,9 @@ def at_end(action: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def ordered_end(work: str) -> Iterator[Callable[[], None]]:
-    """Give a function to call at safe points, where what was done can be saved; after the first call the
-    process ends at safe points alone. `work` says what is done between them.
+    """Provide a function to call at safe points, where results can be saved.
+
+    After its first call, the process ends at safe points only. `work` describes the work between them.
 
     Raises:
         Interrupted: at a safe point, and at the end.
@@ -168,9 +169,9 @@ def _receive(number: int) -> None:
 
 
 def _end() -> None:
-    """End the process here and now."""
+    """End the process immediately."""
     if not _state.ending.acquire(blocking=False):
-        threading.Event().wait()  # another thread is at it
+        threading.Event().wait()  # another thread is ending it
     for path in list(_state.temporaries):
         with contextlib.suppress(OSError):
             os.unlink(path)
@@ -187,7 +188,7 @@ def _end() -> None:
 def _flush() -> None:
     with contextlib.suppress(Exception):
         if sys.stdout.isatty():
-            sys.stdout.write("\x1b[?25h")  # the cursor, which a bar hides
+            sys.stdout.write("\x1b[?25h")  # show the cursor, which a progress bar hides
         sys.stdout.flush()
 
 
@@ -203,7 +204,7 @@ def _say(text: str) -> None:
 
 @contextlib.contextmanager
 def _held_back() -> Iterator[None]:
-    """Ctrl-C of a process without `install`: raised at the end, or when it comes a second time."""
+    """Delay Ctrl-C without `install`: it is raised at the end, or on a second Ctrl-C."""
     is_ours = threading.current_thread() is threading.main_thread()
     if not is_ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield

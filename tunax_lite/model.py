@@ -3,7 +3,7 @@
     du/dt - f v = d/dz((nu + nu_mol) du/dz),         dv/dt + f u = d/dz((nu + nu_mol) dv/dz)
     dT/dt = d/dz((kappa + kappa_mol) dT/dz - w'T'_nonlocal) + 1/(rho_0 c_p) dI/dz,   likewise S and tracers
 
-and where the closure has plumes, + d/dz(M (phi_p - phi)) for every quantity phi.
+and, if the closure has plumes, + d/dz(M (phi_p - phi)) for every quantity phi.
 
 The order within a step is that of GOTM: fluxes at the end of the step; rotation; viscous step of u and v;
 diffusive step of salinity, tracers and temperature; shear and stratification; closure.
@@ -41,31 +41,31 @@ from .transport import Mixing, Solver, sum_of_all, transport
 
 
 class Model(eqx.Module):
-    """The mathematics of a column: a closure, molecular mixing and the time scheme.
+    """Numerical model of a column: closure, molecular mixing and time scheme.
 
     Args:
-        closure: how turbulence mixes.
-        molecular_viscosity, molecular_diffusivity: added to the eddy coefficients [m2 s-1], but where the
-            case has its own.
-        molecular_salt_diffusivity: that of salinity [m2 s-1]; by default it shares that of heat, and with it
-            one matrix, which makes a step about a tenth faster.
-        coefficient_memory: under-relaxation: fraction of the eddy coefficients that is kept from the step
-            before [1]; by default none. Closures of several equations flicker from step to step where
-            turbulence is marginal; the flicker hardly changes a run, but its derivatives grow without bound.
-            0.5 ends it.
-        n_sweeps: Picard iterations of a step; from the second on, with eddy coefficients halfway between
-            those of the last one and what the closure then found. 2 is for steps much longer than turbulence
-            takes to follow the forcing, and costs twice as much.
+        closure: turbulence closure.
+        molecular_viscosity, molecular_diffusivity: added to the eddy coefficients [m2 s-1], unless the case
+            has its own.
+        molecular_salt_diffusivity: for salinity [m2 s-1]; by default that of heat, so that both share one
+            matrix, which makes a step about a tenth faster.
+        coefficient_memory: under-relaxation: fraction of the eddy coefficients kept from the previous step
+            [1]; none by default. Multi-equation closures oscillate from step to step where turbulence is
+            marginal; the oscillation hardly affects a run, but its derivatives grow without bound. A value of
+            0.5 removes it.
+        n_sweeps: Picard iterations per step; from the second on, eddy coefficients are the average of those
+            of the previous iteration and the result of the closure. Use 2 for steps much longer than the
+            response time of turbulence; it doubles the cost.
         theta: weight of the new values in the fluxes of momentum and tracers; 1 is backward Euler,
             0.5 Crank-Nicolson. Turbulence quantities are always backward Euler.
-        like_gotm: whether to do as GOTM where the choice is ours: u, v and what the water contains one after
-            another, each with the new values of those before; S² of cells of their own thickness; non-local
-            fluxes, the roughness of the sea and that of the bottom from the step before; the buoyancy of
-            shortwave radiation with the expansion of the place.
-        tridiagonal_method: how linear systems are solved; by default the fastest for the platform.
+        like_gotm: whether to follow GOTM's discretisation: u, v and the scalars are solved one after another,
+            each with the new values of the previous ones; S² uses the thickness of each cell; non-local
+            fluxes and the roughness of surface and bottom are those of the previous step; the buoyancy of
+            shortwave radiation uses the local expansion.
+        tridiagonal_method: solver for linear systems; by default the fastest on the platform.
 
     Raises:
-        ValueError: theta outside of [0, 1], or a number of sweeps that is not a whole number from 1 on.
+        ValueError: theta outside [0, 1], or a number of sweeps that is not a positive whole number.
     """
 
     closure: AbstractClosure
@@ -91,7 +91,7 @@ class Model(eqx.Module):
             )
 
     def completed(self, case: Case) -> Case:
-        """The case with the values from the closure: kappa of the logarithmic layers at its ends."""
+        """The case completed with values from the closure: kappa of the logarithmic layers at its ends."""
         for where in ("bottom_friction", "lid_friction"):
             friction = getattr(case.interior, where)
             if friction is None or friction.von_karman is not None:
@@ -102,7 +102,7 @@ class Model(eqx.Module):
         return case
 
     def init(self, case: Case) -> CloState:
-        """Closure state of the case at rest: the start of a run."""
+        """Closure state for the case at rest: the start of a run."""
         case = self.completed(case)
         state = case.start_state
         case = case.placed(state)
@@ -124,10 +124,11 @@ class Model(eqx.Module):
 
         Args:
             state, clo_state: at `time`.
-            case: gives grid, forcing, rotation and equation of state.
+            case: provides grid, forcing, rotation and equation of state.
             time: start of the step [s] since the start of the case.
             dt: length of the step [s].
-            stepper: the closure prepared, by a caller with many steps; by default it is prepared here.
+            stepper: the prepared closure, from a caller that makes many steps; by default it is prepared
+                here.
 
         Returns:
             state and closure state at `time + dt`.
@@ -150,13 +151,13 @@ class Model(eqx.Module):
     def inputs_of_closure(
         self, state: State, clo_state: CloState, end: State, case: Case, time: ScalarLike, dt: ScalarLike
     ) -> tuple[ClosureInputs, SurfaceFluxes]:
-        """What the closure was given, without plumes, in a step to the state `end`; and its fluxes."""
+        """Input of the closure, without plumes, in a step to the state `end`, and the fluxes of the step."""
         column, case = self._entering(state, clo_state, case, time, dt)
         return self._closure_inputs(end, column, case, ()), column.fluxes
 
     @property
     def solver(self) -> AbstractTridiagonalMethod:
-        """Method for linear systems: as given, or the fastest for the platform and its set-up."""
+        """Method for linear systems: as given, or the fastest on the platform and its configuration."""
         if self.tridiagonal_method is not None:
             return self.tridiagonal_method
         return PlatformDefault(cpu=TwistedThomas() if time_loop_is_fused() else ThomasScan())
@@ -164,14 +165,14 @@ class Model(eqx.Module):
     def _entering(
         self, state: State, clo_state: CloState, case: Case, time: ScalarLike, dt: ScalarLike
     ) -> tuple[Column, Case]:
-        """The column that a step starts from, and the case as it is at its end."""
+        """The column at the start of a step, and the case at its end."""
         at_rest, end, level = case.grid, time + dt, case.interior.level
         case = self.completed(case).placed(state, end)
         mixing = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
         if case.ice is None:
             column = self._column(state, mixing, case, time, end, dt)
         else:
-            # Traced once for both ends of the step, weather and all.
+            # Traced once for both ends of the step, including the weather.
             at_surface = eqx.filter_jit(case.at_surface) if self.like_gotm else case.at_surface
             below = at_surface(state, end, dt)
             before = at_surface(state, time, dt) if self.like_gotm else below
@@ -197,7 +198,7 @@ class Model(eqx.Module):
         dt: ScalarLike,
         fluxes: tuple[SurfaceFluxes, SurfaceFluxes] | None = None,
     ) -> Column:
-        """What terms see; like GOTM non-local fluxes are those of the step before, over the water of this."""
+        """Input of terms; as in GOTM, non-local fluxes may be those of the previous step."""
         drift = case.interior.stokes_drift
         if fluxes is None:
             water = WaterSurface.of(state)
@@ -223,7 +224,7 @@ class Model(eqx.Module):
     def _sweep(
         self, stepper: AbstractStepper, column: Column, clo_state: CloState, case: Case, dt: ScalarLike
     ) -> tuple[State, CloState]:
-        """Transport with the coefficients of a closure state, and the closure after it."""
+        """Transport with the coefficients of a closure state, then the closure."""
         column = column._replace(
             eddy_viscosity=clo_state.eddy_viscosity, eddy_diffusivity=clo_state.eddy_diffusivity
         )
@@ -256,11 +257,11 @@ class Model(eqx.Module):
         passing = shortwave_heating(column.fluxes, column)
         if self.like_gotm:
             shear = shear_squared_between_cells(state, start, grid, self.theta)
-            of_sea = jnp.where(column.time < 1.5 * column.dt, 0.0, of_sea)  # no step before the first
+            of_sea = jnp.where(column.time < 1.5 * column.dt, 0.0, of_sea)  # no step precedes the first
         else:
             shear = shear_squared(state, start, grid)
         alpha_of_shortwave = _expansion_at_faces(state, column) if self.like_gotm else alpha
-        # GOTM's turbulence knows no areas.
+        # GOTM's turbulence ignores areas.
         plain = Grid(grid.z_face) if self.like_gotm and grid.area is not None else grid
         return ClosureInputs(
             grid=plain,
@@ -285,7 +286,7 @@ class Model(eqx.Module):
         )
 
     def _bottom(self, state: State, column: Column, case: Case) -> BottomFlow | None:
-        """The flow over the bottom; like GOTM with the roughness length of the step before."""
+        """Flow over the bottom; as in GOTM, the roughness length may be that of the previous step."""
         friction = case.interior.bottom_friction
         if friction is None:
             return None
@@ -316,7 +317,7 @@ def _waves(state: State, column: Column, case: Case) -> SurfaceWaves | None:
 
 
 def _expansion_at_faces(state: State, column: Column) -> FaceArray | Scalar:
-    """alpha [K-1] of the water between the cells, and of the cells at the ends."""
+    """alpha [K-1] of the water between cells, and of the end cells at the ends."""
     temperature, salinity = (
         with_end_faces(mean_of_neighbours(values), values[0], values[-1])
         for values in (state.temperature, state.salinity)
@@ -325,7 +326,7 @@ def _expansion_at_faces(state: State, column: Column) -> FaceArray | Scalar:
 
 
 def _with_coefficients(changed: CloState, old: CloState, new: CloState, kept: ScalarLike) -> CloState:
-    """A closure state with the eddy coefficients of two others, the fraction `kept` of the old ones."""
+    """A closure state with averaged eddy coefficients of two others, with weight `kept` for the old ones."""
     coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
     blend = jax.tree.map(lambda a, b: kept * a + (1.0 - kept) * b, coefficients(old), coefficients(new))
     return eqx.tree_at(coefficients, changed, blend)

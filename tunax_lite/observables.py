@@ -1,20 +1,19 @@
-"""Observables of a column besides the variables of its state, by the names of `QUANTITIES`.
+"""Observables of a column other than state variables, under the names of `QUANTITIES`.
 
-Profiles (buoyancy) and numbers (the depth of the mixed layer): each is a function of the state, the grid and
-the equation of state, differentiable, with the vertical first and the batch last. Diagnostics, misfits,
-figures and tables know them by the same names, which may have numbers in them, of a layer, or of a mixed
-layer by another threshold or reference:
+Profiles (buoyancy) and scalars (mixed layer depth): each is a differentiable function of the state, the grid
+and the equation of state, with the vertical first and the batch last. Diagnostics, misfits, figures and
+tables share their names, which may contain numbers for the depth of a layer, or the threshold and reference
+of a mixed layer:
 
 heat_content_above_100m            of the water above 100 m
 mixed_layer_depth_from_10m         0.2 K below the temperature at 10 m
 mixed_layer_depth_0.5K_from_10m    0.5 K below it
 mixed_layer_depth_density_0.125kg  0.125 kg m-3 above the density of the uppermost cell
 
-Depths of the mixed layer by temperature and by density are linear between the two cells around the crossing.
-Their derivative is that of the height of the crossing there, -dT / (dT/dz) of both cells: it says nothing of
-a jump of the crossing to another pair of cells, and is large where the water below the layer is hardly
-stratified. The depth of the largest N² takes the heights of faces only: its derivative is 0, and a
-calibration that has nothing else does not move.
+Mixed layer depths by temperature and density are linear between the two cells around the crossing. Their
+derivative is that of the crossing height, -dT / (dT/dz) of both cells: it excludes jumps to another pair of
+cells, and is large where the water below the layer is weakly stratified. The depth of maximum N² is always at
+a face: its derivative is 0, and a calibration with no other target does not move.
 """
 
 import dataclasses
@@ -36,16 +35,16 @@ from .state import State
 
 
 class ColumnState(eqx.Module):
-    """The water of a column, modelled or observed, from which observables are computed."""
+    """Modelled or observed water column, from which observables are computed."""
 
     state: State
     grid: Grid
     equation_of_state: AbstractEquationOfState
 
     def integral(self, values: CenterArray, depth: float | None) -> Scalar:
-        """Integral [unit m] over cells of one value each from a depth [m], or the bottom, to the surface.
+        """Integral [unit m] of cell values from a depth [m], or the bottom, to the surface.
 
-        In a lake over the volume, per area of the surface.
+        In a lake, over the volume, divided by the surface area.
         """
         if depth is None:
             return jnp.sum(values * self.grid.cell_volume, axis=0)
@@ -55,7 +54,7 @@ class ColumnState(eqx.Module):
 
 
 def sea_surface_temperature(water: ColumnState) -> Scalar:
-    """Temperature of the uppermost cell [degC], conservative where that of the column is."""
+    """Temperature of the uppermost cell [degC], conservative if that of the column is."""
     return water.state.temperature[-1]
 
 
@@ -89,9 +88,9 @@ def potential_energy(water: ColumnState, depth: float | None = None) -> Scalar:
 
 
 def potential_energy_anomaly(water: ColumnState, depth: float | None = None) -> Scalar:
-    """phi = rho_0 / h integral of (b - mean of b) z above a depth h [J m-3]: what it takes to mix that layer.
+    """phi = rho_0 / h integral of (b - mean of b) z above a depth h [J m-3]: energy needed to mix the layer.
 
-    The heights are those of the centers of the cells; a cell that the depth cuts counts with its part above.
+    The heights are those of cell centers; a cell cut by the depth contributes its part above.
 
     Source: Simpson (1981), Phil. Trans. R. Soc. A 302, 531-546, per volume of the layer.
     """
@@ -122,9 +121,9 @@ def by_density(water: ColumnState, difference: float = 0.03, depth: float | None
 
 
 def by_stratification(water: ColumnState) -> Scalar:
-    """Depth of the face with the largest N² [m], of the bottom where there is none."""
+    """Depth of the face with the largest N² [m]; the bottom if there is no stratification."""
     n_squared = buoyancy_frequency_squared(water.state, water.grid, water.equation_of_state)
-    # With the bottom in front, which counts 0: a column without stratification is mixed to the bottom.
+    # The bottom comes first, with N² = 0: a column without stratification is mixed to the bottom.
     squared = jnp.concatenate([jnp.zeros_like(n_squared[:1]), n_squared])
     strongest = jnp.argmax(squared, axis=0)
     faces = jnp.broadcast_to(water.grid.z_face[:-1], squared.shape)
@@ -132,7 +131,7 @@ def by_stratification(water: ColumnState) -> Scalar:
 
 
 def ice_thickness(water: ColumnState) -> Scalar:
-    """Of the ice on the water [m]; zero without a model of ice."""
+    """Thickness of the ice [m]; zero without an ice model."""
     return water.state.surface.get("ice_thickness", jnp.zeros_like(water.state.temperature[-1]))
 
 
@@ -167,17 +166,17 @@ _DEPTH = re.compile(
 
 
 class Parsed(NamedTuple):
-    """A name of the table without numbers, and the numbers that stood in it."""
+    """A name of the table without numbers, and the numbers that it contained."""
 
     name: str
-    depth: float | None = None  # lower end of a layer, or of the reference of a mixed layer [m]
+    depth: float | None = None  # lower end of a layer, or reference of a mixed layer [m]
     threshold: float | None = None  # of a mixed layer, in its unit
 
 
 def parse(name: str) -> Parsed:
-    """A name and its numbers; a name without any, or of another form, as it is.
+    """Split a name into the table's name and its numbers; other names are unchanged.
 
-    Raises `ValueError` for a layer without thickness, or a threshold of 0.
+    Raises `ValueError` for a layer of zero thickness, or a threshold of 0.
     """
     found = _ABOVE.fullmatch(name)
     if found is not None:
@@ -198,7 +197,7 @@ def parse(name: str) -> Parsed:
 
 
 def variable_of(name: str) -> Quantity | None:
-    """The line of the table for a name, with its numbers in words; `None` for a passive tracer."""
+    """The table entry for a name, with its numbers in words; `None` for a passive tracer."""
     bare, depth, threshold = parse(name)
     variable = QUANTITIES.get(bare)
     if variable is None or bare == name:
@@ -216,9 +215,9 @@ def variable_of(name: str) -> Quantity | None:
 
 
 def observable(name: str, tracers: Collection[str] = ()) -> Observable:
-    """What a name stands for: a variable of the state, a passive tracer, or one of `OBSERVABLES`.
+    """Look up a name: a state variable, a passive tracer, or one of `OBSERVABLES`.
 
-    Raises `ValueError` for an unknown name, a layer without thickness, or a threshold in another unit.
+    Raises `ValueError` for an unknown name, a layer of zero thickness, or a threshold in another unit.
     """
     if name in _STATE:
         return lambda water: getattr(water.state, name)
@@ -240,13 +239,13 @@ def observable(name: str, tracers: Collection[str] = ()) -> Observable:
 
 
 def is_number(name: str) -> bool:
-    """Whether an observable is one number per column, and no profile."""
+    """Whether an observable is a scalar per column rather than a profile."""
     variable = variable_of(name)
     return variable is not None and variable.location == "scalar"
 
 
 def unit_of_difference(name: str) -> str:
-    """Unit of a difference of two values: K where the values are in degC, 1 for a passive tracer."""
+    """Unit of a difference of two values: K for values in degC, 1 for a passive tracer."""
     variable = variable_of(name)
     unit = "1" if variable is None else variable.unit
     return "K" if unit == "degC" else unit

@@ -1,4 +1,4 @@
-"""Observations, or results of a large-eddy simulation: profiles and scalars of the column."""
+"""Observations or large-eddy simulation results: profiles and scalars of the column."""
 
 from collections.abc import Mapping
 
@@ -15,20 +15,20 @@ class Observations(eqx.Module):
 
     Args:
         time: [s] since the start of the case, increasing, `(n_times,)`.
-        z: heights [m], increasing, at most 0, `(n_levels,)`; or those of each time, `(n_times, n_levels)`,
-            NaN after the last one of a time. Without any where there are no profiles.
+        z: heights [m], increasing, at most 0, `(n_levels,)`; or one set per time, `(n_times, n_levels)`,
+            padded with NaN. Empty if there are no profiles.
         profiles: by name (`temperature`, `salinity`, `u`, `v`, a tracer, or a profile of `OBSERVABLES`),
             `(n_times, n_levels)`, in the units of `State`; NaN where there is no value.
-        series: numbers of the column by name (`sea_surface_temperature`, `mixed_layer_depth`, ...),
-            `(n_times,)`; NaN where there is no value.
+        series: scalars by name (`sea_surface_temperature`, `mixed_layer_depth`, ...), `(n_times,)`; NaN where
+            there is no value.
         uncertainty: standard deviation of a variable, one number each [unit of the variable]; optional.
         name: for messages and files.
-        source: what the values are, in figures: `observations`, or `LES`.
-        rejected: how many values of a variable the reader left out because of their quality flags.
-        notes: what else the user should know of how the files were read, in sentences.
+        source: kind of data, for figures: `observations`, or `LES`.
+        rejected: number of values per variable that the reader rejected because of quality flags.
+        notes: sentences on how the files were read.
 
     Raises:
-        ValueError: times or heights that do not increase, or a profile or series of another shape.
+        ValueError: times or heights that do not increase, or a profile or series of unexpected shape.
     """
 
     time: Float[Array, " time"]
@@ -49,7 +49,7 @@ class Observations(eqx.Module):
             for time, row in zip(np.asarray(self.time), np.asarray(self.z), strict=True):
                 n_known = int(np.isfinite(row).sum())
                 if n_known < row.size and not np.isnan(row[n_known:]).all():
-                    n_known = row.size  # a gap among the heights, which the check refuses
+                    n_known = row.size  # a gap among the heights, which the check rejects
                 if n_known:
                     _check_increase(self.name, f"heights [m] at {time:g} s", row[:n_known])
         elif self.z.size or self.profiles or not self.series:
@@ -66,12 +66,12 @@ class Observations(eqx.Module):
 
     @property
     def moves(self) -> bool:
-        """Whether heights differ from time to time."""
+        """Whether heights vary in time."""
         return self.z.ndim == 2
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all that was observed."""
+        """Names of all observed variables."""
         return (*self.profiles, *self.series)
 
 

@@ -1,13 +1,13 @@
-"""Onset of convection from rest with a closure whose turbulence has to grow from its floors.
+"""Onset of convection from rest, for closures whose turbulence has to grow from its floors.
 
 At the floors of k and epsilon, T = k/eps, turbulence grows where production exceeds dissipation,
 
     T² (c_mu S² - c_mu' N²) > 1,
 
-and T grows with it. With GOTM's floors T is 100 s and N² has to fall below -7e-4 s-2. What takes it there is
-the conduction of the water alone: where the surface loses the buoyancy flux B, N² between the first two cells
-of thickness dz falls by B t / dz², towards -B / kappa. So the delay goes with the square of the thickness of
-cells, and convection never begins where the water conducts all that is lost. S² grows with the stress.
+and T grows with it. With GOTM's floors T is 100 s, and N² has to fall below -7e-4 s-2. Only conduction of the
+water gets it there: if the surface loses the buoyancy flux B, N² between the first two cells of thickness dz
+falls by B t / dz², towards -B / kappa. The delay is therefore proportional to the square of the cell
+thickness, and convection never starts where conduction carries the whole flux. S² grows with the stress.
 """
 
 import functools
@@ -33,17 +33,18 @@ _ROUND_OFF = 1e-12  # of N² [s-2]
 
 
 def delay_of_convection(model: Model, case: Case, duration: float) -> float | None:
-    """Time [s] for which unstable water waits for turbulence in a column that is cooled as at its start.
+    """Delay [s] of convection in a column cooled as at its start.
 
-    Infinite where no turbulence grows within `duration` [s]. `None` where there is nothing to wait for: a
-    batch of columns, ice, water that does not become unstable; a closure without floors of k and epsilon, or
-    one that has turbulence from the surface flux, from breaking waves, or from internal waves.
+    Infinite if no turbulence grows within `duration` [s]. `None` if there is no delay: a batch of columns,
+    ice, water that does not become unstable, a closure without floors of k and epsilon, or one whose
+    turbulence is driven by the surface flux, breaking waves or internal waves.
     """
     closure, grid = model.closure, case.grid
     if not isinstance(closure, AbstractEnergyClosure) or closure.internal_waves is not None:
         return None
     factor = closure.convective_flux_factor
-    # Mellor and Yamada's length stays that of the floors, and dissipates what the surface brings.
+    # In Mellor-Yamada closures the length scale stays at its floor and dissipates the energy from the
+    # surface.
     started = factor is not None and float(factor) > 0.0 and not isinstance(closure, MellorYamada)
     if started or grid.z_face.ndim > 1 or case.ice is not None:
         return None
@@ -119,7 +120,7 @@ def _gradients(
     diffusivity: float,
     turning: complex = 0.0,
 ) -> np.ndarray:
-    """Gradients `(n_times, n_faces)` between cells that a flux enters from above, by conduction alone.
+    """Gradients `(n_times, n_faces)` between cells heated or cooled from above, by conduction alone.
 
     Exact in time: the modes of conduction decay on their own. `turning` is the rotation i f of a velocity
     u + i v [s-1].

@@ -1,4 +1,4 @@
-"""Memory of a run, its gradient or its Jacobian, from compiling alone; the checkpointing that fits."""
+"""Memory of a run, its gradient or its Jacobian, estimated by compiling only; checkpointing that fits."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -26,14 +26,14 @@ _SHARE_OF_FREE_MEMORY = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class MemoryEstimate:
-    """The compiler's memory estimate of a program, in bytes; prints in one line."""
+    """The compiler's memory estimate for a program, in bytes; prints as one line."""
 
-    what: str  # the program, in words
+    what: str  # description of the program
     arguments: int
     outputs: int
     temporary: int
     code: int
-    peak: int  # the sum of these, which is in use while the program runs
+    peak: int  # the sum of these, in use while the program runs
     trace_seconds: float
     compile_seconds: float
 
@@ -59,22 +59,22 @@ def estimate_memory(
     residuals: Callable[[Trajectory], PyTree] = lambda run: (run.state.temperature, run.state.u, run.state.v),
     chunk_size: ChunkSize = "auto",
 ) -> MemoryEstimate:
-    """Memory and compile time of a run, of a gradient or of a Jacobian, without running it.
+    """Memory and compile time of a run, its gradient or its Jacobian, without running it.
 
     Args:
-        model, case: of a single column where `n_columns` is given.
+        model, case: a single column if `n_columns` is given.
         what: `forward`: a run with all its frames. `gradient`: of the mean square of the residuals, in
             reverse mode. `jacobian`: of the residuals, in the mode that `jacobian` chooses.
         n_columns: size of a batch of such columns; nothing of that size is allocated.
-        checkpointing: what reverse mode keeps; by default `Auto()`.
-        dt, output_interval, duration: as for `simulate` [s].
-        parameters: paths in the closure that are differentiated by; by default all that have a value.
-        residuals: of a trajectory; by default all profiles of temperature, u and v.
-        chunk_size: of the Jacobian, as for `jacobian`.
+        checkpointing: what reverse mode stores; by default `Auto()`.
+        dt, output_interval, duration: as in `simulate` [s].
+        parameters: paths in the closure to differentiate by; by default all that are set.
+        residuals: function of a trajectory; by default all profiles of temperature, u and v.
+        chunk_size: of the Jacobian, as in `jacobian`.
 
     Raises:
-        ValueError: something else than the three, a number of columns for what is a batch already or not
-            positive, an unknown parameter, or what `simulate` raises.
+        ValueError: an unknown `what`, a number of columns that is not positive or given for a batch, an
+            unknown parameter, or errors of `simulate`.
     """
     if what not in ("forward", "gradient", "jacobian"):
         raise ValueError(f"estimate_memory: expected what to be forward, gradient or jacobian, got {what!r}.")
@@ -121,7 +121,7 @@ def estimate_memory(
 
 
 class CheckpointingChoice(NamedTuple):
-    """The chosen layout, its program, and the reason in one line."""
+    """The chosen layout, its program, and the reason as one line."""
 
     checkpointing: AbstractCheckpointing
     program: Program
@@ -135,17 +135,17 @@ def choose_checkpointing(
     *,
     candidates: Sequence[AbstractCheckpointing] | None = None,
 ) -> CheckpointingChoice:
-    """The fastest layout whose program fits a memory budget, as the compiler counts it.
+    """The fastest layout whose compiled program fits a memory budget.
 
     Args:
-        function_of_layout: gives for a layout the function that is compiled, a gradient for instance.
+        function_of_layout: returns, for a layout, the function to compile, such as a gradient.
         arguments: of that function, arrays or their shapes.
         memory_budget: bytes for temporary memory; by default half of the free memory of the device.
         candidates: from the fastest to the most frugal; by default those of `Auto`.
 
     Raises:
-        ValueError: no candidate, or a budget that is not positive.
-        MemoryError: none fits.
+        ValueError: no candidates, or a budget that is not positive.
+        MemoryError: no candidate fits.
     """
     candidates = Auto().candidates if candidates is None else candidates
     if not candidates:

@@ -1,6 +1,6 @@
-"""The quantities of the package as data: name, unit, location, CF standard name, sign, and valid range.
+"""The quantities of the package as a table: name, unit, location, CF standard name, sign, valid range.
 
-Standard names are those of version 93 of the CF table; `None` where it has no fitting name.
+Standard names are from version 93 of the CF table; `None` if there is no suitable one.
 """
 
 import csv
@@ -15,18 +15,17 @@ Location = Literal["center", "face", "scalar", "outside"]
 
 @dataclass(frozen=True)
 class Quantity:
-    """One line of the table.
+    """One row of the table.
 
     Args:
-        name: in files, options and messages; a flux through the surface begins with `surface_`.
+        name: in files, options and messages; surface fluxes begin with `surface_`.
         long_name: in words.
         unit: as written in the UDUNITS package.
-        location: on the grid; what is given from outside is on none.
-        standard_name: of CF.
-        possible: lowest and highest value; beyond them a number is in another unit or a fill value, not
-            sea water or air.
-        positive: where a vector or a flux points if it is positive.
-        suspect: a wrong unit that is easily taken for the right one, and between what values it is.
+        location: on the grid; external quantities have none.
+        standard_name: in CF.
+        possible: lowest and highest possible value; numbers beyond are in another unit or fill values.
+        positive: direction of a positive vector or flux.
+        suspect: a unit that is easily confused, and the range of values that suggests it.
     """
 
     name: str
@@ -40,7 +39,7 @@ class Quantity:
 
 
 def _read() -> Iterator[Quantity]:
-    """The lines of the table, `quantities.csv`; what is empty is unbounded, or not there."""
+    """Rows of the table `quantities.csv`; empty cells mean unbounded or absent."""
     table = (Path(__file__).parent / "quantities.csv").read_text(encoding="utf-8")
     for row in csv.DictReader(table.splitlines()):
         suspect = row["suspect_unit"]
@@ -61,7 +60,7 @@ QUANTITIES: dict[str, Quantity] = {quantity.name: quantity for quantity in _read
 
 
 def quantity_of(name: str) -> Quantity:
-    """The line of a quantity; surface fluxes also by their names in the forcing, such as `stress_u`."""
+    """The row of a quantity; surface fluxes also by their names in the forcing, such as `stress_u`."""
     return QUANTITIES[f"surface_{name}" if f"surface_{name}" in QUANTITIES else name]
 
 

@@ -1,4 +1,4 @@
-"""A self-contained page about a calibration: configuration, results, and checksums of the data."""
+"""A self-contained report of a calibration: configuration, results, and checksums of the data."""
 
 import base64
 import dataclasses
@@ -48,12 +48,12 @@ POSTERIOR_FIGURES = {
     "posterior_bands": "Runs with parameters drawn from the posterior: profile at the end, series in time",
 }
 _ERROR = "_error"
-_TOO_FEW, _TOO_LARGE = 100.0, 1.05  # effective sample size and R-hat at which a warning is due
+_TOO_FEW, _TOO_LARGE = 100.0, 1.05  # warn below this effective sample size, and above this R-hat
 
 
 @dataclasses.dataclass(frozen=True)
 class RunFolder:
-    """A calibration on disk: the content of its files, and its figures by name, as far as they are there."""
+    """A calibration on disk: the content of its files, and its figures by name, if they exist."""
 
     path: Path
     parameters: dict[str, JSON]
@@ -72,8 +72,7 @@ class RunFolder:
 def read_run_folder(folder: str | Path) -> RunFolder:
     """Read the folder of a calibration.
 
-    Raises `FileNotFoundError` where there are no results, and `ValueError` for those that do not belong
-    together.
+    Raises `FileNotFoundError` if there are no results, and `ValueError` if they do not belong together.
     """
     folder = Path(folder)
     paths = folder / PARAMETERS_NAME, folder / HISTORY_NAME
@@ -126,13 +125,13 @@ def read_run_folder(folder: str | Path) -> RunFolder:
 
 
 def _read(path: Path, *names: str) -> tuple[xr.Dataset, str]:
-    """A file, and which of the variables it lacks."""
+    """A file, and the variables that it lacks."""
     dataset = read_netcdf(path)
     return dataset, ", ".join(name for name in names if name not in dataset)
 
 
 def write_report(run: RunFolder, path: str | Path) -> Path:
-    """Write the report of a calibration as one HTML file, complete or not at all."""
+    """Write the report of a calibration as one HTML file, atomically."""
     with reading(run.path, "the results of a calibration"):
         text = render(run, text_mark(path))
     with replacing(path) as temporary:
@@ -141,7 +140,7 @@ def write_report(run: RunFolder, path: str | Path) -> Path:
 
 
 def render(run: RunFolder, mark: str = "") -> str:
-    """The page as text, with what its head says of its origin."""
+    """Render the page as text; `head` describes its origin."""
     environment = Environment(
         loader=PackageLoader("tunax_lite", "."),
         autoescape=select_autoescape(["html"]),
@@ -174,7 +173,7 @@ def render(run: RunFolder, mark: str = "") -> str:
 
 
 def number(value: float | list[float] | None, digits: int = 4) -> str:
-    """A number for a table, or the lowest and the highest of several."""
+    """Format a number for a table, or the lowest and highest of several."""
     if isinstance(value, list):
         return f"{number(min(value), digits)} to {number(max(value), digits)}"
     return "–" if value is None or not math.isfinite(value) else f"{value + 0.0:.{digits}g}"
@@ -183,7 +182,7 @@ def number(value: float | list[float] | None, digits: int = 4) -> str:
 def _encoded(
     run: RunFolder, captions: Mapping[str, str], drawable: set[str], draw: Callable[[], Mapping[str, Figure]]
 ) -> Iterator[dict[str, str]]:
-    """Name, caption and content of figures: those of the folder, and drawn anew those that it lacks."""
+    """Name, caption and content of figures: those in the folder, and newly drawn ones that it lacks."""
     drawn = draw() if drawable - set(run.figures) else {}
     for name, caption in captions.items():
         buffer = io.BytesIO()
@@ -197,7 +196,7 @@ def _encoded(
 
 
 def parameter_rows(run: RunFolder) -> Iterator[dict[str, object]]:
-    """A row for each parameter: its numbers, where it lies between its bounds, what it means."""
+    """One row per parameter: values, position between the bounds, meaning."""
     entries = run.parameters["parameters"]
     said = _said_of_closure(run) | _said_of_cases(entries)
     for path, entry in entries.items():
@@ -217,16 +216,16 @@ def parameter_rows(run: RunFolder) -> Iterator[dict[str, object]]:
 
 
 def _said_of_closure(run: RunFolder) -> dict[str, tuple[str, str]]:
-    """Meaning and source of numbers of the closure that the configuration names, if it can still be made."""
+    """Meaning and source of the parameters of the closure, if the configured closure can still be built."""
     try:
         closure = closure_of(parse_yaml(run.provenance.get("tunax_lite_config", "")))
-    except Exception:  # a closure of the user's own may be anywhere, or gone
+    except Exception:  # a user's closure may have moved or gone
         return {}
     found = {}
     for path in (info.path for of in (iterate_parameters, iterate_vectors) for info in of(closure)):
         part, _, name = path.rpartition(".")
         owner = type(at_path(closure, part) if part else closure)
-        # The source of a class, else of what it inherits from.
+        # The source of a class, or else of its base.
         sources = (summary_and_source(kind)[1] for kind in owner.__mro__)
         found[path] = meanings(owner).get(name, ""), next(filter(None, sources), "")
     return found
@@ -240,7 +239,7 @@ def _said_of_cases(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def _change(entry: dict[str, JSON]) -> str:
-    """From the start to the best: in per cent, as a factor, or, from 0 or over it, as a difference."""
+    """Change from start to best fit: in per cent, as a factor, or as a difference if it touches 0."""
     if isinstance(entry["value"], list) or entry["start"] is None:
         return "–"
     if entry["value"] * entry["start"] <= 0.0:
@@ -250,7 +249,7 @@ def _change(entry: dict[str, JSON]) -> str:
 
 
 def _place(entry: dict[str, JSON]) -> float | None:
-    """Between the bounds, 0 to 1; in the logarithm where they are orders of magnitude apart."""
+    """Position between the bounds, 0 to 1; logarithmic if they differ by orders of magnitude."""
     value, lower, upper = entry["value"], entry["lower"], entry["upper"]
     if isinstance(value, list) or lower is None or upper is None or not math.isfinite(upper - lower):
         return None
@@ -260,7 +259,7 @@ def _place(entry: dict[str, JSON]) -> float | None:
 
 
 def _error_rows(run: RunFolder) -> Iterator[dict[str, object]]:
-    """A row for each case and observed variable: root mean square error at the start and at the best."""
+    """One row per case and observed variable: root mean square error before and after."""
     best = run.parameters["calibration"]["best_iteration"] - 1
     errors = {str(name): each for name, each in run.history.data_vars.items() if str(name).endswith(_ERROR)}
     for place, case in enumerate(run.history["case"].values):

@@ -1,4 +1,4 @@
-"""A run as files describe it: model, case and times."""
+"""A run as configured in files: model, case and times."""
 
 import dataclasses
 from pathlib import Path
@@ -19,14 +19,14 @@ class Run:
         model: closure and time scheme.
         case: on the grid of the configuration.
         observations: of the case.
-        start: what `simulate` starts from; `None` for the start of the case.
+        start: initial state for `simulate`; `None` for the start of the case.
         dt: time step [s].
         output_interval: time between saved frames [s].
-        duration: length of the run [s]; `None` for up to the end of the case.
+        duration: length of the run [s]; `None` for the rest of the case.
         source: the configuration file, for messages.
-        notes: what the user should know of the case.
-        diagnostics: further variables that the case asks for.
-        means: whether the case asks for means between frames.
+        notes: on the case, for the user.
+        diagnostics: further variables requested by the case.
+        means: whether the case requests means between frames.
     """
 
     model: Model
@@ -58,8 +58,8 @@ class Run:
         return length
 
     def check_output(self, duration: float, folder: Path) -> None:
-        """Raise `ConfigError` where the frames of a run, its state alone, are more than the disk can hold."""
-        # Temperature, salinity and velocity; a file has more.
+        """Raise `ConfigError` if the frames of a run need more space than the disk has."""
+        # Only temperature, salinity and velocity; a file has more.
         n_bytes = 8.0 * 4 * self.case.grid.n_cells * duration / self.output_interval
         with naming(self.source, "time.output_interval"):
             check_disk(folder, n_bytes, "the frames of the run")

@@ -1,4 +1,4 @@
-"""A k-epsilon column that tests the results and the speed of this machine."""
+"""A k-epsilon column that tests results and speed on this machine."""
 
 import dataclasses
 import itertools
@@ -28,7 +28,7 @@ N_STEPS = {1: 2880, 128: 480}
 """Number of steps by number of columns: a fraction of a second for each."""
 PRECISIONS = ("float64", "float32")
 _JIT_CHECK = "jit = no jit"
-_LEVELS_WITHOUT_JIT, _STEPS_WITHOUT_JIT = 8, 3  # each operation is a program of its own: slow
+_LEVELS_WITHOUT_JIT, _STEPS_WITHOUT_JIT = 8, 3  # each operation is a separate program: slow
 _MOST_REPETITIONS = 50
 _LONGER_THAN_THE_LAST = 1.3
 """How much longer the next program may take to compile than the longest before it."""
@@ -37,7 +37,7 @@ _JIT_OVER_PROGRAM = 5.0
 
 
 class Speed(NamedTuple):
-    """Time per column and step of the fastest run in one precision, and to trace and compile it."""
+    """Time per column and step of the fastest run in one precision, and the time to trace and compile it."""
 
     precision: str
     n_columns: int
@@ -47,7 +47,7 @@ class Speed(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Whether something is as it must be, and what was found."""
+    """A check, whether it passed, and what was found."""
 
     name: str
     passed: bool
@@ -56,7 +56,7 @@ class Check(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SelfTest:
-    """Speeds and checks, and what there was no time for."""
+    """Speeds and checks, and those skipped for lack of time."""
 
     speeds: tuple[Speed, ...]
     checks: tuple[Check, ...]
@@ -64,9 +64,9 @@ class SelfTest:
 
 
 def self_test(seconds: float) -> SelfTest:
-    """Run the column alone and many side by side, in both precisions.
+    """Run one column and a batch, in both precisions.
 
-    What would take longer than these seconds in all is skipped, but for the first program.
+    Everything beyond the time limit [s] is skipped, except the first program.
     """
     start = time.perf_counter()
     checks, compiled, skipped, longest = [], [], [], 0.0
@@ -99,12 +99,12 @@ def _label(precision: str, n_columns: int) -> str:
 
 
 def problem(precision: str, n_columns: int, n_levels: int = N_LEVELS) -> tuple[Model, Case]:
-    """A stratified column under wind and cooling; more than one differ in the wind."""
+    """A stratified column under wind and cooling; the columns of a batch differ in the wind."""
     stress = 0.1 if n_columns == 1 else np.linspace(0.05, 0.15, n_columns)
     grid = Grid.uniform(DEPTH, n_levels)
     case = Case(
         grid=grid,
-        # Temperature counts from the surface: rounding then hides less of a small change.
+        # Temperature is relative to the surface, so that rounding hides less of a small change.
         initial_state=State.from_profiles(grid, temperature=lambda z: 0.01 * z),
         forcing=ConstantForcing(SurfaceFluxes(stress_u=stress, heat_flux=HEAT_FLUX)),
         coriolis_parameter=1e-4,
@@ -127,7 +127,7 @@ def _speed(program: Program, precision: str, n_columns: int, seconds: float) -> 
 
 
 def check_run(run: Trajectory, case: Case, precision: str, n_columns: int) -> list[Check]:
-    """That a run, of a first and a last frame, is finite, in its precision, and keeps its heat."""
+    """Check that a run (first and last frame) is finite, in its precision, and conserves heat."""
     label = _label(precision, n_columns)
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves((run.state, run.clo_state))]
     n_bad = sum(int((~np.isfinite(leaf)).sum()) for leaf in leaves)
@@ -137,7 +137,7 @@ def check_run(run: Trajectory, case: Case, precision: str, n_columns: int) -> li
     eos = case.equation_of_state
     entered = HEAT_FLUX * float(run.time[-1]) / float(eos.reference_density * eos.heat_capacity)
     error = float(np.abs(heat[1] - heat[0] - entered).max())
-    # Below the mixed layer a step rounds the same numbers in the same direction as the step before.
+    # Below the mixed layer, successive steps round the same numbers in the same direction.
     content = float(np.abs(temperature[0]).sum(axis=0).max()) * DEPTH / N_LEVELS
     rounding = float(run.step[-1]) * float(np.finfo(precision).eps) * content
     share, explained = error / abs(entered), rounding / abs(entered)

@@ -1,9 +1,9 @@
-"""Jacobians of runs by parameters, for least squares and sensitivities.
+"""Jacobians of runs with respect to parameters, for least squares and sensitivities.
 
     J_ij = d residual_i / d parameter_j
 
-Forward mode pushes a chunk of parameters through the run at a time, reverse mode pulls a chunk of residuals
-back through it. Memory is a straight line in the size of the chunk.
+Forward mode pushes a chunk of parameters through the run at a time; reverse mode pulls a chunk of residuals
+back through it. Memory is linear in the size of the chunk.
 """
 
 import dataclasses
@@ -29,13 +29,13 @@ ChunkSize = int | Literal["auto"] | None
 
 @dataclasses.dataclass(frozen=True)
 class JacobianPlan:
-    """How a Jacobian is computed; prints in one line."""
+    """How a Jacobian is computed; prints as one line."""
 
     mode: Literal["forward", "reverse"]
     chunk_size: int  # parameters pushed forward, or residuals pulled back, at the same time
     n_parameters: int  # columns of the matrix
     n_residuals: int  # its rows
-    n_bytes: int  # memory of the program: what goes in, comes out and lies between
+    n_bytes: int  # memory of the program: inputs, outputs and temporaries
 
     @property
     def n_chunks(self) -> int:
@@ -51,24 +51,24 @@ class JacobianPlan:
 
 
 class NormalEquations(NamedTuple):
-    """What a Gauss-Newton step d needs of residuals r and their Jacobian J: JᵀJ d = -Jᵀr."""
+    """Sums needed for a Gauss-Newton step d from residuals r and their Jacobian J: JᵀJ d = -Jᵀr."""
 
     matrix: Float[Array, "parameter parameter"]  # JᵀJ
-    gradient: Float[Array, " parameter"]  # Jᵀr, that of rᵀr / 2
+    gradient: Float[Array, " parameter"]  # Jᵀr, the gradient of rᵀr / 2
     sum_of_squares: Float[Array, ""]  # rᵀr
 
 
 @dataclasses.dataclass(frozen=True)
 class JacobianResult:
-    """Residuals and their derivatives; both may hold values that are not finite."""
+    """Residuals and their derivatives; both may contain values that are not finite."""
 
     residuals: Float[Array, " residual"]
-    matrix: Float[Array, "residual parameter"]  # derivative of each residual by each parameter
+    matrix: Float[Array, "residual parameter"]  # derivative of each residual with respect to each parameter
     plans: tuple[JacobianPlan, ...]  # how they were computed, one per case
 
     @property
     def plan(self) -> JacobianPlan:
-        """How they were computed, where there is one case only."""
+        """The plan, if there is only one case."""
         (plan,) = self.plans
         return plan
 
@@ -77,7 +77,7 @@ class JacobianResult:
         return bool(jnp.isfinite(self.residuals).all() & jnp.isfinite(self.matrix).all())
 
     def normal_equations(self, limit: float = math.inf) -> NormalEquations:
-        """Sums over the residuals; rows with a derivative above a limit are scaled down to it in JᵀJ only."""
+        """Sums over the residuals; in JᵀJ, rows with a derivative above a limit are scaled down to it."""
         return _normal_equations(self.residuals, self.matrix, limit)
 
 
@@ -93,7 +93,7 @@ _ROWS = 128
 
 
 def sums_of_products(matrix: Float[Array, "row column"]) -> Float[Array, "column column"]:
-    """MᵀM, added in an order that does not depend on the number of processors, as that of `@` does."""
+    """MᵀM, with an order of summation that does not depend on the number of processors, unlike `@`."""
     n_blocks, n_columns = len(matrix) // _ROWS, matrix.shape[1]
     blocks, rest = matrix[: n_blocks * _ROWS], matrix[n_blocks * _ROWS :]
 
@@ -104,7 +104,7 @@ def sums_of_products(matrix: Float[Array, "row column"]) -> Float[Array, "column
 
 
 def _forward_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):
-    """Residuals and matrix, `chunk` parameters pushed forward at a time."""
+    """Residuals and matrix, pushing `chunk` parameters forward at a time."""
 
     def columns(start):
         residuals, tangents = _map_chunk(lambda d: jax.jvp(function, (flat,), (d,)), start, chunk, flat)
@@ -114,7 +114,7 @@ def _forward_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):
 
 
 def _reverse_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):
-    """Residuals and matrix, `chunk` residuals pulled back at a time."""
+    """Residuals and matrix, pulling `chunk` residuals back at a time."""
     residuals, pull = jax.vjp(function, flat)
 
     def rows(start):
@@ -124,12 +124,12 @@ def _reverse_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):
 
 
 def _in_chunks(of_chunk: Callable, chunk: int, n: int, axis: int):
-    """What a function gives beside its part of the matrix at the last chunk, and the matrix along an axis."""
+    """Auxiliary result of a function from the last chunk, and its matrix assembled along an axis."""
     if chunk == n:
         return of_chunk(0)
 
     def turn(i, result):
-        start = jnp.minimum(i * chunk, n - chunk)  # the last chunk overlaps the one before
+        start = jnp.minimum(i * chunk, n - chunk)  # the last chunk overlaps the previous one
         beside, part = of_chunk(start)
         return beside, lax.dynamic_update_slice_in_dim(result[1], part, start, axis)
 
@@ -140,9 +140,9 @@ def _in_chunks(of_chunk: Callable, chunk: int, n: int, axis: int):
 
 
 def _map_chunk(function: Callable[[PyTree], PyTree], start, chunk: int, like: Float[Array, " n"]) -> PyTree:
-    """Of columns `start` to `start + chunk` of the identity matrix."""
+    """Map over rows `start` to `start + chunk` of the identity matrix."""
     vectors = (jnp.arange(like.size)[:, None] == start + jnp.arange(chunk)).astype(like.dtype)
-    if chunk == 1:  # scalars carried through the loops over levels are faster than vectors of one
+    if chunk == 1:  # scalars are faster in the loops over levels than vectors of length one
         return jax.tree.map(lambda result: result[..., None], function(vectors[:, 0]))
     return vmap_last(function)(vectors)
 
@@ -154,21 +154,21 @@ _LARGEST_CHUNK_ON_CPU = 32
 
 
 class CompiledJacobian:
-    """The Jacobian of one function, compiled for shapes; call it with parameters and arguments.
+    """The Jacobian of one function, compiled for given shapes; call it with parameters and arguments.
 
     Args:
         function: from parameters and arguments to residuals, a pytree of floating-point arrays.
         x: parameters, a pytree of floating-point arrays; columns follow the order of its leaves.
-        args: pytrees of arrays. What the function closes over instead becomes part of the program.
-        mode: `auto` is reverse where it is cheaper: for far fewer residuals than parameters.
-        chunk_size: parameters (or residuals, in reverse mode) at a time. `auto` takes the most that fit the
-            budget; on a CPU not more than pay. `None` takes all. A last chunk overlaps the one before
-            where they do not divide evenly, so that nothing is compiled twice.
+        args: pytrees of arrays. Values that the function closes over become part of the program.
+        mode: `auto` selects reverse if it is cheaper: for far fewer residuals than parameters.
+        chunk_size: parameters (residuals in reverse mode) at a time. `auto` takes as many as fit the budget,
+            but on a CPU no more than speed it up. `None` takes all. If chunks do not divide evenly, the last
+            one overlaps the previous one, so that nothing is compiled twice.
         memory_budget: bytes for `auto`; by default half of the free memory of the device.
 
     Raises:
-        ValueError: a mode or chunk size that does not exist, no parameters or residuals, or some that are not
-            floating-point numbers; parameters that are not finite, when it is called.
+        ValueError: an unknown mode or chunk size, no parameters or residuals, or some that are not
+            floating-point numbers; when called, parameters that are not finite.
         MemoryError: a chunk of one does not fit the budget.
     """
 
@@ -196,13 +196,13 @@ class CompiledJacobian:
         self.plan = JacobianPlan(mode, chunk, n_parameters, n_residuals, self.program.memory.total)
 
     def __call__(self, x: PyTree, *args: PyTree) -> JacobianResult:
-        """Residuals and matrix at parameters and arguments of the same shapes; nothing is compiled."""
+        """Residuals and matrix for parameters and arguments of the same shapes; nothing is compiled."""
         _check_finite(x)
         residuals, matrix = self.program(x, *args)
         return JacobianResult(residuals, matrix, (self.plan,))
 
     def _choose_chunk(self, chunk_size: ChunkSize, memory_budget: int | None) -> tuple[int, Program]:
-        """What is asked for, or the fewest chunks that fit, of nearly equal size."""
+        """The requested size, or the fewest chunks that fit, of nearly equal size."""
         if chunk_size != "auto":
             chunk = self._n if chunk_size is None else chunk_size
             if isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1:
@@ -257,7 +257,7 @@ def jacobian(
 ) -> JacobianResult:
     """Residuals and their Jacobian.
 
-    Every call compiles; to keep a `CompiledJacobian`, whose arguments and errors these are, saves that.
+    Every call compiles. To avoid this, keep a `CompiledJacobian`; arguments and errors are the same.
     """
     _check_finite(x)
     options = {"mode": mode, "chunk_size": chunk_size, "memory_budget": memory_budget}
@@ -265,7 +265,7 @@ def jacobian(
 
 
 def _check_finite(x: PyTree) -> None:
-    """Raise for values of parameters that are not finite, or not known yet."""
+    """Raise for parameters that are not finite, or not known yet."""
     if is_traced(x):
         raise ValueError(
             "jacobian: expected parameters with values, got traced ones; it compiles by itself, so call it "
@@ -301,16 +301,17 @@ Block = Callable[..., PyTree] | tuple[Callable[..., PyTree], tuple]
 
 
 class BlockedJacobian:
-    """The Jacobian of several cases, compiled for shapes; call it with parameters.
+    """The Jacobian of several cases, compiled for given shapes; call it with parameters.
 
     Args:
-        blocks: one per case. Cases that share a function and the shapes of its arguments share a program.
-        x, mode, memory_budget: as for `CompiledJacobian`; the cases are computed one after another, and the
-            budget is that of one.
+        blocks: one per case. Cases that share a function and argument shapes share a program.
+        x, mode, memory_budget: as in `CompiledJacobian`; cases are computed one after another, and the budget
+            applies to each.
         chunk_size: for all cases, or one for each.
 
     Raises:
-        ValueError: no case, another number of chunk sizes, or what `CompiledJacobian` raises, with the case.
+        ValueError: no case, a different number of chunk sizes, or errors of `CompiledJacobian`, with the
+            case.
         MemoryError: a case that does not fit the budget.
     """
 
@@ -345,11 +346,11 @@ class BlockedJacobian:
 
     @property
     def plans(self) -> tuple[JacobianPlan, ...]:
-        """One per case."""
+        """One plan per case."""
         return tuple(compiled.plan for compiled, _ in self._calls)
 
     def __call__(self, x: PyTree) -> JacobianResult:
-        """Residuals and rows of all cases, in their order."""
+        """Residuals and rows of all cases, in order."""
         found = [compiled(x, *args) for compiled, args in self._calls]
         residuals = jnp.concatenate([result.residuals for result in found])
         return JacobianResult(residuals, jnp.concatenate([each.matrix for each in found]), self.plans)
@@ -357,7 +358,7 @@ class BlockedJacobian:
     def normal_equations(self, x: PyTree) -> NormalEquations:
         """Sums over the cases; only the rows of one case at a time are in memory."""
 
-        # Waits, because JAX would otherwise start the next case beside this one.
+        # Wait, because JAX would otherwise start the next case concurrently.
         of_case = lambda call: jax.block_until_ready(call[0](x, *call[1]).normal_equations())  # noqa: E731
         add = functools.partial(jax.tree.map, jnp.add)
         return functools.reduce(add, map(of_case, self._calls))
@@ -371,9 +372,9 @@ def jacobian_by_case(
     chunk_size: ChunkSize | Sequence[ChunkSize] = "auto",
     memory_budget: int | None = None,
 ) -> JacobianResult:
-    """Residuals and Jacobian of several cases, stacked in their order.
+    """Residuals and Jacobian of several cases, stacked in order.
 
-    Every call compiles; to keep a `BlockedJacobian`, whose arguments and errors these are, saves that.
+    Every call compiles. To avoid this, keep a `BlockedJacobian`; arguments and errors are the same.
     """
     _check_finite(x)
     return BlockedJacobian(blocks, x, mode=mode, chunk_size=chunk_size, memory_budget=memory_budget)(x)

@@ -30,7 +30,7 @@ from .trajectory import Means, Restart, Trajectory
 
 
 def count_steps(interval: float, dt: float, name: str, unit: str = "dt") -> int:
-    """Number of steps of `dt` in an interval [s]; `name` and `unit` are what messages call the two."""
+    """Number of steps of `dt` in an interval [s]; `name` and `unit` are used in messages."""
     if not (math.isfinite(dt) and dt > 0.0):
         raise ValueError(f"simulate: expected a positive dt [s], got {dt}.")
     n = round(interval / dt) if math.isfinite(interval) else 0
@@ -47,7 +47,7 @@ def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
 
 
 def batched_case(model: Model, case: Case) -> Case:
-    """The case with its corrected state, grid and interior spread over the batch shape of model and case."""
+    """The case with its corrected state, grid and interior broadcast to the batch shape of model and case."""
     precision_of(model=model, case=case)
     batch_shape = shape_of_batch(model, case)
     rank = len(batch_shape)
@@ -62,7 +62,7 @@ def batched_case(model: Model, case: Case) -> Case:
 
 
 def _with_batch_rank(parts: PyTree, rank: int) -> PyTree:
-    """The same with trailing axes of length one: profiles that all columns share broadcast with the state."""
+    """Add trailing axes of length one, so that profiles shared by all columns broadcast with the state."""
 
     def spread(path, leaf, axes: int):
         missing = axes + rank - jnp.ndim(leaf)
@@ -85,13 +85,13 @@ def _compiled_start(model: Model, case: Case) -> Restart:
 
 
 def restart_of(model: Model, case: Case) -> Restart:
-    """The start of a case as `simulate` takes it: a run in pieces then needs one program for all."""
+    """The start of a case as a `Restart`: a run in pieces then needs one program for all of them."""
     model, case = without_weak_types((model, case), precision_of(model=model, case=case))
     return _compiled_start(model, case.unlabelled())
 
 
 def run_frames(*arguments, **options):
-    """The time loop alone: what `end_and_frames` saves; its arguments."""
+    """The time loop alone; its arguments are those of `end_and_frames`."""
     return end_and_frames(*arguments, **options)[1]
 
 
@@ -109,20 +109,20 @@ def end_and_frames(
     means: bool = False,
     step_starts: bool = False,
 ):
-    """The time loop, for callers that save something else than whole states, and where it can go on.
+    """The time loop, for callers that save something other than whole states; also returns where to restart.
 
     Args:
-        model, case: the case spread over its batch by `batched_case`.
+        model, case: with the case broadcast over its batch by `batched_case`.
         start: from `start_of` or `Trajectory.restart`.
         dt: time step [s].
-        n_frames, steps_per_frame, checkpointing: length of the run, and what reverse mode keeps of it.
-        save: from `Restart`, and from the inputs of the frame if there are any, to the stored variables.
-        inputs: pytree of arrays with a leading axis of `n_frames`, observations for instance.
-        means: save, beside that, state and closure state as means over the steps of the frame.
-        step_starts: save, beside all that, what the last step of the frame started from.
+        n_frames, steps_per_frame, checkpointing: length of the run, and what reverse mode stores.
+        save: function from `Restart`, and the inputs of the frame if there are any, to stored variables.
+        inputs: pytree of arrays with a leading axis of `n_frames`, such as observations.
+        means: also save means of state and closure state over the steps of the frame.
+        step_starts: also save the start of the last step of the frame.
 
-    Returns the end as a `Restart`, and what was saved, with a leading axis of `n_frames`; the start is not
-    among it.
+    Returns the end as a `Restart`, and the saved variables with a leading axis of `n_frames`, without the
+    start.
     """
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
     step = _stepping(model, case, dt)
@@ -146,16 +146,16 @@ def end_and_frames(
 def advance(
     model: Model, case: Case, start: Restart, dt: ScalarLike, n_steps: int | Int[Array, ""]
 ) -> Restart:
-    """Make `n_steps` without saving, 0 giving the start; other arguments as for `run_frames`.
+    """Make `n_steps` without saving; with 0, returns the start. Other arguments are those of `run_frames`.
 
-    The number may be known only when the compiled program runs; reverse mode needs one that is known before.
+    The number may be known only at run time, except in reverse mode.
     """
     step = _stepping(model, case, jnp.asarray(dt, dtype=precision_of(case=case, start=start)))
     return jax.lax.fori_loop(0, n_steps, lambda _, current: step(current), start)
 
 
 def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], Restart]:
-    """One step of a loop, with what does not change moved out of it."""
+    """One step of a loop, with loop-invariant work moved out."""
     stepper, case = model.closure.prepare(), model.completed(case)
 
     def step(current: Restart) -> Restart:
@@ -167,7 +167,7 @@ def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], Re
 
 
 def _averaging(step: Callable[[Restart], Restart], begin: Int[Array, ""], steps_per_frame: int):
-    """A step that carries the mean of state and closure state since the frame before."""
+    """A step that carries the mean of state and closure state since the previous frame."""
 
     def advance(carry):
         current, mean = carry
@@ -177,7 +177,7 @@ def _averaging(step: Callable[[Restart], Restart], begin: Int[Array, ""], steps_
         def mix(before, now):
             if not jnp.issubdtype(now.dtype, jnp.inexact):
                 return now
-            # Of the first step the weight is one, and what was there before is forgotten.
+            # The first step has weight one, which discards the previous mean.
             weight = 1.0 / n.astype(now.dtype)
             return (1.0 - weight) * before + weight * now
 
@@ -195,17 +195,17 @@ def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree,
             "`devices` out, stack cases with `stack_cases`, or give parameters one value per column."
         )
 
-    # The number of columns alone would not tell 64 levels, or 64 times, from 64 columns.
+    # The number of columns alone could not distinguish 64 levels or 64 times from 64 columns.
     def has_columns(leaf, axes: int) -> bool:
         return axes >= 0 and jnp.ndim(leaf) > axes and leaf.shape[-1] == batch_shape[-1]
 
     of_model, of_case = (jax.tree.map(has_columns, tree, leading_axes(tree)) for tree in (model, case))
-    # The profiles of a batch that has started have two axes: a single one is a number per column.
+    # Profiles of a batch have two axes after the start: a single axis is one number per column.
     return of_model, of_case, jax.tree.map(lambda leaf: has_columns(leaf, 0), start)
 
 
 def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: ColumnBlock, options):
-    """The frames of a batch, on several devices or one, each with one block of columns after the other."""
+    """The frames of a batch, on one or several devices, each running its blocks of columns in turn."""
     has_columns = columns_of(model, case, start)
 
     def saved_of(start):
@@ -221,10 +221,10 @@ def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: Column
         block = block_size(column_block, n_columns, n_bytes)
         if block == n_columns:
             return run_frames(*arguments, **options)
-        # Reverse mode holds what it keeps of all blocks at the same time.
+        # Reverse mode stores the data of all blocks at the same time.
         checkpointing = shared_among(-(-n_columns // block), options["checkpointing"])
         one = lambda part: run_frames(*part, **options | {"checkpointing": checkpointing})  # noqa: E731
-        # Of the columns that are here: on several devices each has its part of them.
+        # Only local columns: each of several devices has its part of them.
         return map_blocks(one, arguments, split._replace(like=saved_of(start)), block)
 
     arguments = (model, case, start, dt)
@@ -272,30 +272,29 @@ def simulate(
 
     Args:
         model: closure and time scheme.
-        case: one column or a batch; parameters of the model with a batch axis make an ensemble.
+        case: one column or a batch; model parameters with a batch axis make an ensemble.
         dt: time step [s].
-        duration: length of the run [s], a multiple of `output_interval`; by default that of the case,
-            less what lies before `start`.
+        duration: length of the run [s], a multiple of `output_interval`; by default the rest of the case
+            after `start`.
         output_interval: time between saved frames [s], a multiple of `dt`.
-        checkpointing: what reverse mode keeps; see `checkpointing`.
-        start: goes on from a frame of an earlier run, `Trajectory.restart(frame)`; the same `dt` then
-            gives the same numbers bit by bit. By default the initial state of the case.
-        devices: over which a batch is split along its last axis, in equal shares: `"all"` of this process,
-            or some. By default the columns stay together, where JAX puts them.
-        column_block: columns of a batch that are run at once on a device, so that they stay in its cache:
-            a number, `"auto"` for what was measured to be fast, or `None` for all. It changes results by
-            rounding at most.
-        means: whether state and closure state are averaged between frames too, over all steps.
-        step_starts: whether what the last step before each frame started from is saved too, so that
-            `diagnose` can give what acted in that step.
+        checkpointing: what reverse mode stores; see `checkpointing`.
+        start: frame of an earlier run to continue, `Trajectory.restart(frame)`; with the same `dt` the
+            results are identical bit for bit. By default the initial state of the case.
+        devices: over which a batch is split evenly along its last axis: `"all"` of this process, or some. By
+            default the columns stay together where JAX places them.
+        column_block: number of columns run at once on a device, so that they fit into its cache: a number,
+            `"auto"` for a size measured to be fast, or `None` for all. Results change only by rounding.
+        means: whether to average state and closure state over all steps between frames, too.
+        step_starts: whether to save the start of the last step before each frame, too, so that `diagnose` can
+            evaluate that step.
 
     Returns:
-        The start and all frames. Values that are not finite are returned, not raised: see
+        The initial state and all frames. Values that are not finite are returned, not raised: see
         `first_non_finite`.
 
     Raises:
-        ValueError: times that do not fit each other, a forcing that does not cover the run, a model and a
-            case of different precision, or a block without columns.
+        ValueError: times that are not multiples of each other, a forcing that does not cover the run, a model
+            and a case of different precision, or a block of zero columns.
     """
     check_block(column_block)
     precision = precision_of(model=model, case=case)
@@ -332,14 +331,14 @@ def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:
         if bad.any():
             name = jax.tree_util.keystr(path[1:]).lstrip(".")
             found.append((name, float(trajectory.time[int(np.argmax(bad))])))
-    # A level that left its basin is why all else of that frame is not finite.
+    # If a level left its basin, everything else in that frame is not finite either.
     return min(found, key=lambda one: (one[1], not one[0].startswith("surface")), default=None)
 
 
 def first_impossible_salinity(trajectory: Trajectory) -> tuple[float, float] | None:
-    """Time [s] and value of the first saved salinity below 0, by more than round-off, or above 1000 g kg-1.
+    """Time [s] and value of the first saved salinity below 0 (beyond round-off) or above 1000 g kg-1.
 
-    The second is what comes of the first: rain takes of a negative salinity less than nothing.
+    The latter follows from the former: rain acts on a negative salinity with the wrong sign.
     """
     salinity = np.asarray(trajectory.state.salinity)
     salinity = salinity.reshape(salinity.shape[0], -1)

@@ -27,11 +27,11 @@ class State(eqx.Module):
         temperature: [degC].
         salinity: [g kg-1].
         tracers: any number of passive tracers by name, each in its own unit.
-        surface: what is one number per column, by name: what ice carries, and the level of a lake where it
-            moves; empty without either.
+        surface: one number per column by name: prognostic variables of the ice, and a varying lake level;
+            empty without either.
 
     Raises:
-        ValueError: a tracer whose name cannot be that of a variable in a file, or is that of another one.
+        ValueError: a tracer whose name is not a valid variable name in files, or is already taken.
     """
 
     u: CenterArray = array_field(1)
@@ -65,7 +65,7 @@ class State(eqx.Module):
         v: Profile = 0.0,
         tracers: Mapping[str, Profile] | None = None,
     ) -> "State":
-        """State on `grid` from arrays on its centers, numbers or functions of the height z [m]."""
+        """State on `grid` from arrays at its centers, numbers, or functions of the height z [m]."""
 
         def on_grid(name: str, profile: Profile) -> CenterArray:
             given = profile(grid.z_center) if callable(profile) else profile

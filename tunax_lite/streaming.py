@@ -1,10 +1,9 @@
-"""Runs that are written piece by piece, so that memory stays constant and an interrupted run resumes.
+"""Runs written piece by piece, so that memory stays constant and an interrupted run resumes.
 
-A run is computed in pieces of about a second, so that it can say how far it is. What was computed is written
-as a part, a complete file in the folder `OUT.nc.parts` beside the output, when it fills a memory budget,
-when a minute has passed, and when the run is interrupted; at the end the parts become `OUT.nc` and the
-folder goes. A run that was interrupted, by whatever, goes on after its last part and gives the same numbers
-as if it never was.
+A run is computed in pieces of about a second, so that it can report progress. Results are written as a part,
+a complete file in the folder `OUT.nc.parts` beside the output, when they fill a memory budget, after a
+minute, and when the run is interrupted. At the end the parts are joined to `OUT.nc` and the folder is
+removed. An interrupted run resumes after its last part and gives the same numbers as an uninterrupted one.
 """
 
 import contextlib
@@ -40,7 +39,7 @@ _COPIES = 3
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """How far a run is: simulated time [s], its end [s], and what was just computed."""
+    """Progress of a run: simulated time [s], its end [s], and the newest results."""
 
     time: float
     end: float
@@ -67,16 +66,16 @@ def run_to_file(
     """Run a model on a case and write the trajectory, in parts if it is long.
 
     Args:
-        model, case, dt, duration, output_interval, start: as for `simulate`.
-        diagnostics, means: names of `DIAGNOSTICS`, and whether means between frames, are written too.
-        provenance, start_time: as for `to_dataset`.
-        memory_budget: bytes of frames that are held at once.
-        report: called after each piece; what it raises ends the run, which keeps what it has.
+        model, case, dt, duration, output_interval, start: as in `simulate`.
+        diagnostics, means: names of `DIAGNOSTICS`, and whether to write means between frames.
+        provenance, start_time: as in `to_dataset`.
+        memory_budget: bytes of frames held at once.
+        report: called after each piece; an exception ends the run, which keeps its results.
 
     Raises:
-        FloatingPointError: a value that is not finite; the parts before it stay.
-        MemoryError: a frame that does not fit what is free.
-        ValueError: as `simulate`, or parts of another run beside the output.
+        FloatingPointError: a value that is not finite; earlier parts are kept.
+        MemoryError: a frame that does not fit into free memory.
+        ValueError: errors of `simulate`, or parts of another run beside the output.
     """
     path, begin = Path(path), 0.0 if start is None else float(start.step) * dt
     n_frames = count_steps(duration, output_interval, "duration", "output_interval")
@@ -110,7 +109,7 @@ def run_to_file(
     done, last = parts.n_frames, read_trajectory(parts.paths[-1]) if parts.paths else None
     try:
         while done < n_frames:
-            # The last piece begins earlier, with frames that are known, to need no new program.
+            # The last piece starts earlier, repeating known frames, so that no new program is compiled.
             frames, again = piece, max(0, done + piece - n_frames)
             if again >= (1 if last is None else last.n_frames):
                 frames, again = n_frames - done, 0
@@ -128,14 +127,14 @@ def run_to_file(
                 provenance=provenance,
                 start_time=start_time,
             )
-            # The first frame of a piece is the last of the one before.
+            # The first frame of a piece is the last of the previous one.
             parts.add(found if done == 0 else found.after(1 + again))
             done += frames - again
             report(Progress(begin + done * output_interval, begin + duration, last))
             if done < n_frames and parts.are_due(part - piece):
                 parts.write()
     except BaseException as error:
-        # A run that breaks down at once leaves nothing; one that is interrupted, what it has.
+        # A run that fails immediately leaves nothing; an interrupted one keeps its results.
         if parts.paths or not isinstance(error, Exception):
             with contextlib.suppress(Exception):
                 parts.write()
@@ -146,10 +145,10 @@ def run_to_file(
 def _sizes(
     model: Model, case: Case, start: Restart | None, n_frames: int, steps_per_frame: int, memory_budget: int
 ) -> tuple[int, int]:
-    """Frames that are computed at once, and that are held at most; `MemoryError` if not even one fits."""
+    """Number of frames computed at once, and held at most; `MemoryError` if not even one fits."""
     shapes = start if start is not None else eqx.filter_eval_shape(restart_of, model, case)
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
-    with contextlib.suppress(RuntimeError):  # a system that does not say what is free
+    with contextlib.suppress(RuntimeError):  # a system that does not report free memory
         free = free_memory()
         if _COPIES * size > free:
             raise MemoryError(
@@ -165,7 +164,7 @@ def _sizes(
 
 
 def _identity(case: Case, provenance: Provenance | None, settings: tuple) -> str:
-    """What parts must share to belong to the same run: all numbers of the case, model and settings."""
+    """Identity of a run, shared by all its parts: all numbers of case, model and settings."""
     told = provenance or Provenance()
     known = json.dumps([told.config, told.parameters, told.restart])
     digest = hashlib.sha256(f"{known}{settings}".encode())

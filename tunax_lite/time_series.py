@@ -1,7 +1,7 @@
 """Time series, interpolated linearly.
 
-What changes in time is arrays with a time axis, interpolated inside the step, never a Python function: it can
-be batched, differentiated and read from a file.
+Time-dependent input is arrays with a time axis, interpolated within the step, never a Python function, so
+that it can be batched, differentiated and read from files.
 """
 
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ class TimeSeries(eqx.Module, Generic[T]):
     Args:
         time: [s] since the start of the case, increasing, shape `(n_times,)`.
         values: leaves with `time` as their first axis, `(n_times, ..., *batch)`.
-        name: what messages call it.
+        name: used in messages.
 
-    Outside the series the first and the last value hold; `simulate` refuses a run that needs them.
+    Beyond its ends the series is constant; `simulate` rejects a run that needs values there.
 
     Raises:
-        ValueError: times that do not increase, values of another length, or a value that is not finite,
+        ValueError: times that do not increase, values of different length, or a value that is not finite,
             with its name and time.
     """
 
@@ -77,11 +77,11 @@ class TimeSeries(eqx.Module, Generic[T]):
         return jax.tree.map(interpolate, self.values)
 
     def check_covers(self, start: float, end: float) -> None:
-        """Raise `ValueError` if the series does not reach from `start` to `end` [s]."""
-        # NumPy: inside `jit` even an index of a known array is traced.
+        """Raise `ValueError` if the series does not cover `start` to `end` [s]."""
+        # NumPy, because inside `jit` even an index of a constant array is traced.
         time = np.asarray(self.time)
         first, last = float(time[0]), float(time[-1])
-        # Round-off of times that were written in days must not refuse a run that ends on the last record.
+        # Tolerate the round-off of times in days, so that a run may end on the last record.
         slack = 1e-9 * max(abs(first), abs(last))
         if start < first - slack or end > last + slack:
             raise ValueError(
@@ -91,7 +91,7 @@ class TimeSeries(eqx.Module, Generic[T]):
 
 
 def check_covers(tree: PyTree, start: float, end: float) -> None:
-    """Raise `ValueError` if any series in a module is not known from `start` to `end` [s]."""
+    """Raise `ValueError` if any series in a module does not cover `start` to `end` [s]."""
     is_series = lambda part: isinstance(part, TimeSeries)  # noqa: E731
     for series in filter(is_series, jax.tree.leaves(tree, is_leaf=is_series)):
         series.check_covers(start, end)
@@ -104,6 +104,6 @@ def first_bad(values: np.ndarray) -> tuple[int, ...] | None:
 
 
 def named_leaves(tree: PyTree) -> Iterator[tuple[str, PyTree]]:
-    """Leaves with what messages call them."""
+    """Leaves with their names in messages."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         yield jax.tree_util.keystr(path).lstrip(".") or "the values", leaf

@@ -13,7 +13,7 @@ from .state import State
 
 
 class Restart(eqx.Module):
-    """Where a run can go on: a state, a closure state and the number of steps behind them."""
+    """Where a run can continue: a state, a closure state and the number of steps made."""
 
     state: State
     clo_state: CloState
@@ -21,7 +21,7 @@ class Restart(eqx.Module):
 
 
 def carried(state: State, clo_state: CloState) -> dict[str, PyTree]:
-    """What a run carries from step to step, by name: water, tracers, ice, level, and the closure's own."""
+    """Prognostic variables by name: water, tracers, ice, level, and those of the closure."""
     found = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")}
     found |= state.tracers | state.surface
     pending = [clo_state]
@@ -37,11 +37,12 @@ def carried(state: State, clo_state: CloState) -> dict[str, PyTree]:
 
 
 class Means(eqx.Module):
-    """Means over the steps since the frame before; of the first frame, its own values.
+    """Means over the steps since the previous frame; for the first frame, its own values.
 
     Args:
-        state, clo_state: leaves as in a trajectory; what is no real number is that of the last step.
-        since: beginning of the intervals [s], `(n_frames,)`; they end at the frames.
+        state, clo_state: leaves as in a trajectory; leaves that are not real numbers are those of the last
+            step.
+        since: start of the intervals [s], `(n_frames,)`; they end at the frames.
     """
 
     state: State
@@ -50,15 +51,16 @@ class Means(eqx.Module):
 
 
 class Trajectory(eqx.Module):
-    """Saved frames of a run; the first is the state the run started from.
+    """Saved frames of a run; the first is the state that the run started from.
 
     Args:
-        time, step: of the frames [s], and steps made, since the start of the case, `(n_frames,)`.
+        time, step: time of the frames [s] and number of steps since the start of the case, `(n_frames,)`.
         state: leaves `(n_frames, n_cells, *batch)`.
-        clo_state: leaves `(n_frames, n_faces, *batch)`; some closures have some on cells, or one per column.
-        means: over the time between frames, where they were asked for.
-        step_starts: what the last step before each frame started from, where it was asked for, leaves as
-            above; of a frame before which no step was made, the frame.
+        clo_state: leaves `(n_frames, n_faces, *batch)`; some closures have leaves on cells, or one per
+            column.
+        means: over the time between frames, if requested.
+        step_starts: start of the last step before each frame, if requested, leaves as above; a frame without
+            a preceding step is its own start.
     """
 
     grid: Grid
@@ -74,7 +76,7 @@ class Trajectory(eqx.Module):
         return self.time.shape[0]
 
     def restart(self, frame: int = -1) -> Restart:
-        """Start of a run that continues from a frame, bit-identical to an uninterrupted one."""
+        """Restart from a frame; the continued run is bit-identical to an uninterrupted one."""
         if not -self.n_frames <= frame < self.n_frames:
             raise ValueError(f"restart: expected a frame of 0 to {self.n_frames - 1}, got {frame}.")
         take = lambda leaf: jnp.asarray(leaf)[frame]  # noqa: E731

@@ -1,7 +1,7 @@
-"""Momentum, heat, salt and tracers over one step: sums the tendencies of all terms and solves.
+"""Transport of momentum, heat, salt and tracers over one step: sum the tendencies and solve.
 
 Quantities that share a matrix (u with v; temperature with salinity and tracers, unless a term gives one of
-them a rate of its own) are solved for together, and all matrices side by side.
+them its own rate) are solved together, and all matrices side by side.
 """
 
 import functools
@@ -26,7 +26,7 @@ _DOWN_GRADIENT = " down its gradient"
 
 
 class Mixing(NamedTuple):
-    """Down gradients: an eddy coefficient on faces, and a molecular one, which is added [m2 s-1]."""
+    """Down-gradient mixing: an eddy coefficient on faces plus a molecular one [m2 s-1]."""
 
     eddy: FaceArray
     molecular: ScalarLike
@@ -35,9 +35,10 @@ class Mixing(NamedTuple):
     def of_quantities(
         cls, clo_state: CloState, viscosity: Scalar, diffusivity: Scalar, salt_diffusivity: Scalar | None
     ) -> "dict[str, Mixing]":
-        """By name of the quantity; "" is that of all others. Those with one object share a matrix.
+        """Total coefficients by quantity; "" stands for all others. Equal objects share a matrix.
 
-        Molecular coefficients [m2 s-1] are added; salinity has that of heat, and its matrix, if it has none.
+        Molecular coefficients [m2 s-1] are added; salinity uses that of heat, and its matrix, unless it has
+        its own.
         """
         velocity = cls(clo_state.eddy_viscosity, viscosity)
         scalars = salt = cls(clo_state.eddy_diffusivity, diffusivity)
@@ -50,10 +51,10 @@ class Mixing(NamedTuple):
 
 
 class Solver(NamedTuple):
-    """How new values are found.
+    """Options of the solution.
 
-    In turn, as in GOTM, u, v and the scalars are computed one after another: the bottom drags v by the new u,
-    and gradients are carried by the new velocity.
+    With `in_turn`, as in GOTM, u, v and the scalars are solved one after another: bottom drag on v uses the
+    new u, and horizontal advection uses the new velocity.
     """
 
     theta: float  # weight of the new values in the diffusive fluxes
@@ -62,7 +63,7 @@ class Solver(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Quantities that share a matrix: how they are mixed, and for each its value and what is done to it."""
+    """Quantities that share a matrix: their mixing, values and tendencies."""
 
     mixing: Mixing
     values: dict[str, CenterArray]
@@ -70,14 +71,14 @@ class Group(NamedTuple):
 
     def system(self, column: Column, theta: float) -> DiffusionSystem:
         grid = column.grid
-        parts = next(iter(self.tendencies.values()))  # of all of them the rates are the same
+        parts = next(iter(self.tendencies.values()))  # all have the same rates
         conductance = (self.mixing.eddy[1:-1] + self.mixing.molecular) * reciprocal(grid.center_spacing)
         volume = grid.cell_volume
         source = {name: _added(of) for name, of in self.tendencies.items()}
         sink_rate, flow = sum_of_all(part.loss_rate for part in parts), _carrying(parts)
         areas, own = grid.relative_area, grid.cell_area
         if areas is not None and own is not None:
-            # Per area of the surface: what crosses a face crosses its area.
+            # Fluxes per surface area: a flux through a face is multiplied by its area.
             conductance, flow = areas[1:-1] * conductance, None if flow is None else flow.through(areas)
             source = {name: of.through(areas, own) for name, of in source.items()}
         before = None if column.level is None else column.level.volume_before
@@ -92,10 +93,10 @@ def transport(
     held: Sequence[str],
     solver: Solver,
 ) -> State:
-    """State at the end of a step that starts from a column; quantities that are held stay as they are.
+    """State after a step from a column; quantities that are held stay unchanged.
 
     Raises:
-        ValueError: a term that acts on what the column does not have, or two that sink in exchange.
+        ValueError: a term that acts on an unknown quantity, or two terms with `sinking`.
     """
     own = {name: term for term in terms for name in term.own_tracers()}
     carried = column.state
@@ -144,7 +145,7 @@ def _groups(
     mixing: dict[str, Mixing],
     own: dict[str, AbstractTerm],
 ) -> list[Group]:
-    """Quantities with what terms do to them, in as few groups as rates and coefficients allow."""
+    """Quantities with their tendencies, in as few groups as rates and coefficients allow."""
     for term, tendencies in given:
         if unknown := tendencies.keys() - set(known):
             raise ValueError(
@@ -162,7 +163,7 @@ def _groups(
         mixed = mixing.get(name, mixing[""])
         if keeper is not None:
             mixed = Mixing(0.0 * mixed.eddy, 0.0)
-        # One object is one rate: without looking at numbers, which are traced.
+        # Compare objects, not numbers, which are traced.
         rates = [(id(part.loss_rate), id(part.carrying)) for part in parts]
         nothing = (id(None), id(None))
         key = id(mixed.eddy), id(mixed.molecular), *(rate for rate in rates if rate != nothing)
@@ -175,13 +176,13 @@ def _groups(
 
 
 def sum_of_all(parts: Iterable[PyTree]) -> PyTree:
-    """Sum of what is there, in order; `None` of nothing."""
+    """Sum of the values that are not `None`, in order; `None` if there are none."""
     given = [part for part in parts if part is not None]
     return functools.reduce(operator.add, given) if given else None
 
 
 def _added(parts: Sequence[Tendency]) -> Added:
-    """What all terms add to one quantity."""
+    """Sum of the tendencies of all terms for one quantity."""
     sinking = [part.sinking for part in parts if part.sinking is not None]
     if len(sinking) > 1:
         raise ValueError("transport: expected at most one term with plumes, got two.")
@@ -212,7 +213,7 @@ def _solved(groups: Sequence[Group], column: Column, solver: Solver) -> dict[str
         tuple(system.matrix for system in systems),
         tuple(system.rhs for system in systems),
         solver.method,
-        # For the change: a constant salinity stays what it is, and float32 serves for days.
+        # Solve for the change: constant salinity stays exactly constant, and float32 suffices for days.
         guess=tuple(group.values for group in groups),
         residual=tuple(system.residual for system in systems),
         sinking=tuple(system.sinking for system in systems),
@@ -226,9 +227,9 @@ def _solved(groups: Sequence[Group], column: Column, solver: Solver) -> dict[str
 
 
 def _within_range(new: CenterArray, down_gradient: CenterArray, old: CenterArray) -> CenterArray:
-    """New values within the range of the old ones and of those without the flux against the gradient.
+    """Keep new values within the range of the old ones and of those without the counter-gradient flux.
 
-    All of that flux is weakened by one factor where it would lead out of it: content is kept.
+    That flux is scaled by one factor where it would exceed the range, so that content is conserved.
     """
     highest = jnp.maximum(jnp.max(old, axis=0), jnp.max(down_gradient, axis=0))
     lowest = jnp.minimum(jnp.min(old, axis=0), jnp.min(down_gradient, axis=0))
