@@ -1,6 +1,6 @@
-"""The application: the options before a command, and what is around every command.
+"""The application: options before a command, and the wrapper around every command.
 
-Neither this module nor `commands` imports what computes: help, completion and the version come without JAX.
+Neither this module nor `commands` imports JAX: help, completion and version do not need it.
 """
 
 import contextlib
@@ -104,8 +104,8 @@ def command(
     """Add a function to the application, with JAX set up before it, errors as messages, and `--debug`.
 
     A function that is annotated to return an `Answer` also gets `--json`.
-    `when_interrupted` is what the user can do after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise`
-    says it better later; `name` is that of the command, where the function cannot have it.
+    `when_interrupted` is the advice after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise` replaces it;
+    `name` is the name of the command, if the function cannot have it.
     """
 
     def add(function: Callable[..., Answer | None]) -> None:
@@ -142,8 +142,8 @@ def command(
     return add
 
 
-def of_json(value: Any) -> Any:  # what JSON holds
-    """Numbers that are not finite, which JSON does not know, as null."""
+def of_json(value: Any) -> Any:  # JSON
+    """Replace numbers that are not finite by null: JSON has no such numbers."""
     if isinstance(value, dict):
         return {name: of_json(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -152,11 +152,11 @@ def of_json(value: Any) -> Any:  # what JSON holds
 
 
 def _import_session():
-    """What commands share, and with it JAX, where the limits of the process let it start."""
+    """Import what commands share, including JAX, if the limits of the process allow JAX to start."""
     check_limits()
     try:
         from . import session
-    except ValueError as error:  # JAX reads its variables while it is imported
+    except ValueError as error:  # JAX reads its environment variables on import
         echo(f"tunax-lite: error: {error}; correct the variable of the environment or unset it.", err=True)
         raise Exit(2) from None
     if not gc.isenabled():
@@ -166,7 +166,7 @@ def _import_session():
 
 
 def prepare_terminal() -> None:
-    """Print letters that its encoding lacks as escapes, and warnings as messages, without lines of code."""
+    """Escape characters that the terminal cannot encode, and print warnings as messages, without source."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""`tunax-lite calibrate` and `cross-validate`: parameters from observations, and what they are worth."""
+"""`tunax-lite calibrate` and `cross-validate`: parameters from observations, and their skill."""
 
 import dataclasses
 import math
@@ -42,7 +42,7 @@ def calibrate(
     resume: bool,
     overwrite: bool,
 ) -> None:
-    """As `commands.calibrate` says."""
+    """See `commands.calibrate`."""
     if session.is_map(config):
         calibrate_map(config, settings, output, engine, resume=resume, overwrite=overwrite)
         return
@@ -89,20 +89,20 @@ def _calibrate(
 
 
 def _problem_of(setup: Calibration) -> dict[str, Any]:  # arguments of `calibrate`
-    """What is to be calibrated and how, as arguments."""
+    """The calibration problem and its options as arguments."""
     return {name: part for name, part in vars(setup).items() if name not in ("checks", "notes", "n_threads")}
 
 
 def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
-    """Parameters and history of a calibration that was interrupted; returns how to go on."""
-    # One iteration is done, so that nothing is computed.
+    """Write parameters and history of an interrupted calibration; returns how to continue."""
+    # One iteration is already done, so that nothing is computed.
     problem = _problem_of(setup)
     problem["n_iterations"] = 1
     result = run_calibration(**problem, folder=folder, resume=True)
     done = f"{result.history.n_iterations} of {setup.n_iterations} iterations"
     result = dataclasses.replace(result, stop_reason=f"interrupted after {done}")
     for name in set(RESULTS) - {PARAMETERS_NAME, HISTORY_NAME}:
-        (folder / name).unlink(missing_ok=True)  # of fewer iterations
+        (folder / name).unlink(missing_ok=True)  # based on fewer iterations
     write_results(result, folder, session.origin_of(loaded, result.case_names, result.closure))
     return (
         f"The best of {done} is in {folder / PARAMETERS_NAME}, tunax-lite report {folder} shows it; "
@@ -113,13 +113,13 @@ def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder:
 def _write(
     result: CalibrationResult, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> list[Path]:
-    """Write the files of a calibration into its folder and return their paths."""
+    """Write the files of a calibration to its folder and return their paths."""
     origin = session.origin_of(loaded, result.case_names, result.closure)
     written = list(write_results(result, folder, origin))
     if not loaded.config.output.figures:
         return written
     echo("running the best parameters, and drawing figures ...")
-    # What takes long to import, where it is needed.
+    # Slow imports, only where needed.
     from ..calibration.files import history_dataset
     from ..plotting import calibration_figures, history_figures, save_figures
 
@@ -146,10 +146,10 @@ def _summarise(result: CalibrationResult) -> None:
 
 
 def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[Path]:
-    """Run the checks of a calibration, say what they give, write their table and return its path."""
+    """Run the checks of a calibration, print and write their results, and return the path of the table."""
     path = folder / CHECKS_NAME
     if not setup.checks:
-        path.unlink(missing_ok=True)  # of an earlier configuration
+        path.unlink(missing_ok=True)  # from an earlier configuration
         return []
     with fraction_of("checks") as show:
         rows = run_checks(setup.checks, setup.model.closure, result.closure, result.best, show)
@@ -159,7 +159,7 @@ def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[
 
 
 def say_checks(rows: Sequence[CheckRow]) -> None:
-    """Errors before and after, and a warning where they grow too much."""
+    """Print errors before and after, with a warning where they grow too much."""
     echo("checks: root mean square errors without and with the calibrated parameters")
     width = max(len(row.check) for row in rows)
     for row in rows:
@@ -173,7 +173,7 @@ def say_checks(rows: Sequence[CheckRow]) -> None:
 def cross_validate(
     config: Path, settings: Sequence[str], output: Path | None, engine: Engine, *, overwrite: bool
 ) -> None:
-    """As `commands.cross_validate` says."""
+    """See `commands.cross_validate`."""
     loaded = load_calibration(config, settings)
     folder, draws = session.results_folder(loaded, output), loaded.config.output.figures
     with session.precision(loaded):
@@ -189,7 +189,7 @@ def cross_validate(
             written.append(folder / CROSS_VALIDATION_NAME)
             cross_validation.write_table(written[-1], found.rows)
             if draws:
-                # What takes long to import, where it is needed.
+                # Slow imports, only where needed.
                 from ..plotting import plot_cross_validation, save_figures
 
                 written += save_figures({"cross_validation": plot_cross_validation(found.rows)}, folder)

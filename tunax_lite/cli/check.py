@@ -45,7 +45,7 @@ def check(
     strict: bool = False,
     overwrite: bool = False,
 ) -> Answer:
-    """As `commands.check` says."""
+    """See `commands.check`."""
     if session.is_gotm(config):
         answer = _check_gotm(config, settings, write_config, overwrite=overwrite, strict=strict)
         echo(f"{config}: fine")
@@ -96,7 +96,7 @@ def _describe_run(run: Run) -> Answer:
 def _describe_map(run: MapRun) -> Answer:
     columns = run.columns
     model = _describe_model(columns.model(run.model, slice(0, 1)))
-    case = columns.case(slice(0, 1), 0.0, run.output_interval)  # what is read of one piece of time
+    case = columns.case(slice(0, 1), 0.0, run.output_interval)  # columns are read one chunk of time at a time
     echo(
         f"map: {' x '.join(map(str, columns.shape))} points, {case.grid.n_cells} cells in a column, from "
         f"{columns.epoch:%Y-%m-%d %H:%M} on"
@@ -179,7 +179,7 @@ def _write(path: Path, text: str, overwrite: bool) -> None:
 
 
 def schema(kind: str, output: Path | None, *, overwrite: bool) -> None:
-    """As `commands.schema` says."""
+    """See `commands.schema`."""
     text = json.dumps(reference.json_schema(kind), indent=1, ensure_ascii=False) + "\n"
     if output is None:
         echo(text, nl=False)
@@ -188,7 +188,7 @@ def schema(kind: str, output: Path | None, *, overwrite: bool) -> None:
 
 
 def describe(name: str) -> None:
-    """As `commands.describe` says."""
+    """See `commands.describe`."""
     for each in reference.describe(name):
         echo(f"{each.name}: {each.kind.__name__}. {each.summary}")
         if each.source:

@@ -1,6 +1,6 @@
-"""All commands: their arguments and options, and whom they call.
+"""All commands: arguments, options, and the functions that they call.
 
-What does the work is imported by the command that needs it: see `application`.
+Each command imports what it needs when it runs: see `application`.
 """
 
 from pathlib import Path

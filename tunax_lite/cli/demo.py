@@ -1,4 +1,4 @@
-"""`tunax-lite demo`: calibrates k-epsilon on observations that come with the package, and runs it."""
+"""`tunax-lite demo`: calibrate k-epsilon on observations shipped with the package, and run it."""
 
 from pathlib import Path
 
@@ -14,12 +14,12 @@ from .options import HERE
 from .run import run
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_FOLDERS = _PACKAGE / "configs", _PACKAGE.parent / "configs"  # of an installed package, of a checkout
+_FOLDERS = _PACKAGE / "configs", _PACKAGE.parent / "configs"  # of an installed package, and of a checkout
 _CONFIGS = {"calibration.yaml": "calibrations/synthetic.yaml", "run.yaml": "runs/synthetic.yaml"}
 
 
 def demo(folder: Path, *, show: bool, overwrite: bool) -> None:
-    """As `commands.demo` says."""
+    """See `commands.demo`."""
     configs = [_copied(folder / name, source, overwrite) for name, source in _CONFIGS.items()]
     found = folder / "parameters.yaml"
     echo(f"1. Calibrate: tunax-lite calibrate {configs[0]} --output {folder}")
@@ -40,7 +40,7 @@ def demo(folder: Path, *, show: bool, overwrite: bool) -> None:
 
 
 def _copied(path: Path, name: str, overwrite: bool) -> Path:
-    """A configuration of the package beside the results, where it can be changed."""
+    """Copy a configuration of the package next to the results, where it can be edited."""
     sources = [folder / name for folder in _FOLDERS if (folder / name).is_file()]
     if not sources:
         raise ConfigError(f"demo: expected {name} in {_FOLDERS[0]}, got none; install the package again.")

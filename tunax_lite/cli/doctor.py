@@ -1,4 +1,4 @@
-"""`tunax-lite doctor`: the machine, the set-up of JAX, and whether the model runs right and fast."""
+"""`tunax-lite doctor`: the machine, the configuration of JAX, and a test of results and speed."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")
 MEMORY_VARIABLES = {
     "XLA_PYTHON_CLIENT_PREALLOCATE": "true",
     "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.75",
-    "XLA_CLIENT_MEM_FRACTION": "0.75",  # the new name of the one before
+    "XLA_CLIENT_MEM_FRACTION": "0.75",  # new name of the previous one
     "XLA_PYTHON_CLIENT_ALLOCATOR": "default",
 }
 """What decides how much of a GPU JAX takes, with JAX's defaults."""
@@ -28,7 +28,7 @@ Report = dict[str, JSON]
 
 
 def doctor(seconds: float) -> Report:
-    """As `commands.doctor` says."""
+    """See `commands.doctor`."""
     before = cache_statistics()
     echo("testing ...", err=True)
     tested = self_test(seconds)
@@ -53,7 +53,7 @@ def describe_machine() -> Report:
         "processor": processor(),
         "processors": n_processors(),
         "devices": [_device(device) for device in jax.local_devices()],
-        # Commands take it from their configuration, float64 by default.
+        # Commands set it from their configuration, float64 by default.
         "precision": {"of_jax": now.precision, "of_commands": "float64"},
         "memory": {name: os.environ.get(name) for name in MEMORY_VARIABLES},
         "cache": {
@@ -70,7 +70,7 @@ def describe_machine() -> Report:
 def _device(device: Device) -> Report:
     try:
         free, used = free_memory(device), used_memory(device)
-    except RuntimeError:  # says nothing about its memory
+    except RuntimeError:  # does not report its memory
         free, used = None, None
     return {
         "name": str(device),
@@ -140,7 +140,7 @@ def _megabytes(size: int | None) -> str:
 
 
 def _show_speeds(speeds: list[Report]) -> None:
-    # Takes long to import.
+    # Slow import.
     from rich.console import Console
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""`tunax-lite evaluate`, `compare`, `plot` and `report`: what came out, as errors, figures and a page."""
+"""`tunax-lite evaluate`, `compare`, `plot` and `report`: results as errors, figures and a page."""
 
 import dataclasses
 import math
@@ -38,7 +38,7 @@ from .progress import fraction_of
 def evaluate(
     config: Path, settings: Sequence[str], parameters: Path | None, output: Path | None, *, overwrite: bool
 ) -> Answer:
-    """As `commands.evaluate` says."""
+    """See `commands.evaluate`."""
     loaded = load_any(config, settings)
     if output is not None and output.suffix != ".csv":
         raise ConfigError(f"--output {output}: expected a file name that ends in .csv.")
@@ -74,7 +74,7 @@ def evaluate(
 
 
 def _number(error: float, sign: str = "") -> str:
-    """Five decimals, or powers of ten where these would hide it."""
+    """Five decimals, or scientific notation where these are not enough."""
     return f"{error:{sign}.5f}" if error == 0.0 or 1e-4 <= abs(error) < 1e7 else f"{error:{sign}.4e}"
 
 
@@ -101,8 +101,8 @@ def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
 
 
 def plot(file: Path, folder: Path, points: Sequence[str], *, overwrite: bool) -> None:
-    """As `commands.plot` says."""
-    # What takes long to import, where it is needed.
+    """See `commands.plot`."""
+    # Slow imports, only where needed.
     from ..io.runs import parts_folder, parts_of
     from ..plotting import figures_of_parts, file_figures, map_figures, save_figures
 
@@ -130,8 +130,8 @@ def _point(text: str) -> tuple[float, float]:
 
 
 def report(folder: Path, path: Path, *, overwrite: bool) -> None:
-    """As `commands.report` says."""
-    # What takes long to import, where it is needed.
+    """See `commands.report`."""
+    # Slow imports, only where needed.
     from ..report import read_run_folder, write_report
 
     run = read_run_folder(folder)
@@ -149,7 +149,7 @@ def compare(
     *,
     overwrite: bool,
 ) -> Answer:
-    """As `commands.compare` says."""
+    """See `commands.compare`."""
     setup = load_comparison(config, settings)
     folder = output or Path("results") / setup.path.stem
     with jax.enable_x64(setup.config.precision == "float64"):
@@ -197,7 +197,7 @@ def _compare(
     with open_engine(*engine) as opened, fraction_of("comparison", n_lines=n_rows) as show:
 
         def add(row: comparison.ComparisonRow) -> None:
-            """Show how each closure did at each resolution."""
+            """Show the results of each closure at each resolution."""
             rows.append(row)
             if len(rows) % n_together == 0:
                 failed = sum(not one.finite for one in rows[-n_together:])
@@ -225,7 +225,7 @@ def _compare(
 
 
 def _write_comparison(compared: comparison.Compared, setup: ComparisonSetup, folder: Path) -> list[Path]:
-    # What takes long to import, where it is needed.
+    # Slow imports, only where needed.
     from ..plotting import in_words, plot_closure_profiles, plot_closure_sections, plot_cost, save_figures
 
     chosen, step = setup.config.shown
@@ -250,7 +250,7 @@ def _write_comparison(compared: comparison.Compared, setup: ComparisonSetup, fol
 
 
 def _print_summary(part: comparison.Summary) -> None:
-    # As text: square brackets are units here, not markup.
+    # As plain text: square brackets are units here, not markup.
     title, caption = Text(part.title), Text(part.explanation)
     table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
     console = Console()

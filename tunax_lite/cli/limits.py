@@ -1,4 +1,4 @@
-"""What JAX needs of the limits of a process to start; imports nothing heavy."""
+"""Check that the limits of the process let JAX start; imports nothing slow."""
 
 import sys
 import threading
@@ -6,11 +6,11 @@ import threading
 from ..machine import n_processors
 
 _ADDRESS_SPACE = 1_900_000_000  # bytes; `run` and `calibrate` reach 1.8e9 with two processors
-_THREADS = 16, 4  # for all, and for each processor; 21 were seen with two processors
+_THREADS = 16, 4  # in total, and per processor; 21 were observed with two processors
 
 
 def check_limits() -> None:
-    """End the process with a message where its limits do not let JAX start, which aborts then."""
+    """End the process with a message if JAX could not start, which would otherwise abort."""
     processors = n_processors()
     problem = _address_space(processors) or _threads(_THREADS[0] + _THREADS[1] * processors)
     if problem:
@@ -26,7 +26,7 @@ def _address_space(processors: int) -> str:
     needed = _ADDRESS_SPACE + (0 if stack == resource.RLIM_INFINITY else 2 * processors * stack)
     for name, option in (("RLIMIT_AS", "-v"), ("RLIMIT_DATA", "-d")):
         allowed = resource.getrlimit(getattr(resource, name))[0]
-        fraction = 1.0 if option == "-v" else 0.5  # programs and libraries are no data
+        fraction = 1.0 if option == "-v" else 0.5  # programs and libraries do not count as data
         if allowed != resource.RLIM_INFINITY and allowed < fraction * needed:
             return (
                 f"expected {fraction * needed / 1e6:.0f} MB of memory at least, got a limit of "
@@ -36,7 +36,7 @@ def _address_space(processors: int) -> str:
 
 
 def _threads(needed: int) -> str:
-    """A problem where so many cannot run at the same time, found by starting them."""
+    """A problem if so many threads cannot run at the same time, found by starting them."""
     end, started = threading.Event(), []
     try:
         for _ in range(needed):

@@ -28,7 +28,7 @@ from . import session
 from .options import Engine
 from .progress import fraction_of
 
-_NAMED = 10  # columns that broke down
+_NAMED = 10  # columns that failed
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
@@ -44,7 +44,7 @@ def map_columns(
     resume: bool,
     overwrite: bool,
 ) -> None:
-    """As `commands.map_columns` says."""
+    """See `commands.map_columns`."""
     if resume and overwrite:
         raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
     loaded, budget = load_map(config, settings), bytes_of(memory)
@@ -123,7 +123,7 @@ def calibrate_map(
     loaded = load_map(config, settings)
     with session.precision(loaded):
         fit, section = build_map_fit(loaded), loaded.config.calibration
-        assert section is not None  # or there is no fit
+        assert section is not None  # checked by the caller
         folder = output or Path(section.folder or Path("results") / loaded.name)
         held = [name for name in fitted.FILES if (folder / name).exists()]
         check_folder("calibration", folder, held, resume, overwrite)
@@ -183,7 +183,7 @@ def _say_broken(broken: Sequence[Broken], run: MapRun) -> None:
 
 
 def bytes_of(text: str) -> int:
-    """Bytes of a size such as `2GiB`, `500 MB`, or a number."""
+    """Bytes from a size such as `2GiB`, `500 MB`, or a number."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
     if found is None or found[2].upper() not in _UNITS:
         raise ConfigError(f"--memory {text}: expected a size such as 2GiB or 500MB; correct it.")

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take."""
+"""Arguments and options shared by several commands."""
 
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -32,7 +32,7 @@ Folder = Annotated[
 
 
 class Engine(NamedTuple):
-    """Arguments of `open_engine`; a command with a parameter `engine` of this type has all as options."""
+    """Arguments of `open_engine`; a parameter `engine` of this type gives a command all these options."""
 
     workers: Annotated[
         int | None,

@@ -1,4 +1,4 @@
-"""What each command is going to write, checked before it computes: see `io.protection`."""
+"""Files that each command will write, checked before it computes: see `io.protection`."""
 
 import hashlib
 import os
@@ -12,28 +12,28 @@ from ..io.runs import parts_folder
 
 
 def check_run_outputs(path: Path, about: Provenance, overwrite: bool, figures: Iterable[str] = ()) -> None:
-    """Of a run: its file, which is another's if it was made of other settings, and figures beside it."""
+    """Of a run: its file, which is foreign if its settings differ, and figures beside it."""
     check_outputs([path], overwrite=overwrite, product=product_of_run(about))
     drawn = [path.with_name(f"{path.stem}_{name}.png") for name in figures]
     check_figures_of(path, drawn, overwrite)
-    # Parts of the run go when it ends; one of them may be what it goes on from.
+    # Parts of a run are removed at its end; one of them may be the file to continue from.
     check_outputs(parts_folder(path).glob("[0-9]*.nc"), overwrite=True)
 
 
 def check_figures_of(source: Path, figures: Iterable[Path], overwrite: bool) -> None:
-    """Figures of a file, by its place as seen from theirs: a folder that is moved keeps its own."""
+    """Figures of a file, identified by its path relative to theirs: a folder can be moved as a whole."""
     for figure in figures:
         check_outputs([figure], overwrite=overwrite, product=f"figures of {seen_from(figure, source)}")
 
 
 def seen_from(path: Path, other: Path) -> str:
-    """A file or folder, relative to the folder of a file."""
+    """Path of a file or folder relative to the folder of a file."""
     return Path(os.path.relpath(other, path.parent)).as_posix()
 
 
 def check_calibration_outputs(folder: Path, overwrite: bool, *, figures: bool, cases: Iterable[str]) -> None:
-    """Of a calibration and a cross-validation, which share a folder; `cases` are the names of its cases."""
-    from ..report import FIGURES  # imports what draws
+    """Of a calibration and a cross-validation, which share a folder; `cases` are the names of the cases."""
+    from ..report import FIGURES  # slow import: figures
 
     drawn = (*FIGURES, "series", *(f"series_{case}" for case in cases)) if figures else ()
     names = [CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in drawn)]
@@ -50,7 +50,7 @@ def check_posterior_outputs(folder: Path, overwrite: bool, *, figures: bool) -> 
 
 
 def check_comparison_outputs(folder: Path, names: Iterable[str], of: str, overwrite: bool) -> None:
-    """Of a comparison, by the names of its files and, as text, what it compares."""
+    """Of a comparison: the names of its files, and a text that identifies what it compares."""
     product = f"comparison {hashlib.sha256(of.encode()).hexdigest()[:16]}"
     _check_folder(folder, names, ["comparison.md"], overwrite, product, [product])
 
@@ -63,11 +63,11 @@ def _check_folder(
     product: str,
     marks: list[str] | None = None,
 ) -> None:
-    """Tables cannot say whose they are; those beside a file that can are its own."""
+    """Tables carry no origin; those beside a file that does belong to it."""
     found = [mark_of(folder / key) for key in keys]
     is_ours = any(mark is not None and (marks is None or mark in marks) for mark in found)
     for path in [folder / name for name in names]:
-        # Of files of one calibration, YAML and NetCDF say that they are of this package, and no more.
+        # YAML and NetCDF files of a calibration only tell that they are from this package.
         whole = product if path.suffix in (".png", ".md") else ""
         tables = [path] if is_ours and path.suffix == ".csv" else []
         check_outputs([path], overwrite=overwrite, product=whole, also=tables)

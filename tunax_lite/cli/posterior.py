@@ -1,4 +1,4 @@
-"""`tunax-lite posterior`: what the observations say about the parameters."""
+"""`tunax-lite posterior`: what the observations tell about the parameters."""
 
 import threading
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from .progress import ProgressReport, fraction_of
 
 _MOST_FRAMES = 24
 _LEVEL = 0.9
-_UNCHANGED = 0.9  # standard deviation over that of the prior at which nothing was learnt
+_UNCHANGED = 0.9  # ratio of posterior to prior standard deviation above which nothing was learnt
 
 
 def posterior(
@@ -41,7 +41,7 @@ def posterior(
     resume: bool,
     overwrite: bool,
 ) -> None:
-    """As `commands.posterior` says."""
+    """See `commands.posterior`."""
     loaded = load_calibration(config, settings)
     folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
     beside = folder / PARAMETERS_NAME
@@ -86,7 +86,7 @@ def _infer(
                 overwrite=overwrite,
                 engine=opened,
                 report=_progress(method, show) if isinstance(method, NUTS) else None,
-                # The time left of chains counts from their first draw.
+                # The remaining time of chains is estimated from their first draw.
                 report_fit=None if isinstance(method, NUTS) else lambda f, loss: show(f, f"loss {loss:.5g}"),
                 announce=echo,
             )
@@ -95,7 +95,7 @@ def _infer(
 
 
 def _progress(method: NUTS, show: ProgressReport) -> ChainReport:
-    """How far all chains are together, and how it goes."""
+    """Show the progress of all chains together."""
     total = method.n_chains * (method.n_warmup + method.n_draws)
     reached, gradients, divergent = dict[int, int](), 0, 0
     lock = threading.Lock()  # chains report from their threads
@@ -133,7 +133,7 @@ def _summarise(found: Posterior) -> None:
 def _write(
     found: Posterior, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> list[Path]:
-    # What takes long to import, where it is needed.
+    # Slow imports, only where needed.
     from ..calibration.posterior.file import posterior_dataset, write_posterior, write_summary
 
     closure = with_parameters(setup.model.closure, found.best)

@@ -1,5 +1,4 @@
-"""Progress on the terminal: a bar or a live table with the time left, or plain lines where there is no
-terminal."""
+"""Progress on the terminal: a bar or a live table with the time left, or plain lines elsewhere."""
 
 import contextlib
 import sys
@@ -11,16 +10,16 @@ from typer import echo
 from ..calibration import Iteration, in_short
 from ..calibration.calibrate import Report
 
-_N_LINES = 40  # about as many lines as one reads
+_N_LINES = 40  # about as many lines as one would read
 
 ProgressReport = Callable[[float, str], None]
 """Called with the fraction that is done, and where that is in a few words."""
 
 
 def _clock() -> Callable[[float], str]:
-    """Seconds since the start, and until the end as the work since its first report predicts it.
+    """Elapsed time [s], and the time left, extrapolated from the work since the first report.
 
-    What came before the first report is compilation, at least in part, and nothing to go by.
+    The time before the first report includes compilation and is not used for extrapolation.
     """
     start, before, then = time.perf_counter(), 0.0, 0.0
 
@@ -41,7 +40,7 @@ def _clock() -> Callable[[float], str]:
 def fraction_of(
     what: str, first: str = "compiling, then computing", n_lines: int = _N_LINES
 ) -> Iterator[ProgressReport]:
-    """Something to call with the fraction that is done of a work; `first` is done before there is any."""
+    """Function to call with the fraction of work done; `first` is the fraction done at the start."""
     clock = _clock()
     if not sys.stdout.isatty():
         echo(f"{what}: {first} ...")
@@ -56,7 +55,7 @@ def fraction_of(
 
         yield line
         return
-    # Takes long to import.
+    # Slow import.
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
     texts = TextColumn("{task.description}"), TextColumn("{task.fields[times]}")
@@ -72,11 +71,11 @@ def fraction_of(
 
 @contextlib.contextmanager
 def progress_of(n_iterations: int) -> Iterator[Report]:
-    """Something to call after each of so many iterations of a calibration."""
+    """Function to call after each of `n` iterations of a calibration."""
     if not sys.stdout.isatty():
         yield _lines(n_iterations)
         return
-    # Takes long to import.
+    # Slow import.
     from rich.console import Group
     from rich.live import Live
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

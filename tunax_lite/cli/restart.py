@@ -1,4 +1,4 @@
-"""What a run goes on from: a frame of an earlier run of the same grid, closure and precision."""
+"""Restarts: a frame of an earlier run with the same grid, closure and precision."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,13 +22,13 @@ _MOST_LISTED = 6
 
 
 def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Restart, str, Provenance]:
-    """The frame of an earlier run to go on from, what to call it, and what its file says of its origin.
+    """The frame to restart from, its description, and the origin recorded in its file.
 
-    The last frame is -1; `setup` and the text `config` are those of the run that goes on.
+    The last frame is -1; `setup` and the text `config` are those of the new run.
 
     Raises:
-        ConfigError: a frame that is not there, or a run with another grid, time step, closure, precision or
-            tracers; names both.
+        ConfigError: no such frame, or a run with another grid, time step, closure, precision or tracers;
+            names both.
     """
 
     def check(is_fine: bool, expected: str, got: object, advice: str) -> None:
@@ -36,7 +36,7 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
             raise ConfigError(f"--restart {path}: expected {expected}, got {got}; {advice}.")
 
     grid = setup.case.grid
-    with jax.enable_x64(True):  # otherwise double precision would be cut on reading
+    with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         trajectory = io.read_trajectory(path)
         precision = np.asarray(trajectory.state.temperature).dtype
     wanted = grid.z_face.dtype
@@ -84,12 +84,12 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
 
 
 def _check_closure(about: Provenance, path: Path, setup: Run, config: str) -> None:
-    """Closures of one family share their state, and would go on from each other's without a word."""
+    """Reject another closure of the same family: it shares the state and would continue silently."""
     if not about.closure:
         typer.echo(f"note: --restart {path}: the file does not name its closure")
         return
     before, now = json.loads(about.closure), dict(iterate_options(setup.model.closure))
-    # What is not chosen may be missing in a file of another version.
+    # Options that are not set may be missing in a file of another version.
     chosen = ({path: text for path, text in options.items() if text != "None"} for options in (before, now))
     changes = [*_changes(*chosen), *_changes(_options(about.config), _options(config))]
     if changes:
@@ -100,7 +100,7 @@ def _check_closure(about: Provenance, path: Path, setup: Run, config: str) -> No
 
 
 def say_what_differs(path: Path, before: Provenance, now: Provenance) -> None:
-    """Name parameters and settings that are not those of the run that this one goes on from."""
+    """Report parameters and settings that differ from those of the earlier run."""
     told = [json.loads(one.parameters or "{}") for one in (before, now)]
     numbers = [{name: json.dumps(value) for name, value in one.items()} for one in told]
     changes = [*_changes(*numbers), *_changes(_settings(before.config), _settings(now.config))]
@@ -109,7 +109,7 @@ def say_what_differs(path: Path, before: Provenance, now: Provenance) -> None:
 
 
 def _options(text: str) -> dict[str, str]:
-    """What a configuration chooses for the closure besides numbers; some choices are sets of numbers."""
+    """Options of the closure in a configuration; some options are sets of numbers."""
     chosen = {}
     for path, value in _settings(text, ()).items():
         parts = path.split(".")

@@ -42,7 +42,7 @@ def run(
     strict: bool,
     overwrite: bool,
 ) -> None:
-    """As `commands.run` says."""
+    """See `commands.run`."""
     loaded = (load_gotm if session.is_gotm(config) else load_run)(config, settings)
     if output is not None and output.suffix != ".nc":
         raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
@@ -82,7 +82,7 @@ def _simulate(
         f"{loaded.config.precision}"
     )
     clock = time.perf_counter()
-    # Takes long to import.
+    # Slow import.
     from ..io.runs import parts_folder, parts_of
     from ..streaming import Progress, run_to_file
 
@@ -133,7 +133,7 @@ def _simulate(
 
 def _draw(path: Path, setup: Run) -> list[Path]:
     echo("drawing figures ...")
-    # What takes long to import, where it is needed.
+    # Slow imports, only where needed.
     from ..plotting import CaseRuns, fit_figures, in_words, run_figures, save_figures
 
     trajectory = io.read_trajectory(path, every=1 + io.count_frames(path) // _FRAMES_IN_FIGURES)
@@ -145,9 +145,9 @@ def _draw(path: Path, setup: Run) -> list[Path]:
 
 
 def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str, ...]]:
-    """The run with the diagnostics among these names alone, and the names as the file has them.
+    """Select the requested diagnostics of a run; also returns the names of the variables in the file.
 
-    Names are ours, or GOTM's, such as `temp` and `nuh`; `where` they come from is what messages name.
+    Names are the package's or GOTM's, such as `temp` and `nuh`; `where` is used in messages.
     """
     shapes = jax.eval_shape(lambda case: (case.start_state, setup.model.init(case)), setup.case)
     held = set(carried(*shapes))

@@ -1,4 +1,4 @@
-"""What commands share: the set-up of JAX, the file they are given, errors as messages, exit codes, origin."""
+"""Shared by commands: JAX configuration, input files, errors as messages, exit codes, origin."""
 
 import contextlib
 import dataclasses
@@ -48,7 +48,7 @@ from ..runtime import configure, is_own_flag
 from ..runtime.configure import seconds_are_told
 from ..runtime.memory import lift_limits
 
-_LATE = 3 * 3600.0  # delay of convection that is worth a note [s]: it mixes a layer within an hour or two
+_LATE = 3 * 3600.0  # [s], delay of convection to report: a layer otherwise mixes within an hour or two
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
 _CODES = (
@@ -62,7 +62,7 @@ _CODES = (
 
 @contextlib.contextmanager
 def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Iterator[None]:
-    """Turn an exception into one message on stderr and an exit code; arguments as for `command`."""
+    """Turn an exception into a message on stderr and an exit code; arguments are those of `command`."""
     before = interrupts.advise(when_interrupted)
     try:
         with protecting():
@@ -78,7 +78,7 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
         code = next((code for kind, code in _CODES if isinstance(error, kind)), None)
         said = str(error)
         message = said or type(error).__name__
-        # However a library says it: XLA where it computes, the system where it loads a library.
+        # Whoever reports it: XLA at run time, or the system when it loads a library.
         unloaded = isinstance(error, ImportError) and ("failed to map" in said or "cannot allocate" in said)
         if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in said or unloaded:
             code = FAILED
@@ -105,7 +105,7 @@ def say_notes(notes: Iterable[str]) -> None:
 
 
 def say_accounts(targets: Iterable[Target]) -> None:
-    """What of the observations counts, where that is not all of it."""
+    """Print how many of the observations are used, if not all."""
     for target in targets:
         for line in account(target):
             if line.is_notable:
@@ -121,7 +121,7 @@ def report_written(paths: Iterable[Path]) -> None:
 def results_folder(
     loaded: Loaded[CalibrationConfig], output: Path | None, *, resume: bool = False, overwrite: bool = False
 ) -> Path:
-    """Where a command on a calibration writes; refuses options that contradict each other."""
+    """Output folder of a command on a calibration; rejects contradictory options."""
     if resume and overwrite:
         raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
     return output or Path(loaded.config.output.folder or Path("results") / loaded.name)
@@ -137,7 +137,7 @@ def precision(loaded: Source):
 
 
 def parameters_for(path: Path | None, closure: str) -> dict[str, float] | None:
-    """Values of a parameter file, checked to be for a closure; `None` without one."""
+    """Values of a parameter file, checked to match a closure; `None` without a file."""
     try:
         return None if path is None else read_parameters(path, closure)
     except (FileNotFoundError, ValueError) as error:
@@ -145,7 +145,7 @@ def parameters_for(path: Path | None, closure: str) -> dict[str, float] | None:
 
 
 def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str = "") -> Provenance:
-    """What an output file says about its origin."""
+    """Origin of an output file."""
     infos = [*iterate_parameters(closure), *iterate_vectors(closure)]
     values = {one.path: None if one.value is None else np.asarray(one.value).tolist() for one in infos}
     return Provenance(
@@ -159,7 +159,7 @@ def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str
 
 
 def origin_of(loaded: Loaded[CalibrationConfig], names: Iterable[str], closure: AbstractClosure):
-    """The same as attributes of the files of a calibration on cases of such names; when, where, of what."""
+    """The same as attributes of the files of a calibration: time, machine, and checksums of data."""
     origin = dataclasses.asdict(provenance(loaded, ", ".join(names), closure))
     origin |= {"data": json.dumps(data_files(loaded)), "commit": commit(), "machine": _machine()}
     origin |= {"date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC"}
@@ -178,7 +178,7 @@ def command_line() -> str:
 
 
 def _in_utf_8(text: str) -> str:
-    """Names of files as text, where the locale had no letters for them."""
+    """File names as text, even if the locale cannot represent them."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -195,11 +195,11 @@ def is_map(config: Path) -> bool:
 def build_source(
     source: RunSource, parameters: Path | None, *, ignore_unsupported: bool = False, strict: bool = False
 ) -> Run:
-    """The objects of a run, with values of a parameter file; says what it is run without."""
+    """The objects of a run, with values of a parameter file; prints what is omitted."""
     if isinstance(source, LoadedGotm):
         made = build_gotm(source)
         made.report.check(strict=strict, unsupported=not ignore_unsupported or made.run is None)
-        assert made.run is not None  # without a run there is an error
+        assert made.run is not None  # otherwise there are errors
         run = made.run
     else:
         run = build_run(source)
@@ -217,7 +217,7 @@ def build_source(
 
 
 def _on_late_convection(run: Run) -> list[str]:
-    """A note where unstable water would wait for turbulence to grow from the floors of the closure."""
+    """A note if turbulence would take long to grow from the floors of the closure in unstable water."""
     if run.start is not None:
         return []
     delay = delay_of_convection(run.model, run.case, run.duration_from(0.0))
@@ -239,29 +239,29 @@ def _on_late_convection(run: Run) -> list[str]:
 def set_up_jax(
     cache_folder: Path | None, cache_seconds: float | None, no_cache: bool, no_limits: bool
 ) -> None:
-    """Set up JAX as the options before a command say."""
+    """Configure JAX by the options before a command."""
     lift_limits(no_limits)
     if no_cache and cache_folder is not None:
         raise ConfigError("expected either --cache-folder or --no-cache, got both; choose one.")
     folder = None if no_cache else "auto" if cache_folder is None else cache_folder
     if cache_seconds is None and not seconds_are_told():
-        cache_seconds = 0.0  # thirty small programs before a run compile in half a second, and load in none
-    # The precision is that of the configuration; `precision` sets it.
+        cache_seconds = 0.0  # thirty small programs compile in half a second before a run, and load at once
+    # The precision comes from the configuration; see `precision`.
     _check_flags()
     configure(precision=None, cache_folder=folder, cache_minimum_seconds=cache_seconds)
     _check_devices()
 
 
 def _check_flags() -> None:
-    """Raise where XLA would end the process because of $XLA_FLAGS; ask only about flags of the user."""
+    """Raise an error if XLA would abort because of $XLA_FLAGS; checks only the user's flags."""
     flags = os.environ.get("XLA_FLAGS", "")
     if all(is_own_flag(flag) for flag in flags.split()):
         return
-    # XLA ends the process at a flag that it does not know: a process of its own says whether it does.
+    # XLA aborts on an unknown flag: test it in a separate process.
     start = [sys.executable, "-c", "from jaxlib import xla_client; xla_client.make_cpu_client()"]
     try:
         done = subprocess.run(start, capture_output=True, encoding="utf-8", errors="replace", timeout=60.0)
-    except (OSError, subprocess.SubprocessError):  # it will be seen
+    except (OSError, subprocess.SubprocessError):  # the error will show up later
         return
     said = [line for line in done.stderr.splitlines() if "parse_flags_from_env" in line]
     if done.returncode and said:
@@ -272,14 +272,14 @@ def _check_flags() -> None:
 
 
 def _check_devices() -> None:
-    """Start JAX where the environment says on what, so that a device that is not there is one message."""
+    """Start JAX on the device that the environment selects, so that a missing device is one message."""
     variables = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "CUDA_VISIBLE_DEVICES")
     given = [f"{name}={os.environ[name]}" for name in variables if os.environ.get(name)]
     if not given:
         return
     try:
         jax.devices()
-    except Exception as error:  # those of plugins for devices may be any
+    except Exception as error:  # device plugins may raise anything
         reason = str(error).splitlines()[0] if str(error) else "none of this kind that can be used"
         raise ConfigError(
             f"{', '.join(given)}: expected a device of this machine, got: {reason}; correct the variable or "
