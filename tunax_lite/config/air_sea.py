@@ -1,4 +1,4 @@
-"""Weather in a configuration, what it does to the surface, and the forcing that follows."""
+"""Weather in a configuration, air-sea flux settings, and the resulting forcing."""
 
 import dataclasses
 from typing import Annotated, Any, Literal
@@ -29,7 +29,7 @@ LONGWAVE = ("net", *names_of(air_sea.AbstractLongwave))
 
 
 class SeriesShortwave(Section):
-    """Shortwave radiation that is a series of the weather."""
+    """Shortwave radiation from the series of the weather."""
 
     name: Literal["downward", "net"]
 
@@ -46,7 +46,7 @@ _SWITCHES = f"bulk relative_wind conservative_temperature rain_heat rain_stress 
 
 
 class AirSeaSection(part_of(air_sea.BulkForcing, _SWITCHES)):
-    """How the fluxes follow from the weather and the water."""
+    """How fluxes follow from the weather and the water."""
 
     longwave: Literal[LONGWAVE] = key("longwave radiation of the weather, or a formula", "downward")  # pyright: ignore[reportInvalidTypeForm]
     shortwave: ShortwaveSection = key(  # pyright: ignore[reportInvalidTypeForm]
@@ -102,7 +102,7 @@ class TableWeather(Section):
 
 
 class GivenWeather(Quantities):
-    """Weather that does not change, or series of each of its quantities."""
+    """Constant weather, or one series per quantity."""
 
     format: Literal["constant", "series"]
     wind_u: TimedSection = key("eastward wind [m s-1]")
@@ -129,7 +129,7 @@ class GivenWeather(Quantities):
                 raise invalid("numbers", f"a series of {name}", "choose the format series")
 
     def read(self, setting: Setting) -> TimeSeries[air_sea.Weather]:
-        """The weather over the time of the case."""
+        """Read the weather for the duration of the case."""
         given, measure = self._given(), self.humidity_measure
         if self.format == "constant":
             numbers = {name: jnp.asarray(value.constant) for name, value in given.items()}
@@ -149,13 +149,13 @@ def bulk_forcing(
     setting: Setting,
     reference_density: float,
 ) -> air_sea.BulkForcing:
-    """The forcing of a weather at a longitude and latitude [degrees], on water of a density [kg m-3]."""
+    """Forcing from the weather at a longitude and latitude [degrees], for water of a density [kg m-3]."""
     longitude, latitude = position
     sky = section.shortwave.build() if isinstance(section.shortwave, ClearSkySection) else None
     is_series = section.longwave in ("downward", "net")
     formula = None if is_series else names_of(air_sea.AbstractLongwave)[section.longwave].make()
     start_time = setting.start_time
-    assert start_time is not None  # of a case with weather
+    assert start_time is not None  # set in a case with weather
     with setting.naming("weather"):
         if isinstance(weather, Era5Weather):
             read = io.read_era5(
@@ -202,8 +202,8 @@ def bulk_forcing(
 
 def bulk_arguments(
     section: AirSeaSection, *, implicit_stress: bool, rain: bool
-) -> dict[str, Any]:  # of its fields
-    """Arguments of `BulkForcing` but for weather, sun and measure of humidity; `rain` is in the weather."""
+) -> dict[str, Any]:  # by field
+    """Arguments of `BulkForcing` except weather, sun and humidity measure; `rain`: there is precipitation."""
     is_series = section.longwave in ("downward", "net")
     formula = None if is_series else names_of(air_sea.AbstractLongwave)[section.longwave].make()
     albedo = air_sea.Payne() if section.albedo is None else section.albedo.build()
@@ -219,14 +219,14 @@ def bulk_arguments(
 
 
 def _step_is_long(reference_density: float, setting: Setting) -> bool:
-    """Whether a storm takes a large part of its speed relative to the uppermost cell away within a step."""
-    assert setting.step is not None  # where a case is built for a run
+    """Whether a storm changes the relative wind substantially within one step."""
+    assert setting.step is not None  # set where a case is built for a run
     z = np.asarray(setting.grid.z_face)
     return bool(setting.step * _DRAG_OF_A_STORM > 0.5 * reference_density * (z[-1] - z[-2]))
 
 
 def _radiation_of_era5(section: AirSeaSection) -> str:
-    """Which of the radiation of ERA5 is read: one kind, because both parts of it come from one water."""
+    """Which radiation of ERA5 to read: one kind, because both components assume the same surface."""
     kinds = {section.longwave, section.shortwave.name} & {"downward", "net"}
     if len(kinds) == 2:
         raise ValueError(
@@ -237,7 +237,7 @@ def _radiation_of_era5(section: AirSeaSection) -> str:
 
 
 def wind_of(forcing: AbstractForcing) -> TimeSeries[WindVector] | None:
-    """The wind that waves follow, without its offset; `None` if there is none at 10 m."""
+    """The wind that drives waves, without its offset; `None` if there is no wind at 10 m."""
     if not isinstance(forcing, air_sea.BulkForcing) or getattr(forcing.bulk, "wind_height", 10.0) != 10.0:
         return None
     weather = forcing.weather

@@ -1,4 +1,4 @@
-"""From checked configurations to the objects of the package."""
+"""Build the package's objects from checked configurations."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -32,14 +32,14 @@ from .series import Place, Setting
 
 
 def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = None) -> Run:
-    """Objects of a run; `parameters` of the closure replace those of the configuration.
+    """Objects of a run; `parameters` of the closure override those of the configuration.
 
     Raises:
-        ConfigError: values that do not fit each other.
+        ConfigError: values that contradict each other.
         FileNotFoundError, FileFormatError: a file of the case that is missing, or cannot be used.
     """
     config, own, told = loaded.config, loaded, ()
-    if isinstance(config.case, GotmCase):  # which has a grid, a model and times where none are given
+    if isinstance(config.case, GotmCase):  # which provides grid, model and times unless they are set
         grid = config.grid if "grid" in config.model_fields_set else NativeGrid(kind="native")
         step = config.time.step if "step" in config.time.model_fields_set else None
         own, report = _in_our_words(config.case, loaded.place.below("case"), grid, step)
@@ -71,7 +71,7 @@ def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = N
 def _output_interval(
     config: RunConfig, interval: float, step: float, observations: Observations | None
 ) -> float:
-    """Time between frames [s], shorter where these are to meet the observed times, to the nearest step."""
+    """Time between frames [s], shortened to meet the observed times, to the nearest step."""
     if not config.output.observed_times or observations is None:
         return interval
     steps = np.rint(np.append(np.asarray(observations.time), interval) / step).astype(int)
@@ -79,7 +79,7 @@ def _output_interval(
 
 
 def _start(section: SomeCase, where: Place, model: Model, case: Case) -> Restart | None:
-    """The turbulence of another run to start with; its water is that of the case."""
+    """Initial turbulence from another run; the water is that of the case."""
     if not isinstance(section, SiteCase) or section.restart is None:
         return None
     path = where.file(section.restart.path, "restart", "path")
@@ -91,10 +91,10 @@ def _start(section: SomeCase, where: Place, model: Model, case: Case) -> Restart
 def _in_our_words(
     case: GotmCase, where: Place, grid: GridSection, step: float | None
 ) -> tuple[Loaded[RunConfig], Report]:
-    """The configuration of the package that a case of GOTM is; its own time step where `step` is `None`."""
+    """Translate a GOTM case to a configuration of this package, with GOTM's time step if `step` is `None`."""
     replaced: dict[str, JSON] = dict(case.settings)
     if not isinstance(grid, NativeGrid):
-        replaced["grid.method"] = "analytical"  # whatever its file
+        replaced["grid.method"] = "analytical"  # whatever its grid file
     if step is not None:
         replaced["time.dt"] = step
     path, options = where.file(case.path, "path"), GotmOptions(**case.given())
@@ -114,14 +114,14 @@ def _translated(made: Translation, path: Path) -> Loaded[RunConfig]:
 
 @dataclasses.dataclass(frozen=True)
 class GotmRun:
-    """A case of GOTM, ready to run, and what became of every key; no run where a refusal leaves no model."""
+    """A GOTM case, ready to run, and the report on its keys; no run if its model was rejected."""
 
     run: Run | None
     report: Report
 
 
 def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> GotmRun:
-    """The objects of a run, from a configuration of GOTM and the files beside it; some may be observations.
+    """Objects of a run, from a GOTM configuration and its files; some of these may be observations.
 
     Raises:
         ConfigError: a configuration that cannot be used; names file, line and key.
@@ -138,13 +138,13 @@ def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> Go
 
 
 def configuration_of(source: LoadedGotm) -> str:
-    """Text of a configuration of the package that is a case of GOTM; its series stay in their files."""
+    """Text of a configuration of this package for a GOTM case; its series stay in their files."""
     header = f"# {source.name}: the case of GOTM in {source.path.name}, in the words of this package.\n"
     return header + yaml_text(translate(source).content)
 
 
 def build_model(section: ModelSection, place: Place, parameters: dict[str, float] | None = None) -> Model:
-    """The model of a configuration; `parameters` replace values of the closure."""
+    """The model of a configuration; `parameters` override values of the closure."""
     closure = section.closure.build()
     with place.naming("parameters"):
         closure = with_parameters(closure, parameters or {})
@@ -152,7 +152,7 @@ def build_model(section: ModelSection, place: Place, parameters: dict[str, float
 
 
 class BuiltCase(NamedTuple):
-    """A case on its grid, its observations, if there are any, and what is odd in its files."""
+    """A case on its grid, its observations, if any, and oddities of its files."""
 
     case: Case
     observations: Observations | None
@@ -160,10 +160,10 @@ class BuiltCase(NamedTuple):
 
 
 def build_case(section: SomeCase, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
-    """The case of a section at its place in a configuration; some depend on the time step [s].
+    """The case of a section; some cases depend on the time step [s].
 
     Raises:
-        ConfigError: values that do not fit each other.
+        ConfigError: values that contradict each other.
         FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
     if isinstance(section, GotmCase):
@@ -200,7 +200,7 @@ FromFile = LesbraryCase | LegayCase | CfNetcdfCase
 
 
 def read_case(section: FromFile, where: Place) -> BuiltCase:
-    """The case of a file, on its own grid; errors as those of `build_case`."""
+    """The case of a file, on its own grid; raises the errors of `build_case`."""
     path = where.file(section.path, "path")
     with where.naming():
         case, observations = _read(section, path)
@@ -208,14 +208,14 @@ def read_case(section: FromFile, where: Place) -> BuiltCase:
 
 
 def on_grid(read: BuiltCase, grid: GridSection | NativeGrid, where: Place) -> BuiltCase:
-    """A case that was read on the grid of a configuration."""
+    """A case from file, on the grid of a configuration."""
     with where.whole.naming("grid"):
         target = grid.of(float(read.case.grid.depth))
         return read if target is None else read._replace(case=read.case.on(target))
 
 
 def case_name(section: SomeCase, where: Place) -> str:
-    """What the case of a section is called; of its files no more is read than says that."""
+    """Name of the case of a section; reads no more of its files than necessary."""
     if isinstance(section, IdealisedCase | SiteCase):
         return section.name
     if isinstance(section, GotmCase):
@@ -229,7 +229,7 @@ def case_name(section: SomeCase, where: Place) -> str:
 
 
 def with_observations(made: BuiltCase | Run | None, where: Place) -> tuple[Case, Observations]:
-    """A case and its observations, of what must have some, with what is odd in the files of both."""
+    """A case with observations, which it must have, and oddities of the files."""
     if made is None or made.observations is None:
         raise ConfigError(
             f"{where.at('format')}: expected a case with observations, got one without; choose "
@@ -250,7 +250,7 @@ _KEYS = ("path", "paths", "forcing_file", "run")
 
 
 def data_files(loaded: Loaded) -> dict[str, str]:
-    """SHA-256 of the files that a configuration names, by what they are called there; all must exist."""
+    """SHA-256 of the files named in a configuration, by these names; all must exist."""
     found = {}
     for name, required in _names(loaded.config.model_dump()):
         try:
@@ -262,7 +262,7 @@ def data_files(loaded: Loaded) -> dict[str, str]:
 
 
 def _names(section: JSON, required: bool = True) -> Iterator[tuple[str, bool]]:
-    """Names of files, and whether the configuration cannot do without them."""
+    """File names, and whether the configuration requires them."""
     if isinstance(section, list | tuple):
         for item in section:
             yield from _names(item, required)

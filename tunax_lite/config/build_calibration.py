@@ -1,4 +1,4 @@
-"""From checked configurations to what a calibration or an evaluation needs."""
+"""Build the objects of a calibration or an evaluation from checked configurations."""
 
 import dataclasses
 import math
@@ -38,7 +38,7 @@ from .series import Place
 
 @dataclasses.dataclass(frozen=True)
 class Calibration:
-    """Everything that `calibrate` needs, and what the user should know of its checks."""
+    """Everything that `calibrate` needs, and notes on its checks."""
 
     model: Model
     free_parameters: ResolvedParameters
@@ -56,10 +56,10 @@ class Calibration:
 def build_calibration(
     loaded: Loaded[CalibrationConfig], parameters: dict[str, float] | None = None
 ) -> Calibration:
-    """Objects of a calibration, which starts from `parameters` instead of those of the configuration.
+    """Objects of a calibration; `parameters` override the first guess of the configuration.
 
     Raises:
-        ConfigError: values that do not fit each other, or a case without observations.
+        ConfigError: values that contradict each other, or a case without observations.
         FileNotFoundError, FileFormatError: a file of a case that is missing, or cannot be used.
     """
     config, place = loaded.config, loaded.place
@@ -104,7 +104,7 @@ def build_calibration(
 
 
 def _padded(targets: Sequence[Target], model: Model) -> Iterator[Target]:
-    """Targets that share programs where their grids have the same number of cells."""
+    """Pad targets so that those with the same number of cells share programs."""
     n_frames = max(target.times.size for target in targets)
     n_levels = max(one.values.shape[1] for target in targets for one in target.sampled.values())
     own = {f"background_{name}": getattr(model, f"molecular_{name}") for name in ("viscosity", "diffusivity")}
@@ -121,7 +121,7 @@ def _padded(targets: Sequence[Target], model: Model) -> Iterator[Target]:
 
 
 def _idle_priors(config: CalibrationConfig, free: ResolvedParameters) -> str:
-    """What to know where priors with a most probable value are given, and do not pull."""
+    """Notes on priors with a most probable value that the method ignores."""
     if config.misfit.prior_weight > 0.0 or config.optimiser.name == "ensemble_kalman":
         return ""
     known = [each.path for each in free.numbers if isinstance(each.prior, Normal | LogNormal)]
@@ -136,7 +136,7 @@ def _idle_priors(config: CalibrationConfig, free: ResolvedParameters) -> str:
 
 
 def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Target]:
-    """A case at every resolution; with several, names say which."""
+    """A case at every resolution; if there are several, the names tell which."""
     section, where = config.cases[index], place.below("cases", str(index))
     here = where.below("case")
     read = read_case(section.case, here) if isinstance(section.case, FromFile) else None
@@ -152,7 +152,7 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
             case = section.corrections.of(dataclasses.replace(case, name=name))
         with where.naming():
             target = _target(config, index, case, observations, step)
-            _ = target.comparison  # raises what would stop the calibration later
+            _ = target.comparison  # raises errors that would otherwise stop the calibration later
         yield target
 
 
@@ -183,7 +183,7 @@ def _target(
 
 
 def _driven(case: Case, weights: dict[str, float]) -> dict[str, float]:
-    """The weights, 0 for velocities that nothing drives: what a simulation has of them is chance."""
+    """The weights, with 0 for velocities without forcing: in a simulation these are random."""
     fluxes = case.forcing.at(0.0, WaterSurface.of(case.initial_state))
     u, v = (np.any(np.asarray(0.0 if f is None else f) != 0.0) for f in (fluxes.stress_u, fluxes.stress_v))
     turns = bool(np.any(np.asarray(case.coriolis_parameter) != 0.0))
@@ -193,11 +193,11 @@ def _driven(case: Case, weights: dict[str, float]) -> dict[str, float]:
 
 
 def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
-    """A model, and what its errors are computed against: all levels, differences in physical units.
+    """A model and its evaluation targets: all levels, differences in physical units.
 
     Args:
-        loaded: of a run, with the window and the variables of `evaluation`; or of a calibration, with all
-            its cases, the time window of `misfit` and the variables temperature, u and v.
+        loaded: of a run, with the window and variables of `evaluation`; or of a calibration, with all its
+            cases, the time window of `misfit` and the variables temperature, u and v.
 
     Raises:
         ConfigError: a case without observations, or with none of the variables.
@@ -230,7 +230,7 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
 
 
 def _evaluation_target(target: Target, variables: Sequence[str], place: Place) -> Target:
-    """The target with equal weights of those variables that were observed."""
+    """The target with equal weights of the observed variables."""
     observed = [name for name in variables if can_be_observed(target.observations, name)]
     if not observed:
         raise ConfigError(
@@ -239,7 +239,7 @@ def _evaluation_target(target: Target, variables: Sequence[str], place: Place) -
         )
     target = dataclasses.replace(target, weights=dict.fromkeys(observed, 1.0))
     with place.naming("evaluation"):
-        _ = target.comparison  # raises what does not fit
+        _ = target.comparison  # raises if it does not fit
     return target
 
 
@@ -254,7 +254,7 @@ def _method(config: CalibrationConfig) -> AbstractMethod:
 
 
 def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[AbstractCheck], list[str]]:
-    """The checks of a calibration, and a sentence for each that is left out because a file is missing."""
+    """The checks of a calibration, and a sentence for each check skipped because a file is missing."""
     checks: list[AbstractCheck] = []
     notes: list[str] = []
     for index, section in enumerate(sections):

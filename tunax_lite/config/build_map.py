@@ -1,4 +1,4 @@
-"""From the checked configuration of a map to its columns and its model."""
+"""Build the columns and the model of a map from its checked configuration."""
 
 import dataclasses
 from pathlib import Path
@@ -13,10 +13,10 @@ from .maps import MapConfig
 
 
 def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = None) -> MapRun:
-    """What a map computes; `parameters` of the closure replace those of the configuration.
+    """The columns and model of a map; `parameters` of the closure override those of the configuration.
 
     Raises:
-        ConfigError: values that do not fit each other.
+        ConfigError: values that contradict each other.
         FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
     from ..maps.gridded import GriddedColumns  # takes long
@@ -29,7 +29,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
     given = section.input()
     rain = given.weather is not None and given.weather.precipitation is not None
     implicit, levels = bool(section.air_sea.implicit_stress), config.grid.of(1.0)
-    assert levels is not None  # by the check of the section
+    assert levels is not None  # checked by the section
     with where.naming():
         columns = GriddedColumns(
             given,
@@ -48,7 +48,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
             f"got {duration:g} s; change one of them."
         )
     model = build_model(config.model, loaded.place, parameters)
-    columns.model(model, slice(0, 1))  # refuses unknown parameters
+    columns.model(model, slice(0, 1))  # rejects unknown parameters
     output = config.output
     return MapRun(
         model=model,
@@ -62,10 +62,10 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
 
 
 def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:
-    """What `calibrate` fits on a map.
+    """The problem that `calibrate` solves on a map.
 
     Raises:
-        ConfigError: a map without `calibration`, or values that do not fit each other.
+        ConfigError: a map without `calibration`, or values that contradict each other.
         FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
     section, place = loaded.config.calibration, loaded.place
@@ -76,5 +76,5 @@ def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:
         run = dataclasses.replace(build_map(loaded), variables=(), means=())
         free = section.free(run.model.closure)
         fit = MapFit(run, free, section.penalty, section.start, section.misfit_scale)
-        _ = run.steps_per_frame, run.columns.observed(slice(0, 1), fit.times)  # raise what does not fit
+        _ = run.steps_per_frame, run.columns.observed(slice(0, 1), fit.times)  # raise errors early
     return fit

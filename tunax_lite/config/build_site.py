@@ -1,4 +1,4 @@
-"""From a checked configuration of a place in the ocean to its case and its observations."""
+"""Build the case and the observations of a site from its checked configuration."""
 
 import dataclasses
 
@@ -20,7 +20,7 @@ from .series import Setting
 
 
 def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations | None]:
-    """The case on the grid of its setting, and what was measured there during it."""
+    """The case on the grid of its setting, and the observations during it."""
     water, grid = section.equation_of_state.build(), setting.grid
     z = setting.z_center - setting.draft  # in the sea
     own = _own_profiles(section, setting, water)
@@ -40,7 +40,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
     elif section.fluxes is not None:
         forcing = prescribed_forcing(section.fluxes, section, setting, "fluxes")
     else:
-        assert section.weather is not None  # or there are fluxes
+        assert section.weather is not None  # otherwise there are fluxes
         position, density = (section.longitude, section.latitude), float(water.reference_density)
         forcing = bulk_forcing(section.weather, section.air_sea, position, setting, density)
 
@@ -100,9 +100,9 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
 
 
 def _own_profiles(section: Placed, setting: Setting, water: AbstractEquationOfState) -> dict[str, Series]:
-    """Profiles that the configuration gives, over the time of the case, in the kinds that it says.
+    """Profiles given in the configuration, over the time of the case, in their stated kinds.
 
-    What follows from N² at the surface is left to `initial_state`.
+    Profiles from surface values and N² are left to `initial_state`.
     """
     relaxation = section.interior.relaxation
     targets = [rates.profile for rates in (relaxation.temperature, relaxation.salinity) if rates is not None]

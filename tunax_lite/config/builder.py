@@ -1,8 +1,8 @@
-"""From the declarations of a class to the section of a file that makes it: keys, types, ranges, meanings.
+"""Derive sections of configuration files from class declarations: keys, types, ranges, meanings.
 
-`section_of` derives a pydantic model from the fields of a class, `one_of` the choice among all named classes
-of a family, so that nothing that a class declares is written down again. pydantic checks, gathers all
-problems of a file with their places, and writes the JSON Schema; `build` calls the class with what was given.
+`section_of` derives a pydantic model from the fields of a class, and `one_of` the choice among all named
+classes of a family, so that declarations are not repeated. pydantic checks a file, collects all problems with
+their places, and writes the JSON Schema; `build` calls the class with the given values.
 """
 
 import dataclasses
@@ -25,18 +25,18 @@ from .section import Annotation, Section
 
 
 class Made(Section):
-    """A section that was derived from a class, and makes it."""
+    """A section derived from a class, which builds an instance of it."""
 
     maker: ClassVar[Any] = None  # the class, or a class method
     own_keys: ClassVar[Mapping[str, FieldInfo]] = {}
-    conversions: ClassVar[dict[str, Callable[[Any], object]]] = {}  # each of values of its key's type
+    conversions: ClassVar[dict[str, Callable[[Any], object]]] = {}  # one per key, for values of its type
 
-    def build(self, **others: Any) -> Any:  # arguments of the class, and an instance of it
-        """The object, with arguments that no file gives; what is not given is left to the class."""
+    def build(self, **others: Any) -> Any:  # of the class
+        """Build the object, with further arguments that no file sets; other arguments take their defaults."""
         return type(self).maker(**self.given(), **others)
 
-    def given(self) -> dict[str, Any]:  # each of the type of its field
-        """Arguments of the class that the file gives, or whose default is another one in files."""
+    def given(self) -> dict[str, Any]:  # of the type of the field
+        """Arguments set in the file, or whose default differs in files."""
         fields = type(self).model_fields
         given = {
             name: getattr(self, name)
@@ -52,7 +52,7 @@ class Made(Section):
 
     def _check(self) -> None:
         if type(self).maker is not None:
-            self.build()  # raises what only the class knows
+            self.build()  # raises errors that only the class can detect
 
 
 STANDS_AS: dict[type, Annotation] = {}
@@ -60,10 +60,10 @@ STANDS_AS: dict[type, Annotation] = {}
 
 
 class _Field(NamedTuple):
-    """Type of a key, and what makes the argument of its value where it is not the value itself."""
+    """Type of a key, and the conversion from its value to the argument."""
 
     annotation: Annotation
-    convert: Callable[[Any], object] | None = None  # of what the annotation lets through
+    convert: Callable[[Any], object] | None = None  # for values that the annotation accepts
 
 
 @functools.cache
@@ -81,15 +81,14 @@ def section_of(
     """The section of a class.
 
     Args:
-        kind: whose fields are declared with `parameter` and `setting`, or are themselves such classes.
-        tag: key of the name in files, which says the class; empty for a class without names.
-        name: of the class, whose presets are its defaults.
-        only: fields that a file may set; by default all that are declared.
-        numbers: whether calibratable numbers are among them; those that may be absent can be `null`
-            either way.
-        partial: for a section that something else completes: nothing is made of it to check it.
+        kind: with fields declared with `parameter` and `setting`, or that are such classes themselves.
+        tag: key with the name of the class in files; empty for a class without names.
+        name: of the class, whose presets are the defaults.
+        only: fields that a file may set; by default all declared fields.
+        numbers: whether to include calibratable numbers; optional ones can be `null` either way.
+        partial: for a section that is completed elsewhere: it is not built for checking.
         prefix: of the keys, before the names of the fields.
-        optional: whether each key may be `null`, and is by default.
+        optional: whether each key may be `null`, which is then its default.
     """
     fields: dict[str, Any] = {}  # types of keys, each with what `Field` returns
     known = names_of(kind)[name] if name else None
@@ -106,7 +105,7 @@ def section_of(
         if made.convert is not None:
             conversions[prefix + field.name] = made.convert
         usual = {} if known is None else known.preset
-        default: Any = _default(field, made, usual)  # arguments of `Field`
+        default: Any = _default(field, made, usual)  # passed to `Field`
         if not numbers and "default_factory" in default:
             default = {"default": None}
         if optional:
@@ -142,7 +141,7 @@ def part_of(
     prefix: str = "",
     optional: bool = False,
 ) -> Annotation:
-    """The section of a class for another to derive from: of all its fields, or of those named in `only`."""
+    """The section of a class to derive from, with all its fields or those in `only`."""
     chosen = tuple(only.split()) or None
     return section_of(kind, tag, name, only=chosen, partial=partial, prefix=prefix, optional=optional)
 
@@ -157,8 +156,8 @@ def one_of(
     """Type of a key whose value names one of the classes of a family, with its settings.
 
     Args:
-        replaced: sections of classes that a file says in more ways than with their fields.
-        number: what a number stands for.
+        replaced: sections of classes that a file can set in other ways than by their fields.
+        number: meaning of a plain number.
     """
     known = names_of(family)
     sections = [replaced.get(each.kind) or section_of(each.kind, tag, name) for name, each in known.items()]
@@ -171,7 +170,7 @@ def choice(
     names: Iterable[str],
     number: Callable[[float], JSON] | None = None,
 ) -> Annotation:
-    """Type of a key for one of several sections, or for the name of one that has nothing else to say."""
+    """Type of a key for one of several sections, or the name of a section without required keys."""
 
     def complete(value: JSON) -> JSON:
         if number is not None and isinstance(value, int | float) and not isinstance(value, bool):
@@ -200,7 +199,7 @@ def is_number(field: dataclasses.Field) -> bool:
 
 
 def _field(field: dataclasses.Field, hint: Annotation) -> _Field | None:
-    """Type of the key of a field; `None` for one that no file sets."""
+    """Type of the key of a field; `None` if files cannot set it."""
     if "vector" in field.metadata or "leading_axes" in field.metadata and not is_number(field):
         return None
     if is_number(field):
@@ -221,7 +220,7 @@ def _field(field: dataclasses.Field, hint: Annotation) -> _Field | None:
     return _Field(Optional[made.annotation], made.convert)  # noqa: UP045
 
 
-def _of_hint(hint: Annotation, declared: Mapping[str, Any]) -> _Field | None:  # by `setting`
+def _of_hint(hint: Annotation, declared: Mapping[str, Any]) -> _Field | None:  # from `setting`
     if declared["choices"] is not None:
         return _Field(Literal[declared["choices"]])
     if hint in (bool, str) or get_origin(hint) in (Literal, dict):
@@ -250,7 +249,7 @@ def _of_hint(hint: Annotation, declared: Mapping[str, Any]) -> _Field | None:  #
 
 
 def _is_complete(kind: type) -> bool:
-    """Whether a file can say all that a class needs."""
+    """Whether a file can set everything that a class needs."""
     return all(
         field.default is not dataclasses.MISSING
         or field.default_factory is not dataclasses.MISSING
@@ -267,8 +266,8 @@ def _may_be_none(hint: Annotation) -> bool:
 
 def _default(
     field: dataclasses.Field, made: _Field, preset: Mapping[str, object]
-) -> dict[str, Any]:  # arguments of `Field`
-    """The default as arguments of `Field`; that of a part is made when it is asked for."""
+) -> dict[str, Any]:  # of `Field`
+    """The default as arguments of `Field`; that of a nested section is built on demand."""
     if field.name in preset:
         return {"default": preset[field.name]}
     if field.default is not dataclasses.MISSING:

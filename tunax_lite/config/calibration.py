@@ -1,4 +1,4 @@
-"""The configuration of a calibration: free parameters, how cases are compared, the method, the posterior."""
+"""The configuration of a calibration: free parameters, misfit, method, posterior."""
 
 import itertools
 from typing import Annotated, Literal
@@ -32,7 +32,7 @@ from .section import Annotation, Section, closest, invalid, key
 
 
 class BoundedSection(part_of(FreeParameter, "lower upper start scale")):
-    """Bounds and start of a parameter; by default its valid range and the value of the closure."""
+    """Bounds and first guess of a parameter; by default its valid range and the value of the closure."""
 
     prior: Literal["bounded"] = key("logit-normal between the bounds", "bounded")
 
@@ -62,7 +62,7 @@ class NormalSection(
 class CorrelatedNormalSection(
     part_of(CorrelatedNormal, "standard_deviation length", "prior", "correlated_normal"), _StartedSection
 ):
-    """Numbers of a vector with a symmetric uncertainty, each like its neighbours in time or height."""
+    """A vector with symmetric uncertainties, correlated between neighbours in time or height."""
 
     mean: float = key("in the unit of the numbers", 0.0)
 
@@ -74,17 +74,17 @@ class CorrelatedNormalSection(
 class LogNormalSection(
     part_of(LogNormal, "median log_standard_deviation", "prior", "log_normal", partial=False), _StartedSection
 ):
-    """A positive value that is known up to a factor."""
+    """A positive value known up to a factor."""
 
 
 class TiedSection(part_of(Tied, "factor offset")):
-    """A parameter that follows a free one."""
+    """A parameter tied to a free one."""
 
     tied_to: str = key("dotted name of the free parameter")
 
 
 def free_parameter(path: str, section: Section) -> FreeParameter | Tied:
-    """What a calibration does with the number of a dotted name."""
+    """Treatment of a named parameter in a calibration."""
     if isinstance(section, TiedSection):
         return Tied(path, section.tied_to, **section.given())
     if isinstance(section, BoundedSection):
@@ -97,7 +97,7 @@ _PRIORS = ("bounded", "uniform", "normal", "correlated_normal", "log_normal")
 
 
 def _complete(value: JSON) -> JSON:
-    if value is None:  # `c_eps_1:` with nothing behind it means all defaults
+    if value is None:  # `c_eps_1:` without a value means all defaults
         return {}
     if isinstance(value, dict) and (prior := value.get("prior", "bounded")) not in _PRIORS:
         raise invalid("the name of a prior", f"'{prior}'", closest(str(prior), list(_PRIORS)))
@@ -105,7 +105,7 @@ def _complete(value: JSON) -> JSON:
 
 
 def _kind(value: object) -> str:
-    """Name of the section, of the content of a file or of a section that was made before."""
+    """Name of the section, from file content or an existing section."""
     given = value if isinstance(value, dict) else dict(value) if isinstance(value, Section) else {}
     return "tied" if "tied_to" in given else given.get("prior", "bounded")
 
@@ -195,7 +195,7 @@ class AdamSection(part_of(Adam, tag="name", name="adam"), part_of(CosineDecay, "
     schedule: Literal[tuple(names_of(AbstractSchedule))] = key("how the learning rate falls", "cosine")  # pyright: ignore[reportInvalidTypeForm]
 
     def of_length(self, n_iterations: int) -> Adam:
-        """The method, with a schedule over so many evaluations."""
+        """The method, with a schedule over a number of evaluations."""
         schedule = names_of(AbstractSchedule)[self.schedule].kind
         n_steps = max(n_iterations, self.n_warmup + 1)
         of_schedule = () if schedule is ConstantRate else (n_steps, self.n_warmup, self.final_fraction)
@@ -203,7 +203,7 @@ class AdamSection(part_of(Adam, tag="name", name="adam"), part_of(CosineDecay, "
 
 
 class StartsSection(part_of(MultiStart, "spread seed")):
-    """Several starts of the optimiser, one after the other; the best of all counts."""
+    """Several first guesses for the optimiser, one after the other; the best result is taken."""
 
     number: int = key("of starts, the given one included", 1, ge=1, le=10_000)
     iterations_each: int | None = key("evaluations of a start; null for an equal fraction of all", None, ge=1)
@@ -216,9 +216,9 @@ class PosteriorSection(
     part_of(NUTS, "n_warmup n_chains target_acceptance most_doublings seed"),
     part_of(Likelihood, optional=True),
 ):
-    """How the distribution of the free parameters is found, and what is believed of the errors.
+    """How the distribution of the free parameters is computed, and the assumed observation errors.
 
-    Without `noise` and `n_observations` both follow from what the best fit leaves unexplained.
+    Without `noise` and `n_observations`, both are estimated from the residuals of the best fit.
     """
 
     method: Literal["laplace", "nuts"] = key("normal distribution at the best fit, or sampled", "laplace")
@@ -232,7 +232,7 @@ class PosteriorSection(
         self.likelihood()
 
     def likelihood(self) -> Likelihood | None:
-        """What is believed of the errors; `None` to estimate it."""
+        """The assumed observation errors; `None` to estimate them."""
         if self.noise is None and self.n_observations is None:
             return None
         if self.noise is None or self.n_observations is None:
@@ -249,7 +249,7 @@ class PosteriorSection(
 
 
 class CheckSection(Section):
-    """A run with something to compare it with; its error may not grow by more than 10 %."""
+    """A run with a reference; its error may not grow by more than 10 %."""
 
     run: str = key("configuration of the run", min_length=1)
     against: Literal["entrainment_law", "observations"] = key("reference of the comparison", "observations")
@@ -261,14 +261,14 @@ class CheckSection(Section):
 
 
 class CalibrationOutputSection(Section):
-    """Where a calibration leaves its files."""
+    """Where a calibration writes its files."""
 
     folder: str | None = key("folder for results; null for one named after the file", None, min_length=1)
     figures: bool = key("whether to draw figures", True)
 
 
 class TargetSection(Section):
-    """A case of a calibration and how much it counts."""
+    """A case of a calibration, with its weight."""
 
     case: CaseSection = key("where the case and its observations come from")
     weight: float = key("weight of the case relative to the others [1]", 1.0, ge=0.0)
@@ -311,7 +311,7 @@ _Steps = Annotated[list[_Step], BeforeValidator(_as_list, json_schema_input_type
 
 
 class CalibrationTimeSection(Section):
-    """The time step of the runs of a calibration."""
+    """Time step of the runs of a calibration."""
 
     step: _Steps = key("time step [s], or several: every case with each", [60.0], min_length=1)
     one_for_each_grid: bool = key(
@@ -378,7 +378,7 @@ class CalibrationConfig(Section):
 
     @property
     def free_parameters(self) -> FreeParameters:
-        """What is calibrated, bounds that are left out not yet filled in."""
+        """The free parameters, with omitted bounds not yet filled in."""
         built = [free_parameter(path, section) for path, section in self.parameters.items()]
         return FreeParameters(
             tuple(each for each in built if isinstance(each, FreeParameter)),

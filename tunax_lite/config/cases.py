@@ -1,4 +1,4 @@
-"""Sections of a configuration file that say where a case comes from: a place, numbers, or a file."""
+"""Sections of a configuration file that define cases: a site, idealised values, or a file."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -39,7 +39,7 @@ _PRACTICAL_SALINITY = (
 
 
 class MooringProfiles(Section):
-    """A mooring in the format of OceanSITES, IMOS or CMEMS, or another CF NetCDF file."""
+    """A mooring in OceanSITES, IMOS or CMEMS format, or another CF NetCDF file."""
 
     format: Literal["oceansites"]
     paths: Paths
@@ -83,7 +83,7 @@ MeasuredProfiles = MooringProfiles | ArgoProfilesSection
 
 
 class NumbersSection(Section):
-    """A number of the column over time, from a table."""
+    """A scalar observable over time, from a table."""
 
     path: str = key("CSV or NetCDF file", min_length=1)
     variable: str = key("column or variable of the file", min_length=1)
@@ -94,7 +94,7 @@ class NumbersSection(Section):
 
 
 class InputObservations(Section):
-    """What the inputs of the case hold of the water."""
+    """Observations among the inputs of a case."""
 
     format: Literal["inputs"]
     surface_temperature: TimedSection | None = key(
@@ -149,7 +149,7 @@ class FluxesSection(Quantities):
     @model_validator(mode="before")
     @classmethod
     def _with_times(cls, data: JSON) -> JSON:
-        """Lists as series over `time`."""
+        """Convert lists to series over `time`."""
 
         def placed(name: str, value: JSON) -> JSON:
             if not isinstance(value, list) or name == "time":
@@ -167,7 +167,7 @@ class FluxesSection(Quantities):
 
 
 class _PlacedCase(Section):
-    """What cases have in common whose column the configuration describes."""
+    """Shared by cases whose column is described in the configuration."""
 
     format: str
     name: str = key("name for files and figures", "", min_length=1)
@@ -190,7 +190,7 @@ class _PlacedCase(Section):
 
 
 class IdealisedCase(_PlacedCase):
-    """A case that needs no file."""
+    """A case without files."""
 
     format: Literal["idealised"]  # pyright: ignore[reportIncompatibleVariableOverride]
     name: str = key("name for files and figures", "idealised", min_length=1)
@@ -224,14 +224,14 @@ class IdealisedCase(_PlacedCase):
 
 
 class RestartSection(Section):
-    """What a run of GOTM left, to start from."""
+    """GOTM restart file."""
 
     path: str = key("its restart.nc", min_length=1)
     allow_missing: bool = key("whether quantities missing in the file start from their defaults", False)
 
 
 class SiteCase(_PlacedCase):
-    """A place with a date: fluxes from the weather, and profiles that were measured there."""
+    """A site with a date: weather or fluxes, and measured profiles."""
 
     format: Literal["site"]  # pyright: ignore[reportIncompatibleVariableOverride]
     name: str = key("name for files and figures", "site", min_length=1)
@@ -305,7 +305,7 @@ class LesbraryCase(Section):
 
 
 class LegayCase(Section):
-    """The large-eddy simulation of Legay et al. (2024), whose file holds profiles alone."""
+    """The large-eddy simulation of Legay et al. (2024), whose file contains only profiles."""
 
     format: Literal["legay"]
     path: DataPath
@@ -318,7 +318,7 @@ class LegayCase(Section):
 
     @property
     def options(self) -> dict[str, float]:
-        """What was given beside the path."""
+        """Options given besides the path."""
         return self.model_dump(exclude={"format", "path"}, exclude_none=True)
 
 
@@ -334,7 +334,7 @@ class CfNetcdfCase(Section):
 
 
 class GotmObservations(part_of(ObservedInputs)):
-    """What the files of a case of GOTM hold of the water, to compare with."""
+    """Observations in the files of a GOTM case, for comparison."""
 
     surface_temperature: bool = key("surface.sst, as sea_surface_temperature", False)
 
@@ -344,7 +344,7 @@ class GotmObservations(part_of(ObservedInputs)):
 
 
 class GotmCase(part_of(GotmOptions, "name salinity_anomaly relax_from_zero vertical_velocity")):
-    """A case of GOTM: its configuration, with the files that it names beside it."""
+    """A GOTM case: its configuration, with the files that it names."""
 
     format: Literal["gotm"]
     path: DataPath

@@ -1,4 +1,4 @@
-"""The closure of a configuration: its name, its parts and switches as options, its numbers by dotted name."""
+"""The closure in a configuration: name, options (parts and switches), and numbers by dotted name."""
 
 import functools
 import importlib
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def flatten(value: JSON, prefix: str = "") -> JSON:
-    """Nested mappings of parameters with dotted names instead, and lists with the place of each number."""
+    """Flatten nested mappings of parameters to dotted names, and lists to one name per number."""
     if not isinstance(value, Mapping):
         return value
     flat: dict[str, JSON] = {}
@@ -46,12 +46,12 @@ Parameters = Annotated[
 
 
 def closure_names() -> list[str]:
-    """Names of closures in configurations, those with the constants of another model behind."""
+    """Names of closures in configurations, with those using the constants of another model last."""
     return list(names_of(AbstractClosure))
 
 
 def constants_of(name: str) -> list[str]:
-    """Sets of constants that a closure has by name: what follows its own in the names of its variants."""
+    """Named sets of constants of a closure: the suffixes of the names of its variants."""
     kinds = names_of(AbstractClosure)
     variants = (
         each for each, known in kinds.items() if known.is_variant and known.kind is closure_class(name)
@@ -60,7 +60,7 @@ def constants_of(name: str) -> list[str]:
 
 
 def closure_class(name: str) -> type[AbstractClosure]:
-    """The class of a name, or of an import path `package.module:Class`; `PydanticCustomError` if neither."""
+    """The class for a name or an import path `package.module:Class`; raises `PydanticCustomError`."""
     return _class_of(AbstractClosure, name, "closure")
 
 
@@ -85,7 +85,7 @@ def _class_of(family: type[T], name: str, what: str) -> type[T]:
 
 
 def term_of(given: Mapping[str, JSON]) -> AbstractTerm:
-    """A term by the name of its class, with its numbers and settings."""
+    """A term from the name of its class, its numbers and settings."""
     settings = dict(given)
     kind = _class_of(AbstractTerm, str(settings.pop("name", "")), "term")
     try:
@@ -109,24 +109,24 @@ TermSection = Annotated[
 
 @functools.cache
 def options_of(kind: type[AbstractClosure]) -> type[Made]:
-    """The section of the options of a closure: parts, switches, and numbers that may be absent."""
+    """The section of the options of a closure: parts, switches, and optional numbers."""
     return section_of(kind, numbers=False, partial=True)
 
 
 def closure_with(
     name: str, options: Mapping[str, JSON], parameters: Mapping[str, float] = MappingProxyType({})
 ) -> AbstractClosure:
-    """A closure by name, with other settings than its default ones.
+    """A closure by name, with non-default settings.
 
     Args:
         name: as for `closure_class`.
-        options: settings by the name of their field: text, a switch, `None` for a limit that is off, the
-            name of a part or a mapping with its `name` and settings, a mapping for a boundary, three
-            exponents, another closure as its name or a mapping with its `name` and `options`.
+        options: settings by field name: text, a switch, `None` to disable a limit, the name of a part or a
+            mapping with its `name` and settings, a mapping for a boundary, three exponents, another closure
+            as its name or a mapping with its `name` and `options`.
         parameters: numbers by dotted name.
 
     Raises:
-        PydanticCustomError, ValidationError: a setting or a value that the closure does not have.
+        PydanticCustomError, ValidationError: an unknown setting, or an invalid value.
     """
     kind = closure_class(name)
     make = kind if (known := names_of(AbstractClosure).get(name)) is None else known.make
@@ -135,7 +135,7 @@ def closure_with(
         closure = make(**given)
     except (TypeError, ValueError) as error:
         own = {field.name for field, _ in declared_fields(kind) if is_number(field)} & parameters.keys()
-        try:  # an option may need a number that has no default
+        try:  # an option may require a number without default
             if not own:
                 raise error
             closure = make(**given, **{key: parameters[key] for key in own})
@@ -149,7 +149,7 @@ def closure_with(
 
 
 def _refused(closure: AbstractClosure, parameters: Mapping[str, float]) -> str:
-    """The first number that a closure does not take."""
+    """The first number that a closure rejects."""
     for path, value in parameters.items():
         try:
             with_parameters(closure, {path: value})
@@ -160,8 +160,8 @@ def _refused(closure: AbstractClosure, parameters: Mapping[str, float]) -> str:
 
 def _given(
     kind: type[AbstractClosure], options: Mapping[str, JSON]
-) -> dict[str, Any]:  # each of the type of its field
-    """Arguments of a closure that its options are."""
+) -> dict[str, Any]:  # of the type of the field
+    """Arguments of a closure that correspond to its options."""
     if not options:
         return {}
     section = options_of(kind)
@@ -207,12 +207,12 @@ class ClosureSection(Section):
     @field_validator("options")
     @classmethod
     def _check_options(cls, options: dict[str, JSON], info: Any) -> dict[str, JSON]:  # Any: of pydantic
-        if "name" in info.data:  # absent if the name itself was refused
+        if "name" in info.data:  # missing if the name was rejected
             _given(closure_class(info.data["name"]), options)
         return options
 
     def _check(self) -> None:
-        if self.model_fields_set:  # of the default no array is made while modules are imported
+        if self.model_fields_set:  # avoids creating arrays for defaults on import
             self.build()
 
     def build(self) -> AbstractClosure:
@@ -229,5 +229,5 @@ STANDS_AS[AbstractClosure] = Annotated[ClosureSection, _NameAlone]
 
 
 def closure_of(document: dict[str, JSON]) -> AbstractClosure:
-    """The closure of the content of a configuration file, with the constants it began with."""
+    """The closure in the content of a configuration file, with its initial constants."""
     return ClosureSection.model_validate(document.get("model", {}).get("closure", {})).build()

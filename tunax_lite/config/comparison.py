@@ -39,18 +39,18 @@ class ComparedClosureSection(ClosureSection):
     )
 
     def build(self) -> AbstractClosure:
-        """The closure, without what a file says of it."""
+        """The closure, without its label."""
         name = self.name if self.constants is None else f"{self.name}_{self.constants}"
         return closure_with(name, self.options, {} if isinstance(self.parameters, str) else self.parameters)
 
     @property
     def title(self) -> str:
-        """What the rows are called."""
+        """Label of the rows."""
         return self.label or self.name
 
 
 def _expanded(value: JSON) -> JSON:
-    """Names of closures as sections, and `all` as all names of configurations."""
+    """Expand names of closures to sections, and `all` to all names."""
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list):
         return items
@@ -66,14 +66,14 @@ _Closures = Annotated[list[ComparedClosureSection], BeforeValidator(_expanded, j
 
 
 class ComparedCaseSection(Section):
-    """A case, and of which source it is."""
+    """A case and its source."""
 
     case: CaseSection = key("where the case and its profiles come from")
     group: str = key("cases of one source, which a summary takes together", "")
 
 
 def _in_groups(value: JSON) -> JSON:
-    """Cases that stand alone as those of no group."""
+    """Put cases without a group into one without a name."""
     if not isinstance(value, list):
         return value
     return [{"case": each} if isinstance(each, dict) and "format" in each else each for each in value]
@@ -97,7 +97,7 @@ class StoredResultSection(Section):
 
 
 class FiguresSection(Section):
-    """The runs that are drawn, and that the first part of the summary is about."""
+    """The runs to draw, which are also those of the first part of the summary."""
 
     n_cells: NCells = 64
     cell_thickness: Thickness | None = key("where cells are chosen by it [m]", None)
@@ -154,22 +154,22 @@ class ComparisonConfig(Section):
 
     @property
     def sizes(self) -> Sequence[int | float]:
-        """Numbers of cells, or their thicknesses [m]."""
+        """Numbers of cells, or thicknesses [m]."""
         return self.n_cells if self.cell_thicknesses is None else self.cell_thicknesses
 
     @property
     def shown(self) -> tuple[int | float, float]:
-        """Of these the one that is drawn, and its time step [s]."""
+        """The one to draw, and its time step [s]."""
         chosen = self.figures.n_cells if self.cell_thicknesses is None else self.figures.cell_thickness
         return chosen or self.sizes[0], self.figures.time_step
 
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonSetup:
-    """What `compare_closures` needs, as a file describes it.
+    """Input of `compare_closures`, as configured.
 
-    All raise `ConfigError`, for a name or a value that cannot be used, and `FileNotFoundError` or
-    `FileFormatError` for a file that is missing, or cannot be used.
+    All methods raise `ConfigError` for an invalid name or value, and `FileNotFoundError` or `FileFormatError`
+    for a file that is missing or cannot be used.
     """
 
     config: ComparisonConfig
@@ -177,11 +177,11 @@ class ComparisonSetup:
 
     @property
     def place(self) -> Place:
-        """For messages."""
+        """Place in the configuration, for messages."""
         return Place(self.path)
 
     def candidates(self, chosen: Sequence[str] = ()) -> list[Candidate]:
-        """Closures with default model settings; all of them, or those of the given labels."""
+        """Closures with default model settings; all of them, or those with the given labels."""
         sections = {section.title: section for section in self.config.closures}
         _check_chosen("closures", chosen, list(sections))
         return [
@@ -200,11 +200,11 @@ class ComparisonSetup:
             return Candidate(section.title, Model(closure))
 
     def references(self, chosen: Sequence[str] = ()) -> list[Reference]:
-        """Cases on their own grids; all of them, or those of the given names."""
+        """Cases on their own grids; all of them, or those with the given names."""
         if not chosen:
             return [self._reference(index) for index in range(len(self.config.cases))]
         names: dict[int, str] = {}
-        unread: list[Exception] = []  # of cases that may not be wanted
+        unread: list[Exception] = []  # of cases that may not be requested
         for index, section in enumerate(self.config.cases):
             try:
                 names[index] = case_name(section.case, self.place.below("cases", str(index)))
@@ -225,7 +225,7 @@ class ComparisonSetup:
         ]
 
     def _stored(self, section: StoredResultSection, case: str, key: tuple[str, ...]) -> StoredResult:
-        from ..io.runs import read_stored_run  # needs xarray, which takes long to import
+        from ..io.runs import read_stored_run  # needs xarray, which is slow to import
 
         name = section.path.replace("{case}", case)
         path = self.place.file(name, *key, "path", variable=REFERENCE_VARIABLE)

@@ -1,4 +1,4 @@
-"""Surface fluxes that a configuration gives, as the forcing that follows from them."""
+"""Prescribed surface fluxes in a configuration, and the resulting forcing."""
 
 import math
 
@@ -16,7 +16,7 @@ from .series import Setting, read_timed
 
 
 def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting, key: str) -> AbstractForcing:
-    """The fluxes of a section: series and numbers, or files of ERA5; `ConfigError` for what a file lacks."""
+    """The fluxes of a section: series, numbers or ERA5 files; `ConfigError` for missing variables."""
     if section.era5 is not None:
         if case.latitude is None or case.longitude is None or setting.start_time is None:
             raise ConfigError(
@@ -45,7 +45,7 @@ def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting,
         given["shortwave_flux"] = _entering(
             given["shortwave_flux"], section.albedo.build(), case, setting, key
         )
-    # A file that is zero all the time is no flux: it costs nothing.
+    # A series of zeros is omitted and costs nothing.
     given = {k: flux for k, flux in given.items() if not isinstance(flux, Series) or np.any(flux.values)}
     both = given | tracers
     with setting.naming(key):
@@ -64,7 +64,7 @@ _MOST_STEPS = 2_000_000
 def _entering(
     light: Series | float, albedo: AbstractAlbedo, case: SomeCase, setting: Setting, key: str
 ) -> Series | float:
-    """Shortwave radiation [W m-2] less the albedo of the sun's height, exact at the end of every step."""
+    """Shortwave radiation [W m-2] less the albedo at the solar elevation, exact at the end of every step."""
     if not albedo.needs_sun:
         entering = 1.0 - float(albedo.value(0.0, 0.0))
         return Series(light.time, entering * light.values) if isinstance(light, Series) else entering * light

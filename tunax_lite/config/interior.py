@@ -1,4 +1,4 @@
-"""Terms below the surface: sections of a configuration file, and the objects that `read` makes of them."""
+"""Terms below the surface: sections of a configuration file, and the terms that they build."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
@@ -27,7 +27,7 @@ Thickness = Annotated[float, key("thickness of the layer [m]", ge=0.0, le=12000.
 
 
 class RelaxationRates(Section):
-    """Relaxation rates towards observations, with separate layers at both ends."""
+    """Relaxation rates towards observations, with separate layers at surface and bottom."""
 
     time_scale: TimeScale | None = key("time scale within the column [s]; null for none", None)
     surface_height: Thickness = key("thickness of the layer at the surface [m]", 0.0)
@@ -48,7 +48,7 @@ class RelaxationRates(Section):
     def target(
         self, name: str, setting: Setting, key: str, sources: Mapping[str, ProfilesOf]
     ) -> terms.RelaxationTarget:
-        """What a variable follows, and how fast."""
+        """Profiles and rate of the relaxation of a variable."""
         profile = getattr(self, name if key == "velocity" else "profile")
         if profile is None and "observations" not in sources:
             raise ConfigError(
@@ -92,7 +92,7 @@ class TracerRelaxation(RelaxationRates):
 
 
 class VelocityRelaxation(RelaxationRates, part_of(terms.RelaxationTarget, "fading_period")):
-    """Relaxation of both components of the velocity."""
+    """Relaxation of both velocity components."""
 
     u: Target = None
     v: Target = None
@@ -106,7 +106,7 @@ class RelaxationSection(Section):
     velocity: VelocityRelaxation | None = key("of u and v", None)
 
     def read(self, setting: Setting, sources: Mapping[str, ProfilesOf]) -> terms.Relaxation | None:
-        """Targets of what is relaxed."""
+        """Targets of all relaxed variables."""
         keys = {"temperature": "temperature", "salinity": "salinity", "u": "velocity", "v": "velocity"}
         targets = {
             name: getattr(self, key).target(name, setting, key, sources)
@@ -129,7 +129,7 @@ class SurfaceSlope(SeriesPart):
 
 
 class MeanVelocity(SeriesPart):
-    """The slope that keeps up the depth-mean current."""
+    """The slope that maintains the depth-mean current."""
 
     makes, quantities = terms.MeanVelocity, {"x": "velocity", "y": "velocity"}
     kind: Literal["mean_velocity"]
@@ -138,7 +138,7 @@ class MeanVelocity(SeriesPart):
 
 
 class VelocityAtHeight(SeriesPart):
-    """The slope that keeps up the current of a meter."""
+    """The slope that maintains the current at a current meter."""
 
     makes, quantities = terms.VelocityAtHeight, {"x": "velocity", "y": "velocity", "height": "height"}
     kind: Literal["velocity_at_height"]
@@ -158,7 +158,7 @@ _SWITCHES = "advect_temperature advect_salinity accelerates from_rest"
 
 
 class GradientSection(part_of(terms.BuoyancyGradient, _SWITCHES)):
-    """Horizontal gradients of temperature and salinity that do not change in time."""
+    """Horizontal gradients of temperature and salinity, constant in time."""
 
     temperature_x: ProfileSection = key("to the east [K m-1]", _NO_GRADIENT)
     temperature_y: ProfileSection = key("to the north [K m-1]", _NO_GRADIENT)
@@ -182,7 +182,7 @@ class GradientSection(part_of(terms.BuoyancyGradient, _SWITCHES)):
 
 
 class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme"), SeriesPart):
-    """A vertical velocity that carries the profiles."""
+    """A vertical velocity that advects the profiles."""
 
     makes, quantities = terms.VerticalVelocity, {"velocity": "vertical_velocity", "height": "height"}
     n_substeps: Annotated[int, Field(ge=1, le=10_000)] | None = key(
@@ -192,7 +192,7 @@ class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme"), SeriesP
     height: TimedSection = key("height at which it is reached, negative [m]")
 
     def read(self, setting: Setting, key: str, wind: Wind = None) -> terms.VerticalVelocity:
-        """The velocity, in as many steps as it needs."""
+        """The velocity, with as many substeps as needed."""
         series = self.series(setting, key)
         highest = float(np.max(series.values.height))
         if highest > 0.0:
@@ -202,7 +202,7 @@ class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme"), SeriesP
             )
         n_substeps = self.n_substeps
         if n_substeps is None:
-            assert setting.step is not None  # where a case is built for a run
+            assert setting.step is not None  # set where a case is built for a run
             fastest = float(np.max(np.abs(np.asarray(series.values.velocity))))
             spacing = float(np.min(np.diff(setting.z_center)))
             n_substeps = max(1, int(np.ceil(fastest * setting.step / spacing)))
@@ -210,7 +210,7 @@ class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme"), SeriesP
 
 
 class SeagrassSection(part_of(terms.Seagrass, "efficiency")):
-    """A canopy on the bottom: numbers at heights."""
+    """A canopy on the bottom: values at heights."""
 
     height: list[float] = key("above the bottom, to the top of the canopy [m]", min_length=2)
     excursion: list[float] = key("displacement at which leaves are taut, at these heights [m]")
@@ -227,7 +227,7 @@ class SeagrassSection(part_of(terms.Seagrass, "efficiency")):
 class InteriorSection(
     part_of(terms.Interior, "plume bottom_friction bottom_heat lid_friction stokes_shear velocities held")
 ):
-    """What acts on the water besides the fluxes through the surface; each part is absent by default."""
+    """Terms other than surface fluxes; all are off by default."""
 
     relaxation: RelaxationSection = key("towards profiles, by variable", RelaxationSection())
     pressure_gradient: PressureGradient | None = key("of the surface: tides, the slope of a river", None)
@@ -260,12 +260,12 @@ class InteriorSection(
 
         Args:
             setting: of the case.
-            sources: profiles to relax to: those of the `observations`, if there are any, and of the `case`.
-            wind: which waves may follow.
+            sources: profiles for relaxation: those of the `observations`, if any, and of the `case`.
+            wind: of which waves may be a function.
             converted: temperatures and salinities of streams.
         """
 
-        def part(key: str, *needed: object) -> Any:  # what the section of the key makes
+        def part(key: str, *needed: object) -> Any:  # built by the section of the key
             section = getattr(self, key)
             return None if section is None else section.read(setting, key, *needed)
 

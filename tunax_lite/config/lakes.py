@@ -1,4 +1,4 @@
-"""Lakes in a configuration: how large they are at their depths, and what flows into them and out."""
+"""Lakes in a configuration: hypsography, level and streams."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -17,13 +17,13 @@ from .builder import part_of
 from .section import Section, invalid, key
 from .series import Place, Setting, TimedSection, TimedValue, check_keys, check_table, read_together
 
-Measures = dict[str, Any]  # numbers or arrays, of NumPy or JAX, by quantity
+Measures = dict[str, Any]  # numbers or arrays of NumPy or JAX, by quantity
 Converted = Callable[[Measures, np.ndarray], Measures]
 """Temperature and salinity at heights [m], by name, from the kinds of the case to those of the column."""
 
 
 class HypsographySection(Section):
-    """The area of a lake at heights; its square root is linear in between."""
+    """Area of a lake at given heights; its square root is interpolated linearly."""
 
     path: str | None = key(
         "text in the format of GOTM's lake branch, or CSV with depth and area", None, min_length=1
@@ -41,7 +41,7 @@ class HypsographySection(Section):
             check_table(self.z, self.area, "heights")
 
     def around(self, grid: Grid, where: Place) -> tuple[Grid, Hypsography]:
-        """A grid in that lake, and its basin, for a case at its place in a configuration."""
+        """A grid with the areas of the lake, and its basin."""
         with where.naming("hypsography"):
             z, area = self.z, self.area
             if self.path is not None:
@@ -52,7 +52,7 @@ class HypsographySection(Section):
 
 
 class LevelSection(part_of(terms.LakeLevel, "initial")):
-    """The level of a lake follows its water."""
+    """Lake level that follows the water budget."""
 
     def build(self, basin: Hypsography) -> terms.LakeLevel:
         return terms.LakeLevel(basin, **self.given())
@@ -61,7 +61,7 @@ class LevelSection(part_of(terms.LakeLevel, "initial")):
 def moving_surface(  # Any: the section `interior`, which imports this file
     section: Any, setting: Setting
 ) -> tuple[TimeSeries | None, terms.LakeLevel | None]:
-    """The surface that the interior of a case prescribes, or the level of a lake."""
+    """The surface elevation that the interior of a case prescribes, or the lake level."""
     elevation, basin = None, setting.basin
     if section.level is not None and basin is None:
         expected = "a hypsography where the level of a lake moves, got none; give it to the case"
@@ -85,7 +85,7 @@ def moving_surface(  # Any: the section `interior`, which imports this file
 
 
 class StreamSection(part_of(terms.Stream, "place lower upper density_width")):
-    """A stream into a lake, or out of it."""
+    """A stream into or out of a lake."""
 
     discharge: TimedSection = key("into the lake, out of it where negative [m3 s-1]")
     temperature: TimedSection | None = key(
@@ -98,7 +98,7 @@ class StreamSection(part_of(terms.Stream, "place lower upper density_width")):
             raise invalid("the temperature of an interleaving stream", "none", "add it")
 
     def read(self, setting: Setting, name: str, converted: Converted) -> terms.Stream:
-        """The stream, with temperature and salinity as the column carries them."""
+        """The stream, with temperature and salinity converted to those of the column."""
 
         def water(discharge: Array, salinity: Array, temperature: Array | None = None) -> terms.StreamWater:
             if temperature is None:

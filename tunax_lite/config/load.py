@@ -1,4 +1,4 @@
-"""From a YAML file to a checked configuration; every problem of the file in one message."""
+"""Load and check a YAML configuration; reports every problem of the file in one message."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ SectionT = TypeVar("SectionT", bound=pydantic.BaseModel)
 
 @dataclasses.dataclass(frozen=True)
 class Loaded(Generic[ConfigT]):
-    """A checked configuration and where it comes from.
+    """A checked configuration and its origin.
 
     Args:
         place: the file, and where each key was set.
@@ -42,19 +42,19 @@ class Loaded(Generic[ConfigT]):
 
     @property
     def name(self) -> str:
-        """Name of the file without its ending."""
+        """Name of the file without its suffix."""
         return self.path.stem
 
     @property
     def closure_class(self) -> type[AbstractClosure]:
-        """The closure that the configuration names."""
+        """Class of the closure in the configuration."""
         return closure_class(self.config.model.closure.name)
 
     @property
     def text(self) -> str:
-        """All values, defaults included, as YAML: what is stored with results.
+        """All values, including defaults, as YAML: stored with results.
 
-        What a case of GOTM says itself has no defaults here.
+        For a GOTM case, settings from GOTM's own configuration are not filled in with defaults.
         """
         own = isinstance(self.config.case, GotmCase) if isinstance(self.config, RunConfig) else False
         unset = {"grid", "model", "time"} - self.config.model_fields_set if own else None
@@ -66,10 +66,10 @@ def load_run(path: Path, overrides: Sequence[str] | Mapping[str, JSON] = ()) -> 
 
     Args:
         path: a YAML file.
-        overrides: settings `key.path=value`, or values by key path, that replace those of the file.
+        overrides: settings `key.path=value`, or values by key path, that override those of the file.
 
     Raises:
-        ConfigError: a file or a setting that cannot be used; names file, key path and what was expected.
+        ConfigError: an invalid file or setting; names file, key path and what was expected.
     """
     return _load(path, overrides, RunConfig)
 
@@ -84,7 +84,7 @@ def load_map(path: Path, overrides: Sequence[str] = ()) -> Loaded[MapConfig]:
     return _load(path, overrides, MapConfig)
 
 
-def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[Any]:  # of the kind that the file is
+def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[Any]:  # of any kind
     """Read the configuration of a run, of a calibration if it has `cases`, or of a map if it has `map`."""
     return _load(path, overrides)
 
@@ -92,9 +92,9 @@ def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[Any]:  # of th
 def _load(
     path: Path,
     overrides: Sequence[str] | Mapping[str, JSON],
-    model: Any = None,  # one of those in `_KINDS`
-) -> Loaded[Any]:  # of the same
-    """A file of one kind, or of any; one of another kind, known by one of its keys, is refused."""
+    model: Any = None,  # one of `_KINDS`
+) -> Loaded[Any]:  # of the same kind
+    """Load a file of one kind, or of any; another kind, identified by its keys, is rejected."""
     document = with_overrides(with_cases(read_document(Path(path))), overrides)
     found = [key for key in _KINDS if key in document.data]
     if model is None:
@@ -115,10 +115,10 @@ def _load(
 
 
 def with_cases(document: Document) -> Document:
-    """The document with the cases of another file in their place, where `cases` names one.
+    """The document with the cases of another file, if `cases` names one.
 
     Raises:
-        ConfigError: a file that is missing, or that has not a list of cases alone.
+        ConfigError: a file that is missing, or that is not a list of cases.
     """
     name = document.data.get("cases")
     if not isinstance(name, str):
@@ -137,7 +137,7 @@ def with_cases(document: Document) -> Document:
 
 
 class _Kind(NamedTuple):
-    """A kind of configuration file, and what checks it; one that has a loader of its own has none."""
+    """A kind of configuration file and its section; `None` if it has its own loader."""
 
     name: str
     model: type[RunConfig | CalibrationConfig | MapConfig] | None
@@ -153,7 +153,7 @@ _KINDS = {
 
 
 def validated(document: Document, model: type[SectionT]) -> SectionT:
-    """Keys and values as sections."""
+    """Validate keys and values as sections."""
     try:
         return model.model_validate(document.data)
     except pydantic.ValidationError as error:
@@ -173,7 +173,7 @@ def _message(problem: ErrorDetails, document: Document) -> str:
 
 
 def _origin(path: tuple[str, ...], document: Document) -> str:
-    """Where the key, or the nearest one above it, was set."""
+    """Where the key, or the nearest parent, was set."""
     while path:
         if path in document.origins:
             return f"{document.origins[path]}: "
@@ -182,7 +182,7 @@ def _origin(path: tuple[str, ...], document: Document) -> str:
 
 
 def _key_path(location: tuple, data: JSON, *, missing: bool) -> tuple[str, ...]:
-    """Location of an error in the file: what pydantic adds to name members of unions is left out."""
+    """Location of an error in the file, without the names that pydantic adds for members of unions."""
     path: list[str] = []
     for depth, key in enumerate(location):
         is_item = isinstance(data, list) and isinstance(key, int) and key < len(data)

@@ -38,7 +38,7 @@ class FieldSection(part_of(Gridded, _FIELD)):
 
 
 def _whole(said: JSON) -> JSON:
-    """A name, a number or a list stand for a variable, a constant and a sum."""
+    """Expand a name, number or list to a variable, a constant or a sum."""
     if isinstance(said, str):
         return {"variable": said}
     if isinstance(said, int | float) and not isinstance(said, bool):
@@ -55,7 +55,7 @@ STANDS_AS[Gridded] = FieldGiven
 
 
 class MapSection(part_of(MapInput)):
-    """Where the columns are, and the files that they are made of."""
+    """Positions of the columns, and the input files."""
 
     paths: Paths = key("files of all fields without their own", [])
     folder: str | None = key("where files are; null for the folder of the configuration", None, min_length=1)
@@ -72,7 +72,7 @@ class MapSection(part_of(MapInput)):
     ice: one_of(AbstractIce) | None = key("ice on the water", None)  # pyright: ignore[reportInvalidTypeForm]
 
     def _check(self) -> None:
-        self.input()  # raises what only the class knows
+        self.input()  # raises errors that only the class can detect
         if self.weather is None:
             if "air_sea" in self.model_fields_set:
                 raise invalid("`air_sea` together with `weather`", "it with `fluxes`", "remove it")
@@ -83,7 +83,7 @@ class MapSection(part_of(MapInput)):
         if isinstance(self.absorption, TwoBandSeriesSection):
             raise invalid("an absorption of numbers", "two_band_series", "give fields of its `parameters`")
 
-    def _check_radiation(self, weather: Any) -> None:  # a section that is derived
+    def _check_radiation(self, weather: Any) -> None:  # a derived section
         formula = self.air_sea.longwave in set(LONGWAVE) - {"net", "downward"}
         sky = self.air_sea.shortwave.name == "clear_sky"
         for name, is_formula in (("longwave", formula), ("shortwave", sky)):
@@ -94,13 +94,13 @@ class MapSection(part_of(MapInput)):
                 raise invalid(f"{name} in the weather, or a formula in air_sea", got, "give one of them")
 
     def input(self) -> MapInput:
-        """What the map is made of."""
+        """Input of the map."""
         own = {path: field.build() for path, field in self.parameters.items()}
         return MapInput(**self.given(), parameters=own)
 
 
 class MapOutputSection(Section):
-    """What of a map is kept."""
+    """Output of a map."""
 
     variables: list[str] = key(
         "stored at the end of every interval: variables of the state, the closure or diagnostics",
@@ -111,7 +111,7 @@ class MapOutputSection(Section):
 
 
 class MapCalibrationSection(Section):
-    """What `calibrate` finds on a map: a correction of the heat flux for each column, and parameters."""
+    """What `calibrate` estimates on a map: a correction of the heat flux for each column, and parameters."""
 
     parameters: dict[str, FreeParameterSection] = key(
         "of the closure, the same in all columns, by dotted name", min_length=1
@@ -127,7 +127,7 @@ class MapCalibrationSection(Section):
     folder: str | None = key("folder for results; null for one named after the file", None, min_length=1)
 
     def free(self, closure: AbstractClosure) -> ResolvedParameters:
-        """What is free, in a closure."""
+        """The free parameters of a closure."""
         built = [free_parameter(path, section) for path, section in self.parameters.items()]
         parameters = tuple(each for each in built if isinstance(each, FreeParameter))
         return FreeParameters(parameters, tuple(t for t in built if isinstance(t, Tied))).resolve(closure)

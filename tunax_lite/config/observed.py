@@ -1,4 +1,4 @@
-"""What was measured at the place of a case: profiles and numbers, in the kinds of the column."""
+"""Observations at the site of a case: profiles and scalars, in the variables of the column."""
 
 import dataclasses
 import functools
@@ -23,10 +23,10 @@ Placed = cases.IdealisedCase | cases.SiteCase
 
 
 def modelled(section: Placed, values: Measures, z: np.ndarray) -> Measures:
-    """Conservative temperature and absolute salinity of the kinds that are given, at heights [m]."""
+    """Conservative temperature and absolute salinity from the given kinds, at heights [m]."""
     if (section.temperature_kind, section.salinity_kind) == ("conservative", "absolute"):
         return dict(values)
-    assert isinstance(section, cases.SiteCase)  # which alone has kinds
+    assert isinstance(section, cases.SiteCase)  # the only case with kinds
     if not {"temperature", "salinity"} <= values.keys():
         raise ValueError(
             "temperature_kind, salinity_kind: expected profiles of both in the case, got one of them; add "
@@ -85,7 +85,7 @@ def _during(time: np.ndarray, duration: float) -> np.ndarray:
 
 
 def _placed(time: np.ndarray, own: np.ndarray, values: ArrayLike) -> jax.Array:
-    """Values at their times among others, and NaN at those."""
+    """Insert values at their times into common times, with NaN elsewhere."""
     values = np.asarray(values)
     rows = np.full((time.size, *values.shape[1:]), np.nan)
     rows[np.searchsorted(time, own)] = values
@@ -93,7 +93,7 @@ def _placed(time: np.ndarray, own: np.ndarray, values: ArrayLike) -> jax.Array:
 
 
 def keeps_heights(given: object) -> bool:
-    """Whether profiles are compared at heights that change from time to time."""
+    """Whether profiles are compared at time-varying heights."""
     if isinstance(given, cases.ArgoProfilesSection):
         return given.z == "measured"
     return isinstance(given, cases.MooringProfiles) and given.depths == "measured"
@@ -106,7 +106,7 @@ def _practical(
     setting: Setting,
     own: Mapping[str, Series],
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Heights and practical salinity to convert measured temperatures with, of the section or the case."""
+    """Heights and practical salinity for conversion of temperatures, from the section or the case."""
     z, start, keys = setting.z_center, np.zeros(1), (key, "practical_salinity")
     if isinstance(given.practical_salinity, str):
         return io.read_salinity(setting.file(given.practical_salinity, *keys))
@@ -126,13 +126,13 @@ def _practical(
 def observations_of(
     section: Placed, key: str, setting: Setting, own: Mapping[str, Series], at_values: bool = False
 ) -> Observations | None:
-    """The profiles of one of the two keys that name them; of floats on cells, or at the heights of values."""
+    """Profiles of one of the two keys for observations; floats on cells, or at their own levels."""
     given = getattr(section, key)
     if given is None:
         return None
     if isinstance(given, cases.InputObservations):
         return _observed_inputs(section, given, setting, own)
-    assert isinstance(section, cases.SiteCase)  # which alone has any
+    assert isinstance(section, cases.SiteCase)  # the only case with them
     paths = [setting.file(path, key, "paths") for path in given.paths]
     with setting.naming(key):
         if isinstance(given, cases.MooringProfiles):
@@ -166,7 +166,7 @@ def observations_of(
 def measured_start(
     section: Placed, initial: Observations | None, setting: Setting, z: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Measured profiles of the start, of what the configuration does not give."""
+    """Measured initial profiles, for variables that the configuration does not set."""
     source = section.initial or section.observations
     measured = {}
     for name in ("temperature", "salinity"):
@@ -184,7 +184,7 @@ def measured_start(
 
 
 def within(observations: Observations, section: Placed, setting: Setting) -> Observations:
-    """What was measured during the case and within the column."""
+    """Observations during the case and within the column."""
     time, z = np.asarray(observations.time), np.asarray(observations.z)
     if observations.moves:
         observations = _above(observations, -section.depth)
@@ -207,7 +207,7 @@ def within(observations: Observations, section: Placed, setting: Setting) -> Obs
 
 
 def _above(observations: Observations, lowest: float) -> Observations:
-    """Profiles at heights of their own, without values below a height [m]."""
+    """Profiles at time-varying heights, without values below a height [m]."""
     z = np.asarray(observations.z)
     arrays = np.stack([z, *map(np.asarray, observations.profiles.values())])
     rows = np.full(arrays.shape, np.nan)
@@ -224,7 +224,7 @@ def _above(observations: Observations, lowest: float) -> Observations:
 def with_numbers(
     observations: Observations | None, section: Placed, salinity: float, setting: Setting
 ) -> Observations | None:
-    """The observations with the series of the section, on the times of all of them."""
+    """Add the scalar series of the section to the observations, on the union of their times."""
     if not section.series:
         return observations
     read = {name: _read(name, given, section, salinity, setting) for name, given in section.series.items()}
@@ -248,7 +248,7 @@ def with_numbers(
 def _read(
     name: str, given: cases.NumbersSection, section: Placed, salinity: float, setting: Setting
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Times within the case [s], values, and how many were rejected."""
+    """Times within the case [s], values, and the number of rejected values."""
     path = setting.file(given.path, "series", name, "path")
     with setting.naming("series", name):
         options = given.model_dump(include={"unit", "flags", "good_flags"})

@@ -1,4 +1,4 @@
-"""Profiles over depth in a configuration, and the water: its equation of state and its light."""
+"""Profiles over depth in a configuration; equation of state and absorption."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -29,7 +29,7 @@ from .series import ColumnNumber, Setting, TimedSection, check_keys, check_table
 
 
 class TwoLayers(Section):
-    """Depths count from the uppermost cell."""
+    """Two layers; depths count from the uppermost cell."""
 
     upper: float = key("value above")
     lower: float = key("value below")
@@ -37,7 +37,7 @@ class TwoLayers(Section):
     lower_depth: float = key("from which on the lower value holds [m]", ge=0.0)
 
     def on(self, z: np.ndarray) -> np.ndarray:
-        """Values on the centers of cells."""
+        """Values at cell centers."""
         depth = z[-1] - z
         if self.lower_depth - self.upper_depth < 1e-15:
             return np.where(depth <= self.upper_depth, self.upper, self.lower)
@@ -93,7 +93,7 @@ ProfileSection = Annotated[
 
 
 def values_of(profile: Profile, gradient: float | None = None) -> Callable[[np.ndarray], np.ndarray]:
-    """A profile as a function of the height; `gradient` [m-1] where it does not stand in the profile."""
+    """A profile as a function of height; `gradient` [m-1] if the profile itself gives none."""
     if profile.z is not None and profile.values is not None:
         heights, values = np.asarray(profile.z), np.asarray(profile.values)
         return lambda z: np.interp(z, heights, values)
@@ -107,12 +107,12 @@ def values_of(profile: Profile, gradient: float | None = None) -> Callable[[np.n
 def profile_series(
     profile: Profile, quantity: str, setting: Setting, *keys: str, whole: bool = True
 ) -> Series:
-    """A profile on the cells over the time of the case; one without a file is the same at all times.
+    """A profile on the cells over the time of the case; without a file, it is constant in time.
 
     Args:
-        quantity: what it is: its name in the table of quantities.
-        keys: of the section below the case, for messages.
-        whole: whether the file must cover the time of the case, or only its start.
+        quantity: name in the table of quantities.
+        keys: of the section within the case, for messages.
+        whole: whether the file must cover the duration of the case, or only its start.
 
     Raises:
         FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
@@ -130,7 +130,7 @@ def read_profiles(
     key: str,
     profiles: Mapping[str, tuple[Profile, str]],
 ) -> TimeSeries:
-    """Profiles of a part of the interior, given with what they are, as one series of a class."""
+    """Profiles for a part of the interior, each with its quantity, as one series of a class."""
     series = {
         name: profile_series(profile, quantity, setting, "interior", key, name)
         for name, (profile, quantity) in profiles.items()
@@ -141,7 +141,7 @@ def read_profiles(
 def together(
     kind: Callable[..., PyTree], title: str, setting: Setting, key: str, series: Mapping[str, Series]
 ) -> TimeSeries:
-    """Profiles on the cells as one series of a class, for a part of the interior."""
+    """Combine profiles on the cells to one series of a class, for a part of the interior."""
     with setting.naming("interior", key):
         time, values = on_common_times(series, setting.duration)
     arrays = {name: jnp.asarray(value) for name, value in values.items()}
@@ -154,11 +154,11 @@ def initial_state(
     water: AbstractEquationOfState,
     measured: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> State:
-    """The state that the profiles of a case give; `measured` on the cells is what the case leaves out.
+    """Initial state from the profiles of a case; `measured` on the cells fills in what the case omits.
 
     Raises:
-        ValueError: N² for the temperature of water that does not expand, or a profile that leaves what
-            water can be.
+        ValueError: N² for the temperature of water that does not expand, or a profile outside the possible
+            range of sea water.
     """
     z = setting.z_center
     given = {
@@ -168,7 +168,7 @@ def initial_state(
     temperature, salinity = case.temperature, case.salinity
     slope = None if temperature is None else temperature.buoyancy_frequency_squared
     if temperature is not None and slope is not None and "temperature" not in measured:
-        # At the surface: the gradient is that of one straight profile.
+        # At the surface, so that the gradient is that of one straight profile.
         top = np.zeros(())
         salty = measured["salinity"][-1] if "salinity" in measured else values_of(salinity)(top)
         at_top = (jnp.asarray(value, dtype=float) for value in (values_of(temperature)(top), salty, top))
@@ -200,9 +200,10 @@ def initial_state(
 def stratified(
     profile: Profile, other: Profile | None, name: str, setting: Setting, water: AbstractEquationOfState
 ) -> np.ndarray:
-    """Temperature or salinity on the cells with N² at every depth, from the surface down.
+    """Temperature or salinity on the cells with a given N² at every depth, from the surface down.
 
-    The other of the two is the same at all depths; expansion or contraction at a face follows from the two
+    The other variable is uniform with depth; expansion or contraction at a face follows from the two cells in
+    two passes. Source: GOTM, `temperature.NN`.
     cells in two passes. Source: GOTM, `temperature.NN`.
     """
     z, z_face = setting.z_center, np.asarray(setting.grid.z_face)
@@ -235,7 +236,7 @@ def stratified(
 
 
 def check_initial(case: SomeCase) -> None:
-    """Refuse initial profiles in another unit, and N² for what is not temperature."""
+    """Reject initial profiles in another unit, and N² for a variable other than temperature."""
     profiles = {name: getattr(case, name) for name in ("temperature", "salinity", "u", "v")}
     profiles = {name: profile for name, profile in profiles.items() if profile is not None}
     for name, profile in profiles.items():
@@ -252,7 +253,7 @@ def check_initial(case: SomeCase) -> None:
 
 
 class TangentSection(Section):
-    """Where a linear equation of state touches TEOS-10."""
+    """The point at which a linear equation of state is tangent to TEOS-10."""
 
     temperature: float = key("conservative temperature [degC]", ge=-5.0, le=60.0)
     salinity: float = key("absolute salinity [g kg-1]", ge=0.0, le=60.0)
@@ -263,7 +264,7 @@ class TangentSection(Section):
 
 
 class LinearSection(part_of(LinearEquationOfState, tag="name", name="linear")):
-    """A linear equation of state: its numbers, or the tangent to TEOS-10 at a point."""
+    """A linear equation of state: its coefficients, or the tangent to TEOS-10 at a point."""
 
     tangent_to_teos10: TangentSection | None = key(
         "point of TEOS-10 that gives expansion, contraction and reference", None
@@ -291,14 +292,14 @@ EquationOfStateSection: Annotation = one_of(
 
 
 class TwoBandSeriesSection(part_of(TwoBandSeries, "bottom_absorbs", tag="name", name="two_band_series")):
-    """Two bands of light whose numbers change in time."""
+    """Two bands of shortwave radiation with time-varying coefficients."""
 
     infrared_fraction: TimedSection = key("infrared fraction of the light [1]")
     infrared_depth: TimedSection = key("e-folding depth of the infrared light [m]")
     visible_depth: TimedSection = key("e-folding depth of the visible light [m]")
 
     def build_over(self, setting: Setting) -> TwoBandSeries:
-        """The absorption over the time of a case."""
+        """The absorption over the duration of a case."""
         names = {name: name for name in ("infrared_fraction", "infrared_depth", "visible_depth")}
         series = read_together(self, Optics, "optics", setting, "absorption", **names)
         return TwoBandSeries(series, **self.given())

@@ -30,7 +30,7 @@ KINDS = {
 
 
 def json_schema(kind: str) -> dict[str, JSON]:
-    """The JSON Schema of one of `KINDS` of configuration file, with which editors complete and check."""
+    """The JSON Schema of a kind of configuration file (`KINDS`), for editors."""
     if kind not in KINDS:
         raise ValueError(f"expected a kind of configuration, got '{kind}'; {closest(kind, list(KINDS))}.")
     schema = KINDS[kind].model_json_schema()
@@ -55,7 +55,7 @@ def _options_name(kind: type) -> str:
 
 
 def _of_closure(each: Named) -> dict[str, JSON]:
-    """Options, and names and ranges of the numbers, of the closure of a name."""
+    """Options, and names and ranges of the parameters, of a named closure."""
     numbers = {info.path: _number(info) for info in iterate_parameters(each.make())}
     options = {"$ref": f"#/$defs/{_options_name(each.kind)}"}
     then = {"options": options, "parameters": {"properties": numbers}}
@@ -70,7 +70,7 @@ def _number(info: ParameterInfo) -> dict[str, JSON]:
 
 
 class Declared(NamedTuple):
-    """A number or a setting of what a name stands for; texts, as they are shown."""
+    """A number or setting of a named class, as text for display."""
 
     path: str
     default: str
@@ -81,7 +81,7 @@ class Declared(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What a name in configurations stands for."""
+    """Description of a name used in configurations."""
 
     name: str
     kind: type
@@ -91,13 +91,13 @@ class Description(NamedTuple):
 
 
 def describe(name: str) -> tuple[Description, ...]:
-    """What a name stands for: one of closures, their parts, bulk formulae, waters, methods and so on.
+    """Describe a name: a closure, a part of one, a bulk formula, a water type, a method and so on.
 
     Args:
-        name: as in a configuration; several families may have it.
+        name: as in a configuration; several families may use it.
 
     Raises:
-        ValueError: a name that nothing has.
+        ValueError: an unknown name.
     """
     found = [each for each in all_names() if each.name == name]
     if not found:
@@ -123,12 +123,12 @@ def families() -> dict[str, list[Named]]:
 
 
 def declared(kind: type, make: Callable[[], object] | None = None) -> tuple[Declared, ...]:
-    """What a class and its parts declare, with the defaults of what `make` makes, or of the class."""
+    """Declarations of a class and its parts, with the defaults of the object from `make`, or of the class."""
     return tuple(_of_kind(kind, _made(make or kind), ""))
 
 
 def _made(make: Callable[[], object]) -> object:
-    """What has a default for everything; `None` for what has not."""
+    """An instance, if everything has a default; otherwise `None`."""
     try:
         return make()
     except (TypeError, ValueError):
@@ -136,7 +136,7 @@ def _made(make: Callable[[], object]) -> object:
 
 
 def _of_kind(kind: type, made: object, prefix: str) -> Iterator[Declared]:
-    """What a class declares, in the order of its fields; its parts behind."""
+    """Declarations of a class in the order of its fields, with those of its parts last."""
     parts = []
     for field in dataclasses.fields(kind):
         meaning = meanings(kind).get(field.name, "")
@@ -158,7 +158,7 @@ def _of_kind(kind: type, made: object, prefix: str) -> Iterator[Declared]:
 
 
 def _nearest_name(part: eqx.Module) -> str:
-    """The name that makes a part, or else its class."""
+    """The name of a part, or else of its class."""
     known = names_of(type(part)).values()
     same = (each.name for each in known if each.kind is type(part) and eqx.tree_equal(_made(each.make), part))
     return next(same, type(part).__name__)

@@ -1,4 +1,4 @@
-"""The configuration of a run: one model on one case; and sections that other kinds of files have, too."""
+"""The configuration of a run (one model on one case), and sections shared with other kinds of files."""
 
 import dataclasses
 import math
@@ -80,12 +80,12 @@ class StretchedGrid(Section):
 
 
 class NativeGrid(Section):
-    """The grid that a file of a case has."""
+    """The grid of the file of a case."""
 
     kind: Literal["native"]
 
     def of(self, depth: float) -> None:
-        """None: the case has its own."""
+        """None: the case uses its own."""
 
 
 class FacesGrid(Section):
@@ -115,7 +115,7 @@ class TimeSection(Section):
             ("output_interval", self.output_interval, "step", self.step),
             ("duration", self.duration, "output_interval", self.output_interval),
         ):
-            if interval is None or interval > 1e15 * unit:  # more steps than any run may have
+            if interval is None or interval > 1e15 * unit:  # more steps than any run can have
                 continue
             n = round(interval / unit)
             if n < 1 or not math.isclose(n * unit, interval, rel_tol=1e-9):
@@ -130,7 +130,7 @@ Precision = Annotated[Literal["float64", "float32"], key("floating-point numbers
 
 
 class CorrectionsSection(Section):
-    """Corrections that change nothing until a calibration, or a file of parameters, gives them numbers."""
+    """Corrections, neutral until a calibration or a file of parameters sets them."""
 
     fluxes: list[str] = key("names such as heat_flux_bias, stress_scale", [])
     knots: list[float] | None = key(
@@ -168,7 +168,7 @@ class CorrectionsSection(Section):
                 raise invalid(f"`{needed}` to correct", "none", f"name them, or remove {' and '.join(given)}")
 
     def of(self, case: Case) -> Case:
-        """The case with corrections that change nothing."""
+        """The case with neutral corrections."""
         if self.initial:
             z = case.grid.z_center if self.z is None else self.z
             correction = InitialCorrection.zero(z, self.initial)
@@ -189,7 +189,7 @@ class CorrectionsSection(Section):
 
 
 class RunOutputSection(Section):
-    """Where a run leaves its files, which are named after the configuration."""
+    """Where a run writes its files, which are named after the configuration."""
 
     folder: str = key("folder for results", "results", min_length=1)
     figures: bool = key("whether to draw figures", True)
@@ -224,7 +224,7 @@ Averaging = Annotated[
 
 
 class EvaluationSection(Section):
-    """Which observations `evaluate` compares with."""
+    """Which observations `evaluate` uses."""
 
     start: float = key("first time that counts [s]", 7200.0, ge=0.0)
     end: float | None = key("last time that counts [s]; null for all", None, gt=0.0)

@@ -1,4 +1,4 @@
-"""Sections of a configuration file, checked by pydantic, and what is wrong with one in our words."""
+"""Sections of a configuration file, checked by pydantic, with the package's own error messages."""
 
 import difflib
 import itertools
@@ -13,30 +13,30 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, P
 
 from .._types import JSON
 
-Annotation = Any  # of a key: a type, or a form of `typing` that is none
-SomeCase = Any  # a section of `cases`, which imports what reads its keys
+Annotation = Any  # of a key: a type, or a special form of `typing`
+SomeCase = Any  # a section of `cases`, which imports this one
 
 
 def closest(name: str, valid: list[str]) -> str:
-    """A hint for a name that does not exist: the nearest valid one, or all of them."""
+    """Hint for an unknown name: the closest valid one, or all of them."""
     near = difflib.get_close_matches(name, valid, n=1, cutoff=0.6)
     return f"did you mean '{near[0]}'?" if near else f"choose one of: {', '.join(valid)}"
 
 
 def invalid(expected: str, got: object, todo: str) -> PydanticCustomError:
-    """A refused value: what was expected, what was got, what to do."""
+    """A rejected value: what was expected, what was found, a remedy."""
     return PydanticCustomError(
         "invalid", "expected {expected}, got {got}; {todo}", {"expected": expected, "got": got, "todo": todo}
     )
 
 
-def key(meaning: str, default: object = PydanticUndefined, **checks: Any) -> Any:  # as pydantic's `Field`
-    """A key of a section: what it means, its default if it has one, and how pydantic checks it."""
+def key(meaning: str, default: object = PydanticUndefined, **checks: Any) -> Any:  # of pydantic's `Field`
+    """A key of a section: its meaning, its default if it has one, and how pydantic checks it."""
     return Field(default, description=meaning, **checks)
 
 
 class Located(ValueError):
-    """A value that is refused together with others, and the keys below the section that it has."""
+    """A value rejected in combination with others, and the keys involved."""
 
     def __init__(self, keys: tuple[str, ...], message: str):
         super().__init__(message)
@@ -44,7 +44,7 @@ class Located(ValueError):
 
 
 class Section(BaseModel):
-    """A mapping with a fixed set of keys; a key that is not among them is an error with a hint."""
+    """A mapping with a fixed set of keys; an unknown key is an error with a hint."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
     null_is_default: ClassVar[frozenset[str]] = frozenset()
@@ -68,7 +68,7 @@ class Section(BaseModel):
         return self
 
     def _check(self) -> None:
-        """Refuse keys that do not go together."""
+        """Reject keys that exclude each other."""
 
 
 MISSING = ", got none; add this key."
@@ -76,9 +76,9 @@ _UNKNOWN = ("extra_forbidden", "invalid_key")
 
 
 def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitErrorDetails:
-    """A problem of a section with such fields, said in our words, or already said by a section below it.
+    """Rephrase a problem of a section, unless a nested section has already done so.
 
-    What the key is about says the nearest section that knows it, between the two parts of the text.
+    The nearest section that knows the key inserts its meaning between the two parts of the text.
     """
     kind, context, location = problem["type"], problem.get("ctx", {}), problem["loc"]
     field = fields.get(str(location[0])) if location else None
@@ -101,7 +101,7 @@ def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitEr
 def _in_words(
     problem: ErrorDetails, field: FieldInfo | None, fields: Mapping[str, FieldInfo]
 ) -> dict[str, str | None]:
-    """What pydantic found, in two parts; `about` is what stands between them, `None` if it is to be said."""
+    """pydantic's message in two parts, for `about` in between; `None` for the meaning of the key."""
     kind, context, got = problem["type"], problem.get("ctx", {}), f"got {problem['input']!r}"
     below = [] if field is None else _sections(field.annotation)
     said, after, about = problem["msg"], f", {got}; correct this value.", None
@@ -132,7 +132,7 @@ def _in_words(
 
 
 def _sections(annotation: Annotation) -> list[type[BaseModel]]:
-    """The sections that an annotation is made of."""
+    """The sections in an annotation."""
     if get_origin(annotation) in (Annotated, Union, types.UnionType, list, dict):
         return [section for argument in get_args(annotation) for section in _sections(argument)]
     return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []

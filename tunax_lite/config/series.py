@@ -1,4 +1,4 @@
-"""Quantities that change in time, in a configuration: a number, a list, a tide, or a column of a file."""
+"""Time-dependent quantities in a configuration: a number, a list, a tide, or a column of a file."""
 
 import contextlib
 import dataclasses
@@ -51,7 +51,7 @@ ColumnNumber = Annotated[
 
 
 def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]]], expected: str) -> None:
-    """Refuse keys, beside their defaults, that are no combination of needed ones and of more that may be."""
+    """Reject keys, beyond their defaults, unless they match a combination of required and optional keys."""
     fields = type(section).model_fields
     given = {name for name in section.model_fields_set if getattr(section, name) != fields[name].default}
     if not any(needed <= given <= needed | more for needed, more in combinations):
@@ -60,14 +60,14 @@ def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]
 
 
 def check_table(places: list[float], values: list[float], what: str) -> None:
-    """Refuse as many values as there are no places for."""
+    """Reject a table with a different number of values."""
     if len(places) != len(values):
         expected = f"as many values as {what} ({len(places)})"
         raise invalid(expected, f"{len(values)}", "complete the shorter list")
 
 
 def increases(values: list[float]) -> bool:
-    """Whether numbers are in order, none of them twice."""
+    """Whether numbers increase strictly."""
     return all(a < b for a, b in itertools.pairwise(values))
 
 
@@ -124,7 +124,7 @@ TimedSection = Annotated[
 
 
 class Quantities(Section):
-    """A section whose keys are quantities over time; their numbers must be possible ones."""
+    """A section whose keys are time-dependent quantities; checks that their values are possible."""
 
     def _check(self) -> None:
         for name in type(self).model_fields:
@@ -143,9 +143,9 @@ class Place:
     """A configuration, or a part of it, for messages.
 
     Args:
-        path: of the file; relative paths in it are also looked for in its folder.
+        path: of the file; relative paths in it are also searched for in its folder.
         origins: where its keys were set, by key path.
-        keys: those of the part.
+        keys: of the part.
     """
 
     path: Path
@@ -153,12 +153,12 @@ class Place:
     keys: tuple[str, ...] = ()
 
     def below(self, *keys: str) -> "Place":
-        """A part of it."""
+        """A part of this place."""
         return Place(self.path, self.origins, (*self.keys, *keys))
 
     @property
     def whole(self) -> "Place":
-        """The configuration that it is a part of."""
+        """The whole configuration."""
         return Place(self.path, self.origins)
 
     def at(self, *keys: str) -> str:
@@ -170,7 +170,7 @@ class Place:
 
     @contextlib.contextmanager
     def naming(self, *keys: str) -> Iterator[None]:
-        """Put file, line and key in front of the message of a refused value."""
+        """Prepend file, line and key to the message of a rejected value."""
         try:
             yield
         except (ConfigError, FileFormatError):
@@ -179,7 +179,7 @@ class Place:
             raise ConfigError(f"{self.at(*keys)}: {error}") from error
 
     def file(self, name: str, *keys: str, variable: str = ENVIRONMENT_VARIABLE) -> Path:
-        """The file of a name or a path; also below the folder that an environment variable names."""
+        """The file for a name or a path; data folders in the environment variable are searched, too."""
         try:
             return resolve(name, self.path.parent, variable)
         except FileNotFoundError as error:
@@ -188,7 +188,7 @@ class Place:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting(Place):
-    """What the parts of a case have in common; its times in seconds, its start in ISO 8601."""
+    """Settings shared by the parts of a case: times in seconds, start in ISO 8601."""
 
     grid: Grid
     basin: Hypsography | None = None
@@ -196,8 +196,8 @@ class Setting(Place):
     duration: float
     step: float | None = None
     elevation: "TimedValue | None" = None
-    draft: float = 0.0  # how deep the surface of the column lies below that of the sea [m]
-    notes: list[str] = dataclasses.field(default_factory=list)  # of what was read and assumed
+    draft: float = 0.0  # depth of the top of the column below sea level [m]
+    notes: list[str] = dataclasses.field(default_factory=list)  # on files and assumptions
 
     @functools.cached_property
     def z_center(self) -> np.ndarray:
@@ -207,18 +207,18 @@ class Setting(Place):
 
     @functools.cached_property
     def series(self) -> SeriesReader:
-        """Series in the format of GOTM."""
+        """Reader for series in GOTM's format."""
         return SeriesReader(self._period())
 
     @property
     def warnings(self) -> list[str]:
-        """What is odd in the files that were read."""
+        """Oddities of the files that were read."""
         used = (reader for name in ("series", "profiles") if (reader := self.__dict__.get(name)))
         return list(dict.fromkeys([*self.notes, *(said for reader in used for said in reader.warnings)]))
 
     @functools.cached_property
     def profiles(self) -> ProfileReader:
-        """Profiles in the format of GOTM."""
+        """Reader for profiles in GOTM's format."""
         z_center, depth = self.z_center, -float(np.asarray(self.grid.z_face)[0])
         if self.elevation is None:
             return ProfileReader(self._period(), z_center - self.draft)
@@ -226,7 +226,7 @@ class Setting(Place):
         step = self.step or 1.0
 
         def moved(time: np.ndarray) -> np.ndarray:
-            # Those of the last step; the first profiles are read before the surface has moved.
+            # Cells of the previous step; the first profiles are read before the surface has moved.
             at = step * np.floor(np.maximum(time, 0.0) / step)
             height = given.on(at) if isinstance(given, Series) else np.full_like(at, given)
             thicker = 1.0 + np.where(time > 0.0, height, 0.0) / depth
@@ -239,7 +239,7 @@ class Setting(Place):
         return Period(int(start.total_seconds()), self.duration)
 
     def required_start(self, *keys: str) -> str:
-        """The start of the case, to which the times of the file of a part refer."""
+        """The start of the case, to which the times in the file of a part refer."""
         if self.start_time is None:
             raise ConfigError(
                 f"{self.at(*keys)}: expected a case with a start_time, to which the times of a file refer, "
@@ -247,7 +247,7 @@ class Setting(Place):
             )
         return self.start_time
 
-    def column(  # Any: there are several sections with the keys of a column
+    def column(  # several sections have the keys of a column
         self, section: Any, quantity: str, *keys: str
     ) -> Column:
         """The column of a file that a section names."""
@@ -257,7 +257,7 @@ class Setting(Place):
 
 
 def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str) -> Series | float:
-    """The quantity, a name in the table of quantities, of a section; `keys` are its place in the case."""
+    """Read a quantity of a section; `keys` is its place in the case."""
     if section.column is not None:
         return setting.series.read(setting.column(section, quantity, *keys))
     if section.path is not None and section.variable is not None:
@@ -273,14 +273,14 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
         return _tide(section.harmonics, section.constant or 0.0, setting.duration, section.n_times)
     if section.time is not None:
         return Series(np.asarray(section.time), np.asarray(section.values))
-    assert section.constant is not None  # by the check of the section
+    assert section.constant is not None  # checked by the section
     return section.constant
 
 
 def read_together(
     section: Section, kind: Callable[..., T], title: str, setting: Setting, *keys: str, **quantities: str
 ) -> TimeSeries[T]:
-    """Series of some keys of a section, given with what they are, over common times, as one of a class."""
+    """Read several keys of a section, each with its quantity, as one series of a class on common times."""
     given = {
         name: read_timed(getattr(section, name), quantity, setting, *keys, name)
         for name, quantity in quantities.items()
@@ -291,20 +291,20 @@ def read_together(
 
 
 class SeriesPart(Made):
-    """A part that is series of quantities, by key, with what else its class takes."""
+    """A part with series of quantities, by key, and further arguments of its class."""
 
     makes: ClassVar[Any]  # a class with a field `series`
     quantities: ClassVar[Mapping[str, str]]  # names in the table of quantities
 
     def series(self, setting: Setting, key: str) -> TimeSeries:
-        """Its series over common times, for a part of the interior."""
+        """Its series on common times, for a part of the interior."""
         (kind,) = get_args(get_type_hints(self.makes)["series"])
         title = key.replace("_", " ").replace("stokes", "Stokes")
         return read_together(self, kind, title, setting, "interior", key, **self.quantities)
 
-    # Any: an instance of `makes`; the wind is of `waves`, which imports this file.
+    # Any: an instance of `makes`; the wind is defined in `waves`, which imports this file.
     def read(self, setting: Setting, key: str, wind: Any = None) -> Any:
-        """The part; some may follow from the wind."""
+        """Read the part; some depend on the wind."""
         return self.makes(self.series(setting, key), **self.given())
 
 

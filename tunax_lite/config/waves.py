@@ -1,4 +1,4 @@
-"""The drift of surface waves in a configuration."""
+"""Stokes drift in a configuration."""
 
 from typing import Annotated, Any, Literal
 
@@ -20,7 +20,7 @@ Wind = TimeSeries[terms.WindVector] | None
 
 
 class ExponentialDrift(SeriesPart):
-    """A drift that decays exponentially with depth."""
+    """A Stokes drift that decays exponentially with depth."""
 
     makes, quantities = terms.StokesDrift, {"u": "velocity", "v": "velocity"}
     kind: Literal["exponential"]
@@ -45,7 +45,7 @@ class ExponentialDrift(SeriesPart):
 
 
 class WindSea(part_of(terms.WindSeaDrift, "gravity"), SeriesPart):
-    """The drift of a sea in equilibrium with the wind."""
+    """The Stokes drift of a wind sea in equilibrium."""
 
     makes, quantities = terms.WindSeaDrift, {"u": "wind_u", "v": "wind_v"}
     kind: Literal["wind_sea"]
@@ -57,7 +57,7 @@ class WindSea(part_of(terms.WindSeaDrift, "gravity"), SeriesPart):
             raise invalid("both components of the wind, or none", "one", "give u and v, or remove it")
 
     def read(self, setting: Setting, key: str, wind: Wind = None) -> terms.WindSeaDrift:
-        """The drift, of the wind that is given or of that of the weather."""
+        """The drift from the given wind, or that of the weather."""
         wind = wind if self.u is None else self.series(setting, key)
         if wind is None:
             raise ConfigError(
@@ -68,7 +68,7 @@ class WindSea(part_of(terms.WindSeaDrift, "gravity"), SeriesPart):
 
 
 class ProfiledDrift(Section):
-    """The drift over time and depth: of a CF NetCDF file, or of profiles."""
+    """Stokes drift over time and depth, from a CF NetCDF file or profiles."""
 
     kind: Literal["profiles"]
     paths: Paths | None = None
@@ -94,11 +94,11 @@ class ProfiledDrift(Section):
             raise invalid("names of u and v with `paths`, or profiles without", "a mixture", "correct it")
 
     @property
-    def _components(self) -> dict[str, Any]:  # names with `paths`, else profiles
+    def _components(self) -> dict[str, Any]:  # names with `paths`, otherwise profiles
         return {name: each for name, each in (("u", self.u), ("v", self.v)) if each is not None}
 
     def read(self, setting: Setting, key: str, wind: Wind) -> terms.DriftProfiles:
-        """The drift; a component that is not named is zero."""
+        """The drift; a missing component is zero."""
 
         def drift(u: Array, v: Array | None = None) -> terms.DriftVectors:
             return terms.DriftVectors(u, jnp.zeros_like(u) if v is None else v)
