@@ -1,8 +1,8 @@
-"""Run every closure on every case at every resolution and time step; compile once per closure and resolution.
+"""Run closures on cases at several resolutions and time steps; compile once per closure and resolution.
 
-The number of steps is an argument of the compiled program, so that one serves all time steps, lengths and
-cases of equal structure. Time per step is the shortest of several runs of a whole case without output, which
-goes on beyond its end where it has less than 5000 steps; compilation does not count.
+The number of steps is an argument of the compiled program, so that it serves all time steps, durations and
+cases of equal structure. Time per step is the shortest of several runs of a whole case without output,
+extended beyond its end to at least 5000 steps; compilation does not count.
 """
 
 import abc
@@ -40,7 +40,7 @@ from .reference import (
 )
 from .summary import ComparisonRow
 
-_STEPS_TIMED = 5000  # at least: a call by itself takes as long as some 50 steps
+_STEPS_TIMED = 5000  # at least: the overhead of a call equals some 50 steps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class Compared:
-    """Result of a comparison: the table, and the profiles of one resolution and time step by case."""
+    """Result of a comparison: the table, and by case the profiles at one resolution and time step."""
 
     rows: tuple[ComparisonRow, ...]
     shown: tuple[ShownCase, ...]
@@ -64,15 +64,15 @@ OfCase = tuple[ComparisonRow, Profiles | None]
 
 
 class AbstractKept(abc.ABC):
-    """Where the rows of a candidate at a resolution are kept, so that a comparison can go on with them."""
+    """Storage of rows by candidate and resolution, so that an interrupted comparison can resume."""
 
     @abc.abstractmethod
     def find(self, label: str, n_cells: int | float) -> list[OfCase] | None:
-        """Those that were kept; `None` without any."""
+        """The stored rows; `None` if there are none."""
 
     @abc.abstractmethod
     def keep(self, label: str, n_cells: int | float, found: Sequence[OfCase]) -> None:
-        """Keep all rows, complete or not at all."""
+        """Store all rows, atomically."""
 
 
 def compare_closures(
@@ -95,30 +95,31 @@ def compare_closures(
     """Errors and times of all candidates on all references.
 
     Args:
-        candidates: with different labels.
-        references: with different names.
-        n_cells: of uniform grids; a floating-point number is the thickness of cells [m].
-        time_steps: [s], which divide the times between profiles.
-        start: first time that counts [s].
-        temperature_difference: that defines the depth of the mixed layer [K].
+        candidates: with distinct labels.
+        references: with distinct names.
+        n_cells: of uniform grids; a floating-point number is the cell thickness [m].
+        time_steps: [s], divisors of the time between profiles.
+        start: first time to evaluate [s].
+        temperature_difference: criterion for the mixed layer depth [K].
         averaging: `cell_means` on the coarser of the grids of model and reference, or `points`: the model is
-            interpolated to the levels of the reference, which count alike.
-        shown: resolution and time step whose profiles are kept.
-        n_timings: runs for the time per step; 0 leaves it out.
-        with_persistence: whether the initial profiles kept have rows too, for each resolution and time step.
-        stored: results of other models on these cases, each a row on its own grid, compared at the times that
-            it has.
-        engine: what runs a candidate at one resolution; by default this process. Times per step are those
-            of workers that run beside each other.
-        kept: where what is done is kept, and found again; by default nowhere.
+            interpolated to the levels of the reference, with equal weights.
+        shown: resolution and time step whose profiles are stored.
+        n_timings: runs to measure the time per step; 0 to skip.
+        with_persistence: whether to add rows for persistence of the initial profiles, for each resolution and
+            time step.
+        stored: results of other models on these cases, one row each, on their own grids and at their own
+            times.
+        engine: runs candidates; by default this process. With several workers, times per step are measured
+            while others run.
+        kept: storage of finished rows; none by default.
         report: called with each row of a candidate.
 
     Returns:
-        Rows by candidate, resolution, case and time step, then those of persistence and of stored results. A
-        run that raises or is not finite is a row that says so.
+        Rows by candidate, resolution, case and time step, then those of persistence and stored results. A run
+        that raises or is not finite has a row with the reason.
 
     Raises:
-        ValueError: labels or names twice, or times that do not fit.
+        ValueError: duplicate labels or names, or times that are not multiples of each other.
     """
     labels, by_name = [each.label for each in candidates], {each.case.name: each for each in references}
     names = [reference.case.name for reference in references]
@@ -135,7 +136,7 @@ def compare_closures(
     n_frames = [reference.observations.time.size - 1 for reference in references]
     all_shown: dict[str, ShownCase] = {}
     rows = []
-    # One resolution after another: what was interrupted has all closures at the first ones.
+    # One resolution after another, so that an interrupted comparison has all closures at the first ones.
     pairs = [(candidate, n) for n in n_cells for candidate in candidates]
     results: dict[tuple[str, int | float], Sequence[OfCase]] = {}
     for candidate, n in pairs:
@@ -146,7 +147,7 @@ def compare_closures(
 
     def take(number: int, found: Sequence[OfCase]) -> None:
         candidate, n = left[number]
-        # Profiles are many, and only these are drawn.
+        # There are many profiles; only these are drawn.
         found = [(row, each if (n, row.time_step) == shown else None) for row, each in found]
         results[candidate.label, n] = found
         if kept is not None:
@@ -186,7 +187,7 @@ def _rows_of(
     n_timings: int,
     pair: tuple[Candidate, int | float],
 ) -> list[OfCase]:
-    """Rows and profiles of a candidate at one resolution; its settings share programs."""
+    """Rows and profiles of a candidate at one resolution; the settings share programs."""
     (candidate, n), found = pair, []
     programs: Shared[Program] = Shared()
     for index, dt, steps_per_frame in settings:
@@ -227,9 +228,9 @@ def _outcome(
     programs: Shared[Program],
     n_timings: int,
 ) -> tuple[Profiles | None, float, str]:
-    """Profiles `(n_cells, n_times)`, the time per step [us], and why there are none.
+    """Profiles `(n_cells, n_times)`, the time per step [us], and the reason if there are none.
 
-    `programs` are those that were compiled for the model.
+    `programs` are those compiled for the model.
     """
     try:
         model, case = without_weak_types((model, case), precision_of(case=case))
@@ -242,7 +243,7 @@ def _outcome(
             jax.block_until_ready(program(*given, _count(n_steps)))
             seconds.append(time.perf_counter() - begin)
         return profiles, 1e6 * float(np.fmin.reduce(seconds)) / n_steps, note
-    # Whatever a closure raises, the others are compared all the same.
+    # Whatever a closure raises, continue with the others.
     except Exception as error:
         message = " ".join(str(error).split()) or type(error).__name__
         return None, math.nan, message[:200]

@@ -1,4 +1,4 @@
-"""Rows of a comparison that goes on after an interruption: a file for each candidate at each resolution."""
+"""Storage for resuming a comparison: one file per candidate and resolution."""
 
 import dataclasses
 import hashlib
@@ -15,12 +15,12 @@ from .summary import ComparisonRow
 
 
 class KeptRows(AbstractKept):
-    """Files of a folder, each named after all that its rows depend on.
+    """Files in a folder, each named after everything that its rows depend on.
 
     Args:
-        folder: made with the first rows; what else is in it does not matter.
-        candidates: of the comparison, whose numbers and settings count.
-        settings: all else that rows depend on, as text.
+        folder: created with the first rows; other files in it are ignored.
+        candidates: of the comparison; their numbers and settings identify the files.
+        settings: everything else that rows depend on, as text.
     """
 
     def __init__(self, folder: Path, candidates: Sequence[Candidate], settings: str):
@@ -57,7 +57,7 @@ class KeptRows(AbstractKept):
             np.savez(file, allow_pickle=False, rows=np.array(rows), **profiles)
 
     def clear(self) -> None:
-        """Remove the files of these candidates, and the folder if nothing else is in it."""
+        """Remove the files of these candidates, and the folder if it is then empty."""
         known = set(self._models.values())
         for path in self._folder.glob("*.npz"):
             if path.stem.partition("_")[0] in known:

@@ -1,9 +1,9 @@
-"""References of a comparison: profiles of large-eddy simulations, as means over cells.
+"""References of a comparison: profiles of large-eddy simulations, as cell means.
 
-Model and reference are compared on the coarser of their two grids, to which the other is averaged over the
-cells, conserving the column: neither is blamed for levels that it does not have. Errors are root mean squares
-over all cells, by volume, and all observed times from `start` on; the error of velocity is the length of
-the vector (u - u_ref, v - v_ref). Depths of the mixed layer of both are found on that same grid.
+Model and reference are compared on the coarser of their two grids, to which the other is averaged
+conservatively, so that neither is penalised for its resolution. Errors are root mean squares over all cells,
+weighted by volume, and all observed times from `start` on; the velocity error is the length of the vector (u
+- u_ref, v - v_ref). Mixed layer depths of both are computed on the same grid.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ class Reference:
 
     case: Case
     observations: Observations
-    group: str = ""  # of cases of one source, for summaries
+    group: str = ""  # of cases from one source, for summaries
 
     def __post_init__(self):
         name, observations = self.case.name, self.observations
@@ -46,7 +46,7 @@ class Reference:
                 "compare with a complete simulation."
             )
         z, centers = np.asarray(observations.z), np.asarray(self.case.grid.z_center)
-        # Midway between uneven levels lie faces of cells of which these are nearly the centers.
+        # Faces midway between uneven levels make cells whose centers are close to the levels.
         slack = 0.2 * np.asarray(self.case.grid.cell_thickness)
         if z.shape != centers.shape or np.any(np.abs(z - centers) > slack):
             raise ValueError(
@@ -68,7 +68,7 @@ class Reference:
         return float(self.observations.time[1])
 
     def n_steps(self, time_step: float) -> int:
-        """Steps between two profiles; `ValueError` for a step [s] that does not meet the times."""
+        """Steps between two profiles; `ValueError` for a step [s] that does not divide the time."""
         n = round(self.interval / time_step)
         if n < 1 or abs(n * time_step - self.interval) > 1e-6 * self.interval:
             raise ValueError(
@@ -85,15 +85,15 @@ class ShownCase:
     name: str
     time: np.ndarray  # [s]
     grid: Grid
-    reference: Profiles  # of the large-eddy simulation
+    reference: Profiles  # large-eddy simulation
     runs: dict[str, Profiles]  # by label of the closure
 
 
 class Yardstick:
-    """A reference as seen from a grid of the model of the same depth; times before `start` [s] do not count.
+    """A reference prepared for a model grid of the same depth; times before `start` [s] are ignored.
 
     The base of the mixed layer is colder than the surface by `temperature_difference` [K]. With the averaging
-    `points` the model is interpolated to the levels of the reference, which count alike.
+    `points`, the model is interpolated to the levels of the reference, with equal weights.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Yardstick:
         def mean(values: np.ndarray) -> float:
             return float(np.mean((self._fraction @ values)[self._counts]))
 
-        with np.errstate(over="ignore"):  # a run on its way to infinity has an infinite error
+        with np.errstate(over="ignore"):  # a diverging run may overflow: infinite error
             squares = [mean((averaged[name] - self.reference[name]) ** 2) for name in VARIABLES]
         depth_error = (self._mixed_layer_depth(averaged["temperature"]) - self._depth)[self._counts]
         temperature, velocity = math.sqrt(squares[0]), math.sqrt(squares[1] + squares[2])
@@ -163,14 +163,14 @@ PERSISTENCE = "persistence"
 
 @dataclasses.dataclass(frozen=True)
 class StoredResult:
-    """A run of another model, or an earlier one, on a case of the comparison."""
+    """A run of another model, or an earlier run, on a case of the comparison."""
 
     label: str
     case: str
-    time: np.ndarray  # since the start [s]
-    grid: Grid  # its own
+    time: np.ndarray  # [s] since the start
+    grid: Grid  # own grid
     profiles: Profiles  # of temperature, u and v
-    time_step: float  # that it was made with [s]
+    time_step: float  # of the run [s]
 
 
 def persistence(reference: Reference, grid: Grid) -> Profiles:
@@ -182,9 +182,9 @@ def persistence(reference: Reference, grid: Grid) -> Profiles:
 def at_common_times(
     stored: StoredResult, reference: Reference, start: float, temperature_difference: float
 ) -> tuple[Yardstick, Profiles]:
-    """A stored result and what it is compared with, at the times that both have; others do not count.
+    """A stored result and the reference at the times that both have.
 
-    Raises `ValueError` for another depth, or too few common times.
+    Raises `ValueError` for a different depth, or too few common times.
     """
     observed = reference.observations
     depth, own_depth = float(stored.grid.depth), float(reference.case.grid.depth)

@@ -1,4 +1,4 @@
-"""What a reader sees of a comparison: means over the cases, closure by closure, as cells of text."""
+"""Summary of a comparison: means over the cases, closure by closure, as cells of text."""
 
 import dataclasses
 import math
@@ -11,24 +11,24 @@ from ..io.writing import replacing, write_csv
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonRow:
-    """One closure on one case at one resolution and time step; numbers are NaN where there is none."""
+    """One closure on one case at one resolution and time step; missing numbers are NaN."""
 
     closure: str
     case: str
     n_cells: int
     time_step: float  # [s]
     temperature_rms: float  # root mean square error of temperature [K]
-    velocity_rms: float  # root mean square of the length of the error of velocity [m s-1]
-    mixed_layer_depth_rms: float  # root mean square error of the depth of the mixed layer [m]
+    velocity_rms: float  # root mean square length of the velocity error [m s-1]
+    mixed_layer_depth_rms: float  # root mean square error of the mixed layer depth [m]
     microseconds_per_step: float  # of one column, compiled, without output [us]
-    finite: bool  # whether all values of state and closure are, at all times compared
-    note: str = ""  # why a row has no numbers
-    cell_thickness: float = math.nan  # that was asked for [m]; NaN where it was n_cells
-    group: str = ""  # of cases of one source
+    finite: bool  # whether state and closure are finite at all times compared
+    note: str = ""  # reason for missing numbers
+    cell_thickness: float = math.nan  # if requested [m]; NaN if n_cells was requested
+    group: str = ""  # of cases from one source
 
     @property
     def resolution(self) -> str:
-        """What was asked for, in words."""
+        """The requested resolution, in words."""
         return resolution_in_words(self.n_cells if math.isnan(self.cell_thickness) else self.cell_thickness)
 
 
@@ -38,14 +38,14 @@ def resolution_in_words(asked: int | float) -> str:
 
 
 def write_rows(path: str | Path, rows: Sequence[ComparisonRow]) -> None:
-    """Write the table as CSV, complete or not at all; numbers with six digits, `nan` where there is none."""
+    """Write the table as CSV, atomically; numbers with six digits, `nan` where missing."""
     header = [field.name for field in dataclasses.fields(ComparisonRow)]
     write_csv(path, header, [dataclasses.astuple(row) for row in rows], ".6g")
 
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """A part of a comparison as text, with cells in rows."""
+    """A part of a comparison as rows of text cells."""
 
     title: str
     explanation: str
@@ -54,7 +54,7 @@ class Summary:
 
 
 def summaries(rows: Sequence[ComparisonRow], *, resolution: str, time_step: float) -> tuple[Summary, ...]:
-    """By case and group at one resolution and time step; means over cases; what is not finite."""
+    """By case and group at one resolution and time step; means over cases; failed runs."""
     chosen = [row for row in rows if row.resolution == resolution and row.time_step == time_step]
     parts = [_by_case(chosen, resolution, time_step), _by_resolution(rows)]
     if any(row.group for row in chosen):
@@ -141,7 +141,7 @@ def _number(value: float, digits: int) -> str:
 def write_markdown(
     path: str | Path, title: str, parts: Sequence[Summary], figures: Mapping[str, str], command: str
 ) -> None:
-    """Write the summaries of a table as Markdown, with the command that made it and figures by meaning."""
+    """Write the summaries of a table as Markdown, with the command that made it and the figures."""
     lines = [f"<!-- {text_mark(path)} -->", "", f"# {title}", "", f"    {command}", ""]
     for part in parts:
         rule = ["---", *("---:" for _ in part.header[1:])]
