@@ -1,7 +1,7 @@
 """Figures of runs and calibrations: sections over time and depth, profiles, losses, parameters.
 
-Every function returns a new `matplotlib.figure.Figure`, free of pyplot and its global state: `save_figure`
-writes it, a notebook shows it.
+Every function returns a new `matplotlib.figure.Figure`, independent of pyplot and its global state:
+`save_figure` writes it, and notebooks display it.
 """
 
 import tempfile
@@ -46,7 +46,7 @@ _KINDS = "the results of `tunax-lite run`, the history of `calibrate` or the fil
 def file_figures(file: Path) -> dict[str, Figure]:
     """Sections and profiles of a trajectory, loss and parameters of a history, or those of a posterior.
 
-    Raises `FileNotFoundError`, or `FileFormatError` for a file of another kind, or one that lacks something.
+    Raises `FileNotFoundError`, or `FileFormatError` for a file of another kind, or with missing variables.
     """
     dataset = read_netcdf(file)
     if "iteration" in dataset.dims and "loss" in dataset:
@@ -56,7 +56,7 @@ def file_figures(file: Path) -> dict[str, Figure]:
         return {name.removeprefix("posterior_"): figure for name, figure in figures.items()}
     if "closure_state" not in dataset.attrs:
         raise FileFormatError(file, "file", _KINDS, "one of another kind", "name such a file")
-    with jax.enable_x64(True):  # otherwise double precision would be cut on reading
+    with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         title = in_words(str(dataset.attrs.get("tunax_lite_case") or file.stem))
         return run_figures(read_trajectory(file), title, str(dataset.attrs.get("start_time", "")) or None)
 
@@ -70,7 +70,7 @@ def run_figures(trajectory: Trajectory, title: str, start_time: str | None) -> d
 
 
 def figures_of_parts(parts: Sequence[Path]) -> dict[str, Figure]:
-    """Those of a run that was interrupted."""
+    """Figures of an interrupted run."""
     with tempfile.TemporaryDirectory() as folder:
         together = Path(folder) / "run.nc"
         join_parts(parts, together)

@@ -26,7 +26,7 @@ def parameters_of(dataset: xr.Dataset) -> dict[str, xr.DataArray]:
 
 
 def history_figures(dataset: xr.Dataset) -> dict[str, Figure]:
-    """Figures of the history of a calibration, as `history.nc` holds it."""
+    """Figures of the history of a calibration, as stored in `history.nc`."""
     values, units, bounds = {}, {}, {}
     for path, each in parameters_of(dataset).items():
         values[path], units[path] = each.values, str(each.attrs.get("units", "1"))
@@ -41,14 +41,14 @@ def history_figures(dataset: xr.Dataset) -> dict[str, Figure]:
 def plot_loss(
     loss, scores: Mapping[str, np.ndarray], rejected, of_all_cases: ArrayLike = True, start: ArrayLike = 0
 ) -> Figure:
-    """Loss and the score of each case over the iterations of a calibration, all `(n_iterations,)`.
+    """Loss and misfit of each case over the iterations of a calibration, all `(n_iterations,)`.
 
     Args:
         loss: values that are not finite leave a gap.
         scores: by case.
-        rejected: whether the step was taken back.
-        of_all_cases: whether the loss is that of all cases; the others are points.
-        start: number of the start; a new one begins after a vertical line.
+        rejected: whether the step was rejected.
+        of_all_cases: whether the loss includes all cases; other values are drawn as points.
+        start: index of the first guess; a vertical line separates them.
     """
     figure, ((panel,),) = style.panels(1, 1, (8.4, 4.2), (0.0, 0.0))
     loss, rejected = np.asarray(loss, dtype=float), np.asarray(rejected, dtype=bool)
@@ -89,7 +89,7 @@ def plot_parameters(
     Args:
         values: by path, `(n_iterations,)`, or `(n_iterations, n_numbers)` for several in one panel.
         units: by path.
-        bounds: lower and upper, by path; grey where they are in view.
+        bounds: lower and upper, by path; shaded grey if within the axes.
     """
     figure, axes = style.panels(len(values), min(4, len(values)), (3.0, 2.1), sharex=True)
     for panel, (path, series) in zip(axes.flat, values.items(), strict=False):
@@ -127,7 +127,7 @@ _SHOWN = (  # column, label, marker and colour
 
 
 def plot_cross_validation(rows: Sequence[CrossValidationRow]) -> Figure:
-    """Errors by case, a panel for each variable: left out of the calibration, in it, and without any."""
+    """Errors by case, one panel per variable: calibrated without the case, with it, and not calibrated."""
     variables = list(dict.fromkeys(row.variable for row in rows))
     cases = list(dict.fromkeys(row.case for row in rows))
     size = 3.6, 0.55 * len(cases)
@@ -137,7 +137,7 @@ def plot_cross_validation(rows: Sequence[CrossValidationRow]) -> Figure:
         places = [cases.index(row.case) for row in own]
         for column, label, marker, colour in _SHOWN:
             values = np.array([getattr(row, column) for row in own])
-            values = np.where(values > 0.0, values, np.nan)  # a logarithm has no place for others
+            values = np.where(values > 0.0, values, np.nan)  # a logarithmic axis cannot show others
             panel.plot(values, places, marker, color=colour, label=label, markersize=7.0)
         ends = [row.uncalibrated for row in own], [row.left_out for row in own]
         panel.hlines(places, *ends, color="0.8", zorder=0)
@@ -154,7 +154,7 @@ def plot_cross_validation(rows: Sequence[CrossValidationRow]) -> Figure:
 
 
 def plot_marginals(dataset: xr.Dataset) -> Figure:
-    """Histogram of every parameter, its 90 % interval, and the interval that the prior gave it."""
+    """Histogram of every parameter, with its 90 % interval and that of the prior."""
     found = parameters_of(dataset)
     figure, axes = style.panels(len(found), min(4, len(found)), (3.0, 2.2))
     for panel, (path, variable) in zip(axes.flat, found.items(), strict=False):
@@ -178,7 +178,7 @@ def plot_marginals(dataset: xr.Dataset) -> Figure:
 
 
 def plot_correlations(dataset: xr.Dataset) -> Figure:
-    """Correlation matrix of the unconstrained numbers."""
+    """Correlation matrix of the unconstrained parameters."""
     covariance, names = dataset["covariance"].values, [str(name) for name in dataset["parameter"].values]
     deviation = np.sqrt(np.diag(covariance))
     size = 2.6 + 0.42 * len(names)
@@ -192,7 +192,7 @@ def plot_correlations(dataset: xr.Dataset) -> Figure:
 
 
 def plot_spectrum(dataset: xr.Dataset) -> Figure:
-    """Fisher information of the observations by direction, and what the directions are made of."""
+    """Fisher information of the observations by direction, and the parameters in each direction."""
     spectrum, names = spectrum_of(dataset["information"].values), dataset["parameter"].values
     n = len(names)
     figure = Figure(figsize=(max(5.0, 2.6 + 0.45 * n), 3.4 + 0.34 * n), layout="constrained")
@@ -212,16 +212,16 @@ def plot_spectrum(dataset: xr.Dataset) -> Figure:
 
 
 def posterior_figures(dataset: xr.Dataset) -> dict[str, Figure]:
-    """Figures of a posterior, as `posterior.nc` holds it."""
+    """Figures of a posterior, as stored in `posterior.nc`."""
     drawn = {"marginals": plot_marginals, "correlations": plot_correlations, "spectrum": plot_spectrum}
     return {f"posterior_{name}": draw(dataset) for name, draw in drawn.items()}
 
 
 def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | None = None) -> Figure:
-    """Temperature at the end, and numbers of the column over time, with the spread of the parameters.
+    """Final temperature and scalar time series, with the spread from the parameters.
 
-    One row of panels for each of the bands, of which there must be one, with quantiles that are symmetric
-    around the median. Of observations of the same cases the profile and the numbers are drawn, too.
+    One row of panels per band, with quantiles symmetric around the median. If observations of the same cases
+    are given, their profiles and scalars are drawn, too.
     """
     if not bands:
         raise ValueError("plot_bands: expected at least one case, got none.")
@@ -249,7 +249,7 @@ def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | No
             panel.plot(time, values[len(values) // 2], color=BLUE, linewidth=1.2)
             if observed is not None:
                 drawn |= _draw_observed_series(panel, observed, name, end, axis)
-            # The name: what it means in words is longer than the panel is high.
+            # Use the short name: the long name does not fit the height of the panel.
             style.label(panel, y=f"{in_words(name)} {style.unit_label(name)}")
             axis.finish(panel, fontsize="small")
     legend = "shades: quantiles; dotted: observed" if drawn else "shades: quantiles"
@@ -261,7 +261,7 @@ _OBSERVED: dict[str, Option] = {"color": "black", "linewidth": 1.0, "linestyle":
 
 
 def _draw_observed_profile(panel: Axes, observations: Observations, name: str, time: float) -> bool:
-    """The observed profile nearest to a time [s], if there is one; returns whether there is."""
+    """Draw the observed profile nearest to a time [s]; returns whether there is one."""
     values, z = np.asarray(observations.profiles.get(name, np.empty((0, 0)))), np.asarray(observations.z)
     known = np.flatnonzero(np.isfinite(values).any(axis=1))
     if not known.size:
@@ -276,7 +276,7 @@ def _draw_observed_profile(panel: Axes, observations: Observations, name: str, t
 def _draw_observed_series(
     panel: Axes, observations: Observations, name: str, end: float, axis: FigureTime
 ) -> bool:
-    """Observed numbers up to a time [s], if there are any; returns whether there are."""
+    """Draw observed scalars up to a time [s]; returns whether there are any."""
     if name not in observations.series:
         return False
     times, values = np.asarray(observations.time), np.asarray(observations.series[name])
@@ -286,6 +286,6 @@ def _draw_observed_series(
 
 
 def _shade(fill, along: np.ndarray, values: np.ndarray) -> None:
-    """From the outermost pair of quantiles inwards."""
+    """Shade from the outermost pair of quantiles inwards."""
     for i in range(len(values) // 2):
         fill(along, values[i], values[len(values) - 1 - i], color=BLUE, alpha=0.25, linewidth=0.0)

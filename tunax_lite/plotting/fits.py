@@ -1,4 +1,4 @@
-"""Figures of runs against observations: profiles at the last time, sections of the differences, series."""
+"""Figures of runs and observations: final profiles, sections of the differences, time series."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ from . import style
 from .runs import MixedLayer
 from .style import BLUE, RED, FigureTime, Option, fields_of
 
-LINES = ((BLUE, "--"), (RED, "-"), ("#5a9e48", "-."))  # colour and dashes of the runs of a fit
-_FEWEST_TIMES = 3  # of observations that are drawn over time
-_MOST_TIMES, _MOST_FRAMES = 1500, 400  # of observations, and of a run of a calibration, in such a figure
-_FEW_VALUES = 60  # up to which each has a marker
+LINES = ((BLUE, "--"), (RED, "-"), ("#5a9e48", "-."))  # colour and dashes of runs
+_FEWEST_TIMES = 3  # of observations drawn over time
+_MOST_TIMES, _MOST_FRAMES = 1500, 400  # of observations, and of a calibrated run, in such a figure
+_FEW_VALUES = 60  # each has a marker up to this number
 _ERROR_QUANTILE = 0.99
 
 _Series = tuple[np.ndarray, np.ndarray]  # times, or heights, and values
@@ -36,9 +36,9 @@ _Panels = dict[str, tuple[_Series | None, dict[str, _Series]]]
 
 @dataclasses.dataclass(frozen=True)
 class CaseRuns:
-    """Runs of one case, of a single column each, by label, and the observations.
+    """Runs of one case, a single column each, by label, and the observations.
 
-    The case gives the date of the start, and the equation of state of what is derived.
+    The case provides the start date, and the equation of state for derived quantities.
     """
 
     name: str
@@ -48,7 +48,7 @@ class CaseRuns:
 
     @property
     def times(self) -> FigureTime:
-        """The axis of time of all runs."""
+        """The time axis of all runs."""
         latest = max(float(run.time[-1]) for run in self.runs.values())
         return FigureTime(latest, None if self.case is None else self.case.start_time)
 
@@ -74,15 +74,15 @@ def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
 def calibration_figures(
     result: CalibrationResult, model: Model, targets: Sequence[Target]
 ) -> dict[str, Figure]:
-    """Runs before and after a calibration: profiles, and series where measurements were made over time."""
+    """Runs before and after a calibration: profiles, and time series of measurements."""
     calibrated = eqx.tree_at(lambda m: m.closure, model, result.closure)
     fits, over_time = [], []
     for target in targets:
         case, observed = target.case, target.observations
-        # Of a large-eddy simulation the profiles say it.
+        # For a large-eddy simulation the profiles suffice.
         has_series = observed.source != "LES" and _has_series(observed)
         times = target.times_of_run(_MOST_FRAMES if has_series else 1)
-        # A common name: it is part of what is compiled.
+        # A common name, because it is part of the compiled program.
         before = simulate(model, dataclasses.replace(case, name="case"), **times)
         after = simulate(calibrated, dataclasses.replace(result.cases[case.name], name="case"), **times)
         fits.append(CaseRuns(case.name, {"before": before, "after": after}, observed, case))
@@ -96,10 +96,9 @@ def calibration_figures(
 def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] = ("temperature", "u", "v")) -> Figure:
     """Profiles of runs and observations at the last common time, and the errors of the first variable.
 
-    One row of panels for each fit, one column for each variable that was observed. A large-eddy simulation
-    that is finer than a run is averaged over the cells of the run, and a run that is finer over those of the
-    simulation: neither is blamed for levels that it does not have. Raises `ValueError` where there is nothing
-    to show, or for a batch of columns.
+    One row of panels per fit, one column per observed variable. If a large-eddy simulation is finer than a
+    run, it is averaged over the cells of the run, and vice versa, so that neither is penalised for its
+    resolution. Raises `ValueError` if there is nothing to show, or for a batch of columns.
     """
     shown = [name for name in variables if any(name in fit.observations.profiles for fit in fits)]
     if not shown:
@@ -134,7 +133,7 @@ def _last_common_time(fit: CaseRuns) -> float:
 
 
 def _at_times(times, values, wanted) -> np.ndarray:
-    """Profiles at times, linear between those given."""
+    """Profiles at given times, interpolated linearly."""
     times, values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
     if times.size == 1:
         return np.broadcast_to(values, (np.size(wanted), values.shape[1]))
@@ -144,7 +143,7 @@ def _at_times(times, values, wanted) -> np.ndarray:
 
 
 def _observed_profile(observations: Observations, name: str, time: float) -> _Series:
-    """Linear in time where heights are common, else the nearest profile."""
+    """Interpolated linearly in time if heights are common, otherwise the nearest profile."""
     z, values = np.asarray(observations.z), np.asarray(observations.profiles[name])
     if not observations.moves:
         return z, _at_times(observations.time, values, np.array([time]))[0]
@@ -170,7 +169,7 @@ def _draw_fit(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
 
 
 def _draw_errors(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
-    """Of cell means beside an LES with levels in the middle of cells, else at the observed heights."""
+    """Errors of cell means, if the levels are the cell centers of an LES; otherwise at observed heights."""
     panel.axvline(0.0, color="0.15", linewidth=3.0, alpha=0.45)
     if name not in fit.observations.profiles:
         return
@@ -190,21 +189,21 @@ def _draw_errors(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
 
 
 def _faces_of(observations: Observations, z: np.ndarray) -> np.ndarray | None:
-    """Faces of the cells of an LES; none of observations, nor of levels that are centers of no cells."""
+    """Faces of the cells of an LES; `None` for observations, and for levels that are not cell centers."""
     if observations.source != "LES":
         return None
     try:
         return faces_from_centers(np.asarray(z, dtype=float), observations.name)
-    except ValueError:  # those of a stretched grid
+    except ValueError:  # of a stretched grid
         return None
 
 
 def plot_differences(fit: CaseRuns, variables: Sequence[str] = ("temperature", "salinity")) -> Figure:
     """Sections of the observations, of the last run, and of model minus observations.
 
-    One row of panels for each variable that was observed. The run is interpolated linearly to the observed
-    times and heights; the colours of the difference reach to its quantile of 99 %. Raises `ValueError` where
-    none was observed at two times or more, or for a batch of columns.
+    One row of panels per observed variable. The run is interpolated linearly to the observed times and
+    heights; the colour range covers 99 % of the differences. Raises `ValueError` if no variable was observed
+    at two times or more, or for a batch of columns.
     """
     shown = [name for name in variables if name in fit.observations.profiles]
     if not shown or fit.observations.time.size < 2:
@@ -239,7 +238,7 @@ def plot_differences(fit: CaseRuns, variables: Sequence[str] = ("temperature", "
 
 
 def _thinned(fit: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times [s], heights [m] and values of a variable, at most so many times as a figure can show."""
+    """Times [s], heights [m] and values of a variable, thinned to what a figure can show."""
     observations = fit.observations
     values, seconds = np.asarray(observations.profiles[name], float), np.asarray(observations.time, float)
     known = np.flatnonzero(np.isfinite(values).any(axis=1) & (seconds <= end * (1.0 + 1e-9)))
@@ -250,7 +249,7 @@ def _thinned(fit: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.ndarr
 
 
 def _at_observations(run: Trajectory, name: str, seconds: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Values of a run at times and heights, linear in both."""
+    """Values of a run at given times and heights, bilinear."""
     height, values = fields_of(run)[name]
     rows = zip(z, _at_times(run.time, values, seconds), strict=True)
     return np.stack([np.interp(row_z, height, row) for row_z, row in rows])
@@ -272,11 +271,11 @@ def _draw_section(
 
 
 def plot_series(fit: CaseRuns) -> Figure:
-    """Temperature at the surface, depth of the mixed layer and every observed number, over time.
+    """Surface temperature, mixed layer depth and every observed scalar, over time.
 
-    The temperature at the surface is the observed one, or that of the uppermost sensor, where the runs are
-    shown at its height. The mixed layer is that of the temperature, of both. Where numbers were observed, the
-    fit needs its case. Raises `ValueError` where there is nothing to show, or for a batch of columns.
+    Surface temperature is the observed one, or that of the uppermost sensor, in which case runs are shown at
+    its height. The mixed layer depth is based on temperature for both. Observed scalars require the case.
+    Raises `ValueError` if there is nothing to show, or for a batch of columns.
     """
     panels = _near_surface(fit)
     if "mixed_layer_depth" not in fit.observations.series:

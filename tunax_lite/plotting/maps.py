@@ -1,4 +1,4 @@
-"""Figures of a map: its numbers at some times, and sections over time and depth at some of its points."""
+"""Figures of a map: scalars at selected times, and sections over time and depth at selected points."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,13 +26,13 @@ _LAYERS = "mixed_layer_depth", "mixed_layer_depth_density"
 
 
 def map_figures(path: Path, points: Sequence[Point] = ()) -> dict[str, Figure]:
-    """Maps of every number per column that a store holds, and sections of every profile, by name.
+    """Maps of every scalar in a store, and sections of every profile, by name.
 
-    What is not computed yet is left out; by default sections are those of four points from south to north.
+    Missing columns are left blank; by default sections are those of four points from south to north.
 
     Raises:
-        FileFormatError: something else than the store of a map, or one in which nothing is computed yet.
-        ValueError: a point from which the next one with water is more than two cells of the map away.
+        FileFormatError: not the store of a map, or one without any results.
+        ValueError: a point more than two cells away from the nearest one with water.
     """
     import xarray as xr  # takes long
 
@@ -54,7 +54,7 @@ def map_figures(path: Path, points: Sequence[Point] = ()) -> dict[str, Figure]:
 
 
 class _Ocean:
-    """An open store: which of its points and times are computed, and where they are."""
+    """An open store: its finished points and times, and their positions."""
 
     def __init__(self, store: "xr.Dataset", path: Path):
         self.store = store
@@ -81,7 +81,7 @@ class _Ocean:
         return np.broadcast_to(np.asarray(found, dtype=float).reshape(own), shape)
 
     def maps(self, name: str) -> Figure:
-        """A number per column at up to four times, with the same colours."""
+        """A scalar at up to four times, with common colours."""
         times = self._computed_times(name)
         values = {int(i): np.asarray(self.store[name].isel(time=int(i)), dtype=float) for i in times}
         known = np.concatenate([each[np.isfinite(each)] for each in values.values()] or [np.zeros(1)])
@@ -89,7 +89,7 @@ class _Ocean:
         colours = _colours(name, *np.percentile(known, [1.0, 99.0]))
         n_columns = 1 if len(values) == 1 else 2
         figure, axes = style.panels(len(values), n_columns, (5.4, 3.0), (1.0, 0.5), sharex=True, sharey=True)
-        drawn: Option = None  # the last panel's, for the bar
+        drawn: Option = None  # of the last panel, for the colour bar
         for panel, (i, each) in zip(axes.flat, values.items(), strict=False):
             drawn = self._draw(panel, each, colours)
             panel.set_title(self.axis.moment(float(self.time[i])), fontsize="medium")
@@ -105,12 +105,12 @@ class _Ocean:
         panel.set_facecolor(_LAND)
         if values.ndim == 1:
             return panel.scatter(self.longitude, self.latitude, c=values, s=30, **colours)
-        order = np.argsort(self.longitude[0], kind="stable")  # a map may begin anywhere
+        order = np.argsort(self.longitude[0], kind="stable")  # a map may begin at any longitude
         places = self.longitude[:, order], self.latitude[:, order]
         return panel.pcolormesh(*places, values[:, order], shading="nearest", rasterized=True, **colours)
 
     def _computed_times(self, name: str) -> np.ndarray:
-        """Up to so many times, from those at which anything is there."""
+        """Up to `n` times, from those with any results."""
         at = tuple(int(i) for i in np.argwhere(self.is_wet)[0])
         known = np.isfinite(np.asarray(self.store[name][(slice(None), *at)]))
         if not known.any():
@@ -119,7 +119,7 @@ class _Ocean:
         return there[np.unique(np.linspace(0, len(there) - 1, _N_TIMES).round().astype(int))]
 
     def nearest(self, point: Point) -> tuple[int, ...]:
-        """The point with water next to one."""
+        """The point with water nearest to a given one."""
         east = (self.longitude - point[1] + 180.0) % 360.0 - 180.0
         east = east * np.cos(np.radians(point[0]))
         distance = np.where(self.is_wet, np.hypot(east, self.latitude - point[0]), np.inf)
@@ -139,7 +139,7 @@ class _Ocean:
         return [tuple(int(i) for i in wet[k]) for k in np.unique(chosen)]
 
     def sections(self, name: str, places: Sequence[tuple[int, ...]]) -> Figure:
-        """A profile over time and depth at some points, and the mixed layer in it."""
+        """A profile over time and depth at selected points, with the mixed layer depth."""
         n_columns = 1 if len(places) == 1 else 2
         figure, axes = style.panels(len(places), n_columns, (5.4, 2.6), (0.6, 0.5))
         vertical = self.store[name].dims[1]
@@ -177,7 +177,7 @@ def _label(variable: "xr.DataArray") -> str:
 
 
 def _colours(name: str, low: float, high: float) -> dict[str, Option]:
-    """Those of a map, from the lowest to the highest value that is no exception."""
+    """Colour range of a map, without outliers."""
     if low < 0.0 < high and "flux" in name:
         return style.around_zero(max(-low, high))
     chosen = {"sea_surface_temperature": "thermal", "salinity": "haline", "mixed_layer_depth": "deep"}

@@ -1,4 +1,4 @@
-"""Figures of one run, and of closures side by side: sections, profiles, cost; the mixed layer in them."""
+"""Figures of one run, and of several closures: sections, profiles, cost; with the mixed layer depth."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -32,11 +32,10 @@ def plot_sections(
     *,
     start_time: str | None = None,
 ) -> Figure:
-    """Variables over time and height (Hovmöller diagrams), with the depth of the mixed layer.
+    """Variables over time and height (Hovmöller diagrams), with the mixed layer depth.
 
-    By default all variables of the state and of the closure that vary; with the ISO 8601 date of its start, a
-    case has an axis of dates. A batch of columns, or a variable that the run does not have, is a
-    `ValueError`.
+    By default, all variables of state and closure that vary; if the case has a start date, the time axis
+    shows dates. Raises `ValueError` for a batch of columns, or a variable that is not in the run.
     """
     fields = _select(style.fields_of(trajectory), variables)
     n_columns = 1 if len(fields) < 3 else 2
@@ -75,7 +74,7 @@ def plot_profiles(
     title: str = "",
     start_time: str | None = None,
 ) -> Figure:
-    """Profiles at a number of times spread over a run; variables, dates and errors as for `plot_sections`."""
+    """Profiles at a number of times spread over a run; variables, dates and errors as in `plot_sections`."""
     fields = _select(style.fields_of(trajectory), variables)
     figure, axes = style.panels(len(fields), min(4, len(fields)), (3.1, 3.9), (0.6, 0.6), sharey=True)
     seconds = np.asarray(trajectory.time, dtype=float)
@@ -85,7 +84,7 @@ def plot_profiles(
     for panel, (name, (height, values)) in zip(axes.flat, fields.items(), strict=False):
         is_logarithmic = isinstance(style.colours_of(name, values)["norm"], LogNorm)
         if is_logarithmic:
-            # A logarithm has no place for the zeros at the ends of the column.
+            # A logarithmic axis cannot show the zeros at the ends of the column.
             values = np.where(values > 0.0, values, np.nan)
         for frame, shade in zip(frames, shades, strict=True):
             panel.plot(values[frame], height, color=shade, label=axis.moment(float(seconds[frame])))
@@ -131,10 +130,10 @@ def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> dic
 
 
 class MixedLayer:
-    """The depth at which the temperature is first so much below that at 10 m.
+    """The depth at which the temperature is first a threshold below that at 10 m.
 
-    By 0.2 K; by a tenth of what the column spans from top to bottom where that is less than 2 K, as in
-    large-eddy simulations. In columns of less than 20 m below that at half their depth.
+    The threshold is 0.2 K, or a tenth of the temperature range of the column where that is less than 2 K, as
+    in large-eddy simulations. In columns of less than 20 m the reference is at half their depth.
     """
 
     def __init__(self, trajectory: Trajectory):
@@ -145,13 +144,13 @@ class MixedLayer:
         self.label = f"mixed layer ({self.difference:g} K)"
 
     def of_run(self, trajectory: Trajectory) -> np.ndarray:
-        """Depth of each frame [m]; NaN where the column is mixed to the bottom."""
+        """Mixed layer depth of each frame [m]; NaN where the column is mixed to the bottom."""
         return self._depths(np.asarray(trajectory.state.temperature), trajectory.grid)
 
     def observed(self, observations: Observations) -> tuple[np.ndarray, np.ndarray] | None:
-        """Times [s] and depths [m]; `None` where the temperature was not observed.
+        """Times [s] and depths [m]; `None` if temperature was not observed.
 
-        Linear between the sensors; only where the profile reaches through the base of the layer.
+        Linear between sensors; only where the profile extends below the mixed layer.
         """
         if "temperature" not in observations.profiles:
             return None
@@ -163,7 +162,7 @@ class MixedLayer:
         return np.asarray(observations.time, dtype=float)[known], depths[known]
 
     def _depths(self, temperature: np.ndarray, grid: Grid) -> np.ndarray:
-        """Of profiles `(n_times, n_centers)`."""
+        """Mixed layer depths of profiles `(n_times, n_centers)`."""
         bottom = -float(np.min(grid.z_center))
         reference = min(_REFERENCE_DEPTH, -0.5 * float(np.min(grid.z_face)))
         options = {"difference": self.difference, "reference_depth": reference}
@@ -172,7 +171,7 @@ class MixedLayer:
         return np.where(depth < bottom * (1.0 - 1e-9), depth, np.nan)
 
 
-# Safe for colour-blind readers: Okabe and Ito (2008), with black and brown in place of yellow and grey.
+# Safe for colour-blind readers: Okabe and Ito (2008), with black and brown instead of yellow and grey.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#111111", "#8c6d31")
 _DASHES, _MARKERS = ("-", "--", "-.", ":"), ("o", "s", "^", "D", "v")
 _OTHERS: dict[str, Option] = {"color": "0.85", "linewidth": 0.8, "zorder": 1}
@@ -182,9 +181,9 @@ _N_COLUMNS = 4
 
 
 def plot_closure_profiles(shown: ShownCase) -> Figure:
-    """Profiles of all closures and of the reference at the last time, and the errors of temperature.
+    """Final profiles of all closures and of the reference, and the temperature errors.
 
-    No row of panels has more than eight closures in colour: the others are there in light grey.
+    A row of panels has at most eight closures in colour; the others are in light grey.
     """
     labels = list(shown.runs)
     n_rows = max(1, math.ceil(len(labels) / len(_COLOURS)))
@@ -215,7 +214,7 @@ def _draw_closures(row: np.ndarray, shown: ShownCase, own: Sequence[str], others
             panel.plot(shown.runs[label][name][:, -1], z, **line)
         style.label(panel, style.name_and_unit(name))
         if np.ptp(reference) > 0.0:
-            # A closure that leaves the wind's momentum at the surface must not hide the others.
+            # A closure that traps momentum at the surface must not set the scale for the others.
             room = 0.8 * np.ptp(reference)
             panel.set_xlim(reference.min() - room, reference.max() + room)
     row[3].axvline(0.0, **_REFERENCE)
@@ -230,9 +229,9 @@ def _draw_closures(row: np.ndarray, shown: ShownCase, own: Sequence[str], others
 
 
 def plot_closure_sections(shown: ShownCase) -> Figure:
-    """Hovmöller diagrams: the temperature of the reference, and of every closure what it differs by.
+    """Hovmöller diagrams: temperature of the reference, and differences of every closure from it.
 
-    All differences share one range of colours, that of the largest ones but for a fraction of 0.5 % of them.
+    All differences share one colour range, which covers 99.5 % of them.
     """
     temperature = shown.reference["temperature"]
     errors = {label: run["temperature"] - temperature for label, run in shown.runs.items()}
@@ -265,9 +264,9 @@ def _section(panel: Axes, shown: ShownCase, values: np.ndarray, title: str, **co
 
 
 def plot_cost(rows: Sequence[ComparisonRow]) -> Figure:
-    """Mean error of temperature over the cases against the shortest time per step, closure by closure.
+    """Mean temperature error over the cases against the shortest time per step, closure by closure.
 
-    Rows are of one resolution and time step; closures with a case that is not finite are left out.
+    Rows are of one resolution and time step; closures with a failed case are left out.
     """
     figure, ((panel,),) = style.panels(1, 1, (8.5, 4.6), (0.0, 0.0))
     for index, label in enumerate(dict.fromkeys(row.closure for row in rows)):

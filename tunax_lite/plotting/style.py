@@ -25,13 +25,13 @@ from ..trajectory import Trajectory
 
 STATE = ("temperature", "salinity", "u", "v")
 BLUE, RED = "#3b75af", "#c44e30"
-LOGARITHMIC_DECADES = 7.0  # below its largest value a variable on a logarithmic axis is shown
+LOGARITHMIC_DECADES = 7.0  # decades shown below the largest value on a logarithmic axis
 
 
 def colour_map(name: str) -> Colormap:
     """A colour map of cmocean."""
     with warnings.catch_warnings():
-        # cmocean makes its maps in a way that newer versions of Matplotlib deprecate.
+        # Matplotlib deprecates the way in which cmocean creates its maps.
         warnings.simplefilter("ignore", DeprecationWarning)
         import cmocean
     return cmocean.cm.cmap_d[name]
@@ -46,10 +46,10 @@ def around_zero(largest: float) -> dict[str, Option]:
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
-    """Write a figure: complete, or not at all; the ending of the name decides on the format."""
+    """Write a figure atomically; the suffix determines the format."""
     path = Path(path)
     ending = path.suffix.lstrip(".") or "png"
-    # Which file of this package it is, so that it may be drawn anew.
+    # Record the source file, so that the figure may be redrawn.
     origin = {"Software": "tunax_lite", "Source": product_of(path)} if ending == "png" else None
     with replacing(path) as temporary:
         figure.savefig(temporary, format=ending, dpi=130, metadata=origin)
@@ -70,7 +70,7 @@ def panels(
     margin: tuple[float, float] = (0.0, 0.5),
     **shared: Option,
 ) -> tuple[Figure, np.ndarray]:
-    """A figure of so many panels of a size [inches], row by row, and its axes `(n_rows, n_columns)`."""
+    """A figure with a number of panels of a size [inches], row by row, and its axes `(n_rows, n_columns)`."""
     n_rows = math.ceil(n / n_columns)
     whole = size[0] * n_columns + margin[0], size[1] * n_rows + margin[1]
     figure = Figure(figsize=whole, layout="constrained")
@@ -81,7 +81,7 @@ def panels(
 
 
 def lowest(axes: np.ndarray, n: int) -> list[Axes]:
-    """Of n panels those with nothing below them, where the axis that columns share is numbered."""
+    """Those of n panels with none below them, which show the tick labels of a shared axis."""
     found = list(axes.flat[max(0, n - axes.shape[1]) : n])
     for panel in found:
         panel.tick_params(labelbottom=True)
@@ -98,7 +98,7 @@ def label(panel: Axes, x: str = "", y: str = "") -> None:
 
 
 def fields_of(trajectory: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Heights [m] and values `(time, level)` of everything in a run, by name."""
+    """Heights [m] and values `(time, level)` of all variables of a run, by name."""
     if np.ndim(trajectory.state.temperature) != 2:
         raise ValueError(
             "plotting: expected a single column, got a batch; take one column of it with "
@@ -115,7 +115,7 @@ def fields_of(trajectory: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]
 
 
 def colours_of(name: str, values: np.ndarray) -> dict[str, Option]:
-    """Colour map and scale of a variable: around zero for velocities, logarithmic for what spans orders."""
+    """Colour map and scale of a variable: diverging for velocities, logarithmic if it spans decades."""
     if name in ("u", "v"):
         return around_zero(float(np.abs(values).max()))
     variable = QUANTITIES.get(name)
@@ -129,17 +129,17 @@ def colours_of(name: str, values: np.ndarray) -> dict[str, Option]:
 
 
 def in_words(name: str) -> str:
-    """A name with spaces."""
+    """A name with spaces instead of underscores."""
     return name.replace("_", " ")
 
 
 def long_name(name: str) -> str:
-    """The long name of a quantity; else the name in words."""
+    """The long name of a quantity; otherwise the name in words."""
     return QUANTITIES[name].long_name if name in QUANTITIES else in_words(name)
 
 
 def unit_label(name: str) -> str:
-    """The unit of a quantity in brackets; nothing for other names."""
+    """The unit of a quantity in brackets; empty for other names."""
     return f"[{in_math(QUANTITIES[name].unit)}]" if name in QUANTITIES else ""
 
 
@@ -161,7 +161,7 @@ def in_math(unit: str) -> str:
 
 
 def number_log_axis(axis: Axis) -> None:
-    """Plain numbers at 1, 2 and 5 on a logarithmic axis of few decades; powers of ten stay on others."""
+    """Plain numbers at 1, 2 and 5 on a logarithmic axis of few decades; otherwise powers of ten."""
     least, highest = sorted(axis.get_view_interval())
     if highest < 1e3 * least:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -170,10 +170,9 @@ def number_log_axis(axis: Axis) -> None:
 
 
 class FigureTime:
-    """Where the times of a run stand in a figure, and how they are written.
+    """Time axis of a figure: positions and labels.
 
-    Up to five days count in hours; from the ISO 8601 date of its start on, a case that has one counts in
-    dates.
+    Up to five days are counted in hours; if the case has a start date, the axis shows dates.
     """
 
     def __init__(self, latest: float, start_time: str | None = None):
