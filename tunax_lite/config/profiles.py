@@ -204,7 +204,6 @@ def stratified(
 
     The other variable is uniform with depth; expansion or contraction at a face follows from the two cells in
     two passes. Source: GOTM, `temperature.NN`.
-    cells in two passes. Source: GOTM, `temperature.NN`.
     """
     z, z_face = setting.z_center, np.asarray(setting.grid.z_face)
     assert profile.surface is not None and profile.buoyancy_frequency_squared is not None
