@@ -1,4 +1,4 @@
-"""Calibration: free parameters, targets, methods, and the loop that brings them together."""
+"""Calibration: free parameters, targets, methods, and the loop that runs them."""
 
 from .calibrate import Iteration, calibrate, calibrate_weighted
 from .checks import CheckRow, EntrainmentLaw, ObservedCase, persistence_errors, run_checks

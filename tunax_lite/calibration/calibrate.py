@@ -1,4 +1,4 @@
-"""The loop of a calibration: ask the method, evaluate, tell it the result, save, report."""
+"""The calibration loop: ask the method, evaluate, tell it the result, save, report."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -26,12 +26,12 @@ class Iteration:
     """Report of an iteration."""
 
     number: int  # from 0
-    loss: float  # of all cases, or its estimate from a few
-    best_loss: float  # the lowest of all cases so far; infinite without one
-    scores: dict[str, float]  # by case; NaN where the case was left out
+    loss: float  # of all cases, or an estimate from a few
+    best_loss: float  # lowest loss of all cases so far; infinite if there is none
+    scores: dict[str, float]  # by case; NaN if the case was left out
     values: dict[str, float]  # physical values by path
-    start_values: dict[str, float]  # those before any interruption
-    start: int  # number of the start that it follows
+    start_values: dict[str, float]  # at the start, before any interruption
+    start: int  # index of the first guess
 
 
 Report = Callable[[Iteration], None]
@@ -58,38 +58,38 @@ def calibrate(
     report: Report | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> CalibrationResult:
-    """Find the parameters for which a model fits the observations of one or more cases.
+    """Find the parameters for which a model best fits the observations of one or more cases.
 
-    After every iteration, which is one evaluation of the kind that the method needs, the folder holds all
-    that the next one depends on: a calibration that was interrupted in any way goes on with the same
-    iterates.
+    One iteration is one evaluation of the kind that the method needs. After each, the folder holds everything
+    that the next one depends on: a calibration interrupted in any way continues with the same iterates.
 
     Args:
-        model: whose closure is calibrated; its other parameters stay.
-        free_parameters: what may change, in the closure and in the cases.
+        model: with the closure to calibrate; its other parameters are fixed.
+        free_parameters: in the closure and in the cases.
         targets: cases with observations.
-        method: how the loss is lowered.
-        n_iterations: in all, those before an interruption included.
+        method: optimisation method.
+        n_iterations: total number, including those before an interruption.
         folder: for the checkpoint; without one nothing is saved.
-        resume: go on with the calibration in the folder, or start if there is none.
-        overwrite: start anew in a folder that holds a calibration; its files go once the first
-            evaluation succeeded.
-        score: of a case; by default the root mean square.
-        prior_weight: times half the square of the unconstrained vector is added to the loss: for priors with
-            medians that pull. An ensemble Kalman method has its prior in the ensemble and takes 0.
-        checkpointing: what reverse mode keeps of the time loop; by default segments. `Auto` compiles its
+        resume: continue the calibration in the folder, or start if there is none.
+        overwrite: start a new calibration in a folder that holds one; the old files are removed after the
+            first successful evaluation.
+        score: of a case; root mean square by default.
+        prior_weight: half the squared length of the unconstrained vector, times this, is added to the loss,
+            so that the priors pull towards their medians. Use 0 for ensemble Kalman methods: their prior is
+            the ensemble.
+        checkpointing: what reverse mode stores of the time loop; segments by default. `Auto` compiles its
             candidates and takes the first that fits its memory budget.
-        engine: what computes the cases, by default this process, two at a time. It changes no bit.
-        max_non_finite: evaluations in a row that may break down before the calibration ends with the
+        engine: computes the cases; by default this process, two at a time. The results are identical.
+        max_non_finite: number of successive evaluations that may fail before the calibration ends with the
             best result so far.
         report: called on the host after each iteration.
-        announce: called with a line for each layout that `Auto` chose.
+        announce: called with a line for each layout that `Auto` chooses.
 
     Raises:
-        ValueError: settings that do not fit each other, a folder that holds a calibration (without
-            `resume` or `overwrite`) or another one than this (with `resume`).
-        FloatingPointError: the start values do not give a finite loss and gradient, or all members of an
-            ensemble broke down.
+        ValueError: inconsistent settings, a folder that holds a calibration (without `resume` or `overwrite`)
+            or a different one (with `resume`).
+        FloatingPointError: the first guess has no finite loss and gradient, or all members of an ensemble
+            failed.
         MemoryError: no layout of `Auto` fits its budget.
     """
     if n_iterations < 1 or max_non_finite < 1:
@@ -123,10 +123,10 @@ def calibrate_weighted(
     max_non_finite: int = 10,
     report: Report | None = None,
 ) -> CalibrationResult:
-    """Repeat a calibration with other weights of the cases, without compiling again.
+    """Repeat a calibration with other weights of the cases, without recompiling.
 
-    Goes on with what the folder holds; what is finished there is only read. The evaluator, of the weighed
-    problem, is asked for only if there is anything to evaluate. All else as for `calibrate`.
+    Continues from the folder; a finished calibration is only read. `make_evaluator`, for the problem with the
+    new weights, is called only if there is anything to evaluate. Other arguments as in `calibrate`.
     """
     place = _open_folder(Path(folder), not overwrite, overwrite)
     return _solve(problem, method, n_iterations, evaluator, place, not overwrite, max_non_finite, report)
@@ -171,7 +171,7 @@ def _solve(
             if path is not None:
                 header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": parts}
                 files.write_tree(path, header, (state, history))
-                # Results of a calibration that is being overwritten do not belong to the new checkpoint.
+                # Results of a calibration that is being overwritten do not match the new checkpoint.
                 for name in files.RESULTS if history.n_iterations == 1 else ():
                     path.with_name(name).unlink(missing_ok=True)
             if report is not None:

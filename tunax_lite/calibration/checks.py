@@ -35,7 +35,7 @@ Error = tuple[str, str, float]
 
 @dataclasses.dataclass(frozen=True)
 class CheckRow:
-    """Root mean square errors before and after a calibration [unit]; NaN of a run that broke down."""
+    """Root mean square errors before and after a calibration [unit]; NaN if a run failed."""
 
     check: str
     variable: str
@@ -45,19 +45,19 @@ class CheckRow:
 
     @property
     def growth(self) -> float:
-        """Of the error, as a fraction of the uncalibrated one; negative where it shrinks."""
+        """Growth of the error, as a fraction of the uncalibrated one; negative if it shrinks."""
         if self.calibrated == self.uncalibrated:
             return 0.0
         return self.calibrated / self.uncalibrated - 1.0 if self.uncalibrated > 0.0 else math.inf
 
     @property
     def too_large(self) -> bool:
-        """Whether the error grows by more than is allowed, or the calibrated run broke down."""
+        """Whether the error grows by more than allowed, or the calibrated run failed."""
         return not self.growth <= LARGEST_GROWTH
 
 
 class AbstractCheck(abc.ABC):
-    """A run with a reference; `model` holds the closure of the run itself."""
+    """A run with a reference; `model` holds the original closure of the run."""
 
     name: str
     model: Model
@@ -65,7 +65,7 @@ class AbstractCheck(abc.ABC):
 
     @abc.abstractmethod
     def errors(self, model: Model) -> tuple[Error, ...]:
-        """Errors of a model in the place of its own."""
+        """Errors of a model used instead of the original one."""
 
 
 def run_checks(
@@ -75,13 +75,13 @@ def run_checks(
     values: Mapping[str, float],
     report: CaseReport = lambda fraction, name: None,
 ) -> tuple[CheckRow, ...]:
-    """Errors of all checks without and with calibrated parameters; `report` as for `errors_by_label`.
+    """Errors of all checks without and with calibrated parameters; `report` as in `errors_by_label`.
 
-    A run whose closure is of the calibrated kind keeps its own constants but for those that were
-    calibrated; any other takes the closures before and after the calibration.
+    A run whose closure is of the calibrated class keeps its own constants, except the calibrated ones; any
+    other run uses the closures before and after the calibration.
 
-    Calibrated values are by path; those of other parts than the closure do not matter. Raises `ValueError`
-    for a parameter that the closure of a run does not have.
+    Calibrated values are by path; those outside the closure are ignored. Raises `ValueError` for a parameter
+    that the closure of a run does not have.
     """
     known = known_parameters(after)
     values = {path: value for path, value in values.items() if path in known}
@@ -99,21 +99,21 @@ def run_checks(
     return tuple(rows)
 
 
-_INTERVAL = 3600.0  # between the times that are compared [s], or the step if that is longer
+_INTERVAL = 3600.0  # between the times of comparison [s], or the step if that is longer
 
 
 @dataclasses.dataclass(frozen=True)
 class EntrainmentLaw(AbstractCheck):
-    """Depth of the mixed layer under a constant wind without rotation: 1.05 u* sqrt(t / N).
+    """Mixed layer depth under constant wind without rotation: 1.05 u* sqrt(t / N).
 
-    The depth of the model is where the temperature changes fastest with height, between the faces by a
-    parabola through the largest difference and its two neighbours.
+    The model's depth is that of the largest temperature gradient, located between faces by a parabola through
+    the largest difference and its two neighbours.
 
     Args:
         name, model: of the run.
-        case: at rest, linearly stratified, under a constant stress and nothing else; `ValueError` for others.
+        case: at rest, linearly stratified, under constant stress only; `ValueError` for others.
         dt, duration: time step and length of the run [s].
-        start: first time that counts [s].
+        start: first time of comparison [s].
 
     Source: Kato and Phillips (1969), J. Fluid Mech. 37, 643-655; Price (1979), J. Fluid Mech. 90, 509-527.
     """
@@ -164,9 +164,9 @@ class EntrainmentLaw(AbstractCheck):
 
 
 def depth_of_thermocline(temperature: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Depth [m] of the largest gradient of temperature `(n_times, n_cells)` at centers z [m]."""
+    """Depth [m] of the largest temperature gradient, from `(n_times, n_cells)` values at centers z [m]."""
     gradient, middle = np.diff(temperature, axis=1) / np.diff(z), 0.5 * (z[1:] + z[:-1])
-    # The uppermost of equals, where the profile is still linear.
+    # The uppermost of equal maxima, where the profile is still linear.
     largest = gradient.shape[1] - 1 - np.argmax(gradient[:, ::-1], axis=1)
     index = np.clip(largest, 1, gradient.shape[1] - 2)
     lower, here, upper = (np.take_along_axis(gradient, (index + i)[:, None], 1)[:, 0] for i in (-1, 0, 1))
@@ -178,7 +178,7 @@ def depth_of_thermocline(temperature: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class ObservedCase(AbstractCheck):
-    """What was observed in the case of a target; `ValueError` for one that cannot be evaluated."""
+    """Observations of a target's case; `ValueError` if it cannot be evaluated."""
 
     name: str
     model: Model
@@ -194,9 +194,9 @@ class ObservedCase(AbstractCheck):
 
 
 def persistence_errors(comparison: Comparison) -> dict[str, float]:
-    """Root mean square errors by variable [its unit] of the initial profiles kept, by `Target.comparison`."""
+    """Root mean square errors of persistence by variable [its unit], from `Target.comparison`."""
     case, precision = comparison.case, precision_of(case=comparison.case)
-    # The same water where nothing acts on it, in one step for each frame.
+    # A model in which nothing acts on the water, with one step per frame.
     undisturbed = dataclasses.replace(
         case,
         forcing=in_precision(ConstantForcing(SurfaceFluxes()), precision),
@@ -219,7 +219,7 @@ ModelOnTargets = tuple[Model, Sequence[Target]]
 
 
 class ErrorRow(NamedTuple):
-    """Root mean square and mean error of one variable of one case [unit], by label of the model."""
+    """Root mean square and mean error of one variable of one case [unit], by model label."""
 
     case: str
     variable: str
@@ -229,7 +229,7 @@ class ErrorRow(NamedTuple):
 
 
 def with_values(judged: ModelOnTargets, values: Mapping[str, float]) -> ModelOnTargets:
-    """The same with values of parameters by path, those of cases among them."""
+    """The same with parameter values by path, including those of cases."""
     model, targets = judged
     model = dataclasses.replace(model, closure=with_parameters(model.closure, values))
     return model, [
@@ -242,7 +242,7 @@ def errors_by_label(
 ) -> list[ErrorRow]:
     """Errors of models on the same targets; `FloatingPointError` for a run that is not finite.
 
-    After each case `report` is called with the fraction that is done, and the name of the case.
+    After each case `report` is called with the fraction done and the name of the case.
     """
     rows = []
     together = list(zip(*(targets for _, targets in candidates.values()), strict=True))

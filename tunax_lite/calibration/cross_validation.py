@@ -1,10 +1,10 @@
-"""Leave-one-out: each case, or group of cases, in turn is left out of the calibration and tests it.
+"""Leave-one-out cross-validation: each case, or group of cases, is left out in turn and tests the result.
 
 All calibrations share their programs: the weights of the cases are data, and a case of weight 0 is only
-reported. The folder holds the calibration on all cases, and one in a folder of its own for each case left
-out. All have their checkpoints: what was interrupted goes on, what is done is only read. A case at several
-resolutions or time steps, `strong_wind@32` and `strong_wind@64`, is one case here: all of it is left out at
-once. So are the cases of a group: simulations of one source have more in common than their physics.
+reported. The folder holds the calibration on all cases, and a subfolder for each case left out. All have
+checkpoints: interrupted calibrations continue, finished ones are only read. A case at several resolutions or
+time steps, `strong_wind@32` and `strong_wind@64`, counts as one case and is left out as a whole. So are the
+cases of a group, because simulations from one source have more in common than their physics.
 """
 
 import csv
@@ -36,25 +36,25 @@ from .problem import AbstractEvaluator, Problem
 
 @dataclasses.dataclass(frozen=True)
 class CrossValidationRow:
-    """Root mean square errors of one variable of one case [unit], over what counts in the misfit."""
+    """Root mean square errors of one variable of one case [unit], over the values in the misfit."""
 
     case: str
     variable: str
     unit: str
-    persistence: float  # of the initial profile kept
-    uncalibrated: float  # at the start values
+    persistence: float  # of the initial profile
+    uncalibrated: float  # at the first guess
     calibrated: float  # of the calibration on all cases
     left_out: float  # of the calibration without the case
 
     @property
     def better(self) -> bool:
-        """Whether the calibration without the case lowers its error."""
+        """Whether the calibration without the case reduces its error."""
         return self.left_out < self.uncalibrated
 
 
 @dataclasses.dataclass(frozen=True)
 class CrossValidation:
-    """Result of leaving out each case: errors, and the calibrations, `without` by the case left out."""
+    """Result of leaving out each case: errors, and the calibrations `without` each case."""
 
     rows: tuple[CrossValidationRow, ...]
     calibrated: CalibrationResult
@@ -81,24 +81,23 @@ def cross_validate(
 ) -> CrossValidation:
     """Calibrate on all cases, and without each in turn; continues from the files in the folder.
 
-    Targets of one group are left out together, and so are those that differ in what follows an `@` in their
-    names.
+    Targets of one group are left out together, and so are those whose names differ only after an `@`.
 
     Args:
-        model, free_parameters, targets, method, n_iterations: as for `calibrate`; at least two targets with a
+        model, free_parameters, targets, method, n_iterations: as in `calibrate`; at least two targets with
             positive weight.
-        folder: of the calibration on all cases; one without the case `x` is in `without_x` in it.
-        overwrite: start anew in a folder that holds calibrations.
-        score, prior_weight, checkpointing, max_non_finite: as for `calibrate`.
-        engine: what computes the cases of all calibrations, some of which go on at the same time; by default
-            this process.
-        attributes: where the numbers come from, for the files in the folders of the cases left out.
-        begin: called before each calibration with the case that is left out, `None` for all; what it returns
-            is called after each iteration, on the thread of that calibration.
+        folder: of the calibration on all cases; the one without case `x` is in its subfolder `without_x`.
+        overwrite: start new calibrations in a folder that holds some.
+        score, prior_weight, checkpointing, max_non_finite: as in `calibrate`.
+        engine: computes the cases of all calibrations, several of which run at the same time; by default this
+            process.
+        attributes: origin of the numbers, for the files in the subfolders.
+        begin: called before each calibration with the case left out, `None` for all; it returns a function to
+            call after each iteration, on the thread of that calibration.
 
     Raises:
-        ValueError: fewer than two cases to leave out, or what `calibrate` raises.
-        FloatingPointError, MemoryError: as for `calibrate`.
+        ValueError: fewer than two cases to leave out, or errors of `calibrate`.
+        FloatingPointError, MemoryError: as in `calibrate`.
     """
     counted = [target for target in targets if target.weight > 0.0]
     together = left_out_together({target.case.name: target.group for target in counted})
@@ -135,7 +134,7 @@ def cross_validate(
             overwrite=overwrite, max_non_finite=max_non_finite, report=report,
         )  # fmt: skip
         if name is not None:
-            with alone:  # the library of NetCDF is for one thread
+            with alone:  # the NetCDF library is not thread-safe
                 write_results(result, place, attributes)
         return result
 
@@ -147,7 +146,7 @@ def cross_validate(
     for case, result in without.items():
         found = [source[case] for source in (on_all.errors(0), on_all.errors(), result.errors())]
         for variable, kept in persistence_errors(comparisons[case]).items():
-            # NaN where a run of a case that does not count broke down.
+            # NaN where a run of a case with weight 0 failed.
             errors = [each.get(variable, math.nan) for each in found]
             errors = [error if math.isfinite(error) else math.nan for error in errors]
             unit = unit_of_difference(variable)
@@ -156,9 +155,9 @@ def cross_validate(
 
 
 def left_out_together(groups: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
-    """Cases by their group, or by the name that they share before an `@`, from the groups of all cases.
+    """Cases by their group, or by the part of the name before an `@` that they share.
 
-    One without a group that shares its name with none keeps the whole name.
+    A case without a group that shares this part with no other keeps its full name.
     """
     found: dict[str, list[str]] = {}
     for name, group in groups.items():
@@ -168,20 +167,19 @@ def left_out_together(groups: Mapping[str, str | None]) -> dict[str, tuple[str, 
 
 
 def folder_without(case: str, cases: Sequence[str]) -> str:
-    """Name of the folder of the calibration without a case: its own where that can be a name, and numbered
-    where two would have the same."""
+    """Folder name of the calibration without a case: a valid file name, numbered if not unique."""
     plain = [re.sub(r"[^\w.@+-]+", "_", name) for name in cases]
     own = plain[list(cases).index(case)]
     return f"without_{own}" + (f"_{list(cases).index(case) + 1}" if plain.count(own) > 1 else "")
 
 
-# What follows from the columns, and is written for those who open the file.
+# Derived from the columns, and written for readers of the file.
 _DERIVED = {CrossValidationRow: ("better",), CheckRow: ("growth", "too_large")}
 RowT = TypeVar("RowT", CrossValidationRow, CheckRow)
 
 
 def write_table(path: str | Path, rows: Sequence[CrossValidationRow] | Sequence[CheckRow]) -> None:
-    """Write rows of one kind, at least one, complete or not at all; `nan` where there is no number."""
+    """Write rows of one kind, at least one, atomically; `nan` for missing numbers."""
     kind = type(rows[0])
     columns = [*(field.name for field in dataclasses.fields(kind)), *_DERIVED[kind]]
     write_csv(path, columns, [[getattr(row, column) for column in columns] for row in rows])
@@ -189,11 +187,11 @@ def write_table(path: str | Path, rows: Sequence[CrossValidationRow] | Sequence[
 
 @names_its_file("a table")
 def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
-    """Read what `write_table` wrote; `FileNotFoundError` without a file, `ValueError` for another table."""
+    """Read a table of `write_table`; `FileNotFoundError` without a file, `ValueError` for another table."""
     names = [field.name for field in dataclasses.fields(kind)]
     lines = list(csv.DictReader(read_text(Path(path), "a table").splitlines()))
 
-    def value(name: str, text: str) -> Any:  # as the field has it
+    def value(name: str, text: str) -> Any:  # of the field's type
         return float(text or math.nan) if kind.__annotations__[name] is float else text
 
     try:
@@ -205,7 +203,7 @@ def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
 
 
 def cross_validation_in_words(rows: Sequence[CrossValidationRow]) -> list[str]:
-    """A sentence for each variable: in how many cases left out the error falls, and where it does not."""
+    """One sentence per variable: in how many cases left out the error falls, and where it does not."""
     sentences = []
     for variable in dict.fromkeys(row.variable for row in rows):
         own = [row for row in rows if row.variable == variable]
@@ -224,7 +222,7 @@ def cross_validation_in_words(rows: Sequence[CrossValidationRow]) -> list[str]:
 
 
 def checks_in_words(rows: Sequence[CheckRow]) -> list[str]:
-    """A warning for each error that grew by more than is allowed; one sentence if none did."""
+    """A warning for each error that grew by more than allowed; one sentence if none did."""
     limit = f"{100.0 * LARGEST_GROWTH:.0f} %"
     bad = [row for row in rows if row.too_large]
     if not bad:

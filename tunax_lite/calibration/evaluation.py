@@ -1,27 +1,27 @@
-"""What a method asks for: loss and gradient, loss and normal equations, or the losses of an ensemble.
+"""Evaluations that methods ask for: loss and gradient, loss and normal equations, or ensemble losses.
 
-With the residuals r_c of a case, whose squares sum to its mean square m_c, their Jacobian J_c, the weight w_c
-of the case and the slope s'(m_c) of the score, the normal equations, in forward mode, are
+With residuals r_c of a case, whose squares sum to its mean square m_c, their Jacobian J_c, the weight w_c of
+the case and the slope s'(m_c) of the score, the normal equations (in forward mode) are
 
     gradient = sum_c 2 w_c s'(m_c) J_cᵀ r_c
     matrix   = sum_c 2 w_c s'(m_c) J_cᵀ J_c
 
-and, with a prior of weight w, w x and w I in addition, as from residuals x sqrt(w / 2). The gradient is that
-of the loss. The matrix leaves out the second derivatives of the residuals, as Gauss and Newton do, and the
-curvature of the score: the root is concave, so that the quadratic function with this matrix lies above the
-one with the curvature, and a step to its minimum does not go too far.
+plus w x and w I for a prior of weight w, as from residuals x sqrt(w / 2). The gradient is that of the loss.
+The matrix omits the second derivatives of the residuals (Gauss-Newton) and the curvature of the score: the
+root is concave, so that the quadratic model with this matrix lies above the one with curvature, and a step to
+its minimum does not overshoot.
 
-A derivative can be huge without meaning: where a front passes a cell, or turbulence ignites a little sooner,
-a residual changes by its own size over a tiny step, and by no more over a large one. A few such rows of J
-would outweigh all others. Therefore a row with a derivative above the largest residual of the case at the
-start values is scaled down to that in the matrix, never in the gradient.
+A derivative can be huge without meaning: where a front passes a cell, or turbulence sets in slightly earlier,
+a residual changes by its own size over a tiny step, but by no more over a large one. A few such rows of J
+would dominate all others. In the matrix, but never in the gradient, a row with a derivative above the largest
+residual of the case at the first guess is therefore scaled down to that value.
 
-Members of an ensemble are columns of one batch. With the residuals r_i of member i,
+Ensemble members are columns of one batch. With the residuals r_i of member i,
 
     products_ij = sum_c w_c s'(m_c) r_ci · r_cj
 
-where m_c is the mean square of the mean of the ensemble. For the mean square as score s' = 1, and the
-diagonal holds the losses. What an ensemble Kalman method needs of the residuals is in these products.
+where m_c is the mean square of the ensemble mean. For the mean square as score s' = 1, and the diagonal holds
+the losses. Ensemble Kalman methods need the residuals only through these products.
 """
 
 import dataclasses
@@ -48,8 +48,8 @@ Members = Float[Array, "parameter member"]
 class GradientEvaluator(AbstractEvaluator):
     """Evaluates loss and gradient, in reverse mode.
 
-    `Auto` as checkpointing takes the fastest of its candidates that fits, as the compiler counts it, with its
-    budget shared among what is computed on this machine at the same time. It is chosen here, for all workers.
+    With `Auto` checkpointing it takes the fastest candidate whose compiled program fits; the budget is shared
+    among concurrent computations on this machine. The choice is made here, for all workers.
     """
 
     def _prepare(self) -> None:
@@ -69,11 +69,11 @@ class GradientEvaluator(AbstractEvaluator):
 
     @property
     def n_compiled(self) -> int:
-        """Programs, in this process."""
+        """Number of programs in this process."""
         return self._work.n_compiled
 
     def __call__(self, x: UnconstrainedVector, batch: MiniBatch | None = None) -> Evaluation:
-        """Fit and gradient at an unconstrained vector, of all cases or of a few."""
+        """Fit and gradient at an unconstrained vector, for all cases or a few."""
         problem, n_cases, vector = self._problem, len(self._problem.weights), np.asarray(x)
         weights = None if batch is None else batch.weights(problem.weights)
         cases = (np.arange(n_cases) if weights is None else np.flatnonzero(weights)).tolist()
@@ -109,9 +109,9 @@ def _choose(problem: Problem, index: int, auto: Auto, budget: int) -> Checkpoint
 
 @dataclasses.dataclass(eq=False)
 class _Gradient(PlainWork):
-    """Score with mean squares, and the gradient to what the case sees, for a case and a vector."""
+    """Score with mean squares, and gradient by the case's parameters, for a case and a vector."""
 
-    checkpointings: tuple[AbstractCheckpointing, ...]  # of the cases
+    checkpointings: tuple[AbstractCheckpointing, ...]  # by case
 
     def compile(self, index: int, columns: int) -> Program:
         problem = self.problem
@@ -131,7 +131,7 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         self._runs = _Run(problem)
         start = np.asarray(problem.free_parameters.start())
         largest = [float(largest) for *_, largest in self._of_cases(self._runs, start)]
-        # No limit where the start fits perfectly or breaks down.
+        # No limit if the first guess fits perfectly or fails to run.
         limits = [each if math.isfinite(each) and each > 0.0 else math.inf for each in largest]
         self._equations = _NormalEquations(problem, tuple(limits), int(_SHARE_OF_MEMORY * free_memory()))
 
@@ -154,7 +154,7 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         return Evaluation(fit, gradient, matrix)
 
 
-_SHARE_OF_MEMORY = 0.5  # of what is free here, for the Jacobian of a case wherever it is computed
+_SHARE_OF_MEMORY = 0.5  # fraction of the free memory, for the Jacobian of a case
 
 
 class _Run(PlainWork):
@@ -173,9 +173,9 @@ class _Run(PlainWork):
 
 @dataclasses.dataclass(eq=False)
 class _NormalEquations(CaseWork):
-    """What a case adds to gradient and matrix, but for its weight, at a vector."""
+    """Contribution of a case to gradient and matrix, without its weight, at a vector."""
 
-    limits: tuple[float, ...]  # of the derivatives, by case
+    limits: tuple[float, ...]  # of derivatives, by case
     memory_budget: int
 
     def __call__(self, item: tuple[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -202,7 +202,7 @@ class _NormalEquations(CaseWork):
 
 
 class EnsembleEvaluator(AbstractEvaluator):
-    """Evaluates members and their mean as columns of a batch, compiled when their number is known."""
+    """Evaluates members and their mean as columns of a batch; compiled once their number is known."""
 
     def _prepare(self) -> None:
         problem = self._problem
@@ -215,7 +215,7 @@ class EnsembleEvaluator(AbstractEvaluator):
         self._slope = jax.jit(jax.grad(problem.score))
 
     def __call__(self, members: Members) -> Evaluation:
-        """Fit of the mean, which is one more column, and what the members gave."""
+        """Fit of the mean, which is one more column, and results of the members."""
         problem, members = self._problem, jnp.asarray(members)
         columns = np.asarray(jnp.concatenate([members, jnp.mean(members, axis=1, keepdims=True)], axis=1))
         results = self._of_cases(self._work, columns)

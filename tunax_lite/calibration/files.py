@@ -1,7 +1,7 @@
 """The files of a calibration: checkpoint, iterations, and `parameters.yaml`, which a run accepts.
 
-The checkpoint is everything that the next iterate depends on, in one file that is never half written: a line
-of JSON (what is calibrated, how many iterations) and the arrays of the method's state and of the history.
+The checkpoint is everything that the next iterate depends on, in one file written atomically: a line of JSON
+(what is calibrated, number of iterations), then the arrays of the method's state and of the history.
 """
 
 import hashlib
@@ -51,10 +51,10 @@ def write_results(
 def write_parameters(
     path: str | Path, result: CalibrationResult, attributes: Mapping[str, str] | None = None
 ) -> None:
-    """Write the best parameters with their units, start values and bounds; for vectors, all numbers.
+    """Write the best parameters with units, start values and bounds; for vectors, all numbers.
 
-    Iterations count from 1, which is the evaluation of the start, here and wherever they are shown. The
-    attributes say where the numbers come from (version, command, ...).
+    Iterations count from 1, the evaluation of the first guess, here and in all output. The attributes record
+    the origin of the numbers (version, command, ...).
     """
     best, start, free = result.best, result.start, result.free_parameters
     known, short = known_parameters(result.closure, result.cases), remarks_in_short(remarks(result), best)
@@ -70,7 +70,7 @@ def write_parameters(
         else:
             every = [known[path] for path in every_path[field]]
             entry = vectors[field] = {**unit, "value": [float(number.value) for number in every]}
-            # What was not free is where it started.
+            # Numbers that were not free have their start values.
             entry["start"] = [start.get(number.path, float(number.value)) for number in every]
             if first.coordinate is not None:
                 entry["coordinate"] = [number.coordinate for number in every]
@@ -104,7 +104,7 @@ def write_parameters(
 
 
 def _known_before(free: Sequence[FreeNumber]) -> tuple[tuple[float, float], dict[str, str]]:
-    """Bounds between which all free numbers of a field lie, and their prior, or priors."""
+    """Bounds of all free numbers of a field, and their prior or priors."""
     priors = dict.fromkeys(repr(each.prior) for each in free if each.prior is not None)
     bounds = min(each.lower for each in free), max(each.upper for each in free)
     return bounds, {"prior": "; ".join(priors)} if priors else {}
@@ -113,14 +113,14 @@ def _known_before(free: Sequence[FreeNumber]) -> tuple[tuple[float, float], dict
 def write_history(
     path: str | Path, result: CalibrationResult, attributes: Mapping[str, str] | None = None
 ) -> None:
-    """Write all iterations as NetCDF; attributes say where the numbers come from (version, command, ...)."""
+    """Write all iterations as NetCDF; attributes record the origin of the numbers (version, command, ...)."""
     write_dataset(history_dataset(result, attributes), path)
 
 
 def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | None = None) -> "xr.Dataset":
-    """All iterations with units and long names; a dot in a parameter's path becomes an underscore.
+    """All iterations with units and long names; a dot in the path of a parameter becomes an underscore.
 
-    The free numbers of a vector are one variable, with their times or heights as another.
+    The free numbers of a vector form one variable, with their times or heights in another.
     """
     import xarray as xr  # takes long
 
@@ -182,9 +182,9 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
 def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, float]:
     """Values by path from a file of `write_parameters`, for `with_parameters` and `with_case_parameters`.
 
-    Of an entry only `value` is needed, a bare number will do, or a list of them for a vector of weights. The
-    class name of the closure is checked if it is given. Raises `FileNotFoundError` without a file, and
-    `ValueError` for one of another format, for another closure, or with a value that is not a finite number.
+    Each entry needs only `value`; a bare number, or a list for a vector of weights, is also accepted. The
+    class name of the closure is checked if given. Raises `FileNotFoundError` without a file, and `ValueError`
+    for another format, another closure, or a value that is not a finite number.
     """
     path = Path(path)
     try:
@@ -223,7 +223,7 @@ CHECKPOINT_NAME = "checkpoint.eqx"
 
 
 def fingerprint(problem: Problem, method: object) -> dict[str, str]:
-    """What makes a calibration this one, by part: readable where short, else a digest."""
+    """Identity of a calibration, by part: readable if short, otherwise a digest."""
     parts = {
         "precision": str(problem.free_parameters.start().dtype),
         "method": repr(method),
@@ -254,7 +254,7 @@ def _digest(tree) -> str:
 
 
 def write_tree(path: Path, header: Mapping[str, JSON], tree: PyTree) -> None:
-    """Replace a file of arrays; the header is of JSON, its `fingerprint` says what the arrays belong to."""
+    """Replace a file of arrays; the header is JSON, and its `fingerprint` identifies their calibration."""
     with replacing(path) as temporary, open(temporary, "wb") as file:
         file.write(json.dumps(dict(header)).encode() + b"\n")
         eqx.tree_serialise_leaves(file, tree)
@@ -263,9 +263,9 @@ def write_tree(path: Path, header: Mapping[str, JSON], tree: PyTree) -> None:
 def read_tree(
     path: Path, parts: Mapping[str, str], like: Callable[[dict], PyTree], kind: str
 ) -> tuple[dict, PyTree]:
-    """The header and the arrays from `write_tree`, in a tree like the one that `like` makes of the header.
+    """The header and arrays of `write_tree`, in the tree that `like` returns for the header.
 
-    Raises `ValueError`, which names the kind of file, for one that is damaged or has another fingerprint.
+    Raises `ValueError`, naming the kind of file, if it is damaged or has another fingerprint.
     """
     try:
         with open(path, "rb") as file:
@@ -289,11 +289,11 @@ def read_tree(
 
 
 class OtherCalibrationError(ValueError):
-    """A folder that holds another calibration than the one to go on with."""
+    """A folder holds a different calibration from the one to continue."""
 
 
 def check_folder(kind: str, folder: Path, held: Sequence[str], resume: bool, overwrite: bool) -> None:
-    """Raise `ValueError` where a folder holds files that are neither to be gone on with nor replaced."""
+    """Raise `ValueError` if a folder holds files that are neither to be continued nor replaced."""
     if resume and overwrite:
         raise ValueError(f"{kind}: expected either resume or overwrite, got both.")
     if held and not resume and not overwrite:

@@ -1,4 +1,4 @@
-"""The history and the result of a calibration, and remarks on its parameters."""
+"""History and result of a calibration, and remarks on its parameters."""
 
 import dataclasses
 import math
@@ -19,24 +19,24 @@ from .problem import Evaluation
 class History(eqx.Module):
     """One row per iteration, which is one evaluation of the kind that the method needs.
 
-    Where the loss is not of all cases, it is an estimate from a few, and what the others would have is NaN.
+    A loss that does not include all cases is an estimate, and the other cases have NaN.
     """
 
-    loss: np.ndarray  # (n_iterations,), as all until x; NaN or infinite where a run broke down
-    gradient_norm: np.ndarray  # of the gradient to the unconstrained vector, or NaN without one
-    is_finite: np.ndarray  # whether the evaluation, with its gradient if it has one, was finite
-    of_all_cases: np.ndarray  # whether the loss is that of all cases
-    rejected: np.ndarray  # whether the method took the step back
-    start: np.ndarray  # number of the start that the iteration belongs to
-    n_failed: np.ndarray  # members of an ensemble that broke down
-    x: np.ndarray  # unconstrained vector, of an ensemble the mean, (n_iterations, n_parameters)
+    loss: np.ndarray  # (n_iterations,), as all others up to x; NaN or infinite where a run failed
+    gradient_norm: np.ndarray  # of the gradient with respect to the unconstrained vector; NaN without one
+    is_finite: np.ndarray  # whether the evaluation, including any gradient, was finite
+    of_all_cases: np.ndarray  # whether the loss includes all cases
+    rejected: np.ndarray  # whether the method rejected the step
+    start: np.ndarray  # index of the first guess
+    n_failed: np.ndarray  # number of failed ensemble members
+    x: np.ndarray  # unconstrained vector, or ensemble mean, (n_iterations, n_parameters)
     values: np.ndarray  # physical values, (n_iterations, n_parameters)
     scores: np.ndarray  # (n_iterations, n_cases)
     errors: np.ndarray  # root mean square errors, (n_iterations, n_cases, n_variables)
 
     @classmethod
     def empty(cls, n_iterations: int, n_parameters: int, n_cases: int, n_variables: int) -> "History":
-        """Rows of zeros, to be read into or, with no rows, to append to."""
+        """Rows of zeros, to read into or, with no rows, to append to."""
         kinds = [float, float, bool, bool, bool, int, int, float, float, float, float]
         shapes = [()] * 7 + [(n_parameters,), (n_parameters,), (n_cases,), (n_cases, n_variables)]
         pairs = zip(shapes, kinds, strict=True)
@@ -48,31 +48,31 @@ class History(eqx.Module):
 
     @property
     def best_iteration(self) -> int:
-        """The iteration of the lowest finite loss of all cases, the first of equals; else `ValueError`."""
+        """Iteration with the lowest finite loss of all cases, the first of equals, or a `ValueError`."""
         if not self._comparable.any():
             raise ValueError("history: expected an iteration with a finite loss, got none.")
         return int(np.argmin(np.where(self._comparable, self.loss, np.inf)))
 
     @property
     def best_loss(self) -> float:
-        """The lowest finite loss of all cases; infinite without one."""
+        """The lowest finite loss of all cases; infinite if there is none."""
         return float(np.min(self.loss, where=self._comparable, initial=np.inf))
 
     @property
     def _comparable(self) -> np.ndarray:
-        """Whether the loss of an iteration says how good it is beside the others."""
+        """Whether the loss of an iteration can be compared with others."""
         return self.is_finite & self.of_all_cases
 
     @property
     def best_by_start(self) -> tuple[int | None, ...]:
-        """The best iteration of each start, `None` where no loss was finite."""
+        """The best iteration of each start; `None` if no loss was finite."""
         starts = range(int(self.start.max(initial=-1)) + 1)
         own = [np.where(self._comparable & (self.start == i), self.loss, np.inf) for i in starts]
         return tuple(int(np.argmin(loss)) if np.isfinite(loss).any() else None for loss in own)
 
     @property
     def n_non_finite_at_end(self) -> int:
-        """Evaluations in a row, up to the last one, that were not finite."""
+        """Number of successive evaluations at the end that were not finite."""
         return int(np.argmax(np.append(self.is_finite[::-1], True)))
 
     def append(self, x, values, evaluation: Evaluation, rejected: bool, start: int = 0) -> "History":
@@ -95,15 +95,15 @@ class History(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class CalibrationResult:
-    """Result of a calibration; the best iterate is that of the lowest loss."""
+    """Result of a calibration; the best iterate has the lowest loss."""
 
     closure: AbstractClosure  # with the best parameters
-    cases: Mapping[str, Case]  # by name, with the best numbers; their order is that of `history.scores`
+    cases: Mapping[str, Case]  # by name, with the best numbers; in the order of `history.scores`
     free_parameters: ResolvedParameters
     history: History
-    variables: tuple[str, ...]  # what the last axis of `history.errors` stands for
+    variables: tuple[str, ...]  # along the last axis of `history.errors`
     stop_reason: str  # why it ended, as a clause
-    prior_weight: float = 0.0  # of the priors of the parameters in the loss
+    prior_weight: float = 0.0  # weight of the priors in the loss
 
     @classmethod
     def from_history(
@@ -112,9 +112,9 @@ class CalibrationResult:
         cases: Mapping[str, Case],
         free_parameters: ResolvedParameters,
         history: History,
-        *others: Any,  # the fields behind these
+        *others: Any,  # further fields
     ) -> "CalibrationResult":
-        """Closure and cases with the best iterate of a history; other fields as they are."""
+        """Closure and cases with the best iterate of a history; other fields are passed on."""
         values = free_parameters.by_path(history.values[history.best_iteration])
         closure = with_parameters(closure, values)
         cases = {name: with_case_parameters(case, values) for name, case in cases.items()}
@@ -126,12 +126,12 @@ class CalibrationResult:
 
     @property
     def best(self) -> dict[str, float]:
-        """The best physical values by path, those that are tied to others included."""
+        """The best physical values by path, including tied parameters."""
         return self.free_parameters.by_path(self.history.values[self.history.best_iteration])
 
     @property
     def start(self) -> dict[str, float]:
-        """The physical values that the calibration started from, by path."""
+        """The physical values of the first guess, by path."""
         free = self.free_parameters
         return free.with_tied({number.path: number.start for number in free.numbers})
 
@@ -145,27 +145,27 @@ class CalibrationResult:
 
     @property
     def lowest_by_start(self) -> tuple[float | None, ...]:
-        """The lowest loss that each start came to, `None` where no evaluation was finite."""
+        """The lowest loss from each start; `None` if no evaluation was finite."""
         best = self.history.best_by_start
         return tuple(None if iteration is None else float(self.history.loss[iteration]) for iteration in best)
 
     @property
     def n_rejected(self) -> int:
-        """Steps that the method took back."""
+        """Number of steps that the method rejected."""
         return int(self.history.rejected.sum())
 
     @property
     def n_non_finite(self) -> int:
-        """Evaluations that broke down; each is also a rejected step."""
+        """Number of evaluations that failed; each is also a rejected step."""
         return int((~self.history.is_finite).sum())
 
     @property
     def n_failed(self) -> int:
-        """Members of ensembles that broke down, in all iterations together."""
+        """Number of ensemble members that failed, over all iterations."""
         return int(self.history.n_failed.sum())
 
     def errors(self, iteration: int | None = None) -> dict[str, dict[str, float]]:
-        """Root mean square errors by case and variable [its unit] of an iteration, else of the best one."""
+        """Root mean square errors by case and variable [its unit], at an iteration or the best one."""
         rows = self.history.errors[self.history.best_iteration if iteration is None else iteration]
         by_case = (dict(zip(self.variables, row.tolist(), strict=True)) for row in rows)
         known = ({name: error for name, error in of.items() if not math.isnan(error)} for of in by_case)
@@ -180,10 +180,10 @@ _IDLE = "did not move"
 
 
 def remarks(result: CalibrationResult) -> dict[str, str]:
-    """A remark by path, on those parameters that call for one.
+    """Remarks by path, on parameters that need one.
 
-    Those that end on a bound would go farther, and the bound decides on them; on those that did not move
-    the loss does not depend, or too little for the method.
+    Parameters at a bound would move beyond it: the bound determines their value. The loss does not depend on
+    parameters that did not move, or too weakly for the method.
     """
     best, start = result.best, result.start
     found = {}
@@ -198,7 +198,7 @@ def remarks(result: CalibrationResult) -> dict[str, str]:
 
 
 def remarks_in_short(found: Mapping[str, str], paths: Iterable[str]) -> dict[str, str]:
-    """The same by the names of `in_short`: of several numbers of a vector how many there are of each."""
+    """The same by the names of `in_short`; for a vector, with the number of entries per remark."""
     short = {}
     for label, behind in paths_in_short(paths).items():
         said = [found[path] for path in behind if path in found]
@@ -227,7 +227,7 @@ def _on_bound(free: FreeNumber, value: float) -> str:
 
 def _still(free: FreeNumber, start: float, value: float) -> str:
     prior = free.distribution
-    if isinstance(prior, Normal):  # a number of a vector with correlated ones, too
+    if isinstance(prior, Normal):  # also for numbers of a correlated vector
         change = (value - start) / prior.standard_deviation
     else:
         change = prior.to_unconstrained(value) - prior.to_unconstrained(start)

@@ -1,9 +1,9 @@
-"""The numbers that a calibration can change, by path, and how they are inserted.
+"""Numbers that a calibration can change, by path, and how they are inserted.
 
 A parameter of the closure is named by its path in it: `c_eps_1`, `stability.cc1`. A number of a case is named
-by its path in the case behind `cases.NAME.`, or behind `case.` where all cases share it:
-`cases.papa.forcing.heat_flux_bias`, `case.absorption.visible_depth`. One number of a vector has its place,
-too, `weights[3]`; the name of the vector stands for all of its numbers.
+by its path in the case after `cases.NAME.`, or after `case.` if all cases share it:
+`cases.papa.forcing.heat_flux_bias`, `case.absorption.visible_depth`. A single number of a vector has an
+index, `weights[3]`; the name of the vector stands for all of its numbers.
 """
 
 import dataclasses
@@ -30,10 +30,10 @@ _OF_ONE_CASE = "cases."
 
 @dataclasses.dataclass(frozen=True)
 class Tied:
-    """A parameter that follows a free one, `factor * (the free parameter) + offset`.
+    """A parameter tied to a free one, `factor * (free parameter) + offset`.
 
     Args:
-        path, to: in the closure or in a case, with dots; the latter is the free one.
+        path, to: in the closure or in a case, with dots; `to` is the free one.
         factor, offset: finite, and the factor not 0: `ValueError`.
         unit: of the tied parameter; `FreeParameters.resolve` fills it in.
     """
@@ -52,7 +52,7 @@ class Tied:
             )
 
     def value(self, of_free):
-        """The value that belongs to one of the free parameter."""
+        """The value for a value of the free parameter."""
         return self.factor * of_free + self.offset
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ def check_once(paths: Iterable[str]) -> None:
 
 
 def path_in_case(path: str, name: str) -> str | None:
-    """The path as the run of a case has it; `None` for what belongs to another case."""
+    """The path within the run of a case; `None` if it belongs to another case."""
     if is_of_closure(path) or path.startswith(OF_ALL_CASES):
         return path
     own = f"{_OF_ONE_CASE}{name}."
@@ -80,13 +80,13 @@ def path_in_case(path: str, name: str) -> str | None:
 
 
 def split_path(path: str) -> tuple[str, int | None]:
-    """Path of a field, and the place in it if it is a vector: `weights[3]` is `weights` and 3."""
+    """Path of a field, and the index if it is a vector: `weights[3]` is `weights` and 3."""
     field, bracket, index = path.rpartition("[")
     return (field, int(index.removesuffix("]"))) if bracket and path.endswith("]") else (path, None)
 
 
 def by_field(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Paths by that of their field: of a parameter one, of a vector several."""
+    """Group paths by field: one path for a parameter, several for a vector."""
     fields: dict[str, list[str]] = {}
     for path in paths:
         fields.setdefault(split_path(path)[0], []).append(path)
@@ -96,9 +96,9 @@ def by_field(paths: Iterable[str]) -> dict[str, list[str]]:
 def known_parameters(
     closure: AbstractClosure, cases: Mapping[str, Case] | None = None
 ) -> dict[str, ParameterInfo]:
-    """What a calibration may change in a closure and in cases by name, by path; vectors number by number.
+    """Numbers by path that a calibration may change in a closure and named cases; vectors number by number.
 
-    A value is `None` where it is derived from others, or differs between the cases that share it.
+    A value is `None` if it is derived from others, or differs between the cases that share it.
     """
     known = numbers_of(closure)
     shared: dict[str, list[ParameterInfo]] = {}
@@ -108,14 +108,14 @@ def known_parameters(
             known[own] = number._replace(path=own)
             shared.setdefault(OF_ALL_CASES + path, []).append(number)
     for path, found in shared.items():
-        if len(found) == len(cases or {}):  # of a number that a case lacks there is nothing to share
+        if len(found) == len(cases or {}):  # a number that is missing in one case cannot be shared
             same = all(np.array_equal(number.value, found[0].value) for number in found)
             known[path] = found[0]._replace(path=path, value=found[0].value if same else None)
     return known
 
 
 def numbers_of(module: eqx.Module) -> dict[str, ParameterInfo]:
-    """Parameters of a module and numbers of its vectors, by path in it."""
+    """Parameters of a module and numbers of its vectors, by path."""
     known = {info.path: info for info in iterate_parameters(module)}
     for info in iterate_vectors(module):
         places = None if info.coordinate is None else np.asarray(info.coordinate, float).tolist()
@@ -126,11 +126,11 @@ def numbers_of(module: eqx.Module) -> dict[str, ParameterInfo]:
 
 
 def lookup(path: str, known: Mapping[str, ParameterInfo], owner: str) -> ParameterInfo:
-    """What is known of a path; `ValueError` for one that is not known, with those that are like it."""
+    """Look up a path; `ValueError` for an unknown one, with suggestions."""
     if path in known:
         return known[path]
     in_closure = is_of_closure(path)
-    # Vectors by their name: nobody wants to read a hundred numbers.
+    # Vectors by name: a list of a hundred numbers helps nobody.
     alike = by_field(name for name in known if is_of_closure(name) == in_closure)
     close = difflib.get_close_matches(path, alike, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}? " if close else ""
@@ -145,10 +145,10 @@ def lookup(path: str, known: Mapping[str, ParameterInfo], owner: str) -> Paramet
 
 
 def replace_numbers(module: T, paths: Sequence[str], values: Array | np.ndarray) -> T:
-    """The module with the number of each path replaced by that of `values` at the same place.
+    """The module with the number at each path replaced by the corresponding one of `values`.
 
-    Members of an ensemble give what is replaced a trailing axis; all else keeps its shape, because the time
-    loop carries a number that all columns share at less cost.
+    Ensemble members add a trailing axis to what is replaced; everything else keeps its shape, because a
+    number shared by all columns costs less in the time loop.
     """
     places: dict[str, list[tuple[int, int | None]]] = {}
     for position, path in enumerate(paths):
@@ -171,29 +171,29 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array | np.ndarray)
 
 
 def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
-    """The closure with other numbers by path, as found by a calibration; those of cases are ignored.
+    """The closure with calibrated numbers by path; those of cases are ignored.
 
-    Raises `ValueError` for a path that the closure does not have, or a value outside of its valid range.
+    Raises `ValueError` for a path that the closure does not have, or a value outside its valid range.
     """
     own = {path: value for path, value in values.items() if is_of_closure(path)}
     return _with_values(closure, own, numbers_of(closure), type(closure).__name__)
 
 
 def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
-    """The case with its numbers by path, as found by a calibration; others are ignored.
+    """The case with its calibrated numbers by path; others are ignored.
 
-    Raises `ValueError` for a path that the case does not have, or a value outside of its valid range.
+    Raises `ValueError` for a path that the case does not have, or a value outside its valid range.
     """
     numbers, beginnings = numbers_of(case), (OF_ALL_CASES, f"{_OF_ONE_CASE}{case.name}.")
     known = {beginning + path: number for beginning in beginnings for path, number in numbers.items()}
-    for beginning in beginnings:  # what a case has of its own replaces what it shares
+    for beginning in beginnings:  # numbers of the case itself override shared ones
         own = {path: value for path, value in values.items() if path.startswith(beginning)}
         case = _with_values(case, own, known, case.name, beginning)
     return case
 
 
 def paths_of_other_cases(values: Mapping[str, float], name: str) -> list[str]:
-    """Paths among those of values that belong to other cases than the one of a name."""
+    """Those paths that belong to other cases than the named one."""
     return [path for path in values if path_in_case(path, name) is None]
 
 
@@ -211,7 +211,7 @@ def _with_values(
 
 
 def in_short(values: Mapping[str, float], digits: int = 6) -> dict[str, str]:
-    """Values by path to be looked at, with their signs; of several numbers of a vector lowest and highest."""
+    """Values by path for display, with symbols; for several numbers of a vector, lowest and highest."""
     short = {}
     for label, paths in paths_in_short(values).items():
         ends = min(values[path] for path in paths), max(values[path] for path in paths)
@@ -220,11 +220,11 @@ def in_short(values: Mapping[str, float], digits: int = 6) -> dict[str, str]:
 
 
 def units_in_short(units: Mapping[str, str]) -> dict[str, str]:
-    """Units of what `in_short` gives, from the units by path."""
+    """Units of the entries of `in_short`, from the units by path."""
     return {label: units[paths[0]] for label, paths in paths_in_short(units).items()}
 
 
 def paths_in_short(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Paths by what `in_short` calls them: numbers of a vector together, one alone by its own path."""
+    """Paths by their names in `in_short`: numbers of a vector together, a single one by its own path."""
     fields = by_field(paths).items()
     return {of[0] if len(of) == 1 else f"{field} ({len(of)} numbers)": of for field, of in fields}

@@ -1,4 +1,4 @@
-"""The parameters of a calibration: free numbers by path, and those tied to them."""
+"""Parameters of a calibration: free numbers by path, and those tied to them."""
 
 import dataclasses
 import functools
@@ -41,20 +41,20 @@ class FreeNumber(NamedTuple):
 
     path: str  # in the closure or in a case, with dots
     start: float
-    coordinate: float | None  # of a number of a vector in time [s] or height [m]
+    coordinate: float | None  # time [s] or height [m] of a number of a vector
     unit: str
     lower: float
     upper: float
-    scale: Literal["linear", "log"]  # of a parameter that has no prior of its own
-    prior: AbstractPrior | None  # that was given
-    distribution: AbstractPrior  # the prior, or the one that bounds and scale stand for
+    scale: Literal["linear", "log"]  # for a parameter without a prior of its own
+    prior: AbstractPrior | None  # as given
+    distribution: AbstractPrior  # the prior, or the one implied by bounds and scale
 
 
 @dataclasses.dataclass(frozen=True)
 class ResolvedParameters:
     """The numbers of a calibration, in the order of the unconstrained vector; from `FreeParameters.resolve`.
 
-    Parameters that follow a free one are tied. Raises `ValueError` for a number that is changed twice.
+    Further parameters are tied to free ones. Raises `ValueError` for a number that is changed twice.
     """
 
     numbers: tuple[FreeNumber, ...]
@@ -69,7 +69,7 @@ class ResolvedParameters:
 
     @functools.cached_property
     def changed_paths(self) -> tuple[str, ...]:
-        """Of the free numbers and of the parameters that follow them."""
+        """Paths of the free numbers and of the parameters tied to them."""
         return self.paths + tuple(tied.path for tied in self.tied)
 
     @property
@@ -77,10 +77,10 @@ class ResolvedParameters:
         return {each.path: each.unit for each in (*self.numbers, *self.tied)}
 
     def in_case(self, name: str) -> tuple["ResolvedParameters", tuple[int, ...]] | None:
-        """What is free in the run of one case, with paths that begin with `case.`, and the places among all.
+        """Free numbers in the run of one case, with paths that begin with `case.`, and their indices.
 
-        `None` if that is nothing. Cases that differ by their names only have equal parameters. Raises
-        `ValueError` for a number that is free for one and for all cases, or tied to one of another case.
+        `None` if there are none. Cases that differ only in their names have equal parameters. Raises
+        `ValueError` for a number that is free both for one case and for all, or tied to one of another case.
         """
         seen = {place: path_in_case(path, name) for place, path in enumerate(self.paths)}
         own = {place: path for place, path in seen.items() if path is not None}
@@ -97,7 +97,7 @@ class ResolvedParameters:
         return (ResolvedParameters(free, tuple(tied)), tuple(own)) if free else None
 
     def seen_by(self, name: str) -> tuple["ResolvedParameters", tuple[int, ...]]:
-        """As `in_case`, with a `ValueError` where that is nothing."""
+        """Like `in_case`, with a `ValueError` if there are none."""
         found = self.in_case(name)
         if found is None:
             raise ValueError(
@@ -108,7 +108,7 @@ class ResolvedParameters:
 
     @functools.cached_property
     def _correlated(self) -> tuple[tuple[np.ndarray, float, np.ndarray], ...]:
-        """Of each vector with correlated numbers: their places, mean, and the factor of their covariance."""
+        """For each vector with correlated numbers: indices, mean, and Cholesky factor of the covariance."""
         groups: dict[tuple[str, CorrelatedNormal], list[int]] = {}
         for place, number in enumerate(self.numbers):
             if isinstance(number.prior, CorrelatedNormal):
@@ -123,7 +123,7 @@ class ResolvedParameters:
         return self.to_unconstrained({number.path: number.start for number in self.numbers})
 
     def to_unconstrained(self, values: Mapping[str, float]) -> UnconstrainedVector:
-        """The unconstrained vector of physical values by path; `ValueError` for one not within bounds."""
+        """The unconstrained vector of physical values by path; `ValueError` for one outside its bounds."""
         numbers = []
         for number in self.numbers:
             try:
@@ -150,7 +150,7 @@ class ResolvedParameters:
         return physical
 
     def followed_by(self, tied: Tied) -> FreeNumber:
-        """The free number that a parameter follows; raises `ValueError` for one that is not free."""
+        """The free number that a parameter is tied to; raises `ValueError` for one that is not free."""
         if tied.to not in self.paths:
             raise ValueError(
                 f"{tied.path}: expected to be tied to a free parameter, got {tied.to}; the free ones are "
@@ -159,25 +159,25 @@ class ResolvedParameters:
         return self.numbers[self.paths.index(tied.to)]
 
     def bounds_of(self, tied: Tied) -> tuple[float, float]:
-        """Between which a parameter lies that follows a free one."""
+        """Bounds of a tied parameter, from those of the free one."""
         prior = self.followed_by(tied).distribution
         ends = tied.value(prior.lower), tied.value(prior.upper)
         return min(ends), max(ends)
 
     def with_tied(self, values: Mapping[str, float]) -> dict[str, float]:
-        """Physical values by path, with those of the parameters that follow them."""
+        """Physical values by path, including tied parameters."""
         return {**values, **{tied.path: tied.value(values[tied.to]) for tied in self.tied}}
 
     def by_path(self, values: ArrayLike) -> dict[str, float]:
-        """Physical values in the order of the vector by path, and those of the parameters that follow."""
+        """Physical values in the order of the vector, by path, including tied parameters."""
         return self.with_tied(dict(zip(self.paths, np.asarray(values).tolist(), strict=True)))
 
     def insert(self, closure: AbstractClosure, x: VectorOrMembers) -> AbstractClosure:
-        """The closure, in its precision, with the physical values of x; differentiable to x."""
+        """The closure, in its precision, with the physical values of x; differentiable with respect to x."""
         return self._inserted(x, closure, is_of_closure, closure=closure)
 
     def insert_case(self, case: Case, x: VectorOrMembers) -> Case:
-        """The same for a case; parameters from `in_case`, where it goes by no name."""
+        """The same for a case; parameters are those of `in_case`, where the case has no name."""
         return self._inserted(x, case, lambda path: path.startswith(OF_ALL_CASES), case=case)
 
     def insert_both(self, both: tuple[Model, Case], x: VectorOrMembers) -> tuple[Model, Case]:
@@ -203,12 +203,12 @@ class FreeParameter:
     """One number that a calibration may change.
 
     Args:
-        path: in the closure or in a case, with dots; of a vector it stands for all of its numbers.
-        lower, upper: bounds, by default those of its valid range; with a prior, within which it must lie.
-        start: value to start from; by default the closure's, or else the median of the prior.
+        path: in the closure or in a case, with dots; the path of a vector stands for all of its numbers.
+        lower, upper: bounds, by default those of its valid range; with a prior, bounds that it must respect.
+        start: first guess; by default the value in the closure, or else the median of the prior.
         scale: `log` for a parameter that varies over orders of magnitude.
-        prior: what is known of the parameter; by default `Bounded` or, by the scale, `LogBounded` between
-            its bounds.
+        prior: of the parameter; by default `Bounded` or, depending on the scale, `LogBounded` between its
+            bounds.
     """
 
     path: str
@@ -221,9 +221,9 @@ class FreeParameter:
 
 @dataclasses.dataclass(frozen=True)
 class FreeParameters:
-    """The numbers that a calibration may change, in the order of the unconstrained vector.
+    """The free numbers of a calibration, in the order of the unconstrained vector.
 
-    Those that follow a free one are tied. Raises `ValueError` for none at all, or the same path twice.
+    Further parameters are tied to free ones. Raises `ValueError` if there are none, or for duplicate paths.
     """
 
     parameters: tuple[FreeParameter, ...]
@@ -239,11 +239,11 @@ class FreeParameters:
     def resolve(
         self, closure: AbstractClosure, cases: Mapping[str, Case] | None = None
     ) -> ResolvedParameters:
-        """The numbers of a closure and of cases by name that they are, with bounds, start values and units.
+        """Resolve the numbers in a closure and named cases, with bounds, first guesses and units.
 
-        Raises `ValueError` for a path that neither closure nor cases have, bounds that leave the valid range,
-        or a start value that is missing, not a single number, or not between the bounds; a parameter that is
-        tied to none of these, or that leaves its valid range; a number that is free twice.
+        Raises `ValueError` for a path that neither closure nor cases have, bounds outside the valid range, a
+        first guess that is missing, not a single number, or not between the bounds, a parameter that is tied
+        to no free one or leaves its valid range, or a number that is free twice.
         """
         known, owner = known_parameters(closure, cases), type(closure).__name__
         found: list[FreeNumber] = []
@@ -262,13 +262,13 @@ class FreeParameters:
                     f"[{tied.unit}], got {least:g} to {largest:g} from {tied.to} between {prior.lower:g} and "
                     f"{prior.upper:g}; choose narrower bounds of {tied.to}, or another factor or offset."
                 )
-        resolved.start()  # raises for a start value on a bound
+        resolved.start()  # raises for a first guess on a bound
         for name in cases or {}:
             resolved.in_case(name)
         return resolved
 
     def check_closure(self, closure: AbstractClosure) -> None:
-        """Check as `resolve` what is of the closure alone, where the cases are not known yet."""
+        """Check the paths of the closure alone as `resolve` does, while cases are not known yet."""
         free = tuple(each for each in self.parameters if is_of_closure(each.path))
         tied = tuple(each for each in self.tied if is_of_closure(each.path) and is_of_closure(each.to))
         if free:
@@ -276,7 +276,7 @@ class FreeParameters:
 
 
 def _resolve(free: FreeParameter, numbers: Sequence[ParameterInfo]) -> list[FreeNumber]:
-    """A parameter, or the numbers of a vector, with what is not given from what is known of them."""
+    """A parameter, or the numbers of a vector, with defaults filled in from what is known."""
     info = numbers[0]
     if free.scale not in ("linear", "log"):
         raise ValueError(f"{free.path}: expected the scale linear or log, got {free.scale}.")
@@ -318,7 +318,7 @@ def _resolve(free: FreeParameter, numbers: Sequence[ParameterInfo]) -> list[Free
 
 
 def _start(free: FreeParameter, prior: AbstractPrior | None, info: ParameterInfo) -> float:
-    """What is given; else the value of the closure, where there is none that the prior allows its median."""
+    """The given first guess; else the value of the closure, or the median if the prior excludes it."""
     if free.start is not None:
         return float(free.start)
     if info.value is None:

@@ -1,8 +1,8 @@
 """Priors of parameters, and the map from an unconstrained number to a parameter.
 
-A parameter is p = T(x) with x of the normal distribution N(0, 1) and a smooth increasing map T, so that T(0)
-is its median. What is calibrated is x. Whatever the priors of the parameters, the density of the vector of
-all x is that of N(0, I), whose negative logarithm is half the square of its length.
+A parameter is p = T(x) with x from the normal distribution N(0, 1) and a smooth increasing map T, so that
+T(0) is its median. Calibration acts on x. Whatever the priors, the density of the vector of all x is that of
+N(0, I), whose negative logarithm is half its squared length.
 
 With sigma(x) = 1 / (1 + exp(-x)), the normal distribution function Phi and bounds a < b,
 
@@ -14,10 +14,10 @@ With sigma(x) = 1 / (1 + exp(-x)), the normal distribution function Phi and boun
     LogNormal     ln p = ln m + s x
     Unbounded     p = x
 
-Whatever the optimiser proposes, p stays between its bounds, where the gradient tends to zero: with Phi as
-exp(-x²/2), with sigma as exp(-|x|), from which an optimiser comes back more easily. The tails of the normal
-ones have no end. Where the parameter has no meaning beyond a value, they are cut there, four standard
-deviations or more from the median: less than 1 in 15 000 of the probability is on the bound then.
+Whatever the optimiser proposes, p stays between its bounds, where the gradient tends to zero: as exp(-x²/2)
+with Phi, and as exp(-|x|) with sigma, from which an optimiser recovers more easily. Normal distributions have
+infinite tails. If the parameter has no meaning beyond a value, they are truncated there, at least four
+standard deviations from the median, so that the bound holds less than 1 in 15 000 of the probability.
 """
 
 import abc
@@ -52,15 +52,15 @@ class AbstractPrior(abc.ABC):
 
     @abc.abstractmethod
     def to_unconstrained(self, value: float) -> float:
-        """Unconstrained number of a value; `ValueError` on its bounds or outside, which no x reaches."""
+        """Unconstrained number of a value; `ValueError` at or outside its bounds, which no x reaches."""
 
     @abc.abstractmethod
     def within(self, lower: float, upper: float) -> "AbstractPrior":
-        """The same where a parameter has a meaning only between two values; `ValueError` if much is cut."""
+        """The same for a number with a meaning only between two values; `ValueError` if much is cut off."""
 
 
 def check_inside(value: float, lower: float, upper: float) -> None:
-    """Raise for a start value that is not between the bounds."""
+    """Raise for a first guess that is not between the bounds."""
     if not lower < value < upper:
         where = "on a bound" if value in (lower, upper) else "outside"
         raise ValueError(
@@ -71,12 +71,12 @@ def check_inside(value: float, lower: float, upper: float) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Interval(AbstractPrior):
-    """Between two finite bounds: as they are or in the logarithm, by a logistic or a normal distribution.
+    """Between two finite bounds, linear or logarithmic, by a logistic function or the normal distribution.
 
     Args:
-        lower, upper: bound, in the unit of the parameter.
+        lower, upper: bounds, in the unit of the parameter.
 
-    Raises `ValueError` for bounds that are not finite, not ordered or, in the logarithm, not positive.
+    Raises `ValueError` for bounds that are not finite, not ordered or, if logarithmic, not positive.
     """
 
     lower: float = setting(finite=False)
@@ -114,8 +114,8 @@ class _Interval(AbstractPrior):
         lower, upper = self.lower, self.upper
         if self._is_log:
             lower, upper = math.log(lower), math.log(upper)
-        # Measured from the nearer bound, so that value and gradient are as accurate near one as near the
-        # other; at an infinite x the value is the bound and the gradient 0.
+        # Measured from the nearer bound, so that value and gradient are equally accurate near both; at
+        # infinite x the value is the bound and the gradient 0.
         below = jnp.where(x < 0.0, x, -x)
         if self._is_even:
             fraction = 0.5 * jax.scipy.special.erfc(-math.sqrt(0.5) * below)
@@ -143,7 +143,7 @@ class Bounded(_Interval):
 
 
 class LogBounded(_Interval):
-    """Logit-normal of the logarithm between two positive bounds, for floors and lengths."""
+    """Logit-normal in the logarithm between two positive bounds, for floors and length scales."""
 
     _is_log, _is_even = True, False
 
@@ -167,14 +167,14 @@ _FAR = 4.0 * (1.0 - 1e-12)
 
 @dataclasses.dataclass(frozen=True)
 class _Cut(AbstractPrior):
-    """With tails that are cut where the parameter has no meaning."""
+    """With tails truncated where the parameter has no meaning."""
 
     def within(self, lower: float, upper: float) -> "_Cut":
         return dataclasses.replace(self, lower=max(lower, self.lower), upper=min(upper, self.upper))
 
 
 def _check_far(prior: AbstractPrior, distances: tuple[float, float], deviation: float, given: str) -> None:
-    """Raise where a prior would be cut, at distances from the median."""
+    """Raise if a prior would be truncated too close to its median."""
     nearest = min(distance / deviation for distance in distances)
     if nearest < _FAR:
         raise ValueError(
@@ -191,9 +191,10 @@ class Normal(_Cut):
 
     Args:
         mean, standard_deviation: in the unit of the parameter.
-        lower, upper: where it is cut.
+        lower, upper: truncation.
 
-    Raises `ValueError` for numbers out of range, or a cut less than four standard deviations from the mean.
+    Raises `ValueError` for numbers out of range, or truncation less than four standard deviations from the
+    mean.
     """
 
     mean: float = setting()
@@ -222,14 +223,15 @@ class Normal(_Cut):
 @named("log_normal")
 @dataclasses.dataclass(frozen=True)
 class LogNormal(_Cut):
-    """A positive value that is known up to a factor.
+    """A positive value known up to a factor.
 
     Args:
         median: in the unit of the parameter.
         log_standard_deviation: of the natural logarithm [1].
-        lower, upper: where it is cut.
+        lower, upper: truncation.
 
-    Raises `ValueError` for numbers out of range, or a cut less than four standard deviations from the median.
+    Raises `ValueError` for numbers out of range, or truncation less than four standard deviations from the
+    median.
     """
 
     median: float = setting(above=0.0)
@@ -244,7 +246,7 @@ class LogNormal(_Cut):
         _check_far(self, (-below, above), deviation, given)
 
     def _log_distances(self) -> tuple[float, float]:
-        """From the median to where it is cut, in the logarithm."""
+        """Distance of the truncation from the median, in the logarithm."""
         lower, upper = (math.log(end) if end > 0.0 else -math.inf for end in (self.lower, self.upper))
         return lower - math.log(self.median), upper - math.log(self.median)
 
@@ -253,7 +255,7 @@ class LogNormal(_Cut):
         return self.median
 
     def to_physical(self, x: Scalar) -> Scalar:
-        # The exponent is cut first: an exponential that overflows has no gradient to be cut.
+        # Clip the exponent first: an exponential that overflows has no gradient to clip.
         exponent = jnp.clip(self.log_standard_deviation * x, *self._log_distances())
         return jnp.clip(self.median * jnp.exp(exponent), self.lower, self.upper)
 
@@ -264,7 +266,7 @@ class LogNormal(_Cut):
 
 @dataclasses.dataclass(frozen=True)
 class Unbounded(AbstractPrior):
-    """The standard normal distribution, for numbers of order one without bounds: weights of networks."""
+    """The standard normal distribution, for unbounded numbers of order one, such as weights of networks."""
 
     lower: ClassVar[float] = -math.inf  # pyright: ignore[reportIncompatibleVariableOverride]
     upper: ClassVar[float] = math.inf  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -297,19 +299,19 @@ class CorrelatedNormal(Normal):
 
         p = mean + s L x,        L Lᵀ = C,        C_ij = exp(-(z_i - z_j)² / (2 length²))
 
-    with the places z_i of the numbers in height or time and the Cholesky factor L: p has the covariance s² C,
-    which a variational assimilation calls the matrix of background errors.
+    with the positions z_i of the numbers in height or time and the Cholesky factor L: p has the covariance s²
+    C, the background-error covariance matrix of variational assimilation.
 
     Args:
         mean, standard_deviation: of each number, in its unit.
-        length: of the correlation, in the unit of the coordinate: [m] of a profile, [s] of a series.
-        lower, upper: where a number has no meaning any more; they are not cut, but must be far.
+        length: correlation length, in the unit of the coordinate: [m] for a profile, [s] for a series.
+        lower, upper: values beyond which a number has no meaning; not enforced, but must be far away.
     """
 
     length: float = setting(above=0.0, kw_only=True)
 
     def factor(self, coordinates: Sequence[float]) -> np.ndarray:
-        """L of numbers at some places, `(n, n)`."""
+        """L for numbers at given positions, `(n, n)`."""
         z = np.asarray(coordinates, dtype=float)
         correlation = np.exp(-0.5 * ((z[:, None] - z[None, :]) / self.length) ** 2)
         return np.linalg.cholesky(correlation + _NUGGET * np.eye(z.size))

@@ -1,8 +1,9 @@
-"""The cases of a calibration as arrays, with their weights; computations for one and for all.
+"""The cases of a calibration as arrays, with their weights; computations for one case and for all.
 
-Cases are not batched on a CPU (docs/architecture.md says why): one compiled program is run for one case at a
-time, on a few threads, or on workers. Compiled code releases the interpreter lock, so threads run them side
-by side. Sums over cases have a fixed order: a result does not depend on which thread or worker was faster.
+Cases are not batched on a CPU (docs/architecture.md tells why): one compiled program is run for one case at a
+time, on a few threads or on workers. Compiled code releases the interpreter lock, so that threads run
+concurrently. Sums over cases have a fixed order: the result does not depend on the speed of threads or
+workers.
 """
 
 import abc
@@ -40,24 +41,24 @@ _HERE = ThisProcess()
 
 @dataclasses.dataclass(frozen=True)
 class CaseParameters:
-    """What is free in the run of one case."""
+    """Free parameters in the run of one case."""
 
-    free: ResolvedParameters  # as `in_case` has it; the same for cases that differ by name only
-    places: tuple[int, ...]  # of these among all free parameters
-    n_all: int  # free parameters
+    free: ResolvedParameters  # from `in_case`; the same for cases that differ only by name
+    places: tuple[int, ...]  # indices of these among all free parameters
+    n_all: int  # number of free parameters
 
     def of(self, x: X) -> X:
-        """The rows of the unconstrained vector, or of members along a trailing axis, that the case sees."""
+        """The rows of the unconstrained vector, or of members on a trailing axis, that apply to the case."""
         return x if len(self.places) == self.n_all else x[np.array(self.places)]
 
     def spread(self, derivative: ArrayLike) -> np.ndarray:
-        """A gradient, or a matrix, to what the case sees as one to the whole vector."""
+        """Expand a gradient or matrix with respect to these rows to the whole vector."""
         whole = np.zeros((self.n_all,) * np.ndim(derivative))
         whole[np.ix_(*[self.places] * np.ndim(derivative))] = derivative
         return whole
 
     def insert(self, x: VectorOrMembers, model: Model, comparison: Comparison) -> Calibrated:
-        """Model and case with the physical values of x, which is what `of` gives; differentiable to x."""
+        """Model and case with the physical values of x, a result of `of`; differentiable by x."""
         model, case = self.free.insert_both((model, comparison.case), x)
         return model, dataclasses.replace(comparison, case=case)
 
@@ -65,7 +66,7 @@ class CaseParameters:
 class Problem:
     """The loss of a calibration.
 
-    Targets are at least one, with different names, and not all of weight 0; `ValueError` for others. The
+    At least one target is required; names must differ, and not all weights may be 0 (`ValueError`). The
     arguments are those of `calibrate`.
     """
 
@@ -118,14 +119,14 @@ class Problem:
         return given / given.sum()
 
     def calibrated(self, x: UnconstrainedVector, index: int) -> Calibrated:
-        """Model and case of one number with the parameters of an unconstrained vector."""
+        """Model and case of one index with the parameters of an unconstrained vector."""
         own = self.of_cases[index]
         return own.insert(own.of(x), self.model, self.comparisons[index])
 
     def weighted_sum(
         self, by_case: Sequence[PyTree] | np.ndarray, weights: np.ndarray | None = None
     ) -> PyTree:
-        """Sum over the cases in their order, with their weights or with others."""
+        """Sum over the cases in order, with their weights or others."""
         total = 0.0
         for weight, part in zip(self.weights if weights is None else weights, by_case, strict=True):
             if weight > 0.0:  # a case that is only reported must not turn the loss into NaN
@@ -139,7 +140,7 @@ class Problem:
         mean_squares: Sequence[Mapping[str, Any]],  # numbers of Python, NumPy or JAX
         weights: np.ndarray | None = None,
     ) -> "Fit":
-        """The fit of a vector from scores `(n_cases,)` and mean squares of each case; weight 0: left out."""
+        """The fit of a vector from scores `(n_cases,)` and mean squares of each case; weight 0 omits one."""
         errors = [[math.sqrt(of.get(name, math.nan)) for name in self.variables] for of in mean_squares]
         loss = float(self.weighted_sum(scores, weights))
         if self.prior_weight > 0.0:
@@ -149,15 +150,15 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """How well one vector of parameters fits: mean of the scores, weighted by case, and what priors add.
+    """Fit of one vector of parameters: weighted mean of the scores, plus the prior term.
 
-    Errors are root mean squares in the units of the variables, NaN where a case does not observe one.
+    Errors are root mean squares in the units of the variables, NaN if a case does not observe one.
     """
 
     loss: float
     scores: np.ndarray  # (n_cases,)
     errors: np.ndarray  # (n_cases, n_variables)
-    of_all_cases: bool = True  # else the loss is an estimate, and what the other cases would have is NaN
+    of_all_cases: bool = True  # otherwise the loss is an estimate, and the other cases have NaN
 
     @property
     def is_finite(self) -> bool:
@@ -166,10 +167,10 @@ class Fit:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What a method is told: the fit of a vector, of an ensemble its mean, and what it asked for.
+    """Result for a method: the fit of a vector (or ensemble mean), and what it requested.
 
-    That is the gradient of the loss `(n_parameters,)` and its approximate second derivative, or of members
-    the losses `(n_members,)` and the products of their residuals, not finite for members that are not.
+    This is the gradient of the loss `(n_parameters,)` and its approximate second derivative, or the losses of
+    members `(n_members,)` and the products of their residuals, not finite for failed members.
     """
 
     fit: Fit
@@ -190,7 +191,7 @@ class Evaluation:
 
     @property
     def failed(self) -> np.ndarray:
-        """Members whose loss is not finite, or huge beside the median, `(n_members,)`."""
+        """Members whose loss is not finite, or far above the median, `(n_members,)`."""
         finite = np.isfinite(self.losses)
         if self.losses.size:
             finite &= np.isfinite(np.diag(self.products))
@@ -202,11 +203,11 @@ class Evaluation:
 
 @dataclasses.dataclass(eq=False)
 class CaseWork(abc.ABC):
-    """What is computed of one case at a time: a function of items that begin with the number of the case.
+    """The computation for one case: a function of items that begin with the index of the case.
 
-    A program is compiled when a case first needs it, one for equal shapes in which the same is free, and
-    stays in the process: a pickle holds the problem and the other fields alone. Weights of cases and priors
-    have no part in it.
+    A program is compiled when a case first needs it, one for cases of equal shapes and free parameters, and
+    stays in the process; pickles hold only the problem and the other fields. Weights of cases and priors are
+    not part of the program.
     """
 
     problem: Problem
@@ -214,18 +215,18 @@ class CaseWork(abc.ABC):
     def __post_init__(self):
         self._shared: Shared[CaseProgram] = Shared()
         self._programs: dict[tuple[int, int], CaseProgram] = {}
-        self._compiling = threading.Lock()  # no two threads compile the same
+        self._compiling = threading.Lock()  # no two threads compile the same program
 
     def __reduce__(self):
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     @abc.abstractmethod
     def __call__(self, item: tuple) -> PyTree:
-        """What an evaluator adds up, on the host."""
+        """Contribution to the sum of an evaluator, on the host."""
 
     @abc.abstractmethod
     def compile(self, index: int, columns: int) -> CaseProgram:
-        """A program for a case and so many columns of a batch, 0 for none."""
+        """A program for a case and a number of columns in a batch, 0 for none."""
 
     def program(self, index: int, columns: int = 0) -> CaseProgram:
         with self._compiling:
@@ -243,7 +244,7 @@ class CaseWork(abc.ABC):
         return jax.device_get(program(own, problem.model, problem.comparisons[index]))
 
     def take(self, programs: Sequence[CaseProgram]) -> None:
-        """Use programs that are there, one for each case."""
+        """Use existing programs, one per case."""
         self._programs = {(index, 0): program for index, program in enumerate(programs)}
 
     @property
@@ -252,14 +253,14 @@ class CaseWork(abc.ABC):
 
 
 class PlainWork(CaseWork):
-    """Gives what the program of a case gives."""
+    """Returns the result of the program of a case."""
 
     def __call__(self, item: tuple[int, np.ndarray]) -> PyTree:
         return self.run(*item)
 
 
 class AbstractEvaluator(abc.ABC):
-    """What evaluates a problem, with an engine that computes its cases."""
+    """Evaluates a problem, with an engine that computes its cases."""
 
     explanations: tuple[str, ...] = ()
 
@@ -269,11 +270,11 @@ class AbstractEvaluator(abc.ABC):
 
     @abc.abstractmethod
     def _prepare(self) -> None:
-        """What is computed of a case, which all vectors share."""
+        """Input of the computation of a case that all vectors share."""
 
     @abc.abstractmethod
-    def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: of each evaluator its own
-        """Evaluate what `ask` of the method returned; `MemoryError` if no program fits a budget."""
+    def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: evaluators differ
+        """Evaluate the request of a method's `ask`; `MemoryError` if no program fits a budget."""
 
     def _of_cases(self, work: CaseWork, x: np.ndarray, cases: Sequence[int] | None = None) -> list[PyTree]:
         """Results of some cases, or all, at a vector or members."""
@@ -283,11 +284,11 @@ class AbstractEvaluator(abc.ABC):
 
     @property
     def n_at_once(self) -> int:
-        """Vectors that keep the engine busy."""
+        """Number of vectors that keep the engine busy."""
         return self._engine.n_drivers // len(self._problem.weights)
 
     def of(self, problem: Problem) -> "AbstractEvaluator":
-        """The same for a problem that differs in its weights alone, with the same programs."""
+        """The same for a problem that differs only in its weights, with the same programs."""
         other = copy.copy(self)
         other._problem = problem
         return other
@@ -295,16 +296,16 @@ class AbstractEvaluator(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class MiniBatch:
-    """A few cases, drawn so that every case comes once in a round of batches, each in an order of its own."""
+    """A few cases, drawn so that each occurs once per round of batches; the order differs between rounds."""
 
-    size: int  # cases at a time; more than there are takes all of them
+    size: int  # number of cases, at most all
     seed: int
-    number: int  # of the batch since the start
+    number: int  # index of the batch since the start
 
     def weights(self, of_all: np.ndarray) -> np.ndarray:
         """Weights of the cases, `(n_cases,)`: 0 for those left out, larger for the others.
 
-        The mean over the batches of a round is `of_all`, so that the mean of the losses is the loss.
+        Their mean over the batches of a round is `of_all`, so that the mean of the losses is the loss.
         """
         cases, weights = np.flatnonzero(of_all > 0.0), np.zeros_like(of_all)
         n_batches = -(-cases.size // self.size)

@@ -1,8 +1,8 @@
-"""The interface of a method: it asks for evaluations, and is told their results.
+"""Interface of a calibration method: it asks for evaluations and is given their results.
 
-One iteration is one evaluation, of the kind that the method needs. Whatever a method remembers is in its
-state, a tree of arrays that can be saved, so a calibration goes on bit by bit from a checkpoint. An
-evaluation that is not finite never becomes the point that steps start from.
+One iteration is one evaluation, of the kind that the method needs. The state of a method is a tree of arrays
+that can be saved, so that a calibration continues bit for bit from a checkpoint. Steps never start from an
+evaluation that is not finite.
 """
 
 import abc
@@ -21,15 +21,15 @@ F = TypeVar("F")
 
 
 class MethodState(eqx.Module):
-    """What every method shares."""
+    """State shared by all methods."""
 
-    trial: UnconstrainedVector  # whose fit is evaluated next; of an ensemble the mean
-    accepted: Bool[Array, ""]  # whether the last evaluation became the new base of the steps
-    finished: Bool[Array, ""]  # whether the method has come to its end
+    trial: UnconstrainedVector  # to evaluate next; the mean of an ensemble
+    accepted: Bool[Array, ""]  # whether steps now start from the last evaluation
+    finished: Bool[Array, ""]  # whether the method has ended
 
     @property
     def start_number(self) -> int:
-        """Of the start that the trial follows, where a method has several."""
+        """Index of the first guess, for methods with several."""
         return 0
 
 
@@ -37,33 +37,33 @@ class AbstractMethod(abc.ABC):
     """A calibration method: a dataclass of settings; `ValueError` for those out of range."""
 
     evaluator: ClassVar[type[AbstractEvaluator]]
-    end: ClassVar[str]  # why a state is finished, as a clause
+    end: ClassVar[str]  # why the method ends, as a clause
 
     def __post_init__(self):
         check_settings(self)  # pyright: ignore[reportArgumentType]
 
     @abc.abstractmethod
     def init(self, x: UnconstrainedVector) -> MethodState:
-        """State before the first evaluation, which has the fit of x."""
+        """State before the first evaluation, which is at x."""
 
     @abc.abstractmethod
-    def ask(self, state: Any) -> tuple[Any, ...]:  # of its own; arguments of its evaluator
-        """What the evaluator is called with next."""
+    def ask(self, state: Any) -> tuple[Any, ...]:  # of its own class; arguments of its evaluator
+        """Arguments of the next evaluation."""
 
     @abc.abstractmethod
-    def tell(self, state: Any, evaluation: Evaluation) -> MethodState:  # a state of its own
-        """State after what was asked for; `FloatingPointError` where there is nothing to go on from."""
+    def tell(self, state: Any, evaluation: Evaluation) -> MethodState:  # of its own class
+        """State after an evaluation; `FloatingPointError` if there is no point to continue from."""
 
 
 def compiled(method: F) -> F:
-    """A method of arrays as one program: by themselves, its operations take seconds to compile one by one."""
+    """Compile a function of arrays as one program: compiling its operations one by one takes seconds."""
     return cast(F, jax.jit(cast(Callable, method), static_argnums=0))
 
 
-Transformation = Any  # of optax, which takes long to import
+Transformation = Any  # of optax, which is slow to import
 
 
 def optax_update(transformation: Transformation, gradient, state, x):
-    """The update of a transformation of Optax, which mixes types that strict promotion would refuse."""
+    """Update of an Optax transformation, which mixes types in ways that strict promotion rejects."""
     with jax.numpy_dtype_promotion("standard"):
         return transformation.update(gradient, state, x)

@@ -1,4 +1,4 @@
-"""Methods that follow the gradient: Adam with the schedules of its learning rate, and limited-memory BFGS."""
+"""Gradient methods: Adam with learning rate schedules, and limited-memory BFGS."""
 
 import abc
 import dataclasses
@@ -19,7 +19,7 @@ from .base import AbstractMethod, MethodState, Transformation, compiled, optax_u
 
 
 class AbstractSchedule(abc.ABC):
-    """The learning rate over the accepted steps, as a fraction of its peak."""
+    """Learning rate over the accepted steps, as a fraction of its peak."""
 
     @abc.abstractmethod
     def fraction(self, step: ScalarLike) -> ScalarLike:
@@ -60,13 +60,13 @@ class _Decay(AbstractSchedule):
             raise ValueError("ExponentialDecay: expected a positive final_fraction, got 0.")
 
     def fraction(self, step: ScalarLike) -> ScalarLike:
-        # Not 0 at the first step, which would be an evaluation for nothing.
+        # Not 0 at the first step, which would waste an evaluation.
         begin = 1.0 / (self.n_warmup + 1)
         return jnp.asarray(self._schedule(begin)(jnp.asarray(step, float)))
 
     @abc.abstractmethod
-    def _schedule(self, begin: float) -> Callable[[Any], Any]:  # what optax takes and gives is its own
-        """That of optax, imported where it is needed: commands that do not calibrate start sooner."""
+    def _schedule(self, begin: float) -> Callable[[Any], Any]:  # types of optax
+        """The optax schedule, imported on demand: commands that do not calibrate start faster."""
 
 
 @named("cosine")
@@ -91,7 +91,7 @@ class ExponentialDecay(_Decay):
 
 
 class AdamState(MethodState):
-    """Base of the steps, the step at hand and its shortening, and the moments."""
+    """Starting point of the steps, the current step and its length factor, and the moments."""
 
     base: UnconstrainedVector
     update: UnconstrainedVector
@@ -106,16 +106,15 @@ class Adam(AbstractMethod):
     """Adam (Kingma and Ba 2015) with a schedule and gradient clipping.
 
     Args:
-        learning_rate: at the peak of the schedule: about the change per step of each unconstrained
-            number.
+        learning_rate: peak of the schedule: approximate change per step of each unconstrained number.
         schedule: of the learning rate.
-        beta_1, beta_2: decay of the means of the gradient and of its square.
-        largest_gradient: longer gradients are scaled down to this norm; `None` for no limit.
-        cases_per_step: number of cases drawn at each step instead of all, each once in a round: cheaper steps
-            with many cases.
-        all_cases_every: with `cases_per_step`, every this many steps, and in the first, all cases are
-            evaluated; only these steps give the loss, and the best one is chosen among them.
-        seed: of the order of the cases.
+        beta_1, beta_2: decay rates of the means of the gradient and its square.
+        largest_gradient: norm to which longer gradients are scaled down; `None` for no limit.
+        cases_per_step: number of cases drawn at each step instead of all, each once per round: cheaper steps
+            if there are many cases.
+        all_cases_every: with `cases_per_step`, interval of steps (including the first) at which all cases are
+            evaluated; only these give the loss, and the best iterate is one of them.
+        seed: for the order of the cases.
     """
 
     learning_rate: float = setting(0.05, above=0.0, at_most=10.0)
@@ -159,7 +158,7 @@ class Adam(AbstractMethod):
 
     @compiled
     def _shorten(self, state: AdamState) -> AdamState:
-        # Moments and base stay those of the last good point.
+        # Keep moments and starting point of the last finite evaluation.
         shortening = 0.5 * state.shortening
         trial = state.base + shortening * state.update
         return dataclasses.replace(state, trial=trial, accepted=jnp.asarray(False), shortening=shortening)
@@ -170,7 +169,7 @@ class Adam(AbstractMethod):
         scaled, transformation = optax_update(adam, gradient, state.transformation, state.trial)
         fraction = self.schedule.fraction(state.step.astype(float))
         update = (-self.learning_rate * fraction * jnp.asarray(scaled)).astype(gradient.dtype)
-        # After a rejection the full length comes back by doubling.
+        # After a rejection, double the step until it has its full length.
         shortening = jnp.minimum(1.0, 2.0 * state.shortening).astype(gradient.dtype)
         trial, yes = state.trial + shortening * update, jnp.asarray(True)
         return AdamState(
@@ -179,7 +178,7 @@ class Adam(AbstractMethod):
 
 
 class LBFGSState(MethodState):
-    """Base of the line search, the loss and gradient there, the direction and the step along it."""
+    """Starting point of the line search, its loss and gradient, the direction and the step length."""
 
     base: UnconstrainedVector
     base_loss: Float[Array, ""]
@@ -199,7 +198,7 @@ class LBFGS(AbstractMethod):
         memory_size: number of stored pairs of steps and gradient changes.
         largest_step: largest change of any unconstrained number in one step.
         sufficient_decrease: required fraction of the decrease predicted by the slope (Armijo).
-        backtracking: factor to the step length after a rejection.
+        backtracking: factor of the step length after a rejection.
         shortest_step: smallest step length; below it the search restarts along the gradient, and ends if that
             fails too.
 
@@ -244,9 +243,9 @@ class LBFGS(AbstractMethod):
 
     @compiled
     def _learn(self, state: LBFGSState, loss: ScalarLike, gradient: UnconstrainedVector) -> LBFGSState:
-        """A search from the point at hand, with what was learnt on the way to it."""
+        """A search from the current point, after updating the memory."""
         change = jnp.vdot(state.trial - state.base, gradient - state.base_gradient)
-        # Without curvature there is nothing to learn from; the first evaluation comes here too.
+        # Without curvature there is nothing to store, as at the first evaluation.
         nothing = self._transformation.init(gradient)
         memory = jax.tree.map(lambda kept, none: jnp.where(change > 0.0, kept, none), state.memory, nothing)
         return self._search_from(state.trial, jnp.asarray(loss, gradient.dtype), gradient, memory)
@@ -259,7 +258,7 @@ class LBFGS(AbstractMethod):
 
     @compiled
     def _restart(self, state: LBFGSState) -> LBFGSState:
-        """A search down the gradient from the same base."""
+        """A search along the gradient from the same point."""
         nothing = self._transformation.init(state.base)
         again = self._search_from(state.base, state.base_loss, state.base_gradient, nothing)
         return dataclasses.replace(again, accepted=jnp.asarray(False))
@@ -268,7 +267,7 @@ class LBFGS(AbstractMethod):
         nothing = self._transformation.init(gradient)
         with_memory = optax_update(self._transformation, gradient, memory, base)
         without = optax_update(self._transformation, gradient, nothing, base)
-        # Round-off can spoil the memory.
+        # Round-off can corrupt the memory.
         has_memory = (memory.count > 0) & (jnp.vdot(jnp.asarray(with_memory[0]), gradient) > 0.0)
         scaled, new_memory = jax.tree.map(lambda a, b: jnp.where(has_memory, a, b), with_memory, without)
         direction = -scaled

@@ -1,24 +1,24 @@
-"""Methods of least squares: Levenberg and Marquardt's, and ensemble Kalman inversion.
+"""Least-squares methods: Levenberg-Marquardt, and ensemble Kalman inversion.
 
-With the gradient g and the Gauss-Newton matrix H of the loss, the step d of the first solves
+With the gradient g and the Gauss-Newton matrix H of the loss, the step d of Levenberg-Marquardt solves
 
     (H + damping D) d = -g,    D = diag(H) + loss
 
-and is cut to the largest step. With the loss itself in D, parameters that the residuals hardly feel stay
-where they are: unconstrained numbers are of order one. A step is accepted where the loss falls. The damping
-follows the gain, the decrease of the loss over the one that the quadratic model promises.
+and is limited to the largest step. With the loss in D, parameters to which the residuals are insensitive stay
+where they are, since unconstrained numbers are of order one. A step is accepted if the loss falls. The
+damping follows the gain, the ratio of the decrease of the loss to the predicted decrease.
 
-An ensemble moves from the prior to the posterior by itself. With the unconstrained vectors x_i of M members
-and residuals r_i = (model_i - observed) / noise, deviations
+An ensemble moves from the prior to the posterior. With the unconstrained vectors x_i of M members and
+residuals r_i = (model_i - observed) / noise, deviations
 
     X = (x_i - mean) / sqrt(M - 1),    Y = (r_i - mean) / sqrt(M - 1)
 
-stand for the covariances of the ensemble. A step of length h in artificial time,
+represent the covariances of the ensemble. A step of length h in artificial time,
 
     mean <- mean - h X (1 + h YᵀY)⁻¹ Yᵀ mean(r),    X <- X (1 + h YᵀY)^(-1/2)
 
-is the one of Kalman for an error covariance 1 / h. Steps whose lengths sum to 1 lead from the prior to the
-posterior; exactly so where the model is linear in x. Only products of residuals of members appear.
+is the Kalman update for an error covariance 1 / h. Steps whose lengths sum to 1 lead from the prior to the
+posterior, exactly if the model is linear in x. Only products of residuals of members are needed.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ _GOOD, _POOR = 0.75, 0.25
 
 
 class LevenbergMarquardtState(MethodState):
-    """Base of the step with its loss, gradient and matrix; what it promises; the damping and its growth."""
+    """Starting point of a step with loss, gradient, matrix; predicted decrease; damping and its growth."""
 
     base: UnconstrainedVector
     base_loss: Float[Array, ""]
@@ -56,13 +56,13 @@ class LevenbergMarquardtState(MethodState):
 class LevenbergMarquardt(AbstractMethod):
     """Levenberg-Marquardt with Marquardt's scaling and a damping adjusted by the gain ratio.
 
-    An iteration is a run at the trial, and its Jacobian where that lowers the loss; a trial that does not, or
-    that is not finite, costs a run only and raises the damping.
+    An iteration is a run at the trial vector, plus its Jacobian if that reduces the loss. A rejected trial,
+    including one that is not finite, costs one run and increases the damping.
 
     Args:
         damping: initial damping.
         largest_step: largest change of any unconstrained number in one step.
-        decrease: factor on the damping after a step that achieved the predicted decrease.
+        decrease: factor of the damping after a step that achieved the predicted decrease.
         tolerance: the method ends when the predicted decrease is less than this fraction of the loss.
 
     Source: Marquardt (1963), J. SIAM 11, 431-441; thresholds of the gain as in Fletcher (1971), AERE-R6799;
@@ -99,16 +99,16 @@ class LevenbergMarquardt(AbstractMethod):
         return self._step(*at_trial, damping, 2.0, True)
 
     def _step(self, base, loss: float, gradient, matrix, damping: float, growth: float, accepted: bool):
-        """A step from a base; few numbers, for which a program would take long to compile."""
+        """A step from a point; with few numbers, plain NumPy is faster than compiling."""
 
         def promise(step: np.ndarray) -> float:
             return float(-gradient @ step - 0.5 * step @ matrix @ step)
 
         scale = np.diag(matrix) + loss
-        # A loss of zero that feels no parameter: any scale will do.
+        # Zero loss that depends on no parameter: any scale will do.
         damped = matrix + damping * np.diag(np.where(scale > 0.0, scale, 1.0))
         full = -np.linalg.solve(damped, gradient)
-        # Each number cut by itself lets the others go on; all of them together keep the direction.
+        # Limiting each number separately lets the others move on; a common factor keeps the direction.
         cut = np.clip(full, -self.largest_step, self.largest_step)
         shortened = full * min(1.0, self.largest_step / max(float(np.abs(full).max()), 1e-300))
         step = max(cut, shortened, key=promise)
@@ -119,7 +119,7 @@ class LevenbergMarquardt(AbstractMethod):
 
 
 class EnsembleKalmanState(MethodState):
-    """Mean and members, `members[:, i]` being the vector of one; the artificial time, and the step number."""
+    """Mean and members (`members[:, i]` is one vector), artificial time, and step number."""
 
     members: Float[Array, "parameter member"]
     time: Float[Array, ""]
@@ -129,20 +129,20 @@ class EnsembleKalmanState(MethodState):
 @named("ensemble_kalman")
 @dataclasses.dataclass(frozen=True)
 class EnsembleKalman(AbstractMethod):
-    """Ensemble Kalman inversion with a transform of the ensemble and adaptive steps; needs no derivatives.
+    """Ensemble Kalman inversion with an ensemble transform and adaptive steps; needs no derivatives.
 
-    The prior is normal around the start values, independent in the unconstrained numbers. The data misfit,
-    minus the logarithm of the likelihood, is taken as
+    The prior is normal around the first guess, independent in the unconstrained numbers. The data misfit,
+    minus the log-likelihood, is
 
         misfit = n_observations * loss / (2 noise²)
 
-    for the mean square as score: all that is compared is worth `n_observations` independent observations with
+    with the mean square as score: all observations together are worth `n_observations` independent ones with
     normal errors of standard deviation `noise`, in units of the scale of the targets. Levels and times of a
     profile are far from independent, so that their number would be much too large. With the root mean square
-    as score, cases are weighted anew at every step, and the end is no posterior of anything.
+    as score, the weights of cases change at every step, and the result is not a posterior.
 
-    An iteration is a batch of all members and their mean, which the history holds. Members that broke down,
-    or whose loss is huge beside the others', do not count; they are drawn anew from the rest after the step.
+    An iteration is a batch of all members and their mean, which is in the history. Members that failed, or
+    whose loss far exceeds that of the others, are ignored, and redrawn from the others after the step.
 
     Args:
         noise: error of observations and model, in units of the scale, for example the root mean square error
@@ -154,9 +154,9 @@ class EnsembleKalman(AbstractMethod):
             collapses.
         seed: of the random numbers.
 
-    Source: Iglesias, Law and Stuart (2013), Inverse Problems 29, 045001; the transform of Bishop et al.
+    Source: Iglesias, Law and Stuart (2013), Inverse Problems 29, 045001; ensemble transform of Bishop et al.
         (2001), Mon. Wea. Rev. 129, 420-436, as in Huang et al. (2022), Inverse Problems 38, 125006; the
-        length of the steps of Iglesias and Yang (2021), Inverse Problems 37, 025008.
+        step length of Iglesias and Yang (2021), Inverse Problems 37, 025008.
     """
 
     noise: float = setting(above=0.0)
@@ -170,7 +170,7 @@ class EnsembleKalman(AbstractMethod):
     end: ClassVar = "the ensemble has arrived at its final time"
 
     def init(self, x: UnconstrainedVector) -> EnsembleKalmanState:
-        """The prior around x, whose mean and covariance the members, more than parameters, have exactly."""
+        """The prior around x; the mean and covariance of the members match it exactly."""
         if self.n_members <= x.size:
             raise ValueError(
                 f"EnsembleKalman: expected more members than the {x.size} parameters, because the ensemble "
@@ -188,7 +188,7 @@ class EnsembleKalman(AbstractMethod):
 
     def tell(self, state: EnsembleKalmanState, evaluation: Evaluation) -> EnsembleKalmanState:
         time = float(state.time)
-        if time >= self.final_time:  # what was evaluated is the end
+        if time >= self.final_time:  # the last evaluation was at the end
             return dataclasses.replace(state, accepted=jnp.asarray(True), finished=jnp.asarray(True))
         good, step = ~evaluation.failed, int(state.step) + 1
         if good.sum() < 2:
@@ -198,13 +198,13 @@ class EnsembleKalman(AbstractMethod):
                 "time step."
             )
         products = evaluation.products[np.ix_(good, good)] * self.n_observations / self.noise**2
-        # A step as long as its change of the misfit is worth no more than the observations.
+        # Limit the step so that its change of the misfit is worth no more than the observations.
         misfits, half = 0.5 * np.diag(products), 0.5 * self.n_observations
         mean, variance = (max(float(x), 1e-300) for x in (misfits.mean(), misfits.var()))
         length = max(half / mean, math.sqrt(half / variance))
         time, length = min(time + length, self.final_time), min(length, self.final_time - time)
         moved = self._move(np.asarray(state.members)[:, good], products, length)
-        # Those that failed are drawn from the normal distribution of the others.
+        # Redraw failed members from the normal distribution of the others.
         mean = moved.mean(axis=1, keepdims=True)
         deviations = (moved - mean) / math.sqrt(moved.shape[1] - 1)
         members = np.empty((moved.shape[0], good.size))
@@ -225,7 +225,7 @@ class EnsembleKalman(AbstractMethod):
         n_members = members.shape[1]
         mean = members.mean(axis=1, keepdims=True)
         deviations = members - mean
-        # Yᵀ mean(r) and YᵀY, but for factors of M - 1.
+        # Yᵀ mean(r) and YᵀY, without factors of M - 1.
         to_mean = products.mean(axis=1) - products.mean()
         inner = products - products.mean(axis=0) - to_mean[:, None]
         values, vectors = np.linalg.eigh(0.5 * (inner + inner.T) * length / (n_members - 1))

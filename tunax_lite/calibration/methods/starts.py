@@ -1,4 +1,4 @@
-"""One method from several starts, one after the other, or some ahead of the loop."""
+"""One method from several first guesses, one after the other, or some of them concurrently."""
 
 import dataclasses
 import queue
@@ -21,7 +21,7 @@ from .base import AbstractMethod, MethodState
 
 
 class MultiStartState(MethodState):
-    """State of the method at work, the values that were given first, the start and its evaluations so far."""
+    """State of the current method, the given first guess, the index of the start and its evaluations."""
 
     of_method: MethodState
     first: UnconstrainedVector
@@ -35,19 +35,19 @@ class MultiStartState(MethodState):
 
 @dataclasses.dataclass(frozen=True)
 class MultiStart(AbstractMethod):
-    """Runs a method from the start values, then from others one by one, and keeps the best.
+    """Runs a method from several first guesses in turn, and keeps the best result.
 
-    The others are the start values plus normal numbers in the unconstrained vector: around medians, with a
-    spread of 1, they are drawn from the priors. Each parameter takes values from all parts of its
-    distribution (a Latin hypercube), because starts are few. A start whose first evaluation is not finite is
-    given up and counts as a rejected step.
+    The further first guesses add normal random numbers to the given one in unconstrained space: around
+    medians, with a spread of 1, they are drawn from the priors. Because there are few, a Latin hypercube
+    covers the distribution of each parameter. A start whose first evaluation is not finite is abandoned and
+    counts as a rejected step.
 
     Args:
-        method: that goes on from each start; not one of ensembles, which are many starts already.
-        n_starts: the start values that are given included.
-        iterations_each: evaluations after which the next start begins, if the method did not end before.
-        spread: standard deviation of the unconstrained numbers around the start values.
-        seed: of the random numbers.
+        method: for each start; not an ensemble method, which has many starts already.
+        n_starts: number of starts, including the given one.
+        iterations_each: evaluations per start, unless the method ends earlier.
+        spread: standard deviation of the unconstrained numbers around the first guess.
+        seed: for the random numbers.
     """
 
     method: AbstractMethod
@@ -64,7 +64,7 @@ class MultiStart(AbstractMethod):
             )
         check_settings(self)
 
-    # Attributes of the class elsewhere; here those of the method at work.
+    # Class attributes elsewhere; here those of the current method.
     @property
     def evaluator(self) -> type[AbstractEvaluator]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.method.evaluator
@@ -76,7 +76,7 @@ class MultiStart(AbstractMethod):
     def init(self, x: UnconstrainedVector) -> MultiStartState:
         return self.at(x, 0)
 
-    def ask(self, state: MultiStartState) -> tuple[Any, ...]:  # as that of `method`
+    def ask(self, state: MultiStartState) -> tuple[Any, ...]:  # as in `method`
         return self.method.ask(state.of_method)
 
     def tell(self, state: MultiStartState, evaluation: Evaluation) -> MultiStartState:
@@ -91,7 +91,7 @@ class MultiStart(AbstractMethod):
         )
 
     def at(self, first: UnconstrainedVector, number: int, *, accepted: bool = False) -> MultiStartState:
-        """The state in which a start begins, of which 0 is the first."""
+        """The state at the beginning of a start, counted from 0."""
         x, flags = self._vector(first, number), (jnp.asarray(accepted), jnp.asarray(False))
         counts = jnp.asarray(number, jnp.int32), jnp.zeros((), jnp.int32)
         return MultiStartState(x, *flags, self.method.init(x), first, *counts)
@@ -113,15 +113,15 @@ class MultiStart(AbstractMethod):
 
 
 class Ahead:
-    """Evaluates later starts while earlier ones go on, with what an engine has left beside these.
+    """Evaluates later starts concurrently with earlier ones, on idle capacity of an engine.
 
-    The loop takes the evaluations when it comes to them, so that it is the same as without. What was made of
-    later starts is lost where it ends, and made again.
+    The loop picks up these evaluations when it reaches them, so that the results do not change. Unused
+    evaluations of later starts are lost when the loop ends, and repeated.
 
     Args:
-        method: whose starts these are; any other one has none.
-        state: from which the loop goes on.
-        make_evaluator: asked for the first evaluation; evaluates on several threads at the same time.
+        method: with several starts; no effect for any other.
+        state: from which the loop continues.
+        make_evaluator: called for the first evaluation; the evaluator must be thread-safe.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Ahead:
             self._pool.shutdown(cancel_futures=True)
 
     def __call__(self, number: int, request: tuple) -> Evaluation:
-        """What the next request of a start gives."""
+        """The result of the next request of a start."""
         if self._evaluate is None:
             self._evaluate = self._begin()
         if number not in self._made:

@@ -1,5 +1,5 @@
 """The misfit between model and observations: from a target to one number per case.
 
-`target` says what counts and makes arrays of it, a `Comparison`, which `misfit` and `residuals` run the model
-against.
+`target` selects observations and prepares them as arrays, a `Comparison`, against which `misfit` and
+`residuals` run the model.
 """

@@ -2,9 +2,9 @@
 
     misfit = score( sum_v w_v mean((model_v - observed_v)²) / s_v²  /  sum_v w_v )
 
-over the observed values of variable v that count; w_v are weights, s_v scales. Where the errors of
+over the observed values of variable v that are selected; w_v are weights, s_v scales. If the errors of
 observations are correlated, the differences over s_v are whitened before they are squared. The time loop
-keeps the observed variables only.
+stores the observed variables only.
 """
 
 import abc
@@ -37,29 +37,29 @@ Differences = dict[str, Float[Array, "_level *#member"]]
 class Comparison(eqx.Module):
     """A target as arrays, ready for the time loop; targets of equal shapes share compiled code.
 
-    What is by variable: observed values, on all frames of the model or on the observed times, 0 where there
-    are none; operators from the cells of the model to the observed heights, `moving` those that differ from
-    time to time, with a leading axis of time; and whitenings where errors are correlated. `seen` is, of
-    numbers of the column that few heights determine, what these show of profiles of the model.
+    By variable it holds observed values, on all frames of the model or on the observed times, with 0 for
+    missing ones; operators from model cells to observed heights, `moving` for those that vary in time, with a
+    leading time axis; and whitening operators if errors are correlated. For scalars computed from profiles at
+    a few heights, `seen` reduces model profiles to the same information.
     """
 
-    case: Case  # under a common name, because a name is part of what is compiled
+    case: Case  # with a common name, because the name is part of the compiled program
     dt: Float[Array, ""]  # [s]
     observed: dict[str, Float[Array, "time _level"]]
-    counts: dict[str, Float[Array, "time _level"]]  # 1 / n where a value counts, else 0
-    factors: dict[str, Float[Array, ""]]  # of the mean squares: w_v / (s_v² sum w_v), for instance
+    counts: dict[str, Float[Array, "time _level"]]  # 1 / n for a selected value, 0 otherwise
+    factors: dict[str, Float[Array, ""]]  # of the mean squares, such as w_v / (s_v² sum w_v)
     operators: dict[str, AbstractOperator]
     moving: dict[str, Interpolation]
     whitenings: dict[str, Whitening]
     seen: dict[str, Float[Array, "center center"]]
-    in_time: Interpolation | None  # to the observed times; `None` where these are frames of the model
+    in_time: Interpolation | None  # to the observed times; `None` if these are frames of the model
     n_frames: int = eqx.field(static=True)
     steps_per_frame: int = eqx.field(static=True)
     steps: Int[Array, " frame"] | None = None  # of each frame instead, where forward mode shares programs
 
 
 class AtOneTime(eqx.Module):
-    """What differences at one time are compared with; stacked, with a leading axis of time."""
+    """Data for the differences at one time; stacked, with a leading time axis."""
 
     observed: dict[str, Float[Array, "..."]]
     counts: dict[str, Float[Array, "..."]]
@@ -68,7 +68,7 @@ class AtOneTime(eqx.Module):
 
 
 class AbstractScore(abc.ABC):
-    """Function of the mean square that is minimised."""
+    """Function of the mean square to minimise."""
 
     @abc.abstractmethod
     def __call__(self, mean_square: Scalar) -> Scalar:
@@ -78,7 +78,7 @@ class AbstractScore(abc.ABC):
 @named("mean_square")
 @dataclasses.dataclass(frozen=True)
 class MeanSquare(AbstractScore):
-    """The mean square itself: a case counts by the square of its error."""
+    """The mean square itself: a case contributes the square of its error."""
 
     def __call__(self, mean_square: Scalar) -> Scalar:
         return mean_square
@@ -87,7 +87,7 @@ class MeanSquare(AbstractScore):
 @named("root_mean_square")
 @dataclasses.dataclass(frozen=True)
 class RootMeanSquare(AbstractScore):
-    """Its root: a case counts by its error. The gradient at a perfect fit is 0."""
+    """The root of it: a case contributes its error. The gradient at a perfect fit is 0."""
 
     def __call__(self, mean_square: Scalar) -> Scalar:
         return safe_sqrt(mean_square)
@@ -96,10 +96,10 @@ class RootMeanSquare(AbstractScore):
 def misfit(
     model: Model, comparison: Comparison, score: AbstractScore, checkpointing: AbstractCheckpointing
 ) -> tuple[Scalar, dict[str, Scalar]]:
-    """Score of a model of one column on `Target.comparison`, and the mean square errors by variable.
+    """Score of a single-column model on `Target.comparison`, and the mean square errors by variable.
 
-    These are in the squared units of the variables. Checkpointing: what reverse mode keeps of the time loop.
-    Raises `ValueError` for a padded comparison, whose steps only forward mode can follow.
+    The errors are in the squared units of the variables. `checkpointing` is what reverse mode stores of the
+    time loop. Raises `ValueError` for a padded comparison, whose steps only forward mode can follow.
     """
     if comparison.steps is not None:
         raise ValueError(
@@ -107,7 +107,7 @@ def misfit(
             "choose levenberg_marquardt or ensemble_kalman, or leave misfit.padded out."
         )
 
-    # Frame by frame inside of the loop: reverse mode then does not hold all profiles of the run.
+    # Frame by frame inside the loop, so that reverse mode does not store all profiles of the run.
     def squares(differences: Differences, given: AtOneTime):
         whitened = {
             name: _whitened(comparison, given, name, differences[name]) for name in comparison.whitenings
@@ -123,19 +123,19 @@ def misfit(
 
 
 def root_mean_square_errors(model: Model, comparison: Comparison) -> dict[str, float]:
-    """Root mean square error of each variable [its unit], weights and scales aside, as `errors_of`."""
+    """Root mean square error of each variable [its unit], without weights and scales, as in `errors_of`."""
     return {name: error.root_mean_square for name, error in errors_of(model, comparison).items()}
 
 
 class ErrorOf(NamedTuple):
-    """Of model minus observed, over all values that count [unit of the variable]."""
+    """Of model minus observed, over all selected values [unit of the variable]."""
 
     root_mean_square: float
     mean: float
 
 
 def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorOf]:
-    """Root mean square and mean error of each variable, weights and scales aside, of a single column."""
+    """Root mean square and mean error of each variable, without weights and scales, for a single column."""
     squares, means = _squares_and_means(model, comparison)
     return {name: ErrorOf(math.sqrt(squares[name]), float(means[name])) for name in squares}
 
@@ -154,9 +154,9 @@ def residuals(
 ) -> tuple[dict[str, Float[Array, "time _level *#member"]], dict[str, Scalar]]:
     """Differences by variable whose squares sum to the weighted mean square, and the mean square errors.
 
-    With w_v, s_v as above, and n values of a variable that count, r is sqrt(w_v / (n sum w)) / s_v times
-    the difference, whitened where errors are correlated, and 0 where a value does not count. For forward mode
-    and ensembles: all frames are kept, and parameters of members have a trailing axis.
+    With w_v, s_v as above, and n selected values of a variable, r is sqrt(w_v / (n sum w)) / s_v times the
+    difference, whitened if errors are correlated, and 0 for other values. For forward mode and ensembles: all
+    frames are stored, and parameters of members have a trailing axis.
     """
 
     def both(differences: Differences, given: AtOneTime):
@@ -185,7 +185,7 @@ def _mean_squares(differences: Differences, given: AtOneTime) -> dict[str, Scala
 
 
 def _whitened(comparison: Comparison, given: AtOneTime, name: str, difference):
-    """Weighted differences, independent in the vertical."""
+    """Weighted differences, with vertical correlations removed."""
     if name in comparison.whitenings:
         matrix = given.vertical.get(name, comparison.whitenings[name].vertical)
         difference = jnp.tensordot(matrix, difference, axes=1)
@@ -193,7 +193,7 @@ def _whitened(comparison: Comparison, given: AtOneTime, name: str, difference):
 
 
 def _after_time(comparison: Comparison, name: str, whitened: Float[Array, "time _level *#member"]):
-    """The same, independent in time."""
+    """The same, with correlations in time removed."""
     white = comparison.whitenings.get(name)
     return whitened if white is None or white.in_time is None else white.in_time(whitened)
 
@@ -208,7 +208,7 @@ def _run_of_steps(
     save: Callable[..., PyTree],
     inputs: PyTree = None,
 ) -> PyTree:
-    """As `run_frames`, with numbers of steps that are data."""
+    """Like `run_frames`, with the numbers of steps as data."""
 
     def frame(current: Restart, given: tuple[Int[Array, ""], PyTree]):
         n_steps, observed = given
@@ -224,9 +224,9 @@ def _compare(
     checkpointing: AbstractCheckpointing,
     of_time: Callable[[Differences, AtOneTime], PyTree],
 ) -> PyTree:
-    """A function of the differences at one time and of what they are compared with, at all observed times.
+    """Map a function of the differences and comparison data at one time over all observed times.
 
-    Results have a leading axis of time.
+    Results have a leading time axis.
     """
     case = batched_case(model, comparison.case)
     start = start_of(model, case)

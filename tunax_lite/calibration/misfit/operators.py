@@ -1,17 +1,17 @@
-"""From values on the cells of the model to values at the observations, and their errors.
+"""Observation operators: from values on model cells to values at the observations, and their errors.
 
 Operators are linear, take the vertical first and the batch last, and are arrays: targets of equal shapes
 share compiled code.
 
-Where errors of observations are correlated, their covariance is taken as
+If errors of observations are correlated, their covariance is
 
     C_ij = s² exp(-|z_i - z_j| / L - |t_i - t_j| / T)
 
-with the scale s of the variable. With C = G Gᵀ (Cholesky) the whitened differences G⁻¹ d are independent, of
-variance 1, and their squares sum to the Mahalanobis distance dᵀ C⁻¹ d. Values that are missing have no row
-and no column in C. In time the exponential needs the step before only: w_k = (w_k - f w_{k-1}) / sqrt(1 -
-f²), f = exp(-(t_k - t_{k-1}) / T), of profiles that are whitened in the vertical; that is exact where all
-times miss the same heights.
+with the scale s of the variable. With C = G Gᵀ (Cholesky) the whitened differences G⁻¹ d are independent with
+variance 1, and their squares sum to the Mahalanobis distance dᵀ C⁻¹ d. Missing values have no row or column
+in C. In time the exponential needs only the previous step: w_k = (w_k - f w_{k-1}) / sqrt(1 - f²), f =
+exp(-(t_k - t_{k-1}) / T), for profiles whitened in the vertical; this is exact if the same heights are
+missing at all times.
 """
 
 import abc
@@ -31,7 +31,7 @@ Observed = Float[Array, "level *#member"]
 
 
 class AbstractOperator(eqx.Module):
-    """What becomes of the values of a variable at one time."""
+    """Maps the values of a variable at one time to the observations."""
 
     @abc.abstractmethod
     def __call__(self, values: Values) -> Observed:
@@ -39,7 +39,7 @@ class AbstractOperator(eqx.Module):
 
 
 class AtCenters(AbstractOperator):
-    """The values themselves: observed on the cells of the model."""
+    """The values themselves: observations at the cell centers of the model."""
 
     def __call__(self, values: Values) -> Observed:
         return values
@@ -57,7 +57,7 @@ class Interpolation(AbstractOperator):
 
 
 class Averaging(AbstractOperator):
-    """Means over the observed cells, where these are thicker than those of the model."""
+    """Means over the observed cells, if these are thicker than those of the model."""
 
     matrix: Float[Array, "level center"]
 
@@ -66,14 +66,14 @@ class Averaging(AbstractOperator):
 
 
 class OneNumber(AbstractOperator):
-    """A number of the column as a profile of one level."""
+    """A scalar of the column as a profile of one level."""
 
     def __call__(self, values: Float[Array, "*#member"]) -> Observed:
         return values[None]
 
 
 def interpolation(source: np.ndarray, points: np.ndarray) -> Interpolation:
-    """To points of any shape, from increasing places; constant beyond the ends, and NaN takes the first."""
+    """To points of any shape, from increasing positions; constant beyond the ends; NaN maps to the first."""
     inside = np.clip(np.where(np.isnan(points), source[0], points), source[0], source[-1])
     lower = np.clip(np.searchsorted(source, inside, side="right") - 1, 0, source.size - 2)
     fraction = (inside - source[lower]) / (source[lower + 1] - source[lower])
@@ -83,10 +83,10 @@ def interpolation(source: np.ndarray, points: np.ndarray) -> Interpolation:
 def place_in_time(
     times: np.ndarray, *, name: str, dt: float, duration: float, frame_interval: float | None
 ) -> tuple[Interpolation | None, int, int, np.ndarray]:
-    """Interpolation, number of frames, steps per frame, and where the observed times [s] are placed.
+    """Interpolation, number of frames, steps per frame, and positions of the observed times [s].
 
-    There is no interpolation where frames meet all times. Raises `ValueError` for times outside of the
-    case, or steps that do not fit.
+    There is no interpolation if frames meet all times. Raises `ValueError` for times outside the case, or
+    time steps that do not divide the intervals.
     """
     if times[0] < 0.0 or times[-1] > duration * (1.0 + 1e-9) or times[-1] <= 0.0:
         raise ValueError(
@@ -95,8 +95,8 @@ def place_in_time(
             "duration of the case."
         )
     if frame_interval is None:
-        # The longest that meets all times; one step if there are times between the steps.
-        count_steps(dt, dt, "dt")  # raises for a step that is not positive
+        # The longest interval that meets all times; one step if some times lie between steps.
+        count_steps(dt, dt, "dt")  # raises if the step is not positive
         steps = np.rint(times / dt).astype(int)
         steps_per_frame = 1 if np.any(np.abs(times / dt - steps) > 1e-6) else int(np.gcd.reduce(steps))
     else:
@@ -120,22 +120,22 @@ def check_heights(z: np.ndarray, depth: float, name: str) -> None:
 
 
 def centers_of(z: np.ndarray, centers: np.ndarray, depth: float) -> np.ndarray | None:
-    """Indices of the centers that heights are at; `None` if one of them lies between centers."""
+    """Indices of the centers at these heights; `None` if one of them lies between centers."""
     nearest = np.argmin(np.abs(z[:, None] - centers), axis=1)
     met = np.all(np.abs(z - centers[nearest]) <= 1e-6 * depth) and np.all(np.diff(nearest) > 0)
     return nearest if met else None
 
 
 def faces_from_centers(z: np.ndarray, name: str) -> np.ndarray:
-    """Faces of the cells whose centers these heights [m] are, increasing, with the uppermost at the surface.
+    """Faces of cells with centers at these heights [m], increasing, with the uppermost face at the surface.
 
-    Raises `ValueError` for heights that are no centers of cells from the surface down.
+    Raises `ValueError` for heights that are not the centers of contiguous cells from the surface down.
     """
     faces = np.zeros(z.size + 1)
     for cell in range(z.size - 1, -1, -1):
         faces[cell] = 2.0 * z[cell] - faces[cell + 1]
     thickness = np.diff(faces)
-    # A center that is off moves the faces below it to one side and the other: neighbours differ then.
+    # A misplaced center moves the faces below it alternately: neighbours then differ.
     ratio = thickness[1:] / thickness[:-1] if np.all(thickness > 0.0) else np.zeros(1)
     if not np.all((ratio > 0.5) & (ratio < 2.0)):
         raise ValueError(
@@ -151,8 +151,8 @@ class Correlation:
     """Correlation of the errors of observations; `ValueError` if neither number is positive.
 
     Args:
-        length: of errors of observations, L [m]; 0 for independent ones.
-        time: of errors of observations, T [s]; 0 for independent ones.
+        length: L [m]; 0 for independent errors.
+        time: T [s]; 0 for independent errors.
     """
 
     length: float = setting(0.0, at_least=0.0)
@@ -168,7 +168,7 @@ class Correlation:
 
 
 class InTime(eqx.Module):
-    """What is taken off for the time before, `(w - fraction * w[previous]) * factor`, over the first axis."""
+    """Removes the correlation with the previous time, `(w - fraction * w[previous]) * factor` on axis 0."""
 
     previous: Int[Array, " time"]
     fraction: Float[Array, " time"]
@@ -182,21 +182,21 @@ class InTime(eqx.Module):
 
 
 class Whitening(eqx.Module):
-    """Of the differences of a variable over their scale: lower triangles G⁻¹, for all times or for each."""
+    """Whitening of the scaled differences of a variable: lower triangles G⁻¹, for all times or for each."""
 
-    vertical: Float[Array, "level level"] | Float[Array, "time level level"]  # 0 where a value is missing
-    in_time: InTime | None  # none where errors are independent in time
+    vertical: Float[Array, "level level"] | Float[Array, "time level level"]  # 0 for missing values
+    in_time: InTime | None  # `None` if errors are independent in time
 
     @property
     def moves(self) -> bool:
-        """Whether the vertical part differs from time to time."""
+        """Whether the vertical part varies in time."""
         return self.vertical.ndim == 3
 
 
 def whitening(
     correlation: Correlation, z: np.ndarray, valid: np.ndarray, time: np.ndarray, label: str
 ) -> Whitening:
-    """The whitening of differences on placed times `(n_times,)` [s] and levels [m], valid where they count.
+    """The whitening operator for times `(n_times,)` [s] and levels [m], where values are valid.
 
     Levels are `(n_levels,)` or `(n_times, n_levels)`; the label names case and variable in messages.
     """
@@ -224,7 +224,7 @@ def whitening(
 
 
 def _inverse_root(length: float, z: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Inverse of the Cholesky factor of the correlations of the values that count."""
+    """Inverse of the Cholesky factor of the correlations of the selected values."""
     matrix = np.zeros((z.size, z.size))
     kept = np.flatnonzero(valid)
     distance = np.abs(z[kept, None] - z[None, kept])

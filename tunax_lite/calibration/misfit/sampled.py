@@ -1,9 +1,9 @@
-"""Observed values of one variable as they are compared: at points, as means over cells, or as numbers.
+"""Observed values of one variable in the form of comparison: at points, as cell means, or as scalars.
 
-Numbers of the column from profiles at a few heights, such as the instruments of a mooring: what was observed
-is linear between the heights that have a value, and constant above them, and so is the model where these
-heights are the same at all times: both see the same depths. A number that depends on water where nothing was
-observed is NaN.
+For scalars derived from profiles at a few heights, such as the instruments of a mooring, the observed profile
+is linear between heights with a value, and constant above them. If these heights are fixed, the model profile
+is sampled in the same way, so that both resolve the same depths. A scalar that depends on unobserved water is
+NaN.
 """
 
 import dataclasses
@@ -34,14 +34,14 @@ _DEPENDS_ON = {
 
 
 def depends_on(variable: str) -> tuple[str, ...]:
-    """Profiles that a number depends on."""
+    """Profiles that a scalar depends on."""
     return _DEPENDS_ON.get(parse(variable).name, ("temperature", "salinity"))
 
 
 def on_centers(z: np.ndarray, values: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Profiles at the centers of the model, each from its own values, NaN where missing, that are there.
+    """Profiles interpolated to the model's centers at each time, from the values that are not NaN.
 
-    Heights are `(n_levels,)` or `(n_times, n_levels)`; the result is NaN at times without two values.
+    Heights are `(n_levels,)` or `(n_times, n_levels)`; the result is NaN at times with fewer than two values.
     """
     found = np.full((values.shape[0], centers.size), np.nan)
     for time, (heights, row) in enumerate(zip(np.broadcast_to(z, values.shape), values, strict=True)):
@@ -52,7 +52,7 @@ def on_centers(z: np.ndarray, values: np.ndarray, centers: np.ndarray) -> np.nda
 
 
 def seen_through(z: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """The matrix of a profile on the centers that is known at some heights only, `(n_centers, n_centers)`."""
+    """Matrix that reduces a profile on the centers to what some heights resolve, `(n_centers, n_centers)`."""
     at_heights = np.stack([np.interp(z, centers, row) for row in np.eye(centers.size)], axis=1)
     return np.stack([np.interp(centers, z, row) for row in np.eye(z.size)], axis=1) @ at_heights
 
@@ -60,7 +60,7 @@ def seen_through(z: np.ndarray, centers: np.ndarray) -> np.ndarray:
 def is_determined(
     variable: str, numbers: np.ndarray, z: np.ndarray, values: np.ndarray, lowest_center: float
 ) -> np.ndarray:
-    """Whether numbers of an observable follow from what was observed at each time, `(n_times,)`.
+    """Whether scalars of an observable are determined by the observations at each time, `(n_times,)`.
 
     Heights and values are those of `on_centers`; the lowest center is that of the model [m].
     """
@@ -83,23 +83,23 @@ def is_determined(
 
 @dataclasses.dataclass(frozen=True)
 class Sampled:
-    """Values of a variable, NaN where missing or outside of the window, and how the model gives them."""
+    """Values of a variable, NaN where missing or outside the window, and the operator for the model."""
 
     values: np.ndarray  # (n_times, n_levels)
-    z: np.ndarray  # heights [m], (n_levels,) or (n_times, n_levels); 0 for a number
-    operator: operators.AbstractOperator  # from the cells of the model, at all times
-    inside: np.ndarray  # levels of the depth window, at which there could be a value; shape of the values
-    moving: operators.Interpolation | None = None  # for each time instead, with a leading axis of time
-    seen: np.ndarray | None = None  # what few heights show of a profile of the model, a matrix on its centers
+    z: np.ndarray  # heights [m], (n_levels,) or (n_times, n_levels); 0 for a scalar
+    operator: operators.AbstractOperator  # from model cells, at all times
+    inside: np.ndarray  # levels within the depth window, where values are possible; shape of the values
+    moving: operators.Interpolation | None = None  # one per time instead, with a leading time axis
+    seen: np.ndarray | None = None  # reduces model profiles to what a few heights resolve
 
 
 def sample(
     case: Case, observations: Observations, variable: str, averaging: str, window: tuple[float, float]
 ) -> Sampled:
-    """Observed values of a variable, or of an observable, on levels that the model is compared on.
+    """Observed values of a variable or an observable, at the levels of comparison.
 
-    The case gives grid and equation of state, and the salinity where none was observed; averaging is `points`
-    or `cell_means`, the window the lowest and the highest height that counts [m].
+    The case gives grid and equation of state, and the salinity if none was observed; averaging is `points` or
+    `cell_means`; the window is the lowest and highest height to use [m].
     """
     if variable in observations.series:
         return _number(np.asarray(observations.series[variable], dtype=float))
@@ -107,7 +107,7 @@ def sample(
         if averaging == "points":
             try:
                 _own_faces(case, observations)
-            except ValueError:  # the observed heights are not centers of cells over the column
+            except ValueError:  # the observed heights are not the cell centers of a column
                 return _number_at_points(case, observations, variable)
         profiles = {name: on_model_cells(case, observations, name) for name in _needed(observations)}
         return _number(_observed_observable(case, case.grid, profiles, variable))
@@ -118,7 +118,7 @@ def sample(
 
 
 def with_levels(sampled: Sampled, case: Case, n_levels: int) -> Sampled:
-    """A profile with so many levels, the last without a value, by a matrix; numbers stay as they are."""
+    """Pad a profile by a matrix to a number of levels, the last without a value; scalars are unchanged."""
     if isinstance(sampled.operator, operators.OneNumber):
         return sampled
     more = n_levels - sampled.values.shape[1]
@@ -136,7 +136,7 @@ def with_levels(sampled: Sampled, case: Case, n_levels: int) -> Sampled:
 
 
 def can_be_observed(observations: Observations, variable: str) -> bool:
-    """Whether the observations have a variable, or what an observable is computed from."""
+    """Whether the observations contain a variable, or the input of an observable."""
     if variable in observations.names:
         return True
     if "temperature" not in observations.profiles or variable in ("temperature", "salinity", "u", "v"):
@@ -153,7 +153,7 @@ def _number(values: np.ndarray) -> Sampled:
 
 
 def _number_at_points(case: Case, observations: Observations, variable: str) -> Sampled:
-    """A number of the column from values at points; see `sparse`."""
+    """A scalar from values at points; see `sparse`."""
     z, centers = np.asarray(observations.z, dtype=float), np.asarray(case.grid.z_center, dtype=float)
     names = [name for name in _needed(observations) if name in ("temperature", *depends_on(variable))]
     given = {name: np.asarray(observations.profiles[name], dtype=float) for name in names}
@@ -171,7 +171,7 @@ def _needed(observations: Observations) -> list[str]:
 
 
 def _own_faces(case: Case, observations: Observations) -> np.ndarray:
-    """Faces of the cells that the observed heights are centers of."""
+    """Faces of the cells whose centers are the observed heights."""
     if observations.moves:
         raise ValueError(
             f"{case.name}: expected the same heights at all times for means over cells, got heights that "
@@ -201,13 +201,13 @@ def _profile_at_points(case: Case, observations: Observations, variable: str) ->
         z, centers = np.asarray(observations.z, dtype=float), np.asarray(case.grid.z_center, dtype=float)
         at_heights = np.interp(z, centers, np.asarray(case.initial_state.salinity, dtype=float))
         profiles["salinity"] = np.broadcast_to(at_heights, profiles["temperature"].shape)
-    # Profiles of water brought to the surface do not depend on a grid.
+    # Profiles of potential quantities do not depend on a grid.
     any_grid = Grid.uniform(1.0, max(3, profiles["temperature"].shape[1]))
     return _observed_observable(case, any_grid, profiles, variable)
 
 
 def _observed_observable(case: Case, grid: Grid, profiles: dict[str, np.ndarray], variable: str):
-    """An observable of observed profiles `(n_times, n_levels)`; NaN where it depends on a missing value."""
+    """An observable of observed profiles `(n_times, n_levels)`; NaN where its input is missing."""
     shape = profiles["temperature"].shape
     columns = {name: profiles.get(name, np.zeros(shape)) for name in ("u", "v", "temperature")}
     columns["salinity"] = profiles.get("salinity", np.asarray(case.initial_state.salinity, dtype=float))
@@ -241,7 +241,7 @@ def _points(case: Case, values: np.ndarray, observations: Observations, window) 
 
 
 def _cell_means(case: Case, values: np.ndarray, faces: np.ndarray, window: tuple[float, float]) -> Sampled:
-    """Means over the cells of the model, or over the observed ones where these are fewer."""
+    """Means over the cells of the model, or over the observed cells if these are fewer."""
     own = np.asarray(case.grid.z_face, dtype=float)
     if np.searchsorted(own, faces[0] - 1e-6 * abs(own[0])) + faces.size >= own.size:
         values, faces, operator = regrid(values.T, faces, own).T, own, operators.AtCenters()
@@ -266,9 +266,9 @@ def _check_window(name: str, inside: np.ndarray, z: np.ndarray, window: tuple[fl
 def starting_at(case: Case, observations: Observations, time: float) -> tuple[Case, Observations]:
     """The case from an observed time [s] on, with the observed profiles as initial state.
 
-    A large-eddy simulation begins without turbulence: its first minutes are not those of a column model.
-    Times of the observations that are returned count from the new start. Raises `ValueError` for fluxes that
-    change, or no complete profile on cells at that time.
+    A large-eddy simulation begins without turbulence, so that its first minutes do not correspond to a column
+    model. Times of the returned observations count from the new start. Raises `ValueError` for time-varying
+    fluxes, or without complete profiles on cells at that time.
     """
     if time == 0.0:
         return case, observations

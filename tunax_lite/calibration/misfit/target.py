@@ -1,9 +1,9 @@
 """The target of a calibration: a case, its observations and their weights.
 
-Observed values that are NaN, or outside of the depth and the time window, do not count. At points the model
-is interpolated linearly to the observed heights and times; between the uppermost (lowest) center and the
-surface (bottom) it is constant. As means over cells the finer of model and observations is averaged over the
-cells of the other.
+Observed values that are NaN, or outside the depth and time windows, are ignored. At points, the model is
+interpolated linearly to the observed heights and times; between the uppermost (lowest) center and the surface
+(bottom) it is constant. For cell means, the finer of model and observations is averaged over the cells of the
+other.
 """
 
 import abc
@@ -35,7 +35,7 @@ class AbstractScale(abc.ABC):
     def of(
         self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
     ) -> float:
-        """Scale of a variable in its unit, from the values that count, and the first ones of their places."""
+        """Scale of a variable in its unit, from the selected values, and the first values of their levels."""
 
 
 @named("physical")
@@ -58,7 +58,7 @@ class ZScore(AbstractScale):
         self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
     ) -> float:
         deviation = float(np.std(observed))
-        # Round-off of a constant profile is no variability.
+        # Round-off of a constant profile is not variability.
         if deviation <= 1e-10 * max(1.0, float(np.max(np.abs(observed)))):
             raise ValueError(
                 f"{observations.name}: expected {variable} to vary, so that its standard deviation can "
@@ -70,7 +70,7 @@ class ZScore(AbstractScale):
 @named("uncertainty")
 @dataclasses.dataclass(frozen=True)
 class Uncertainty(AbstractScale):
-    """The standard deviation that comes with the observations."""
+    """The standard deviation given with the observations."""
 
     def of(
         self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
@@ -94,14 +94,14 @@ class Uncertainty(AbstractScale):
 class Change(AbstractScale):
     """The observed change since the first profile, sqrt(mean((y(t) - y(0))²) + noise²).
 
-    A storm then counts no more than a night of convection. What is chance in the means of a large-eddy
-    simulation, or of little consequence, keeps a case in which hardly anything changes from counting most.
+    A storm then counts no more than a night of convection. The noise covers random or unimportant changes of
+    a large-eddy simulation: it prevents a case without significant changes from dominating.
 
     Args:
-        temperature: its noise [K].
-        salinity: its noise [g kg-1].
-        velocity: that of u and v [m s-1].
-        mixed_layer_depth: that of depths of the mixed layer [m].
+        temperature: noise [K].
+        salinity: noise [g kg-1].
+        velocity: noise of u and v [m s-1].
+        mixed_layer_depth: noise of mixed layer depths [m].
     """
 
     temperature: float = setting(0.005, at_least=0.0)
@@ -135,25 +135,25 @@ class Target:
     Args:
         case: a single column.
         observations: of that case.
-        weights: by variable: what was observed, or an observable that follows from observed profiles; 0 only
-            reports a variable.
-        weight: of the case among others.
+        weights: by variable: an observed one, or an observable that follows from observed profiles; 0 reports
+            a variable without fitting it.
+        weight: of the case relative to others.
         group: of cases that a cross-validation leaves out together; `None` for the case alone.
         dt: time step [s].
-        time_window: first and last time that counts [s] since the start of the case.
-        depth_window: lowest and highest height that counts [m], at most 0; of cells those that lie wholly in
-            it. It does not concern numbers of the column.
-        scale: what differences are divided by.
-        frame_interval: time between the frames of the model that are interpolated to the observed times
-            [s]; by default the longest that meets every observed time, else `dt`.
+        time_window: first and last time to use [s] since the start of the case.
+        depth_window: lowest and highest height to use [m], at most 0; cells must lie entirely within it. It
+            does not apply to scalars.
+        scale: divisor of the differences.
+        frame_interval: time between model frames, which are interpolated to the observed times [s]; by
+            default the longest that meets every observed time, otherwise `dt`.
         averaging: `points`: the model is interpolated to the observed heights; `cell_means`: observed heights
-            are centers of cells, and the finer of the two is averaged over the cells of the other.
+            are cell centers, and the finer of the two is averaged over the cells of the other.
         correlation: of the errors of observations, whose squares then sum to a Mahalanobis distance; `None`
-            for errors that are independent.
-        most_times: of the observed times that count, so many at most, evenly spread.
-        padded: numbers of frames and of levels, at least those of the target, that it gets by values that do
-            not count, so that targets of different ones share programs in forward mode; observed times are
-            then multiples of the step.
+            for independent errors.
+        most_times: largest number of observed times to use, evenly spread.
+        padded: numbers of frames and levels, at least those of the target, to pad to with values of weight 0,
+            so that different targets share programs in forward mode; observed times are then multiples of the
+            time step.
         reduction: `mean` of the squares by variable, or `sum`, which with a correlation, or with the scale of
             an uncertainty, is twice the negative logarithm of a normal likelihood.
     """
@@ -176,7 +176,7 @@ class Target:
 
     @functools.cached_property
     def comparison(self) -> Comparison:
-        """The target as arrays in the precision of its case, checked: `ValueError` for what does not fit."""
+        """The target as arrays in the precision of its case; `ValueError` if it is inconsistent."""
         name, case = self.case.name, self.case
         _check(self)
         times = np.asarray(self.observations.time, dtype=float)[self.times]
@@ -194,7 +194,7 @@ class Target:
             key: {variable: part[key] for variable, part in parts.items() if part[key] is not None}
             for key in next(iter(parts.values()))
         }
-        # A common name, date and duration: they are part of what is compiled.
+        # Common name, date and duration, because they are part of the compiled program.
         unlabelled, dt = case.unlabelled(), jnp.asarray(self.dt, float)
         if steps is None:
             unlabelled = dataclasses.replace(unlabelled, duration=length)
@@ -205,7 +205,7 @@ class Target:
 
     @functools.cached_property
     def times(self) -> np.ndarray:
-        """Indices of the observed times that count; `ValueError` if there are none."""
+        """Indices of the observed times to use; `ValueError` if there are none."""
         times, (first, last) = np.asarray(self.observations.time), self.time_window
         inside = np.flatnonzero((times >= first) & (times <= last))
         if not inside.size:
@@ -217,8 +217,8 @@ class Target:
             return inside
         return inside[np.rint(np.linspace(0.0, inside.size - 1.0, self.most_times + 1)[1:]).astype(int)]
 
-    def times_of_run(self, most_frames: int = 1) -> dict[str, Any]:  # Any: each its own
-        """Arguments of `simulate` [s] for a run to the last observation that counts."""
+    def times_of_run(self, most_frames: int = 1) -> dict[str, Any]:  # Any: types differ by argument
+        """Arguments of `simulate` [s] for a run to the last observation used."""
         end = self.time_window[1] * (1.0 + 1e-9)
         last = [float(time) for time in self.observations.time if time <= end][-1]
         n_steps = max(1, round(last / self.dt))
@@ -228,7 +228,7 @@ class Target:
 
     @functools.cached_property
     def sampled(self) -> Mapping[str, Sampled]:
-        """Observed values by variable, and how the model gives them."""
+        """Observed values by variable, with the operators for the model."""
         given = self.averaging, self.depth_window
         found = {name: sample(self.case, self.observations, name, *given) for name in sorted(self.weights)}
         if self.padded is None:
@@ -237,7 +237,7 @@ class Target:
 
 
 def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
-    """Frames, the steps between them, 0 after the last observed time [s], and where the times are placed."""
+    """Frames, the steps between them (0 after the last observed time [s]), and the positions of the times."""
     n_frames, name = (target.padded or (0, 0))[0], target.case.name
     ends = np.rint(times / target.dt).astype(int)
     if np.any(np.abs(times / target.dt - ends) > 1e-6) or np.any(np.diff(ends) < 1):
@@ -255,7 +255,7 @@ def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray,
 
 
 def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> dict[str, PyTree]:
-    """Fields of `Comparison` for one variable, its values on the rows where the chosen times are placed."""
+    """Fields of `Comparison` for one variable, with its values in the rows of the selected times."""
     name, weight = target.case.name, target.weights[variable]
     sampled, chosen = target.sampled[variable], target.times
     values = sampled.values[chosen]
@@ -328,19 +328,19 @@ def _check(target: Target) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Account:
-    """Values of one variable of one case."""
+    """Number of values of one variable of one case, by use."""
 
     case: str
     variable: str
-    n_counting: int  # inside of the windows
-    n_missing: int  # heights inside of the windows without a value, at times that have others
-    n_rejected: int  # left out by the reader because of their quality flags, at any time and height
-    n_above: int  # above the uppermost center of the model, which is constant there
-    n_below: int  # below the lowest one
+    n_counting: int  # within the windows
+    n_missing: int  # heights within the windows without a value, at times with others
+    n_rejected: int  # rejected by the reader because of their quality flags, at any time and height
+    n_above: int  # above the uppermost center of the model, where it is constant
+    n_below: int  # below the lowest center
 
     @property
     def is_notable(self) -> bool:
-        """Whether anything but plain values is in it."""
+        """Whether there are other than plain values."""
         return any((self.n_missing, self.n_rejected, self.n_above, self.n_below))
 
     def __str__(self) -> str:
@@ -355,14 +355,14 @@ class Account:
 
 
 def account(target: Target) -> tuple[Account, ...]:
-    """An account of each variable of a target, whose windows and heights must fit the observations."""
+    """Account of each variable of a target, whose windows and heights must match the observations."""
     chosen = target.times
     centers, slack = np.asarray(target.case.grid.z_center), 1e-6 * float(target.case.grid.depth)
     lines = []
     for variable in target.weights:
         sampled = target.sampled[variable]
         known = np.isfinite(sampled.values)[chosen]
-        # Times of other variables have no profile of this one: nothing is missing there.
+        # At times of other variables there is no profile of this one: these values are not missing.
         n_places = int(sampled.inside[chosen][known.any(axis=1)].sum())
         z = np.broadcast_to(sampled.z, sampled.values.shape)[chosen]
         beyond = known & (sampled.moving is not None or isinstance(sampled.operator, Interpolation))

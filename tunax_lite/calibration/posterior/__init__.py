@@ -1,4 +1,4 @@
-"""Posterior distributions of the parameters given the observations, and their consequences for runs.
+"""Posterior distributions of parameters given observations, and their effect on runs.
 
 Import it as `tunax_lite.calibration.posterior`.
 """

@@ -1,13 +1,13 @@
-"""The no-U-turn sampler of blackjax: one compiled program for every draw of every chain, side by side.
+"""The no-U-turn sampler of blackjax: one compiled program for every draw of every chain, in parallel.
 
-The inverse mass matrix starts as the covariance of the Laplace approximation, whose directions and widths the
-trajectories thereby know. The warm-up adapts the step size by dual averaging; from the draws of its middle
-half the covariance is estimated anew, mixed with the first one as if that stood for ten draws more than there
-are parameters.
+The inverse mass matrix is initially the covariance of the Laplace approximation, so that trajectories have
+the right directions and scales. The warm-up adapts the step size by dual averaging; the draws of its middle
+half give a new estimate of the covariance, combined with the first one, which counts as ten draws more than
+there are parameters.
 
-A trajectory that leaves the finite or whose energy is off by more than 1000 ends there and counts as
-divergent; the states on it that were good stay candidates for the draw. The file of a chain holds all that
-its next draw depends on.
+A trajectory that becomes non-finite, or whose energy error exceeds 1000, ends there and counts as divergent;
+earlier states on it remain candidates for the draw. The file of a chain holds everything that its next draw
+depends on.
 """
 
 import dataclasses
@@ -43,9 +43,9 @@ class NUTS:
     Args:
         n_draws: draws of each chain after the warm-up.
         n_warmup: draws during which step size and mass matrix adapt; they are discarded.
-        n_chains: number of independent chains, run in parallel as far as threads or workers allow.
+        n_chains: number of independent chains, run in parallel on threads or workers.
         seed: of all random numbers.
-        target_acceptance: target of the mean acceptance for the step size.
+        target_acceptance: mean acceptance probability to which the step size is adapted.
         most_doublings: largest number of doublings of a trajectory, which has at most 2 to this power steps.
     """
 
@@ -61,11 +61,12 @@ class NUTS:
 
 
 class ChainState(NamedTuple):
-    """All that the next draw of a chain depends on; leaves are arrays.
+    """Everything that the next draw of a chain depends on; leaves are arrays.
 
-    `number` counts draws, those of the warm-up included; position, density and gradient are those of the last
-    one. `averaging` is the dual averaging of the step size. In the window in which the inverse mass matrix,
-    at first `first_mass`, is learnt, draws and their products are summed relative to `origin`, the start.
+    `number` counts draws, including the warm-up; position, density and gradient are those of the last draw.
+    `averaging` is the dual averaging of the step size. In the window in which the inverse mass matrix
+    (initially `first_mass`) is estimated, draws and their products are summed relative to `origin`, the
+    start.
     """
 
     key: Array
@@ -83,7 +84,7 @@ class ChainState(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """What a chain keeps of a draw."""
+    """Stored result of a draw."""
 
     position: np.ndarray
     log_density: np.ndarray
@@ -92,8 +93,8 @@ class Draw(NamedTuple):
     acceptance: np.ndarray
 
 
-def blackjax_module(name: str) -> Any:  # a module without types
-    """A module of blackjax, which is an optional dependency; `ImportError` says what to install."""
+def blackjax_module(name: str) -> Any:  # an untyped module
+    """A module of blackjax, an optional dependency; `ImportError` tells what to install."""
     try:
         return importlib.import_module(f"blackjax.{name}" if name else "blackjax")
     except ModuleNotFoundError as error:
@@ -124,12 +125,12 @@ def draw_program(
 ) -> Program:
     """The program of a draw: from a state and the arguments of the density to the next state and a `Draw`.
 
-    The number of draws does not count. The identity is all that the density is made of besides its arguments.
+    It is independent of the number of draws. `identity` identifies the density, apart from its arguments.
     """
     settings = dataclasses.replace(method, n_draws=4, n_chains=1, seed=0)
 
     def compiled() -> Program:
-        # blackjax mixes types in ways that JAX refuses where it is told to be strict.
+        # blackjax mixes types in ways that JAX rejects in strict mode.
         with jax.numpy_dtype_promotion("standard"):
             return compile_program(functools.partial(_draw, settings, log_density), state, arguments)
 
@@ -137,14 +138,14 @@ def draw_program(
 
 
 def _draw(method: NUTS, log_density: LogDensity, state: ChainState, arguments: PyTree):
-    """One draw, and what the warm-up learns from it."""
+    """One draw, and the adaptation in the warm-up."""
     nuts, hmc = blackjax_module("mcmc.nuts"), blackjax_module("mcmc.hmc")
     state = ChainState(*state)
     kernel = nuts.build_kernel()
 
     def density(x):
         value = log_density(x, *arguments)
-        return jnp.where(jnp.isfinite(value), value, -jnp.inf)  # a run that broke down has no probability
+        return jnp.where(jnp.isfinite(value), value, -jnp.inf)  # a failed run has zero probability
 
     before = hmc.HMCState(state.position, state.log_density, state.gradient)
     key, settings = jax.random.fold_in(state.key, state.number), (state.step_size, state.inverse_mass)
@@ -159,7 +160,7 @@ def _draw(method: NUTS, log_density: LogDensity, state: ChainState, arguments: P
 
 
 def _adapted(method: NUTS, state: ChainState, acceptance) -> ChainState:
-    """Step size and inverse mass matrix after a draw of the warm-up; later both stay."""
+    """Step size and inverse mass matrix after a draw of the warm-up; constant afterwards."""
     adaptation = blackjax_module("adaptation.step_size")
     init, update, final = adaptation.dual_averaging_adaptation(method.target_acceptance)
     done, total = state.number, method.n_warmup
@@ -168,12 +169,12 @@ def _adapted(method: NUTS, state: ChainState, acceptance) -> ChainState:
     in_window = ((done > begin) & (done <= end)).astype(state.position.dtype)
     away = state.position - state.origin
     sums = state.total + in_window * away, state.products + in_window * jnp.outer(away, away)
-    # The covariance of the draws, mixed with the first one.
+    # The covariance of the draws, combined with the first one.
     n, weight = end - begin, 10.0 + sums[0].size
     mean = sums[0] / n
     covariance = (sums[1] - n * jnp.outer(mean, mean)) / (n - 1)
     learnt = (n * covariance + weight * state.first_mass) / (n + weight)
-    # The new matrix changes what a good step size is: its averaging starts anew.
+    # The new matrix changes the optimal step size: restart its averaging.
     restarted = init(jnp.exp(averaging.log_step_size_avg))
     averaging = jax.tree.map(functools.partial(jnp.where, done == end), restarted, averaging)
     step_size = jnp.exp(averaging.log_step_size)
@@ -188,14 +189,14 @@ def _adapted(method: NUTS, state: ChainState, acceptance) -> ChainState:
 
 
 def _strong(leaf):
-    """Weak types would make another program of the second draw."""
+    """Remove weak types, which would cause a second program for the second draw."""
     leaf = jnp.asarray(leaf)
     kind = float if jnp.issubdtype(leaf.dtype, jnp.inexact) else leaf.dtype
     return jnp.asarray(np.asarray(leaf), kind)
 
 
 def draws_like(n_draws: int, n_parameters: int) -> Draw:
-    """So many draws, all of zeros."""
+    """A number of draws, all zero."""
     kinds = float, bool, np.int32, float
     return Draw(np.zeros((n_draws, n_parameters)), *(np.zeros(n_draws, kind) for kind in kinds))
 
@@ -212,9 +213,9 @@ Density = Callable[[], tuple[LogDensity, PyTree, Hashable]]
 
 @dataclasses.dataclass(frozen=True)
 class Chains:
-    """What the chains left: draws with leading axes `(n_chains, n_draws)`, warm-up apart, and step sizes.
+    """Result of the chains: draws with leading axes `(n_chains, n_draws)`, without warm-up, and step sizes.
 
-    Steps of the integrator are gradients of all cases.
+    Each integrator step evaluates the gradient of all cases.
     """
 
     draws: Draw
@@ -224,7 +225,7 @@ class Chains:
 
 
 class _Draws:
-    """So many draws of a chain from a state on; the program is compiled when the first are wanted."""
+    """Draws of a chain from a state on; the program is compiled on first use."""
 
     def __init__(self, method: NUTS, density: Density):
         self._given, self._compiling = (method, density), threading.Lock()
@@ -258,10 +259,9 @@ def sample_chains(
     engine: AbstractEngine | None = None,
     report: ChainReport | None = None,
 ) -> Chains:
-    """Run the chains from `start_chain` up to their number of draws; those that a folder holds go on.
+    """Run the chains from `start_chain` up to their number of draws; continues chains in the folder.
 
-    Parts are what makes the chains those in the folder; `ValueError` for files of other chains, or damaged
-    ones.
+    Parts identify the chains; `ValueError` if the files in the folder are damaged or belong to others.
     """
     engine = ThisProcess(2) if engine is None else engine
     work, parts = _Draws(method, density), {} if parts is None else dict(parts)

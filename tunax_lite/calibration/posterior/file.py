@@ -17,15 +17,15 @@ from .result import Posterior
 def write_posterior(
     path: str | Path, posterior: Posterior, attributes: Mapping[str, str] | None = None
 ) -> None:
-    """Write draws, moments and information as NetCDF; attributes say where the numbers come from."""
+    """Write draws, moments and information as NetCDF; attributes record the origin of the numbers."""
     write_dataset(posterior_dataset(posterior, attributes), path)
 
 
 def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None = None) -> xr.Dataset:
-    """All of a posterior with units and long names; a dot in a parameter's path becomes an underscore.
+    """All of a posterior with units and long names; a dot in the path of a parameter becomes an underscore.
 
-    The parameters themselves are variables by draw; what has an axis `parameter` is of the unconstrained
-    numbers, whose prior is the standard normal distribution.
+    Parameters are variables by draw; variables along the axis `parameter` refer to the unconstrained numbers,
+    whose prior is the standard normal distribution.
     """
     across, each, diverged = ("parameter", "parameter_2"), ("chain", "draw"), posterior.is_divergent
     fisher = "Fisher information of the observations over that of the prior"
@@ -71,7 +71,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
 def write_summary(
     path: str | Path, posterior: Posterior, level: float = 0.9, attributes: Mapping[str, str] | None = None
 ) -> None:
-    """Write most probable values, intervals of a probability and how they were found; attributes as above."""
+    """Write most probable values, credible intervals and the method; attributes as above."""
     best, sampling = posterior.best, posterior.sampling
     free = {number.path: (i, number) for i, number in enumerate(posterior.free_parameters.numbers)}
     parameters: dict[str, dict] = {}
@@ -80,7 +80,7 @@ def write_summary(
         if name in free:
             i, number = free[name]
             parameters[name]["prior"] = repr(number.distribution)
-            # Of the unconstrained number: 1 for a parameter of which nothing was learnt.
+            # Of the unconstrained number: 1 means that nothing was learnt.
             parameters[name]["deviation_over_prior"] = float(posterior.standard_deviation[i])
             if sampling is not None:
                 parameters[name]["effective_sample_size"] = float(sampling.effective_sizes[i])

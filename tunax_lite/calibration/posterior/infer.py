@@ -1,4 +1,4 @@
-"""From observations to a posterior: likelihood, most probable vector, normal density, and chains from it."""
+"""From observations to a posterior: likelihood, mode, normal approximation, and chains from it."""
 
 import dataclasses
 import functools
@@ -52,24 +52,26 @@ def infer(
     """The distribution of the parameters of a closure given the observations of one or more cases.
 
     Args:
-        model, free_parameters, targets, checkpointing: as for `calibrate`; the parameters with priors.
-        method: by default `Laplace()`.
-        likelihood: what is believed of the errors; by default estimated from the residuals of the best fit.
-        start: unconstrained vector to look for the most probable one from; by default the start values.
-        n_iterations: evaluations to look for it, twice as many where the likelihood is estimated.
-        folder: for what is needed to go on after an interruption; without one nothing is saved.
-        resume: go on with what the folder holds, bit by bit as if nothing had happened.
+        model, free_parameters, targets, checkpointing: as in `calibrate`; the parameters with priors.
+        method: `Laplace()` by default.
+        likelihood: assumed errors; by default estimated from the residuals of the best fit.
+        start: unconstrained vector from which to search for the mode; by default the first guess.
+        n_iterations: evaluations of that search, twice as many if the likelihood is estimated.
+        folder: for checkpoints; without one nothing is saved.
+        resume: continue from the folder, with bit-identical results.
         overwrite: start anew in a folder that holds a posterior.
-        engine: what computes cases, then chains; by default this process, two at a time. It changes no bit.
+        engine: computes cases, then chains; by default this process, two at a time. The results are
+            identical.
         report: called with each draw of a chain.
-        report_fit: called after each evaluation of the fit, with the fraction of all at most, and the loss.
+        report_fit: called after each evaluation of the fit, with an upper bound of the fraction done, and the
+            loss.
         announce: called with a line when a stage is done.
 
     Raises:
-        ValueError: settings that do not fit each other, a folder that holds a posterior (without `resume` or
-            `overwrite`) or another one than this (with `resume`).
+        ValueError: inconsistent settings, a folder that holds a posterior (without `resume` or `overwrite`)
+            or a different one (with `resume`).
         ImportError: NUTS without the package blackjax.
-        FloatingPointError: start values without a finite loss and Jacobian.
+        FloatingPointError: the first guess has no finite loss and Jacobian.
     """
     method = Laplace() if method is None else method
     announce = (lambda line: None) if announce is None else announce
@@ -120,7 +122,7 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
     held = sorted(folder.glob("posterior_chain_*.eqx"))
     held += [path for path in (folder / MODE_NAME, folder / POSTERIOR_NAME) if path.exists()]
     check_folder("posterior", folder, sorted(path.name for path in held), resume, overwrite)
-    # The result of before stays until there is something in its place.
+    # The previous result stays until there is something to replace it.
     for path in held:
         if overwrite and path.name != POSTERIOR_NAME:
             path.unlink(missing_ok=True)
@@ -130,7 +132,7 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
 def _fingerprint(
     problem: Problem, method: Laplace | NUTS, likelihood: Likelihood | None, n_iterations: int
 ) -> dict[str, str]:
-    # More draws of the same chains are no other posterior.
+    # More draws of the same chains still belong to the same posterior.
     settings = dataclasses.replace(method, n_draws=4) if isinstance(method, NUTS) else method
     parts = fingerprint(problem, settings)
     del parts["prior weight"]
@@ -146,7 +148,7 @@ def _find(
     announce: Callable,
     report_fit: Callable,
 ) -> tuple[Likelihood, np.ndarray]:
-    """Likelihood and most probable vector; an estimate of the one needs the other."""
+    """Likelihood and mode; estimating the likelihood needs the mode."""
     before = 0.0
     if likelihood is None:
         problem.prior_weight = estimate_likelihood(problem, x).prior_weight
@@ -162,7 +164,7 @@ def _find(
 
 
 def _start(method: NUTS, chain: int, weight: float, evaluator, mode: np.ndarray, covariance: np.ndarray):
-    """A chain that starts from a draw of the normal approximation, nearer to the mode if that breaks down."""
+    """A chain started from a draw of the normal approximation, closer to the mode if that run fails."""
     normal = np.random.default_rng((method.seed, chain)).standard_normal(mode.size)
     away = np.linalg.cholesky(covariance) @ normal
     for halvings in range(_TRIES):
@@ -194,7 +196,7 @@ def mixing(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     diagnostics = blackjax_module("diagnostics")
     half = draws.shape[1] // 2
     halves = np.concatenate([draws[:, :half], draws[:, -half:]])
-    # A chain alone has two halves to compare; types mix in blackjax.
+    # A single chain is split into two halves for comparison; types mix in blackjax.
     with jax.numpy_dtype_promotion("standard"):
         sizes = diagnostics.effective_sample_size(jnp.asarray(halves))
         r_hat = diagnostics.potential_scale_reduction(jnp.asarray(halves))
@@ -206,9 +208,9 @@ _FARTHEST = 3.0
 
 
 def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> UnconstrainedVector:
-    """The unconstrained vector of values by path that a calibration left, away from the bounds.
+    """The unconstrained vector of calibrated values by path, moved off the bounds.
 
-    Those without a value start where they would.
+    Parameters without a value take their first guess.
     """
     found = [float(values.get(number.path, number.start)) for number in free.numbers]
     bounds = [(number.distribution.lower, number.distribution.upper) for number in free.numbers]
@@ -227,7 +229,7 @@ def find_mode(
     n_iterations: int,
     report: Callable[[float, float], None] = lambda fraction, loss: None,
 ) -> tuple[np.ndarray, Evaluation]:
-    """The vector of the lowest loss that Levenberg-Marquardt steps found, and its evaluation."""
+    """Minimise the loss by Levenberg-Marquardt steps; returns the best vector and its evaluation."""
     method = LevenbergMarquardt()
     state, best = method.init(jnp.asarray(start)), None
     for iteration in range(n_iterations):
@@ -244,5 +246,5 @@ def find_mode(
         state = method.tell(state, evaluation)
         if bool(state.finished):
             break
-    assert best is not None  # the first evaluation was good
+    assert best is not None  # the first evaluation was finite
     return best

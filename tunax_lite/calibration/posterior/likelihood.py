@@ -2,13 +2,12 @@
 
     -ln p(x | observations) = n/2 L(x)/noise² + |x|²/2 + const
 
-with the loss L of the mean square as score: all observations together are worth n independent ones, whose
-normal errors, those of the model included, have the standard deviation `noise` in units of the scale. This is
-the loss with a prior of the weight w = 2 noise²/n, divided by w.
+with the loss L of the mean square as score: all observations together are worth n independent ones with
+normal errors, including those of the model, of standard deviation `noise` in units of the scale. This equals
+the loss with a prior of weight w = 2 noise²/n, divided by w.
 
-The density is a function that JAX can differentiate and put into a larger program. Cases of equal shapes are
-stacked, and one is computed after the other: the time loop of each stays the one kernel that it is when it is
-alone.
+The density is a function that JAX can differentiate and embed in a larger program. Cases of equal shapes are
+stacked and computed one after another, so that their time loops remain single kernels.
 """
 
 import dataclasses
@@ -31,11 +30,11 @@ from ..problem import CaseParameters, Problem
 
 @dataclasses.dataclass(frozen=True)
 class Likelihood:
-    """Normal errors, of observations and model together.
+    """Normal errors of observations and model together.
 
     Args:
         noise: standard deviation, in units of the scale of the misfit.
-        n_observations: independent observations that all cases together are worth.
+        n_observations: number of independent observations in all cases together.
     """
 
     noise: float = setting(above=0.0)
@@ -46,24 +45,24 @@ class Likelihood:
 
     @property
     def prior_weight(self) -> float:
-        """Of the priors in a loss whose minimum is the most probable vector."""
+        """Weight of the priors in a loss whose minimum is the mode."""
         return 2.0 * self.noise**2 / self.n_observations
 
 
 def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
     """Noise and number of observations from the residuals of the best fit.
 
-    All that is left counts as noise, so that a model that cannot be right gets an uncertainty of the size of
-    its error; nothing is learnt from how L changes below that. The residuals of one variable and case are
+    All residuals count as noise, so that a model with structural error gets parameter uncertainties of the
+    size of that error; changes of L below it carry no information. The residuals of one variable and case are
     worth
 
         n = N (1 - a)/(1 + a) (1 - b)/(1 + b)
 
-    independent ones, with their correlations a and b with the next time and the next level, mean error
-    included, as for red noise. Sums of squares q with n degrees of freedom each have together those of
+    independent ones, where a and b are their correlations with the next time and the next level (including
+    the mean error), as for red noise. Sums of squares q with n degrees of freedom each combine to those of
     Satterthwaite, (sum q)²/sum (q²/n).
 
-    The problem has the mean square as score. Raises `ValueError` for a fit that is perfect or not finite.
+    The score must be the mean square. Raises `ValueError` for a fit that is perfect or not finite.
 
     Source: Bartlett (1935), J. R. Stat. Soc. 98, 536-543; Satterthwaite (1946), Biometrics Bull. 2, 110-114.
     """
@@ -88,17 +87,17 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
 
 
 def effective_number(values: np.ndarray, counts: np.ndarray) -> float:
-    """Independent values, at least 1, that red noise `(n_times, n_levels)` is worth where it counts."""
+    """Number of independent values, at least 1, in red noise `(n_times, n_levels)` at the selected values."""
     number = float(counts.sum())
     for axis, length in enumerate(values.shape):
         correlation = _lag_one(values, counts, axis)
-        # Neither anticorrelated noise nor a field that never changes is counted for more or less than that.
+        # Limit the effect of anticorrelated noise, and of a field that never changes.
         number *= min(1.0, max((1.0 - correlation) / (1.0 + correlation), 1.0 / length))
     return max(1.0, number)
 
 
 def _lag_one(values: np.ndarray, counts: np.ndarray, axis: int) -> float:
-    """Correlation with the next value along an axis, without taking off the mean."""
+    """Correlation with the next value along an axis, without subtracting the mean."""
     values, counts = np.moveaxis(values, axis, 0), np.moveaxis(counts, axis, 0)
     both = counts[1:] & counts[:-1]
     first, second = values[:-1][both], values[1:][both]
@@ -111,15 +110,15 @@ LogDensity = Callable[..., Float[Array, ""]]
 
 
 def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
-    """Logarithm of the density but for a constant, its arguments after the vector, and its identity.
+    """Log density up to a constant, its arguments after the vector, and its identity.
 
-    The prior weight of the problem, which must be positive, says what the loss is worth: see `likelihood`.
-    Problems of equal identity and shapes of arguments share compiled code.
+    The prior weight of the problem must be positive: see `likelihood`. Problems of equal identity and
+    argument shapes share compiled code.
     """
     if not problem.prior_weight > 0.0:
         raise ValueError(f"log_posterior: expected a positive prior_weight, got {problem.prior_weight}.")
-    # The cases that count, those of equal shapes in which the same is free together, stacked: of each group
-    # what is free; and weights, the places of its numbers in the vector, and comparisons.
+    # Stack the cases of equal shapes with the same free parameters. Each group has its free parameters,
+    # weights, the indices of its numbers in the vector, and comparisons.
     shared: Shared[tuple[CaseParameters, list]] = Shared()
     for weight, own, comparison in zip(problem.weights, problem.of_cases, problem.comparisons, strict=True):
         if weight > 0.0:
@@ -144,7 +143,7 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
             gradient = gradient - jnp.sum(gradients, axis=0) / prior_weight
         return value, gradient
 
-    # The gradient is made case by case: nothing of one case is kept while the next is computed.
+    # The gradient is computed case by case: nothing of one case is stored while the next is computed.
     @jax.custom_vjp
     def log_density(x, *arguments):
         return value_and_gradient(x, *arguments)[0]
@@ -153,7 +152,7 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
         return value_and_gradient(x, *arguments)
 
     def backward(gradient, cotangent):
-        return cotangent * gradient, None, None, None  # the arguments are data
+        return cotangent * gradient, None, None, None  # the other arguments are data
 
     log_density.defvjp(forward, backward)
     return log_density, arguments, identity

@@ -1,4 +1,4 @@
-"""Consequences of the posterior for runs: bands of many draws as one batch, and sensitivities."""
+"""Effect of the posterior on runs: uncertainty bands from many draws as one batch, and sensitivities."""
 
 import dataclasses
 import math
@@ -25,17 +25,17 @@ SCALARS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_ano
 
 @dataclasses.dataclass(frozen=True)
 class Bands:
-    """Quantiles over the draws of what runs of a case give; runs that are not finite do not count."""
+    """Quantiles over the draws of the results of a case; runs that are not finite are ignored."""
 
     name: str
     quantiles: tuple[float, ...]  # between 0 and 1
     time: np.ndarray  # of the frames [s]
     z: np.ndarray  # heights of the cell centers [m]
     profiles: dict[str, np.ndarray]  # by variable, (n_quantiles, n_times, n_levels)
-    series: dict[str, np.ndarray]  # by name of the number, (n_quantiles, n_times)
+    series: dict[str, np.ndarray]  # by name of the scalar, (n_quantiles, n_times)
     n_members: int
     n_failed: int
-    start_time: str | None = None  # ISO 8601 date of the start of the case; `None` for an idealised one
+    start_time: str | None = None  # ISO 8601 start of the case; `None` for an idealised one
 
 
 def predictive_bands(
@@ -51,27 +51,27 @@ def predictive_bands(
     series: Sequence[str] = SCALARS,
     quantiles: Sequence[float] = QUANTILES,
 ) -> Bands:
-    """Bands of temperature, or of other variables, given the uncertainty of the parameters.
+    """Bands of temperature, or other variables, from the uncertainty of the parameters.
 
-    They hold the spread of the parameters, and neither the noise of observations nor the error of the model.
+    They include neither the noise of observations nor the error of the model.
 
     Args:
-        model, free_parameters, case: a single column, and what is free in its closure and case.
+        model, free_parameters, case: a single column, and the free parameters of its closure and case.
         draws: unconstrained vectors, `(n_members, n_parameters)`; at least two.
-        dt, duration, output_interval: as for `simulate` [s].
+        dt, duration, output_interval: as in `simulate` [s].
         variables: prognostic variables or tracers.
-        series: diagnostics that are one number per column.
+        series: diagnostics that are scalars.
         quantiles: between 0 and 1.
 
     Raises:
         ValueError: fewer than two draws, or an unknown variable.
-        FloatingPointError: fewer than two runs that are finite.
+        FloatingPointError: fewer than two finite runs.
     """
     draws = np.asarray(draws, float)
     if draws.ndim != 2 or len(draws) < 2:
         raise ValueError(f"predictive_bands: expected two draws or more, got an array {draws.shape}.")
     free, places = free_parameters.seen_by(case.name)
-    unnamed = dataclasses.replace(case, name="case")  # a name is part of what is compiled
+    unnamed = dataclasses.replace(case, name="case")  # the name is part of the compiled program
     members = jnp.asarray(draws.T)[np.array(places)]
     ensemble, cases = free.insert_both((model, unnamed), members)
     whole = SaveEverything()
@@ -104,12 +104,12 @@ def predictive_bands(
 
 @dataclasses.dataclass(frozen=True)
 class Influence:
-    """Of one parameter on one number, the output, at the end of a run."""
+    """Influence of one parameter on one scalar, the output, at the end of a run."""
 
     case: str
     output: str
     parameter: str
-    unit: str  # of the output and of its changes
+    unit: str  # of the output and its changes
     value: float  # of the output
     by_prior: float  # change of the output per standard deviation of the prior
     by_posterior: float  # per standard deviation of the posterior, the others held
@@ -127,14 +127,14 @@ def influences(
     duration: float,
     outputs: Sequence[str] = SCALARS,
 ) -> list[Influence]:
-    """Derivatives of numbers at the end of a run, one row for each output and parameter.
+    """Derivatives of scalars at the end of a run, one row per output and parameter.
 
     Args:
-        model, free_parameters, case: a single column, and what is free in its closure and case.
+        model, free_parameters, case: a single column, and the free parameters of its closure and case.
         x: unconstrained vector at which to differentiate.
         standard_deviation: of the unconstrained numbers in the posterior, `(n_parameters,)`.
         dt, duration: of the run [s].
-        outputs: diagnostics that are one number per column; `ValueError` for others.
+        outputs: diagnostics that are scalars; `ValueError` for others.
     """
     numbers = {name: diagnostic(name) for name in outputs}
     if (in_case := free_parameters.in_case(case.name)) is None:
@@ -157,7 +157,7 @@ def influences(
     physical = free_parameters.to_physical
     to_physical = jax.jit(lambda x: (physical(x), jax.jacfwd(physical)(x)))
     values, slopes = (np.asarray(part, float) for part in to_physical(x))
-    # A row for each parameter, of sizes that differ by orders of magnitude; priors may correlate them.
+    # One row per parameter, with sizes that differ by orders of magnitude; priors may be correlated.
     scales = np.maximum(np.linalg.norm(slopes, axis=1), np.finfo(float).tiny)
     rows = []
     of_outputs = np.asarray(found.residuals), np.asarray(found.matrix)
@@ -173,6 +173,6 @@ def influences(
 
 
 def write_influences(path: str | Path, rows: Sequence[Influence]) -> None:
-    """Write the rows as CSV, complete or not at all."""
+    """Write the rows as CSV, atomically."""
     header = [field.name for field in dataclasses.fields(Influence)]
     write_csv(path, header, [dataclasses.astuple(row) for row in rows])

@@ -1,12 +1,12 @@
-"""The posterior of the parameters, whichever method found it.
+"""The posterior of the parameters, independent of the method.
 
-Around the best fit the density is a normal one: with the Gauss-Newton matrix A of the loss without prior
-there and the weight w = 2 noise²/n of the priors, the unconstrained vector has
+Near the best fit the density is approximately normal: with the Gauss-Newton matrix A of the loss without
+prior and the weight w = 2 noise²/n of the priors, the unconstrained vector has
 
     covariance = (F + I)⁻¹,   F = A / w.
 
-F is the Fisher information of the observations in units of that of the prior: a direction of eigenvalue f has
-its variance reduced from 1 to 1 / (1 + f).
+F is the Fisher information of the observations relative to that of the prior: along a direction of eigenvalue
+f, the variance is reduced from 1 to 1 / (1 + f).
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ class Laplace:
     """Laplace approximation: a normal distribution at the most probable vector.
 
     Args:
-        n_draws: number of draws, for quantities that are not linear in the unconstrained vector.
+        n_draws: number of draws, for quantities that are nonlinear in the unconstrained vector.
         seed: of the draws.
     """
 
@@ -39,19 +39,19 @@ class Laplace:
 
 @dataclasses.dataclass(frozen=True)
 class Spectrum:
-    """Directions in the unconstrained vector, the best constrained first."""
+    """Directions in the unconstrained space, the best constrained first."""
 
     information: np.ndarray  # eigenvalues of F, (n_parameters,)
     directions: np.ndarray  # unit vectors in the columns, with positive largest components
 
     @property
     def n_constrained(self) -> int:
-        """Directions of which the observations say more than the prior."""
+        """Number of directions in which the observations are more informative than the prior."""
         return int((self.information > 1.0).sum())
 
     @property
     def reduction(self) -> np.ndarray:
-        """Standard deviation after the observations over that before, `(n_parameters,)`."""
+        """Ratio of posterior to prior standard deviation, `(n_parameters,)`."""
         return 1.0 / np.sqrt(1.0 + self.information)
 
 
@@ -92,11 +92,11 @@ def draw_normal(
 class Sampling:
     """Diagnostics of a sampler."""
 
-    effective_sizes: np.ndarray  # independent draws that all chains are worth, (n_parameters,)
+    effective_sizes: np.ndarray  # number of independent draws in all chains, (n_parameters,)
     r_hat: np.ndarray  # split potential scale reduction, 1 for chains that agree, (n_parameters,)
-    n_divergent: int  # trajectories that diverged or broke down, after the warm-up
+    n_divergent: int  # trajectories that diverged or failed, after the warm-up
     n_divergent_in_warmup: int
-    n_gradients: int  # of the density, warm-up included
+    n_gradients: int  # of the density, including the warm-up
     acceptance: float  # mean over the trajectories
     step_sizes: np.ndarray  # of the chains
 
@@ -105,19 +105,19 @@ class Sampling:
 class Posterior:
     """Distribution of the free parameters given the observations.
 
-    Fisher information of the observations at the mode is in units of the prior's, by the Gauss-Newton matrix.
+    The Fisher information of the observations at the mode is a Gauss-Newton matrix, relative to the prior.
     """
 
     method: str  # `laplace` or `nuts`
     closure: str  # name of the class
     free_parameters: ResolvedParameters
     likelihood: Likelihood
-    mode: np.ndarray  # the most probable unconstrained vector, (n_parameters,)
+    mode: np.ndarray  # most probable unconstrained vector, (n_parameters,)
     information: np.ndarray  # (n_parameters, n_parameters)
     mean: np.ndarray  # of the unconstrained vector, (n_parameters,)
     covariance: np.ndarray  # (n_parameters, n_parameters)
     draws: np.ndarray  # unconstrained vectors, (n_chains, n_draws, n_parameters)
-    log_density: np.ndarray  # of the draws but for a constant, (n_chains, n_draws)
+    log_density: np.ndarray  # of the draws up to a constant, (n_chains, n_draws)
     is_divergent: np.ndarray  # whether the trajectory to the draw diverged, (n_chains, n_draws)
     sampling: Sampling | None = None
 
@@ -131,7 +131,7 @@ class Posterior:
 
     @property
     def standard_deviation(self) -> np.ndarray:
-        """Of the unconstrained numbers, whose prior has 1, `(n_parameters,)`."""
+        """Of the unconstrained numbers, 1 in the prior, `(n_parameters,)`."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
@@ -142,16 +142,16 @@ class Posterior:
 
     @property
     def spectrum(self) -> Spectrum:
-        """Which combinations the observations constrain."""
+        """Combinations that the observations constrain."""
         return spectrum_of(self.information)
 
     @property
     def best(self) -> dict[str, float]:
-        """Physical values of the mode by path, those of tied parameters included."""
+        """Physical values of the mode by path, including tied parameters."""
         return self.free_parameters.by_path(jax.jit(self.free_parameters.to_physical)(self.mode))
 
     def values(self) -> dict[str, np.ndarray]:
-        """Physical values of the draws by path, those of tied parameters included, `(n_chains, n_draws)`."""
+        """Physical values of the draws by path, including tied parameters, `(n_chains, n_draws)`."""
         flat = self.draws.reshape(-1, self.draws.shape[-1])
         physical = np.asarray(jax.jit(jax.vmap(self.free_parameters.to_physical))(flat))
         columns = physical.reshape(self.draws.shape)
@@ -159,9 +159,9 @@ class Posterior:
         return found | {tied.path: tied.value(found[tied.to]) for tied in self.free_parameters.tied}
 
     def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
-        """Lower and upper end by path between which a parameter lies with a probability, in its unit.
+        """Credible intervals by path: lower and upper end for a probability, in the unit of the parameter.
 
-        The rest is half below and half above. Raises `ValueError` for a level that is not between 0 and 1.
+        The remaining probability is equal on both sides. Raises `ValueError` for a level outside 0 to 1.
         """
         if not 0.0 < level < 1.0:
             raise ValueError(f"intervals: expected a level between 0 and 1, got {level}.")
@@ -169,7 +169,7 @@ class Posterior:
         return {path: tuple(np.quantile(values, ends).tolist()) for path, values in self.values().items()}
 
     def subset(self, n: int) -> np.ndarray:
-        """Draws at even distances over all chains, `(n, n_parameters)`; all of them if there are fewer."""
+        """Evenly spaced draws over all chains, `(n, n_parameters)`; all of them if there are fewer."""
         flat = self.draws.reshape(-1, self.draws.shape[-1])
         places = np.unique(np.linspace(0, len(flat) - 1, min(n, len(flat))).round().astype(int))
         return flat[places]
