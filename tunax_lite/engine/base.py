@@ -1,4 +1,4 @@
-"""What every engine is, and the one that is this process."""
+"""The interface of engines, and the engine that is this process."""
 
 import abc
 import concurrent.futures
@@ -11,7 +11,7 @@ from ..runtime import for_threads
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
-Report = Callable[[int, Any], None]  # of whatever type the function returns
+Report = Callable[[int, Any], None]  # of the type that the function returns
 """Called with the number of an item and its result as soon as there is one, in any order."""
 
 Check = Callable[[], None]
@@ -22,8 +22,8 @@ class AbstractEngine(abc.ABC):
     """Runs a function for many items.
 
     Args:
-        n_here: items at the same time that share the memory of this machine.
-        n_drivers: functions of `side_by_side` at the same time.
+        n_here: number of concurrent items that share the memory of this machine.
+        n_drivers: number of concurrent functions in `side_by_side`.
     """
 
     def __init__(self, n_here: int, n_drivers: int):
@@ -38,15 +38,16 @@ class AbstractEngine(abc.ABC):
     ) -> list[ResultT]:
         """Results in the order of the items.
 
-        Raises what the function raises, for the first item of which that is known; `WorkersLost` where no
-        worker survived one, or none is left. Where the same function is given again, all is there already.
+        Raises the exception of the function, for the first item that is known to fail; `WorkersLost` if an
+        item ended several workers, or none is left. A repeated call with the same function reuses its
+        programs.
         """
 
     def side_by_side(self, functions: Sequence[Callable[[Check], ResultT]]) -> list[ResultT]:
-        """Results of functions that stay in this process, on threads of it, and give the engine maps.
+        """Results of functions that run on threads of this process and submit maps to the engine.
 
-        Each is called with what it calls between its maps, in case that another one has failed. Raises what
-        the first of them raises.
+        Each is called with a function that it calls between its maps, in case another one has failed. Raises
+        the exception of the first that fails.
         """
         stop = threading.Event()
 
@@ -69,7 +70,7 @@ class AbstractEngine(abc.ABC):
 
 
 class ThisProcess(AbstractEngine):
-    """Here: one item after the other, or a few at a time on threads, as compiled programs can run."""
+    """This process: one item after the other, or a few at a time on threads, as compiled programs allow."""
 
     def __init__(self, n_threads: int = 1):
         super().__init__(n_threads, n_threads)
@@ -88,4 +89,4 @@ class ThisProcess(AbstractEngine):
 
 
 class WorkersLost(OSError):
-    """Workers that ended while they were at an item, again and again; or none, or no scheduler, any more."""
+    """Workers repeatedly ended at the same item, or there are no workers or no scheduler left."""

@@ -34,8 +34,8 @@ class DaskEngine(AbstractEngine):
 
     Args:
         client: of `distributed`.
-        places: processors and variables of the environment of local workers, by their names.
-        time_limit: for an item [s]; a worker that takes longer is started anew.
+        places: processors and environment variables of local workers, by name.
+        time_limit: per item [s]; a worker that takes longer is restarted.
     """
 
     def __init__(self, client: Client, places: dict[str, worker.Place], time_limit: float | None = None):
@@ -55,7 +55,7 @@ class DaskEngine(AbstractEngine):
         finished: queue.SimpleQueue[Future] = queue.SimpleQueue()
         send = functools.partial(self._client.submit, worker.run, setup, shared, retries=RETRIES, pure=False)
         futures = {send(cloudpickle.dumps(item), key=f"{name}-{i}"): i for i, item in enumerate(items)}
-        results: list[Any] = [None] * len(items)  # filled as they come
+        results: list[Any] = [None] * len(items)  # filled in order of completion
         try:
             for future in futures:
                 future.add_done_callback(finished.put)
@@ -80,7 +80,7 @@ class DaskEngine(AbstractEngine):
         return results
 
     def _shared(self, function: Callable) -> tuple[str, Future]:
-        """A name for a function, and where workers find it."""
+        """A name for a function, and how workers find it."""
         import cloudpickle
 
         with self._sending:
@@ -89,7 +89,7 @@ class DaskEngine(AbstractEngine):
                     return name, shared
             data = cloudpickle.dumps(function)
             name = f"tunax-lite-{hashlib.sha256(data).hexdigest()[:12]}-{os.urandom(4).hex()}"
-            # A result of the cluster, which it can make again where all copies are lost.
+            # A result on the cluster, which the scheduler can recompute if all copies are lost.
             shared = self._client.submit(worker.same, data, key=f"{name}-function", retries=RETRIES)
             self._sent.append((function, name, shared))
             return name, shared
@@ -107,17 +107,17 @@ def open_engine(
     """The engine that runs items: this process by default.
 
     Args:
-        workers: processes on this machine, each with its share of the cores, or one of the GPUs.
-        scheduler: address of a Dask scheduler whose workers do the work, such as `tcp://node1:8786`.
-        scheduler_file: its file, `dask scheduler --scheduler-file`.
-        time_limit: for an item [s], after which a worker is started anew, and the item done by another one.
-            Without it Dask leaves out workers that are silent, but waits for those that live.
-        n_threads: items at the same time where this process runs them.
+        workers: number of processes on this machine, each with part of the cores, or one of the GPUs.
+        scheduler: address of a Dask scheduler with workers, such as `tcp://node1:8786`.
+        scheduler_file: its file, from `dask scheduler --scheduler-file`.
+        time_limit: per item [s]; a worker that takes longer is restarted, and another one takes the item.
+            Without it Dask drops silent workers, but waits for those that respond.
+        n_threads: number of concurrent items in this process.
 
     Raises:
-        ValueError: more than one of the first three, no worker, a limit without them or that is not above 0,
-            or Dask that is not installed.
-        OSError: a scheduler that does not answer, a file that is not there, or workers that do not start.
+        ValueError: more than one of the first three, zero workers, a time limit without them or not above 0,
+            or Dask is not installed.
+        OSError: a scheduler that does not answer, a missing file, or workers that do not start.
     """
     given = {"--workers": workers, "--scheduler": scheduler, "--scheduler-file": scheduler_file}
     named = [name for name, value in given.items() if value is not None]
@@ -143,11 +143,11 @@ def open_engine(
     quiet = {
         "distributed.scheduler.allowed-failures": DEATHS,
         "distributed.scheduler.worker-ttl": f"{SILENCE:.0f} s",
-        # After a quarter of a minute Dask would end what starts a worker anew, however slowly that goes.
+        # After 15 s Dask would kill the process that restarts a worker, even if that is just slow.
         "distributed.deploy.lost-worker-timeout": "10000 h",
         "distributed.admin.large-graph-warning-threshold": "1TB",
     }
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is an error here is raised
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are raised here anyway
     with dask.config.set(quiet), contextlib.ExitStack() as stack:
         if workers is not None:
             places = _places(workers)
@@ -166,9 +166,9 @@ def _local_cluster(workers: int) -> contextlib.AbstractContextManager:
         return distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
-            processes=True,  # spawned: JAX does not survive a fork
-            memory_limit=None,  # what an item needs is known before; Dask would end what comes near its guess
-            dashboard_address="127.0.0.1:0",  # of its server, at a port that is free
+            processes=True,  # spawn: JAX does not survive a fork
+            memory_limit=None,  # known in advance; Dask would kill workers near its own estimate
+            dashboard_address="127.0.0.1:0",  # the dashboard, on a free port
             scheduler_kwargs={"dashboard": False},
             host="127.0.0.1",
             silence_logs=logging.CRITICAL,
@@ -182,7 +182,7 @@ def _local_cluster(workers: int) -> contextlib.AbstractContextManager:
 
 
 def _environment() -> dict[str, str]:
-    """What local workers take over of the set-up of JAX here, besides the environment."""
+    """Environment variables that local workers take from the JAX configuration of this process."""
     folder = configuration().cache_folder
     if folder is None:
         return {"JAX_ENABLE_COMPILATION_CACHE": "false"}
@@ -213,7 +213,7 @@ def _client(scheduler: str | None, scheduler_file: Path | None) -> Client:
 
 
 def _places(workers: int) -> dict[str, worker.Place]:
-    """Processors and GPU of each local worker, by its name; workers share them where there are too few."""
+    """Processors and GPU of each local worker, by name; shared if there are too few."""
     if not hasattr(os, "sched_getaffinity"):
         return {}
     cores = sorted(os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""Whether there are workers, and whether one of them is stuck."""
+"""Monitors whether there are workers, and whether one of them is stuck."""
 
 import concurrent.futures
 import contextlib
@@ -10,16 +10,16 @@ from typing import Any
 
 from .base import WorkersLost
 
-# Of `distributed`, whose types allow for coroutines everywhere.
-Client = Any  # its client
-Future = Any  # what will be a result
+# Of `distributed`, whose types allow coroutines everywhere.
+Client = Any  # `distributed.Client`
+Future = Any  # `distributed.Future`
 
 PATIENCE = 300.0
 """Without any worker, before that is an error [s]: new ones have to start."""
 
 
 class Watch:
-    """Looks from time to time whether there are workers, and whether one is at an item for too long."""
+    """Checks periodically whether there are workers, and whether one takes too long over an item."""
 
     def __init__(self, client: Client, time_limit: float | None):
         self._client, self._limit = client, time_limit
@@ -30,7 +30,7 @@ class Watch:
         self._held: dict[str, tuple[frozenset[str], float]] = {}
 
     def wait_for(self, finished: "queue.SimpleQueue[Future]") -> Future:
-        """The next of what is put into a queue; raises `WorkersLost`."""
+        """The next entry of a queue; raises `WorkersLost`."""
         while True:
             self._look()
             with contextlib.suppress(queue.Empty):
@@ -64,7 +64,7 @@ class Watch:
             self._lock.release()
 
     def _restart_stuck(self, held: Mapping[str, Iterable[str]], now: float) -> None:
-        """Start workers anew that hold the same items for longer than the limit; others get these."""
+        """Restart workers that hold the same items for longer than the limit; others take the items."""
         before, self._held = self._held, {}
         for worker, keys in held.items():
             same, since = before.get(worker, (None, now))
@@ -75,5 +75,5 @@ class Watch:
         if stuck:
             for worker in stuck:
                 del self._held[worker]
-            with contextlib.suppress(ValueError, TimeoutError):  # no nanny, which starts workers
+            with contextlib.suppress(ValueError, TimeoutError):  # no nanny, which restarts workers
                 self._client.restart_workers(stuck, timeout=30, raise_for_error=False)

@@ -1,4 +1,4 @@
-"""What runs on a worker: JAX is set up in its place, and the last functions that it was given are kept."""
+"""Code that runs on a worker: configures JAX in its place, and caches its last functions."""
 
 import contextlib
 import functools
@@ -14,27 +14,27 @@ N_FUNCTIONS = 4
 
 
 class Place(TypedDict):
-    """Processors and variables of the environment of a local worker."""
+    """Processors and environment variables of a local worker."""
 
     cores: list[int]
     environment: dict[str, str]
 
 
 class Setup(NamedTuple):
-    """What a worker has to know before JAX starts: precision, and its place by its name."""
+    """Configuration of a worker before JAX starts: precision, and its place by its name."""
 
     precision: Literal["float64", "float32"]
     places: dict[str, Place]
 
 
 class Raised(NamedTuple):
-    """An error that would be the same on another worker; as a whole some cannot be pickled."""
+    """An error that would be the same on another worker; some exceptions cannot be pickled themselves."""
 
     kind: type[Exception]
     args: tuple
 
     def error(self) -> Exception:
-        return self.kind.__new__(self.kind, *self.args)  # `__init__` may want what the message was made of
+        return self.kind.__new__(self.kind, *self.args)  # `__init__` may have other arguments
 
 
 _turn = threading.Lock()
@@ -42,18 +42,18 @@ _turn = threading.Lock()
 
 
 def same(data: bytes) -> bytes:
-    """What is given."""
+    """The argument."""
     return data
 
 
 def run(setup: Setup, function: bytes, item: bytes) -> bytes:
-    """The pickled result for an item, on a worker: what is pickled may hold arrays, which start JAX."""
+    """The pickled result for an item, on a worker: unpickled arrays would start JAX."""
     with _turn:
         _prepare(setup)
         try:
             result = _unpickled(function)(pickle.loads(item))
         except OSError:
-            raise  # Dask tries again
+            raise  # so that Dask tries again
         except Exception as error:
             result = Raised(type(error), error.args)
         return pickle.dumps(result)
@@ -63,7 +63,7 @@ _prepared: Setup | None = None
 
 
 def _prepare(setup: Setup) -> None:
-    """Put this process in its place, and set JAX up, before JAX starts."""
+    """Bind this process to its place and configure JAX, before JAX starts."""
     global _prepared
     if _prepared == setup:
         return
@@ -74,7 +74,7 @@ def _prepare(setup: Setup) -> None:
     place = setup.places.get(str(get_worker().name))
     if place is not None and _prepared is None:
         os.environ.update(place["environment"])
-        for thread in Path("/proc/self/task").glob("*"):  # those that these start follow
+        for thread in Path("/proc/self/task").glob("*"):  # so that their future threads inherit it
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(int(thread.name), place["cores"])
     configure(precision=setup.precision)
