@@ -1,6 +1,6 @@
-"""The machine: set-up of JAX, compiled programs, memory and devices.
+"""The machine: JAX configuration, compiled programs, memory and devices.
 
-Nothing here knows of columns. `configure` is called before the first array.
+Independent of the model. Call `configure` before creating the first array.
 """
 
 from .cache import CacheStatistics, cache_contents, cache_statistics

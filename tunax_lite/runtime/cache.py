@@ -1,9 +1,9 @@
 """The cache of compiled programs: its statistics, and a folder that is safe to load from.
 
-JAX keeps machine code there, and runs what it finds: nothing is loaded from a folder into which another user
-could have written. A folder is used only if it belongs to this user, if nobody else can write into it or put
-another one in its place, and if it holds nothing that is not a plain file of the user. Entries that a killed
-process left incomplete are removed, so that JAX does not meet them.
+JAX stores machine code there and executes what it finds, so nothing is loaded from a folder that another user
+could have written to. A folder is used only if it belongs to this user, if nobody else can write into it or
+replace it, and if it holds only plain files of the user. Incomplete entries left by killed processes are
+removed before JAX reads them.
 """
 
 import functools
@@ -21,9 +21,8 @@ import jax.monitoring
 class CacheStatistics(NamedTuple):
     """Statistics of the cache of compiled programs in this process.
 
-    Hits are programs that were found, misses those that were compiled and then kept, others were compiled in
-    too short a time to be worth a file. The hits would have taken `seconds_saved` longer to compile than to
-    read.
+    Hits are programs found in the cache, misses are programs compiled and stored; others compiled too fast to
+    be stored. `seconds_saved` is the compile time of the hits minus the time to read them.
     """
 
     hits: int
@@ -32,7 +31,7 @@ class CacheStatistics(NamedTuple):
     seconds_saved: float
 
     def since(self, before: "CacheStatistics") -> "CacheStatistics":
-        """What happened after `before`."""
+        """The changes since `before`."""
         return CacheStatistics._make(now - then for now, then in zip(self, before, strict=True))
 
 
@@ -50,7 +49,7 @@ def _count(event: str, amount: float = 1) -> None:
 
 @functools.cache
 def count_cache_events() -> None:
-    """Count from now on what the cache does; `configure` calls this. Calling it again changes nothing."""
+    """Start counting cache events; `configure` calls this. Repeated calls have no effect."""
     jax.monitoring.register_event_listener(lambda event, **_: _count(event))
     jax.monitoring.register_event_duration_secs_listener(
         lambda event, duration_secs, **_: _count(event, duration_secs)
@@ -72,22 +71,22 @@ def cache_contents(folder: Path) -> tuple[int, int]:
             if path.is_file():
                 n_bytes += path.stat().st_size
                 n_programs += path.name.endswith("-cache")
-        except FileNotFoundError:  # another process made room
+        except FileNotFoundError:  # removed by another process
             continue
     return n_programs, n_bytes
 
 
 _ADVICE = "choose a folder of your own, or switch the cache off with cache_folder=None"
-_CLOCK_SECONDS = 2.0  # that the clock of a file system may be coarse, or behind
-_ZLIB = 0x78  # first byte of what JAX compresses with the standard library; it checks other formats itself
+_CLOCK_SECONDS = 2.0  # resolution and lag of the clock of a file system
+_ZLIB = 0x78  # first byte of zlib data, which JAX does not verify; it checks other formats itself
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
 
 def cache_folder_for(given: Path | str) -> Path:
-    """The folder, absolute and without links in its path, made for its owner if it is not there, and checked.
+    """The folder as an absolute path without links, created for this user if it does not exist, and checked.
 
-    Raises `OSError` for one that cannot be made or written, or that another user could have written into.
+    Raises `OSError` if it cannot be created or written, or if another user could have written to it.
     """
     if "://" in str(given):
         raise _refused(given, "an address, to which others may be able to write")
@@ -95,7 +94,7 @@ def cache_folder_for(given: Path | str) -> Path:
     try:
         _make_private(folder)
         folder = folder.resolve(strict=True)
-    except (OSError, RuntimeError) as error:  # a ring of links
+    except (OSError, RuntimeError) as error:  # a loop of links
         kind = type(error) if isinstance(error, OSError) else OSError
         reason = getattr(error, "strerror", None) or error
         raise kind(f"{folder}: expected a folder for compiled programs, got {reason}; {_ADVICE}.") from error
@@ -121,7 +120,7 @@ def _make_private(folder: Path) -> None:
             os.mkdir(path, 0o700)
         except FileExistsError:  # another process was faster
             continue
-        os.chmod(path, 0o700)  # the umask may have taken permissions of the owner
+        os.chmod(path, 0o700)  # the umask may have removed permissions of the owner
     if not folder.is_dir():
         if missing:
             raise NotADirectoryError(None, f"{folder}, which is no folder")
@@ -129,13 +128,13 @@ def _make_private(folder: Path) -> None:
 
 
 def _check_owners(folder: Path) -> None:
-    """Raise unless only this user, and the administrator, decide on what the folder holds."""
-    trusted = {os.getuid(), 0, os.stat("/").st_uid}  # administrators of containers have other numbers
+    """Raise unless only this user and the administrator control the content of the folder."""
+    trusted = {os.getuid(), 0, os.stat("/").st_uid}  # root has another uid in some containers
     for path in (folder, *folder.parents):
         found = os.stat(path)
         shared = found.st_mode & _OTHERS_WRITE
         if path != folder and found.st_mode & stat.S_ISVTX:
-            shared = 0  # as in /tmp: others cannot rename what is not theirs
+            shared = 0  # as in /tmp: others cannot rename foreign files
         if found.st_uid not in trusted:
             raise _refused(folder, f"a path through {path}, which belongs to another user")
         if shared:
@@ -163,7 +162,7 @@ def _entries(folder: str | Path) -> Iterator[os.DirEntry]:
 def _problem_of(entry: os.DirEntry, trusted: set[int], is_private: bool) -> str | None:
     try:
         found = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:  # another process made room
+    except FileNotFoundError:  # removed by another process
         return None
     is_folder = stat.S_ISDIR(found.st_mode) and not entry.name.endswith(("-cache", "-atime"))
     if not (stat.S_ISREG(found.st_mode) or is_folder):
@@ -176,7 +175,7 @@ def _problem_of(entry: os.DirEntry, trusted: set[int], is_private: bool) -> str 
 
 
 def _remove_damaged(folder: Path) -> None:
-    """Remove entries that are not complete; those that are older than the last look are not read again."""
+    """Remove incomplete entries; those older than the last check are not read again."""
     stamp = folder / ".checked"
     try:
         last = stamp.stat().st_mtime - _CLOCK_SECONDS
@@ -197,7 +196,7 @@ def _is_damaged(path: Path) -> bool:
     unpack = zlib.decompressobj()
     with path.open("rb") as file:
         if file.peek(1)[0] != _ZLIB:
-            return file.peek(4)[:4] != b"\x28\xb5\x2f\xfd"  # that of Zstandard
+            return file.peek(4)[:4] != b"\x28\xb5\x2f\xfd"  # magic number of Zstandard
         try:
             while (data := file.read(1 << 20)) and not unpack.eof:
                 unpack.decompress(data)

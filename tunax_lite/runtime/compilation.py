@@ -17,15 +17,17 @@ T = TypeVar("T")
 
 
 class Timing(NamedTuple):
-    """Seconds of one call: the minimum is the machine undisturbed, the median the machine as it is."""
+    """Seconds per call: the minimum is that of an undisturbed machine, the median a typical one."""
 
     minimum: float
     median: float
 
 
 class ProgramMemory(NamedTuple):
-    """Bytes that a program needs, as the compiler counts them: of arrays that go in (donated ones, too) and
-    come out, of everything in between, of machine code, and of all while it runs."""
+    """Memory of a program in bytes, as reported by the compiler.
+
+    Counts arguments (also donated ones), results, temporaries, machine code, and the total while it runs.
+    """
 
     arguments: int
     outputs: int
@@ -36,13 +38,13 @@ class ProgramMemory(NamedTuple):
 
 @dataclasses.dataclass(eq=False)
 class Program:
-    """A function compiled for arguments of certain shapes; call it with such.
+    """A function compiled for arguments of certain shapes.
 
     Args:
-        executable: what JAX compiled.
-        trace_seconds: from Python to the compiler's language.
-        compile_seconds: from there to machine code, or to find that in the cache of compiled programs.
-        donated: positions of the arguments whose memory a call takes.
+        executable: compiled by JAX.
+        trace_seconds: from Python to the compiler's input language.
+        compile_seconds: to machine code, or to find that in the cache of compiled programs.
+        donated: positions of the arguments whose memory a call reuses.
     """
 
     executable: Compiled
@@ -55,7 +57,7 @@ class Program:
 
     @property
     def memory(self) -> ProgramMemory:
-        """What the program needs; raises `RuntimeError` for a device whose compiler does not say."""
+        """Memory of the program; raises `RuntimeError` if the compiler of the device does not report it."""
         found = self.executable.memory_analysis()
         if found is None:
             raise RuntimeError(
@@ -68,10 +70,10 @@ class Program:
         return ProgramMemory(*parts, total=sum(parts))
 
     def timing(self, *args: PyTree, repetitions: int = 5) -> Timing:
-        """Time so many calls with these arguments, after one that does not count."""
+        """Time a number of calls with these arguments, after a first one that is not counted."""
         seconds = []
         for _ in range(repetitions + 1):
-            # A call takes the memory of some: it gets copies, ready before the clock starts.
+            # A call reuses the memory of donated arguments: copy them before the clock starts.
             given = [jax.tree.map(jnp.copy, arg) if i in self.donated else arg for i, arg in enumerate(args)]
             jax.block_until_ready(given)
             start = time.perf_counter()
@@ -85,12 +87,12 @@ def compile_program(
 ) -> Program:
     """Trace and compile a function for arguments of these shapes, without running it.
 
-    Arguments are arrays, pytrees of them, or `jax.ShapeDtypeStruct` in their place; the results may take the
-    memory of those at the positions `donate`, and `static` keyword arguments become part of the program.
+    Arguments are arrays, pytrees of them, or `jax.ShapeDtypeStruct`; the results may reuse the memory of
+    those at the positions `donate`, and `static` keyword arguments become part of the program.
     """
     if static:
         function = functools.wraps(function)(functools.partial(function, **static))
-    # Tracing makes many small objects that stay: to look for garbage among them takes a quarter of its time.
+    # Tracing creates many small permanent objects: collecting garbage meanwhile takes a quarter of its time.
     was_collecting = gc.isenabled()
     gc.disable()
     start = time.perf_counter()
@@ -106,17 +108,17 @@ def compile_program(
 
 
 class Shared(Generic[T]):
-    """What is made once for all arguments of equal structure, shapes and types: programs, most often.
+    """Objects, mostly programs, created once for all arguments of equal structure, shapes and types.
 
     Args:
-        most: that are kept, the oldest goes; all without it.
+        most: number to keep, dropping the oldest; unlimited if not given.
     """
 
     def __init__(self, most: int | None = None):
         self._most, self._made = most, dict[Hashable, T]()
 
     def get(self, make: Callable[[], T], arguments: PyTree, *same: Hashable) -> T:
-        """What serves arguments, made where there is none; with `same`, only where these are equal too."""
+        """The object for these arguments, created on first use; with `same`, only if these are equal too."""
         leaves, structure = jax.tree.flatten(jax.eval_shape(lambda given: given, arguments))
         key = structure, tuple((leaf.shape, leaf.dtype, leaf.weak_type) for leaf in leaves), same
         if key not in self._made:
@@ -127,12 +129,12 @@ class Shared(Generic[T]):
 
     @property
     def all(self) -> list[T]:
-        """In the order in which they were made."""
+        """All objects in order of creation."""
         return list(self._made.values())
 
 
 def program_table(programs: Mapping[str, Program], timings: Mapping[str, Timing] | None = None) -> str:
-    """A table of what programs took to trace and compile, their memory, and their run time where known."""
+    """Table of the time to trace and compile programs, their memory, and their run time if known."""
     rows: list[tuple[str, ...]]
     rows = [("program", "trace [s]", "compile [s]", "temporary [MB]", "total [MB]", "run [ms]")]
     for name, program in programs.items():

@@ -1,9 +1,9 @@
-"""Set up JAX for this model: precision, compiled programs on disk, and how XLA compiles for a CPU.
+"""Configure JAX for this model: precision, compiled programs on disk, and XLA's compilation for CPUs.
 
-By default XLA turns every group of operations of a step into a kernel of its own, and calling some forty of
-them for every step of a column takes as long as their arithmetic. It has a pass that makes one kernel of a
-loop, for loops that touch less than 1 kB per turn; an option lifts that limit. It also takes half of the
-registers of processors that have 512 bits of them, as early ones ran slower for all of it.
+By default XLA turns every group of operations of a step into a separate kernel, and calling some forty of
+them per step of a column takes as long as their arithmetic. It has a pass that fuses a loop into one kernel,
+for loops that touch less than 1 kB per iteration; an option lifts that limit. XLA also uses only half the
+width of 512-bit registers, because early processors slowed down with the full width.
 """
 
 import importlib.util
@@ -23,14 +23,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 EXTRA_OPTIONS, VECTOR_OPTION = "--xla_backend_extra_options", "--xla_cpu_prefer_vector_width"
 _LOOP_LIMIT = "xla_cpu_small_while_loop_byte_threshold"
-# Loops over the levels stay loops: unrolled, they compile longer and run slower. XLA passes over keys that
-# it does not know.
+# Loops over the levels stay loops: unrolled, they compile longer and run slower. XLA ignores unknown keys.
 FUSION_FLAG = f"{EXTRA_OPTIONS}={_LOOP_LIMIT}=1000000000,xla_cpu_disable_loop_unrolling=true"
 _VECTOR_BITS = 128, 256, 512
 
 
 def vector_flag(bits: int) -> str:
-    """The flag for vectors of at most so many bits; a processor without such takes shorter ones."""
+    """The flag for vectors of at most this many bits; processors without them use shorter vectors."""
     return f"{VECTOR_OPTION}={bits}"
 
 
@@ -40,7 +39,7 @@ def is_own_flag(flag: str) -> bool:
 
 
 def time_loop_is_fused() -> bool:
-    """Whether the environment tells XLA to make one kernel of loops of any size."""
+    """Whether the environment tells XLA to fuse loops of any size into one kernel."""
     flags = os.environ.get("XLA_FLAGS", "").split()
     given = [flag.removeprefix(f"{EXTRA_OPTIONS}=") for flag in flags if flag.startswith(f"{EXTRA_OPTIONS}=")]
     options = (option.partition("=") for some in given for option in some.split(","))
@@ -49,17 +48,17 @@ def time_loop_is_fused() -> bool:
 
 
 _SECONDS_VARIABLE = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
-_SECONDS_OF_JAX = 1.0  # where nobody has told it otherwise
+_SECONDS_OF_JAX = 1.0  # JAX's default
 
 
 def seconds_are_told() -> bool:
-    """Whether somebody has chosen in how short a time programs compile that are not kept."""
+    """Whether the compile time below which programs are not stored was set explicitly."""
     chosen = _setting("persistent_cache_min_compile_time_secs") != _SECONDS_OF_JAX
     return chosen or _SECONDS_VARIABLE in os.environ
 
 
 class Configuration(NamedTuple):
-    """The settings in force after `configure`, by the names of its arguments, and the variable XLA_FLAGS."""
+    """The settings after `configure`, under the names of its arguments, and the variable XLA_FLAGS."""
 
     precision: Literal["float64", "float32"]
     cache_folder: Path | None
@@ -69,7 +68,7 @@ class Configuration(NamedTuple):
 
 
 def default_cache_folder() -> Path:
-    """Where compiled programs are kept unless told otherwise: the user's cache, beside downloaded files."""
+    """Default folder of compiled programs: the user's cache, beside downloaded files."""
     return Path(platformdirs.user_cache_dir("tunax_lite")) / "compiled"
 
 
@@ -81,30 +80,29 @@ def configure(
     fuse_time_loop: bool = True,
     vector_bits: Literal[128, 256, 512] | None = 512,
 ) -> Configuration:
-    """Set up JAX, before it starts: call this first in a program or notebook; calling it again is harmless.
+    """Configure JAX before it starts: call this first in a program or notebook; repeated calls are harmless.
 
     Args:
-        precision: of the numbers that JAX makes; `None` leaves it as it is.
-        cache_folder: keeps compiled programs from one process to the next; "auto" takes what JAX was told
-            before (`$JAX_COMPILATION_CACHE_DIR`, `$JAX_ENABLE_COMPILATION_CACHE`), otherwise
-            `default_cache_folder()`; `None` keeps none. A folder that another user could have written
-            into is not used, because this process would run what is in it: an argument is refused, of
-            anything else there is a warning.
-        cache_minimum_seconds: programs that compile in less are not kept [s]; by default what JAX was
-            told before (`$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS`), otherwise 0.5.
-        fuse_time_loop: let XLA compile the time loop to one kernel, which is faster on a CPU. It is a
-            setting of the whole process, and of those that it starts: all small loops that they compile
-            are treated so. `False` leaves the environment variable XLA_FLAGS as it is, as does an
-            XLA_FLAGS that holds xla_backend_extra_options already, or names a file.
-        vector_bits: longest vectors that XLA compiles for on a CPU, where the processor has them; by itself
-            it takes 256. `None` leaves that as it is, as does an XLA_FLAGS that holds
-            xla_cpu_prefer_vector_width already, or names a file. A setting of the process, too.
+        precision: of new arrays; `None` leaves it unchanged.
+        cache_folder: keeps compiled programs between processes; "auto" takes the existing setting of JAX
+            (`$JAX_COMPILATION_CACHE_DIR`, `$JAX_ENABLE_COMPILATION_CACHE`), otherwise
+            `default_cache_folder()`; `None` stores none. A folder that another user could have written to is
+            not used, because this process would execute its content: given as an argument, it raises an
+            error; otherwise it causes a warning.
+        cache_minimum_seconds: compile time below which programs are not stored [s]; by default the existing
+            setting of JAX (`$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS`), otherwise 0.5.
+        fuse_time_loop: let XLA compile the time loop to one kernel, which is faster on a CPU. It applies to
+            the whole process and its child processes, including all other small loops. `False` leaves the
+            environment variable XLA_FLAGS unchanged, as does an XLA_FLAGS that contains
+            xla_backend_extra_options already, or names a file.
+        vector_bits: largest vector width that XLA uses on a CPU that supports it; its own default is 256.
+            `None` leaves it unchanged, as does an XLA_FLAGS that contains xla_cpu_prefer_vector_width
+            already, or names a file. It applies to the whole process, too.
 
     Raises:
-        RuntimeError: JAX has started already, without the flags that `fuse_time_loop` and `vector_bits` ask
-            for.
-        ValueError: an unknown precision or length of vectors, or a negative number of seconds.
-        OSError: a given `cache_folder` that cannot be written, or that others can write.
+        RuntimeError: JAX has started already, without the flags for `fuse_time_loop` and `vector_bits`.
+        ValueError: an unknown precision or vector width, or a negative number of seconds.
+        OSError: a given `cache_folder` that is not writable, or that others can write to.
     """
     if precision not in ("float64", "float32", None):
         raise ValueError(f"configure: expected precision float64, float32 or None, got {precision!r}.")
@@ -125,7 +123,7 @@ def configure(
 
 
 def configuration() -> Configuration:
-    """The settings in force now, whoever made them."""
+    """The current settings, whoever made them."""
     folder = _setting("compilation_cache_dir") if _setting("enable_compilation_cache") else None
     return Configuration(
         precision="float64" if _setting("enable_x64") else "float32",
@@ -137,7 +135,7 @@ def configuration() -> Configuration:
 
 
 def for_threads(function: Callable[P, R]) -> Callable[P, R]:
-    """A function for other threads: JAX keeps the precision that a context chose for each by itself."""
+    """Wrap a function for other threads: JAX keeps precision set by a context per thread."""
     double = _setting("enable_x64")
 
     def call(*args: P.args, **named: P.kwargs) -> R:
@@ -147,18 +145,18 @@ def for_threads(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def _setting(name: str) -> Any:  # of the type that JAX gives each of them
-    """A setting of JAX: its attributes are made when it is imported, unknown to type checkers."""
+def _setting(name: str) -> Any:  # types differ between settings
+    """A setting of JAX: its attributes are created on import, unknown to type checkers."""
     return getattr(jax.config, f"jax_{name}")
 
 
 def _add_flags(wanted: Mapping[str, str | None]) -> None:
-    """Append flags, by the name of their option, to those that the environment has already."""
+    """Append flags, by option name, to those in the environment."""
     flags = os.environ.get("XLA_FLAGS", "").strip()
     missing = [flag for option, flag in wanted.items() if flag is not None and option not in flags]
     if not missing or (flags and not flags.startswith("-")):  # the name of a file
         return
-    # JAX has no public name for this, and its own messages about settings that come too late use it.
+    # JAX has no public name for this; its own messages about late settings use it.
     from jax._src import xla_bridge
 
     if xla_bridge.backends_are_initialized():
@@ -198,7 +196,7 @@ def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None
 
 
 def _usable(folder: Path | str) -> str | None:
-    """A folder that was not asked for by an argument: without it the program runs, and compiles again."""
+    """A folder that was not given as an argument: if it is unusable, programs are compiled each time."""
     try:
         if _setting("compilation_cache_max_size") != -1 and importlib.util.find_spec("filelock") is None:
             raise OSError(

@@ -1,8 +1,8 @@
-"""Columns over several devices, and on each in blocks that stay in the cache of a processor.
+"""Columns over several devices, and on each device in blocks that fit into the cache of a processor.
 
-Each device takes an equal fraction of the last axis and runs it by itself, one block after the other, and
-never waits for another inside of the time loop. Left to the partitioner of XLA, the gradient of a parameter
-that all columns share is summed over the devices in every step; `jax.shard_map` sums it once, after the loop.
+Each device takes an equal part of the last axis and runs it independently, one block after the other, without
+communication within the time loop. XLA's partitioner would sum the gradient of a shared parameter over the
+devices in every step; `jax.shard_map` sums it once, after the loop.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,9 +25,9 @@ Devices = Literal["all"] | Sequence[Device]
 
 
 def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh:
-    """The devices as a mesh of one axis; no more of them than there are columns.
+    """A one-dimensional mesh of devices, at most as many as there are columns.
 
-    Raises `ValueError` for no device at all, one named twice, or something else than devices.
+    Raises `ValueError` if there is no device, a duplicate, or something that is not a device.
     """
     is_all = isinstance(devices, str) and devices == "all"
     chosen = jax.local_devices() if is_all else list(devices)
@@ -43,23 +43,23 @@ def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh:
 def shard_columns(tree: PyTree, has_columns: PyTree, mesh: Mesh) -> PyTree:
     """Split the columns of arrays over devices, and copy everything else to each of them.
 
-    `has_columns`, `True` for all of a branch, says which arrays carry the columns as their last axis. Columns
-    that do not divide evenly among the devices are copied too: an array has equal shares only.
+    `has_columns`, `True` for a whole branch, tells which arrays carry the columns as their last axis. If
+    columns do not divide evenly among the devices, arrays are copied, too: shards must be equal.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
 
     def sharding(leaf: PyTree, split: bool) -> NamedSharding:
         return NamedSharding(mesh, _spec(leaf, split and leaf.shape[-1] % mesh.size == 0))
 
-    # One call for all arrays: one for each takes longer than a short run.
+    # One call for all arrays: separate calls take longer than a short run.
     shardings = jax.tree.map(sharding, arrays, of_arrays(has_columns, tree))
     return eqx.combine(jax.device_put(arrays, shardings), others)
 
 
 class Split(NamedTuple):
-    """What of a function carries columns, as `has_columns` of `shard_columns`: what it takes, and gives.
+    """Which inputs and outputs of a function carry columns, in the form of `has_columns` of `shard_columns`.
 
-    Results have a new first axis; `like` are arrays of their structure before it.
+    Results get a new first axis; `like` has arrays of their structure without it.
     """
 
     has_columns: PyTree
@@ -68,7 +68,7 @@ class Split(NamedTuple):
 
 
 def map_columns(function: Callable[[PyTree], PyTree], tree: PyTree, columns: Split, mesh: Mesh) -> PyTree:
-    """Run a function of a tree on the columns of every device alone; they must not depend on each other."""
+    """Run a function of a tree on the columns of each device; columns must be independent."""
     arrays, others = eqx.partition(tree, eqx.is_array)
     split, like = of_arrays(columns.has_columns, tree), columns.like
     results_split = jax.tree.broadcast(columns.like_has_columns, like)
@@ -77,7 +77,7 @@ def map_columns(function: Callable[[PyTree], PyTree], tree: PyTree, columns: Spl
         mesh=mesh,
         in_specs=(jax.tree.map(_spec, arrays, split),),
         out_specs=jax.tree.map(lambda leaf, split: _spec(leaf[None], split), like, results_split),
-        # Loops carry zeros at first, which are the same on all devices: the check would refuse them.
+        # Loops carry initial zeros, equal on all devices: the check would reject them.
         check_vma=False,
     )
     filled = jax.tree.map(lambda leaf, split: _filled_up(leaf, mesh.size) if split else leaf, arrays, split)
@@ -86,9 +86,9 @@ def map_columns(function: Callable[[PyTree], PyTree], tree: PyTree, columns: Spl
 
 
 def _filled_up(leaf: jax.Array, multiple: int) -> jax.Array:
-    """The last column repeated until there is such a multiple of columns.
+    """Repeat the last column until the number of columns is a multiple of `n`.
 
-    A copy of a column that runs stays finite where that one does; with zeros, NaN would reach the gradient.
+    A copy of a valid column stays finite; with zeros, NaN would enter the gradient.
     """
     n_added = -leaf.shape[-1] % multiple
     return jnp.concatenate([leaf] + n_added * [leaf[..., -1:]], axis=-1) if n_added else leaf
@@ -99,7 +99,7 @@ def _spec(leaf: PyTree, split: bool) -> PartitionSpec:
 
 
 def of_arrays(has_columns: PyTree, tree: PyTree) -> PyTree:
-    """One truth value for each array of a tree, nothing for its other leaves."""
+    """One truth value for each array of a tree, `None` for other leaves."""
     return eqx.filter(jax.tree.broadcast(has_columns, tree), jax.tree.map(eqx.is_array, tree))
 
 
@@ -107,9 +107,9 @@ ColumnBlock = int | Literal["auto"] | None
 
 BYTES_PER_BLOCK = 150_000
 """Of what a step hands to the next: what was fastest in `python -m benchmarks --only blocks`."""
-_SMALLEST_BLOCK = 16  # less does not fill the registers
-_LEAST_COLUMNS = 4  # two or three take longer than four, of which the others are copies
-_LEAST_BLOCKS = 4  # fewer gain nothing over all columns at once
+_SMALLEST_BLOCK = 16  # smaller blocks do not fill the registers
+_LEAST_COLUMNS = 4  # two or three columns take longer than four, padded with copies
+_LEAST_BLOCKS = 4  # fewer are no faster than all columns at once
 
 
 def check_block(block: ColumnBlock) -> None:
@@ -122,9 +122,9 @@ def check_block(block: ColumnBlock) -> None:
 
 
 def block_size(block: ColumnBlock, n_columns: int, n_bytes: int) -> int:
-    """Columns per block; `n_columns` for all at once, more where copies of the last column pay.
+    """Columns per block; `n_columns` for all at once, or more if copies of the last column are faster.
 
-    `auto` goes by the bytes that a step of the batch hands to the next, and takes all columns off a CPU.
+    `auto` uses the number of bytes carried between steps, and takes all columns unless on a CPU.
     """
     if block is None or (block == "auto" and jax.default_backend() != "cpu"):
         return n_columns
@@ -136,7 +136,7 @@ def block_size(block: ColumnBlock, n_columns: int, n_bytes: int) -> int:
     if n_columns < _LEAST_BLOCKS * fitting:
         return n_columns
     n_blocks = -(-n_columns // fitting)
-    return -(-n_columns // n_blocks)  # of equal size, so that little is repeated
+    return -(-n_columns // n_blocks)  # of equal size, to minimise padding
 
 
 def map_blocks(
@@ -146,11 +146,11 @@ def map_blocks(
     block: int,
     n_blocks: int | jax.Array | None = None,
 ) -> PyTree:
-    """Run a function on one block of so many columns after the other; other arguments as for `map_columns`.
+    """Run a function on one block of columns after the other; other arguments as in `map_columns`.
 
-    Columns are those of all at once to rounding: XLA compiles a row of another length to other instructions.
-    Of the blocks the first `n_blocks`, at least one, which may be known only when the program runs, and
-    cannot be differentiated in reverse mode then; by default all. The results of the others are zero.
+    Results equal those of all columns at once up to rounding: XLA compiles arrays of another length
+    differently. `n_blocks`, at least one, selects the first blocks and may be traced, which excludes reverse
+    mode; by default all. The results of the others are zero.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
     split, shared = eqx.partition(arrays, of_arrays(columns.has_columns, tree))
@@ -175,7 +175,7 @@ def map_blocks(
 
 
 def _map_first(function: Callable[[PyTree], PyTree], rows: PyTree, n_rows: int | jax.Array) -> PyTree:
-    """`jax.lax.map` over so many of the first rows; zeros for the others."""
+    """`jax.lax.map` over the first `n` rows; zeros for the others."""
     take = lambda i: jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, i, 0, False), rows)  # noqa: E731
     n_all = jax.tree.leaves(rows)[0].shape[0]
 

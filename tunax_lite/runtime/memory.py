@@ -1,8 +1,8 @@
-"""Free and used memory of a device, and the refusal of computations that are too large.
+"""Free and used memory of a device, and rejection of computations that are too large.
 
-A GPU is asked; for a CPU the system's files are read. There the control group counts too: a container or a
-batch job may use a part of the machine only, and is killed beyond that. So do the limits of the process
-itself, `ulimit -v` and `ulimit -d`, beyond which it gets nothing.
+For a GPU the device is queried; for a CPU the system's files are read. These include the control group: a
+container or batch job may use only part of the machine, and is killed beyond that. The limits of the process,
+`ulimit -v` and `ulimit -d`, apply as well.
 """
 
 import math
@@ -15,14 +15,14 @@ from typing import Any
 
 import jax
 
-Device = Any  # `jax.Device`, which is a variable to type checkers
+Device = Any  # `jax.Device`, a variable for type checkers
 _ROOT = Path("/")
 
 
 def free_memory(device: Device = None, *, root: Path = _ROOT) -> int:
-    """Bytes that this process may still take on a device, by default the first.
+    """Bytes that this process may still allocate on a device, by default the first.
 
-    The files of Linux are read below `root`. Raises `RuntimeError` for a device or system that does not say.
+    Linux files are read below `root`. Raises `RuntimeError` if the device or system does not report it.
     """
     device = jax.devices()[0] if device is None else device
     if device.platform == "cpu":
@@ -32,7 +32,7 @@ def free_memory(device: Device = None, *, root: Path = _ROOT) -> int:
 
 
 def free_on_host(*, root: Path = _ROOT) -> int:
-    """The same on the host, whatever its devices."""
+    """The same for the host, whatever its devices."""
     free = min([_free_in_machine(root), *_free_in_control_groups(root), *_free_in_limits(root)])
     if math.isinf(free):
         raise RuntimeError(
@@ -43,7 +43,7 @@ def free_on_host(*, root: Path = _ROOT) -> int:
 
 
 def used_memory(device: Device = None, *, root: Path = _ROOT) -> int:
-    """Bytes that this process holds: on a CPU its resident memory, on a GPU that of its arrays.
+    """Bytes that this process uses: resident memory on a CPU, its arrays on a GPU.
 
     Arguments and errors are those of `free_memory`.
     """
@@ -52,7 +52,7 @@ def used_memory(device: Device = None, *, root: Path = _ROOT) -> int:
 
 
 def peak_memory(*, root: Path = _ROOT) -> int:
-    """The most bytes of the host that this process held so far; 0 on a system that does not say."""
+    """Peak memory of this process on the host in bytes; 0 if the system does not report it."""
     return 1024 * _numbers(root / "proc/self/status").get("VmHWM:", 0)
 
 
@@ -70,14 +70,14 @@ def _free_in_machine(root: Path) -> int | float:
     available = _numbers(root / "proc/meminfo").get("MemAvailable:")
     if available is not None:
         return 1024 * available
-    try:  # without /proc the best guess: all but this process
+    try:  # without /proc, estimate: all memory except that of this process
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") - _resident(root)
     except (AttributeError, ValueError, OSError):
         return math.inf
 
 
 def _free_in_control_groups(root: Path) -> Iterator[int]:
-    """Free bytes of the group of this process and all groups around it, of either version."""
+    """Free bytes of the control group of this process and its parents, version 1 or 2."""
     for line in _text(root / "proc/self/cgroup").splitlines():
         number, controllers, path = line.split(":", 2)
         mount = root / "sys/fs/cgroup"
@@ -88,18 +88,18 @@ def _free_in_control_groups(root: Path) -> Iterator[int]:
             names = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
         else:
             continue
-        # Inside a container the path may be that outside; the mount then is the group itself.
+        # Inside a container the path may be that outside; the mount is then the group itself.
         group = mount / path.strip("/")
         while group.is_relative_to(mount):
             limit, used = (_text(group / name).strip() for name in names[:2])
-            if limit.isdigit() and used.isdigit():  # no limit is written "max"
-                # Files in memory count as used, but give way.
+            if limit.isdigit() and used.isdigit():  # "max" means no limit
+                # File cache counts as used, but can be evicted.
                 yield int(limit) - int(used) + _numbers(group / "memory.stat").get(names[2], 0)
             group = group.parent
 
 
 def _free_in_limits(root: Path) -> Iterator[int | float]:
-    """What the limits of the process leave of its address space and of its data."""
+    """Bytes remaining within the process's limits of address space and data."""
     used = _text(root / "proc/self/statm").split()
     columns = {"Max address space": 0, "Max data size": 5}
     for line in _text(root / "proc/self/limits").splitlines():
@@ -120,7 +120,7 @@ def _resident(root: Path) -> int:
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """Lines of a name and a number."""
+    """Lines with a name and a number."""
     words = (line.split() for line in _text(path).splitlines())
     return {line[0]: int(line[1]) for line in words if len(line) > 1 and line[1].isdigit()}
 
@@ -134,23 +134,23 @@ def _text(path: Path) -> str:
 
 MOST_STEPS = 1e9  # of one run
 MOST_CELLS = 100_000  # of a column
-_COUNTABLE_STEPS = 2**31 - 1  # the counter of steps has 32 bits
+_COUNTABLE_STEPS = 2**31 - 1  # the step counter has 32 bits
 ADVICE = "--no-limits before the name of the command starts it all the same"
 _lifted = False
 
 
 class TooLargeError(ValueError):
-    """A computation beyond the limits; says how many steps or bytes it would take."""
+    """A computation beyond the limits; states the number of steps or bytes that it needs."""
 
 
 def lift_limits(lifted: bool) -> None:
-    """Whether this process starts what is beyond the limits."""
+    """Whether this process may exceed the limits."""
     global _lifted
     _lifted = lifted
 
 
 def check_steps(duration: float, dt: float) -> None:
-    """Raise `TooLargeError` for a run [s] of more than 1e9 steps [s], or of more than can be counted."""
+    """Raise `TooLargeError` for a run [s] of more than 1e9 steps [s], or more than can be counted."""
     n_steps = float(duration) / float(dt)
     if n_steps > MOST_STEPS and not _lifted:
         raise TooLargeError(
@@ -165,12 +165,12 @@ def check_steps(duration: float, dt: float) -> None:
 
 
 def check_memory(n_bytes: int | float, what: str) -> None:
-    """Raise `TooLargeError` for more bytes than the memory of this process holds; `what` needs them."""
-    if n_bytes < 1e6:  # asking opens files of the system: longer than reading such an array takes
+    """Raise `TooLargeError` for more bytes than fit into the memory of this process; `what` needs them."""
+    if n_bytes < 1e6:  # checking opens system files, which takes longer than reading such an array
         return
     try:
         free = free_on_host()
-    except RuntimeError:  # a system that does not say
+    except RuntimeError:  # a system that does not report it
         return
     if n_bytes > free and not _lifted:
         needs = f"{what} needs " if what else ""
@@ -178,7 +178,7 @@ def check_memory(n_bytes: int | float, what: str) -> None:
 
 
 def check_disk(folder: Path, n_bytes: int | float, what: str) -> None:
-    """Raise `TooLargeError` for a file of more bytes than the disk has left; `what` will be as large."""
+    """Raise `TooLargeError` for a file larger than the free space on disk; `what` needs it."""
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
     try:

@@ -1,4 +1,4 @@
-"""One JAX program over the processes of a cluster: joining them, and ending them together."""
+"""One JAX program over the processes of a cluster: connecting them, and ending them together."""
 
 import contextlib
 import faulthandler
@@ -18,19 +18,19 @@ def join_processes(
     wait: float = 1800.0,
     silence: float = 100.0,
 ) -> None:
-    """Make the devices of all processes of a job known to each, before the first array.
+    """Connect the devices of all processes of a job; call this before creating the first array.
 
-    Under SLURM nothing has to be given. JAX by itself gives each process the one GPU of its local number, and
-    leaves the others idle where one process drives all GPUs of a node.
+    Under SLURM no arguments are needed. JAX itself gives each process the one GPU of its local index, and
+    leaves the others idle if one process drives all GPUs of a node.
 
     Args:
         coordinator: `host:port` of process 0; under SLURM, the first host of the job step.
-        n_processes, process: how many there are, and which one this is, from 0.
-        wait: how long processes wait for each other [s]; the first start of a large job takes minutes.
-        silence: how long a process may not be heard of before all others end [s].
+        n_processes, process: number of processes, and index of this one, from 0.
+        wait: how long processes wait for each other [s]; starting a large job takes minutes.
+        silence: time without a sign of life from a process [s] after which all others end.
 
     Raises:
-        ValueError: outside of SLURM without all three, or more processes on a host than GPUs.
+        ValueError: outside SLURM without all three, or more processes on a host than GPUs.
     """
     given = (coordinator, n_processes, process)
     if "SLURM_PROCID" not in os.environ and None in given:
@@ -49,10 +49,10 @@ def join_processes(
 
 
 def local_gpus(environment: Mapping[str, str], n_present: int) -> list[int] | None:
-    """The GPUs of this process, counted among those that it sees; `None` where SLURM or the host has none.
+    """The GPUs of this process, by index among those visible; `None` if SLURM or the host has none.
 
-    SLURM either binds GPUs to tasks (`--gpus-per-task`), which then see only their own, or shows all GPUs
-    of a node to each task; tasks then take equal parts.
+    SLURM either binds GPUs to tasks (`--gpus-per-task`), which then see only their own, or shows all GPUs of
+    a node to each task; tasks then take equal parts.
     """
     if "SLURM_PROCID" not in environment:
         return None
@@ -74,17 +74,17 @@ def local_gpus(environment: Mapping[str, str], n_present: int) -> list[int] | No
 
 
 def _tasks_per_node(text: str) -> list[int]:
-    """What SLURM writes as `2(x3),1`: one number for each node."""
+    """Expand SLURM's `2(x3),1` to one number per node."""
     found = re.findall(r"(\d+)(?:\(x(\d+)\))?", text)
     return [int(tasks) for tasks, repeats in found for _ in range(int(repeats or 1))]
 
 
 @contextlib.contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """End this process, with what it was doing on stderr, if the block is not done in time.
+    """End this process, printing its stack on stderr, if the block takes too long.
 
-    A process that is alive but stuck keeps all others waiting in the next sum over devices; JAX only notices
-    one that is gone. `srun --kill-on-bad-exit=1` then ends the others at once.
+    A process that is alive but stuck blocks all others in the next sum over devices; JAX notices only dead
+    ones. `srun --kill-on-bad-exit=1` then ends the others at once.
     """
     faulthandler.dump_traceback_later(seconds, exit=True)
     try:
