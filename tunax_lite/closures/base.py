@@ -23,80 +23,80 @@ from ..terms.turbulence import PlumeEnergy
 
 
 class CloState(eqx.Module):
-    """State that every closure passes to the model; each closure adds its own variables."""
+    """State that every closure passes to the model; closures add their own variables."""
 
     eddy_viscosity: eqx.AbstractVar[FaceArray]  # of momentum [m2 s-1]
     eddy_diffusivity: eqx.AbstractVar[FaceArray]  # of temperature, salinity and tracers [m2 s-1]
 
     def salt_diffusivity(self) -> FaceArray | None:
-        """Eddy diffusivity of salinity [m2 s-1] where it has its own; `None` where it shares that of heat."""
+        """Eddy diffusivity of salinity [m2 s-1]; `None` if it equals that of heat."""
         return None
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
-        """What turbulence does in a step from `state` besides mixing down gradients; nothing by default."""
+        """Turbulent transport other than down-gradient mixing in a step from `state`; none by default."""
         return ()
 
 
 class SurfaceWaves(eqx.Module):
-    """Stokes drift U_s of surface waves, eastward and northward; at the surface where it is known there.
+    """Stokes drift U_s of surface waves, eastward and northward; at the surface if known there.
 
-    Velocities that contain it have its shear in S² and in dU/dz.
+    Velocities that include the drift have its shear in S² and in dU/dz.
     """
 
     drift: tuple[CenterArray, CenterArray]  # of the cells [m s-1]
     at_surface: tuple[Scalar, Scalar] | None  # [m s-1]
     shear: InnerFaceArray  # dU/dz . dU_s/dz [s-2]
     shear_squared: InnerFaceArray  # |dU_s/dz|² [s-2]
-    height: Scalar | None = None  # of the waves, significant [m]; `None` where it is not known
-    in_velocity: bool = eqx.field(default=False, static=True)  # whether velocities contain the drift
+    height: Scalar | None = None  # significant wave height [m]; `None` if unknown
+    in_velocity: bool = eqx.field(default=False, static=True)  # whether velocities include the drift
 
 
 class BottomFlow(eqx.Module):
-    """Flow that a bottom drags: friction velocity [m s-1], and roughness length z_0 of the bottom [m]."""
+    """Flow at the bottom: friction velocity [m s-1], and roughness length z_0 of the bottom [m]."""
 
     friction_velocity: Scalar
     roughness_length: Scalar
 
 
 class EddyCoefficients(CloState):
-    """State of a closure that carries nothing else [m2 s-1]."""
+    """State of a closure without further variables [m2 s-1]."""
 
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
 
     @classmethod
     def within(cls, viscosity: InnerFaceArray, diffusivity: InnerFaceArray) -> "EddyCoefficients":
-        """Coefficients on inner faces; nothing mixes through the two ends."""
+        """Coefficients on inner faces; there is no mixing through the two ends."""
         return cls(with_end_faces(viscosity), with_end_faces(diffusivity))
 
 
 class ClosureInputs(eqx.Module):
     """Input of a closure, computed once per step by the model.
 
-    `radiative_buoyancy_flux` is what shortwave radiation carries down through each face, so that a layer
-    below the surface gains the difference over it; `None` in the dark. `friction_velocity_of_sea` is the u*
-    that sets the roughness of the sea: the same, or like GOTM that of the step before.
+    `radiative_buoyancy_flux` is the downward flux by shortwave radiation through each face, so that a layer
+    below the surface gains its divergence; `None` at night. `friction_velocity_of_sea` is the u* that sets
+    the surface roughness: the same, or as in GOTM that of the previous step.
     """
 
     grid: Grid  # with the batch axes of the state
-    state: State  # after the transport of this step
+    state: State  # after the transport in this step
     buoyancy_frequency_squared: InnerFaceArray  # N² of that state [s-2]
     shear_squared: InnerFaceArray  # S² between the states before and after the viscous step [s-2]
     surface_friction_velocity: Scalar  # u* = sqrt(|stress| / density) [m s-1]
     friction_velocity_of_sea: Scalar  # [m s-1]
     surface_momentum_flux: tuple[Scalar, Scalar]  # eastward and northward stress over density [m2 s-2]
-    surface_buoyancy_flux: Scalar  # in, but for shortwave radiation [m2 s-3]; positive stabilises
+    surface_buoyancy_flux: Scalar  # into the water, without shortwave radiation [m2 s-3]; positive stabilises
     coriolis_parameter: Scalar  # f [s-1]
-    equation_of_state: AbstractEquationOfState  # of the case, for closures that compare parcels of water
-    start: State  # that the step started from, already turned
+    equation_of_state: AbstractEquationOfState  # of the case, for closures that compare water parcels
+    start: State  # at the start of the step, after rotation
     radiative_buoyancy_flux: FaceArray | None = None  # [m2 s-3]
     waves: SurfaceWaves | None = None  # at the surface
-    bottom: BottomFlow | None = None  # where something drags there
-    plume_energy: PlumeEnergy | None = None  # for the closure around plumes: what their mass flux did
-    stirring: InnerFaceArray | None = None  # k that terms make [m2 s-3]
-    acted: tuple[AbstractTerm, ...] = ()  # the terms of the step, those of the closure's own state too
+    bottom: BottomFlow | None = None  # where there is bottom friction
+    plume_energy: PlumeEnergy | None = None  # for the closure around plumes: effect of their mass flux
+    stirring: InnerFaceArray | None = None  # production of k by terms [m2 s-3]
+    acted: tuple[AbstractTerm, ...] = ()  # terms of the step, including those of the closure's own state
     tridiagonal_method: AbstractTridiagonalMethod = PlatformDefault()
-    explicit_waves: bool = eqx.field(default=False, static=True)  # even those that take energy, as in GOTM
+    explicit_waves: bool = eqx.field(default=False, static=True)  # even where waves remove energy, as in GOTM
 
 
 S = TypeVar("S", bound=CloState)
@@ -104,11 +104,11 @@ C = TypeVar("C", bound="AbstractClosure")
 
 
 class AbstractStepper(eqx.Module, Generic[S]):
-    """A closure prepared for a run: numbers that follow from its parameters alone are computed."""
+    """A closure prepared for a run, with everything computed that depends on its parameters alone."""
 
     @abc.abstractmethod
     def init(self, inputs: ClosureInputs) -> S:
-        """Closure state of a column at rest, used by the first transport step."""
+        """Closure state of a column at rest, for the first transport step."""
 
     @abc.abstractmethod
     def step(self, clo_state: S, inputs: ClosureInputs, dt: ScalarLike) -> S:
@@ -122,7 +122,7 @@ class AbstractClosure(eqx.Module, Generic[S]):
     """A turbulence closure: its fields are its parameters.
 
     Raises:
-        ValueError: a setting that its declaration excludes.
+        ValueError: a setting that violates its declaration.
     """
 
     von_karman = constants.VON_KARMAN
@@ -133,23 +133,24 @@ class AbstractClosure(eqx.Module, Generic[S]):
 
     @abc.abstractmethod
     def prepare(self) -> AbstractStepper[S]:
-        """What a run steps with; the time loop asks for it once, so that no step repeats that work.
+        """The closure prepared for a run; the time loop calls this once, so that no step repeats the work.
 
-        It is of another type where anything follows from the parameters, so that none of them can be changed
-        without what follows from it.
+        The result is of another type if anything follows from the parameters, so that no parameter can be
+        changed without what follows from it.
         """
 
     @classmethod
     def recommended(cls: type[C], **others: FieldValue) -> C:
-        """Constants that carry over from one large-eddy simulation to others; `recommended.csv` has them.
+        """Constants that transfer from one large-eddy simulation to others, from `recommended.csv`.
 
-        Those that are not imposed are those of `tunax-lite calibrate configs/calibrations/les_NAME.yaml`
-        (version 0.2.0), all others those of the class. Data: 22 large-eddy simulations of five sources, six
-        hours to ten days of stress to 1.4 N m-2 and cooling to 2 kW m-2, with and without waves. Valid for
-        those, in cells of 1 to 4 m and with steps of up to 600 s. Other arguments replace or complete them.
+        Calibrated constants come from `tunax-lite calibrate configs/calibrations/les_NAME.yaml` (version
+        0.2.0); others are the defaults of the class. Data: 22 large-eddy simulations from five sources, six
+        hours to ten days long, with stress up to 1.4 N m-2 and cooling up to 2 kW m-2, with and without
+        waves. They are valid for this range, for cells of 1 to 4 m and steps up to 600 s. Other arguments
+        replace or complete them.
 
         Raises:
-            ValueError: a closure that has none.
+            ValueError: there are none for this closure.
         """
         sets, name = recommended_sets(), name_of(cls)
         if name not in sets:
@@ -169,7 +170,7 @@ class AbstractClosure(eqx.Module, Generic[S]):
 
 @functools.cache
 def recommended_sets() -> dict[str, dict[str, float | bool | None]]:
-    """Recommended constants and settings by the name of their closure, then by their own name, with dots."""
+    """Recommended constants and settings by name of the closure, then by dotted name."""
     table, sets = Path(__file__).parent / "recommended.csv", dict[str, dict[str, float | bool | None]]()
     for row in csv.DictReader(table.read_text(encoding="utf-8").splitlines()):
         value = {"on": True, "none": None}.get(row["value"], row["value"])

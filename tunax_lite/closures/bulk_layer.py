@@ -1,7 +1,7 @@
 """Slab mixed layers, whose depth follows from an energy budget or from Richardson numbers.
 
-A closure acts through the coefficients of the next step, in which the surface forcing enters first. The
-layer is therefore that of the buoyancy which the column will have after the forcing of one more step.
+The coefficients of a closure act in the next step, in which the surface forcing is applied first. The layer
+is therefore diagnosed from the buoyancy that the column will have after one more step of forcing.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, difference, reciprocal, smallest_upward
 from .base import AbstractPlainClosure, ClosureInputs, EddyCoefficients
 
-MIXING_NUMBER = 10.0  # diffusivity times step over squared depth: differences vanish in a step
+MIXING_NUMBER = 10.0  # diffusivity times step over squared depth: differences vanish within a step
 _SMALLEST_ENERGY, _SMALLEST_REST = 1e-14, 1e-7
 _LOWEST_RATIO = 0.01  # of the Richardson number in the exchange: two cells then become one
-_SMALLEST_DIFFERENCE = 1e-10  # of velocity squared that mixes by its gradient [m2 s-2]
+_SMALLEST_DIFFERENCE = 1e-10  # squared velocity difference, for gradients [m2 s-2]
 
 
 def total_above(content: CenterArray) -> InnerFaceArray:
@@ -27,12 +27,12 @@ def total_above(content: CenterArray) -> InnerFaceArray:
 
 
 def face_depth(grid: Grid) -> InnerFaceArray:
-    """Of the inner faces below the surface [m]."""
+    """Depth of the inner faces below the surface [m]."""
     return grid.z_face[-1] - grid.z_face[1:-1]
 
 
 def buoyancy_after(inputs: ClosureInputs, dt: ScalarLike) -> CenterArray:
-    """Buoyancy over that of the uppermost cell, after the forcing of one more step [m s-2]."""
+    """Buoyancy relative to the uppermost cell, after one more step of forcing [m s-2]."""
     steps = inputs.buoyancy_frequency_squared * inputs.grid.center_spacing
     below_surface = -jnp.cumsum(steps[::-1], axis=0)[::-1]
     top = jnp.zeros_like(below_surface[-1:])
@@ -43,7 +43,7 @@ def buoyancy_after(inputs: ClosureInputs, dt: ScalarLike) -> CenterArray:
 
 
 def coefficient_within(depth: Scalar, dt: ScalarLike) -> Scalar:
-    """What makes a layer of some depth [m] uniform within a step [m2 s-1]."""
+    """Coefficient that makes a layer of given depth [m] uniform within a step [m2 s-1]."""
     return MIXING_NUMBER * depth**2 / dt
 
 
@@ -57,10 +57,10 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
 
         h w_e db / 2 = m u*³ + n h max(-B, 0) / 2
 
-    On a grid: mixing the cell of thickness h_c below a uniform layer of depth D into it takes the energy
-    D h_c (b_layer - b_cell) / 2 per area. The layer takes in cells, the last one in part, until what wind and
-    convection give in a step is spent. Where cells give energy, the water is unstable; a fraction n of this
-    counts.
+    Discretisation: mixing the cell of thickness h_c below a uniform layer of depth D into it requires the
+    energy D h_c (b_layer - b_cell) / 2 per unit area. The layer entrains cells, the last one partially, until
+    the energy from wind and convection in a step is used up. Where the stratification is unstable, cells
+    release energy, of which the fraction n is available.
 
     Args:
         wind_efficiency: m, fraction of u*³ that is available for mixing [1].
@@ -95,7 +95,7 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
         fraction = (energy - spent_above + taken - needed) * reciprocal(at_least(needed, _SMALLEST_ENERGY))
         fraction = at_most(at_least(fraction, 0.0), 1.0)
         whole = grid.cell_thickness[-1] + jnp.sum(fraction * cell, axis=0)
-        # Two bodies that exchange g lose g (1 / D + 1 / h_c) / (1 + the same) of their difference.
+        # Two layers that exchange g reduce their difference by g (1 / D + 1 / h_c) / (1 + the same).
         exchange = fraction * reciprocal(at_least(1.0 - fraction, _SMALLEST_REST))
         exchange = exchange * (depth * cell / (depth + cell) * grid.center_spacing / dt)
         coefficient = at_most(exchange, coefficient_within(whole, dt))
@@ -106,20 +106,20 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
 class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
     """A mixed layer that deepens by Richardson numbers: Price, Weller and Pinkel.
 
-    The layer holds the cells below the surface, from the top, in which one of three is true of the water
-    above and the cell: it is denser; it is lighter by less than a threshold; the bulk Richardson number
-    D (b_layer - b_cell) / |V_layer - V_cell|² is at most R_b. Below, neighbours whose gradient Richardson
-    number is less than R_g exchange what lifts it above R_g.
+    The layer extends from the surface over the cells for which one of three conditions holds between the
+    water above and the cell: it is denser; it is lighter by less than a threshold; the bulk Richardson number
+    D (b_layer - b_cell) / |V_layer - V_cell|² is at most R_b. Below, neighbouring cells with a gradient
+    Richardson number below R_g exchange enough to raise it above R_g.
 
-    Which cells belong to the layer has no derivative; that of the three numbers is 0 but for the exchange
-    below the layer.
+    Layer membership has no derivative; the derivatives by the three numbers are 0, except through the
+    exchange below the layer.
 
     Args:
         bulk_richardson_number: R_b [1].
         gradient_richardson_number: R_g [1].
-        density_threshold: of the layer [kg m-3].
+        density_threshold: density difference across the layer [kg m-3].
 
-    Source: Price, Weller and Pinkel (1986), J. Geophys. Res. 91, 8411-8427; Price's code of 1993 for the
+    Source: Price, Weller and Pinkel (1986), J. Geophys. Res. 91, 8411-8427; Price's 1993 code for the
     exchange.
     """
 
@@ -132,7 +132,7 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
 
     def step(self, clo_state: EddyCoefficients, inputs: ClosureInputs, dt: ScalarLike) -> EddyCoefficients:
         grid = inputs.grid
-        # Buoyancy and velocity after the forcing of one more step.
+        # Buoyancy and velocity after one more step of forcing.
         u, v = inputs.state.u, inputs.state.v
         gained = [dt * flux / grid.cell_thickness[-1:] for flux in inputs.surface_momentum_flux]
         u, v = (jnp.concatenate([x[:-1], x[-1:] + more]) for x, more in zip((u, v), gained, strict=True))
@@ -147,19 +147,19 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
         return _uniform(jnp.where(uniform, coefficient_within(whole, dt), exchange))
 
     def _within(self, column: Sequence[CenterArray], inputs: ClosureInputs) -> Bool[Array, "inner *#batch"]:
-        """Whether the layer goes on below each inner face."""
+        """Whether the layer extends below each inner face."""
         grid, eos = inputs.grid, inputs.equation_of_state
         depth, thickness = face_depth(grid), grid.cell_thickness
-        # Depth times the mean above less the value below.
+        # Depth times (mean above minus value below).
         stable, u, v = (total_above(x * thickness) - depth * x[:-1] for x in column)
         bulk = stable * depth**2 <= self.bulk_richardson_number * (u**2 + v**2)
         threshold = eos.gravity / eos.reference_density * self.density_threshold
-        # Of the mean, not of the uppermost cell, which cooling makes dense until it is mixed.
+        # Relative to the mean, not to the uppermost cell, which is dense under cooling until it is mixed.
         alike = stable <= threshold * depth
         return smallest_upward((bulk | alike).astype(stable.dtype)) > 0.5
 
     def _exchange(self, column: Sequence[CenterArray], grid: Grid, dt: ScalarLike) -> InnerFaceArray:
-        """Coefficient [m2 s-1] that lifts a gradient Richardson number in a step."""
+        """Coefficient [m2 s-1] that raises a gradient Richardson number within a step."""
         spacing, thickness = grid.center_spacing, grid.cell_thickness
         critical = self.gradient_richardson_number
         step, du, dv = map(difference, column)

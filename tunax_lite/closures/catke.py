@@ -1,26 +1,26 @@
-"""CATKE: one equation for the turbulent energy e, at cell centers, and convective mixing lengths.
+"""CATKE: one equation for the turbulent kinetic energy e, at cell centers, and convective mixing lengths.
 
     de/dt = d/dz (kappa_e de/dz) + P + B - e^(3/2) / l_D,   P = nu S²,   B = -kappa N²
     nu = w l_u,   kappa = w l_c,   kappa_e = w l_e,   w = sqrt(max(e, e_min))
     kappa_e de/dz = C^Wu u*³ + C^Ww max(J_0, 0) dz  at the surface,   C^We e^(3/2)  at the bottom
 
-with J_0 the destabilising surface buoyancy flux and dz the thickness of the uppermost cell. The lengths are
+with J_0 the destabilising surface buoyancy flux and dz the thickness of the uppermost cell. Length scales:
 
     shear:        l_psi = sigma_psi(Ri) l*,   l* = min(C^s d, C^b D, w / N)
     convection:   l_psi = C^c_psi max(0, 1 - C^sp d w S² / J) w³ / J     where N² < 0
     entrainment:  l_psi = C^e_psi J / (w N²)                             where N² > 0, and N² < 0 just above
 
-with d the depth and D the height above the bottom. The larger of the two holds, up to the depth of the water.
-sigma_psi is C^un_psi where Ri < 0, and goes from C^lo_psi to C^hi_psi between the Richardson numbers C^Ri0
-and C^Ri0 + C^Rid. J follows J_0 within the time of a convective overturning,
-t = (l_D² / max(J, J_0, J_min))^(1/3) in the uppermost cell.
+with d the depth and D the height above the bottom. The larger of the two is taken, up to the water depth.
+sigma_psi is C^un_psi where Ri < 0, and varies from C^lo_psi to C^hi_psi between the Richardson numbers C^Ri0
+and C^Ri0 + C^Rid. J relaxes to J_0 over the time scale of convective overturning, t = (l_D² / max(J, J_0,
+J_min))^(1/3) in the uppermost cell.
 
-Order of a step: sources from the coefficients of the step before, kappa_e and l_D from the old e; the new e,
-with its transport, the dissipation, negative P and B and the bottom implicit; J; the coefficients from the
-new e.
+Order of a step: sources from the coefficients of the previous step, kappa_e and l_D from the old e; the new
+e, with implicit transport, dissipation, negative P and B, and bottom flux; J; the coefficients from the new
+e.
 
 Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522; constants and discretisation of
-Oceananigans.jl, with backward Euler steps in place of Adams-Bashforth ones, so that e stays positive.
+Oceananigans.jl, with backward Euler instead of Adams-Bashforth steps, so that e stays positive.
 """
 
 from collections import namedtuple
@@ -50,9 +50,9 @@ Factors = namedtuple("Factors", "high low unstable convective entraining")  # C^
 
 
 class Surroundings(NamedTuple):
-    """The flow on the levels where lengths are wanted."""
+    """The flow at the levels of the length scales."""
 
-    buoyancy_frequency: ColumnArray  # N where the water is stable, 0 elsewhere [s-1]
+    buoyancy_frequency: ColumnArray  # N in stable stratification, 0 elsewhere [s-1]
     buoyancy_frequency_squared: ColumnArray  # N² [s-2]
     shear_squared: ColumnArray  # S² [s-2]
     unstable_above: Bool[Array, "level *#batch"]  # whether N² < 0 on the next level above
@@ -63,7 +63,7 @@ class Surroundings(NamedTuple):
 
     @classmethod
     def of(cls, on_levels: tuple[ColumnArray, ...], z: ColumnArray, bottom: Scalar, c: "CATKE"):
-        """The flow at heights z [m] above a bottom, of N², S² and Ri there."""
+        """The flow at heights z [m] above a bottom, from N², S² and Ri there."""
         n_squared, s_squared, ri = on_levels
         unstable = n_squared < 0.0
         rise = (ri - c.c_ri_0) * reciprocal(c.c_ri_delta)
@@ -80,12 +80,12 @@ class Surroundings(NamedTuple):
 
 
 def to_centers(values: InnerFaceArray) -> ColumnArray:
-    """Mean of the two faces of each cell; the cells at the ends have one that counts."""
+    """Mean of the two faces of each cell; end cells use one face."""
     return mean_of_neighbours(jnp.concatenate([values[:1], values, values[-1:]]))
 
 
 class Lengths(NamedTuple):
-    """l* and the two convective lengths without their factors [m]; those are 0 where they do not hold."""
+    """l* and the two convective lengths without their factors [m]; 0 where they do not apply."""
 
     stable: ColumnArray
     plume: ColumnArray
@@ -107,7 +107,7 @@ class Lengths(NamedTuple):
         return cls(stable, jnp.where(is_plume, plume, 0.0), jnp.where(is_base, entraining, 0.0))
 
     def limited(self, stable: ColumnArray, factors: Factors, depth: Scalar) -> ColumnArray:
-        """The larger of the stable and the convective length [m], at most the depth of the water [m]."""
+        """The larger of the stable and the convective length [m], at most the water depth [m]."""
         convective = factors.convective * self.plume + factors.entraining * self.entraining
         return at_most(at_least(stable, convective), depth)
 
@@ -116,8 +116,8 @@ class CATKEState(CloState):
     """Eddy coefficients [m2 s-1] on faces, e [m2 s-2] at cell centers, and J.
 
     Args:
-        mean_destabilising_flux: J, the surface buoyancy flux of the last overturning [m2 s-3], positive where
-            it destabilises.
+        mean_destabilising_flux: J, the surface buoyancy flux averaged over the last overturning [m2 s-3],
+            positive if destabilising.
     """
 
     eddy_viscosity: FaceArray
@@ -131,19 +131,19 @@ class CATKE(AbstractPlainClosure[CATKEState]):
     """CATKE with the constants of Wagner et al. (2025).
 
     Args:
-        c_hi_u, c_lo_u, c_un_u, c_c_u, c_e_u: factors of the length of momentum [1]: at high, low and
+        c_hi_u, c_lo_u, c_un_u, c_c_u, c_e_u: factors of the length scale of momentum [1]: at high, low and
             negative Richardson number, in convection and in entrainment.
-        c_hi_c, c_lo_c, c_un_c, c_c_c, c_e_c: those of temperature, salinity and tracers.
-        c_hi_e, c_lo_e, c_un_e, c_c_e, c_e_e: those of e.
-        c_hi_d, c_lo_d, c_un_d, c_c_d, c_e_d: those of the dissipation; the first three are divisors.
+        c_hi_c, c_lo_c, c_un_c, c_c_c, c_e_c: the same for temperature, salinity and tracers.
+        c_hi_e, c_lo_e, c_un_e, c_c_e, c_e_e: the same for e.
+        c_hi_d, c_lo_d, c_un_d, c_c_d, c_e_d: the same for the dissipation; the first three are divisors.
         c_s, c_b: length over the distance to the surface and to the bottom [1]; c_b = 0.967 gives a von
             Karman constant of 0.4 above the bottom, the 0.28 of Oceananigans gives 0.116.
         c_sp: reduction of convective plumes by shear [1].
-        c_ri_0, c_ri_delta: onset and width of the change with the Richardson number [1].
+        c_ri_0, c_ri_delta: onset and width of the transition with the Richardson number [1].
         c_w_u_star, c_w_w_delta, c_w_eps: fluxes of e through the surface and into the bottom [1].
         minimum_tke: e_min [m2 s-2], which sets the mixing of quiescent water, about `c_hi_c` e_min / N.
         minimum_convective_flux: J_min, below which there is no convection [m2 s-3].
-        n_substeps: steps of e in one step of the model.
+        n_substeps: steps of e per time step of the model.
     """
 
     c_hi_u: Scalar = parameter(0.242, valid_range=(0.0, 10.0))
@@ -193,10 +193,10 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         ri = richardson_number(n_squared, s_squared)
         on_faces = n_squared, s_squared, ri
         faces = Surroundings.of(on_faces, grid.z_face[1:-1], grid.z_face[0], self)
-        # At centers N², S² and Ri are means of those of the faces.
+        # N², S² and Ri at centers are means over the faces.
         on_centers = tuple(map(to_centers, on_faces))
         centers = Surroundings.of(on_centers, grid.z_center, grid.z_face[0], self)
-        # Production by shear and by buoyancy [m2 s-3], with the coefficients of the step before.
+        # Production by shear and buoyancy [m2 s-3], with the coefficients of the previous step.
         of_shear = clo_state.eddy_viscosity[1:-1] * inputs.shear_squared * grid.center_spacing
         of_buoyancy = -clo_state.eddy_diffusivity[1:-1] * n_squared
         sources = to_centers(of_shear) * reciprocal(grid.cell_thickness), to_centers(of_buoyancy)
@@ -219,7 +219,7 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         )
 
     def _factors(self, quantity: str) -> Factors:
-        """Of momentum (u), contents (c), e or the dissipation (d)."""
+        """Factors for momentum (u), scalars (c), e or the dissipation (d)."""
         return Factors(*(getattr(self, f"c_{kind}_{quantity}") for kind in ("hi", "lo", "un", "c", "e")))
 
     def _speed(self, tke: CenterArray) -> CenterArray:
@@ -229,7 +229,7 @@ class CATKE(AbstractPlainClosure[CATKEState]):
     def _coefficients(
         self, quantities: str, tke: CenterArray, flux: Scalar, faces: Surroundings, grid: Grid
     ) -> list[InnerFaceArray]:
-        """w l [m2 s-1] of some quantities on inner faces; w and w³ are means of those of the two cells."""
+        """w l [m2 s-1] of several quantities on inner faces; w and w³ are means over the two cells."""
         speed = self._speed(tke)
         cubed = mean_of_neighbours(speed**3)
         speed = mean_of_neighbours(speed)
@@ -242,7 +242,7 @@ class CATKE(AbstractPlainClosure[CATKEState]):
     def _dissipation_length(
         self, tke: CenterArray, flux: Scalar, flow: Surroundings, grid: Grid
     ) -> CenterArray:
-        """l_D [m] at centers, or at some of them; its sigma divides the part of shear."""
+        """l_D [m] at centers, or at some of them; its sigma divides the shear length."""
         speed, factors = self._speed(tke), self._factors("d")
         lengths = Lengths.of(flow, speed, speed**3, flux, self)
         return lengths.limited(lengths.stable * reciprocal(flow.sigma(factors)), factors, grid.depth)
@@ -256,7 +256,7 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> CenterArray:
-        """e after a step with given production by shear and by buoyancy [m2 s-3], on faces and centers."""
+        """e after a step with given production by shear and buoyancy [m2 s-3], on faces and centers."""
         grid, (shear, buoyancy), (faces, centers) = inputs.grid, sources, flows
         (tke_diffusivity,) = self._coefficients("e", tke, flux, faces, grid)
         root = safe_sqrt(tke)

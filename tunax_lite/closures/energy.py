@@ -1,4 +1,4 @@
-"""Closures that carry k: their settings and their step; and mixing by internal waves where k is weak."""
+"""Closures with an equation for k: settings and time step; mixing by internal waves."""
 
 import abc
 import math
@@ -21,7 +21,7 @@ Coefficients = tuple[InnerFaceArray, InnerFaceArray]  # nu and kappa [m2 s-1]
 
 
 class AbstractInternalWaves(eqx.Module):
-    """A correction of the shear that produces turbulence, of its eddy coefficients, or of both."""
+    """Modifies the shear that produces turbulence, the eddy coefficients, or both."""
 
     @abc.abstractmethod
     def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
@@ -53,16 +53,16 @@ class WaveShear(AbstractInternalWaves):
 
 @named("background_mixing")
 class BackgroundMixing(AbstractInternalWaves):
-    """Where k is at most `weakest_tke`, nu and kappa are those of breaking waves and of their shear.
+    """Where k is at most `weakest_tke`, nu and kappa are set by breaking internal waves and their shear.
 
-    The fraction of shear is [1 - (Ri / Ri_c)²]³ between 0 and Ri_c, 1 below, 0 above. GOTM uses this with
-    stability functions of first order only.
+    The fraction of the shear mixing is [1 - (Ri / Ri_c)²]³ between 0 and Ri_c, 1 below, 0 above. GOTM uses
+    this with first-order stability functions only.
 
     Args:
-        weakest_tke: largest k at which the waves mix [m2 s-2].
-        critical_richardson_number: Ri_c, above which the shear of the waves does not mix [1].
-        shear_coefficient: largest nu and kappa of their shear [m2 s-1].
-        viscosity, diffusivity: nu and kappa of breaking waves [m2 s-1].
+        weakest_tke: largest k for this mixing [m2 s-2].
+        critical_richardson_number: Ri_c, above which wave shear does not mix [1].
+        shear_coefficient: largest nu and kappa by wave shear [m2 s-1].
+        viscosity, diffusivity: nu and kappa by breaking waves [m2 s-1].
 
     Source: Kantha and Clayson (1994), J. Geophys. Res. 99, 25235-25266, after Large et al. (1994).
     """
@@ -86,13 +86,13 @@ class BackgroundMixing(AbstractInternalWaves):
 
 
 class TurbulenceState(CloState):
-    """Eddy coefficients [m2 s-1], k [m2 s-2] and epsilon [m2 s-3] on faces, and what some have besides."""
+    """Eddy coefficients [m2 s-1], k [m2 s-2], epsilon [m2 s-3] on faces, and variables of some closures."""
 
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
     turbulent_kinetic_energy: FaceArray
     dissipation_rate: FaceArray
-    stokes_viscosity: FaceArray | None = None  # nu_S [m2 s-1]; `None` where waves drive no momentum
+    stokes_viscosity: FaceArray | None = None  # nu_S [m2 s-1]; `None` if waves drive no momentum flux
     temperature_variance: FaceArray | None = None  # theta'² [K2]
     variance_driven_flux: FaceArray | None = None  # Gamma, upward [K m s-1]
 
@@ -103,24 +103,24 @@ class TurbulenceState(CloState):
 
 
 class AbstractEnergyStepper(AbstractStepper[TurbulenceState]):
-    """What a run of a closure with an equation for k steps with."""
+    """Stepper of a closure with an equation for k."""
 
     @abc.abstractmethod
     def production(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Production:
-        """P, B and P_St [m2 s-3] of a step."""
+        """P, B and P_St [m2 s-3] in a step."""
 
 
 class EnergyStepper(AbstractEnergyStepper):
-    """An equation for k with a length scale, for the common settings of a closure."""
+    """An equation for k with a length scale and the common settings."""
 
     settings: "AbstractEnergyClosure"
-    diffusion: AbstractDiffusion | None  # of k; `None` for a local equilibrium
+    diffusion: AbstractDiffusion | None  # of k; `None` for local equilibrium
     length_scale: AbstractLengthScale
     functions: AbstractStabilityFunctions
     von_karman: Scalar  # kappa of the logarithmic layer [1]
-    waves: ShearFreeLayer | None  # the layer below breaking waves, if there are any
-    has_shortest: bool = eqx.field(default=False, static=True)  # l is at least that of both floors
-    repeats: bool = eqx.field(default=False, static=True)  # whether a step is retaken with its middle's rates
+    waves: ShearFreeLayer | None  # layer below breaking waves, if any
+    has_shortest: bool = eqx.field(default=False, static=True)  # limits l to that of both floors
+    repeats: bool = eqx.field(default=False, static=True)  # whether a step is repeated with midpoint rates
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))
@@ -166,7 +166,7 @@ class EnergyStepper(AbstractEnergyStepper):
     def _eddy_numbers(
         self, clo_state: TurbulenceState, stokes_production: InnerFaceArray | None, inputs: ClosureInputs
     ) -> EddyNumbers:
-        """Of the turbulence at the start of the step."""
+        """c_mu and c_mu' for the turbulence at the start of the step."""
         tke = clo_state.turbulent_kinetic_energy[1:-1]
         frequency = quotient(clo_state.dissipation_rate[1:-1], tke)
         functions, given = self.functions, inputs.waves
@@ -180,7 +180,7 @@ class EnergyStepper(AbstractEnergyStepper):
         return EddyNumbers(*functions.in_waves(flow, waves))
 
     def of_flow(self, c_mu: InnerFaceArray, c_mu_prime: InnerFaceArray, inputs: ClosureInputs) -> EddyNumbers:
-        """With c_mu for the shear of the Stokes drift, too, where momentum goes down that of both."""
+        """The same, with c_mu for the Stokes shear if waves drive momentum."""
         both = self.settings.lagrangian_stress and inputs.waves is not None
         return EddyNumbers(c_mu, c_mu_prime, c_mu if both else None)
 
@@ -223,7 +223,7 @@ class EnergyStepper(AbstractEnergyStepper):
         viscosity, diffusivity = numbers.momentum * scale, numbers.scalars * scale
         driven = None if numbers.stokes is None else numbers.stokes * scale
         if driven is not None and inputs.waves is not None and inputs.waves.in_velocity:
-            driven = driven - viscosity  # which acts down the shear of the drift, too
+            driven = driven - viscosity  # which acts on the shear of the drift, too
         if settings.internal_waves is not None:
             viscosity, diffusivity = settings.internal_waves.mix((viscosity, diffusivity), tke, inputs)
         ends = zip(*map(self._at_wall, (start.bottom, start.surface)), strict=True)
@@ -236,7 +236,8 @@ class EnergyStepper(AbstractEnergyStepper):
     def _new_tke(self, now: Step) -> InnerFaceArray:
         """k [m2 s-2] at the end of the step, before its floor."""
         if self.diffusion is None:
-            # P + B = eps with the length of the step before: k = k τ² (c_mu S² - c_mu' N²), τ = k/eps.
+            # P + B = eps with the length scale of the previous step: k = k τ² (c_mu S² - c_mu' N²), τ =
+            # k/eps.
             growth = now.numbers.momentum * now.inputs.shear_squared
             growth = growth - now.numbers.scalars * now.inputs.buoyancy_frequency_squared
             return now.tke * now.time_scale**2 * growth
@@ -247,7 +248,7 @@ class EnergyStepper(AbstractEnergyStepper):
         return advance(now.tke_before, conductance, source, sink_rate, ends, now.inputs, now.dt, flow)
 
     def _walls(self, inputs: ClosureInputs) -> tuple[Wall, Wall]:
-        """Bottom and surface, for the friction velocities and roughness lengths of a step."""
+        """Bottom and surface, with the friction velocities and roughness lengths of a step."""
         settings, thickness = self.settings, inputs.grid.cell_thickness
         friction_velocity, roughness = inputs.surface_friction_velocity, settings.surface_roughness_length
         if settings.charnock_constant is not None:
@@ -268,7 +269,7 @@ class EnergyStepper(AbstractEnergyStepper):
     def _limited(
         self, dissipation: InnerFaceArray, tke: InnerFaceArray, n_squared: InnerFaceArray
     ) -> InnerFaceArray:
-        """epsilon with its floor, and in stable water with the limit of the length."""
+        """epsilon with its floor and, in stable stratification, the length limit."""
         limit, floor = self.settings.length_limit, self.settings.dissipation_rate_floor
         dissipation = at_least(dissipation, floor)
         if limit is not None:
@@ -280,7 +281,7 @@ class EnergyStepper(AbstractEnergyStepper):
         return dissipation
 
     def _at_wall(self, wall: Wall) -> tuple[Scalar, Scalar]:
-        """k and epsilon at z = z_0 from a wall; they do not enter the next step."""
+        """k and epsilon at z = z_0 from a wall; they do not affect the next step."""
         distance, c_mu_0 = 2.0 * wall.roughness_length, self.functions.c_mu_0
         tke = at_least(wall.tke_at(distance, c_mu_0), self.settings.turbulent_kinetic_energy_floor)
         dissipation = c_mu_0**3 * tke * safe_sqrt(tke) / (wall.length_slope * distance)
@@ -288,24 +289,24 @@ class EnergyStepper(AbstractEnergyStepper):
 
 
 class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
-    """A closure that carries k, with the settings of GOTM.
+    """A closure with an equation for k, and GOTM's settings.
 
     Args:
         sigma_k: turbulent Schmidt number of k [1].
         length_limit: c in l <= c sqrt(2 k) / N [1]; `None` for no limit.
-        turbulent_kinetic_energy_floor, dissipation_rate_floor: lowest values; they determine when convection
+        turbulent_kinetic_energy_floor, dissipation_rate_floor: minimum values; they determine when convection
             starts from rest.
         surface_roughness_length: z_0 of the surface [m]; its lower limit if `charnock_constant` is given.
-        bottom_roughness_length: z_0 of the bottom where the model has no bottom friction [m].
+        bottom_roughness_length: z_0 of the bottom if there is no bottom friction [m].
         charnock_constant: of z_0 = constant u*² / g at the surface [1]; `None` for a constant z_0.
-        initial_eddy_coefficient: nu and kappa of the first step [m2 s-1].
+        initial_eddy_coefficient: nu and kappa in the first step [m2 s-1].
         convective_flux_factor: fraction c of the production of k by the surface buoyancy flux B_0 above the
             center of the uppermost cell that enters the column, as the flux c B_0 dz / 2 [1]; `None` for
             none, as in GOTM.
         lagrangian_stress: whether momentum is mixed down the gradient of current plus Stokes drift.
         stability: stability functions.
-        surface, bottom: conditions at the ends.
-        internal_waves: mixing by internal waves where turbulence is weak.
+        surface, bottom: boundary conditions.
+        internal_waves: mixing by internal waves in weak turbulence.
 
     Raises:
         ValueError: breaking waves at the bottom.

@@ -1,11 +1,11 @@
-"""Energetics-based planetary boundary layer: K from a profile, limited by an energy budget.
+"""Energetics-based planetary boundary layer: a profile of K, limited by an energy budget.
 
-    integral of K N² over the layer = m* u*³ + n* (what convection releases)
+    integral of K N² over the layer = m* u*³ + n* (energy released by convection)
 
-In the water with the forcing of the next step, a march down from the surface gives each face its K until the
-energy of the step is spent. The face where it ends gets what is left, those below nothing. K and m* depend on
-the depth H of the layer, which is that where the energy ends. m* is how much of the work of the wind, u*³,
-lifts water that reaches down to a depth.
+In the column after the forcing of the next step, a downward march assigns K to each face until the energy of
+the step is used up. The face where the energy ends gets the remainder, those below nothing. K and m* depend
+on the depth H of the layer, which is the depth where the energy ends. m* is the fraction of the work of the
+wind, u*³, that is available for mixing over a layer of given depth.
 
 Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; Adcroft et al. (2019), J. Adv. Model. Earth
 Syst. 11, 3167-3211, for OM4.
@@ -31,10 +31,10 @@ _SMALLEST_RATIO = 1e-30
 
 
 class SurfaceForcing(NamedTuple):
-    """What enters through the surface."""
+    """Surface forcing."""
 
     friction_velocity: Scalar  # u* [m s-1]
-    buoyancy_flux: Scalar  # B with all shortwave radiation [m2 s-3], positive stabilises
+    buoyancy_flux: Scalar  # B including all shortwave radiation [m2 s-3], positive if stabilising
     rotation: Scalar  # |f| [s-1]
 
     def rotation_per_depth(self) -> Scalar:
@@ -47,7 +47,7 @@ class AbstractWindEnergy(eqx.Module):
 
     @abc.abstractmethod
     def efficiency(self, depth: Levels, forcing: SurfaceForcing) -> Levels:
-        """m* of layers of some depths H [m]."""
+        """m* for layers of given depths H [m]."""
 
 
 @named("constant")
@@ -70,15 +70,15 @@ class ConstantWindEnergy(AbstractWindEnergy):
 
 @named("om4")
 class OM4WindEnergy(AbstractWindEnergy):
-    """m* = max(c_s sqrt(B / (u*² |f|)), min(m, c_e ln(u* / (|f| H)))), the first where B stabilises.
+    """m* = max(c_s sqrt(B / (u*² |f|)), min(m, c_e ln(u* / (|f| H)))), the first for stabilising B.
 
     Args:
         heating_scale: c_s [1].
         rotation_scale: c_e [1].
         largest: m [1]; 1.25 corresponds to a layer as deep as the Obukhov length.
         largest_heated: the largest m* [1].
-        convective_reduction: c; m* decreases by the factor 1 - c H|B| / (H|B| + 2 m* u*³) where B
-            destabilises [1].
+        convective_reduction: c; m* decreases by the factor 1 - c H|B| / (H|B| + 2 m* u*³) for destabilising B
+            [1].
 
     Source: Adcroft et al. (2019); numbers of the configuration OM4 of MOM6.
     """
@@ -106,7 +106,7 @@ class OM4WindEnergy(AbstractWindEnergy):
 class ReichlHallbergWindEnergy(AbstractWindEnergy):
     """m* = c_1 X / (1 + X) + c_4 (B² H / (u*⁵ |f|))^c_5, X = c_2 exp(-c_3 |f| H / u*).
 
-    The second term where B stabilises.
+    The second term applies to stabilising B.
 
     Args:
         rotation_scale, rotation_ratio, rotation_decay: c_1, c_2, c_3 [1].
@@ -131,7 +131,7 @@ class ReichlHallbergWindEnergy(AbstractWindEnergy):
         squared = velocity * velocity
         divisor = at_least(squared * squared * velocity * forcing.rotation, _SMALLEST_RATIO)
         ratio = at_least(heating * heating * reciprocal(divisor), _SMALLEST_RATIO)
-        # The two logarithms apart: that of the depths of the grid does not change from step to step.
+        # Separate logarithms: that of the grid's depths does not change between steps.
         heated = jnp.exp(self.heating_exponent * (jnp.log(ratio) + jnp.log(depth)))
         return at_most(rotating + self.heating_scale * heated, self.largest)
 
@@ -140,7 +140,7 @@ _UNSTABLE = 1e-7  # -N² at which convection below the layer is complete [s-2]
 
 
 class EPBLState(CloState):
-    """Eddy coefficients [m2 s-1] and the depth that the energy reaches [m]."""
+    """Eddy coefficients [m2 s-1] and the depth reached by the energy [m]."""
 
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
@@ -164,9 +164,9 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         least_rotation: f_0; rotation acts as sqrt(f² + f_0²) [s-1].
         wind_energy: formula for m*.
         energy_velocity: formula for w; `None` for that with c_u, c_w and the decay.
-        exponent: of the length, l = z (1 - z / H)^exponent above the base.
+        exponent: of the length scale, l = z (1 - z / H)^exponent above the base.
 
-    Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; numbers and order of the march of MOM6.
+    Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; constants and order of the march of MOM6.
     """
 
     convective_efficiency: Scalar = parameter(0.066, valid_range=(0.0, 1.0))
@@ -184,12 +184,12 @@ class EPBL(AbstractPlainClosure[EPBLState]):
 
     @classmethod
     def as_in_om4(cls, **others: FieldValue) -> "EPBL":
-        """The numbers and formulas of the configuration OM4 of MOM6, with others in their place."""
+        """Constants and formulae of the OM4 configuration of MOM6; other arguments replace them."""
         numbers = {
             "convective_efficiency": 0.06,
             "transition": 0.01,
             "exponent": 1,
-            # The fraction 0.001 of the squared rotation of the earth acts everywhere.
+            # The fraction 0.001 of the squared rotation rate of the Earth acts everywhere.
             "least_rotation": 0.001**0.5 * 2.0 * 7.2921e-5,
             "wind_energy": OM4WindEnergy(),
             "energy_velocity": EnergyVelocity(),
@@ -209,7 +209,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
             of_all_light = flux + inputs.radiative_buoyancy_flux[-1]
         rotation = safe_sqrt(inputs.coriolis_parameter**2 + self.least_rotation**2)
         forcing = SurfaceForcing(inputs.surface_friction_velocity, of_all_light, rotation)
-        # The uppermost cell mixes what enters at its surface.
+        # The uppermost cell mixes its surface flux.
         top, velocity = 0.5 * grid.cell_thickness[-1] * flux, forcing.friction_velocity
         turning = jnp.zeros_like(rotation)
         if self.energy_velocity is not None:
@@ -232,7 +232,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         return EPBLState(eddy_viscosity=faces, eddy_diffusivity=faces, boundary_layer_depth=reached[0])
 
     def _scale(self, inputs: ClosureInputs, depth: InnerFaceArray) -> InnerFaceArray:
-        """What the shape multiplies: kappa w z [m2 s-1], or kappa z where the march finds w [m]."""
+        """Factor of the shape: kappa w z [m2 s-1], or kappa z if the march determines w [m]."""
         if self.energy_velocity is not None:
             return self.von_karman * (depth + jnp.zeros_like(inputs.buoyancy_frequency_squared))
         flux = inputs.surface_buoyancy_flux
@@ -244,7 +244,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         return self.von_karman * velocity * depth
 
     def _profile(self, scale: InnerFaceArray, layer: Depths, inputs: ClosureInputs) -> Faces:
-        """K, or kappa l, of layers of some depths; down to the bottom l decreases to 0."""
+        """K, or kappa l, for layers of given depths; l decreases to 0 at the bottom."""
         grid = inputs.grid
         part = at_most(face_depth(grid)[:, None] * reciprocal(layer), 1.0)
         shape = self.transition + (1.0 - self.transition) * (1.0 - part) ** self.exponent

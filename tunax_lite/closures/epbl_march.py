@@ -1,20 +1,20 @@
-"""The sweep from the surface down, which gives every face its K until the energy of the step is used.
+"""Downward march that assigns K to each face until the energy of the step is used up.
 
-Two bodies of thicknesses h_a, h_b, mean buoyancies b_a, b_b and depths d_a, d_b that exchange the volume x
-take the energy x (b_a - b_b) (d_b - d_a) per area. In a backward Euler step of length dt with the conductance
-k = K dt / dz between them, x = k / (1 + k (1 / h_a + 1 / h_b)). The upper body is all water above the face as
-it is when nothing below the face mixes, which follows from cell to cell:
+Two water bodies of thickness h_a, h_b, mean buoyancy b_a, b_b and depth d_a, d_b that exchange the volume x
+require the energy x (b_a - b_b) (d_b - d_a) per unit area. In a backward Euler step of length dt with the
+conductance k = K dt / dz between them, x = k / (1 + k (1 / h_a + 1 / h_b)). The upper body is all water above
+the face, as if nothing below the face mixed, and is updated from cell to cell:
 
     b_a <- b + (x / h) (b_a - b),    d_a <- d + (x / h) (d_a - d),    1 / h_a <- (1 - x / h) / h
 
-The sum of these energies over the faces is the change of the potential energy in the step, to round-off.
-Wind and convection bring energy, mixing uses it up, and unstable faces release some, of which the fraction
-n* is there for the faces below. The face where energy ends exchanges the volume that the rest pays for.
+The sum of these energies over the faces is the change of potential energy in the step, to round-off. Wind and
+convection supply energy, mixing uses it, and unstable faces release energy, of which the fraction n* is
+available to the faces below. The face where the energy ends exchanges the volume that the remainder allows.
 
-The depth of the layer is the root of what its own energy reaches less what is assumed. Every round tries
-several depths in one march, and goes on between the two where the sign changes; bracketed secants follow
-until the root is exact. The derivative is that of the root, by the implicit function theorem: no round is
-differentiated, and what is not quite a root would have that of something else.
+The depth of the layer is the root of the difference between the depth that the energy reaches and the assumed
+depth. Each round tries several depths in one march and continues between the two where the sign changes; then
+bracketed secant steps find the exact root. The derivative is that of the root, by the implicit function
+theorem: the rounds are not differentiated, because that of an approximate root would be wrong.
 """
 
 import math
@@ -35,24 +35,24 @@ Depths = Float[Array, "depth *#batch"]
 """One number for every depth of the layer that is tried."""
 Faces = Float[Array, "inner depth *#batch"]
 
-Numbers = Float[Array, "..."]  # one number per column, per level, or per depth of the layer that is tried
-# Where less energy is left it fades away within a cell [m3 s-3]: slower turbulence needs less of it, and the
-# last rest would go down to the bottom, so that the depth would jump where none is left.
+Numbers = Float[Array, "..."]  # one number per column, per level, or per trial depth
+# Below this energy, mixing fades out within a cell [m3 s-3]: slower turbulence needs less energy, so that a
+# tiny remainder could reach the bottom, and the depth would jump where it vanishes.
 _SMALLEST_POWER = 1e-12
-_SMALLEST_CUBE = 1e-11  # of a velocity [m3 s-3]: below, it is linear in the energy
+_SMALLEST_CUBE = 1e-11  # of a velocity [m3 s-3]; below it, w is linear in the energy
 _SMALLEST_VELOCITY = 1e-12
 
 
 def cube_root(cube: Numbers) -> Numbers:
-    """x^(1/3) of energy from 0 on [m3 s-3]; linear in x, and finite in its derivative, at 0."""
+    """x^(1/3) of an energy x >= 0 [m3 s-3]; linear in x near 0, with a finite derivative."""
     return cube * jnp.exp((-2.0 / 3.0) * jnp.log(cube + _SMALLEST_CUBE))
 
 
 @named("om4")
 class EnergyVelocity(eqx.Module):
-    """w = (E + c R)^(1/3), with what wind (E) and convection (R) have left where it mixes.
+    """w = (E + c R)^(1/3), from the remaining energy of wind (E) and convection (R).
 
-    A face whose mixing releases energy counts with all that it could release.
+    At a face whose mixing releases energy, all energy that it could release is included.
 
     Args:
         convection: c [1].
@@ -65,7 +65,7 @@ class EnergyVelocity(eqx.Module):
     rotation: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
 
     def diffusivity(self, energy: Numbers, length: Numbers, turning: Numbers) -> Numbers:
-        """K = kappa w l [m2 s-1] of E + c R [m3 s-3], of kappa l at rest [m] and of c_f |f| / kappa [s-1]."""
+        """K [m2 s-1] from E + c R [m3 s-3], kappa l without rotation [m] and c_f |f| / kappa [s-1]."""
         velocity = cube_root(at_least(energy, 0.0))
         return velocity * velocity * length * reciprocal(velocity + turning * length + _SMALLEST_VELOCITY)
 
@@ -73,20 +73,20 @@ class EnergyVelocity(eqx.Module):
 class Water(NamedTuple):
     """The column of a step."""
 
-    buoyancy: CenterArray  # with the forcing of the step, before its mixing [m s-2]
+    buoyancy: CenterArray  # after the forcing of the step, before mixing [m s-2]
     grid: Grid
     dt: ScalarLike
-    convection: Scalar  # what it releases at the surface [m3 s-3]
-    efficiency: Scalar  # n*, fraction of the energy of convection that lifts water [1]
+    convection: Scalar  # energy released at the surface [m3 s-3]
+    efficiency: Scalar  # n*, fraction of convective energy available for mixing [1]
     velocity: EnergyVelocity | None  # formula for w
     turning: Scalar  # c_f |f| / kappa [s-1]
 
 
 def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Depths]:
-    """Go down from the surface, for several depths of the layer at once.
+    """March down from the surface, for several depths of the layer at once.
 
-    Wind brings energy [m3 s-3]; the profile is K [m2 s-1], or kappa l [m] where there is a formula for w.
-    Gives K, the fraction of the energy that each face needs which there was, and the depth where it ends [m].
+    `wind` is the energy from wind [m3 s-3]; `profile` is K [m2 s-1], or kappa l [m] with a formula for w.
+    Returns K, the available fraction of the energy that each face requires, and the depth where it ends [m].
     """
     grid, dt, velocity = water.grid, water.dt, water.velocity
     level = jnp.zeros_like(water.buoyancy)[:, None]
@@ -116,7 +116,7 @@ def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Dep
         taken = at_least(needed, 0.0)
         part = at_most(left * reciprocal(at_least(taken, _SMALLEST_POWER)), 1.0)
         ends = left < taken
-        # Unstable water needs no energy, but it is reached only as far as the faces above mix.
+        # Unstable faces need no energy, but they mix only as far as the faces above do.
         part = goes_on * jnp.where(needed < 0.0, 1.0, part)
         taken, released = part * taken, part * (taken - needed)
         exchanged = part * exchanged
@@ -125,7 +125,7 @@ def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Dep
             inverse_cell * (1.0 - renewed),
             renewed * lighter,
             renewed * higher,
-            # Where the energy ends nothing is left, not even rounding: the next face may need as little.
+            # Where the energy ends, set it to exactly zero: the next face may need as little as rounding.
             jnp.where(ends, 0.0, left - taken) + water.efficiency * released,
             part,
             reached + part * cell,
@@ -141,14 +141,15 @@ def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Dep
 
 
 _N_TRIED = 4
-_BRACKET = 0.1  # width of the last bracket of the rounds [mean thickness of a cell]
-_MOST_STEPS = 40  # four or five are enough; some thirty where the last rest of the energy fades away
+_BRACKET = 0.1  # width of the final bracket of the rounds [mean cell thickness]
+_MOST_STEPS = 40  # usually four or five; some thirty where the remaining energy fades out
 
 
 def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like: Scalar) -> Scalar:
-    """H with reached(H) = H [m], the shallowest that the first round sees where there are several.
+    """H with reached(H) = H [m]; if there are several, the shallowest found in the first round.
 
-    `reached` gives depths from the uppermost cell to the bottom; `like` has the batch axes of the column.
+    `reached` returns depths between the uppermost cell and the bottom; `like` has the batch axes of the
+    column.
     """
     n = grid.n_cells
     n_rounds = math.ceil(math.log(n / _BRACKET) / math.log(_N_TRIED + 1))
@@ -188,7 +189,7 @@ def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like:
 
 
 class _Bracket(NamedTuple):
-    """Two depths, and by how much what is reached from them exceeds them: at least 0, and at most 0."""
+    """Two depths, and the excess of the depth reached over each: non-negative and non-positive."""
 
     lower: Scalar
     above: Scalar
@@ -196,7 +197,7 @@ class _Bracket(NamedTuple):
     below: Scalar
 
     def narrowed(self, tried: Depths, excess: Depths) -> "_Bracket":
-        """The first neighbours between which the excess becomes negative; the last ones where it does not."""
+        """The first neighbours between which the excess becomes negative; otherwise the last ones."""
         depth = jnp.concatenate([self.lower[None], tried, self.upper[None]])
         excess = jnp.concatenate([self.above[None], excess, self.below[None]])
         upper = jnp.min(jnp.where(excess < 0.0, depth, depth[-1]), axis=0)
@@ -206,20 +207,20 @@ class _Bracket(NamedTuple):
         return _Bracket(lower, above, upper, below)
 
     def inner(self) -> Depths:
-        """Depths between the two."""
+        """Depths in between."""
         step = (self.upper - self.lower) * (1.0 / (_N_TRIED + 1))
         return jnp.stack([self.lower + k * step for k in range(1, _N_TRIED + 1)])
 
     def crossing(self) -> Scalar:
-        """Where the line between the two is zero."""
+        """Zero of the line between the two."""
         fall = self.above - self.below
         fraction = -self.below * reciprocal(jnp.where(fall > 0.0, fall, 1.0))
         return self.upper - fraction * (self.upper - self.lower)
 
     def ending(self, here: tuple[Scalar, Scalar], moved: Scalar):
-        """With a depth and its excess as one end; these; and which end that is, 1 for the lower, -1.
+        """Replace one end by a depth and its excess; also returns which: 1 for the lower, -1 for the upper.
 
-        Where the same end has `moved` twice the other counts less, so that both come close to the root.
+        If the same end `moved` twice, the weight of the other is reduced, so that both approach the root.
 
         Source: Anderson and Bjorck (1973), BIT 13, 253-264.
         """

@@ -1,4 +1,4 @@
-"""Second moments of Langmuir turbulence: the vortex force of the waves in the algebraic stress model.
+"""Second moments of Langmuir turbulence: the vortex force in an algebraic stress model.
 
 With q² = 2 k, N² and the shears U_z and Us_z of current and Stokes drift, all times (l/q)²,
 
@@ -9,13 +9,13 @@ With q² = 2 k, N² and the shears U_z and Us_z of current and Stokes drift, all
     S_H = (h_0 + h_h G_H + h_s G_S + h_v G_V) / D,
     D = (1 + p_h G_H + p_v G_V) (1 + q_h G_H) + (r_0 + r_h G_H + r_v G_V) G_V,
 
-whose coefficients follow from Mellor and Yamada's constants. F grows from 0 at the surface to 1 below: waves
-feed the vertical motion less where the surface is near. l/q is limited to where D > 0, with an offset in
-waves and with twice G_H in convection, so that its heat flux grows with -N².
+whose coefficients follow from the constants of Mellor and Yamada. F increases from 0 at the surface to 1
+below: near the surface, waves feed the vertical velocity variance less. l/q is limited so that D > 0, with an
+offset in waves and with twice G_H in convection, so that the heat flux increases with -N².
 
 Source: Harcourt (2015), J. Phys. Oceanogr. 45, 84-103, and (2013), J. Phys. Oceanogr. 43, 673-697; Kantha and
 Clayson (1994), J. Geophys. Res. 99, 25235-25266, for the constants; GOTM for the limits of l/q, which are
-Harcourt's later ones.
+later ones by Harcourt.
 """
 
 import math
@@ -50,7 +50,7 @@ _Coefficients = namedtuple("_Coefficients", "m_0 m_h m_s h_0 h_s h_v s_0 s_v p_h
 
 
 class HarcourtFunctions(AbstractWaveFunctions):
-    """The functions c_mu, c_mu' and c_mu_S of one set of constants."""
+    """The functions c_mu, c_mu' and c_mu_S for one set of constants."""
 
     c_mu_0: Scalar
     shear_free: Scalar
@@ -72,7 +72,7 @@ class HarcourtFunctions(AbstractWaveFunctions):
         return self._limited(forcing, self.surface_proximity(waves))
 
     def surface_proximity(self, waves: Waves) -> InnerFaceArray:
-        """F [1]: tanh of the depth over the mean length of turbulence where waves produce it."""
+        """F [1]: tanh of the depth over the mean length scale of turbulence where waves produce it."""
         weight = at_least(waves.production, 0.0) * waves.spacing
         total = at_least(jnp.sum(weight, axis=0), 1e-25)
         length = jnp.sum(weight * waves.length, axis=0) * reciprocal(total)
@@ -94,14 +94,14 @@ class HarcourtFunctions(AbstractWaveFunctions):
         return (2.0 / self.constants.b_1) ** 2 * reciprocal(flow.frequency_squared)
 
     def _limited(self, forcing: _Forcing, proximity: InnerFaceArray | Scalar) -> WaveFunctions:
-        """The functions with l/q limited in stable water, and where waves or cooling feed turbulence."""
+        """The functions with limited l/q, in stable stratification and with waves or cooling."""
         constants = self.constants
         lowest = constants.lowest_buoyancy_number
         forcing = forcing.times(lowest * reciprocal(at_most(forcing.buoyancy, lowest)))
         g_h, g_v, g_s = forcing
         by_waves = self._fraction(g_h, g_v, constants.buoyancy_offset, constants.vortex_offset)
         by_waves = jnp.where(g_v > 0.0, by_waves, 1.0)
-        # The pressure redistributes what the vortex force gives near the surface, but the energy stays.
+        # Pressure redistributes the work of the vortex force near the surface, but conserves energy.
         forcing = _Forcing(g_h, proximity * g_v, proximity**2 * g_s)
         by_cooling = self._fraction(2.0 * g_h, forcing.vortex, 0.0, 0.0)
         by_cooling = jnp.where(g_h > 0.0, by_cooling, 1.0)
@@ -119,12 +119,12 @@ class HarcourtFunctions(AbstractWaveFunctions):
         constant = at_least(jnp.asarray(first_0 * second_0 + third_0 * offset_v), 0.05)
         linear = first * second_0 + second * first_0 + third * offset_v + third_0 * g_v
         square = first * second + third * g_v
-        # The smallest positive root, in the form that is exact for square = 0 too.
+        # The smallest positive root, in the form that is also exact for square = 0.
         root = safe_sqrt(linear**2 - 4.0 * square * constant) - linear
         return 2.0 * constant * reciprocal(at_least(root, 2.0 * constant))
 
     def __call__(self, forcing: _Forcing, proximity: InnerFaceArray | Scalar) -> WaveFunctions:
-        """c_mu, c_mu' and c_mu_S [1] without limits of l/q; S between 0 and its largest."""
+        """c_mu, c_mu' and c_mu_S [1] without limits of l/q; each S is between 0 and its maximum."""
         c, (g_h, g_v, g_s) = self.coefficients, forcing
         common = 1.0 + c.p_h * g_h
         of_momentum = common + c.p_v * g_v
@@ -142,16 +142,16 @@ class HarcourtFunctions(AbstractWaveFunctions):
 
 @named("harcourt")
 class Harcourt(AbstractStability):
-    """Stability functions with the vortex force of the waves; without waves those of Kantha and Clayson.
+    """Stability functions with the vortex force of waves; without waves, those of Kantha and Clayson.
 
     Args:
-        a_1, a_2: lengths of the return to isotropy and of the decorrelation of buoyancy, over l [1].
-        b_1, b_2: lengths of the dissipation of q² and of the variance of buoyancy, over l [1].
-        c_1, c_2, c_3: of pressure and mean shear, and in the fluxes of buoyancy [1].
+        a_1, a_2: length scales of return to isotropy and of buoyancy decorrelation, over l [1].
+        b_1, b_2: length scales of the dissipation of q² and of buoyancy variance, over l [1].
+        c_1, c_2, c_3: of pressure and mean shear, and in the buoyancy fluxes [1].
         proximity_factor: C in F = tanh(C |z| / l_S), l_S the mean length where waves produce turbulence [1].
-        lowest_buoyancy_number: the lowest G_H [1]; -0.28 is l <= 0.53 q / N.
-        buoyancy_offset, vortex_offset: distance that G_H and G_V keep from the zero of D in waves [1].
-        largest_function: of S_M, S_H and S_S [1].
+        lowest_buoyancy_number: minimum of G_H [1]; -0.28 means l <= 0.53 q / N.
+        buoyancy_offset, vortex_offset: distances of G_H and G_V from the zero of D in waves [1].
+        largest_function: maximum of S_M, S_H and S_S [1].
         c_mu_0: fourth root of c_mu in neutral equilibrium [1], cube root of 2^(3/2) / b_1 if not given.
     """
 

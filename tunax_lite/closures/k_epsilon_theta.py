@@ -1,4 +1,4 @@
-"""k-epsilon with an equation for the variance of temperature, which drives heat against its gradient.
+"""k-epsilon with an equation for the temperature variance, which drives a counter-gradient heat flux.
 
     dtheta'²/dt = d/dz (nu / sigma_theta dtheta'²/dz) - 2 w'theta' dT/dz - 2/c_T eps/k theta'²
     w'theta' = -kappa dT/dz + Gamma,   Gamma = c_mu* k/eps g alpha theta'²,   B = -kappa N² + g alpha Gamma
@@ -9,10 +9,10 @@ alpha_theta = (g alpha)² theta'² k/eps²,
     c_mu = (n0 + n1 alpha_N + n2 alpha_M + n3 alpha_theta) / D,   c_mu' = N_b / D,
     c_mu* = (s0 + s1 alpha_N + s2 alpha_M) / D.
 
-Of the coefficients of `second_moment` those terms are missing in N_n and D that are due to a variance in
-equilibrium, theta'² = -2 ctt (k/eps) w'theta' dT/dz; they are linear in ctt and give c_mu* and n3. With that
-variance c_mu and the flux are those of `second_moment`. Salinity goes down its gradient with kappa, its
-variance and covariance with temperature are left out, as in the source.
+These are the coefficients of `second_moment` without the terms in N_n and D that are due to a variance in
+equilibrium, theta'² = -2 ctt (k/eps) w'theta' dT/dz; these terms are linear in ctt and give c_mu* and n3.
+With the equilibrium variance, c_mu and the flux equal those of `second_moment`. Salinity has a down-gradient
+flux with kappa; its variance and its covariance with temperature are neglected, as in the source.
 
 Source: Legay, Deremble, Penduff, Brasseur and Molines (2025), J. Adv. Model. Earth Syst. 17, e2024MS004243.
 """
@@ -34,21 +34,21 @@ from .stability import AbstractStability, Flow, WaveFunctions
 from .two_equation import AbstractKEpsilon
 from .walls import EndCondition
 
-_SMALLEST_VARIANCE = 1e-15  # K2, where it divides: its inverse squared is finite in float32
+_SMALLEST_VARIANCE = 1e-15  # K2, as a divisor: its inverse square is finite in float32
 
 
 class VarianceFunctions(eqx.Module):
-    """c_mu, c_mu' and c_mu* where the variance of temperature is known."""
+    """c_mu, c_mu' and c_mu* for a known temperature variance."""
 
-    without: StabilityFunctions  # the functions where the temperature does not vary
-    n3: Scalar  # coefficient of alpha_theta in c_mu, divided by d0 as all of them [1]
+    without: StabilityFunctions  # the functions without temperature variance
+    n3: Scalar  # coefficient of alpha_theta in c_mu, divided by d0 as all others [1]
     s0: Scalar  # coefficients of c_mu* [1]
     s1: Scalar
     s2: Scalar
 
     @classmethod
     def of(cls, closure: SecondMomentClosure) -> "VarianceFunctions":
-        """The functions that the constants of a closure imply; `ctt` enters none of them."""
+        """The functions for the constants of a closure, independent of `ctt`."""
         none, unit = (
             eqx.tree_at(lambda c: c.ctt, closure, jnp.full_like(closure.ctt, ctt)).stability_functions()
             for ctt in (0.0, 0.5)
@@ -71,8 +71,7 @@ class VarianceFunctions(eqx.Module):
 
 @named("k_epsilon_theta")
 class KEpsilonTheta(AbstractKEpsilon):
-    """k-epsilon-theta with the constants of its authors; the common settings are those of
-    `AbstractKEpsilon`.
+    """k-epsilon-theta with the constants of its authors; for common settings see `AbstractKEpsilon`.
 
     Args:
         sigma_theta: turbulent Schmidt number of the variance [1].
@@ -110,7 +109,7 @@ class KEpsilonTheta(AbstractKEpsilon):
 
 
 class TemperatureVarianceStepper(AbstractEnergyStepper):
-    """k-epsilon beside the equation for the variance."""
+    """k-epsilon with the equation for the temperature variance."""
 
     energy: EnergyStepper
     functions: VarianceFunctions
@@ -131,7 +130,7 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(flow, lifting * reciprocal(tke))
         numbers = self.energy.of_flow(c_mu, c_mu_prime, inputs)
         new = self.energy.advanced(clo_state, self.production(clo_state, inputs), numbers, inputs, dt)
-        # The variance at the end of the step, from the flux of the step; it stays positive (Patankar).
+        # The variance at the end of the step, from the flux during the step; it stays positive (Patankar).
         (variance, flux), diffusivity = _variance_and_flux(clo_state), clo_state.eddy_diffusivity[1:-1]
         slope = gradient(inputs.state.temperature, inputs.grid)
         produced = 2.0 * (diffusivity * slope - flux) * slope

@@ -1,15 +1,15 @@
-"""The equation for the turbulent kinetic energy k, and what it shares with those for other quantities.
+"""The equation for the turbulent kinetic energy k, and parts shared with equations for other quantities.
 
     dk/dt = d/dz (nu / sigma_k dk/dz) + P + P_St + B - eps
     P = nu S²,   P_St = nu dU/dz . dU_s/dz,   B = -kappa N²,   nu = c_mu k²/eps,   kappa = c_mu' k²/eps
 
-and where waves drive momentum, u'w' = -nu dU/dz - nu_S dU_s/dz with nu_S = c_mu_S k²/eps,
+and if waves drive momentum, u'w' = -nu dU/dz - nu_S dU_s/dz with nu_S = c_mu_S k²/eps,
 P = nu S² + nu_S dU/dz . dU_s/dz and P_St = nu dU/dz . dU_s/dz + nu_S |dU_s/dz|².
 
 The diffusion and the sinks are implicit (Patankar). Unknowns live on inner faces.
 
 Source: Umlauf and Burchard (2005), Cont. Shelf Res. 25, 795-827; Burchard et al. (2003), Appl. Numer. Math.
-47, 1-30, for the split of sources.
+47, 1-30, for the splitting of sources.
 """
 
 import abc
@@ -48,7 +48,7 @@ class Production(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """P, B, P_St and eps over k [s-1]."""
+    """P, B, P_St and eps divided by k [s-1]."""
 
     shear: InnerFaceArray
     buoyancy: InnerFaceArray
@@ -63,7 +63,7 @@ class Rates(NamedTuple):
 
 
 class EddyNumbers(NamedTuple):
-    """c_mu, c_mu' and, where waves drive momentum, c_mu_S on inner faces [1]."""
+    """c_mu, c_mu' and, if waves drive momentum, c_mu_S on inner faces [1]."""
 
     momentum: InnerFaceArray
     scalars: InnerFaceArray
@@ -71,8 +71,9 @@ class EddyNumbers(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What all parts of a step are given: k and epsilon at its start, and on inner faces what rates are
-    taken from, at its start, or in its middle where it is repeated.
+    """Input of all parts of a step: k and epsilon at its start, and those used for rates on inner faces.
+
+    Rates are taken from the start of the step or, if it is repeated, from its midpoint.
     """
 
     functions: AbstractStabilityFunctions
@@ -91,7 +92,7 @@ class Step(NamedTuple):
     waves_join_sink: bool
 
     def towards(self, tke: InnerFaceArray, dissipation: InnerFaceArray) -> "Step":
-        """With rates of k and epsilon halfway, in their logarithms, to given ones; production as it was."""
+        """The step with rates halfway (in logarithms) to given k and epsilon; production is unchanged."""
         tke, dissipation = safe_sqrt(self.tke * tke), safe_sqrt(self.dissipation * dissipation)
         rates = Rates.of(tke, dissipation, self.production)
         return self._replace(tke=tke, dissipation=dissipation, rates=rates)
@@ -114,10 +115,10 @@ class Step(NamedTuple):
 def split_sources(
     production: InnerFaceArray, buoyancy: InnerFaceArray, sink: InnerFaceArray, *, waves: bool
 ) -> tuple[InnerFaceArray, InnerFaceArray]:
-    """Explicit source and implicit sink of a quantity, over it, so that no step makes it negative (Patankar).
+    """Explicit source and implicit sink of a quantity, divided by it, so that it stays positive (Patankar).
 
-    Where the sum of production and buoyancy would consume, its buoyancy part joins the sink, and in `waves`,
-    which may take energy, the production too if it is negative.
+    If the sum of shear and buoyancy production is negative, the buoyancy part joins the sink, and in `waves`,
+    where shear production may be negative, so does a negative shear production.
     """
     produced = production + buoyancy
     grows = produced > 0.0
@@ -136,12 +137,12 @@ def advance(
     dt: ScalarLike,
     flow: CarryingRates | None = None,
 ) -> InnerFaceArray:
-    """A turbulence quantity after one implicit step, with a source per volume and the two ends."""
+    """A turbulence quantity after one implicit step, with a volume source and two boundary conditions."""
     (bottom, surface), volumes = ends, inputs.grid.center_spacing
     is_held, at_ends = bottom.value is not None or surface.value is not None, (bottom.flux, surface.flux)
     areas, own = inputs.grid.relative_area, inputs.grid.cell_area
     if areas is not None and own is not None:
-        # What passes a cell crosses its mean area, and a volume between centers has that of its face.
+        # A flux through a cell crosses its mean area; a volume between centers has the area of its face.
         volumes, conductance = areas[1:-1] * volumes, own[1:-1] * conductance
         flow = None if flow is None else flow.through(own)
         sides = zip(at_ends, (own[0], own[-1]), strict=True)
@@ -160,7 +161,7 @@ def advance(
 
 
 def of_elsewhere(now: Step, slope: Scalar) -> InnerFaceArray:
-    """What eddies add that reach here with a length l_e longer than that of the place,
+    """Additional diffusivity by eddies from elsewhere, with a length l_e that exceeds the local one,
 
     sqrt(k) (l_e - l) [m2 s-1],   l_e(z) = max over z' of l(z') - r |z - z'|.
 
@@ -174,27 +175,27 @@ def of_elsewhere(now: Step, slope: Scalar) -> InnerFaceArray:
 
 
 class AbstractDiffusion(eqx.Module):
-    """How turbulence spreads one of its quantities."""
+    """Turbulent diffusion of one of the turbulence quantities."""
 
     @abc.abstractmethod
     def conductance(self, now: Step) -> ColumnArray:
-        """Diffusivity over the thickness, at the centers of inner cells [m s-1]."""
+        """Diffusivity over thickness, at the centers of inner cells [m s-1]."""
 
     @abc.abstractmethod
     def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:
-        """Diffusivity over sqrt(k) l [1] in a logarithmic layer, or in a shear-free one below waves."""
+        """Diffusivity over sqrt(k) l [1] in a logarithmic layer, or in a shear-free layer below waves."""
 
 
 class SchmidtNumber(AbstractDiffusion):
-    """nu / sigma; or of eddies that come from elsewhere, [nu + c_mu0 sqrt(k) (l_e - l)] / sigma.
+    """nu / sigma; or with eddies from elsewhere, [nu + c_mu0 sqrt(k) (l_e - l)] / sigma.
 
-    Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for one that varies.
+    Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for a variable one.
     """
 
     sigma: Scalar  # turbulent Schmidt number [1]
-    shear_free: Scalar  # that below breaking waves [1]
-    varies: bool = eqx.field(default=False, static=True)  # to the second where eps exceeds P + B
-    slope: Scalar | None = None  # r [1]; `None` for eddies of the place
+    shear_free: Scalar  # value below breaking waves [1]
+    varies: bool = eqx.field(default=False, static=True)  # to `shear_free` where eps exceeds P + B
+    slope: Scalar | None = None  # r [1]; `None` for local eddies
 
     def conductance(self, now: Step) -> ColumnArray:
         thickness, sigma, shear_free = now.inputs.grid.cell_thickness[1:-1], self.sigma, self.shear_free
@@ -205,7 +206,7 @@ class SchmidtNumber(AbstractDiffusion):
             return mean_of_neighbours(viscosity) * reciprocal(sigma * thickness)
         fraction = at_most((now.rates.shear + now.rates.buoyancy) * now.time_scale, 1.0)
         varying = shear_free + fraction * (sigma - shear_free)
-        # For constants with which it would fall below both, and through zero.
+        # For constants with which it would fall below both, and pass zero.
         varying = at_least(varying, jnp.minimum(sigma, shear_free))
         return mean_of_neighbours(now.viscosity * reciprocal(varying)) * reciprocal(thickness)
 
@@ -214,11 +215,11 @@ class SchmidtNumber(AbstractDiffusion):
 
 
 class DiffusionByLength(AbstractDiffusion):
-    """S q l with q² = 2 k, where S is a constant or sqrt(S² + (s S_H)²); l_e in place of l with a slope."""
+    """S q l with q² = 2 k, where S is constant or sqrt(S² + (s S_H)²); with a slope, l_e replaces l."""
 
     factor: Scalar  # S [1]
-    s_h: Scalar | None  # s, of the stability function S_H [1]; `None` for the constant
-    slope: Scalar | None = None  # r [1]; `None` for eddies of the place
+    s_h: Scalar | None  # s, factor of the stability function S_H [1]; `None` for constant S
+    slope: Scalar | None = None  # r [1]; `None` for local eddies
 
     def conductance(self, now: Step) -> ColumnArray:
         length_factor = _ROOT_2 * now.functions.c_mu_0**3
@@ -236,8 +237,8 @@ class DiffusionByLength(AbstractDiffusion):
 
 
 class AbstractLengthScale(eqx.Module):
-    """Gives the length of turbulence at the end of a step, as epsilon = c_mu0³ k^(3/2) / l."""
+    """Length scale at the end of a step, as epsilon = c_mu0³ k^(3/2) / l."""
 
     @abc.abstractmethod
     def dissipation(self, now: Step, tke: InnerFaceArray) -> InnerFaceArray:
-        """epsilon [m2 s-3] for the k that the step has found, before floors and limits."""
+        """epsilon [m2 s-3] for the new k, before floors and limits."""

@@ -1,10 +1,10 @@
-"""The K-profile parameterisation: coefficients of one shape in a boundary layer whose depth is diagnosed.
+"""K-profile parameterisation: coefficients of a prescribed shape in a boundary layer of diagnosed depth.
 
     nu = h w_m(sigma) G(sigma),   kappa = h w_s(sigma) G(sigma),   sigma = depth / h
 
-In convection a fraction C_s G of the surface flux is carried without a gradient. The order is that of GOTM's
-driver of CVMix: interior coefficients; Ri_b and h from the new state; coefficients with the buoyancy flux at
-that h; the same for a layer on the bottom, of the column upside down; convection of the interior.
+In convection, a non-local flux carries the fraction C_s G of the surface flux. The order is that of GOTM's
+CVMix driver: interior coefficients; Ri_b and h from the new state; coefficients with the buoyancy flux at
+that h; the same for a bottom layer, with the column upside down; convection in the interior.
 
 Source: Large, McWilliams and Doney (1994), Rev. Geophys. 32, 363-403; CVMix and GOTM where they leave a
 choice.
@@ -31,7 +31,7 @@ from .langmuir import Langmuir, LangmuirEffect
 
 
 class KPPState(CloState):
-    """Eddy coefficients [m2 s-1] and non-local fraction [1] on faces, how far the layers reach [m]."""
+    """Eddy coefficients [m2 s-1] and non-local fraction [1] on faces, and depths of the layers [m]."""
 
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
@@ -48,7 +48,7 @@ class KPPState(CloState):
 
 
 class Layer(NamedTuple):
-    """The boundary layer of one step."""
+    """The boundary layer in one step."""
 
     depth: Scalar  # h [m]
     buoyancy_flux: Scalar  # into the water above h [m2 s-3]
@@ -57,7 +57,7 @@ class Layer(NamedTuple):
 
 
 class AbstractLayer(eqx.Module):
-    """What a boundary layer has of its own, at the surface or on the bottom.
+    """Settings common to the surface and the bottom boundary layer.
 
     Args:
         critical_richardson_number: value of Ri_b at the base of the layer [1].
@@ -80,7 +80,7 @@ class AbstractLayer(eqx.Module):
 
 
 class BottomLayer(AbstractLayer):
-    """A boundary layer on the bottom."""
+    """Bottom boundary layer."""
 
     def __check_init__(self):
         check_settings(self)
@@ -91,22 +91,22 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
     """K-profile parameterisation.
 
     Args:
-        entrainment_ratio: beta, entrained over surface buoyancy flux in free convection [1].
+        entrainment_ratio: beta, ratio of entrainment to surface buoyancy flux in free convection [1].
         weak_concavity, strong_concavity, concavity_slope: C_v = max(C_weak - s N, C_strong) [1, 1, s].
         nonlocal_coefficient: C* [1].
         ekman_factor: depth over u* / |f| under stable forcing [1], with `limit_by_ekman_depth`.
         background_viscosity, background_diffusivity: below the layer [m2 s-1].
-        initial_eddy_coefficient: of the first step [m2 s-1].
+        initial_eddy_coefficient: in the first step [m2 s-1].
         velocity_scales: similarity functions.
-        shear, double_diffusion, convection: of the interior; `None` for none.
-        langmuir: enhancement by waves; `None` for none, no effect without waves.
+        shear, double_diffusion, convection: interior mixing; `None` for none.
+        langmuir: enhancement by waves; `None` for none; no effect without waves.
         enhanced_diffusivity: whether to enhance the coefficient at the base of the layer, by the distance
             that h reaches into the next cell.
         closed_base: whether, without that enhancement, the first face below the layer has no mixing if h is
             below the center above it, as in CVMix.
-        n_smoothing: number of running means over Ri of the interior shear.
+        n_smoothing: number of running means applied to Ri for interior shear.
         surface_layer: whether there is a boundary layer at the surface.
-        bottom_layer: bottom boundary layer; `None` for none, no effect without bottom friction.
+        bottom_layer: bottom boundary layer; `None` for none; no effect without bottom friction.
     """
 
     entrainment_ratio: Scalar = parameter(0.2, valid_range=(0.0, 2.0))
@@ -131,7 +131,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
 
     @property
     def von_karman(self) -> Scalar:
-        """kappa of the logarithmic layer [1], for the drag of the bottom."""
+        """kappa of the logarithmic layer [1], for bottom friction."""
         return self.velocity_scales.von_karman
 
     def init(self, inputs: ClosureInputs) -> KPPState:
@@ -176,7 +176,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
     def _with_bottom_layer(
         self, mixing: Coefficients, before: Scalar, inputs: ClosureInputs
     ) -> tuple[Coefficients, Scalar]:
-        """Coefficients with the layer on the bottom, which is that of the column upside down."""
+        """Coefficients with the bottom layer, computed with the column upside down."""
         assert self.bottom_layer is not None and inputs.bottom is not None
         own = {
             field.name: getattr(self.bottom_layer, field.name)
@@ -267,7 +267,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             factor, cube = self.langmuir.entrainment(effect, depth, flux, inputs)
             entrained = scale * velocity * factor
             if cube is not None:
-                # (w³ / w_s)^(1/2) in place of the scale times w_s.
+                # (w³ / w_s)^(1/2) instead of the scale times w_s.
                 lost = flux < 0.0
                 safe = at_least(jnp.where(lost, velocity, 1.0), 1e-8)
                 entrained = jnp.where(lost, safe_sqrt(cube * reciprocal(safe)), entrained)
@@ -283,7 +283,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         inverse_h = reciprocal(h)
         face, center = -grid.z_face[1:-1], -grid.z_center
         inside = face <= h
-        # The deepest center in the layer; between it and the next lies the face at the base.
+        # The deepest center in the layer; the face at the base lies between it and the next.
         last = jnp.max(jnp.where(center <= h, center, 0.0), axis=0)
         at_base = (center[1:] <= h) & (h < center[:-1])
         closed = at_base & ~inside if self.closed_base and not self.enhanced_diffusivity else None
@@ -311,15 +311,15 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         )
         carried = kpp_layer.nonlocal_shape(self.shape, sigma, of_heat)
         carried_last = kpp_layer.nonlocal_shape(self.shape, sigma_last, of_heat)
-        # At the base what the enhanced coefficient carries, without its part of the interior.
+        # At the base, use the fluxes of the enhanced coefficient without its interior part.
         carried = jnp.where(at_base, fraction[0] * carried_last + fraction[1] * carried, carried)
         strength = self._nonlocal_strength() * kpp_layer.fraction_unstable(layer.buoyancy_flux)
         return mixing, jnp.where(inside, strength * carried, 0.0)
 
     def _velocities(self, layer: Layer, depth, sigma):
-        """w_m and w_s [m s-1] at a depth [m] in the layer, with what waves add.
+        """w_m and w_s [m s-1] at a depth [m] in the layer, with wave enhancement.
 
-        The enhancement of RWHGK16 has the shape of the coefficients; it is left out at the last center
+        The enhancement of RWHGK16 has the shape of the coefficients; it is omitted at the last center
         (`sigma` is `None`).
         """
         scales = self.velocity_scales
@@ -368,7 +368,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
 
 
 def _buoyancy_flux_above(depth: Scalar, inputs: ClosureInputs) -> Scalar:
-    """Buoyancy that the water above a depth [m] gains [m2 s-3]: at the surface, and of shortwave light."""
+    """Buoyancy gain of the water above a depth [m] [m2 s-3]: at the surface, and by shortwave radiation."""
     flux, shortwave = inputs.surface_buoyancy_flux, inputs.radiative_buoyancy_flux
     if shortwave is None:
         return flux

@@ -25,7 +25,7 @@ Pair = tuple[InnerFaceArray, InnerFaceArray]
 
 
 class Coefficients(NamedTuple):
-    """Eddy coefficients on inner faces [m2 s-1]; salinity `None` where it shares that of temperature."""
+    """Eddy coefficients on inner faces [m2 s-1]; salinity `None` if equal to that of temperature."""
 
     viscosity: InnerFaceArray
     diffusivity: InnerFaceArray
@@ -42,11 +42,11 @@ class AbstractInteriorShear(eqx.Module):
 
 @named("large")
 class LargeShear(AbstractInteriorShear):
-    """That of Large et al. (1994): constant in unstable water, none beyond a Richardson number.
+    """Large et al. (1994): constant in unstable water, zero beyond a Richardson number.
 
     Args:
         coefficient: nu_0, largest nu and kappa [m2 s-1].
-        limiting_richardson_number: Ri_0, beyond which there is no mixing [1].
+        limiting_richardson_number: Ri_0, beyond which there is no shear mixing [1].
         exponent: of the bracket, instead of 3 [1].
     """
 
@@ -64,7 +64,7 @@ class LargeShear(AbstractInteriorShear):
 
 @named("pacanowski_philander")
 class PacanowskiPhilanderShear(AbstractInteriorShear):
-    """That of Pacanowski and Philander (1981), with the coefficient of GOTM; the background is separate.
+    """Pacanowski and Philander (1981), with GOTM's coefficient; the background is separate.
 
     Args:
         coefficient: nu_0, of nu at Ri = 0 [m2 s-1].
@@ -106,7 +106,7 @@ class DoubleDiffusion(eqx.Module):
     convection_decay: Scalar = parameter(0.54, valid_range=(0.0, 10.0))
 
     def diffusivities(self, thermal: InnerFaceArray, haline: InnerFaceArray) -> Pair:
-        """Of temperature and salinity [m2 s-1], from g alpha dT/dz and g beta dS/dz [s-2]."""
+        """Diffusivities of temperature and salinity [m2 s-1], from g alpha dT/dz and g beta dS/dz [s-2]."""
         fingers = (thermal >= haline) & (haline > _SMALLEST_STRATIFICATION)
         convection = (thermal >= haline) & (thermal < -_SMALLEST_STRATIFICATION)
         ratio = thermal * reciprocal(jnp.where(fingers | convection, haline, 1.0))
@@ -146,7 +146,7 @@ class InteriorConvection(eqx.Module):
 
 
 def smoothed(richardson: InnerFaceArray, n_times: int) -> InnerFaceArray:
-    """A running mean with the weights 1/4, 1/2, 1/4 and zeros at both ends, so many times."""
+    """Repeated running mean with the weights 1/4, 1/2, 1/4 and zeros at both ends."""
     end = jnp.zeros_like(richardson[:1])
     for _ in range(n_times):
         above = jnp.concatenate([richardson[1:], end])

@@ -5,19 +5,19 @@
     unstable:                    1 / phi_m = (1 - g zeta)^(1/4),   1 / phi_s = (1 - g zeta)^(1/2)
     beyond zeta_m or zeta_s:     1 / phi = (a - b zeta)^(1/3), which holds without wind as well
 
-a and b make the value and slope of both unstable forms meet. In terms of X = kappa s B = zeta u*³ no form
+a and b make both unstable forms continuous in value and slope. In terms of X = kappa s B = zeta u*³ no form
 divides by u*. The layer ends where the bulk Richardson number first exceeds its critical value,
 
     Ri_b(d) = (1 - eps/2) d (b_r - b) / (|u_r - u|² + V_t²)
 
-b_r and u_r are means over the upper eps d. V_t² is the shear of turbulence that the column does not resolve,
-such that convection entrains beta of its buoyancy flux. The first crossing is found with maxima and sums over
-all levels, without a search; what follows from it is a smooth function of Ri_b at three levels. Shapes
-G(sigma) of the layer, sigma = depth / h:
+b_r and u_r are means over the upper eps d. V_t² is the shear of unresolved turbulence, such that convection
+entrains beta times its buoyancy flux. The first crossing is found with maxima and sums over all levels,
+without a search; the result is a smooth function of Ri_b at three levels. Shapes G(sigma), with sigma = depth
+/ h:
 
-    simple:                G = sigma (1 - sigma)², also of the non-local flux
-    parabolic_nonlocal:    the same, with (1 - sigma)² of the non-local flux
-    match_gradient:        the cubic that continues the coefficients below, with the simple non-local flux
+    simple:                G = sigma (1 - sigma)², also for the non-local flux
+    parabolic_nonlocal:    the same, with (1 - sigma)² for the non-local flux
+    match_gradient:        the cubic that continues the interior coefficients, with the simple non-local flux
     match_both:            that cubic for both
 
 Source: Large, McWilliams and Doney (1994), Rev. Geophys. 32, 363-403, section 3, appendix B, eqs. 11, 17, 18
@@ -43,7 +43,7 @@ _SMALLEST_CUBE, _SMALLEST_SPEED = 1e-15, 1e-6
 
 
 class Friction(NamedTuple):
-    """Powers of u* that the scales need, once per column."""
+    """Powers of u* used by the velocity scales, once per column."""
 
     speed: Scalar
     cube: Scalar
@@ -90,7 +90,7 @@ class VelocityScales(eqx.Module):
         return scale * (1.0 + 0.5 * g * at), scale * (1.5 * g)
 
     def forcing(self, distance: ColumnArray | Scalar, buoyancy_flux: ColumnArray | Scalar):
-        """X [m3 s-3] at a distance below the surface [m], under a buoyancy flux [m2 s-3]."""
+        """X [m3 s-3] at a distance below the surface [m], for a buoyancy flux [m2 s-3]."""
         return self.von_karman * distance * buoyancy_flux
 
     def momentum(self, x: ColumnArray | Scalar, friction: Friction) -> ColumnArray | Scalar:
@@ -119,14 +119,16 @@ class VelocityScales(eqx.Module):
 
 
 def fraction_unstable(x: ColumnArray | Scalar) -> ColumnArray | Scalar:
-    """1 where buoyancy is lost, 0 where it is gained; 1/2 at the kink between: the derivative there is the
-    mean of both sides."""
+    """1 where buoyancy is lost, 0 where it is gained, and 1/2 at zero.
+
+    The derivative at zero is then the mean of both sides.
+    """
     return jnp.where(x < 0.0, 1.0, jnp.where(x > 0.0, 0.0, jnp.full_like(x, 0.5)))
 
 
 def _free(x, mild, friction: Friction, a: Scalar, b: Scalar):
     cube = jnp.where(mild, 0.0, a * friction.cube - b * x)
-    # The cube root of cube + f times [cube / (cube + f)]^8, which fades where cube vanishes.
+    # The cube root of cube + f times [cube / (cube + f)]^8, which fades as cube vanishes.
     raised = cube + friction.weakest
     inverse = inverse_cube_root(raised)
     square = inverse * inverse
@@ -140,18 +142,18 @@ _N_NEWTON, _TINY = 6, 1e-12
 
 
 def pick(where: Bool[Array, "..."], values: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The value of the only level that is marked, per column."""
+    """The value at the only marked level, per column."""
     return jnp.sum(jnp.where(where, values, 0.0), axis=0)
 
 
 def means_over_upper_part(
     fields: tuple[CenterArray, ...], thickness: CenterArray, grid: Grid
 ) -> tuple[CenterArray, ...]:
-    """Means of fields from the surface down to a thickness [m] of each level; at least the uppermost cell."""
+    """Means of fields from the surface to a depth [m] for each level; at least over the uppermost cell."""
     cell = grid.cell_thickness
     upper_depth = -grid.z_face[1:]
     thickness = at_least(thickness, cell[-1])
-    # The cell in which a part ends. It follows from the grid alone, so that no step repeats it.
+    # The cell in which a part ends depends on the grid alone, so that no step repeats this.
     below = jnp.sum(thickness[:, None] > upper_depth[None], axis=1)
     ends_in = jnp.clip(cell.shape[0] - below, 0, cell.shape[0] - 1)
 
@@ -173,7 +175,7 @@ def means_over_upper_part(
 
 
 def _aligned(values, index):
-    """An array and indices into its levels with the batch axes of both."""
+    """Broadcast an array and level indices to the batch axes of both."""
     batch = jnp.broadcast_shapes(values.shape[1:], index.shape[1:])
 
     def spread(x):
@@ -184,13 +186,13 @@ def _aligned(values, index):
 
 
 def _at_ends(values: CenterArray, ends_in: Int[Array, "..."]) -> CenterArray:
-    """Values at levels that do not fall with height. Its transpose sums over runs of equal levels.
+    """Values at level indices that do not decrease with height; its transpose sums over equal indices.
 
-    That of a gather is a scatter, which XLA computes outside of the time loop's one kernel: a gradient took
-    seven times as long. `custom_linear_solve` carries any pair of a linear function and its transpose.
+    The transpose of a gather is a scatter, which XLA computes outside the fused time loop: gradients took
+    seven times as long. `custom_linear_solve` accepts any pair of a linear function and its transpose.
     """
     level = jnp.arange(values.shape[0]).reshape(-1, *(1,) * values.ndim)
-    up_to = jnp.sum(ends_in[None] <= level, axis=1)  # ends in this level or below it
+    up_to = jnp.sum(ends_in[None] <= level, axis=1)  # ends at or below this level
 
     def sums_of_runs(_, cotangent):
         _, total = lax.scan(lambda sum, x: (sum + x,) * 2, jnp.zeros_like(cotangent[0]), cotangent)
@@ -205,7 +207,7 @@ def _at_ends(values: CenterArray, ends_in: Int[Array, "..."]) -> CenterArray:
 
 
 def larger_of_both_faces(values: InnerFaceArray) -> CenterArray:
-    """The larger value of the two faces of a cell, 0 at both ends of the column."""
+    """The larger value at the two faces of a cell, 0 at both ends of the column."""
     end = jnp.zeros_like(values[:1])
     upper, lower = jnp.concatenate([values, end]), jnp.concatenate([end, values])
     return jnp.where(upper > lower, upper, lower)
@@ -214,10 +216,10 @@ def larger_of_both_faces(values: InnerFaceArray) -> CenterArray:
 def first_crossing(
     richardson: CenterArray, critical: Scalar, depth: CenterArray, interpolation: str
 ) -> Scalar:
-    """Depth [m] at which a number on centers first exceeds a critical one; of the lowest where none does.
+    """Depth [m] at which a number on centers first exceeds a critical value; else of the lowest center.
 
-    The uppermost never counts as beyond. `quadratic` and `cubic` have the slope at the center above the
-    crossing from the two above, or none at the uppermost; `cubic` ends with the slope between both.
+    The uppermost center never exceeds it. `quadratic` and `cubic` take the slope at the center above the
+    crossing from the two above, or zero at the uppermost; `cubic` ends with the slope between both.
     """
     n = richardson.shape[0]
     level = lax.broadcasted_iota(int, richardson.shape, 0)
@@ -241,10 +243,10 @@ def first_crossing(
 
 
 def _quadratic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
-    """x in [0, 1] with slope x + (rise - slope) x² = missing, where the left side grows."""
+    """x in [0, 1] with slope x + (rise - slope) x² = missing, where the left-hand side increases."""
     curvature = rise - slope
     root = safe_sqrt(slope * slope + 4.0 * curvature * missing)
-    # Of the two forms of the root that which does not cancel.
+    # Of the two forms of the root, the one without cancellation.
     grows = slope >= 0.0
     divisor = jnp.where(grows, slope + root, 2.0 * curvature)
     return jnp.where(grows, 2.0 * missing, root - slope) * reciprocal(at_least(divisor, _TINY))
@@ -259,10 +261,10 @@ def _cubic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
         steepness = slope + x * (2.0 * quadratic + x * (3.0 * cubic))
         return at_most(at_least(x - value * reciprocal(at_least(steepness, _TINY)), 0.0), 1.0)
 
-    # A loop, because the one kernel of a run would compute all steps again for each use of the last.
+    # A loop, because the fused kernel of a run would recompute all iterations for each use of the last.
     known = lax.stop_gradient((rise, slope, missing))
     x = lax.fori_loop(0, _N_NEWTON, lambda _, x: newton(x, *known), jnp.full_like(missing, 0.5))
-    # One more step from the solution has the derivative of the implicit function.
+    # One more iteration from the solution has the derivative of the implicit function.
     return newton(x, rise, slope, missing)
 
 
@@ -298,8 +300,8 @@ def nonlocal_shape(shape: str, sigma: Float[Array, "..."], of_scalars: Cubic | N
 def at_layer_depth(coefficient: InnerFaceArray, depth: Scalar, grid: Grid) -> tuple[Scalar, Scalar]:
     """Interior coefficient [m2 s-1] and slope [m s-1], positive upward, at the depth of the layer [m].
 
-    From the face below, with the mean of the slopes in this cell and in the next, weighted by the distance;
-    neither slope is negative. Source: Large et al. (1994), eq. D5.
+    Extrapolated from the face below, with the distance-weighted mean of the slopes in this cell and the next;
+    negative slopes count as zero. Source: Large et al. (1994), eq. D5.
     """
     faces = with_end_faces(coefficient)
     upper, lower = -grid.z_face[1:], -grid.z_face[:-1]
@@ -315,9 +317,9 @@ def at_layer_depth(coefficient: InnerFaceArray, depth: Scalar, grid: Grid) -> tu
 def matched(
     below: tuple[Scalar, Scalar], depth: Scalar, velocity: Scalar, stable_slope: Scalar | None
 ) -> Cubic:
-    """The shape whose coefficient continues value and slope below h [m], for w [m s-1] at sigma = 1.
+    """The shape that continues the interior coefficient below h [m], for w [m s-1] at sigma = 1.
 
-    With c B / u*⁴ of the stable side [s m-2] the slope is matched as well; `None` for G'(1) = 0.
+    The slope is matched given c B / u*⁴ of the stable side [s m-2]; `None` for G'(1) = 0.
     """
     inverse = reciprocal(at_least(velocity, _WEAKEST_MIXING))
     value = below[0] * inverse * reciprocal(depth)

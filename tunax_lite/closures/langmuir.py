@@ -1,9 +1,9 @@
-"""Langmuir turbulence: in KPP stronger mixing and entrainment, in the closure TKE a production of k.
+"""Langmuir turbulence: enhanced mixing and entrainment in KPP, production of k in the closure TKE.
 
     La_SL² = u* / |<u_s>_SL - u_s(h)|
 
-<u_s>_SL is the mean Stokes drift of the upper fifth of the boundary layer. The angle between the wind and the
-Langmuir cells follows from the law of the wall.
+<u_s>_SL is the mean Stokes drift over the upper fifth of the boundary layer. The angle between the wind and
+the Langmuir cells follows from the law of the wall.
 
 Source: Li et al. (2016), Ocean Modelling 103, 145-160 (LWF16); Li and Fox-Kemper (2017), J. Phys. Oceanogr.
 47, 2863-2886 (LF17); Reichl et al. (2016), J. Phys. Oceanogr. 46, 863-890 (RWHGK16); Van Roekel et al.
@@ -23,14 +23,14 @@ from ..numerics.elementary import at_least, at_most, horner, reciprocal, safe_sq
 from .base import ClosureInputs
 
 _LEAST_ROUGHNESS = 0.08  # of the sea, for waves of 0.02 m [m]
-_WEAKEST = 1e-4  # stokes drift and friction velocity below which there are no Langmuir cells [m s-1]
+_WEAKEST = 1e-4  # Stokes drift and friction velocity below which there are no Langmuir cells [m s-1]
 
 
 class LangmuirEffect(NamedTuple):
-    """What the waves do to one column."""
+    """Effect of waves on one column."""
 
     enhancement: Scalar  # of the mixing coefficients [1]
-    inverse_la_squared: Scalar  # La^-2 of the entrainment [1]
+    inverse_la_squared: Scalar  # La^-2 for the entrainment [1]
 
 
 @named(li_2016={"method": "LWF16"}, li_2017={"method": "LF17"}, reichl_2016={"method": "RWHGK16"})
@@ -38,16 +38,17 @@ class Langmuir(eqx.Module):
     """Enhancement by Langmuir turbulence.
 
     Args:
-        method: `LWF16` mixing and entrainment times one factor; `LF17` its mixing, and entrainment of Li and
-            Fox-Kemper (2017); `RWHGK16` for hurricanes.
+        method: `LWF16` multiplies mixing and entrainment by one factor; `LF17` uses its mixing, with the
+            entrainment of Li and Fox-Kemper (2017); `RWHGK16` is for hurricanes.
         surface_layer_fraction: fraction of the boundary layer over which the drift is averaged [1].
-        wave_roughness: four times the wave height, at least 0.08 m, if that is not given [m].
-        largest_enhancement: bound of the factor [1]; `None` for 2, or 2.25 for `RWHGK16`.
-        first_order, second_order: of 1 / La² and 1 / La⁴ in the factor of LWF16, as 1.5 and 5.4 [1].
+        wave_roughness: four times the wave height, at least 0.08 m, if the latter is not given [m].
+        largest_enhancement: maximum of the factor [1]; `None` for 2, or 2.25 for `RWHGK16`.
+        first_order, second_order: coefficients of 1 / La² and 1 / La⁴ in the factor of LWF16, as 1.5 and 5.4
+            [1].
         convection, shear, langmuir: c_CT, c_ST and c_LT of LF17 [1].
-        entrainment_factor: that of La^(-1/2) in the entrainment of RWHGK16 [1].
-        wind_direction: towards which the wind blows, counterclockwise from east [rad]; `None` for that of
-            the surface stress.
+        entrainment_factor: of La^(-1/2) in the entrainment of RWHGK16 [1].
+        wind_direction: towards which the wind blows, counterclockwise from east [rad]; `None` for that of the
+            surface stress.
     """
 
     method: str = setting("LF17", choices=("LWF16", "LF17", "RWHGK16"))
@@ -66,7 +67,7 @@ class Langmuir(eqx.Module):
         check_settings(self)
 
     def effect(self, depth: Scalar, von_karman: Scalar, inputs: ClosureInputs) -> LangmuirEffect | None:
-        """Enhancement for the depth of the layer one step before [m]; `None` without waves."""
+        """Enhancement for the depth of the layer in the previous step [m]; `None` without waves."""
         if inputs.waves is None:
             return None
         speed = inputs.surface_friction_velocity
@@ -75,7 +76,7 @@ class Langmuir(eqx.Module):
         at_depth = (_at_depth(u, depth, inputs.grid) for u in drift)
         given = inputs.waves.at_surface
         if given is None:
-            # Linear through the two uppermost cells.
+            # Extrapolate linearly from the two uppermost cells.
             grid = inputs.grid
             slopes = ((u[-1] - u[-2]) * reciprocal(grid.center_spacing[-1]) for u in drift)
             given = (u[-1] + 0.5 * s * grid.cell_thickness[-1] for u, s in zip(drift, slopes, strict=True))
@@ -125,9 +126,9 @@ class Langmuir(eqx.Module):
     def entrainment(
         self, effect: LangmuirEffect, depth: CenterArray, buoyancy_flux: CenterArray, inputs: ClosureInputs
     ) -> tuple[Scalar, CenterArray | None]:
-        """Factor on V_t² [1], and w³ in place of it where buoyancy is lost [m3 s-3].
+        """Factor of V_t² [1], and w³ to use instead where buoyancy is lost [m3 s-3].
 
-        Of the depth of the centers [m], and the buoyancy flux into the water above them [m2 s-3].
+        Arguments are the depth of the centers [m], and the buoyancy flux into the water above them [m2 s-3].
         """
         if self.method == "LWF16":
             return effect.enhancement, None
@@ -140,7 +141,7 @@ class Langmuir(eqx.Module):
 
 
 def _upper_mean(values: CenterArray, thickness: Scalar, grid: Grid) -> Scalar:
-    """Mean from the surface down to a depth [m], at least over the uppermost cell."""
+    """Mean from the surface to a depth [m], at least over the uppermost cell."""
     cell = grid.cell_thickness
     thickness = at_least(thickness, cell[-1])
     within = at_least(at_most(thickness + grid.z_face[1:], cell), 0.0)
@@ -148,7 +149,7 @@ def _upper_mean(values: CenterArray, thickness: Scalar, grid: Grid) -> Scalar:
 
 
 def _at_depth(values: CenterArray, depth: Scalar, grid: Grid) -> Scalar:
-    """Value of the cell that contains a depth [m]."""
+    """Value in the cell that contains a depth [m]."""
     upper, lower = -grid.z_face[1:], -grid.z_face[:-1]
     within = (upper < depth) & (depth <= lower)
     found = jnp.sum(jnp.where(within, values, 0.0), axis=0)
@@ -157,10 +158,10 @@ def _at_depth(values: CenterArray, depth: Scalar, grid: Grid) -> Scalar:
 
 @named("axell")
 class LangmuirCells(eqx.Module):
-    """Production of k by Langmuir cells, (u_s w³) / H with w = c u_s sin(pi d / H) at the depth d above H.
+    """Production of k by Langmuir cells, (u_s w³) / H with w = c u_s sin(pi d / H) at depth d above H.
 
-    H is where a parcel with the kinetic energy u_s²/2 is stopped by the stratification,
-    integral of max(N², 0) d over d = u_s²/2, linear between the faces.
+    H is the depth at which stratification stops a parcel of kinetic energy u_s²/2: integral of max(N², 0) d
+    over d = u_s²/2, linear between the faces.
 
     Args:
         velocity_ratio: c [1].
@@ -176,7 +177,7 @@ class LangmuirCells(eqx.Module):
     )
 
     def production(self, inputs: ClosureInputs) -> InnerFaceArray:
-        """[m2 s-3]"""
+        """Production of k [m2 s-3]."""
         drift = self.stokes_drift_ratio * inputs.surface_friction_velocity
         z = inputs.grid.z_face
         depth = z[-1] - z[1:-1]
@@ -193,7 +194,7 @@ class LangmuirCells(eqx.Module):
         grid = inputs.grid
         work = at_least(inputs.buoyancy_frequency_squared, 0.0) * depth * grid.center_spacing
         until = jnp.cumsum(work[::-1], axis=0)[::-1]
-        # Fraction of the cell above each face that is passed; 1e-15 where nothing in it stops a parcel.
+        # Fraction of the cell above each face that is passed; 1e-15 if nothing in it stops a parcel.
         passed = (energy - until + work) * reciprocal(at_least(work, 1e-15))
         passed = at_most(at_least(passed, 0.0), 1.0)
         thickness = jnp.broadcast_to(grid.cell_thickness, (depth.shape[0] + 1, *work.shape[1:]))

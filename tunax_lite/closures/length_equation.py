@@ -1,24 +1,24 @@
-"""The equation for the length scale that all two-equation closures share, and how it follows from parameters.
+"""The equation for the length scale shared by all two-equation closures, and its constants.
 
     psi = c_mu0^p k^m l^n,   eps = c_mu0³ k^(3/2) / l
     dpsi/dt = d/dz (nu / sigma_psi dpsi/dz) + psi/k (c_1 P + c_4 P_St + c_3 B - c_2 eps)
 
-A closure names the exponents and the constants. What is carried from step to step is eps.
+A closure defines the exponents and constants. The variable carried between steps is eps.
 
-For steps much longer than k/eps (`long_steps`) there is more: backward Euler with rates of the start of the
-step goes wrong in two ways. Turbulence that nothing feeds has k/eps growing by a dt, a > 0, and hardly
-recovers from a collapse. And a psi that holds k other than epsilon does, such as omega, follows a production
-that the next step will not have: from rest k/omega falls as far as k rises. There the equation is written
-for epsilon, at the k that the step has found,
+For steps much longer than k/eps there is an option, `long_steps`, because backward Euler with rates from the
+start of the step fails in two ways. Turbulence without production has k/eps growing by a dt, a > 0, and
+hardly recovers from a collapse. And a psi that contains k to a different power than epsilon, such as omega,
+follows a production that the next step will not have: from rest, k/omega falls as much as k rises. With this
+option the equation is written for epsilon, at the new k,
 
     psi = c_mu0^p k^m l^n ~ k^s eps^(-n),   s = m + 3/2 n,   dln psi/dt = s dln k/dt - n dln eps/dt,
     psi/k (c_i - s) in place of psi/k c_i for all sources,   less s psi/k D_k,
 
-with D_k what diffusion brought to k in this step. Where k falls, the sink grows such that k/eps grows as it
-does in time. With dt -> 0, and where nothing changes, all this is the equation as it was.
+with D_k the diffusion of k in this step. Where k falls, the sink is increased such that k/eps grows as in
+continuous time. For dt -> 0, and in a steady state, this is the original equation.
 
 Source: Umlauf and Burchard (2003), J. Mar. Res. 61, 235-265; Burchard and Baumert (1995), J. Geophys. Res.
-100, 8523-8540, for c_3 in stable water.
+100, 8523-8540, for c_3 in stable stratification.
 """
 
 import abc
@@ -37,14 +37,14 @@ from .walls import EndCondition, ShearFreeLayer, Wall
 
 
 class Exponents(NamedTuple):
-    """p, m and n of psi = c_mu0^p k^m l^n, known when the program is built [1]."""
+    """p, m and n of psi = c_mu0^p k^m l^n, static [1]."""
 
     p: float
     m: float
     n: float
 
 
-Constants = tuple[Scalar | InnerFaceArray, ...]  # of P, eps, B and P_St [1], each a number or one per face
+Constants = tuple[Scalar | InnerFaceArray, ...]  # for P, eps, B and P_St [1], each a number or one per face
 Sources = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
 """psi that a step starts from, its source, and the rate of its implicit sink [s-1]."""
 
@@ -52,8 +52,8 @@ Sources = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
 class LengthScaleConstants(NamedTuple):
     """Constants of P, eps, B < 0, B > 0 and P_St in the equation for psi [1].
 
-    `c_2` is that in a logarithmic layer, where it may contain a wall function. `c_3_stable` is `None` until
-    it follows from the steady-state Richardson number; `c_3_unstable` where it is that of stable water.
+    `c_2` is the value in a logarithmic layer, where it may include a wall function. `c_3_stable` is `None`
+    until derived from the steady-state Richardson number; `c_3_unstable` is `None` if equal to `c_3_stable`.
     """
 
     c_1: Scalar
@@ -64,7 +64,7 @@ class LengthScaleConstants(NamedTuple):
 
 
 class WallFunction(eqx.Module):
-    """c_2 = [1 + E_2 (l / L_z)²] / 2, for a psi that grows with the length."""
+    """c_2 = [1 + E_2 (l / L_z)²] / 2, for a psi that increases with the length scale."""
 
     e_2: Scalar  # E_2 [1]
     von_karman: Scalar  # kappa [1]
@@ -87,20 +87,20 @@ class WallFunction(eqx.Module):
 
 
 class TransportedLength(AbstractLengthScale):
-    """The equation for psi, with the floors and for the steps of a closure."""
+    """The equation for psi, with the floors and options of a closure."""
 
     closure: "AbstractTwoEquation"
     exponents: Exponents = eqx.field(static=True)
     constants: LengthScaleConstants
     diffusion: AbstractDiffusion
-    wall_function: WallFunction | None = None  # of the sink; `None` for a constant one
+    wall_function: WallFunction | None = None  # of the sink; `None` if constant
 
     def dissipation(self, now: Step, tke: InnerFaceArray) -> InnerFaceArray:
         (p, m, n), c_mu_0 = self.exponents, now.functions.c_mu_0
         c_1, c_2, c_3, c_3_unstable, c_4 = self.constants
         if self.wall_function is not None:
             c_2 = self.wall_function.sink_constant(now)
-        assert c_3 is not None  # it has been derived by now
+        assert c_3 is not None  # derived before
         if c_3_unstable is not None:
             c_3 = jnp.where(now.rates.buoyancy > 0.0, c_3_unstable, c_3)
         constants = c_1, c_2, c_3, c_4
@@ -116,10 +116,10 @@ class TransportedLength(AbstractLengthScale):
         return product_of_powers((c_mu_0, 3.0 + p / n), (new_psi, -1.0 / n), (tke, 1.5 + m / n))
 
     def _lowest_psi(self, tke: InnerFaceArray, c_mu_0: Scalar) -> InnerFaceArray:
-        """psi that an explicit flux or source may have taken below zero is put back to.
+        """Lower bound to which psi is reset if explicit fluxes or sources made it negative.
 
-        A psi that grows with the length is that of the shortest length, of k and epsilon at their floors; of
-        the others next to nothing remains, and the floor of epsilon holds.
+        For a psi that increases with the length scale, the value for the shortest length, with k and epsilon
+        at their floors; for others a tiny value, so that the floor of epsilon applies.
         """
         p, m, n = self.exponents
         if n < 0.0:
@@ -131,7 +131,7 @@ class TransportedLength(AbstractLengthScale):
     def _end_condition(
         self, wall: Wall, neighbour_tke: Scalar, functions: AbstractStabilityFunctions
     ) -> EndCondition:
-        """What holds for psi at a wall, or its flux from there, by the law of the layer.
+        """Boundary condition for psi at a wall, a value or a flux, from the law of the layer.
 
         The flux is -D dpsi/dz for D = d sqrt(k) l, psi = c_mu0^p k^m l^n, k ~ (z + z_0)^alpha, l ~ z + z_0.
         """
@@ -149,7 +149,7 @@ class TransportedLength(AbstractLengthScale):
         return EndCondition(flux=factor * of_tke * power(distance, n))
 
     def _sources(self, now: Step, constants: Constants) -> Sources:
-        """With psi at the start of the step."""
+        """Sources with psi at the start of the step."""
         (p, m, n), (c_1, c_2, c_3, c_4) = self.exponents, constants
         shear_part = self._produced(now, c_1, c_4)
         parts = shear_part, c_3 * now.rates.buoyancy, c_2 * now.rates.dissipation
@@ -159,14 +159,14 @@ class TransportedLength(AbstractLengthScale):
         return psi, psi * growth, sink_rate
 
     def _produced(self, now: Step, c_1: ScalarLike, c_4: ScalarLike) -> InnerFaceArray:
-        """What shear, terms and waves feed into psi, over psi [s-1]."""
+        """Production by shear, terms and waves in the equation for psi, divided by psi [s-1]."""
         produced, ratio, stirred = c_1 * now.rates.shear, self.closure.stirring_ratio, now.inputs.stirring
-        if ratio is not None and stirred is not None:  # which is part of that by shear
+        if ratio is not None and stirred is not None:  # included in shear production
             produced = produced + (ratio - 1.0) * self.constants.c_1 * quotient(stirred, now.tke)
         return produced if now.rates.stokes is None else produced + c_4 * now.rates.stokes
 
     def _sources_at_long_steps(self, now: Step, new_tke: InnerFaceArray, constants: Constants) -> Sources:
-        """With psi of the new k [m2 s-2] and the old epsilon."""
+        """Sources with psi from the new k [m2 s-2] and the old epsilon."""
         (p, m, n), c_mu_0, dt = self.exponents, now.functions.c_mu_0, now.dt
         of_tke = m + 1.5 * n
         c_1, c_2, c_3, c_4 = (c - of_tke for c in constants)
@@ -189,11 +189,11 @@ class TransportedLength(AbstractLengthScale):
 
 
 def _recovery(now: Step, fall: InnerFaceArray, c_2: Scalar | InnerFaceArray, n: float) -> InnerFaceArray:
-    """Rate of a further sink [s-1] with which k/eps grows by a dt where nothing is produced.
+    """Rate of an additional sink [s-1] with which k/eps grows by a dt where there is no production.
 
-    With x = dt eps/k, k is divided by 1 + x there, and eps by (1 + x) (1 + a x), a = (c_2 + n) / (-n).
+    With x = dt eps/k, k is divided by 1 + x, and eps by (1 + x) (1 + a x), a = (c_2 + n) / (-n).
     """
-    # The time scale of the start: that of the middle has grown already.
+    # Use the initial time scale: that of the midpoint has grown already.
     dt = now.dt
     x = dt * now.dissipation_before / now.tke_before
     further = at_least(fall - 1.0, 0.0) * x
@@ -205,7 +205,7 @@ def _recovery(now: Step, fall: InnerFaceArray, c_2: Scalar | InnerFaceArray, n: 
 
 
 class AbstractTwoEquation(AbstractEnergyClosure):
-    """k and a second quantity psi that holds the length scale.
+    """k and a second quantity psi that determines the length scale.
 
     Args:
         steady_state_richardson_number: Richardson number at which sheared stratified turbulence neither grows
@@ -228,15 +228,15 @@ class AbstractTwoEquation(AbstractEnergyClosure):
 
     @property
     def von_karman(self) -> Scalar:
-        """kappa of the logarithmic layer that the constants imply [1]."""
+        """kappa of the logarithmic layer implied by the constants [1]."""
         return self._energy_stepper().von_karman
 
     @abc.abstractmethod
     def _energy_stepper(self) -> EnergyStepper:
-        """The equations for k and psi that the parameters give."""
+        """The equations for k and psi from the parameters."""
 
     def _stable_constant(self) -> Scalar:
-        """c_3 in stable water [1], given or derived."""
+        """c_3 in stable stratification [1], given or derived."""
         equation = self._energy_stepper().length_scale
         assert isinstance(equation, TransportedLength) and equation.constants.c_3_stable is not None
         return equation.constants.c_3_stable
@@ -248,9 +248,9 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         sigma: Scalar,
         shear_free: Scalar | None = None,
     ) -> EnergyStepper:
-        """A constant sink and Schmidt numbers; that of psi follows from `imposed_von_karman` if it is given.
+        """Set a constant sink and Schmidt numbers; that of psi follows from `imposed_von_karman` if given.
 
-        With one below breaking waves it varies towards this.
+        With a value for breaking waves, the Schmidt number varies towards it.
         """
         varies = shear_free is not None
         functions = self.stability.stability_functions()
@@ -277,14 +277,14 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         """kappa of the logarithmic layer [1], imposed or implied."""
         if self.imposed_von_karman is not None:
             return self.imposed_von_karman
-        # Without a logarithmic layer (c_1 >= c_2) a thin one stands in: kappa divides at the walls.
+        # Without a logarithmic layer (c_1 >= c_2) use a thin one: kappa is a divisor at the walls.
         growth = at_least(sigma * (constants.c_2 - constants.c_1), 1e-4)
         return c_mu_0 * safe_sqrt(growth) / abs(exponents.n)
 
     def _with_stable_constant(
         self, constants: LengthScaleConstants, c_2: Scalar, functions: AbstractStabilityFunctions
     ) -> LengthScaleConstants:
-        """With c_3 in stable water, which follows from c_2 far from walls unless it is given."""
+        """Set c_3 in stable stratification, derived from c_2 far from walls unless given."""
         if constants.c_3_stable is not None:
             return constants
         ri, c_1 = self.steady_state_richardson_number, constants.c_1
@@ -294,7 +294,7 @@ class AbstractTwoEquation(AbstractEnergyClosure):
 def _shear_free_decay(
     exponents: Exponents, c_2: Scalar, sigmas: tuple[Scalar, Scalar], functions: AbstractStabilityFunctions
 ) -> tuple[Scalar, Scalar]:
-    """alpha and L [1] of turbulence that is stirred at a wall without shear, for the Schmidt numbers."""
+    """alpha and L [1] of shear-free turbulence stirred at a wall, for the Schmidt numbers."""
     (_, m, n), (sigma_k, sigma_psi), c_mu_0 = exponents, sigmas, functions.c_mu_0
     spread = sigma_k + 24.0 * sigma_psi * c_2
     both = 1.0 + 4.0 * m

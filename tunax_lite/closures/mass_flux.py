@@ -1,14 +1,15 @@
-"""Non-local convection: plumes that sink from the surface, on top of any local closure.
+"""Non-local convection: plumes that sink from the surface, combined with any local closure.
 
-Plumes with the velocity w (downward), the area a and the water phi_p = (T, S, u, v) follow, cell by cell,
+Plumes with velocity w (downward), area a and properties phi_p = (T, S, u, v) obey, from cell to cell,
 
-    alpha (w²)' = -2 (b' w² + a_B B),     B = b_p - b,   alpha = 1 + b beta_1 where they get faster, else 1,
+    alpha (w²)' = -2 (b' w² + a_B B),     B = b_p - b,   alpha = 1 + b beta_1 if accelerating, else 1,
     E = beta_1 a max(w', 0),              D = beta_2 a max(-w', 0) + delta_0 a w,
     (a w)' = E - D,                       a w phi_p' = E (phi - phi_p),
     w k_p' = E / a (k - k_p + (w² + |u_p - u|²) / 2) - c_eps k_p^(3/2) / l,
 
-' the derivative downward, B negative for heavy plumes. M = a w carries heat, salt, tracers and momentum, and
-what the mean flow loses by it goes to the turbulent energy of the local closure, with the energy that sinks.
+where ' is the downward derivative, and B is negative for dense plumes. M = a w transports heat, salt, tracers
+and momentum. The energy lost by the mean flow, and the energy that sinks, go to the turbulent energy of the
+local closure.
 
 Source: Perrot and Lemarie (2025), J. Adv. Model. Earth Syst., parts I and II; Rio et al. (2010),
 Boundary-Layer Meteorol. 135, 469-483, for E and D.
@@ -39,13 +40,13 @@ class MassFluxState(CloState):
 
     local: CloState
     plume_mass_flux: FaceArray  # M [m s-1], positive downward
-    plume_momentum_flux: FaceArray  # that of momentum [m s-1]
-    entrained_fraction: FaceArray  # of the water of the plumes, what the cell above gave [1]
+    plume_momentum_flux: FaceArray  # for momentum [m s-1]
+    entrained_fraction: FaceArray  # fraction of the plume water from the cell above [1]
     plume_velocity: FaceArray  # w [m s-1], positive downward
-    plume_kinetic_energy: FaceArray  # k_p of the turbulence in the plumes [m2 s-2]
-    plume_depth: Scalar  # down to which they pass the cells [m]
+    plume_kinetic_energy: FaceArray  # k_p of turbulence in the plumes [m2 s-2]
+    plume_depth: Scalar  # depth of the plumes [m]
 
-    # `AbstractVar` may be a property, which type checkers do not know.
+    # `AbstractVar` may be a property, which type checkers do not accept.
     @property
     def eddy_viscosity(self) -> FaceArray:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.local.eddy_viscosity
@@ -74,7 +75,7 @@ _Plumes = namedtuple(
 
 @named("mass_flux")
 class MassFluxConvection(AbstractClosure[MassFluxState]):
-    """Plumes on top of a local closure.
+    """Plumes combined with a local closure.
 
     Args:
         entrainment, detrainment: beta_1 and beta_2 [1].
@@ -82,13 +83,13 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         entrainment_drag: b [1].
         drag: b' times the depth of the plumes [1].
         background_detrainment: delta_0 times the depth of the plumes [1].
-        momentum_coefficient: fraction of the ambient velocity that pressure gives to the plumes [1].
+        momentum_coefficient: fraction of the ambient velocity that pressure imparts to the plumes [1].
         surface_area: fraction of the surface area covered by plumes [1].
         dissipation_coefficient: c_eps of the turbulence in the plumes [1].
-        least_velocity: where plumes end [m s-1]; it bounds the derivative of the root.
-        least_depth: least depth of the plumes in divisions [m].
-        carries_turbulence: whether the plumes transport turbulent energy; otherwise they carry only the
-            energy of their own motion.
+        least_velocity: velocity at which plumes end [m s-1]; it bounds the derivative of the square root.
+        least_depth: least depth of the plumes as a divisor [m].
+        carries_turbulence: whether the plumes transport turbulent kinetic energy; otherwise they carry only
+            the energy of their own motion.
         local: closure of the turbulence around the plumes.
     """
 
@@ -110,9 +111,9 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         return MassFluxStepper(self.local.prepare(), self)
 
     def with_energy(self, clo_state: MassFluxState, inputs: ClosureInputs) -> ClosureInputs:
-        """The inputs of the local closure, with the energy that the plumes carry down."""
+        """Input of the local closure, with the energy carried down by the plumes."""
         acted = [term for term in inputs.acted if isinstance(term, Plumes)]
-        if not acted:  # inputs that nobody transported with
+        if not acted:  # without a transport step
             return inputs
         eos = inputs.equation_of_state
         energy = PlumeEnergy.of(acted[0], inputs.state, inputs.start, inputs.grid, eos)
@@ -132,11 +133,11 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         return dataclasses.replace(inputs, plume_energy=energy)
 
     def march(self, local: CloState, inputs: ClosureInputs, depth: Scalar, dt: ScalarLike) -> MassFluxState:
-        """The plumes from the surface down, one cell after the other, with what they take from each."""
+        """The plumes from the surface down, cell by cell, with the volume taken from each."""
         drag = self.drag * reciprocal(depth)
         cells = self._cells(local, inputs, drag, depth)
         sink = partial(self._sink, drag, self.background_detrainment * reciprocal(depth))
-        # At rest at the surface, with the temperature and salinity that lie on the line there.
+        # At rest at the surface, with linearly extrapolated temperature and salinity.
         thickness, contents = inputs.grid.cell_thickness, (inputs.state.temperature, inputs.state.salinity)
         beyond = thickness[-1] * reciprocal(thickness[-1] + thickness[-2])
         temperature, salinity = (values[-1] + beyond * (values[-1] - values[-2]) for values in contents)
@@ -145,7 +146,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         surroundings = cells.u[-1], cells.v[-1], cells.tke[-1]
         start = _Plumes(*at_rest, temperature, salinity, *surroundings, nothing, nothing)
         end, (flux, *others) = lax.scan(sink, start, cells, reverse=True)
-        # No cell may give more water within a step than it has.
+        # No cell may lose more water within a step than it contains.
         flux = flux * reciprocal(at_least(dt * end.drained, 1.0))
         kept = flux, (1.0 - self.momentum_coefficient) * flux, *others
         return MassFluxState(local, *map(with_end_faces, kept), end.depth)  # pyright: ignore
@@ -169,25 +170,25 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
             slower=2.0 * thickness * reciprocal(1.0 + thickness * drag),
             dissipation=2.0 * thickness * self.dissipation_coefficient * lax.rsqrt(squared_length),
         )
-        # The lowest cell has no face below it that water could pass.
+        # The lowest cell has no face below.
         return jax.tree.map(lambda values: jnp.broadcast_to(values, state.temperature.shape)[1:], cells)
 
     def _sink(
         self, drag: Scalar, detrainment: Scalar, above: _Plumes, cell: _Cells
     ) -> tuple[_Plumes, tuple[Scalar, ...]]:
-        """From the face above a cell to that below it, with a w, fraction, w and k_p of the state there."""
+        """From the face above a cell to that below it: a w, entrained fraction, w and k_p."""
         gain = self._gain(drag, above, cell)
         squared = above.velocity_squared + gain
         velocity_squared = at_least(squared, self.least_velocity**2)
         velocity = jnp.sqrt(velocity_squared) - self.least_velocity
-        # From the root: what leads up to a condition, XLA repeats for each result of a batch.
+        # Conditions use the root, because XLA repeats their computation for each result of a batch.
         goes_on = (velocity > 0.0) & (above.area > 0.0)
 
         total, faster = above.velocity + velocity, velocity - above.velocity
         taken = self.entrainment * at_least(faster, 0.0)
         left = self.detrainment * at_least(-faster, 0.0)
         left = left + at_least(0.5 * cell.thickness * detrainment * total, 2.0 * self.least_velocity)
-        # (a w)' = E - D with the mean of the areas at both faces, solved for the area below.
+        # (a w)' = E - D with the mean area of both faces, solved for the area below.
         factor = 2.0 * velocity - taken + left
         area_per_factor = above.area * reciprocal(factor)
         area = at_least(area_per_factor * (2.0 * above.velocity + taken - left), 0.0)
@@ -214,7 +215,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         return below, (below.area * velocity, fraction, velocity, below.kinetic_energy)
 
     def _gain(self, drag: Scalar, above: _Plumes, cell: _Cells) -> Scalar:
-        """What w² gains over a cell [m2 s-2]; its sign says which inertia holds, before it is known."""
+        """Increase of w² over a cell [m2 s-2]; its sign selects the inertia coefficient in advance."""
         buoyancy = cell.thermal * (above.temperature - cell.temperature)
         buoyancy = buoyancy - cell.haline * (above.salinity - cell.salinity)
         push = -(drag * above.velocity_squared + self.buoyancy_coefficient * buoyancy)
@@ -231,7 +232,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
 
 
 class MassFluxStepper(AbstractStepper[MassFluxState]):
-    """The steps of a local closure, each with plumes after it."""
+    """Steps of a local closure, each followed by the plumes."""
 
     local: AbstractStepper
     plumes: MassFluxConvection

@@ -2,14 +2,14 @@
 
     nu = nu_0 exp(b tanh(y_1 / b)),    kappa = kappa_0 exp(b tanh(y_2 / b)),    y = network(x)
 
-nu_0 and kappa_0 are those of the physical closure, x what is known at a face without a dimension, b the
-largest correction. A network whose last layer is zero is the physical closure itself. Where that one carries
-a turbulent kinetic energy, the corrected coefficients are those of its production at the next step: what the
-mean flow loses is what the turbulence gains.
+where nu_0 and kappa_0 are those of the physical closure, x are dimensionless inputs at a face, and b is the
+largest correction. With a zero last layer, the network leaves the physical closure unchanged. If that closure
+has an equation for the turbulent kinetic energy, the corrected coefficients enter its production in the next
+step: the mean flow loses what the turbulence gains.
 
-The network is small, dense, with all its weights in one vector, and written as sums of products instead of
-matrix products: a width of ten on a column is too little for a library of matrices, and so the network is
-part of the loop over the levels. The batch axes stay last.
+The network is small and dense, with all weights in one vector, and written as sums of products instead of
+matrix products: a width of ten per column is too small for matrix libraries, and in this form the network is
+fused into the loop over levels. The batch axes stay last.
 """
 
 import math
@@ -32,13 +32,13 @@ Weights = Float[Array, "weight *#batch"]
 
 
 def layer_sizes(n_inputs: int, width: int, depth: int, n_outputs: int) -> tuple[tuple[int, int], ...]:
-    """Outputs and inputs of each layer, the last one included."""
+    """Outputs and inputs of each layer, including the last one."""
     widths = (n_inputs, *(width,) * depth, n_outputs)
     return tuple(zip(widths[1:], widths[:-1], strict=True))
 
 
 def initial_weights(sizes: Sequence[tuple[int, int]], seed: int) -> np.ndarray:
-    """Random weights of variance 1 / inputs in all layers but the last, which is zero, as are all offsets.
+    """Random weights of variance 1 / inputs in all but the last layer; zero weights there, and zero offsets.
 
     Source: LeCun et al. (1998), in Neural Networks: Tricks of the Trade, Springer, for the variance.
     """
@@ -53,7 +53,7 @@ def initial_weights(sizes: Sequence[tuple[int, int]], seed: int) -> np.ndarray:
 def evaluate(
     weights: Weights, sizes: Sequence[tuple[int, int]], inputs: Sequence[InnerFaceArray]
 ) -> list[InnerFaceArray]:
-    """Outputs of the network at each face: tanh(W x + b) layer by layer, W x + b at the end."""
+    """Outputs of the network at each face: tanh(W x + b) per hidden layer, W x + b in the last."""
     signals, start = list(inputs), 0
     for i, (n_out, n_in) in enumerate(sizes):
         matrix = weights[start : start + n_out * n_in].reshape(n_out, n_in, *weights.shape[1:])
@@ -68,17 +68,17 @@ def evaluate(
 
 
 def _beside(weights: Float[Array, "..."], signal: InnerFaceArray) -> Float[Array, "..."]:
-    """Weights by output, with axes of length one for the levels and the batch axes that they lack."""
+    """Weights by output, with axes of length one for the levels and the batch axes."""
     missing = 1 + signal.ndim - weights.ndim
     return weights.reshape(weights.shape[0], *(1,) * missing, *weights.shape[1:])
 
 
-# What keeps the inputs of the network smooth and finite at rest: they hardly change what is above.
+# Constants that keep the inputs smooth and finite at rest; they hardly affect values above.
 _SLOWEST_ROTATION = 1e-6  # s-1
 _WEAKEST_FRICTION_VELOCITY = 1e-3  # m s-1
 _WEAKEST_BUOYANCY_FLUX = 1e-10  # m2 s-3
 _SMALLEST_VISCOSITY = 1e-5  # m2 s-1
-_TURBULENT_STRATIFICATION = 3.0  # N² k² / eps² at which that input is 1/2
+_TURBULENT_STRATIFICATION = 3.0  # N² k² / eps² at which this input is 1/2
 
 
 @named("neural")
@@ -86,7 +86,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
     """A physical closure with a small network that corrects its eddy coefficients, face by face.
 
     Args:
-        largest_correction: b, of the logarithm of a coefficient [1].
+        largest_correction: b, largest change of the logarithm of a coefficient [1].
         weights: weights of all layers in one vector [1]; by default random, with zeros in the last layer, so
             that there is no correction. A calibration frees all of them under this name.
         physical: corrected closure; a separate diffusivity of salinity and non-local transport remain
@@ -96,7 +96,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
         seed: of the random weights.
 
     Raises:
-        ValueError: no hidden layer, or another number of weights than the layers have.
+        ValueError: no hidden layer, or a number of weights that does not match the layers.
     """
 
     largest_correction: Scalar = parameter(0.3, valid_range=(0.01, 10.0))
@@ -133,8 +133,8 @@ class NeuralCorrection(AbstractClosure[CloState]):
         return CorrectedStepper(self.physical.prepare(), self)
 
     def corrected(self, clo_state: CloState, inputs: ClosureInputs) -> CloState:
-        """A state of the physical closure with other eddy coefficients."""
-        assert self.weights is not None  # a network fills them in
+        """A state of the physical closure with corrected eddy coefficients."""
+        assert self.weights is not None  # set by the constructor
         outputs = evaluate(self.weights, self.layer_sizes, network_inputs(clo_state, inputs))
         bound = self.largest_correction
         corrected = [
@@ -145,7 +145,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
 
 
 class CorrectedStepper(AbstractStepper[CloState]):
-    """The steps of a physical closure, each with a correction of its coefficients."""
+    """Steps of a physical closure, each followed by the correction."""
 
     physical: AbstractStepper
     correction: NeuralCorrection
@@ -162,11 +162,11 @@ def _coefficients(clo_state: CloState):
 
 
 def network_inputs(clo_state: CloState, inputs: ClosureInputs) -> list[InnerFaceArray]:
-    """What the network is given at the inner faces [1] after a step, each between -1 and 1 and smooth.
+    """Smooth network inputs at the inner faces after a step [1], each between -1 and 1.
 
-    With d the distance to the surface: the stratification over the shear, N² / sqrt(N⁴ + S⁴ + f⁴);
-    d |f| / (d |f| + u*); B d / (|B| d + u*³), negative under cooling; nu / (nu + u* d); and for a closure
-    with k: n / (|n| + 3) of n = N² k² / eps², and k / (k + u*²).
+    With d the distance to the surface: stratification relative to shear, N² / sqrt(N⁴ + S⁴ + f⁴); d |f| / (d
+    |f| + u*); B d / (|B| d + u*³), negative under cooling; nu / (nu + u* d); and for a closure with k: n /
+    (|n| + 3) with n = N² k² / eps², and k / (k + u*²).
     """
     n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
     rotation_squared = inputs.coriolis_parameter**2 + _SLOWEST_ROTATION**2

@@ -1,9 +1,9 @@
-"""The closure with one equation, for k, and a length that follows from the column.
+"""One-equation closure: an equation for k, and a diagnostic length scale.
 
     eps = c_mu0³ k^(3/2) / l
 
-d_s and d_b are the distances to the surface and the bottom, each with the roughness length added, and H is
-the depth of the water.
+d_s and d_b are the distances to surface and bottom, each with the roughness length added, and H is the water
+depth.
 """
 
 import abc
@@ -26,7 +26,7 @@ _SMALLEST_SQUARE, _SMALLEST_DIVISOR = 1e-30, 1e-20
 
 
 class Place(NamedTuple):
-    """Where the inner faces lie, and what the turbulence there is."""
+    """Position of the inner faces, and turbulence there."""
 
     grid: Grid
     from_surface: InnerFaceArray  # d_s [m]
@@ -38,11 +38,11 @@ class Place(NamedTuple):
 
 
 class AbstractLength(eqx.Module):
-    """A length on the inner faces."""
+    """A length scale on the inner faces."""
 
     @abc.abstractmethod
     def __call__(self, place: Place) -> InnerFaceArray:
-        """l [m], positive, before the limit in stable water."""
+        """l [m], positive, before the limit in stable stratification."""
 
 
 @named("parabolic")
@@ -63,10 +63,10 @@ class Triangular(AbstractLength):
 
 @named("xing_davies")
 class XingDavies(AbstractLength):
-    """The parabolic length with the distance to the bottom d shortened to d exp(-beta d / H).
+    """The parabolic length scale with the distance d to the bottom reduced to d exp(-beta d / H).
 
     Args:
-        beta: rate at which the distance to the bottom is shortened [1].
+        beta: rate at which the distance to the bottom is reduced [1].
 
     Source: Xing and Davies (1995), J. Geophys. Res. 100, 16063-16079.
     """
@@ -112,14 +112,14 @@ class Blackadar(AbstractLength):
 
 @named("bougeault_andre")
 class BougeaultAndre(AbstractLength):
-    """l = sqrt(l_u l_d): how far turbulence lifts and lowers a parcel against buoyancy.
+    """l = sqrt(l_u l_d): distances over which turbulence lifts and lowers a parcel against buoyancy.
 
         integral of (b - b_0) dz upward over l_u = k,   integral of (b_0 - b) dz downward over l_d = k
 
-    The buoyancy b is linear between the cell centers and constant beyond the last ones, so that in water of
-    constant stratification l = sqrt(2 k) / N to the last digit. A parcel that nothing stops reaches the
-    surface or the bottom. All pairs of a face and a segment are computed at once: the cost grows with the
-    square of the number of levels.
+    The buoyancy b is linear between cell centers and constant beyond the outermost, so that for constant
+    stratification l = sqrt(2 k) / N to round-off. A parcel that nothing stops reaches the surface or the
+    bottom. All pairs of a face and a segment are computed at once: the cost is quadratic in the number of
+    levels.
 
     Source: Bougeault and Andre (1986), J. Atmos. Sci. 43, 1574-1579.
     """
@@ -127,19 +127,20 @@ class BougeaultAndre(AbstractLength):
     def __call__(self, place: Place) -> InnerFaceArray:
         thickness = place.grid.cell_thickness
         upward = _distance_upward(place.tke, place.n_squared, thickness)
-        # Seen from below, with buoyancy and height reversed, the way down is a way up.
+        # With buoyancy and height reversed, downward becomes upward.
         downward = _distance_upward(place.tke[::-1], place.n_squared[::-1], thickness[::-1])[::-1]
         return safe_sqrt(upward * downward)
 
 
 @named("one_equation")
 class OneEquation(AbstractEnergyClosure):
-    """k with an algebraic length; the common settings are those of `AbstractEnergyClosure`.
+    """k with an algebraic length scale; for common settings see `AbstractEnergyClosure`.
 
     Args:
         von_karman: kappa of the logarithmic layer [1].
         length: formula for the length.
-        local_equilibrium: k from P + B = eps with the length of the previous step, instead of the equation.
+        local_equilibrium: whether k follows from P + B = eps with the length scale of the previous step,
+            instead of its equation.
     """
 
     von_karman: Scalar = parameter(0.4, valid_range=(0.2, 0.6))
@@ -162,7 +163,7 @@ class OneEquation(AbstractEnergyClosure):
 
 
 class AlgebraicLength(AbstractLengthScale):
-    """A length that the column gives."""
+    """A length scale diagnosed from the column."""
 
     length: AbstractLength
     von_karman: Scalar
@@ -182,11 +183,11 @@ class AlgebraicLength(AbstractLengthScale):
 
 
 def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> tuple[Array, ...]:
-    """The way up from every inner face, in segments; axes: face, segment.
+    """Upward paths from every inner face, in segments; axes: face, segment.
 
     From the face to the center above, from center to center, and from the last center to the surface: whether
-    a face has it, its length, the excess of buoyancy b - b_0 at its beginning, its slope, and the work until
-    its beginning and until its end.
+    a path has the segment, its length, the buoyancy excess b - b_0 at its start, its slope, and the work up
+    to its start and its end.
     """
     n = thickness.shape[0]
     half = 0.5 * jnp.broadcast_to(thickness, (n, *n_squared.shape[1:]))
@@ -206,7 +207,7 @@ def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> tuple[Array,
     face, segment = (jax.lax.broadcasted_iota(int, work.shape, axis) for axis in (0, 1))
 
     def at_beginning(of_ends, of_face):
-        """Values where segments begin: the end of the one before, or the face."""
+        """Values at the start of segments: the end of the previous one, or the face."""
         before = jnp.broadcast_to(of_ends, work.shape)[:, :-1]
         before = jnp.concatenate([before[:, :1], before], axis=1)
         return jnp.where(face == segment, of_face[:, None], before)
@@ -224,7 +225,7 @@ def _distance_upward(
     exists, length, excess, slope, work_before, work = _segments(n_squared, thickness)
     left = tke[:, None] - work_before
     square = excess**2 + 2.0 * slope * left
-    # Where buoyancy turns within a segment, the work is largest there.
+    # Where the excess changes sign within a segment, the work has its maximum there.
     turns = (excess > 0.0) & (excess + slope * length < 0.0) & (square >= 0.0)
     reached = (exists & ((work >= tke[:, None]) | turns)).astype(int)
     n_reached = jnp.cumsum(reached, axis=1)

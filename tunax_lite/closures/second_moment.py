@@ -1,4 +1,4 @@
-"""Second-moment closure: the non-dimensional functions c_mu and c_mu' of algebraic stress models.
+"""Second-moment closure: non-dimensional functions c_mu and c_mu' of algebraic stress models.
 
 With alpha_N = (k/eps)² N² and alpha_M = (k/eps)² S²,
 
@@ -7,8 +7,8 @@ With alpha_N = (k/eps)² N² and alpha_M = (k/eps)² S²,
     D = d0 + d1 alpha_N + d2 alpha_M + d3 alpha_N alpha_M + d4 alpha_N² + d5 alpha_M²,
 
 whose coefficients follow from the constants of the pressure-strain and pressure-scrambling models.
-In quasi-equilibrium alpha_M is not taken from the flow but solves P + B = eps,
-c_mu alpha_M - c_mu' alpha_N = 1, a quadratic equation; in weak equilibrium it is that of the flow.
+In quasi-equilibrium alpha_M is not taken from the flow but solves P + B = eps, c_mu alpha_M - c_mu' alpha_N =
+1, a quadratic equation; in weak equilibrium it is that of the flow.
 
 Source: Umlauf and Burchard (2005), Cont. Shelf Res. 25, 795-827, appendix A; Burchard and Deleersnijder
 (2001), J. Mar. Syst. 28, 55-67, for the limits of alpha_N and alpha_M.
@@ -21,9 +21,9 @@ from ..declarations import check_settings, named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
 from .stability import AbstractStability, AbstractStabilityFunctions, Flow, Functions
 
-# Beyond what any realisable closure reaches, so that constants outside of that region cannot make the
-# column overflow: D / d0 is 1 in neutral water and at least 0.3 for Canuto A at its convective limit,
-# where c_mu' has its maximum, 0.3.
+# Above the range of realisable closures, so that other constants cannot make the column overflow: D / d0 is 1
+# in neutral stratification and at least 0.3 for Canuto A at its convective limit, where c_mu' has its
+# maximum, 0.3.
 _SMALLEST_DENOMINATOR = 1e-3
 _LARGEST_FUNCTION = 2.0
 _SMALLEST_ALPHA_M = 1e-10
@@ -58,10 +58,11 @@ class StabilityFunctions(AbstractStabilityFunctions):
     """The functions c_mu and c_mu' of one second-moment closure.
 
     Args:
-        n0 ... d5: coefficients of N_n, N_b and D, divided by d0, so that D is 1 in neutral water [1].
+        n0 ... d5: coefficients of N_n, N_b and D, divided by d0, so that D is 1 in neutral stratification
+        [1].
         c_mu_0: fourth root of c_mu in neutral equilibrium (P = eps) [1]; 0.5265 for Canuto's model A.
-        lowest_alpha_n: the most negative alpha_N that is used [1].
-        equilibrium: which of `quasi_equilibrium` and `weak_equilibrium` holds in the flow.
+        lowest_alpha_n: lower limit of alpha_N [1].
+        equilibrium: `quasi_equilibrium` or `weak_equilibrium`, used in the flow.
     """
 
     n0: Scalar
@@ -86,7 +87,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
 
     @property
     def critical_richardson_number(self) -> Scalar:
-        """The Richardson number at which alpha_N of equilibrium grows beyond all limits [1]."""
+        """The Richardson number at which the equilibrium alpha_N grows without bound [1]."""
         # The square of `equilibrium_ratio` vanishes: t2 y² + s y - c = 0 for y = 1 / Ri.
         s, c = self.n1 - self.b2 - self.d3, self.b1 + self.d4
         return (s + safe_sqrt(s**2 + 4.0 * (self.n2 - self.d5) * c)) / (2.0 * c)
@@ -97,7 +98,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
         return self.weak_equilibrium(flow.alpha_n, flow.alpha_m)
 
     def weak_equilibrium(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
-        """c_mu and c_mu' [1] for the shear of the flow; its numbers are `limited`."""
+        """c_mu and c_mu' [1] for the shear of the flow, with numbers from `limited`."""
         return self(*self.limited(alpha_n, alpha_m))
 
     def limited(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
@@ -112,11 +113,11 @@ class StabilityFunctions(AbstractStabilityFunctions):
     def quasi_equilibrium(self, alpha_n: InnerFaceArray) -> Functions:
         """c_mu and c_mu' [1] where production balances dissipation.
 
-        alpha_N is limited from below, and both functions to 0 to 2, with zero gradient beyond. Where the
-        quadratic has no real root, its vertex is used.
+        alpha_N is limited from below, and both functions to the range 0 to 2, with zero gradient beyond. If
+        the quadratic has no real root, its vertex is used.
         """
         alpha_n = at_least(alpha_n, self.lowest_alpha_n)
-        # t2 alpha_M² + t1 alpha_M + t0 = 0; the root that stays finite as t2 goes to zero.
+        # t2 alpha_M² + t1 alpha_M + t0 = 0; the root that stays finite as t2 tends to zero.
         t0 = -1.0 - (self.d1 + self.b0) * alpha_n - (self.d4 + self.b1) * alpha_n**2
         t1 = self.n0 - self.d2 + (self.n1 - self.d3 - self.b2) * alpha_n
         t2 = self.n2 - self.d5
@@ -143,7 +144,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
         """c_mu / c_mu' [1] in equilibrium at a given Richardson number, where alpha_M = alpha_N / Ri.
 
-        Without equilibrium at that Richardson number the vertex of the quadratic is used.
+        If there is no equilibrium at that Richardson number, the vertex of the quadratic is used.
         """
         ri = richardson_number
         # alpha_N (c_mu / Ri - c_mu') = 1 as a quadratic in alpha_N: q2 x² + q1 x - 1 = 0.
@@ -157,7 +158,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
 
 @named(**PUBLISHED_SETS)
 class SecondMomentClosure(AbstractStability):
-    """Constants of the second-moment closure; the default is Canuto's model A, others are in `of`.
+    """Constants of the second-moment closure; the default is Canuto's model A, others are available by `of`.
 
     Args:
         cc1 ... cc6: pressure-strain model [1].
@@ -187,10 +188,10 @@ class SecondMomentClosure(AbstractStability):
 
     @classmethod
     def of(cls, name: str, **others: FieldValue) -> "SecondMomentClosure":
-        """The closure with one of `PUBLISHED_SETS`, which other arguments replace or complete.
+        """The closure with one of `PUBLISHED_SETS`; other arguments replace or complete it.
 
         Raises:
-            ValueError: a name that is not there.
+            ValueError: an unknown name.
         """
         if name not in PUBLISHED_SETS:
             raise ValueError(
@@ -203,8 +204,8 @@ class SecondMomentClosure(AbstractStability):
         """The functions that these constants imply."""
         n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5 = self._coefficients()
         linear, square = d1 + b0, d4 + b1
-        # The zero of the shear number, 1 + linear x + square x² = 0, in the form that is exact for
-        # square = 0 too; without a real root the vertex is used.
+        # The zero of the shear number, 1 + linear x + square x² = 0, in the form that is also exact for
+        # square = 0; without a real root, the vertex.
         zero_shear = -2.0 / (linear + safe_sqrt(linear**2 - 4.0 * square))
         n, (a1, a2, a3, _) = 0.5 * self.cc1, self._stress_constants()
         radicand = (a2**2 - 3.0 * a3**2 + 3.0 * a1 * n) / (3.0 * n**2)
@@ -214,7 +215,7 @@ class SecondMomentClosure(AbstractStability):
         return StabilityFunctions(*coefficients, c_mu_0, lowest, self.equilibrium)
 
     def _stress_constants(self) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-        """a1, a2, a3, a5; a4 = cc5 / 2 enters none of the functions of quasi-equilibrium."""
+        """a1, a2, a3, a5; a4 = cc5 / 2 does not enter the functions of quasi-equilibrium."""
         return 2.0 / 3.0 - 0.5 * self.cc2, 1.0 - 0.5 * self.cc3, 1.0 - 0.5 * self.cc4, 0.5 - 0.5 * self.cc6
 
     def _coefficients(self) -> tuple[Scalar, ...]:

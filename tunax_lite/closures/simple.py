@@ -1,4 +1,4 @@
-"""Closures without an energy: constant coefficients, and functions of the Richardson number Ri = N² / S²."""
+"""Closures without an energy equation: constant coefficients, and functions of Ri = N² / S²."""
 
 import abc
 
@@ -12,7 +12,7 @@ from .base import AbstractDiagnosticClosure, AbstractPlainClosure, ClosureInputs
 
 @named("constant")
 class Constant(AbstractDiagnosticClosure[EddyCoefficients]):
-    """nu and kappa are the same on all inner faces and at all times; zero at both ends.
+    """Constant nu and kappa on all inner faces; zero at both ends.
 
     Args:
         viscosity: of momentum [m2 s-1].
@@ -31,11 +31,11 @@ class Constant(AbstractDiagnosticClosure[EddyCoefficients]):
 class ConvectiveAdjustment(AbstractDiagnosticClosure[EddyCoefficients]):
     """kappa = convective where N² < 0, background elsewhere; the same for nu.
 
-    The switch has no gradient to N²; the gradient to the four coefficients is exact.
+    The switch has no gradient with respect to N²; gradients with respect to the four coefficients are exact.
 
     Args:
         convective_diffusivity, convective_viscosity: value in unstable water [m2 s-1].
-        background_diffusivity, background_viscosity: elsewhere [m2 s-1].
+        background_diffusivity, background_viscosity: value elsewhere [m2 s-1].
 
     Source: Klinger et al. (1996), J. Phys. Oceanogr. 26, 1362-1368; defaults as in Oceananigans'
     examples.
@@ -56,7 +56,7 @@ class ConvectiveAdjustment(AbstractDiagnosticClosure[EddyCoefficients]):
 class AbstractRichardson(AbstractDiagnosticClosure[EddyCoefficients]):
     """nu(Ri) and kappa(Ri) where N² >= 0, a constant coefficient for both elsewhere.
 
-    The switch at N² = 0 is a jump; Ri is N² / max(S², floor).
+    The coefficients jump at N² = 0; Ri is N² / max(S², floor).
 
     Args:
         background_viscosity, background_diffusivity: value in quiescent water [m2 s-1].
@@ -71,12 +71,12 @@ class AbstractRichardson(AbstractDiagnosticClosure[EddyCoefficients]):
 
     @abc.abstractmethod
     def _stable(self, ri: InnerFaceArray) -> tuple[InnerFaceArray, InnerFaceArray]:
-        """nu and kappa [m2 s-1] for Ri >= 0, backgrounds included."""
+        """nu and kappa [m2 s-1] for Ri >= 0, including backgrounds."""
 
     def diagnose(self, inputs: ClosureInputs) -> EddyCoefficients:
         n_squared = inputs.buoyancy_frequency_squared
         stable = n_squared >= 0.0
-        # The masked branch gets Ri = 0, so that no power of a negative number is differentiated.
+        # The masked branch gets Ri = 0, to avoid differentiating a power of a negative number.
         s_squared = at_least(inputs.shear_squared, self.shear_squared_floor)
         ri = jnp.where(stable, n_squared, 0.0) * reciprocal(s_squared)
         coefficients = (jnp.where(stable, k, self.convective_coefficient) for k in self._stable(ri))
@@ -114,8 +114,8 @@ class MunkAndersonMixing(AbstractRichardson):
             assumes that they are equal and gives no value: the default is that of Pacanowski and Philander.
         viscosity_slope, diffusivity_slope: a and b [1].
 
-    Source: Munk and Anderson (1948), J. Mar. Res. 7, 276-295. As stability functions of closures that know
-    the turbulent energy: `MunkAnderson`.
+    Source: Munk and Anderson (1948), J. Mar. Res. 7, 276-295. The stability functions for closures with
+    turbulent kinetic energy are `MunkAnderson`.
     """
 
     viscosity_scale: Scalar = parameter(1e-2, unit="m2 s-1", valid_range=(0.0, 1e2))
@@ -133,14 +133,14 @@ class MunkAndersonMixing(AbstractRichardson):
 
 @named("ri_based")
 class RiBased(AbstractPlainClosure[EddyCoefficients]):
-    """Wagner's `RiBasedVerticalDiffusivity`, with its default constants, which are not calibrated.
+    """`RiBasedVerticalDiffusivity` of Oceananigans with its default constants, which are not calibrated.
 
         nu+ = nu_0 f(Ri),   kappa+ = kappa_0 f(Ri) + kappa_ca [N² < 0] + C_en J / N² [base of convection]
         nu_new = (C_av nu_old + nu+) / (1 + C_av),   the same for kappa
 
     with J the destabilising surface buoyancy flux. The base of convection is where N² is at least a minimum
-    and the face above is unstable. The average is one over steps, whatever their length: it damps the flicker
-    of the switches.
+    and the face above is unstable. The average is over steps, whatever their length: it damps oscillations of
+    the switches.
 
     Args:
         shear_viscosity, shear_diffusivity: nu_0 and kappa_0 [m2 s-1].
@@ -148,8 +148,8 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
         entrainment_coefficient, averaging_coefficient: C_en and C_av [1].
         ri_0, ri_delta: Ri_0 and Ri_d, onset and width of the decrease with x = (Ri - Ri_0) / Ri_d [1].
         minimum_entrainment_n_squared: least N² for entrainment [s-2].
-        shear_squared_floor: smallest S² as a divisor [s-2]; with a much smaller value the coefficients of
-            unstratified water would depend on the rounding of N².
+        shear_squared_floor: smallest S² as a divisor [s-2]; with a much smaller value the coefficients in
+            unstratified water would depend on rounding of N².
         taper: f of x: "tanh", (1 - tanh x) / 2; "linear", 1 - x from 0 to 1; "exponential", exp(-x) for
             x > 0. Where N² <= 0, f is that of Ri = 0.
 

@@ -1,8 +1,8 @@
-"""How stratification and shear set c_mu and c_mu': what stability functions are, and those of first order,
+"""Stability functions c_mu and c_mu' of stratification and shear: their interface, and those of first order,
 
     c_mu = c_mu_0^4,   c_mu' = c_mu / Pr(Ri),   Ri = N² / S²
 
-with one formula for the Prandtl number per variant.
+with one formula for the Prandtl number per class.
 """
 
 import abc
@@ -41,20 +41,20 @@ class Flow(NamedTuple):
 
 
 class Waves(NamedTuple):
-    """What stability functions may know of the Stokes drift, on inner faces."""
+    """Stokes drift as input of stability functions, on inner faces."""
 
     shear: InnerFaceArray  # dU/dz . dU_s/dz [s-2]
     shear_squared: InnerFaceArray  # |dU_s/dz|² [s-2]
-    production: InnerFaceArray  # of turbulence by the Stokes drift [m2 s-3]
-    length: InnerFaceArray  # of the turbulence [m]
-    depth: InnerFaceArray  # below the surface [m]
-    spacing: InnerFaceArray  # between the centers on both sides [m]
+    production: InnerFaceArray  # of turbulence by Stokes drift [m2 s-3]
+    length: InnerFaceArray  # length scale of turbulence [m]
+    depth: InnerFaceArray  # depth below the surface [m]
+    spacing: InnerFaceArray  # distance of the neighbouring centers [m]
 
 
 class AbstractStabilityFunctions(eqx.Module):
     """c_mu and c_mu' in nu = c_mu k²/eps and kappa = c_mu' k²/eps, with all coefficients computed.
 
-    Where neither shear nor buoyancy act, nu = c_mu_shear_free sqrt(k) l.
+    Where there is neither shear nor stratification, nu = c_mu_shear_free sqrt(k) l.
     """
 
     c_mu_0: eqx.AbstractVar[Scalar]  # fourth root of c_mu in neutral equilibrium [1]
@@ -62,11 +62,11 @@ class AbstractStabilityFunctions(eqx.Module):
     @property
     @abc.abstractmethod
     def c_mu_shear_free(self) -> Scalar:
-        """c_mu over `c_mu_0`³ there [1]."""
+        """c_mu over `c_mu_0`³ without shear and stratification [1]."""
 
     @abc.abstractmethod
     def in_flow(self, flow: Flow) -> Functions:
-        """Of the flow alone."""
+        """Functions of the flow alone."""
 
     @abc.abstractmethod
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
@@ -74,11 +74,11 @@ class AbstractStabilityFunctions(eqx.Module):
 
 
 class AbstractWaveFunctions(AbstractStabilityFunctions):
-    """Stability functions that the Stokes drift changes, and with which it drives momentum."""
+    """Stability functions that depend on the Stokes drift, which then drives momentum."""
 
     @abc.abstractmethod
     def in_waves(self, flow: Flow, waves: Waves) -> WaveFunctions:
-        """Of the flow and the waves."""
+        """Functions of the flow and the waves."""
 
 
 class AbstractStability(eqx.Module):
@@ -89,12 +89,12 @@ class AbstractStability(eqx.Module):
         """The functions that these constants imply."""
 
 
-# Shear numbers below which Ri no longer grows; those of GOTM.
+# Shear numbers below which Ri no longer increases; those of GOTM.
 _SMALLEST_ALPHA_M, _SMALLEST_DIVISOR = 1e-10, 1e-8
 
 
 class AbstractFirstOrder(AbstractStability, AbstractStabilityFunctions):
-    """Stability functions with a Prandtl number, which are their constants; these are as in GOTM.
+    """Stability functions defined by a Prandtl number; as in GOTM.
 
     Args:
         c_mu_0: fourth root of c_mu [1].
@@ -139,7 +139,7 @@ class ConstantStability(AbstractFirstOrder):
 
 @named("munk_anderson")
 class MunkAnderson(AbstractFirstOrder):
-    """Pr = Pr_0 (1 + 10/3 Ri)^(3/2) / (1 + 10 Ri)^(1/2) in stable water, Pr_0 elsewhere.
+    """Pr = Pr_0 (1 + 10/3 Ri)^(3/2) / (1 + 10 Ri)^(1/2) in stable stratification, Pr_0 elsewhere.
 
     Args:
         neutral_prandtl_number: Pr_0 [1].
@@ -157,11 +157,11 @@ class MunkAnderson(AbstractFirstOrder):
 
 @named("schumann_gerz")
 class SchumannGerz(AbstractFirstOrder):
-    """Pr = Pr_0 exp(-Ri / (Pr_0 Ri_inf)) + Ri / Ri_inf in stable water, at most 3; Pr_0 elsewhere.
+    """Pr = Pr_0 exp(-Ri / (Pr_0 Ri_inf)) + Ri / Ri_inf in stable stratification, at most 3; else Pr_0.
 
     Args:
         neutral_prandtl_number: Pr_0 [1].
-        flux_richardson_number: Ri_inf, of the flux in very stable water [1].
+        flux_richardson_number: Ri_inf, flux Richardson number in very stable stratification [1].
 
     Source: Schumann and Gerz (1995), J. Appl. Meteorol. 34, 33-48; the limit is GOTM's.
     """
@@ -170,7 +170,7 @@ class SchumannGerz(AbstractFirstOrder):
     flux_richardson_number: Scalar = parameter(0.25, valid_range=(0.05, 1.0))
 
     def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
-        # Beyond Pr = 3 the limit holds; the exponential need not see how far.
+        # Beyond Pr = 3 the limit holds: bound the exponent.
         scaled = at_most(at_least(richardson_number, 0.0) / self.flux_richardson_number, 30.0)
         neutral = self.neutral_prandtl_number
         return at_most(neutral * jnp.exp(-scaled / neutral) + scaled, 3.0)
@@ -178,19 +178,19 @@ class SchumannGerz(AbstractFirstOrder):
 
 @named("eifler_schrimpf")
 class EiflerSchrimpf(AbstractFirstOrder):
-    """Pr = Pr_0 / (sqrt(r² + 1) - r) with r = Ri / (2 Pr_0), within bounds: that of ISPRAMIX.
+    """Pr = Pr_0 / (sqrt(r² + 1) - r) with r = Ri / (2 Pr_0), within bounds, as in ISPRAMIX.
 
     Args:
         neutral_prandtl_number: Pr_0 [1].
 
-    Source: Eifler and Schrimpf (1992), ISPRAMIX report, EUR 14856; the bounds of GOTM 6: sqrt(2) of the
-    bracket, and 0.5 to 1 / 0.18 of Pr.
+    Source: Eifler and Schrimpf (1992), ISPRAMIX report, EUR 14856; the bounds of GOTM 6: sqrt(2) for the
+    bracket, and 0.5 to 1 / 0.18 for Pr.
     """
 
     neutral_prandtl_number: Scalar = parameter(0.7143, valid_range=(0.1, 10.0))
 
     def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
-        # The bound of the bracket holds below r = -0.36: the root need not see how far.
+        # The bound of the bracket holds below r = -0.36: bound the argument of the root.
         r = at_least(0.5 * richardson_number / self.neutral_prandtl_number, -1.0)
         left = at_most(safe_sqrt(r * r + 1.0) - r, math.sqrt(2.0))
         inverse = at_least(left * reciprocal(self.neutral_prandtl_number), 0.18)
@@ -202,10 +202,10 @@ class Brueggemann(AbstractFirstOrder):
     """Pr = 6.6 Ri, at least 1 and at most 10: the one-equation closure of ICON-O.
 
     Args:
-        slope: of Pr over Ri [1].
+        slope: Pr over Ri [1].
 
     Source: Blanke and Delecluse (1993), J. Phys. Oceanogr. 23, 1363-1388, with the slope of Brueggemann et
-    al. (2024) as GOTM has it.
+    al. (2024) as in GOTM.
     """
 
     slope: Scalar = parameter(6.6, valid_range=(0.5, 50.0))

@@ -1,16 +1,16 @@
-"""The closure of Gaspar et al. with the options of NEMO and Veros.
+"""The closure of Gaspar et al. with options of NEMO and Veros.
 
     dk/dt = d/dz (alpha nu dk/dz) + nu S² - kappa N² - c_eps k^(3/2) / l_d
     nu = max(c_k l_m sqrt(k), background),   kappa = max(nu / Pr, background),   l = sqrt(2 k) / N
     1 / Pr = Ri_c / max(Ri, Ri_c), at least 1 / Pr_max
 
-k lives on the inner faces and on the surface, which has half a cell. Its diffusion is implicit, the sources
-are explicit, and of the linearised sink k^(3/2) = sqrt(k_old) (w k + (1 - w) k_old) the fraction w is
-implicit. With l_up the reach of l from the surface downward and l_down from the bottom upward,
+k is defined on the inner faces and at the surface, which has half a cell. Its diffusion is implicit, the
+sources are explicit, and in the linearised sink k^(3/2) = sqrt(k_old) (w k + (1 - w) k_old) the fraction w is
+implicit. With limits l_up from the surface downward and l_down from the bottom upward,
 
     l_up(z) = min over z' >= z of l(z') + z' - z,    l_down(z) = min over z' <= z of l(z') + z - z',
 
-neither changes faster than the distance: |dl/dz| <= 1. The minima begin with given lengths at both ends.
+neither length changes faster than the distance: |dl/dz| <= 1. The minima include given lengths at both ends.
 """
 
 import abc
@@ -42,16 +42,16 @@ Lengths = tuple[InnerFaceArray, InnerFaceArray]  # two on the inner faces [m]
 
 
 class AbstractLengthBounds(eqx.Module):
-    """Lengths of mixing and of dissipation on the inner faces."""
+    """Mixing and dissipation lengths on the inner faces."""
 
     @abc.abstractmethod
     def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
-        """l_m and l_d [m], positive, of sqrt(2 k) / N with its floor and of lengths on the two ends [m]."""
+        """l_m and l_d [m], positive, from sqrt(2 k) / N with its floor and lengths at the two ends [m]."""
 
 
 @named("within_column")
 class WithinColumn(AbstractLengthBounds):
-    """Both at most the distances to the surface and the bottom.
+    """Both limited by the distances to surface and bottom.
 
     Args:
         half_spacing: whether the distance to the surface counts from half a face spacing above it, as in
@@ -71,7 +71,7 @@ class WithinColumn(AbstractLengthBounds):
 
 @named("within_spacing")
 class WithinSpacing(AbstractLengthBounds):
-    """Both at most the distance between the neighbouring centers."""
+    """Both limited by the distance between neighbouring centers."""
 
     def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
         length = at_most(length, grid.center_spacing)
@@ -93,7 +93,7 @@ class UpAndDown(AbstractLengthBounds):
     """l_m = min(l_up, l_down), l_d = sqrt(l_up l_down).
 
     Source: Bougeault and Lacarrere (1989), Mon. Wea. Rev. 117, 1872-1890, for the two lengths; Madec et al.
-    (1998) for the bounds.
+    (1998) for their limits.
     """
 
     def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
@@ -110,7 +110,7 @@ def _reach(length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) 
 
 
 class AbstractSurfaceEnergy(eqx.Module):
-    """The condition for k at the surface."""
+    """Boundary condition for k at the surface."""
 
     @abc.abstractmethod
     def condition(self, friction_velocity: Scalar) -> EndCondition:
@@ -121,11 +121,11 @@ class AbstractSurfaceEnergy(eqx.Module):
 class SurfaceValue(AbstractSurfaceEnergy):
     """k = max(factor u*², floor) at the surface.
 
-    The factor is 67.83 below breaking waves (3.75 without them).
+    The factor is 67.83 below breaking waves (3.75 without).
 
     Args:
         factor: of u*² [1].
-        floor: least k at the surface [m2 s-2].
+        floor: minimum of k at the surface [m2 s-2].
 
     Source: Mellor and Blumberg (2004), J. Phys. Oceanogr. 34, 693-698; NEMO.
     """
@@ -139,7 +139,7 @@ class SurfaceValue(AbstractSurfaceEnergy):
 
 @named("flux")
 class SurfaceFlux(AbstractSurfaceEnergy):
-    """k enters through the surface at the rate factor u*³.
+    """Flux of k into the water at the surface, factor u*³.
 
     Args:
         factor: of u*³ [1].
@@ -155,10 +155,10 @@ class SurfaceFlux(AbstractSurfaceEnergy):
 
 @named("exponential")
 class Penetration(eqx.Module):
-    """In every step k increases by a fraction of its surface value, which decays downward.
+    """In every step k increases by a fraction of its surface value, which decays with depth.
 
-    k <- k + fraction k_surface exp(z / depth), as in NEMO: steps of half the length add twice as much. With a
-    `time_step` the addition is in proportion to the step.
+    k <- k + fraction k_surface exp(z / depth), as in NEMO: steps of half the length add twice as much in
+    total. With a `time_step`, the increment is proportional to the step.
 
     Args:
         fraction: of k at the surface [1].
@@ -173,7 +173,7 @@ class Penetration(eqx.Module):
     depth: Scalar | None = parameter(None, unit="m", valid_range=(0.1, 200.0))
 
     def added(self, at_surface: Scalar, inputs: ClosureInputs, dt: ScalarLike) -> InnerFaceArray:
-        """What k gains in a step [m2 s-2]."""
+        """Increase of k in a step [m2 s-2]."""
         fraction = self.fraction if self.time_step is None else self.fraction * dt / self.time_step
         depth = self.depth
         if depth is None:
@@ -184,12 +184,12 @@ class Penetration(eqx.Module):
         return fraction * at_surface * jnp.exp(height * reciprocal(jnp.asarray(depth)))
 
 
-_SMALLEST_SQUARE = 1e-15  # of N² where the length follows from it, and of S² in Ri [s-2]
+_SMALLEST_SQUARE = 1e-15  # floor of N² for the length, and of S² in Ri [s-2]
 
 
 @named("tke", tke_veros="veros")
 class TKE(AbstractPlainClosure[TurbulenceState]):
-    """One equation for k, length from k and N; the defaults are those of NEMO.
+    """One equation for k, with a length from k and N; the defaults are those of NEMO.
 
     Args:
         c_k, c_eps: of the viscosity and of the dissipation [1].
@@ -243,12 +243,12 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
 
     @classmethod
     def nemo(cls, **settings) -> "TKE":
-        """NEMO's reference namelist: the defaults of the class, with other `settings`."""
+        """NEMO's reference namelist: the defaults of the class, modified by `settings`."""
         return cls(**settings)
 
     @classmethod
     def veros(cls, **settings) -> "TKE":
-        """The global set-ups of Veros, with other `settings`; its k has no floor, which ours needs."""
+        """The global set-ups of Veros, modified by `settings`; its k has no floor, which is needed here."""
         of_veros = {
             "alpha_tke": 30.0,
             "critical_richardson_number": 1.0 / 6.6,
@@ -338,9 +338,9 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         return inner, at_surface
 
     def _conductance(self, clo_state: TurbulenceState, grid: Grid) -> ColumnArray:
-        """Diffusivity of k over the thickness, in the cells above the lowest inner face [m s-1]."""
+        """Diffusivity of k over thickness, in the cells above the lowest inner face [m s-1]."""
         at_surface = clo_state.turbulent_kinetic_energy[-1:]
-        # What l and k at the surface give; the model itself mixes nothing through it.
+        # Uses l and k at the surface, though the model has no mixing through it.
         ratio = at_surface**2 / clo_state.dissipation_rate[-1:]
         surface = at_least(self.c_k * self.c_eps * ratio, self.background_viscosity)
         viscosity = jnp.concatenate([clo_state.eddy_viscosity[1:-1], surface])

@@ -1,4 +1,4 @@
-"""Two-equation closures: k, and a second quantity that holds the length scale, one class per quantity.
+"""Two-equation closures: k, and a second quantity for the length scale, one class per quantity.
 
     epsilon:   deps/dt = d/dz (nu / sigma_eps deps/dz) + eps/k (c_1 P + c_4 P_St + c_3 B - c_2 eps)
     omega:     sqrt(k) / (c_mu0 l) = eps / (c_mu0^4 k), in the same form
@@ -6,8 +6,8 @@
     q² l:      dq²l/dt = d/dz (S_l q l dq²l/dz) + l (E_1 P + E_6 P_St + E_3 B) - q³/B_1 [1 + E_2 (l/L_z)²]
                with q² = 2 k, dk/dt = d/dz (S_q q l dk/dz) + P + P_St + B - q³/(B_1 l), B_1 = 2^(3/2) / c_mu0³
 
-The last in the common form: psi = k l, c_1 = E_1/2, c_3 = E_3/2, c_4 = E_6/2, c_2 = [1 + E_2 (l/L_z)²]/2, and
-diffusivities of a Schmidt number c_mu0 / (sqrt(2) S) in a logarithmic layer.
+In the common form, the last is: psi = k l, c_1 = E_1/2, c_3 = E_3/2, c_4 = E_6/2, c_2 = [1 + E_2 (l/L_z)²]/2,
+and diffusivities equivalent to a Schmidt number c_mu0 / (sqrt(2) S) in a logarithmic layer.
 """
 
 import math
@@ -34,20 +34,20 @@ from .walls import ShearFreeLayer
 
 
 class AbstractKEpsilon(AbstractTwoEquation):
-    """The equation for epsilon; the common settings are those of `AbstractTwoEquation`.
+    """The equation for epsilon; for common settings see `AbstractTwoEquation`.
 
     Args:
         c_eps_1, c_eps_2: production and sink of epsilon [1].
-        c_eps_3_minus: buoyancy term in stable water (B < 0) [1]; if not given it follows from
+        c_eps_3_minus: buoyancy term in stable stratification (B < 0) [1]; if not given it follows from
             `steady_state_richardson_number`.
-        c_eps_3_plus: the same in unstable water (B > 0).
+        c_eps_3_plus: the same in unstable stratification (B > 0).
         c_eps_4: production by the Stokes drift [1].
         sigma_eps: turbulent Schmidt number of epsilon [1]; ignored with `imposed_von_karman`.
         varying_schmidt_number: whether the Schmidt number grows where epsilon exceeds P + B, up to that of a
             layer below breaking waves in which l = kappa z; for this `imposed_von_karman` must be given.
 
     Raises:
-        ValueError: a Schmidt number that varies without `imposed_von_karman`.
+        ValueError: a varying Schmidt number without `imposed_von_karman`.
     """
 
     c_eps_1: Scalar = parameter(1.44, valid_range=(1.0, 2.5))
@@ -67,7 +67,7 @@ class AbstractKEpsilon(AbstractTwoEquation):
 
     @property
     def c_eps_3_stable(self) -> Scalar:
-        """`c_eps_3_minus`, or what the steady-state Richardson number implies [1]; -0.621 by default."""
+        """`c_eps_3_minus`, or the value for the steady-state Richardson number [1]; -0.621 by default."""
         return self._stable_constant()
 
     def _energy_stepper(self) -> EnergyStepper:
@@ -77,7 +77,7 @@ class AbstractKEpsilon(AbstractTwoEquation):
         shear_free = None
         if self.varying_schmidt_number:
             assert self.imposed_von_karman is not None  # checked at construction
-            # With this l = kappa z where waves stir and no shear produces.
+            # With this value, l = kappa z where waves stir and there is no shear production.
             ratio = self.imposed_von_karman / self.stability.stability_functions().c_mu_shear_free
             decay = safe_sqrt(1.5 * self.sigma_k) / ratio
             shear_free = (4.0 / 3.0 * decay + 1.0) * (decay + 1.0) * ratio**2 / self.c_eps_2
@@ -86,7 +86,7 @@ class AbstractKEpsilon(AbstractTwoEquation):
 
 @named("k_epsilon", k_epsilon_oceananigans="as_in_oceananigans", k_epsilon_recommended="recommended")
 class KEpsilon(AbstractKEpsilon):
-    """k-epsilon as in GOTM, with GOTM's constants; all settings are those of `AbstractKEpsilon`.
+    """k-epsilon as in GOTM, with GOTM's constants; for all settings see `AbstractKEpsilon`.
 
     Source: Rodi (1987), J. Geophys. Res. 92, 5305-5328; Burchard and Bolding (2001), J. Phys. Oceanogr. 31,
     1943-1968; Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for the Schmidt number under breaking waves;
@@ -97,9 +97,9 @@ class KEpsilon(AbstractKEpsilon):
     def as_in_oceananigans(cls, **others: FieldValue) -> "KEpsilon":
         """The constants of Oceananigans' `TKEDissipationVerticalDiffusivity`.
 
-        Functions of Canuto's model A in weak equilibrium with another `cc6`, one negative constant for
-        buoyancy in stable and unstable water, more energy in quiet water, a Charnock roughness length. Its
-        quantities live at cell centers, here on faces. Other arguments replace or complete them.
+        Canuto's model A in weak equilibrium with another `cc6`, one negative buoyancy constant in stable and
+        unstable stratification, more energy in quiescent water, a Charnock roughness length. There, variables
+        are at cell centers, here on faces. Other arguments replace or complete the constants.
         """
         constants: dict[str, FieldValue] = {
             "c_eps_3_minus": -0.65,
@@ -119,23 +119,23 @@ class KEpsilon(AbstractKEpsilon):
 
 @named("generic_length_scale", generic_length_scale_recommended="recommended")
 class GenericLengthScale(AbstractTwoEquation):
-    """A generic length scale; the common settings are those of `AbstractTwoEquation`.
+    """A generic length scale; for common settings see `AbstractTwoEquation`.
 
     Args:
-        exponents: p, m and n of psi = c_mu0^p k^m l^n [1], Python numbers; n < 0, because a psi that grows
-            with the length needs a wall function.
+        exponents: p, m and n of psi = c_mu0^p k^m l^n [1], Python numbers; n < 0, because a psi that
+            increases with the length scale needs a wall function.
         c_psi_1, c_psi_2: production and sink of psi [1].
-        c_psi_3_minus: buoyancy term in stable water (B < 0) [1]; if not given it follows from
+        c_psi_3_minus: buoyancy term in stable stratification (B < 0) [1]; if not given it follows from
             `steady_state_richardson_number`.
-        c_psi_3_plus: the same in unstable water (B > 0).
+        c_psi_3_plus: the same in unstable stratification (B > 0).
         c_psi_4: production by the Stokes drift [1].
         sigma_psi: turbulent Schmidt number of psi [1]; ignored with `imposed_von_karman`.
 
     Raises:
         ValueError: n that is not negative.
 
-    Source: Umlauf and Burchard (2003), J. Mar. Res. 61, 235-265, whose model A is the default, and whose
-    section 4 derives exponents and constants from properties of turbulence.
+    Source: Umlauf and Burchard (2003), J. Mar. Res. 61, 235-265: model A is the default, and section 4
+    derives exponents and constants from properties of turbulence.
     """
 
     sigma_k: Scalar = parameter(0.8, valid_range=(0.1, 5.0))
@@ -164,19 +164,19 @@ class GenericLengthScale(AbstractTwoEquation):
         stability: AbstractStability | None = None,
         **others: FieldValue,
     ) -> "GenericLengthScale":
-        """The model with given properties of turbulence.
+        """The model for given properties of turbulence.
 
         Args:
             von_karman: kappa of the logarithmic layer [1].
             decay_rate: d in k ~ t^d without production [1], -2 to 0.
-            shear_free_decay, shear_free_slope: alpha < 0 and L > 0 in k ~ z^alpha and l = L z of turbulence
-                that is stirred at a wall without shear [1].
+            shear_free_decay, shear_free_slope: alpha < 0 and L > 0 in k ~ z^alpha and l = L z of shear-free
+                turbulence stirred at a wall [1].
             m, p: exponents that remain free [1].
             stability: gives c_mu0; by default Canuto's model A.
             others: further arguments; `c_psi_3_plus` is m if it is not given.
 
         Raises:
-            ValueError: properties that no negative n gives.
+            ValueError: properties that imply no negative n.
         """
         stability = SecondMomentClosure() if stability is None else stability
         functions = stability.stability_functions()
@@ -210,7 +210,7 @@ class GenericLengthScale(AbstractTwoEquation):
 
     @property
     def c_psi_3_stable(self) -> Scalar:
-        """`c_psi_3_minus`, or what the steady-state Richardson number implies [1]."""
+        """`c_psi_3_minus`, or the value implied by the steady-state Richardson number [1]."""
         return self._stable_constant()
 
     def _energy_stepper(self) -> EnergyStepper:
@@ -225,13 +225,13 @@ class GenericLengthScale(AbstractTwoEquation):
 
 @named("k_omega", k_omega_recommended="recommended")
 class KOmega(AbstractTwoEquation):
-    """k-omega as in GOTM, with GOTM's constants; the common settings are those of `AbstractTwoEquation`.
+    """k-omega as in GOTM, with GOTM's constants; for common settings see `AbstractTwoEquation`.
 
     Args:
         c_omega_1, c_omega_2: production and sink of omega [1].
-        c_omega_3_minus: buoyancy term in stable water (B < 0) [1]; if not given it follows from
+        c_omega_3_minus: buoyancy term in stable stratification (B < 0) [1]; if not given it follows from
             `steady_state_richardson_number`.
-        c_omega_3_plus: the same in unstable water (B > 0).
+        c_omega_3_plus: the same in unstable stratification (B > 0).
         c_omega_4: production by the Stokes drift [1].
         sigma_omega: turbulent Schmidt number of omega [1]; ignored with `imposed_von_karman`.
 
@@ -248,7 +248,7 @@ class KOmega(AbstractTwoEquation):
 
     @property
     def c_omega_3_stable(self) -> Scalar:
-        """`c_omega_3_minus`, or what the steady-state Richardson number implies [1]; -0.639 by default."""
+        """`c_omega_3_minus`, or the value for the steady-state Richardson number [1]; -0.639 by default."""
         return self._stable_constant()
 
     def _energy_stepper(self) -> EnergyStepper:
@@ -266,20 +266,20 @@ _ROOT_2 = math.sqrt(2.0)
 
 @named("mellor_yamada", mellor_yamada_harcourt="harcourt")
 class MellorYamada(AbstractTwoEquation):
-    """Mellor and Yamada's level 2.5 as in GOTM; the common settings are those of `AbstractTwoEquation`.
+    """Mellor and Yamada's level 2.5 as in GOTM; for common settings see `AbstractTwoEquation`.
 
     `sigma_k` is not used.
 
     Args:
         e_1, e_2: production of q² l, and its sink near walls [1]; `e_2` is ignored with
             `imposed_von_karman`.
-        e_3_minus: buoyancy term in stable water (B < 0) [1]; if not given it follows from
+        e_3_minus: buoyancy term in stable stratification (B < 0) [1]; if not given it follows from
             `steady_state_richardson_number`.
-        e_3_plus: the same in unstable water; `None` for the value in stable water, as in GOTM.
+        e_3_plus: the same in unstable stratification; `None` for the stable value, as in GOTM.
         e_6: production by the Stokes drift [1].
         s_q, s_l: diffusivities of q² and q² l over q l [1].
         s_h: fraction s of the stability function S_H in both, sqrt(S² + (s S_H)²) [1]; `None` for constant
-            ones.
+            diffusivities.
         wall_length: L_z / kappa: the parabolic or the triangular mean of the distances to surface and
             bottom, or the distance to the surface.
 
@@ -301,12 +301,12 @@ class MellorYamada(AbstractTwoEquation):
 
     @classmethod
     def harcourt(cls, **others: FieldValue) -> "MellorYamada":
-        """The closure for Langmuir turbulence: `Harcourt`, and a length that only waves and walls limit.
+        """The closure for Langmuir turbulence: `Harcourt`, with a length limited only by waves and walls.
 
-        Other arguments replace or complete its numbers.
+        Other arguments replace or complete its constants.
 
-        Source: Harcourt (2015), J. Phys. Oceanogr. 45, 84-103, with the numbers of Li et al. (2019), J. Adv.
-        Model. Earth Syst. 11, 3545-3592.
+        Source: Harcourt (2015), J. Phys. Oceanogr. 45, 84-103, with the constants of Li et al. (2019), J.
+        Adv. Model. Earth Syst. 11, 3545-3592.
         """
         constants: dict[str, FieldValue] = {
             "e_3_minus": 5.0,
@@ -321,7 +321,7 @@ class MellorYamada(AbstractTwoEquation):
 
     @property
     def e_3_stable(self) -> Scalar:
-        """`e_3_minus`, or what the steady-state Richardson number implies [1]."""
+        """`e_3_minus`, or the value implied by the steady-state Richardson number [1]."""
         return 2.0 * self._stable_constant()
 
     def prepare(self) -> EnergyStepper:
@@ -354,7 +354,7 @@ class MellorYamada(AbstractTwoEquation):
         return EnergyStepper(self, *parts, has_shortest=True, repeats=self.long_steps)
 
     def _shear_free_decay(self, growth: Scalar, e_2: Scalar, c_mu_0: Scalar) -> tuple[Scalar, Scalar]:
-        """alpha and L [1] of turbulence that is stirred at a wall without shear, for c_2 - c_1."""
+        """alpha and L [1] of shear-free turbulence stirred at a wall, for c_2 - c_1."""
         s_q, s_l = self.s_q, self.s_l
         b_kappa = 2.0 * growth / s_l  # B_1 kappa²
         both = 12.0 * e_2 * (2.0 * s_l - s_q)

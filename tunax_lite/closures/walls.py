@@ -1,11 +1,11 @@
-"""The surface and the bottom as boundaries of turbulence: a logarithmic layer, or breaking waves.
+"""Surface and bottom boundary conditions for turbulence: a logarithmic layer, or breaking waves.
 
 With z the distance from the wall and z_0 its roughness length,
 
     logarithmic layer:   k = u*² / c_mu0²,              l = kappa (z + z_0),   no flux of k;
     breaking waves:      k = k_0 (1 + z / z_0)^alpha,   l = L (z + z_0),       flux of k: c_w u*³ at z = 0.
 
-alpha < 0 and L are what the closure itself does where turbulence is stirred at the wall without shear.
+alpha < 0 and L are the closure's own solution for shear-free turbulence stirred at a wall.
 
 Source: Craig and Banner (1994), J. Phys. Oceanogr. 24, 2546-2559; Umlauf and Burchard (2003), J. Mar. Res.
 61, 235-265; Charnock (1955), Q. J. R. Meteorol. Soc. 81, 639-640.
@@ -24,7 +24,7 @@ CONDITIONS = ("flux", "value")
 
 
 class BreakingWaves(eqx.Module):
-    """Turbulence that waves bring in through the surface.
+    """Injection of turbulent kinetic energy by breaking surface waves.
 
     Args:
         energy_flux_factor: c_w in the flux c_w u*³ of k [1].
@@ -34,12 +34,12 @@ class BreakingWaves(eqx.Module):
 
 
 class Boundary(eqx.Module):
-    """How turbulence meets the surface or the bottom.
+    """Boundary conditions at the surface or the bottom.
 
     Args:
-        tke, length_scale: whether a flux (at the center of the end cell) or the value (at the first inner
-            face) follows from the law of the layer.
-        breaking_waves: their injection in place of the logarithmic layer; at the surface only.
+        tke, length_scale: whether a flux (at the center of the end cell) or a value (at the first inner face)
+            follows from the law of the layer.
+        breaking_waves: their injection instead of the logarithmic layer; only at the surface.
     """
 
     tke: str = setting("flux", choices=CONDITIONS)
@@ -51,7 +51,7 @@ class Boundary(eqx.Module):
 
 
 class ShearFreeLayer(eqx.Module):
-    """The power law below breaking waves, for the constants of a closure."""
+    """Power law below breaking waves, for the constants of a closure."""
 
     decay: Scalar  # alpha, the exponent of k [1], negative
     length_slope: Scalar  # L [1]
@@ -76,16 +76,16 @@ class EndCondition(NamedTuple):
 class Wall(NamedTuple):
     """One end of the column in one step."""
 
-    boundary: Boundary  # which conditions hold
+    boundary: Boundary  # boundary conditions
     friction_velocity: Scalar  # u* [m s-1]
     roughness_length: Scalar  # z_0 [m]
     thickness: Scalar  # of the end cell [m]
     length_slope: Scalar  # l / (z + z_0) [1]
-    waves: ShearFreeLayer | None  # the layer below breaking waves; `None` for a logarithmic layer
-    convection: Scalar | None = None  # flux of k that the surface buoyancy flux makes [m3 s-3]
+    waves: ShearFreeLayer | None  # layer below breaking waves; `None` for a logarithmic layer
+    convection: Scalar | None = None  # flux of k by surface buoyancy loss [m3 s-3]
 
     def distance(self, condition: str) -> Scalar:
-        """z + z_0 [m] of the place where a condition holds."""
+        """z + z_0 [m] at the position of a condition."""
         return (0.5 if condition == "flux" else 1.0) * self.thickness + self.roughness_length
 
     def tke_at(self, distance: Scalar, c_mu_0: Scalar) -> Scalar:
@@ -96,7 +96,7 @@ class Wall(NamedTuple):
         return at_wall * jnp.exp(self.waves.decay * jnp.log(distance / self.roughness_length))
 
     def tke_condition(self, c_mu_0: Scalar) -> EndCondition:
-        """What holds for k: [m2 s-2], or [m3 s-3] for a flux."""
+        """Condition for k: a value [m2 s-2], or a flux [m3 s-3]."""
         condition = self.boundary.tke
         distance = self.distance(condition)
         if condition == "value":
@@ -110,5 +110,5 @@ class Wall(NamedTuple):
 
 
 def charnock_length(friction_velocity: Scalar, constant: Scalar) -> Scalar:
-    """Roughness length of the sea [m], constant u*² / g."""
+    """Roughness length of the sea surface [m], constant u*² / g."""
     return constant * friction_velocity**2 / constants.GRAVITY
