@@ -1,6 +1,6 @@
 """Columns on a map: gridded input, remapped to points, and batches of columns.
 
-What reads files, `gridded`, is imported where it is needed.
+The module `gridded`, which reads files, is imported on demand.
 """
 
 from .columns import ColumnMap

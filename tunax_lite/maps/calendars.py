@@ -1,8 +1,8 @@
-"""Times of records in the calendars of models and climatologies, on the time of a run.
+"""Record times in the calendars of models and climatologies, converted to the time of a run.
 
-A year that repeats is stretched to each year of the run: a record at a fraction of its year lies at the same
-fraction of every other, so that months stay where they are however many days a year has. Other times go by
-their dates, which the calendars without some days (noleap) share with the common one.
+A repeating year is stretched to each year of the run: a record at a fraction of its year lies at the same
+fraction of every other year, so that months stay in place whatever the number of days. Other times are
+matched by date; calendars that lack some days (noleap) share dates with the standard one.
 """
 
 import datetime
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..io.netcdf import Variable
 
-Date = Any  # of datetime or of cftime, which have no common class
+Date = Any  # of datetime or cftime, which have no common class
 _BY_DATE = ("standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "365_day")
 _BY_FRACTION = ("360_day", "all_leap", "366_day")
 _MONTHS = np.cumsum([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) / 365.0
@@ -27,13 +27,13 @@ _OF_CALENDAR = {"360_day": 360.0, "noleap": 365.0, "365_day": 365.0, "all_leap":
 
 @dataclass(frozen=True)
 class RecordTimes:
-    """When records were taken.
+    """Times of records.
 
     Args:
         variable: the coordinate of the (first) file, for messages.
         epoch: time 0 of the run.
-        seconds: of records since then; of a year that repeats their fractions of it [1].
-        order: of records in the files, where they are a year that repeats; numbers then go on through all
+        seconds: of the records since the epoch; for a repeating year, fractions of the year [1].
+        order: of the records in the files for a repeating year; record numbers then continue through all
             years.
     """
 
@@ -50,7 +50,7 @@ class RecordTimes:
         return self.seconds.size
 
     def at(self, numbers: np.ndarray) -> np.ndarray:
-        """Times [s] since the epoch of records by their numbers."""
+        """Times [s] since the epoch for record numbers."""
         if not self.repeats:
             return self.seconds[numbers]
         years, records = np.divmod(numbers, self.seconds.size)
@@ -59,14 +59,14 @@ class RecordTimes:
         return first + self.seconds[records] * (starts[years - years.min() + 1] - first)
 
     def records(self, numbers: np.ndarray) -> np.ndarray:
-        """Which records of the files have these numbers."""
+        """Indices in the files for record numbers."""
         return numbers if self.order is None else self.order[numbers % self.order.size]
 
     def window(self, start: float, stop: float) -> np.ndarray:
-        """Numbers of the records from before `start` to after `stop` [s], as many for any equal length.
+        """Numbers of the records from before `start` to after `stop` [s]; equally many for equal lengths.
 
         Raises:
-            FileFormatError: times that the records do not cover.
+            FileFormatError: times not covered by the records.
         """
         numbers, time = self._numbers(start, stop)
         slack = 1e-9 * max(abs(time[0]), abs(time[-1]))
@@ -81,14 +81,14 @@ class RecordTimes:
         return numbers[first : first + most]
 
     def around(self, time: np.ndarray) -> np.ndarray:
-        """Numbers of the records around times that increase, as far as there are any; at least two."""
+        """Numbers of the available records around increasing times; at least two."""
         numbers, known = self._numbers(float(time[0]), float(time[-1]))
         first = np.clip(np.searchsorted(known, time[0], side="right") - 1, 0, known.size - 2)
         last = np.clip(np.searchsorted(known, time[-1], side="left"), first + 1, known.size - 1)
         return numbers[first : last + 1]
 
     def _numbers(self, start: float, stop: float) -> tuple[np.ndarray, np.ndarray]:
-        """Of all records, of a year that repeats of those from well before to well after [s]; their times."""
+        """Numbers and times of all records; for a repeating year, those around given times [s]."""
         numbers = np.arange(len(self))
         if self.repeats:
             years = [
@@ -104,22 +104,22 @@ class RecordTimes:
         return year * float(np.median(np.diff(self.seconds)))
 
     def _most_within(self, length: float) -> int:
-        """Records within any interval of a length, and one before and behind."""
+        """Largest number of records within any interval of a length, plus one on either side."""
         time = self.seconds
         if self.repeats:
-            # The shortest year, and as many of them as the length may touch.
+            # The shortest year, and the number of years that the length may touch.
             n_years = int(length // (365 * 86400.0)) + 2
             time = (np.arange(n_years)[:, None] + self.seconds).ravel() * 365 * 86400.0
         within = np.searchsorted(time, time + round(length, 3) * (1.0 + 1e-9), side="left")
         return int(np.max(within - np.arange(time.size))) + 2
 
     def _starts(self, first: int, last: int) -> np.ndarray:
-        """Of years that count from that of the epoch [s]."""
+        """Starts of years, counted from that of the epoch [s]."""
         years = range(self.epoch.year + first, self.epoch.year + last + 1)
         return np.array([(datetime.datetime(year, 1, 1) - self.epoch).total_seconds() for year in years])
 
     def describe(self, record: int) -> str:
-        """When a record was taken, for messages."""
+        """Time of a record, for messages."""
         if not self.repeats:
             return f"{self._moment(self.seconds[record])} (record {record})"
         return f"day {1.0 + 365.0 * self.seconds[record]:.0f} of the year (record {record})"
@@ -135,7 +135,7 @@ class RecordTimes:
             return f"{seconds:g} s"
 
     def check(self) -> None:
-        """Raise `FileFormatError` where records are missing: months of a year, steps of a series."""
+        """Raise `FileFormatError` if records are missing: months of a year, steps of a series."""
         steps = np.diff(self.seconds, append=self.seconds[0] + 1.0 if self.repeats else [])
         usual = float(np.median(steps)) if steps.size else 1.0
         late = np.flatnonzero(steps > _LONGEST * usual)
@@ -155,14 +155,14 @@ class RecordTimes:
 def read_times(
     coordinates: Sequence[Variable], epoch: datetime.datetime, repeats: bool | None, stretched: bool
 ) -> RecordTimes:
-    """Times of the records of files that follow each other.
+    """Read the times of records in consecutive files.
 
     Args:
-        coordinates: the time of each file.
+        coordinates: time coordinate of each file.
         epoch: time 0 of the run.
-        repeats: whether they are a year that repeats; `None` if they say so themselves: by a reference year
-            of 0 or 1, as climatologies have it, or by an attribute `modulo` or `climatology`.
-        stretched: whether other years of 360 or 366 days are stretched to those of the run.
+        repeats: whether the records are a repeating year; `None` to detect it by a reference year of 0 or 1,
+            as in climatologies, or an attribute `modulo` or `climatology`.
+        stretched: whether to stretch other years of 360 or 366 days to those of the run.
 
     Raises:
         FileFormatError: times without a date, in an unknown calendar, or with gaps.
@@ -195,7 +195,7 @@ def read_times(
 
 
 def _placed(variable: Variable, epoch: datetime.datetime) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Years, fractions of them, and seconds since the epoch by dates, NaN in calendars that lack them."""
+    """Years, fractions of them, and seconds since the epoch by date, NaN for dates that do not exist."""
     import netCDF4  # takes long
 
     unit, calendar = variable.unit(None, "time"), str(variable.attrs.get("calendar", "standard")).lower()
@@ -214,7 +214,7 @@ def _placed(variable: Variable, epoch: datetime.datetime) -> tuple[np.ndarray, n
         fractions = np.interp(months % 12.0, np.arange(13), _MONTHS)
         return years, fractions, _of_fractions(years, fractions, epoch)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that CF has no year 0
+        warnings.simplefilter("ignore")  # warns that CF has no year 0
         options = {"only_use_cftime_datetimes": True, "has_year_zero": True}
         try:
             dates = np.asarray(netCDF4.num2date(values, unit, calendar, **options))
@@ -234,7 +234,7 @@ def _as_datetime(date: Date) -> datetime.datetime:
 
 
 def _fraction(date: Date, calendar: str) -> float:
-    """Of its year."""
+    """Fraction of the year of a date."""
     begin = date.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0)
     days = _OF_CALENDAR.get(calendar)
     if days is None:
@@ -243,7 +243,7 @@ def _fraction(date: Date, calendar: str) -> float:
 
 
 def _of_fractions(years: np.ndarray, fractions: np.ndarray, epoch: datetime.datetime) -> np.ndarray:
-    """Seconds since the epoch of fractions of years; NaN of years that are none."""
+    """Seconds since the epoch for fractions of years; NaN for invalid years."""
     known = np.clip(years, 1, 9998).tolist()
     ends = (
         np.array([(datetime.datetime(year + i, 1, 1) - epoch).total_seconds() for year in known])

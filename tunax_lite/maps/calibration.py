@@ -1,7 +1,7 @@
-"""Calibration on a map: a correction of the heat flux for every column, and numbers that all share.
+"""Calibration on a map: a heat flux correction for every column, and shared parameters.
 
-Blocks of columns are evaluated anywhere; sums go over all columns in their order, so that iterates are the
-same to the bit on any number of workers. The file of the iterations holds all that the next one depends on.
+Blocks of columns may be evaluated anywhere; sums are taken over all columns in order, so that iterates are
+identical for any number of workers. The file of the iterations holds everything that the next one depends on.
 """
 
 import dataclasses
@@ -23,14 +23,14 @@ _LITTLE = 0.1
 
 @dataclasses.dataclass
 class Progress:
-    """A fit on the way: the best numbers so far, the equations there, and the dampings.
+    """An unfinished fit: the best parameters so far, their equations, and the dampings.
 
     Args:
-        x: unconstrained shared numbers; correction: of each column [W m-2].
-        losses, trials, accepted: of all evaluations, in their order.
-        first: misfit of each column at the start [K2].
-        weight: area of each column, as a part of all; 0 of those that broke down at the start.
-        is_joint: whether the trial, which is evaluated next, changes the shared numbers, too.
+        x: unconstrained shared parameters; correction: of each column [W m-2].
+        losses, trials, accepted: of all evaluations, in order.
+        first: initial misfit of each column [K2].
+        weight: fraction of the area in each column; 0 for columns that failed initially.
+        is_joint: whether the next trial changes the shared parameters, too.
     """
 
     x: np.ndarray
@@ -48,16 +48,16 @@ class Progress:
 
     @property
     def loss(self) -> float:
-        """The lowest so far [K2]."""
+        """The lowest loss so far [K2]."""
         return min(self.losses)
 
     @property
     def n_left_out(self) -> int:
-        """Columns that broke down at the start."""
+        """Number of columns that failed initially."""
         return int(np.sum(self.weight == 0.0))
 
     def note(self, loss: float, x: np.ndarray, accepted: bool) -> None:
-        """Remember an evaluation."""
+        """Record an evaluation."""
         self.losses.append(loss)
         self.trials.append(x)
         self.accepted.append(accepted)
@@ -77,24 +77,24 @@ def fit_map(
     report: Report = lambda progress: None,
     part: Callable[[float], None] = lambda done: None,
 ) -> Progress:
-    """Fit the corrections of all columns and the shared numbers together.
+    """Fit the corrections of all columns and the shared parameters together.
 
     Args:
-        n_iterations: evaluations of the loss and its derivatives, those before an interruption included.
-        engine: what evaluates blocks of columns; iterates do not depend on it.
+        n_iterations: evaluations of the loss and its derivatives, including those before an interruption.
+        engine: evaluates blocks of columns; iterates do not depend on it.
         path: file to go on from where it is there, written after every evaluation.
-        begin: called before the first, where there were some before; report: after each; part: with the
-            fraction of one that is done.
+        begin: called before the first evaluation if there are earlier ones; report: after each; part: with
+            the fraction of one that is done.
 
     Raises:
-        FloatingPointError: no column has a finite misfit at the start.
+        FloatingPointError: no column has a finite initial misfit.
         ValueError: a file of another fit.
     """
     progress = None if path is None or not path.exists() else _read(path, fit)
     if progress is not None:
         begin(progress)
     n = fit.run.columns.n_columns
-    work = functools.partial(equations_of, fit)  # one object: an engine sends it to its workers once
+    work = functools.partial(equations_of, fit)  # a single object: an engine sends it to its workers once
     trial = (np.asarray(fit.free.start(), float), np.zeros(n)) if progress is None else progress.trial
     while progress is None or len(progress.losses) < n_iterations:
         blocks = [Block(columns, trial[0], trial[1][columns]) for columns in fit.blocks]
@@ -144,14 +144,14 @@ def _begun(
 
 
 def _without(equations: Equations, there: np.ndarray) -> Equations:
-    """With zeros for columns that broke down."""
+    """Equations with zeros for failed columns."""
     return Equations(*(np.where(there, part, 0.0) for part in equations))
 
 
 def _learn(fit: MapFit, progress: Progress, x: np.ndarray, correction: np.ndarray, found: Equations) -> None:
-    """Take what lowers the loss: of a joint step all or nothing, of corrections alone column by column.
+    """Accept what lowers the loss: a joint step as a whole, corrections alone column by column.
 
-    After a joint step that does not lower the loss corrections go on by themselves, until that gains little.
+    After a rejected joint step, only corrections change, until that gains little.
     """
     used, before, was_joint = progress.weight > 0.0, progress.loss, progress.is_joint
     misfit = np.where(used & np.isfinite(found.mean_square), found.mean_square, np.inf)

@@ -1,4 +1,4 @@
-"""Columns on a map, which are read in batches of some columns and some of the time."""
+"""Columns on a map, read in batches of columns and periods."""
 
 import abc
 import datetime
@@ -14,15 +14,15 @@ class ColumnMap(abc.ABC):
 
     Args:
         n_columns: number of water points.
-        latitude, longitude: of them [degrees north, degrees east], shape `(n_columns,)`.
+        latitude, longitude: of the columns [degrees north, degrees east], shape `(n_columns,)`.
         shape: of the target grid, `(n_lat, n_lon)`, or `(n_points,)` of a list of points.
         index: flat index into `shape` of each column, increasing.
-        coordinates: of a dataset on `shape`: by name dims, values and attributes, as xarray takes them.
+        coordinates: of a dataset on `shape`: dims, values and attributes by name, as in xarray.
         epoch: time 0 of all cases.
-        duration: length of the map's time [s].
-        counts: of points that were filled from neighbours, left out, ... by what became of them.
-        notes: what the user should know.
-        fingerprint: changes when the input or the settings change.
+        duration: of the map [s].
+        counts: number of points by treatment: filled from neighbours, left out, ...
+        notes: for the user.
+        fingerprint: changes with the input and the settings.
     """
 
     n_columns: int
@@ -39,26 +39,26 @@ class ColumnMap(abc.ABC):
 
     @abc.abstractmethod
     def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
-        """A batch of these columns, whose forcing covers from `start` to `stop` [s] since the epoch.
+        """A batch of these columns, with forcing from `start` to `stop` [s] since the epoch.
 
-        Times of the case count from the epoch. Cases of as many columns and of equal length `stop - start`
-        have the same structure and shapes, so that one compiled program serves all. Only what the batch
-        needs is read.
+        Times of the case count from the epoch. Cases of equally many columns and equal length `stop - start`
+        have the same structure and shapes, so that one compiled program serves all. Only the data of the
+        batch are read.
 
         Raises:
-            ValueError: times that the input does not cover.
-            FileFormatError: a value that is missing or cannot be, with file, variable, point and time.
+            ValueError: times not covered by the input.
+            FileFormatError: a missing or impossible value, with file, variable, point and time.
         """
 
     @abc.abstractmethod
     def model(self, model: Model, columns: slice | np.ndarray) -> Model:
-        """The model with the parameters that these columns have of their own; the same if there are none."""
+        """The model with column-dependent parameters; unchanged if there are none."""
 
     @abc.abstractmethod
     def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Observed temperature of the uppermost cell [degC], `(n_times, n_columns)`, NaN where there is none.
+        """Observed temperature of the uppermost cell [degC], `(n_times, n_columns)`, NaN where missing.
 
         Raises:
-            ValueError: a map without observations, or with none at these times.
-            FileFormatError: as `case`.
+            ValueError: a map without observations, or without any at these times.
+            FileFormatError: as in `case`.
         """

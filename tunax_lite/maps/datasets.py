@@ -1,6 +1,6 @@
-"""Maps in notebooks: columns of a dataset of xarray, and diagnostics of any dataset with profiles.
+"""Maps in notebooks: columns from xarray datasets, and diagnostics of any dataset with profiles.
 
-Importing this module registers the accessor `tunax` of datasets.
+Importing this module registers the accessor `tunax` for datasets.
 """
 
 import functools
@@ -42,22 +42,22 @@ def columns_from_dataset(
     *,
     columns: slice | np.ndarray = slice(None),
     water: Mapping[str, Any] | None = None,  # arguments of `GriddedColumns`
-    **given: Any,  # those of `map_input`
+    **given: Any,  # of `map_input`
 ) -> Case:
-    """Columns of gridded datasets as one batch, with their places.
+    """Columns from gridded datasets as one batch, with their positions.
 
     Args:
-        sources: a dataset, a path, or several; datasets may be decoded or not, and chunked by dask.
-        levels: grid whose faces are those of every column, stretched to its depth.
-        columns: which of the water points; all by default.
+        sources: a dataset, a path, or several; datasets may be decoded or not, and chunked by Dask.
+        levels: grid whose faces are stretched to the depth of each column.
+        columns: indices of the water points to use; all by default.
         water: arguments of `GriddedColumns` by name, such as the equation of state or `bulk`.
-        given: as for `map_input`: arguments of `MapInput`, names of variables for fields.
+        given: as in `map_input`: arguments of `MapInput`, with names of variables for fields.
 
     Returns:
-        A case of batch shape `(n_columns,)` that runs as long as `duration`.
+        A case of batch shape `(n_columns,)`, as long as `duration`.
 
     Raises:
-        FileFormatError, ValueError: as `GriddedColumns`.
+        FileFormatError, ValueError: as in `GriddedColumns`.
     """
     several = list(sources) if isinstance(sources, list | tuple) else [sources]
     found = GriddedColumns(map_input(**given), levels, sources=several, **(water or {}))
@@ -68,7 +68,7 @@ def columns_from_dataset(
 
 @dataclass(frozen=True)
 class _Said:
-    """What a caller says of temperature and salinity."""
+    """Kinds of temperature and salinity given by the caller."""
 
     temperature_kind: str | None = None
     salinity_kind: str | None = None
@@ -76,9 +76,9 @@ class _Said:
 
 @xr.register_dataset_accessor("tunax")
 class Diagnostics:
-    """Diagnostics of a dataset with profiles of temperature, of whatever origin.
+    """Diagnostics of any dataset with profiles of temperature.
 
-    Variables, levels and kinds of temperature and salinity are found by CF attributes and usual names.
+    Variables, levels and kinds of temperature and salinity are found by CF attributes and common names.
     """
 
     def __init__(self, dataset: xr.Dataset):
@@ -93,19 +93,19 @@ class Diagnostics:
         temperature_kind: str | None = None,
         salinity_kind: str | None = None,
     ) -> xr.DataArray:
-        """One number per profile, by the name of an observable.
+        """One number per profile, by name of the observable.
 
         Args:
             name: such as `mixed_layer_depth_density_0.03kg_from_10m` or `heat_content_above_300m`.
-            temperature, salinity: names of the variables; a number for water of one salinity [g kg-1].
-            temperature_kind, salinity_kind: as `MapInput`, where no CF standard name says them.
+            temperature, salinity: names of the variables; a number for uniform salinity [g kg-1].
+            temperature_kind, salinity_kind: as in `MapInput`, if no CF standard name gives them.
 
         Returns:
-            The number for all other dimensions; NaN on land, and where there are fewer than three levels.
+            The number along all other dimensions; NaN on land, and for profiles of fewer than three levels.
 
         Raises:
-            FileFormatError: no profiles, or some that cannot be used.
-            ValueError: a name that stands for no number per column.
+            FileFormatError: no profiles, or unusable ones.
+            ValueError: a name that is not that of a scalar observable.
         """
         compute, data = _program(name), self._dataset
         if not is_number(name):
@@ -139,15 +139,15 @@ class Diagnostics:
         difference: float | None = None,
         reference_depth: float = 10.0,
         by: str = "density",
-        **said: Any,  # as for `diagnostic`
+        **said: Any,  # of `diagnostic`
     ) -> xr.DataArray:
-        """Depth of the mixed layer [m].
+        """Mixed layer depth [m].
 
         Args:
-            difference: to the water at the reference; 0.03 kg m-3 or 0.2 K by default.
-            reference_depth: of it [m].
+            difference: from the reference; 0.03 kg m-3 or 0.2 K by default.
+            reference_depth: of the reference [m].
             by: "density" or "temperature".
-            said: as for `diagnostic`.
+            said: as in `diagnostic`.
         """
         if by not in ("density", "temperature"):
             raise ValueError(f"by: expected density or temperature, got {by!r}; choose one of them.")
@@ -157,15 +157,15 @@ class Diagnostics:
         threshold = "" if difference is None else f"_{difference:g}{unit}"
         return self.diagnostic(f"{base}{threshold}_from_{reference_depth:g}m", **said)
 
-    def heat_content(self, depth: float | None = None, **said: Any) -> xr.DataArray:  # as for `diagnostic`
-        """Heat relative to 0 degC [J m-2] above a depth [m], or in the column; `said` as for `diagnostic`."""
+    def heat_content(self, depth: float | None = None, **said: Any) -> xr.DataArray:  # of `diagnostic`
+        """Heat content relative to 0 degC [J m-2] above a depth [m] or of the column; see `diagnostic`."""
         return self.diagnostic("heat_content" if depth is None else f"heat_content_above_{depth:g}m", **said)
 
     def on_map(self) -> xr.Dataset:
-        """A dataset along `column` on the axes of its coordinates `latitude` and `longitude`.
+        """Put a dataset along `column` on the axes of its coordinates `latitude` and `longitude`.
 
         Raises:
-            ValueError: no such columns, or two at one place.
+            ValueError: no such columns, or two at the same position.
         """
         data = self._dataset
         if not {"latitude", "longitude"} <= set(data.coords) or "column" not in data.dims:
@@ -179,7 +179,7 @@ class Diagnostics:
     def _levels(self, name: str) -> tuple[str, xr.DataArray, bool]:
         """The vertical dimension, heights of faces from the bottom up [m], and whether levels go down."""
         data = self._dataset
-        if "height_face" in data and "z_center" in data[name].dims:  # every column has its own
+        if "height_face" in data and "z_center" in data[name].dims:  # heights vary between columns
             return "z_center", data["height_face"].rename({"z_face": "_face"}), False
         dim = dimension_of(data, name, "vertical")
         if dim is None:
@@ -190,7 +190,7 @@ class Diagnostics:
         return dim, xr.DataArray(-np.append(0.0, lower_edge)[::-1], dims="_face"), is_downward
 
     def _place(self, axis: str) -> xr.DataArray | float:
-        """Latitude or longitude [degrees]; 0 where the dataset does not say it."""
+        """Latitude or longitude [degrees]; 0 if the dataset gives none."""
         known = [str(name) for name in self._dataset.variables if is_position(self._dataset[name], axis)]
         return self._dataset[known[0]] if known else 0.0
 
@@ -207,8 +207,8 @@ def _numbers(
 ) -> np.ndarray:
     """An observable of profiles along the last axis.
 
-    Below the deepest value lie cells of no thickness with water like it, so that one program serves all
-    profiles.
+    Below the deepest value, cells of zero thickness are filled with the same water, so that one program
+    serves all profiles.
     """
     shapes = [np.shape(each)[:-1] for each in (temperature, salinity, faces)]
     shape = np.broadcast_shapes(*shapes, np.shape(latitude), np.shape(longitude))
@@ -216,7 +216,7 @@ def _numbers(
     place = [np.broadcast_to(each, shape).ravel() for each in (latitude, longitude)]
     both = [np.broadcast_to(each, (*shape, n)).reshape(-1, n) for each in (temperature, salinity)]
     z_face = np.broadcast_to(faces, (*shape, n + 1)).reshape(-1, n + 1)
-    # From the surface down to the first gap.
+    # Use values from the surface down to the first gap.
     known = np.cumprod((np.isfinite(both[0]) & np.isfinite(both[1]))[:, ::-1], axis=1)[:, ::-1].astype(bool)
     own = np.flatnonzero(known.sum(axis=1) >= _FEWEST_LEVELS)
     found = np.full(known.shape[0], np.nan)

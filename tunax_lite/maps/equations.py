@@ -7,24 +7,24 @@ the area of a column, and q_i its correction, which is constant in time. rho(u) 
 
     rho(u) = c^2 log(1 + u / c^2)
 
-as of Student's distribution: a column whose misfit is far above c is one that the model cannot follow, and
-hardly moves what all columns share. Columns are independent. So the residuals of column i depend on q_i and
-on the m shared numbers x alone: m + 1 tangents through the time loop, each for all columns at once, are the
-whole Jacobian by n + m numbers, and its normal equations are diagonal but for m rows and columns.
-Corrections are eliminated from them column by column, which leaves m equations for x (Gauss and Newton,
-with the damping of Levenberg and Marquardt). In these columns have a weight beside their area, new in every
-step: the derivative of rho, less of steep columns,
+as for Student's t distribution: the model cannot reproduce a column whose misfit far exceeds c, and such a
+column has little effect on the shared parameters. Because columns are independent, the residuals of column i
+depend only on q_i and the m shared parameters x: m + 1 tangents through the time loop, each for all columns
+at once, give the whole Jacobian by n + m numbers, and its normal equations are diagonal except for m rows and
+columns. Corrections are eliminated column by column, which leaves m equations for x (Gauss-Newton with
+Levenberg-Marquardt damping). In these, columns have a weight besides their area, recomputed in every step:
+the derivative of rho, reduced for steep columns,
 
     w_i = rho'(u_i) / (1 + h_i / H) = 1 / (1 + u_i / c^2) / (1 + h_i / H)
 
-where h_i is the mean square change of its surface temperature with all shared numbers, and H the median of
-all columns, times `STEEP`. Without the second factor few columns that change abruptly, with derivatives up
-to a million times those of the others, decide for all, although these derivatives hold nowhere but where
-they were taken.
+where h_i is the mean square change of the surface temperature with all shared parameters, and H its median
+over all columns, times `STEEP`. Without the second factor, the few columns that change abruptly, with
+derivatives up to a million times those of the others, dominate the step, although these derivatives hold only
+locally.
 
-Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on such variables that are eliminated;
-Holland and Welsch (1977), Communications in Statistics A 6, 813-827, on weights that are new in every step;
-Hampel et al. (1986), Robust statistics, ch. 6, on steep ones.
+Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on variable projection; Holland and Welsch
+(1977), Communications in Statistics A 6, 813-827, on iteratively reweighted least squares; Hampel et al.
+(1986), Robust statistics, ch. 6, on leverage.
 """
 
 import dataclasses
@@ -61,11 +61,12 @@ class MapFit:
     """The fit on a map, as one picklable object.
 
     Args:
-        run: the map, whose variables do not matter; residuals are those at the ends of its frames.
-        free: numbers of the closure that all columns share.
-        penalty: misfit that a correction counts as [K m2 W-1].
-        scale: root mean square misfit above which a column counts less [K]; all count in full without it.
-        begin: time up to which frames do not count [s].
+        run: of the map, whose variables are ignored; residuals are taken at the ends of its frames.
+        free: parameters of the closure shared by all columns.
+        penalty: equivalent misfit of a correction [K m2 W-1].
+        scale: root mean square misfit above which a column is downweighted [K]; without it all have full
+            weight.
+        begin: time before which frames are ignored [s].
     """
 
     run: MapRun
@@ -76,7 +77,7 @@ class MapFit:
 
     @property
     def times(self) -> np.ndarray:
-        """Ends of the frames that count [s]."""
+        """Ends of the frames to use [s]."""
         ends = self.run.output_interval * np.arange(1, self.run.n_frames + 1)
         found = ends[ends > self.begin]
         if not found.size:
@@ -88,23 +89,23 @@ class MapFit:
 
     @property
     def blocks(self) -> list[np.ndarray]:
-        """Numbers of the columns that are evaluated together."""
+        """Indices of the columns that are evaluated together."""
         n = self.run.columns.n_columns
         return [np.arange(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
 
     @property
     def area(self) -> np.ndarray:
-        """Of each column, as a part of all."""
+        """Fraction of the total area in each column."""
         area = np.cos(np.deg2rad(self.run.columns.latitude))
         return area / area.sum()
 
     def counts(self, mean_square: np.ndarray) -> np.ndarray:
-        """What columns add to the loss [K2], for their mean squares with the penalty [K2]."""
+        """Contribution of columns to the loss [K2], from their mean squares with the penalty [K2]."""
         square = None if self.scale is None else self.scale**2
         return mean_square if square is None else square * np.log1p(mean_square / square)
 
     def weight(self, equations: "Equations") -> np.ndarray:
-        """Of each column in the equations for the shared numbers, beside its area [1]."""
+        """Weight of each column in the equations of the shared parameters, besides its area [1]."""
         if self.scale is None:
             return np.ones_like(equations.mean_square)
         steepness = np.trace(equations.matrix[:-1, :-1])
@@ -113,12 +114,12 @@ class MapFit:
         return 1.0 / (1.0 + equations.mean_square / self.scale**2) / (1.0 + steepness / steep)
 
     def values(self, x: np.ndarray) -> np.ndarray:
-        """The shared numbers, each in its own unit."""
+        """The shared parameters, each in its own unit."""
         return np.asarray(self.free.to_physical(jnp.asarray(x)))
 
     @property
     def fingerprint(self) -> str:
-        """Changes with whatever the iterates depend on."""
+        """Changes with everything that the iterates depend on."""
         known = self.run.fingerprint, repr(self.free), self.penalty, self.begin, self.scale
         return hashlib.sha256(repr(known).encode()).hexdigest()
 
@@ -132,12 +133,12 @@ class Equations(NamedTuple):
 
     @property
     def is_finite(self) -> np.ndarray:
-        """Of which columns all is."""
+        """Columns for which everything is finite."""
         derivatives = np.isfinite(self.gradient).all(axis=0) & np.isfinite(self.matrix).all(axis=(0, 1))
         return np.isfinite(self.mean_square) & derivatives
 
     def penalised(self, correction: np.ndarray, penalty: float) -> "Equations":
-        """With what the corrections cost; without derivatives where they are not finite."""
+        """Add the penalty of the corrections; derivatives are zero where they are not finite."""
         known = self.is_finite
         gradient, matrix = np.where(known, self.gradient, 0.0), np.where(known, self.matrix, 0.0)
         gradient[-1] += penalty**2 * correction
@@ -146,7 +147,7 @@ class Equations(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Columns that are evaluated together, at an unconstrained vector and at corrections of these columns."""
+    """Columns evaluated together, at an unconstrained vector and at corrections of these columns."""
 
     columns: np.ndarray
     x: np.ndarray
@@ -196,7 +197,7 @@ def _equations(
         )
         return jnp.where(there, temperature[-observed.shape[0] :] - observed, 0.0)
 
-    # Every column has numbers of its own that are equal, so that one tangent is a column of all Jacobians.
+    # Every column has its own copy of the parameters, so that one tangent is a column of all Jacobians.
     at = jnp.broadcast_to(x[:, None], (m, n)), correction
     directions = jnp.broadcast_to(jnp.eye(m + 1, dtype=x.dtype)[:, :, None], (m + 1, m + 1, n))
     push = lambda d: jax.jvp(residuals, at, (d[:m], d[m]))  # noqa: E731
@@ -210,12 +211,12 @@ def _equations(
 def step(
     equations: Equations, area: np.ndarray, damping: float, dampings: np.ndarray, *, is_joint: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The step of the shared numbers and of all corrections to the minimum of the damped quadratic function.
+    """Step of the shared parameters and corrections to the minimum of the damped quadratic model.
 
     Args:
-        equations: with the penalty; area: of each column, as a part of all, times its other weight.
-        damping: that the diagonal of the shared numbers grows by [1]; dampings: of each correction.
-        is_joint: whether the shared numbers change at all.
+        equations: with the penalty; area: fraction of the area in each column, times its weight.
+        damping: relative increase of the diagonal of the shared parameters [1]; dampings: of each correction.
+        is_joint: whether to change the shared parameters.
     """
     gradient, matrix = equations.gradient, equations.matrix
     own = matrix[-1, -1] * (1.0 + dampings)

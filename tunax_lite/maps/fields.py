@@ -1,4 +1,4 @@
-"""Fields of files at the columns of a map, which are read in blocks of some records and some rows."""
+"""Fields from files at the columns of a map, read in blocks of records and rows."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -25,22 +25,22 @@ _MOST_MASKS = 40
 
 
 class Reader:
-    """Records of a variable in the unit of the package.
+    """Records of a variable in the package's unit.
 
     Args:
-        quantity: what it is, in the table of quantities; a parameter has none.
-        given: what the user says of it.
-        placing: of the variable in its files.
-        times: of its records; `None` where there is one alone.
+        quantity: name in the table of quantities; `None` for a parameter.
+        given: settings by the user.
+        placing: layout of the variable in its files.
+        times: of its records; `None` if there is only one.
     """
 
     def __init__(self, quantity: str, given: Gridded, placing: Placing, times: RecordTimes | None):
         self.quantity, self.given, self.placing, self.times = quantity, given, placing, times
 
     def block(self, records: np.ndarray, rows: slice | None = None, level: int = 0) -> np.ndarray:
-        """Records in increasing order, `(n_records, n_points)`, NaN where values are missing.
+        """Records in increasing order, `(n_records, n_points)`, NaN where missing.
 
-        `rows` are a part of the outer horizontal dimension.
+        `rows` selects part of the outer horizontal dimension.
         """
         placing, parts, before = self.placing, [], 0
         for file, length in zip(placing.files, placing.lengths, strict=True):
@@ -79,7 +79,7 @@ class Reader:
         try:
             wanted = quantity_of(self.quantity).unit
         except KeyError:
-            return 1.0, 0.0  # a parameter, in the unit of its declaration
+            return 1.0, 0.0  # a parameter, in its declared unit
         unit = self.given.unit if self.given.unit is not None else variable.attrs.get("units")
         if unit is None:
             raise variable.error("an attribute 'units'", "none", "say it in the map (unit)")
@@ -90,7 +90,7 @@ class Reader:
             raise variable.error(expected, f"'{unit}'", "correct it in the map (unit)") from None
 
     def rows_of(self, matrix: Matrix) -> tuple[Matrix, np.ndarray, slice | None]:
-        """The matrix on the rows of the files that it needs, which of their points it uses, and the rows."""
+        """The matrix restricted to the rows of the files that it needs, the points used, and the rows."""
         needed = np.unique(matrix.indices)
         if self.placing.is_place or not needed.size:
             return matrix, needed, None
@@ -126,7 +126,7 @@ class Field:
     """A quantity at the columns of a map, over time.
 
     Args:
-        reader: of its records.
+        reader: for its records.
     """
 
     def __init__(self, reader: Reader):
@@ -137,10 +137,10 @@ class Field:
     def locate(
         self, target: Points, chosen: np.ndarray, method: str, reach: float, cache: dict
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Find out which points of the files stand for each of the chosen points of the target.
+        """Find the points of the files for each of the selected target points.
 
         Returns:
-            Which of them take the value of a neighbour in some record, and which have none.
+            Which of them take the value of a neighbour in any record, and which have none.
         """
         source, place = self.reader.placing.points, tuple(each[chosen] for each in target.all())
         grid = source.fingerprint
@@ -158,11 +158,11 @@ class Field:
         return filled, empty
 
     def keep(self, rows: np.ndarray) -> None:
-        """Keep some of the columns."""
+        """Keep a selection of the columns."""
         self._matrices = [matrix[rows] for matrix in self._matrices]
 
     def _masks(self) -> list[np.ndarray]:
-        """Which points have values, once for all records that have the same."""
+        """Which points have values, grouping records with the same mask."""
         n, size = self._mask_of.size, int(np.prod(self.reader.placing.points.shape))
         n_scanned = n if n * size <= _MOST_SCANNED else 1
         found: dict[bytes, int] = {}
@@ -185,7 +185,7 @@ class Field:
         return masks
 
     def at(self, columns: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """Records by their numbers, `(n_records, n_columns)`."""
+        """Records by number, `(n_records, n_columns)`."""
         records = numbers if self.times is None else self.times.records(numbers)
         unique, back = np.unique(records, return_inverse=True)
         found = np.empty((unique.size, columns.size))
@@ -201,7 +201,7 @@ class Field:
         return found[back]
 
     def on(self, columns: np.ndarray, time: np.ndarray) -> np.ndarray:
-        """At times [s] since the epoch, linear between records, `(n_times, n_columns)`."""
+        """Values at times [s] since the epoch, linear between records, `(n_times, n_columns)`."""
         if self.times is None:
             values = self.at(columns, np.zeros(1, dtype=int))
             return np.broadcast_to(values, (time.size, columns.size))
@@ -211,7 +211,7 @@ class Field:
 
 
 class Constant:
-    """A number everywhere."""
+    """A uniform, constant number."""
 
     times: ClassVar[None] = None
 
@@ -219,29 +219,29 @@ class Constant:
         self.value = value
 
     def locate(self, target: Points, chosen: np.ndarray, *_: object) -> tuple[np.ndarray, np.ndarray]:
-        """Nothing to find."""
+        """No-op."""
         return np.zeros(chosen.size, dtype=bool), np.zeros(chosen.size, dtype=bool)
 
     def keep(self, rows: np.ndarray) -> None:
-        """Nothing to choose."""
+        """No-op."""
 
     def on(self, columns: np.ndarray, time: np.ndarray) -> np.ndarray:
         return np.full((time.size, columns.size), self.value)
 
 
 class Sum:
-    """Several fields that are added up."""
+    """Sum of several fields."""
 
     def __init__(self, parts: Sequence["AnyField"]):
         self.parts, self.times = list(parts), finest([part.times for part in parts])
 
-    def locate(self, *arguments: Any) -> tuple[np.ndarray, np.ndarray]:  # those of `Field.locate`
-        """As that of `Field`, of any part."""
+    def locate(self, *arguments: Any) -> tuple[np.ndarray, np.ndarray]:  # of `Field.locate`
+        """As in `Field`, for any part."""
         filled, empty = zip(*(part.locate(*arguments) for part in self.parts), strict=True)
         return np.any(filled, axis=0), np.any(empty, axis=0)
 
     def keep(self, rows: np.ndarray) -> None:
-        """Keep some of the columns."""
+        """Keep a selection of the columns."""
         for part in self.parts:
             part.keep(rows)
 
@@ -250,21 +250,21 @@ class Sum:
 
 
 class PerSite:
-    """A field that has a file for each of the columns."""
+    """A field with one file per column."""
 
     def __init__(self, parts: Sequence["AnyField"]):
         self.parts, self.times = list(parts), finest([part.times for part in parts])
 
     # Any: further arguments of `Field.locate`.
     def locate(self, target: Points, chosen: np.ndarray, *others: Any) -> tuple[np.ndarray, np.ndarray]:
-        """As that of `Field`: no file has to stand for another."""
+        """As in `Field`; each file belongs to one column."""
         self.keep(chosen)
         for part in self.parts:
             part.locate(Points(np.zeros(1), np.zeros(1), False), np.zeros(1, dtype=int), *others)
         return np.zeros(chosen.size, dtype=bool), np.zeros(chosen.size, dtype=bool)
 
     def keep(self, rows: np.ndarray) -> None:
-        """Keep some of the columns."""
+        """Keep a selection of the columns."""
         self.parts = [self.parts[row] for row in rows]
 
     def on(self, columns: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -281,13 +281,13 @@ def finest(times: Sequence[RecordTimes | None]) -> RecordTimes | None:
 
 
 def between(time: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Linear between times, along the first axis."""
+    """Interpolate linearly between times, along the first axis."""
     after = np.clip(np.searchsorted(time, at, side="right"), 1, time.size - 1)
     fraction = np.clip((at - time[after - 1]) / (time[after] - time[after - 1]), 0.0, 1.0)[:, None]
     return values[after - 1] + fraction * (values[after] - values[after - 1])
 
 
 def place_in_words(latitude: float, longitude: float) -> str:
-    """A place, for messages."""
+    """A position, for messages."""
     east = (longitude + 180.0) % 360.0 - 180.0
     return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(east):g} {'EW'[int(east < 0)]}"

@@ -1,4 +1,4 @@
-"""Results of a calibration on a map: corrections for maps, parameters for all commands."""
+"""Results of a calibration on a map: corrections, and parameters for all commands."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ def corrections_dataset(fit: MapFit, progress: Progress) -> "xr.Dataset":
 
 
 def _on_map(fit: MapFit, values: np.ndarray) -> np.ndarray:
-    """Numbers of the columns at their places, NaN where there is no water."""
+    """Values of the columns at their positions, NaN where there is no water."""
     columns = fit.run.columns
     found = np.full(int(np.prod(columns.shape)), np.nan)
     found[columns.index] = values

@@ -1,4 +1,4 @@
-"""Columns of gridded files: their grids, water, forcing and parameters."""
+"""Columns from gridded files: grids, water, forcing and parameters."""
 
 import dataclasses
 import hashlib
@@ -54,17 +54,17 @@ class GriddedColumns(ColumnMap):
     """Water points of gridded files.
 
     Args:
-        given: files, points, and what is made of them.
-        levels: grid whose faces are those of every column, stretched to its depth.
-        sources: files or datasets of the fields that name none; in place of `given.paths`.
-        equation_of_state, absorption, ice: of all columns; TEOS-10, clear water and no ice by default.
-        bulk: further arguments of `BulkForcing`, where there is weather.
-        find: gives the path of a name.
+        given: files, points, and settings of the columns.
+        levels: grid whose faces are stretched to the depth of each column.
+        sources: files or datasets for fields without their own; replace `given.paths`.
+        equation_of_state, absorption, ice: for all columns; TEOS-10, clear water and no ice by default.
+        bulk: further arguments of `BulkForcing`, if there is weather.
+        find: returns the path for a name.
         name: of the map.
 
     Raises:
-        FileFormatError, FileNotFoundError: a file that cannot be used, with what is wrong where.
-        ValueError: no water, or settings that do not go together.
+        FileFormatError, FileNotFoundError: a file that cannot be used, with the reason.
+        ValueError: no water points, or inconsistent settings.
     """
 
     def __init__(
@@ -143,14 +143,14 @@ class GriddedColumns(ColumnMap):
     def _series(
         self, fields: Mapping[str, AnyField], chosen: np.ndarray, start: float, stop: float
     ) -> tuple[Array, dict[str, np.ndarray]]:
-        """Fields on the records of those with the shortest steps."""
+        """Fields on the records of the one with the finest time resolution."""
         times = finest([field.times for field in fields.values()])
         time = np.array([-_FOREVER, _FOREVER]) if times is None else times.at(times.window(start, stop))
         values = {name: field.on(chosen, time) for name, field in fields.items()}
         return jnp.asarray(time, dtype=float), values
 
     def _start(self, chosen: np.ndarray) -> tuple[Grid, State]:
-        """Grid and water of the start; kept for the next piece of time of the same columns."""
+        """Initial grid and water; cached for the next period of the same columns."""
         if self._fixed is not None and np.array_equal(self._fixed[0], chosen):
             return self._fixed[1]
         z_face = self._fractions[:, None] * self.depth[chosen]
@@ -172,7 +172,7 @@ class GriddedColumns(ColumnMap):
         chosen: np.ndarray,
         kinds: Mapping[str, str],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Conservative temperature and absolute salinity of those of the files."""
+        """Conservative temperature and absolute salinity from those in the files."""
         place = {"longitude": self.longitude[chosen] % 360.0, "latitude": self.latitude[chosen]}
         return modelled_water(temperature, salinity, z, **kinds, **place)
 
@@ -190,10 +190,10 @@ class GriddedColumns(ColumnMap):
     def _surface_water(
         self, group: str, chosen: np.ndarray, start: float, stop: float
     ) -> tuple[Array, dict[str, np.ndarray]]:
-        """Conservative temperature and absolute salinity of the surface, which of them there are."""
+        """Conservative temperature and absolute salinity at the surface, as far as they are given."""
         time, values = self._series(self._found.groups[group], chosen, start, stop)
         kinds, salinity = self._kinds, values.get("salinity")
-        if salinity is None:  # which the conversion of a temperature needs
+        if salinity is None:  # needed to convert temperature
             salinity = np.asarray(self._start(chosen)[1].salinity[-1])
             kinds = kinds | {"salinity_kind": "absolute"}
         temperature = values.get("temperature", np.full_like(salinity, 10.0))
@@ -211,7 +211,7 @@ class GriddedColumns(ColumnMap):
         there = np.ones(times.shape, dtype=bool)
         if records is not None and not records.repeats:
             there = (times >= records.seconds[0]) & (times <= records.seconds[-1])
-        some = times[there] if there.any() else times  # which is refused
+        some = times[there] if there.any() else times  # raises an error
         time, found = self._surface_water("observed", chosen, float(some[0]), float(some[-1]))
         values = between(np.asarray(time), np.asarray(found["temperature"]), times)
         return np.where(there[:, None], values, np.nan)
@@ -247,7 +247,7 @@ class GriddedColumns(ColumnMap):
 def _with_fields(
     module: ModuleT, fields: Mapping[str, AnyField], chosen: np.ndarray, columns: ColumnMap
 ) -> ModuleT:
-    """A module with parameters that differ between columns."""
+    """A module with column-dependent parameters."""
     if not fields:
         return module
     known = {info.path: info for info in iterate_parameters(module)}
@@ -272,7 +272,7 @@ def _with_fields(
 
 
 def _kinds_of(given: MapInput, found: Located) -> dict[str, str]:
-    """What temperature and salinity are: as said, or as the CF standard names of the files say."""
+    """Kinds of temperature and salinity: as given, or from the CF standard names in the files."""
     kinds = {}
     for name in ("temperature", "salinity"):
         profiles = found.profiles[name]
@@ -282,7 +282,7 @@ def _kinds_of(given: MapInput, found: Located) -> dict[str, str]:
 
 
 def _coordinates(found: Located) -> dict[str, tuple]:
-    """Of the points."""
+    """Coordinates of the points."""
     attributes = {
         "lat": {"standard_name": "latitude", "units": "degrees_north"},
         "lon": {"standard_name": "longitude", "units": "degrees_east"},
@@ -299,7 +299,7 @@ def _coordinates(found: Located) -> dict[str, tuple]:
 
 
 def _fingerprint(columns: GriddedColumns, sources: Sources) -> str:
-    """Of settings and files: their names, lengths, first and last megabyte, without their folders."""
+    """Of settings and files: their names without folders, sizes, first and last megabyte."""
     digest = hashlib.sha256()
     for part in (columns.given, columns._water, columns._light, columns._ice, columns._bulk):
         digest.update(repr(part).encode())

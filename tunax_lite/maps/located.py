@@ -1,4 +1,4 @@
-"""The water points of a map, their depth, and their values in the files."""
+"""Water points of a map, their depth, and the fields interpolated to them."""
 
 import datetime
 from collections.abc import Hashable
@@ -27,13 +27,13 @@ class Located:
     """The water points of a map and their fields.
 
     Args:
-        target: all points, of which some have no water.
-        names: of the points of a list.
-        index: of the water points among them.
-        depth: of these [m].
-        profiles: temperature and salinity of the start.
-        groups: fields by name, by the part of the map that they belong to.
-        counts: of points by what became of them.
+        target: all points, including those without water.
+        names: of listed points.
+        index: of the water points among all.
+        depth: of the water points [m].
+        profiles: initial temperature and salinity.
+        groups: fields by name, grouped by section of the map.
+        counts: number of points by treatment.
     """
 
     target: Points
@@ -46,10 +46,10 @@ class Located:
 
 
 def locate(given: MapInput, sources: Sources, humidity: str = "relative_humidity") -> Located:
-    """Find the water points and what stands for each of them.
+    """Find the water points and the source points of each.
 
     Raises:
-        FileFormatError, ValueError: as `ColumnMap`.
+        FileFormatError, ValueError: as in `ColumnMap`.
     """
     epoch = start_of_case(given.start_time)
     make = _Maker(given, sources, epoch, {"humidity": humidity})
@@ -76,7 +76,7 @@ def locate(given: MapInput, sources: Sources, humidity: str = "relative_humidity
     for each in profiles.values():
         found = each.locate(make.matrix(each, target), target, chosen, given.reach)
         filled, empty = filled | found[0], empty | found[1]
-    cache: dict[Hashable, Any] = {}  # whatever parts keep of the grids that they share
+    cache: dict[Hashable, Any] = {}  # of grids shared by several parts
     for each in [one for group in groups.values() for one in group.values()]:
         found = each.locate(target, chosen, given.remapping, given.reach, cache)
         filled, empty = filled | found[0], empty | found[1]
@@ -101,7 +101,7 @@ def locate(given: MapInput, sources: Sources, humidity: str = "relative_humidity
 
 @dataclass
 class _Maker:
-    """Makes fields of what is said of them."""
+    """Creates fields from their settings."""
 
     given: MapInput
     sources: Sources
@@ -109,7 +109,7 @@ class _Maker:
     others: dict[str, str]
 
     def groups(self) -> dict[str, dict[str, AnyField]]:
-        """The fields of all parts of the map; those that change cover its time."""
+        """The fields of all sections of the map; time-dependent ones cover its period."""
         names = ("weather", "fluxes", "flux_corrections", "restoring", "stokes_drift", "observed")
         parts = {name: getattr(self.given, name) for name in names}
         found = {
@@ -125,7 +125,7 @@ class _Maker:
         return found
 
     def _per_site(self, given: Gridded) -> tuple[str, ...]:
-        """Names of the sites of which a field has a file each."""
+        """Names of the sites for which a field has one file each."""
         if not any("{site}" in path for path in given.paths):
             return ()
         if not isinstance(self.given.points, SitePoints):
@@ -134,7 +134,7 @@ class _Maker:
         return tuple(self.given.points.places)
 
     def reader(self, quantity: str, given: Gridded, site: str = "{site}") -> Reader:
-        """The records of a variable."""
+        """Reader for the records of a variable."""
         quantity = self.others.get(quantity, _QUANTITIES.get(quantity, quantity))
         files = self.sources.of(given, site)
         placing = placing_of(variable_of(quantity, given, files), files, is_place=site != "{site}")
@@ -147,7 +147,7 @@ class _Maker:
         return read_times(coordinates, self.epoch, given.repeats, given.stretched_years)
 
     def field(self, quantity: str, given: Gridded) -> AnyField:
-        """A field over time."""
+        """A time-dependent field."""
         if given.constant is not None:
             own = self.others.get(quantity, _QUANTITIES.get(quantity, quantity))
             check_possible("map", quantity or "parameters", own, np.array([given.constant]))
@@ -167,17 +167,17 @@ class _Maker:
         return Profiles(self.reader(quantity, given))
 
     def points_of(self, profiles: AnyProfiles) -> Points:
-        """Those of the files."""
+        """Points of the files."""
         if isinstance(profiles, Profiles):
             return profiles.reader.placing.points
         return self.given.points.of(Points(np.zeros(1), np.zeros(1), False))[0]
 
     def matrix(self, profiles: AnyProfiles, target: Points) -> Matrix:
-        """From the points of the files of profiles to those of the target."""
+        """Matrix from the points of the profiles to those of the target."""
         return weights(self.points_of(profiles), target, self.given.remapping)
 
     def bathymetry(self, given: Gridded, target: Points) -> tuple[np.ndarray, np.ndarray]:
-        """The part of each point that is water, and its depth [m]."""
+        """The fraction of each point that is water, and its depth [m]."""
         if given.constant is not None:
             n = int(np.prod(target.shape))
             return np.ones(n), np.full(n, given.constant)
@@ -197,7 +197,7 @@ class _Maker:
 
 
 def _check_covers(each: AnyField, duration: float) -> None:
-    """Raise `FileFormatError` for records that do not reach from the start to the end of the map's time."""
+    """Raise `FileFormatError` if the records do not cover the period of the map."""
     for part in each.parts if isinstance(each, Sum | PerSite) else [each]:
         if isinstance(part, Sum | PerSite):
             _check_covers(part, duration)

@@ -1,7 +1,7 @@
-"""Division of a map so that it fits a memory, known before the run.
+"""Division of a map so that it fits into memory, known before the run.
 
-A process holds the forcing of a piece of time for a tile twice, because the next is read meanwhile, and its
-results twice, because those before are written; what the program needs in between the compiler says.
+A process holds the forcing of a tile and period twice, because the next is read meanwhile, and its results
+twice, because the previous ones are being written; the compiler reports the memory of the program itself.
 """
 
 import dataclasses
@@ -29,17 +29,17 @@ FEWEST_COLUMNS = 256
 """In a tile, about: the last of its blocks is in part copies, which cost as much as columns."""
 LONGEST_PIECE = 60.0
 """s, of a tile: about what is lost where a process ends."""
-_SECONDS_PER_CELL = 2e-8  # of a step, on a core
-_FRAMES_PER_CELL = 2.5  # bytes, of a step
+_SECONDS_PER_CELL = 2e-8  # per step, on one core
+_FRAMES_PER_CELL = 2.5  # bytes, per step
 _SAMPLE, _FRAMES_OF_SAMPLE = 4, 8
 
 
 class Plan(NamedTuple):
-    """How a map is divided, its stored variables, and the memory that this takes.
+    """Division of a map, its stored variables, and the memory required.
 
     Args:
         layout, variables: for `run_map`.
-        results: bytes of all values in the store before they are compressed.
+        results: bytes of all values in the store before compression.
     """
 
     layout: Layout
@@ -48,13 +48,12 @@ class Plan(NamedTuple):
 
 
 class _Sizes(NamedTuple):
-    """Bytes of one column: what a step hands on, and as lines over frames, what forces it and what is
-    kept."""
+    """Bytes per column: of the state carried by a step, and per frame, of forcing and results."""
 
     restart: int
     forcing: tuple[float, float]
     frame: int
-    largest: int  # variable of a frame
+    largest: int  # of any variable in a frame
     n_cells: int
 
     def forced(self, n_frames: int) -> int:
@@ -62,14 +61,14 @@ class _Sizes(NamedTuple):
 
 
 def planned(run: MapRun, memory: int) -> Plan:
-    """Cut a map so that a process that computes a tile of it holds at most so many bytes.
+    """Divide a map so that a process that computes a tile holds at most `memory` bytes.
 
-    Compiles the program, and reads a few columns. The same map is cut in the same way whatever runs it, so
-    that its results do not depend on that.
+    Compiles the program and reads a few columns. The division does not depend on the machine or the number of
+    workers, so that results do not either.
 
     Raises:
-        MemoryError: less than the smallest tile needs for a frame.
-        ValueError: a variable that the run has not, or times that do not fit each other.
+        MemoryError: less than the smallest tile needs for one frame.
+        ValueError: an unknown variable, or times that are not multiples of each other.
     """
     sizes, variables = _measured(run)
     on_cpu = jax.default_backend() == "cpu"
@@ -97,11 +96,10 @@ def planned(run: MapRun, memory: int) -> Plan:
 
 
 def _largest(run: MapRun, sizes: _Sizes, per_row: np.ndarray, rows: int, memory: int) -> tuple[Layout, int]:
-    """Tiles of so many rows with as many frames as fit, and what they need; one frame where that is too
-    much."""
+    """The largest tiles of given rows with as many frames as fit, at least one, and their memory."""
     rows, block, width = _cut(sizes, per_row, rows)
     work = width * sizes.n_cells * run.steps_per_frame * _SECONDS_PER_CELL
-    # For every frame XLA copies those that it has: a piece is so short that this takes less than a twentieth.
+    # XLA copies all frames for every frame: keep periods so short that this takes less than a twentieth.
     copied = max(4, int(_FRAMES_PER_CELL * run.steps_per_frame * sizes.n_cells / sizes.frame))
     n_frames = max(1, min(run.n_frames, int(LONGEST_PIECE / work), copied))
     n_in_row = math.prod(run.columns.shape[1:])
@@ -116,18 +114,16 @@ def _largest(run: MapRun, sizes: _Sizes, per_row: np.ndarray, rows: int, memory:
     while n_frames > 1 and needed(n_frames) > memory:
         n_frames = math.ceil(n_frames / 2)
     n_pieces = math.ceil(run.n_frames / n_frames)
-    n_frames = math.ceil(
-        run.n_frames / n_pieces
-    )  # of equal length, so that little is computed beyond the end
+    n_frames = math.ceil(run.n_frames / n_pieces)  # of equal length, to minimise padding
     return Layout(rows, n_frames, block, width, memory), needed(n_frames)
 
 
 def _cut(sizes: _Sizes, per_row: np.ndarray, rows: int) -> tuple[int, int, int]:
-    """Rows of a tile, a quarter fewer at most, columns of a block and of a tile, with the fewest copies."""
+    """Rows of a tile (at most a quarter fewer), columns per block and tile, with the fewest copies."""
     fitting, found = (
         block_size("auto", 10**6, 10**6 * sizes.restart),
         [],
-    )  # a power of two: no others are as fast
+    )  # a power of two: fastest
     for n_rows in range(rows, rows - max(1, rows // 4), -1):
         in_tiles = np.add.reduceat(per_row, np.arange(0, len(per_row), n_rows))
         most = int(in_tiles.max())
@@ -142,13 +138,12 @@ def _cut(sizes: _Sizes, per_row: np.ndarray, rows: int) -> tuple[int, int, int]:
 
 
 def _in_all(forcing: int, restart: int, results: int, program: int, on_map: int) -> int:
-    """Bytes of a process: with the next forcing, as it is read, too, and the results that are written
-    meanwhile."""
+    """Bytes of a process, including the next forcing being read and the results being written."""
     return PROCESS + 4 * forcing + 3 * restart + 2 * results + program + 2 * on_map
 
 
 def _compiled(run: MapRun, layout: Layout, sizes: _Sizes, n_in_row: int) -> int:
-    """What a process needs, the program as the compiler says."""
+    """Memory of a process, from the compiler's report."""
     columns = np.zeros(layout.width, dtype=int)
     batch = run.batch(columns, *run.covered(0, layout))
     start = restart_of(*batch)
@@ -162,7 +157,7 @@ def _compiled(run: MapRun, layout: Layout, sizes: _Sizes, n_in_row: int) -> int:
 
 
 def _measured(run: MapRun) -> tuple[_Sizes, tuple[MapVariable, ...]]:
-    """Bytes of a column, from a few of them; and its stored variables."""
+    """Bytes per column, from a sample of columns, and the stored variables."""
     columns, interval = np.zeros(_SAMPLE, dtype=int), run.output_interval
     several = min(_FRAMES_OF_SAMPLE, run.n_frames)
     found = []
@@ -185,7 +180,7 @@ def _measured(run: MapRun) -> tuple[_Sizes, tuple[MapVariable, ...]]:
 
 
 def _variables(run: MapRun, model: Model, case: Case, start: Restart) -> tuple[MapVariable, ...]:
-    """What the store holds, with names, shapes and types."""
+    """The variables of the store, with names, shapes and types."""
     held = carried(start.state, start.clo_state)
     n_cells = case.grid.n_cells
     dims = {n_cells: ("z_center",), n_cells + 1: ("z_face",)}

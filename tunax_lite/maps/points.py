@@ -39,19 +39,19 @@ class Points:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same points."""
+        """Equal for equal points."""
         text = b"".join(np.asarray(each, dtype=float).tobytes() for each in (self.latitude, self.longitude))
         return hashlib.sha256(text + str(self.is_grid).encode()).hexdigest()
 
     def is_same(self, other: "Points") -> bool:
-        """Whether the other points are the same, in the same order."""
+        """Whether other points are the same, in the same order."""
         if self.shape != other.shape:
             return False
         east = (self.longitude - other.longitude + 180.0) % 360.0 - 180.0
         return bool(np.all(np.abs(self.latitude - other.latitude) < TINY) and np.all(np.abs(east) < TINY))
 
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of the cells of a grid: as they are known, or halfway between points."""
+        """Edges of the cells of a grid: as given, or halfway between points."""
         latitude, longitude = self.latitude_edges, self.longitude_edges
         if latitude is None:
             latitude = np.clip(_between(self.latitude), -90.0, 90.0)

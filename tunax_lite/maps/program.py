@@ -1,7 +1,7 @@
-"""The compiled program of a map: one piece of time for the columns of a tile, and its stored variables.
+"""The compiled program of a map: one period for the columns of a tile, and its stored variables.
 
-Diagnostics are computed where the columns are, of every frame; profiles are kept in single precision,
-because they are nearly all of what is written, numbers of a column in that of the run.
+Diagnostics are computed with the columns, for every frame. Profiles are stored in single precision, because
+they make up nearly all of the output; scalars in the precision of the run.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from .setup import Layout, MapRun
 
 
 class Results(NamedTuple):
-    """Variables by name `(n_frames, ..., width)`, where all of a column is finite, and where it goes on."""
+    """Variables by name `(n_frames, ..., width)`, which columns are finite, and the final state."""
 
     values: dict[str, Float[Array, "..."]]
     finite: Bool[Array, "frame column"]
@@ -34,7 +34,7 @@ class Results(NamedTuple):
 
 
 def of_frame(restart: Restart, case: Case, dt: Array, names: Sequence[str]) -> dict[str, Array]:
-    """What a frame keeps by these names, carried or diagnosed, with the columns along the last axis."""
+    """Stored variables of a frame by name, prognostic or diagnosed, with the columns along the last axis."""
     held = carried(restart.state, restart.clo_state)
     now = Snapshot(restart.state, restart.clo_state, restart.step.astype(dt.dtype) * dt, case.grid, case)
     return {name: held[name] if name in held else diagnostic(name)(now) for name in names}
@@ -48,12 +48,12 @@ def _finite(restart: Restart) -> Bool[Array, " column"]:
 
 
 def kept(values: Array) -> Array:
-    """In single precision where values are profiles."""
+    """In single precision if they are profiles."""
     return values.astype(jnp.float32) if values.ndim > 2 else values
 
 
 def _frames(run: MapRun, layout: Layout, part: tuple) -> Results:
-    """A piece of one block of columns."""
+    """One period of one block of columns."""
     model, case, start, dt = part
     whole = model.completed(case)
     end, saved = end_and_frames(
@@ -90,7 +90,7 @@ def _piece(
 
 @dataclasses.dataclass(frozen=True)
 class PieceProgram:
-    """A piece of time of a tile, compiled."""
+    """One period of a tile, compiled."""
 
     program: Program
     dt: Array
@@ -104,7 +104,7 @@ _programs: dict[Hashable, PieceProgram] = {}
 
 
 def piece_program(run: MapRun, layout: Layout, batch: tuple[Model, Case], start: Restart) -> PieceProgram:
-    """The program of a map that is cut in this way, compiled once in a process."""
+    """The program for a divided map, compiled once per process."""
     key = run.fingerprint, dataclasses.replace(layout, memory=0), bool(jax.config.read("jax_enable_x64"))
     if key not in _programs:
         dt = jnp.asarray(run.dt, batch[1].grid.z_face.dtype)

@@ -1,7 +1,7 @@
-"""From the points of a file to those of the columns: bilinear or conservative, up to the coasts.
+"""Bilinear or conservative remapping from the points of a file to those of the columns, with coasts.
 
-Remapping is a sparse matrix, a row for each column. Where some of the points of a row are dry the others
-count in their place; where all are, the nearest wet one within a distance.
+Remapping is a sparse matrix with one row per column. If some points of a row are dry, the others take their
+weight; if all are, the nearest wet point within a distance is used.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from scipy.spatial import KDTree
 from .points import TINY, Points
 
 if TYPE_CHECKING:
-    Matrix = Any  # whose stubs do not know its shape
+    Matrix = Any  # its type stubs lack its shape
 else:
     Matrix = sparse.csr_array
 
@@ -24,14 +24,14 @@ def weights(source: Points, target: Points, method: str) -> Matrix:
     """The matrix from the values of a file to those of the target.
 
     Args:
-        method: "bilinear", or "conservative", which keeps the integral over the sphere; between grids.
+        method: "bilinear", or "conservative", which conserves the integral over the sphere, between grids.
 
     Returns:
-        A row for each point of the target, whose sum is 1, or the part of its cell that the file covers;
-        empty where the file has nothing around it.
+        One row per target point, with sum 1, or the fraction of its cell that the file covers; empty if the
+        file has no neighbouring points.
 
     Raises:
-        ValueError: a conservative remapping of a list of points, or from a grid that is curved.
+        ValueError: conservative remapping to listed points, or from a curvilinear grid.
     """
     if source.is_same(target):
         return sparse.csr_array(sparse.eye_array(int(np.prod(source.shape))))
@@ -61,12 +61,12 @@ def weights(source: Points, target: Points, method: str) -> Matrix:
 
 
 def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Index and weight of both neighbours on an axis; no weight beyond half a spacing from its ends."""
+    """Indices and weights of both neighbours on an axis; zero weight beyond half a spacing from its ends."""
     points = axis if period is None else axis % period
     order = np.argsort(points, kind="stable")
     points, gap = points[order], 0.0
     if period is not None:
-        # From behind the widest gap on, eastward.
+        # Eastward, starting behind the widest gap.
         gaps = np.diff(points, prepend=points[-1] - period)
         first, gap = int(np.argmax(gaps)), float(np.max(gaps))
         order = np.roll(order, -first)
@@ -74,7 +74,7 @@ def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tupl
     spacing = float(np.max(np.diff(points))) if points.size > 1 else 1.0
     if period is not None:
         at = points[0] + (at - points[0]) % period
-        if gap <= 1.5 * spacing:  # all around
+        if gap <= 1.5 * spacing:  # global
             points, order = np.append(points, points[0] + period), np.append(order, order[0])
         else:  # just west of the first point
             at = np.where(at > points[-1] + 0.5 * gap, at - period, at)
@@ -92,7 +92,7 @@ def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tupl
 
 
 def _conservative(source: Points, target: Points) -> Matrix:
-    """Parts of the cells of the target that cells of the file cover, by their area on the sphere."""
+    """Fractions of target cells covered by source cells, by area on the sphere."""
     (own_latitude, own_longitude), (latitude, longitude) = source.edges(), target.edges()
     height, width = np.sin(np.deg2rad(own_latitude)), np.sin(np.deg2rad(latitude))
     along_latitude = _overlap(height, width, [0.0])
@@ -101,7 +101,7 @@ def _conservative(source: Points, target: Points) -> Matrix:
 
 
 def _overlap(own: np.ndarray, wanted: np.ndarray, shifts: list[float]) -> np.ndarray:
-    """Part of each wanted interval (rows) that lies in each of the own ones."""
+    """Fraction of each target interval (rows) within each source interval."""
     low, high = np.minimum(own[:-1], own[1:]), np.maximum(own[:-1], own[1:])
     first, last = np.minimum(wanted[:-1], wanted[1:]), np.maximum(wanted[:-1], wanted[1:])
     found = np.zeros((first.size, low.size))
@@ -113,7 +113,7 @@ def _overlap(own: np.ndarray, wanted: np.ndarray, shifts: list[float]) -> np.nda
 
 
 def _sorted(matrix) -> Matrix:
-    """Without zeros, columns of each row in order: so a row gives the same sum to the bit everywhere."""
+    """Without zeros and with sorted columns, so that a row gives bit-identical sums everywhere."""
     found = sparse.csr_array(matrix)
     found.sum_duplicates()
     found.data[found.data < 1e-12] = 0.0
@@ -123,7 +123,7 @@ def _sorted(matrix) -> Matrix:
 
 
 def wet_share(matrix: Matrix, wet: np.ndarray) -> np.ndarray:
-    """The part of each row that lies on points with values."""
+    """The fraction of each row on points with values."""
     return matrix @ wet.ravel().astype(float)
 
 
@@ -134,18 +134,17 @@ def around_coasts(
     target: tuple[np.ndarray, ...],
     reach: float,
 ) -> tuple[Matrix, np.ndarray, np.ndarray]:
-    """The matrix with values taken from wet points alone.
+    """The matrix restricted to wet points.
 
     Args:
         matrix: of `weights`.
         wet: which points of the file have values.
         source: points of the file.
         target: latitude and longitude of the rows [degrees].
-        reach: farthest wet point that may stand for a row without any [m].
+        reach: largest distance of a wet point used for a row without any [m].
 
     Returns:
-        The matrix, whose rows sum to 1; which rows come from such a neighbour; and which are empty, without
-        one.
+        The matrix, whose rows sum to 1; which rows use such a distant point; and which remain empty.
     """
     share = wet_share(matrix, wet)
     bare = share < TINY

@@ -1,11 +1,10 @@
-"""Runs columns on a map, in tiles of columns times pieces of time, within a known memory.
+"""Runs columns on a map, in tiles of columns and periods of time, within known memory.
 
-    while a piece is computed, the forcing of the next is read and the results of the one before are written
+    while a period is computed, the forcing of the next is read and the results of the previous are written
 
-All tiles and pieces have the same shapes, so that one compiled program serves all: what is missing in a tile
-are copies of its last column, and blocks of columns that would be copies alone are not computed. A tile goes
-on from the file that was written after its last piece, so that a run may end anywhere: what is computed
-twice is the same to the bit.
+All tiles and periods have the same shapes, so that one compiled program serves all: tiles are padded with
+copies of the last column, and blocks consisting of copies only are skipped. A tile continues from the file
+written after its last period, so that a run may end anywhere; anything computed twice is bit-identical.
 """
 
 import contextlib
@@ -40,7 +39,7 @@ FEWEST_TO_GIVE_UP = 16
 
 
 class Broken(NamedTuple):
-    """A column in which something is not finite from some time on [s since the epoch]."""
+    """A column with values that are not finite from a time on [s since the epoch]."""
 
     latitude: float
     longitude: float
@@ -52,7 +51,7 @@ class Broken(NamedTuple):
 
 
 class TileResult(NamedTuple):
-    """Columns of a tile that broke down, and the most memory [bytes] of the process that computed it."""
+    """Failed columns of a tile, and the peak memory [bytes] of the process that computed it."""
 
     broken: tuple[Broken, ...]
     peak_memory: int
@@ -63,11 +62,11 @@ TileReport = Callable[[float], None]
 
 
 def run_tile(run: MapRun, path: Path, tile: int, report: TileReport = lambda done: None) -> TileResult:
-    """Compute what is missing of a tile of a store, and write it.
+    """Compute and write the missing periods of a tile.
 
     Raises:
-        FloatingPointError: all columns of the tile broke down.
-        OSError: something that cannot be read or written.
+        FloatingPointError: all columns of the tile failed.
+        OSError: a file that cannot be read or written.
     """
     store = MapStore(path)
     work = _Tile(run, store, tile)
@@ -81,7 +80,7 @@ def run_tile(run: MapRun, path: Path, tile: int, report: TileReport = lambda don
 def _run_pieces(
     work: "_Tile", n_pieces: int, reader: ThreadPoolExecutor, writer: ThreadPoolExecutor, report: TileReport
 ) -> None:
-    x64 = bool(jax.config.read("jax_enable_x64"))  # that of this thread
+    x64 = bool(jax.config.read("jax_enable_x64"))  # of this thread
 
     def in_precision(function: Callable[..., T], *given: object) -> T:
         with jax.enable_x64(x64):
@@ -104,7 +103,7 @@ def _run_pieces(
 
 @contextlib.contextmanager
 def _one_thread() -> Iterator[ThreadPoolExecutor]:
-    """A thread for work in order, of which nothing is begun any more after an error."""
+    """A thread that works in order and starts nothing after an error."""
     pool = ThreadPoolExecutor(1)
     try:
         yield pool
@@ -113,7 +112,7 @@ def _one_thread() -> Iterator[ThreadPoolExecutor]:
 
 
 class _Tile:
-    """A tile that is computed: its columns, and where they go on."""
+    """A tile in progress: its columns and their current state."""
 
     def __init__(self, run: MapRun, store: MapStore, tile: int):
         self._run, self._store, self._layout = run, store, store.layout
@@ -125,7 +124,7 @@ class _Tile:
         self._path = store.parts / f"{tile:05d}.npz"
         self._restart: Restart | None = None
         self._leaves: list[np.ndarray] | None = None
-        self.broken = np.full(len(self._columns), -1)  # the frame from which on
+        self.broken = np.full(len(self._columns), -1)  # first frame affected
         self.done = 0
         if self._path.exists():
             with np.load(self._path) as file:
@@ -150,7 +149,7 @@ class _Tile:
         return results
 
     def _note_broken(self, finite: np.ndarray, piece: int) -> None:
-        """Remember which columns broke down; `finite` has frames first, then columns."""
+        """Record failed columns; `finite` has frames first, then columns."""
         frames = self._run.frames_of(piece, self._layout)
         bad = ~finite[: frames.stop - frames.start, : len(self._columns)]
         new = bad.any(axis=0) & (self.broken < 0)
@@ -171,7 +170,7 @@ class _Tile:
         )
 
     def write(self, results: Results, piece: int, case: Case, broken: np.ndarray) -> None:
-        """The results of a piece, and then where it goes on: killed in between, the same is written again."""
+        """Write the results of a period, then the state; a kill in between only repeats the period."""
         frames = self._run.frames_of(piece, self._layout)
         n_frames = frames.stop - frames.start
         try:
@@ -198,7 +197,7 @@ class _Tile:
             self._store.write_static(self._rows, {name: self._on_map(values[:, : len(self._columns)])})
 
     def _on_map(self, values: np.ndarray) -> np.ndarray:
-        """Columns, the last axis, at their places in the rows of the tile."""
+        """Put columns (the last axis) at their positions in the rows of the tile."""
         shape = self._rows.stop - self._rows.start, *self._run.columns.shape[1:]
         found = np.full((*values.shape[:-1], math.prod(shape)), np.nan, values.dtype)
         found[..., self._places] = values
@@ -206,15 +205,15 @@ class _Tile:
 
     def _save(self, end: Restart, done: int, broken: np.ndarray) -> None:
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(end)]
-        # Any: keywords of NumPy, among which are switches.
+        # Any: NumPy keywords, including switches.
         named: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(leaves)}
-        note_made(self._path)  # also by a process before
+        note_made(self._path)  # possibly written by an earlier process
         with replacing(self._path) as temporary, open(temporary, "wb") as file:
             np.savez(file, done=done, broken=broken, n_leaves=len(leaves), **named)
 
 
 class MapReport(NamedTuple):
-    """Result of `run_map`: columns that broke down, and the peak memory of a process [bytes]."""
+    """Result of `run_map`: failed columns, and the peak memory of a process [bytes]."""
 
     broken: tuple[Broken, ...]
     peak_memory: int
@@ -233,14 +232,14 @@ def run_map(
     """Run a map and write its store, or continue one.
 
     Args:
-        run, layout, variables: what is computed, and how, as `planned` says.
-        engine: what runs the tiles; all its workers see the folder of the store.
+        run, layout, variables: from `planned`.
+        engine: runs the tiles; all its workers must have access to the folder of the store.
         store: from `stores.prepare`; `None` for a new one.
-        report: called with the fraction that is done, and where that is.
+        report: called with the fraction done, and the position.
 
     Raises:
-        FloatingPointError: all columns of a tile broke down.
-        OSError: something that cannot be read or written; what was computed is kept.
+        FloatingPointError: all columns of a tile failed.
+        OSError: a file that cannot be read or written; computed results are kept.
     """
     if store is None:
         times = run.output_interval * np.arange(1, run.n_frames + 1)

@@ -1,4 +1,4 @@
-"""The input of a map, from a configuration or a user: fields of files, points, kinds of water."""
+"""Input of a map, from a configuration or a user: fields from files, points, kinds of water properties."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -17,18 +17,18 @@ class Gridded:
     """A quantity over latitude and longitude, and over time or depth.
 
     Args:
-        variable: its name in the files; null for one of the usual names.
-        paths: files, one after the other in time; by default those of the map. `{site}` stands for the name
-            of a site, of which each file holds one point.
-        unit: instead of that in the file.
-        factor: times which values count, before their unit is converted [1].
-        upward: whether the file counts it positive out of the water.
-        repeats: whether its times are a year that repeats; null if the file says so, by a reference year
-            of 0 or 1, or an attribute `modulo` or `climatology`.
+        variable: name in the files; null for one of the common names.
+        paths: consecutive files; by default those of the map. `{site}` stands for the name of a site, with
+            one file per point.
+        unit: overrides the unit in the file.
+        factor: factor applied before conversion of the unit [1].
+        upward: whether the file counts the flux positive out of the water.
+        repeats: whether the records are a repeating year; null to detect it by a reference year of 0 or 1, or
+            an attribute `modulo` or `climatology`.
         stretched_years: whether years of 360 or 366 days are stretched to those of the run.
-        missing: number that stands for missing values, beside those that the file declares.
-        constant: number in its place, in the unit of the package; the same everywhere.
-        sum_of: fields whose sum replaces it.
+        missing: number that marks missing values, in addition to those declared in the file.
+        constant: uniform number instead of a variable, in the package's unit.
+        sum_of: fields whose sum replaces the variable.
     """
 
     variable: str | None = setting(None)
@@ -44,7 +44,7 @@ class Gridded:
 
 
 def as_field(given: PyTree) -> Gridded:
-    """A field of what stands for one."""
+    """A field from its short form."""
     if isinstance(given, Gridded):
         return given
     if isinstance(given, str):
@@ -55,13 +55,13 @@ def as_field(given: PyTree) -> Gridded:
 
 
 class _Fields:
-    """What several classes of fields share."""
+    """Shared by several classes of fields."""
 
     def __post_init__(self):
         check_settings(self)  # pyright: ignore[reportArgumentType]
 
     def given(self) -> dict[str, Gridded]:
-        """The fields that there are, by name."""
+        """The fields that are set, by name."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}  # pyright: ignore[reportArgumentType]
         return {name: value for name, value in found.items() if isinstance(value, Gridded)}
 
@@ -73,8 +73,8 @@ class WeatherFields(_Fields):
     Args:
         wind_u: eastward wind at 10 m [m s-1].
         wind_v: northward wind at 10 m [m s-1].
-        wind_speed: mean speed of the wind [m s-1], where that of the means of its components is less; the
-            wind is lengthened to it.
+        wind_speed: mean wind speed [m s-1], if it exceeds the magnitude of the mean components; the wind is
+            scaled to it.
         air_temperature: at 2 m [degC].
         humidity: at 2 m, in the unit of its measure.
         humidity_measure: relative, wet_bulb, dew_point or specific.
@@ -121,7 +121,7 @@ class FluxFields(_Fields):
 
 @dataclass(frozen=True)
 class CorrectionFields(_Fields):
-    """Corrections added to all fluxes, which keep a map without currents from drifting.
+    """Corrections added to all fluxes, which prevent the drift of a map without currents.
 
     Args:
         heat_flux: heat into the surface [W m-2].
@@ -141,7 +141,7 @@ class SurfaceTargets(_Fields):
     Args:
         temperature: of the kind of the map [degC].
         salinity: of the kind of the map.
-        temperature_velocity: thickness of water that is renewed in a time [m s-1]; 1e-5 is 40 W m-2 K-1.
+        temperature_velocity: piston velocity of the relaxation [m s-1]; 1e-5 is 40 W m-2 K-1.
         salinity_velocity: the same for salinity [m s-1].
     """
 
@@ -153,7 +153,7 @@ class SurfaceTargets(_Fields):
 
 @dataclass(frozen=True)
 class ObservedFields(_Fields):
-    """Observations that a calibration compares columns with.
+    """Observations for calibration.
 
     Args:
         temperature: of the uppermost cell, of the kind of the map [degC].
@@ -164,12 +164,12 @@ class ObservedFields(_Fields):
 
 @dataclass(frozen=True)
 class DriftFields(_Fields):
-    """Stokes drift of the waves.
+    """Stokes drift of surface waves.
 
     Args:
         u: eastward at the surface [m s-1].
         v: northward at the surface [m s-1].
-        decay_depth: e-folding depth of its decay [m].
+        decay_depth: e-folding depth [m].
     """
 
     u: Gridded = setting()
@@ -179,17 +179,17 @@ class DriftFields(_Fields):
 
 @dataclass(frozen=True)
 class AbstractPoints:
-    """Where the columns are."""
+    """Positions of the columns."""
 
     def of(self, source: Points) -> tuple[Points, tuple[str, ...]]:
-        """The points, some of which may have no water, and their names; `source` are those of the file."""
+        """The points, with or without water, and their names; `source` gives the points of the file."""
         raise NotImplementedError
 
 
 @named("input")
 @dataclass(frozen=True)
 class InputPoints(AbstractPoints):
-    """The points of the file of the temperature."""
+    """The points of the temperature file."""
 
     def of(self, source: Points) -> tuple[Points, tuple[str, ...]]:
         return source, ()
@@ -239,7 +239,7 @@ class GridPoints(AbstractPoints):
 @named("sites")
 @dataclass(frozen=True)
 class SitePoints(AbstractPoints):
-    """A list of places.
+    """A list of positions.
 
     Args:
         places: latitude and longitude [degrees north, degrees east] by name.
@@ -264,30 +264,30 @@ class SitePoints(AbstractPoints):
 
 @dataclass(frozen=True, kw_only=True)
 class MapInput(_Fields):
-    """Gridded files, and the columns made of them.
+    """Gridded files, and the columns made from them.
 
     Args:
-        start_time: date and time of the start, ISO 8601, Universal Time.
-        duration: length of the map's time [s].
-        paths: files of all fields without their own.
-        points: where the columns are.
-        remapping: of surface fields to these points; conservative keeps integrals over cells.
-        reach: farthest water whose values may stand for a point without any, at a coast for one [m].
-        temperature: of the start, over depth.
-        salinity: of the start, over depth.
-        temperature_kind: conservative, potential or in_situ; null for what its CF standard name says.
-        salinity_kind: absolute or practical; null for what its CF standard name says.
-        depth: of the sea [m]; null for that of the deepest temperature.
-        least_depth: columns in shallower water are as deep as this [m].
-        largest_depth: columns in deeper water end here [m].
-        weather: the air, from which fluxes follow.
-        fluxes: surface fluxes, instead of the weather.
+        start_time: ISO 8601 date and time of the start, universal time.
+        duration: of the map [s].
+        paths: files for all fields without their own.
+        points: positions of the columns.
+        remapping: of surface fields to these points; conservative remapping conserves integrals over cells.
+        reach: largest distance of a water point used for a point without values, for example at a coast [m].
+        temperature: initial, over depth.
+        salinity: initial, over depth.
+        temperature_kind: conservative, potential or in_situ; null for the kind in the CF standard name.
+        salinity_kind: absolute or practical; null for the kind in the CF standard name.
+        depth: of the sea floor [m]; null for the depth of the deepest temperature.
+        least_depth: minimum depth of columns in shallower water [m].
+        largest_depth: maximum depth of columns in deeper water [m].
+        weather: for bulk fluxes.
+        fluxes: prescribed surface fluxes, instead of the weather.
         flux_corrections: added to the fluxes.
-        restoring: values that the uppermost cell is drawn to.
+        restoring: of the uppermost cell.
         stokes_drift: of surface waves.
-        observed: what a calibration compares columns with; only where it has values there are columns.
-        parameters: fields of parameters that differ from column to column, by the path of the parameter: of
-            the closure, or of the case behind `case.`, such as `case.absorption.visible_depth`.
+        observed: observations for calibration; columns exist only where they have values.
+        parameters: fields of parameters that vary between columns, by path of the parameter: in the closure,
+            or in the case after `case.`, such as `case.absorption.visible_depth`.
     """
 
     start_time: str = setting()
@@ -335,9 +335,8 @@ _PARTS = {
 }
 
 
-def map_input(**given: Any) -> MapInput:  # arguments of `MapInput`, or what is short for them
-    """The input of a map, in which names of variables, numbers and lists may stand for fields, and mappings
-    of fields for its parts.
+def map_input(**given: Any) -> MapInput:  # arguments of `MapInput`, or their short forms
+    """The input of a map, with short forms: names, numbers and lists for fields, mappings for sections.
 
     Args:
         given: arguments of `MapInput`.
@@ -347,7 +346,7 @@ def map_input(**given: Any) -> MapInput:  # arguments of `MapInput`, or what is 
     return _of_short(MapInput, given | parts | {"parameters": parameters})
 
 
-def _of_short(kind: Any, given: Any) -> Any:  # a class of fields, and an instance or what makes it
+def _of_short(kind: Any, given: Any) -> Any:  # a class of fields, and an instance or its short form
     if not isinstance(given, Mapping):
         return given
     known = {each.name for each in fields(kind) if each.type in (Gridded, Gridded | None)}

@@ -1,4 +1,4 @@
-"""The computation on a map, and its division: tiles of columns, pieces of time."""
+"""Definition of a computation on a map, and its division into tiles and periods."""
 
 import dataclasses
 import functools
@@ -21,11 +21,11 @@ class Layout:
     """Division of a map into parts that are computed at once.
 
     Args:
-        n_rows: of the first axis of the map in a tile.
-        n_frames: in a piece of time.
+        n_rows: of the first axis of the map per tile.
+        n_frames: per period.
         block: columns that a device steps together.
-        width: of the tile with the most columns, in whole blocks.
-        memory: bytes that a process holds at most.
+        width: of the largest tile, in whole blocks.
+        memory: largest number of bytes that a process holds.
     """
 
     n_rows: int
@@ -37,7 +37,7 @@ class Layout:
 
 @dataclasses.dataclass(frozen=True)
 class MapVariable:
-    """A variable of the store: its name, that of the quantity, its axes before those of the map, its type."""
+    """A variable of the store: name, name of the quantity, axes before those of the map, type."""
 
     name: str
     quantity: str
@@ -49,15 +49,15 @@ class MapVariable:
 
 @dataclasses.dataclass(frozen=True)
 class MapRun:
-    """The computation on a map, as one picklable object.
+    """A computation on a map, as one picklable object.
 
     Args:
-        model: of all columns; `columns` may give it parameters that differ.
+        model: for all columns; `columns` may add column-dependent parameters.
         columns: the map.
-        dt, output_interval, duration: as for `simulate` [s]; from the epoch of the map on.
-        variables: kept at the end of every frame: of the state, the closure or diagnostics, by name.
-        means: of the state and the closure, kept as means over the steps of every frame.
-        about: what made it.
+        dt, output_interval, duration: as in `simulate` [s], from the epoch of the map on.
+        variables: stored at the end of every frame: names in the state, the closure or diagnostics.
+        means: of state and closure variables, averaged over the steps of every frame.
+        about: provenance.
     """
 
     model: Model
@@ -79,7 +79,7 @@ class MapRun:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Changes with the map, the model and the stored variables; not with the division of the map."""
+        """Changes with the map, the model and the stored variables, but not with the division of the map."""
         settings = self.dt, self.output_interval, self.duration, self.variables, self.means
         known = self.columns.fingerprint, settings, tuple(iterate_options(self.model)), self.about.config
         digest = hashlib.sha256(repr(known).encode())
@@ -88,7 +88,7 @@ class MapRun:
         return digest.hexdigest()
 
     def batch(self, columns: np.ndarray, start: float, stop: float) -> tuple[Model, Case]:
-        """Model and case of some columns for some time [s], fit for a compiled program."""
+        """Model and case of a selection of columns and a period [s], for a compiled program."""
         case = self.columns.case(columns, start, stop).unlabelled()
         model = self.columns.model(self.model, columns)
         return without_weak_types((model, case), precision_of(model=model, case=case))
@@ -97,8 +97,7 @@ class MapRun:
         return slice(piece * layout.n_frames, min((piece + 1) * layout.n_frames, self.n_frames))
 
     def covered(self, piece: int, layout: Layout) -> tuple[float, float]:
-        """Times that the forcing of a piece covers [s], of the same length for all: the last one may begin
-        earlier."""
+        """Times of the forcing of a period [s], equally long for all: the last one may begin earlier."""
         length = layout.n_frames * self.output_interval
         start = min(piece * length, self.duration - length)
         return start, start + length
@@ -111,7 +110,7 @@ class MapRun:
         return slice(tile * layout.n_rows, min((tile + 1) * layout.n_rows, n_rows))
 
     def columns_of(self, tile: int, layout: Layout) -> np.ndarray:
-        """Numbers of the columns in a tile."""
+        """Indices of the columns in a tile."""
         rows, n_in_row = self.rows_of(tile, layout), math.prod(self.columns.shape[1:])
         first, last = np.searchsorted(self.columns.index, [rows.start * n_in_row, rows.stop * n_in_row])
         return np.arange(first, last)

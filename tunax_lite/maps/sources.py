@@ -1,4 +1,4 @@
-"""Files of a map: opening them, finding variables in them."""
+"""Files of a map: opening them, and finding variables."""
 
 import dataclasses
 import re
@@ -25,11 +25,11 @@ _HORIZONTAL = {"latitude": ("Y", "lat", "n(orth)?"), "longitude": ("X", "lon", "
 
 
 def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
-    """A dataset of a file or a Zarr store, or what a user opened; nothing but coordinates is read."""
+    """A dataset of a file or Zarr store, or one opened by the user; reads only coordinates."""
     import xarray as xr  # takes long
 
     if not isinstance(given, str | Path):
-        is_path(given)  # or refused
+        is_path(given)  # raises an error
         return given
     text = str(given)
     options: dict[str, Any] = {"decode_cf": False, "cache": False}  # of `xarray.open_dataset`
@@ -43,17 +43,17 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
             raise FileFormatError(text, "store", expected, got, "wait, or continue that map (--resume)")
         return found
     path = find(text)
-    read_contents(path, only=())  # refuses what is no NetCDF file, or damaged
+    read_contents(path, only=())  # rejects damaged files and other formats
     with reading(path, "a NetCDF file"):
         return xr.open_dataset(path, engine="netcdf4", **options)
 
 
 class Sources:
-    """Files by their names, opened once.
+    """Files by name, opened once.
 
     Args:
-        default: files, or datasets, of fields that name none.
-        find: gives the path of a name.
+        default: files or datasets for fields without their own.
+        find: returns the path for a name.
     """
 
     def __init__(self, default: Sequence[Source], find: Callable[[str], Path] = resolve):
@@ -76,15 +76,15 @@ class Sources:
 
 @dataclasses.dataclass(frozen=True)
 class Placing:
-    """How a variable lies in its files.
+    """Layout of a variable in its files.
 
     Args:
         name: of the variable.
-        files: that have it, in the order of time.
-        points: horizontal ones.
+        files: that contain it, in order of time.
+        points: horizontal points.
         horizontal: dimensions of the points, the outer one first.
-        time, vertical: dimensions, where there are such.
-        is_place: whether the files hold one place, whatever their axes say.
+        time, vertical: dimensions, if present.
+        is_place: whether the files hold one position, whatever their axes.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Placing:
 
     @property
     def row(self) -> int:
-        """Points for each value of the outer horizontal dimension."""
+        """Number of points per value of the outer horizontal dimension."""
         if self.points.is_grid:
             return self.points.longitude.size
         return self.points.latitude.size // int(self.files[0].sizes[self.horizontal[0]])
@@ -112,7 +112,7 @@ class Placing:
         return header_of(self.files[0], self.name)
 
     def coordinate(self, file: "xr.Dataset", dim: str, kind: str) -> Variable:
-        """The coordinate along a dimension of a file that is its `time` or its `vertical` axis."""
+        """The `time` or `vertical` coordinate along a dimension of a file."""
         along = [str(name) for name, one in file.variables.items() if one.dims == (dim,)]
         along.sort(key=lambda name: name != dim)
         name = next(name for name in along if _is_kind(file, name, kind))
@@ -131,7 +131,7 @@ def _is_kind(file: "xr.Dataset", name: str, kind: str) -> bool:
 
 
 def is_position(variable: "xr.DataArray", axis: str) -> bool:
-    """Whether a coordinate is the `latitude` or the `longitude`, by CF attributes or its name."""
+    """Whether a coordinate is the `latitude` or `longitude`, by CF attributes or name."""
     letter, short, unit = _HORIZONTAL[axis]
     said = str(variable.attrs.get("standard_name", "")).lower()
     named = str(variable.name).lower() in (axis, short, f"nav_{short}")
@@ -140,15 +140,15 @@ def is_position(variable: "xr.DataArray", axis: str) -> bool:
 
 
 def placing_of(name: str, files: Sequence["xr.Dataset"], *, is_place: bool = False) -> Placing:
-    """Find the axes of a variable by CF attributes, units and usual names.
+    """Find the axes of a variable by CF attributes, units and common names.
 
     Args:
         name: of the variable.
-        files: some of which have it.
-        is_place: whether they hold one place, whatever their axes say.
+        files: some of which contain it.
+        is_place: whether they hold one position, whatever their axes.
 
     Raises:
-        FileFormatError: no latitude and longitude, or a further dimension.
+        FileFormatError: no latitude and longitude, or an additional dimension.
     """
     own = tuple(file for file in files if name in file.variables)
     first = own[0]
@@ -172,9 +172,9 @@ def placing_of(name: str, files: Sequence["xr.Dataset"], *, is_place: bool = Fal
 
 
 def dimension_of(file: "xr.Dataset", name: str, kind: str, others: Collection[str] = ()) -> str | None:
-    """The dimension of a variable along its `time` or its `vertical` axis; none of `others`."""
+    """The `time` or `vertical` dimension of a variable, except `others`."""
     sizes = file.variables[name].sizes
-    for dim in sorted(map(str, sizes), key=lambda dim: sizes[dim] == 1):  # 2 m of the air last
+    for dim in sorted(map(str, sizes), key=lambda dim: sizes[dim] == 1):  # the 2 m level of air comes last
         along = [str(key) for key, one in file.variables.items() if one.dims == (dim,) and key != name]
         if dim not in others and any(_is_kind(file, key, kind) for key in along):
             return dim
@@ -184,7 +184,7 @@ def dimension_of(file: "xr.Dataset", name: str, kind: str, others: Collection[st
 def _points(
     header: Variable, axes: Mapping[str, list["xr.DataArray"]], rest: tuple[str, ...]
 ) -> tuple[Points, tuple[str, ...]]:
-    """The horizontal points of a variable: axes of a grid, or coordinates of each point."""
+    """Horizontal points of a variable: axes of a grid, or coordinates of each point."""
     known = {}
     for axis, found in axes.items():
         own = [one for one in found if set(map(str, one.dims)) <= set(rest)]
@@ -212,7 +212,7 @@ def _points(
 
 
 def _check_places(header: Variable, name: str, values: np.ndarray, is_latitude: bool) -> None:
-    """Raise `FileFormatError` for latitudes that are none, and an axis that has a value twice."""
+    """Raise `FileFormatError` for invalid latitudes, and an axis with duplicate values."""
     own = dataclasses.replace(header, name=name)
     if is_latitude and np.any(np.abs(values) > 90.0 + TINY):
         got = f"{values.ravel()[np.argmax(np.abs(values))]:g}"
@@ -224,7 +224,7 @@ def _check_places(header: Variable, name: str, values: np.ndarray, is_latitude: 
 
 
 def _edges(axis: "xr.DataArray") -> np.ndarray | None:
-    """Of the cells along an axis, where the file has them: the bounds of CF."""
+    """Edges of the cells along an axis, if the file has CF bounds."""
     found = axis.coords.get(axis.attrs.get("bounds", axis.encoding.get("bounds")))
     if found is None or found.shape != (axis.size, 2):
         return None
@@ -233,7 +233,7 @@ def _edges(axis: "xr.DataArray") -> np.ndarray | None:
 
 
 def variable_of(quantity: str, given: Gridded, files: Sequence["xr.Dataset"]) -> str:
-    """The name of the variable of a field: as given, or by usual names and CF standard names.
+    """Name of the variable of a field: as given, or by common names and CF standard names.
 
     Raises:
         FileFormatError: no such variable.

@@ -1,11 +1,11 @@
-"""The results of a map: a Zarr store (version 3) that can be read while it grows, consistent at any moment.
+"""Results of a map: a Zarr store (version 3) that can be read while it grows and is always consistent.
 
     time, z_center or z_face, and the axes of the map, such as lat and lon
 
-Dimensions, names and units are those of CF; heights are a variable, because every column has its own depth.
-Points without water, and what is not computed yet, are NaN. A tile is some rows of the first axis of the
-map, a piece some frames: the part of a variable in both is one shard, one file, which one process writes at
-once. How a map is cut, what it was made of and whether it is complete stand in the attributes of the store.
+Dimensions, names and units follow CF; heights are a variable, because every column has its own depth. Points
+without water, and missing results, are NaN. A tile consists of rows of the first axis of the map, a period of
+frames: the part of a variable in both is one shard, a file that one process writes atomically. Attributes of
+the store record the division, the provenance and whether it is complete.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ class MapStore:
     """An open store.
 
     Args:
-        path: its folder.
+        path: folder of the store.
     """
 
     def __init__(self, path: Path):
@@ -71,12 +71,11 @@ class MapStore:
 
     @property
     def parts(self) -> Path:
-        """The folder of what tiles go on from, beside the store."""
+        """Folder for the states from which tiles continue, beside the store."""
         return parts_of(self.path)
 
     def write(self, rows: slice, frames: slice, values: Mapping[str, np.ndarray]) -> None:
-        """Write a piece of a tile: arrays over time, levels and the rows of the map, NaN where there is
-        nothing."""
+        """Write a period of a tile: arrays over time, levels and the rows of the map, NaN where missing."""
         for name, found in values.items():
             array = self._array(name)
             array[(frames, *[slice(None)] * (array.ndim - 1 - self._rank), rows)] = found
@@ -85,7 +84,7 @@ class MapStore:
         return self._group[name]  # pyright: ignore[reportReturnType]
 
     def write_static(self, rows: slice, values: Mapping[str, np.ndarray]) -> None:
-        """The same without time."""
+        """The same for variables without time."""
         for name, found in values.items():
             array = self._array(name)
             array[(*[slice(None)] * (array.ndim - self._rank), rows)] = found
@@ -95,29 +94,28 @@ class MapStore:
         return len(self.attributes["tunax_lite_map_dims"])
 
     def finish(self, broken: Sequence[Mapping[str, float]]) -> None:
-        """Say that all is there, and in which columns something was not finite; what tiles went on from
-        goes."""
-        self._group.attrs.update({_COMPLETE: True, _BROKEN: list(broken)})  # with the metadata of all arrays
+        """Mark the store as complete, record failed columns, and remove the states of the tiles."""
+        self._group.attrs.update({_COMPLETE: True, _BROKEN: list(broken)})
         shutil.rmtree(self.parts, ignore_errors=True)
 
     def clear_left_over(self) -> None:
-        """Remove what killed processes left half-written."""
+        """Remove incomplete files of killed processes."""
         for path in self.path.rglob("*.partial"):
             path.unlink(missing_ok=True)
 
 
 def parts_of(path: Path) -> Path:
-    """The folder beside a store for what a map goes on from."""
+    """Folder beside a store for the states from which a map continues."""
     return path.with_name(f"{path.name}.parts")
 
 
 def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> MapStore | None:
-    """Whether a map can be written there: its store, if it goes on, and `None` if it begins.
+    """Check whether a map can be written there: returns its store to continue, or `None` to begin.
 
     Raises:
-        OverwriteError: something that is there already and may not be written over, or another map.
+        OverwriteError: an existing store that must not be overwritten, or another map.
     """
-    check_outputs([path], overwrite=True)  # what is read is never replaced
+    check_outputs([path], overwrite=True)  # inputs are never replaced
     if not path.exists():
         shutil.rmtree(parts_of(path), ignore_errors=True)
         return None
@@ -156,7 +154,7 @@ def create(
     fingerprint: str,
     about: Provenance,
 ) -> MapStore:
-    """Make a store with all axes and empty variables, at once, in the place of one that is there.
+    """Create a store with all axes and empty variables, atomically, replacing an existing one.
 
     `times` are the ends of the frames [s].
     """
@@ -189,7 +187,7 @@ def create(
     shutil.rmtree(parts_of(path), ignore_errors=True)
     parts_of(path).mkdir()
     if path.exists():
-        path.rename(before)  # whole, until the new one is there
+        path.rename(before)  # kept until the new one is complete
     temporary.rename(path)
     shutil.rmtree(before, ignore_errors=True)
     return MapStore(path)
@@ -208,7 +206,7 @@ def _time_axes(columns: ColumnMap, times: np.ndarray, variables: Sequence[MapVar
 
 
 def _add(group: "zarr.Group", name: str, values: np.ndarray, dims: tuple[str, ...], told: dict) -> None:
-    """An axis, written at once."""
+    """An axis, written immediately."""
     values = values.astype(np.dtypes.StringDType()) if values.dtype == object else values
     if values.dtype.kind == "M":
         raise ValueError(f"map: expected the coordinate {name} as numbers or text, got dates; leave it out.")
@@ -229,7 +227,7 @@ def _add_variable(
     is_static = variable.quantity.startswith("height_")
     own = (*variable.shape, min(layout.n_rows, shape[0]), *shape[1:])
     n_inner = max(1, _INNER_BYTES // (int(np.prod(own)) * variable.dtype.itemsize))
-    while layout.n_frames % n_inner:  # whole chunks in a shard
+    while layout.n_frames % n_inner:  # whole chunks per shard
         n_inner -= 1
     time = () if is_static else ("time",)
     attributes = attributes_of(variable.quantity)
@@ -254,14 +252,14 @@ def _add_variable(
 
 
 def _plain(attributes: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Numbers of NumPy as those of JSON."""
+    """NumPy numbers as JSON numbers."""
     return {
         name: value.item() if isinstance(value, np.generic) else value for name, value in attributes.items()
     }
 
 
 def _consolidate(path: Path) -> None:
-    """Put the metadata of all arrays into one file, which xarray expects; zarr warns of it."""
+    """Consolidate the metadata of all arrays, as xarray expects; zarr warns about it."""
     import zarr
 
     with warnings.catch_warnings():
@@ -270,7 +268,7 @@ def _consolidate(path: Path) -> None:
 
 
 def _open(path: Path) -> "zarr.Group":
-    """The group of a store that this package wrote; anything else is a `FileFormatError`."""
+    """Open the group of a store of this package; anything else raises `FileFormatError`."""
     import zarr
 
     expected, advice = "the store of a map (`tunax-lite map`)", "name such a store"

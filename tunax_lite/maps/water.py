@@ -1,4 +1,4 @@
-"""Profiles of files at the columns of a map, and the depth of their water."""
+"""Profiles from files at the columns of a map, and the water depth."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ _KINDS = {
 
 
 def kind_of(header: Variable, key: str, said: object) -> str:
-    """The `temperature_kind` or `salinity_kind` that is said, or that the CF standard name says.
+    """The given `temperature_kind` or `salinity_kind`, or that of the CF standard name.
 
     Raises:
         FileFormatError: neither.
@@ -48,10 +48,10 @@ def kind_of(header: Variable, key: str, said: object) -> str:
 
 
 def levels_of(file: "xr.Dataset", dim: str) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Depths of levels and of their lower edges [m], downward, and whether the file has them in this order.
+    """Depths of levels and of their lower edges [m], downward, and whether the file has this order.
 
     Raises:
-        FileFormatError: fewer than three levels, or some that are above the surface or in no order.
+        FileFormatError: fewer than three levels, levels above the surface, or unsorted levels.
     """
     near = [str(name) for name, one in file.variables.items() if dim in one.dims and one.ndim < 3]
     contents = read_contents(file, only=near)
@@ -67,10 +67,10 @@ class Profiles:
     """A quantity over depth, at the columns of a map.
 
     Args:
-        reader: of its records.
+        reader: for its records.
 
     Raises:
-        FileFormatError: no levels, or some that are none.
+        FileFormatError: no levels, or invalid ones.
     """
 
     def __init__(self, reader: Reader):
@@ -87,7 +87,7 @@ class Profiles:
         return np.isfinite(self.reader.block(np.zeros(1, dtype=int), None, self._levels[0])[0])
 
     def depth_at(self, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
-        """The part of each row of a matrix that is water, and the depth [m] down to which half of that is.
+        """The fraction of each row of a matrix that is water, and the depth [m] that half of it exceeds.
 
         Levels are read one after the other.
         """
@@ -102,19 +102,19 @@ class Profiles:
         return share, depth
 
     def locate(self, matrix: Matrix, target: Points, chosen: np.ndarray, reach: float) -> tuple:
-        """As `Field.locate`, with the matrix to all points; below the surface what is wet there counts."""
+        """As `Field.locate`, with the matrix to all points; below the surface only wet points are used."""
         place, source = tuple(each[chosen] for each in target.all()), self.reader.placing.points
         self._matrix, *found = around_coasts(matrix[chosen], self.wet_points(), source, place, reach)
         return tuple(found)
 
     def keep(self, rows: np.ndarray) -> None:
-        """Keep some of the columns."""
+        """Keep a selection of the columns."""
         self._matrix = self._matrix[rows]
 
     def on(self, columns: np.ndarray, z: np.ndarray, time: float) -> np.ndarray:
-        """At a time [s] on heights [m] of each column, `(n_heights, n_columns)`.
+        """Values at a time [s] and at heights [m] of each column, `(n_heights, n_columns)`.
 
-        Linear between levels and between records; the uppermost and the deepest value hold beyond them.
+        Linear between levels and records; constant above the uppermost and below the deepest value.
         """
         reader, matrix = self.reader, self._matrix[columns]
         records, share = np.zeros(1, dtype=int), np.ones(1)
@@ -142,20 +142,20 @@ class Profiles:
 
 
 class ProfilesPerSite:
-    """Profiles that have a file for each of the columns."""
+    """Profiles with one file per column."""
 
     def __init__(self, parts: Sequence[Profiles]):
         self.parts = list(parts)
 
     def depth_at(self, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
-        """As that of `Profiles`, of every column."""
+        """As in `Profiles`, for every column."""
         one = sparse.csr_array(np.ones((1, 1)))
         found = [part.depth_at(one) for part in self.parts]
         share, depth = (np.concatenate(each) for each in zip(*found, strict=True))
         return share, depth
 
     def locate(self, matrix: Matrix, target: Points, chosen: np.ndarray, reach: float) -> tuple:
-        """As that of `Profiles`."""
+        """As in `Profiles`."""
         self.keep(chosen)
         place, one = Points(np.zeros(1), np.zeros(1), False), sparse.csr_array(np.ones((1, 1)))
         for part in self.parts:
@@ -163,11 +163,11 @@ class ProfilesPerSite:
         return np.zeros(chosen.size, dtype=bool), np.zeros(chosen.size, dtype=bool)
 
     def keep(self, rows: np.ndarray) -> None:
-        """Keep some of the columns."""
+        """Keep a selection of the columns."""
         self.parts = [self.parts[row] for row in rows]
 
     def on(self, columns: np.ndarray, z: np.ndarray, time: float) -> np.ndarray:
-        """As that of `Profiles`."""
+        """As in `Profiles`."""
         first, n = np.zeros(1, dtype=int), z.shape[1]
         each = [
             self.parts[column].on(first, z[:, i : i + 1], time)
