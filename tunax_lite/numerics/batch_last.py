@@ -1,10 +1,10 @@
 """`vmap_last`: `jax.vmap` that keeps the mapped axis last.
 
 `jax.vmap` moves the mapped axis to the front wherever mapped and other arrays meet. Loops over the levels of
-a column then jump through memory, and the innermost loops are not the ones that XLA turns into vector
-instructions. With the axis last ten tangents of a column take half the time and a twentieth of the memory.
+a column then stride through memory, and XLA does not vectorise the innermost loops. With the axis last, ten
+tangents of a column take half the time and a twentieth of the memory.
 
-First what results of traced code depend on mapped inputs, known before they are computed; then the results.
+First find which results of traced code depend on mapped inputs; then compute them.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Va
 from jaxtyping import Array, PyTree
 
 Atom = Var | Literal
-# Primitives that only call a function, and under which parameter.
+# Primitives that only call a function, with the name of the parameter that holds it.
 CALLS = {
     "jit": "jaxpr",
     "closed_call": "call_jaxpr",
@@ -34,7 +34,7 @@ def closed_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> ClosedJaxpr:
 
 
 def split(sequence: list, *lengths: int) -> tuple[list, ...]:
-    """Pieces of these lengths, and the rest."""
+    """Split into pieces of these lengths, and the rest."""
     pieces = []
     for length in lengths:
         piece, sequence = sequence[:length], sequence[length:]
@@ -43,7 +43,7 @@ def split(sequence: list, *lengths: int) -> tuple[list, ...]:
 
 
 def scan_lengths(parameters: dict) -> tuple[int, int]:
-    """Numbers of constants and of carried values of a `lax.scan`."""
+    """Number of constants and of carried values of a `lax.scan`."""
     if "num_consts" in parameters:
         return parameters["num_consts"], parameters["num_carry"]
     consts, carry, _ = parameters["ft_in"].unpack()  # from jax 0.12 on
@@ -51,7 +51,7 @@ def scan_lengths(parameters: dict) -> tuple[int, int]:
 
 
 def solve_inputs(inputs: list, parameters: dict) -> list:
-    """What `lax.custom_linear_solve` hands to its solver: the constants of that, and right-hand sides."""
+    """Arguments of the solver in `lax.custom_linear_solve`: its constants, and the right-hand sides."""
     lengths = parameters["const_lengths"]
     before = lengths.matvec + lengths.vecmat
     return inputs[before : before + lengths.solve] + inputs[sum(lengths) :]
@@ -90,7 +90,7 @@ def scan_flags(mapped: list[bool], parameters: dict) -> list[bool]:
 
 
 def while_flags(mapped: list[bool], parameters: dict) -> list[bool] | None:
-    """Which carried values of a `lax.while_loop` are mapped; `None` if its number of turns is."""
+    """Which carried values of a `lax.while_loop` are mapped; `None` if its condition is."""
     condition, body = closed_jaxpr(parameters["cond_jaxpr"]), closed_jaxpr(parameters["body_jaxpr"])
     counts = parameters["cond_nconsts"], parameters["body_nconsts"]
     condition_consts, body_consts, carry = split(mapped, *counts)
@@ -99,7 +99,7 @@ def while_flags(mapped: list[bool], parameters: dict) -> list[bool] | None:
 
 
 def cond_flags(mapped: list[bool], parameters: dict) -> list[bool] | None:
-    """Which results of a `lax.cond` or `lax.switch` are mapped; `None` if the choice is."""
+    """Which results of a `lax.cond` or `lax.switch` are mapped; `None` if the predicate is."""
     index, *operands = mapped
     if index:
         return None
@@ -118,7 +118,7 @@ _FLAGS: dict[str, Callable[[list[bool], dict], list[bool] | None]] = {
 
 
 def _fixed_point(turn: Callable[[list[bool]], list[bool]], mapped: list[bool]) -> list[bool]:
-    """Which carried values are mapped after any number of turns."""
+    """Which carried values are mapped after any number of iterations."""
     while True:
         after = [old or new for old, new in zip(mapped, turn(mapped), strict=True)]
         if after == mapped:
@@ -139,17 +139,17 @@ _SAME_PARAMETERS = frozenset(
 
 
 class _Value(NamedTuple):
-    """An array, and whether its last axis is the mapped one; without it the value is the same for all."""
+    """An array, and whether its last axis is mapped; otherwise it is the same for all."""
 
     array: PyTree
     mapped: bool
 
 
 def vmap_last(function: Callable[[PyTree], PyTree]) -> Callable[[PyTree], PyTree]:
-    """A function of a pytree of arrays whose last axis is mapped over; so it is in all results.
+    """Map a function of a pytree over the last axis of its arrays; results have the mapped axis last.
 
-    Derivatives are those of the primitive operations: differentiate before mapping, not after. What the
-    function closes over is not mapped.
+    Derivatives are those of the primitive operations: differentiate before mapping, not after. Values that
+    the function closes over are not mapped.
     """
 
     def mapped(tree: PyTree) -> PyTree:
@@ -164,7 +164,7 @@ def vmap_last(function: Callable[[PyTree], PyTree]) -> Callable[[PyTree], PyTree
 
 
 def _spread(value: _Value, size: int) -> Array:
-    """The array with the mapped axis, whether it had it or not."""
+    """The array with the mapped axis, added if missing."""
     array = jnp.asarray(value.array)
     return array if value.mapped else jnp.broadcast_to(array[..., None], (*array.shape, size))
 
@@ -179,7 +179,7 @@ def _values(arrays: Sequence[PyTree], mapped: Sequence[bool]) -> list[_Value]:
 
 
 def _run(closed: ClosedJaxpr, inputs: Sequence[_Value], size: int) -> list[_Value]:
-    """Results of traced code."""
+    """Evaluate traced code."""
     jaxpr = closed.jaxpr
     known: dict[Var, _Value] = dict(zip(jaxpr.invars, inputs, strict=True))
     known |= {
@@ -199,7 +199,7 @@ def _run(closed: ClosedJaxpr, inputs: Sequence[_Value], size: int) -> list[_Valu
 
 
 def _apply(equation: JaxprEqn, values: list[_Value], size: int) -> list[_Value]:
-    """Results of one primitive operation."""
+    """Evaluate one primitive operation."""
     primitive, parameters = equation.primitive, equation.params
     name = primitive.name
     if name in CALLS:
@@ -219,7 +219,7 @@ def _apply(equation: JaxprEqn, values: list[_Value], size: int) -> list[_Value]:
 
 
 def _by_vmap(primitive: Primitive, values: list[_Value], parameters: dict) -> list[_Value]:
-    """Any primitive, the way of JAX."""
+    """Any primitive, by JAX's own batching rule."""
     axes = [-1 if value.mapped else None for value in values]
     bind = jax.vmap(lambda *arrays: primitive.bind(*arrays, **parameters), in_axes=axes, out_axes=-1)
     results = bind(*(value.array for value in values))
@@ -286,7 +286,7 @@ def _dynamic_update_slice(values, parameters, size):
 
 
 def _start(indices: list[_Value]) -> list[PyTree]:
-    """Where a slice begins, with the mapped axis."""
+    """Start of a slice, with the mapped axis."""
     start = [index.array for index in indices]
     return [*start, jnp.zeros((), jnp.asarray(start[0]).dtype) if start else 0]
 
@@ -342,7 +342,7 @@ def _cond(values, parameters, size):
 
 
 def _custom_linear_solve(values, parameters, size):
-    # The condition that the solution fulfils is for derivatives; here it is only computed.
+    # The defining equation of the solution matters for derivatives; here it is only computed.
     return _run(closed_jaxpr(parameters["jaxprs"].solve), solve_inputs(values, parameters), size)
 
 

@@ -2,10 +2,10 @@
 
     h_i dY_i/dt = K_i (Y_{i+1} - Y_i) - K_{i-1} (Y_i - Y_{i-1}) + h_i (Q_i - L_i Y_i)
 
-for control volumes of thickness h_i, with K_i the conductance (diffusivity over distance) between the
-volumes i and i + 1. The volumes are cells for temperature and velocity, and the spaces between centers
-for turbulence quantities, which live on faces. Nothing passes the two ends: a boundary flux F enters as
-a source, h Q = F. Written in this form the matrix is symmetric and sum(h Y) is conserved to round-off.
+for control volumes of thickness h_i, with the conductance K_i (diffusivity over distance) between the volumes
+i and i + 1. The volumes are cells for temperature and velocity, and the spaces between centers for turbulence
+quantities, which are defined on faces. There is no diffusive flux through the two ends: a boundary flux F
+enters as a source, h Q = F. In this form the matrix is symmetric and sum(h Y) is conserved to round-off.
 """
 
 from typing import NamedTuple
@@ -26,19 +26,19 @@ from .tridiagonal_methods import (
 
 
 class Added(NamedTuple):
-    """What is added to a quantity per area and time [unit m s-1], explicit; `None` where nothing is.
+    """Explicit sources of a quantity per area and time [unit m s-1]; `None` for none.
 
-    A downward flux, however large, leaves no content behind, as its convergence would by rounding.
+    A downward flux, however large, conserves content exactly; its convergence would not, due to rounding.
     """
 
     volumes: ColumnArray | None = None  # h Q, in every volume
     bottom: Scalar | None = None  # flux into the first volume
     surface: Scalar | None = None  # flux into the last volume
-    sinking: InnerFaceArray | None = None  # value [unit] of what comes down for what is carried up
-    downward: InnerFaceArray | None = None  # flux from each volume to that below it
+    sinking: InnerFaceArray | None = None  # value [unit] that sinks in exchange for what is carried up
+    downward: InnerFaceArray | None = None  # flux from each volume to the one below
 
     def through(self, areas: FaceArray, volumes: CenterArray) -> "Added":
-        """The same per area of the surface, for areas of faces and mean areas of volumes relative to it."""
+        """The same per unit area of the surface, given relative areas of faces and mean areas of volumes."""
         return self._replace(
             volumes=None if self.volumes is None else volumes * self.volumes,
             bottom=None if self.bottom is None else areas[0] * self.bottom,
@@ -49,7 +49,7 @@ class Added(NamedTuple):
         """Content per area [unit m] after `dt` of the source alone."""
         if self.volumes is not None:
             content = content + dt * self.volumes
-        # Updates of one level in place; what follows a concatenation XLA computes level by level.
+        # In-place updates of one level; XLA would compute code after a concatenation level by level.
         if self.bottom is not None:
             content = _add_to_level(content, 0, dt * self.bottom)
         if self.surface is not None:
@@ -65,24 +65,24 @@ def _add_to_level(content: ColumnArray, level: int, amount: Scalar) -> ColumnArr
 class CarryingRates(NamedTuple):
     """Rates at which volumes carry their value to a neighbour [m s-1], at least zero, always implicit.
 
-    What one volume loses its neighbour gains. New values of what has no sinks stay positive for any rate.
+    The loss of one volume is the gain of its neighbour. Without sinks, new values stay positive for any rate.
     """
 
     upward: InnerFaceArray | None = None  # from the volume i to i + 1; `None` for none
     downward: InnerFaceArray | None = None  # from the volume i + 1 to i; `None` for none
 
     def through(self, areas: FaceArray) -> "CarryingRates":
-        """The same per area of the surface, for areas of faces relative to it."""
+        """The same per unit area of the surface, given relative areas of faces."""
         return jax.tree.map(lambda rate: areas[1:-1] * rate, self)
 
     def add_to(self, matrix: ExchangeMatrix, dt: ScalarLike) -> CarryingMatrix:
-        """The matrix of a step in which the volumes also carry."""
+        """Add the exchange to the matrix of a step."""
         up = matrix.exchange if self.upward is None else matrix.exchange + dt * self.upward
         down = matrix.exchange if self.downward is None else matrix.exchange + dt * self.downward
         return CarryingMatrix(matrix.own, up, down)
 
     def between(self, quantity: ColumnArray, sinking: InnerFaceArray | None) -> InnerFaceArray:
-        """What lower volumes gain from the upper [unit m s-1], and from what sinks in exchange."""
+        """Gain of lower volumes from the upper ones [unit m s-1], including what sinks in exchange."""
         gained = jnp.zeros_like(quantity[1:])
         if self.upward is not None:
             below = quantity[:-1]
@@ -93,18 +93,18 @@ class CarryingRates(NamedTuple):
 
 
 class EndValues(NamedTuple):
-    """Values that the first and the last volume are given at the end of the step; `None` where free."""
+    """Values prescribed in the first and last volume at the end of the step; `None` if free."""
 
     bottom: Scalar | None = None
     surface: Scalar | None = None
 
     def hold(self, system: "DiffusionSystem") -> "DiffusionSystem":
-        """The system with an equation Y = value in place of the balance of a volume; `rhs` is an array."""
+        """Replace the balance of a volume by the equation Y = value; `rhs` is an array."""
         rhs, matrix = system.rhs, system.matrix
         own, *carried = jax.tree.map(
             lambda x: jnp.broadcast_to(x, (x.shape[0], *rhs.shape[1:])), tuple(matrix)
         )
-        # What the neighbour gains from a known value goes to its right-hand side; what it loses is its own.
+        # The neighbour's gain from a known value goes to its right-hand side; its loss stays in the matrix.
         for value, end, neighbour, face in ((self.bottom, 0, 1, 0), (self.surface, -1, -2, -1)):
             if value is not None:
                 gained, lost = (carried[0], carried[-1]) if end == 0 else (carried[-1], carried[0])
@@ -123,8 +123,8 @@ def _set_level(values: ColumnArray, level: int, value: ScalarLike) -> ColumnArra
 class DiffusionSystem(NamedTuple):
     """One time step as linear systems: `matrix @ new = rhs`, or `matrix @ (new - old) = residual`.
 
-    The second form keeps rounding relative to the change instead of to the value. Of the residual, what
-    volumes gain from those above them is given apart, on the faces: `sinking`.
+    The second form keeps rounding relative to the change instead of the value. The gain of volumes from those
+    above is separated from the residual, on faces: `sinking`.
     """
 
     matrix: ExchangeMatrix | CarryingMatrix
@@ -147,7 +147,7 @@ def diffusion_system(
 ) -> DiffusionSystem:
     """Matrix and right-hand sides of one time step; arguments as in `diffuse`.
 
-    Volumes that change have a thickness at the start of the step, too.
+    Volumes that vary have an initial thickness, too.
     """
     exchange = dt * conductance
     own = thickness if sink_rate is None else thickness + dt * sink_rate * thickness
@@ -205,19 +205,19 @@ def diffuse(
         conductance: K between neighbouring volumes [m s-1], `(n - 1, *batch)`.
         thickness: h of the volumes [m], `(n, *batch)`.
         dt: time step [s].
-        source: pytree like `quantities` with a `Added` for each.
+        source: pytree like `quantities` with an `Added` for each.
         sink_rate: L [s-1], at least zero, always implicit.
         theta: weight of the new values in the diffusive fluxes: 1 backward Euler, 0.5 Crank-Nicolson.
-        held: values given to the ends instead of their balance; for a single quantity.
-        flow: what volumes carry to each other besides; it makes the matrix unsymmetric.
+        held: values prescribed at the ends instead of their balance; for a single quantity.
+        flow: additional exchange between volumes; makes the matrix unsymmetric.
         method: how the linear system is solved.
 
     Returns:
         The new values. With theta = 1 and non-negative sources they stay positive for any time step.
 
-    Source: Burchard et al. (2003) for the split of sources and sinks (Patankar); GOTM `diff_center`.
+    Source: Burchard et al. (2003) for the splitting of sources and sinks (Patankar); GOTM `diff_center`.
     """
-    # Not for the change: new values stay positive to the last bit.
+    # Do not solve for the change: new values then stay positive exactly.
     system = diffusion_system(
         quantities, conductance, thickness, dt, source=source, sink_rate=sink_rate, theta=theta, flow=flow
     )

@@ -1,7 +1,7 @@
-"""Elementary operations: limits and roots with a stated gradient, powers, stencils, running minima.
+"""Elementary operations: limits and roots with defined gradients, powers, stencils, running minima.
 
-JAX differentiates a division into divisions and a maximum into a ratio that shares the gradient at a tie.
-Divisions are what the step of a column is made of, so these functions have derivatives without any.
+JAX differentiates a division into divisions, and a maximum into a ratio that splits the gradient at a tie.
+Divisions dominate the cost of a step, so the derivatives of these functions avoid them.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from ..grid import Grid
 
 @jax.custom_jvp
 def reciprocal(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """1 / x, whose derivative -1 / x² costs no further division."""
+    """1 / x, with the derivative -1 / x² without a further division."""
     return 1.0 / x
 
 
@@ -28,10 +28,10 @@ def _(primals, tangents):
 
 @jax.custom_jvp
 def quotient(x: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
-    """x / y, whose derivatives share one further division.
+    """x / y, with derivatives that share one further division.
 
-    For what many use: XLA computes a quotient once on a CPU, but a product, with all that leads to it, again
-    in every loop that uses it.
+    Use this for values with several uses: on a CPU XLA computes a quotient once, but recomputes a product,
+    with everything that it depends on, in every loop that uses it.
     """
     return x / y
 
@@ -43,16 +43,16 @@ def _(primals, tangents):
 
 
 def safe_sqrt(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Square root of `x` where it is positive; 0 with zero gradient where it is not; NaN stays NaN.
+    """Square root of `x` if positive; otherwise 0 with zero gradient; NaN stays NaN.
 
-    The argument is replaced before the root is taken, because the gradient of a masked `sqrt(0)` is NaN.
+    The argument is replaced before taking the root, because the gradient of a masked `sqrt(0)` is NaN.
     """
     not_positive = x <= 0.0
     return jnp.where(not_positive, 0.0, jnp.sqrt(jnp.where(not_positive, 1.0, x)))
 
 
 def vector_norm(x: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Length of the vector (x, y); at the origin 0 with zero gradient (the minimal subgradient)."""
+    """Length of the vector (x, y); 0 with zero gradient at the origin (the minimal subgradient)."""
     return safe_sqrt(x * x + y * y)
 
 
@@ -70,8 +70,8 @@ def power(x: Float[Array, "..."], exponent: float) -> Float[Array, "..."]:
     """`x` to a fixed power.
 
     Args:
-        x: positive; zero is allowed where twice the exponent is a whole positive number.
-        exponent: a Python number. Multiples of 1/2 become products and at most one root.
+        x: positive; zero is allowed if twice the exponent is a positive integer.
+        exponent: a Python number. Multiples of 1/2 become products and at most one square root.
     """
     if 2.0 * exponent != round(2.0 * exponent):
         return jnp.exp(exponent * jnp.log(x))
@@ -84,7 +84,7 @@ def power(x: Float[Array, "..."], exponent: float) -> Float[Array, "..."]:
 
 
 def product_of_powers(*factors: tuple[Float[Array, "..."], float]) -> Float[Array, "..."]:
-    """Product of x to the power e over the pairs (x, e), of which one has an exponent other than zero."""
+    """Product of x to the power e over the pairs (x, e), one of which has a nonzero exponent."""
     first, *others = [power(x, exponent) for x, exponent in factors if exponent != 0.0]
     for other in others:
         first = first * other
@@ -103,9 +103,8 @@ def horner(coefficients: Sequence[PyTree], x: Float[Array, "..."]) -> PyTree:
 def inverse_cube_root(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """x^(-1/3) of positive numbers, to round-off, without a logarithm or a division.
 
-    The third of the exponent is taken from the bits of the number, which gives 3 %; each step of Newton's
-    method for r^-3 = x doubles the digits. Compilers have vector instructions for all of it, and none for
-    the power.
+    A third of the exponent is taken from the bits of the number, accurate to 3 %; each Newton iteration for
+    r^-3 = x doubles the digits. Compilers vectorise all of it, but not a power.
     """
     if x.dtype == jnp.float32:
         bits, start = jnp.int32, 0x548C39CB
@@ -140,7 +139,7 @@ def mean_of_neighbours(values: CenterArray) -> InnerFaceArray:
 
 
 def column_integral(values: CenterArray, grid: Grid) -> Scalar:
-    """Integral over the column, per area of the surface [unit m]."""
+    """Integral over the column, per unit area of the surface [unit m]."""
     return jnp.sum(values * grid.cell_volume, axis=0)
 
 
@@ -151,17 +150,17 @@ def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike = 0.0, surface: Sca
 
 
 def smallest_upward(values: ColumnArray) -> ColumnArray:
-    """The smallest value at or above each level; the gradient is that of this value, at a tie the nearest."""
+    """Smallest value at or above each level; the gradient is that of this value, the nearest at a tie."""
     return _smallest(values, lambda shifted, nothing: [shifted[nothing.shape[0] :], nothing])
 
 
 def smallest_downward(values: ColumnArray) -> ColumnArray:
-    """The smallest value at or below each level, likewise."""
+    """Smallest value at or below each level, likewise."""
     return _smallest(values, lambda shifted, nothing: [nothing, shifted[: -nothing.shape[0]]])
 
 
 def _smallest(values: ColumnArray, parts: Callable[..., list]) -> ColumnArray:
-    """By a few shifts of the whole column instead of a loop over its levels."""
+    """By a few shifts of the whole column instead of a loop over levels."""
     shift, n = 1, values.shape[0]
     while shift < n:
         further = jnp.concatenate(parts(values, jnp.full_like(values[:shift], jnp.inf)))

@@ -1,15 +1,15 @@
-"""From means over cells to means over other cells.
+"""Conservative regridding of cell means.
 
-Within a source cell values are linear around the mean of the cell, with the slope between its two neighbours.
-The integral over the column is conserved, and a linear profile is exact on any pair of grids. Of constant
-values a finer grid would see all shear at the edges of the coarse cells.
+Within a source cell, values are linear around the cell mean, with the slope between its two neighbours. The
+integral over the column is conserved, and a linear profile is exact on any pair of grids. With piecewise
+constant values, all shear on a finer grid would be at the edges of the coarse cells.
 """
 
 import numpy as np
 
 
 def regrid(values: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Means over the target cells; NaN for those that are not covered by source cells with a value.
+    """Means over the target cells; NaN for those not covered by source cells with values.
 
     Values are `(n_source, ...)`, NaN where missing; source and target are faces [m], increasing.
     """

@@ -2,10 +2,9 @@
 
     lower_i x_{i-1} + diagonal_i x_i + upper_i x_{i+1} = rhs_i,   i = 0 ... n - 1
 
-Both derivatives are one more solve with the same matrix (or its transpose) instead of a differentiation
-through the sweeps: A dx = db - dA x. Several systems of the same
-size can be solved side by side: each sweep is a chain of dependent operations, and two chains in one
-loop take hardly longer than one.
+Both derivatives are one more solve with the same matrix (or its transpose), A dx = db - dA x, without
+differentiating the sweeps. Several systems of the same size can be solved side by side: each sweep is a chain
+of dependent operations, and two chains in one loop take hardly longer than one.
 """
 
 import jax
@@ -34,9 +33,8 @@ class PlatformDefault(AbstractTridiagonalMethod):
     """The method of the platform, chosen when the program is lowered: `VendorLibrary` on a GPU.
 
     Args:
-        cpu: method on a CPU. `ThomasScan` has small loops, which XLA takes for one kernel in any case;
-            `TwistedThomas` is faster where XLA makes one kernel of the whole time loop, and a model takes it
-            there.
+        cpu: method on a CPU. `ThomasScan` has small loops, which XLA always fuses; `TwistedThomas` is faster
+            if XLA fuses the whole time loop, and models use it then.
     """
 
     cpu: AbstractTridiagonalMethod = ThomasScan()
@@ -53,7 +51,7 @@ def _multiply_each(matrices: tuple[Matrix, ...], solution: Trees) -> Trees:
 
 
 def _spread(matrix: Matrix, rhs: PyTree) -> tuple[Matrix, PyTree]:
-    """Matrix and right-hand sides with the same batch."""
+    """Matrix and right-hand sides broadcast to the same batch."""
     batch = jnp.broadcast_shapes(*(leaf.shape[1:] for leaf in jax.tree.leaves((matrix, rhs))))
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, leaf.shape[:1] + batch), (matrix, rhs))
 
@@ -74,9 +72,9 @@ def solve_tridiagonal_systems(
         rhs: for each system a pytree of right-hand sides that share its matrix, each `(n, *batch)`.
         method: how to solve; by default the fastest for the platform.
         guess, residual, sinking: approximate solutions, and rhs - A guess evaluated without cancellation,
-            like `rhs`: what each volume gains for itself, and on the faces between them what it gains from
-            that above it. The correction to the guess is solved for, so that rounding is relative to it.
-            Derivatives are those of A and `rhs`: the solution does not depend on the guess.
+            like `rhs`: the gain of each volume itself, and on faces the gain from the volume above. The
+            correction to the guess is solved for, so that rounding is relative to it. Derivatives are those
+            of A and `rhs`: the solution does not depend on the guess.
 
     Returns:
         The solutions, in the structure of `rhs`. No pivoting: matrices should be diagonally dominant.
@@ -100,7 +98,7 @@ def solve_tridiagonal_systems(
     @solve.defjvp
     def _(primals, tangents):
         matrices, (matrix_tangents, rhs_tangents) = primals[0], tangents[:2]
-        # What follows uses the solution under its name: a loop that keeps it does not solve again.
+        # The name marks the solution for checkpointing: a loop that stores it does not solve again.
         solution = jax.tree.map(lambda x: checkpoint_name(x, SOLUTION), solve(*primals))
         change = jax.tree.map(jnp.subtract, rhs_tangents, _multiply_each(matrix_tangents, solution))
         return solution, _solve_linearly(matrices, change, solver)
@@ -117,8 +115,9 @@ def _solve_linearly(matrices: tuple[Matrix, ...], rhs: Trees, solver: AbstractTr
     def solve_transpose(_, right: Trees) -> Trees:
         return solver(tuple(m.transposed().carrying() for m in matrices), right)
 
-    # `custom_linear_solve` fails where only some right-hand sides depend on what is differentiated. Zero
-    # times a number of every other makes each depend on all; in one row, which spares the transpose a sum.
+    # `custom_linear_solve` fails if only some right-hand sides depend on differentiated values. Adding zero
+    # times a number of every other one makes each depend on all; one row suffices, which spares the transpose
+    # a sum.
     if len(leaves := jax.tree.leaves(rhs)) > 1:
         nothing = sum(0.0 * leaf[:1] for leaf in leaves)
         rhs = jax.tree.map(lambda x: lax.dynamic_update_slice_in_dim(x, x[:1] + nothing, 0, axis=0), rhs)

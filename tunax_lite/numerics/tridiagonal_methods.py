@@ -1,14 +1,15 @@
-"""Tridiagonal matrices, and the methods that solve systems with them.
+"""Tridiagonal matrices, and methods to solve their systems.
 
-Elimination goes one way or from both ends, as loops over the levels. Instead of the diagonal a row carries
-what its volume keeps, s: when the volume i is eliminated, the one above it keeps what the two keep in series.
-With the pivot p_i = s_i + upward_i, the right-hand side r_i and the amount R_i that sinks into the volume i,
+Elimination proceeds in one direction or from both ends, as loops over the levels. Instead of the diagonal, a
+row stores s, the part that its volume keeps: when volume i is eliminated, the one above keeps what both keep
+in series. With the pivot p_i = s_i + upward_i, the right-hand side r_i and the amount R_i that sinks into
+volume i,
 
     s_{i+1} = own_{i+1} + downward_i s_i / p_i,   r_{i+1} = rhs_{i+1} + (upward_i r_i - s_i R_i) / p_i
     x_i = (r_i + R_i + downward_i x_{i+1}) / p_i
 
-Nothing cancels: the solution is exact to rounding in every volume, and of one sign where the right-hand sides
-are, however much the volumes exchange.
+There is no cancellation: the solution is exact to rounding in every volume, and of one sign if the right-hand
+sides are, however large the exchange.
 
 Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116, for elimination without subtraction.
 """
@@ -30,7 +31,7 @@ Trees = tuple[PyTree, ...]  # arrays `(n, *batch)` for each of several systems
 class TridiagonalMatrix(NamedTuple):
     """Three diagonals, each `(n, *batch)`; `lower[0]` and `upper[-1]` are ignored.
 
-    As all matrices, it has products with vectors, a transpose, and itself as volumes that carry.
+    All matrices have products with vectors, a transpose, and a form as `CarryingMatrix`.
     """
 
     lower: ColumnArray
@@ -55,15 +56,15 @@ class TridiagonalMatrix(NamedTuple):
 
 
 class CarryingMatrix(NamedTuple):
-    """The matrix of volumes that carry their content to their neighbours.
+    """The matrix of volumes that carry their content to neighbours.
 
     (A x)_i = own_i x_i + net_i - net_{i-1},   net_i = upward_i x_i - downward_i x_{i+1}
 
-    What is carried may exceed what a volume keeps by any factor: the diagonal would round `own` away, so it
-    is kept apart. Columns sum to it.
+    The exchange may exceed what a volume keeps by any factor: the diagonal would lose `own` to rounding, so
+    it is stored separately. Columns sum to it.
     """
 
-    own: ColumnArray  # fraction that a volume keeps of itself, `(n, *batch)`
+    own: ColumnArray  # fraction that a volume keeps, `(n, *batch)`
     upward: InnerFaceArray  # from the volume i to i + 1, `(n - 1, *batch)`
     downward: InnerFaceArray  # from the volume i + 1 to i, `(n - 1, *batch)`
 
@@ -83,14 +84,14 @@ class CarryingMatrix(NamedTuple):
 
 
 class ExchangeMatrix(NamedTuple):
-    """The symmetric matrix of volumes that exchange with their neighbours.
+    """The symmetric matrix of volumes that exchange with neighbours.
 
     (A x)_i = own_i x_i - exchange_i (x_{i+1} - x_i) + exchange_{i-1} (x_i - x_{i-1})
 
     One product per face instead of four gives A x, and with it the derivatives of a solution.
     """
 
-    own: ColumnArray  # fraction that a volume keeps of itself, `(n, *batch)`
+    own: ColumnArray  # fraction that a volume keeps, `(n, *batch)`
     exchange: InnerFaceArray  # between the volumes i and i + 1, `(n - 1, *batch)`
 
     def carrying(self) -> CarryingMatrix:
@@ -104,20 +105,20 @@ class ExchangeMatrix(NamedTuple):
 
 
 def convergence(exchange: InnerFaceArray, x: ColumnArray) -> ColumnArray:
-    """What volumes gain from their neighbours: exchange times the difference, in less out."""
+    """Gain of volumes from neighbours: exchange times the difference, in minus out."""
     gained, lost = shifts(exchange * (x[1:] - x[:-1]))
     return gained - lost
 
 
 def shifts(between: InnerFaceArray) -> tuple[ColumnArray, ColumnArray]:
-    """Values between volumes as seen from the volume below them, and from that above."""
+    """Values between volumes as seen from the volume below, and from the one above."""
     nothing = jnp.zeros((between.shape[0] + 1, *between.shape[1:]), between.dtype)
     below, above = (lax.dynamic_update_slice_in_dim(nothing, between, i, axis=0) for i in (0, 1))
     return below, above
 
 
 def added_up(rhs: ColumnArray, sinking: InnerFaceArray | None) -> ColumnArray:
-    """The right-hand side with what passes between volumes."""
+    """The right-hand side including fluxes between volumes."""
     if sinking is None:
         return rhs
     gained, lost = shifts(sinking)
@@ -128,14 +129,14 @@ Matrices = tuple[CarryingMatrix, ...]
 
 
 class AbstractTridiagonalMethod(eqx.Module):
-    """How tridiagonal systems with several right-hand sides each are solved."""
+    """Solves tridiagonal systems with several right-hand sides each."""
 
     @abc.abstractmethod
     def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
         """Solve each system for every leaf of its right-hand side.
 
-        With `sinking`, what each volume gives to that below it, `(n - 1, *batch)`, the right-hand sides are
-        `rhs_i + sinking_i - sinking_{i-1}`.
+        With `sinking`, the amount that each volume gives to the one below, `(n - 1, *batch)`, the right-hand
+        sides are `rhs_i + sinking_i - sinking_{i-1}`.
         """
 
 
@@ -171,8 +172,8 @@ class TwistedThomas(AbstractTridiagonalMethod):
     """Gaussian elimination from both ends to a middle row, then substitution from there to both ends.
 
     An elimination is a chain of dependent divisions that leaves most of the processor idle; two chains of
-    half the length, side by side in one loop, take little more than half the time. Stable without pivoting
-    for diagonally dominant matrices, which diffusion gives.
+    half the length, in one loop, take little more than half the time. Stable without pivoting for diagonally
+    dominant matrices, as from diffusion.
 
     Source: the twisted factorisation; Parlett and Dhillon (1997), Linear Algebra Appl. 267, 247-279.
     """
@@ -184,9 +185,9 @@ class TwistedThomas(AbstractTridiagonalMethod):
         middle, n_pairs = n // 2, (n - 1) // 2
         # With an even number of rows the lower half has one row more; it goes first.
         first = n - 1 - 2 * n_pairs
-        # Rows are overwritten, and XLA first copies what is read of them elsewhere. A batch is spared it by
-        # reading each row after the one before has been written. One column runs out of registers, and where
-        # the level of a lake moves, its last bit would depend on the length of the run.
+        # Rows are overwritten, and XLA first copies the values read from them. In a batch this is avoided by
+        # reading each row after the previous one has been written. For one column, registers would not
+        # suffice, and with a varying lake level the last bit would depend on the length of the run.
         in_batch = jax.tree.leaves(rhs)[0].ndim > 1
 
         given = [(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
@@ -236,7 +237,7 @@ class TwistedThomas(AbstractTridiagonalMethod):
 
 
 def _nothing(own: PyTree, rhs: PyTree) -> PyTree:
-    """What the row before the first hands on."""
+    """Initial values handed on to the first row."""
     return jax.tree.map(lambda x: jnp.zeros_like(x[0]), (own, rhs))
 
 
@@ -257,7 +258,7 @@ def _set_row(tree: PyTree, index: PyTree, row: PyTree) -> PyTree:
 def _eliminate_at(
     systems: PyTree, row: PyTree, index: PyTree, handed: PyTree, step: int
 ) -> tuple[list, list]:
-    """A row with the volume below (step 1) or above (-1) eliminated, and what it hands to the next one."""
+    """Eliminate the volume below (step 1) or above (-1) from a row; also returns input of the next row."""
     found = []
     for (matrix, sinking), (own, right), given in zip(systems, row, handed, strict=True):
         if step > 0:
@@ -270,14 +271,14 @@ def _eliminate_at(
 
 
 def _eliminate(coefficients: PyTree, rhs: PyTree, sinking: PyTree, handed: PyTree) -> tuple[PyTree, PyTree]:
-    """A row as (ratio, r) of x = r + ratio x_ahead, and what it hands on: kept part, right-hand sides.
+    """A row as (ratio, r) of x = r + ratio x_ahead, and values for the next: kept part, right-hand sides.
 
-    Coefficients are own, what is carried ahead to the next row, what comes back from there; `sinking` is what
-    the row gains from the next one, which loses it.
+    Coefficients are own, the rate ahead to the next row, and the rate back from it; `sinking` is the gain of
+    the row from the next one, which loses it.
     """
     own, ahead, back = coefficients
     kept = own + handed[0]
-    # As few operations as can be follow the division, for which the next row waits.
+    # Keep the operations after the division few: the next row waits for them.
     inverse_pivot = 1.0 / ((own + ahead) + handed[0])
     fraction, onward = kept * inverse_pivot, ahead * inverse_pivot
     rhs = jax.tree.map(jnp.add, rhs, handed[1])
@@ -308,19 +309,19 @@ def _substitute(row: PyTree, ahead: PyTree) -> PyTree:
 
 
 class ParallelCyclicReduction(AbstractTridiagonalMethod):
-    """Eliminate neighbours at distance 1, 2, 4, ... from every row at once, until none is left.
+    """Eliminate neighbours at distance 1, 2, 4, ... from all rows at once, until none is left.
 
-    A volume keeps s of itself and carries u upward, d downward, the diagonal is p = s + u + d, and R sinks
-    into it from the next above. A step of distance j, with `+` at i + j and `-` at i - j, is
+    A volume keeps s, carries u upward and d downward, the diagonal is p = s + u + d, and R sinks into it from
+    the next above. A step of distance j, with `+` at i + j and `-` at i - j, is
 
         s: s + u (s/p)+ + d (s/p)-,   u: u (u/p)+,   d: d (d/p)-,   R: (u/p)+ R + (d R/p)+
         r: r + (d r/p)+ + (u r/p)- + (s/p)+ R - (s R/p)-
 
-    and in the end x = r/s. For a GPU with so few columns that most of it would idle: log2(n) steps in
-    sequence instead of the 2 n of an elimination, for log2(n) times the arithmetic. Never the fastest on a
-    CPU. As accurate as elimination: nothing cancels here either. `jax.lax.associative_scan` over the 2 x 2
-    matrices of an elimination would have the same length, but their products cancel to the last digit of
-    float32 where diffusion is strong.
+    and finally x = r/s. It is for a GPU with so few columns that most of it would idle: log2(n) sequential
+    steps instead of the 2 n of an elimination, for log2(n) times the arithmetic. It is never the fastest on a
+    CPU. It is as accurate as elimination, again without cancellation. `jax.lax.associative_scan` over the 2 x
+    2 matrices of an elimination would be equally long, but their products cancel to the last digit of float32
+    for strong diffusion.
 
     Source: Hockney (1965), J. ACM 12, 95-113; Hockney and Jesshope (1981), Parallel Computers.
     """
@@ -337,7 +338,7 @@ def _reduce(matrix: CarryingMatrix, rhs: PyTree, sinking: PyTree) -> PyTree:
     while distance < own.shape[0]:
 
         def below(x, j=distance):
-            """What every row finds that far below: nothing, beyond the first."""
+            """Values of every row that far below; neutral beyond the first."""
             return jnp.concatenate([jnp.zeros_like(x[:j]), x[:-j]])
 
         def above(x, j=distance):
@@ -359,9 +360,9 @@ def _reduce(matrix: CarryingMatrix, rhs: PyTree, sinking: PyTree) -> PyTree:
 class VendorLibrary(AbstractTridiagonalMethod):
     """`jax.lax.linalg.tridiagonal_solve`: LAPACK on a CPU, cuSPARSE on an NVIDIA GPU.
 
-    On a GPU a scan over the levels would be one tiny kernel launch per level. What volumes keep of
-    themselves is rounded with what they exchange: where that is E times as much, contents are off by E times
-    the rounding, which elimination avoids.
+    On a GPU a scan over the levels would launch one tiny kernel per level. Here `own` is rounded together
+    with the exchange: if the latter is E times as large, contents are wrong by E times the rounding, which
+    elimination avoids.
     """
 
     def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
@@ -370,7 +371,7 @@ class VendorLibrary(AbstractTridiagonalMethod):
 
     def _solve_one(self, matrix: TridiagonalMatrix, rhs: PyTree) -> PyTree:
         leaves, structure = jax.tree.flatten(rhs)
-        # The library wants (batch, level), the right-hand sides as a last axis, and zero corners.
+        # The library expects (batch, level), the right-hand sides as a last axis, and zero corners.
         lower, diagonal, upper = (jnp.moveaxis(x, 0, -1) for x in matrix)
         level = jnp.arange(diagonal.shape[-1])
         stacked = jnp.stack([jnp.moveaxis(leaf, 0, -1) for leaf in leaves], axis=-1)
