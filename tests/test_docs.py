@@ -1,8 +1,10 @@
 """The site: every public name has its place, examples run, pages stand alone."""
 
 import doctest
+import html
 import importlib
 import inspect
+import json
 import os
 import re
 import shutil
@@ -98,11 +100,44 @@ def test_faults_of_pages_are_found(tmp_path):
         assert fault in found
 
 
+def test_links_that_lead_nowhere_are_found(tmp_path):
+    index, other = tmp_path / "index.html", tmp_path / "sub" / "other page.html"
+    other.parent.mkdir()
+    text = '<a class="x" href="sub/other%20page.html#there">a</a><a href="https://x.org/#y">b</a><a href="#">'
+    found = {index: text, other: '<h1 id="there"></h1><a href="../index.html">d</a><a href="#gone">e</a>'}
+    for path, page in found.items():
+        path.write_text(page)
+    assert pages.broken_links(found) == [f"{other}: #gone leads nowhere"]
+    other.unlink()
+    assert pages.broken_links({index: text}) == [f"{index}: sub/other%20page.html#there leads nowhere"]
+
+
+PROBE = """<script>addEventListener("load", () => parent.postMessage({
+    wide: Math.max(0, document.documentElement.scrollWidth - innerWidth),
+    broken: [...document.images].filter(i => i.loading !== "lazy" && !i.naturalWidth).map(i => i.src),
+    formulae: [...document.querySelectorAll("math")].filter(
+        m => m.getClientRects().length && m.getBoundingClientRect().width < 2).length,
+}, "*"))</script>"""
+HARNESS = """<!doctype html><body><iframe></iframe><pre id="found"></pre><script>
+const pages = %s, found = {}, frame = document.querySelector("iframe");
+const todo = [390, 1280].flatMap(width => pages.map(page => [width, page]));
+const next = () => {
+    if (!todo.length) return document.querySelector("pre").textContent = JSON.stringify(found);
+    frame.width = todo[0][0]; frame.height = 800; frame.src = todo[0][1];
+};
+addEventListener("message", event => { found[todo.shift().join(" ")] = event.data; next(); });
+next();
+</script></body>"""
+
+
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_site_stands_alone_and_shows_no_error_in_a_browser(tmp_path):
-    """Built without the outputs of the gallery; the build itself refuses what comes from the network."""
+    """All pages, as wide as a phone and as a desk, built without the outputs of the gallery.
+
+    The build itself refuses what comes from the network, and links that lead nowhere.
+    """
     site = tmp_path / "html"
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-D", "plot_gallery=0", "-b", "html", DOCS, site]
     subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True)
@@ -115,12 +150,17 @@ def test_site_stands_alone_and_shows_no_error_in_a_browser(tmp_path):
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("chromium is not installed")
-    for page in ("index.html", "api/case.html", "closures/two_equation.html", "gallery/index.html"):
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
-        shown = subprocess.run(
-            [browser, *options, f"--user-data-dir={tmp_path / 'browser'}", (site / page).as_uri()],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert "</html>" in shown.stdout and "CONSOLE" not in shown.stderr, page
+    names = sorted(str(path.relative_to(site)) for path in site.rglob("*.html"))
+    for name in names:
+        page = (site / name).read_text(encoding="utf-8")
+        (site / name).write_text(page.replace("</body>", f"{PROBE}</body>"), encoding="utf-8")
+    (site / "harness.html").write_text(HARNESS % json.dumps(names))
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
+    options += [f"--user-data-dir={tmp_path / 'browser'}", "--virtual-time-budget=600000"]
+    shown = subprocess.run(
+        [browser, *options, (site / "harness.html").as_uri()], capture_output=True, text=True, timeout=600
+    )
+    assert "CONSOLE" not in shown.stderr, re.findall(".*CONSOLE.*", shown.stderr)
+    found = json.loads(html.unescape(re.findall('<pre id="found">(.*?)</pre>', shown.stdout)[0]))
+    assert len(found) == 2 * len(names) > 100
+    assert all(said == {"wide": 0, "broken": [], "formulae": 0} for said in found.values()), found
