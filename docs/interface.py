@@ -24,6 +24,7 @@ NOT_CALLED = {
     "constants",
     "declarations",
     "interrupts",
+    "machine",
     "quantities",
     "self_test",
     "time_series",

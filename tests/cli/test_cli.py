@@ -1,5 +1,6 @@
 """The command line from end to end: files that are complete, numbers that agree, exit codes."""
 
+import base64
 import hashlib
 import importlib
 import json
@@ -291,7 +292,7 @@ def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
     assert hashlib.sha256(data.read_bytes()).hexdigest() in text
     assert re.search(r"Calibrated on 20\d\d-\d\d-\d\d \d\d:\d\d UTC with tunax_lite \d", text)
     assert "processors, " in text
-    assert text.count("data:image/png;base64,") == 3
+    assert text.count("data:image/png;base64,") == 4  # losses, parameters, profiles, series
     assert not re.search(r"(?:src|href)=.(?!data:)", text)  # nothing to be loaded
 
 
@@ -301,19 +302,67 @@ def test_report_in_a_browser(calibrated, invoke, tmp_path):
     page = tmp_path / "page.html"
     invoke("report", folder, "--output", page)
     # Every figure has a size once it is decoded, and no table is wider than the page.
-    probe = """<script>addEventListener("load", () => { document.title = JSON.stringify({
-        figures: [...document.images].map(i => i.naturalWidth),
+    question = """({figures: [...document.images].map(i => i.naturalWidth),
         rows: document.querySelectorAll("#parameters + .scroll tbody tr").length,
-        wide: document.documentElement.scrollWidth > innerWidth}) })</script>"""
+        wide: document.documentElement.scrollWidth > innerWidth})"""
+    found, messages = _in_chromium(page, tmp_path / "profile", question)
+    assert not messages
+    n_parameters = len(yaml.safe_load((folder / "parameters.yaml").read_text())["parameters"])
+    assert min(found["figures"]) > 300 and len(found["figures"]) == 4
+    assert (found["rows"], found["wide"]) == (n_parameters, False)
+
+
+def _in_chromium(page: Path, folder: Path, question: str):
+    """What a script finds on a page once it is loaded, and the messages of the console."""
+    probe = (
+        f'<script>addEventListener("load", () => {{ document.title = JSON.stringify({question}) }})</script>'
+    )
     page.write_text(page.read_text().replace("</body>", f"{probe}</body>"))
     flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --dump-dom"
-    command = ["chromium", *flags.split(), f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    command = ["chromium", *flags.split(), "--enable-logging=stderr", f"--user-data-dir={folder}"]
+    done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120)
     title = done.stdout.partition("<title>")[2].partition("</title>")[0]
-    found = json.loads(title.replace("&quot;", '"'))
-    n_parameters = len(yaml.safe_load((folder / "parameters.yaml").read_text())["parameters"])
-    assert min(found["figures"]) > 300 and len(found["figures"]) == 3
-    assert (found["rows"], found["wide"]) == (n_parameters, False)
+    return json.loads(title.replace("&quot;", '"')), re.findall("CONSOLE.*", done.stderr)
+
+
+@pytest.mark.filterwarnings("default")
+def test_report_of_a_run_moves_through_time(invoke, tmp_path):
+    invoke("run", SYNTHETIC, *SHORT, "--output", "out.nc")
+    assert "wrote out.html" in invoke("report", "out.nc").output
+    text = (tmp_path / "out.html").read_text()
+    assert not re.search(r"(?:src|href)=", text)  # nothing to be loaded
+    shown = json.loads(re.findall(r'id="shown">(.*?)</script>', text)[0])
+    temperature = read_netcdf(tmp_path / "out.nc")["temperature"].values
+    (field,) = [each for each in shown["fields"] if each["label"] == "temperature"]
+    counts = np.frombuffer(base64.b64decode(field["values"]), "<u2").reshape(temperature.shape)
+    stored = field["low"] + (field["high"] - field["low"]) * counts / 65534.0
+    # Sixteen bits, rounded to nearest.
+    np.testing.assert_allclose(stored, temperature, rtol=0.0, atol=np.ptp(temperature) / 65534.0)
+    assert shown["times"] == ["0 h", "0.1667 h", "0.3333 h"] and field["unit"] == "°C"
+    data = ROOT / "data/synthetic_wind_and_cooling.nc"
+    assert hashlib.sha256(data.read_bytes()).hexdigest() in text
+    assert re.search(r"Computed on 20\d\d-\d\d-\d\d \d\d:\d\d UTC with tunax_lite \d", text)
+    if shutil.which("chromium") is None:
+        pytest.skip("chromium is not installed")
+    question = """(() => {
+        const frames = [0, 2].map(frame => {
+            slider.value = frame; slider.dispatchEvent(new Event("input"));
+            const {canvas, caption} = run.fields[0];
+            return [moment.textContent, canvas.toDataURL(), caption.textContent] });
+        return {moments: frames.map(each => each[0]), moved: frames[0][1] !== frames[1][1],
+            caption: frames[1][2], cards: document.querySelectorAll(".card").length,
+            wide: document.documentElement.scrollWidth > innerWidth} })()"""
+    found, messages = _in_chromium(tmp_path / "out.html", tmp_path / "browser", question)
+    value = found.pop("caption")
+    assert found == {
+        "moments": ["0 h", "0.3333 h"],
+        "moved": True,
+        "cards": len(shown["fields"]),
+        "wide": False,
+    }
+    assert not messages
+    told = re.fullmatch(r"temperature: (.+) °C at (.+) m", value)
+    assert told and float(told[1]) == pytest.approx(temperature[-1, -1], abs=0.01) and float(told[2]) > -10.0
 
 
 @pytest.mark.parametrize(

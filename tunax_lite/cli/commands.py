@@ -129,16 +129,21 @@ def posterior(
 
 @command()
 def report(
-    folder: Annotated[Path, Argument(metavar="DIR", help="Folder of a calibration.")],
+    results: Annotated[
+        Path, Argument(metavar="DIR|FILE.nc", help="Folder of a calibration, or file of a run.")
+    ],
     output: Annotated[
-        Path | None, Option(metavar="FILE.html", help="By default report.html in the folder.")
+        Path | None,
+        Option(
+            metavar="FILE.html", help="By default report.html in the folder, or FILE.html beside the file."
+        ),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write one self-contained HTML page about a calibration, with its figures."""
+    """Write one self-contained HTML page about a calibration, or about a run with a slider of time."""
     from .evaluate import report
 
-    report(folder, output or folder / "report.html", overwrite=overwrite)
+    report(results, output, overwrite=overwrite)
 
 
 @command()

@@ -129,14 +129,21 @@ def _point(text: str) -> tuple[float, float]:
     return latitude, longitude
 
 
-def report(folder: Path, path: Path, *, overwrite: bool) -> None:
+def report(results: Path, output: Path | None, *, overwrite: bool) -> None:
     """See `commands.report`."""
     # Slow imports, only where needed.
-    from ..report import read_run_folder, write_report
+    from ..report import read_run_folder, write_report, write_run_report
 
-    run = read_run_folder(folder)
-    check_outputs([path], overwrite=overwrite, product=f"report of {seen_from(path, folder)}")
-    session.report_written([write_report(run, path)])
+    is_run = results.is_file()
+    path = output or (results.with_suffix(".html") if is_run else results / "report.html")
+    product = f"report of {seen_from(path, results)}"
+    if is_run:
+        check_outputs([path], overwrite=overwrite, product=product)
+        session.report_written([write_run_report(results, path)])
+        return
+    folder = read_run_folder(results)
+    check_outputs([path], overwrite=overwrite, product=product)
+    session.report_written([write_report(folder, path)])
 
 
 def compare(

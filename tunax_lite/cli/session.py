@@ -155,15 +155,24 @@ def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str
         command=command_line(),
         closure=json.dumps(dict(iterate_options(closure))),
         restart=_in_utf_8(restart),
+        date=f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
+        commit=commit(),
+        machine=_machine(),
+        data=json.dumps(_data_of(loaded)),
     )
 
 
+def _data_of(loaded: Source) -> dict[str, str]:
+    """Checksums of the files of a configuration; a folder of GOTM and a map are too much to read again."""
+    if isinstance(loaded, LoadedGotm) or isinstance(loaded.config, MapConfig):
+        return {}
+    return data_files(loaded)
+
+
 def origin_of(loaded: Loaded[CalibrationConfig], names: Iterable[str], closure: AbstractClosure):
-    """The same as attributes of the files of a calibration: time, machine, and checksums of data."""
-    origin = dataclasses.asdict(provenance(loaded, ", ".join(names), closure))
-    origin |= {"data": json.dumps(data_files(loaded)), "commit": commit(), "machine": _machine()}
-    origin |= {"date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC"}
-    return {f"tunax_lite_{key}": value for key, value in origin.items()}
+    """The same as attributes of the files of a calibration on cases of these names."""
+    origin = provenance(loaded, ", ".join(names), closure)
+    return {f"tunax_lite_{key}": value for key, value in dataclasses.asdict(origin).items()}
 
 
 def _machine() -> str:

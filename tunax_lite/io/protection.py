@@ -33,6 +33,10 @@ class Provenance:
     command: str = ""  # the command line
     closure: str = ""  # settings of the closure other than parameters, as JSON
     restart: str = ""  # file and frame from which the run was restarted; empty for a run from the start
+    date: str = ""  # of the start, in UTC
+    commit: str = ""  # of the code, where it is a checkout
+    machine: str = ""  # processors, devices and system
+    data: str = ""  # SHA-256 of the files that the configuration names, as JSON
 
 
 def read_provenance(path) -> Provenance:

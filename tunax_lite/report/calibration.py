@@ -3,37 +3,36 @@
 import base64
 import dataclasses
 import io
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from matplotlib.figure import Figure
 
-from ._types import JSON, at_path, iterate_parameters, iterate_vectors
-from .calibration.checks import CheckRow
-from .calibration.cross_validation import (
+from .._types import JSON, at_path, iterate_parameters, iterate_vectors
+from ..calibration.checks import CheckRow
+from ..calibration.cross_validation import (
     CrossValidationRow,
     checks_in_words,
     cross_validation_in_words,
     read_table,
 )
-from .calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
-from .calibration.posterior.infer import POSTERIOR_NAME
-from .config import closure_of
-from .corrections import VARIABLES as INITIAL_VARIABLES
-from .corrections import CorrectedForcing
-from .declarations import meanings, summary_and_source
-from .io.errors import FileFormatError, names_its_file, read_text, reading, what_is_at
-from .io.netcdf import read_netcdf
-from .io.protection import note_input, text_mark
-from .io.writing import replacing
-from .io.yaml_file import ConfigError, parse_yaml
-from .plotting import history_figures, in_words, posterior_figures
-from .plotting.calibration import parameters_of
+from ..calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
+from ..calibration.posterior.infer import POSTERIOR_NAME
+from ..config import closure_of
+from ..corrections import VARIABLES as INITIAL_VARIABLES
+from ..corrections import CorrectedForcing
+from ..declarations import meanings, summary_and_source
+from ..io.errors import FileFormatError, names_its_file, read_text, reading, what_is_at
+from ..io.netcdf import read_netcdf
+from ..io.protection import note_input, text_mark
+from ..io.writing import replacing
+from ..io.yaml_file import ConfigError, parse_yaml
+from ..plotting import history_figures, in_words, posterior_figures
+from ..plotting.calibration import parameters_of
+from .page import Origin, page
 
 FIGURES = {
     "loss": "Loss and the score of each case at every evaluation",
@@ -62,6 +61,17 @@ class RunFolder:
     cross_validation: tuple[CrossValidationRow, ...] = ()
     checks: tuple[CheckRow, ...] = ()
     posterior: xr.Dataset | None = None
+
+    @property
+    def captions(self) -> dict[str, str]:
+        """Of the figures of a calibration, those of its cases over time included."""
+        cases = {name: in_words(name.removeprefix("series").removeprefix("_")) for name in self.figures}
+        over_time = {
+            name: f"Before and after, and observations, over time{case and f': {case}'}"
+            for name, case in cases.items()
+            if name.startswith("series")
+        }
+        return FIGURES | over_time
 
     @property
     def provenance(self) -> dict[str, str]:
@@ -102,6 +112,7 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             f"got {got}{', without ' + lacking if lacking else ''}; calibrate again."
         )
     drawn = {name: folder / f"{name}.png" for name in (*FIGURES, *POSTERIOR_FIGURES)}
+    drawn |= {path.stem: path for path in sorted(folder.glob("series*.png"))}
     of_cases, of_checks = folder / CROSS_VALIDATION_NAME, folder / CHECKS_NAME
     for read in (*paths, *drawn.values(), of_cases, of_checks):
         note_input(read)
@@ -140,43 +151,25 @@ def write_report(run: RunFolder, path: str | Path) -> Path:
 
 
 def render(run: RunFolder, mark: str = "") -> str:
-    """Render the page as text; `head` describes its origin."""
-    environment = Environment(
-        loader=PackageLoader("tunax_lite", "."),
-        autoescape=select_autoescape(["html"]),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = number
-    return environment.get_template("report.html").render(
+    """Render the page as text; its head describes its origin."""
+    return page(
+        "calibration.html",
+        Origin.of("Calibrated", run.provenance),
         mark=mark,
-        closure=run.parameters["closure"],
-        calibration=run.parameters["calibration"],
+        title=f"Calibration of {run.parameters['closure']}",
         name=run.path.resolve().name,
+        calibration=run.parameters["calibration"],
         parameters=list(parameter_rows(run)),
         errors=list(_error_rows(run)),
         cross_validation=run.cross_validation,
         cross_validation_in_words=cross_validation_in_words(run.cross_validation),
         checks=run.checks,
         checks_in_words=checks_in_words(run.checks),
-        figures=list(_encoded(run, FIGURES, {"loss", "parameters"}, lambda: history_figures(run.history))),
+        figures=list(
+            _encoded(run, run.captions, {"loss", "parameters"}, lambda: history_figures(run.history))
+        ),
         posterior=None if run.posterior is None else _posterior(run, run.posterior),
-        data=json.loads(run.provenance.get("tunax_lite_data") or "{}"),  # SHA-256 of files by path
-        config=run.provenance.get("tunax_lite_config", ""),
-        version=run.provenance.get("tunax_lite_version", "not known"),
-        command=run.provenance.get("tunax_lite_command", "not known"),
-        made=[
-            run.provenance.get(f"tunax_lite_{what}") or "not known" for what in ("date", "commit", "machine")
-        ],
     )
-
-
-def number(value: float | list[float] | None, digits: int = 4) -> str:
-    """Format a number for a table, or the lowest and highest of several."""
-    if isinstance(value, list):
-        return f"{number(min(value), digits)} to {number(max(value), digits)}"
-    return "–" if value is None or not math.isfinite(value) else f"{value + 0.0:.{digits}g}"
 
 
 def _encoded(
