@@ -13,8 +13,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
+from typer.testing import CliRunner
 
 from tests.helpers import some_long
+from tunax_lite.cli.commands import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -85,6 +88,27 @@ def test_example_of_the_gallery(name):
     environment = os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT / "gallery", env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.long
+def test_first_steps_lead_to_a_calibration(tmp_path, monkeypatch):
+    text = (DOCS / "start.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    assert [language for language, _ in blocks] == ["python", "yaml", "yaml"]
+    monkeypatch.chdir(tmp_path)
+    for name, (_, block) in zip(("observations.py", "mine.yaml", "mine_run.yaml"), blocks, strict=True):
+        Path(name).write_text(block)
+        assert f"`{name}`" in text
+    subprocess.run([sys.executable, "observations.py"], check=True)
+    commands = [line.split() for line in re.findall(r"^    tunax-lite (.*)$", text, flags=re.MULTILINE)]
+    assert commands.pop(0) == ["demo"] and len(commands) == 5
+    for command in commands:
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, f"{command}\n{done.output}"
+    best = YAML(typ="safe").load(Path("results/mine/parameters.yaml"))
+    assert abs(best["parameters"]["alpha"]["value"] - 1.2) < 0.05
+    assert best["calibration"]["loss"] < 0.7 * best["calibration"]["loss_at_start"]
+    assert Path("mine_run.html").is_file() and Path("results/mine/profiles.png").is_file()
 
 
 def test_faults_of_pages_are_found(tmp_path):
