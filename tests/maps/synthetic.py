@@ -96,6 +96,9 @@ class SyntheticMap(ColumnMap):
             duration=stop,
         )
 
+    def read_together(self, columns: np.ndarray | None) -> None:
+        """Nothing is read."""
+
     def model(self, model: Model, columns: slice | np.ndarray) -> Model:
         return model
 

@@ -12,6 +12,7 @@ from tests.maps.ocean import DEPTH, SETTINGS, floor, heat, ocean, temperature
 from tunax_lite import Grid, KEpsilon, Model, columns_from_dataset
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.maps import Gridded, GridPoints, MapInput, SitePoints, map_input
+from tunax_lite.maps.fields import Reader
 from tunax_lite.maps.gridded import GriddedColumns
 
 LEVELS = Grid.stretched(1.0, 8, surface_zoom=1.0)
@@ -131,6 +132,31 @@ def test_only_what_a_tile_needs_is_read(monkeypatch):
     monkeypatch.setattr(fields, "read_contents", noted)
     found.case(np.arange(32), 0.0, DAY)
     assert max(read) <= 3 * 36  # records of a window of one row of the map
+
+
+def test_tiles_read_together_are_those_read_alone_and_are_read_once(monkeypatch):
+    found, tiles = columns(), (np.arange(32, 64), np.arange(64, 90), np.array([90, 95, 95]))
+    alone = [[found.case(tile, start, start + DAY) for tile in tiles] for start in (0.0, 5 * DAY)]
+    n_reads = 0
+
+    def counted(*given):
+        nonlocal n_reads
+        n_reads += 1
+        return read(*given)
+
+    read = Reader.block
+    monkeypatch.setattr(Reader, "block", counted)
+    found.read_together(np.arange(32, 96))
+    assert_equal([found.case(tile, 0.0, DAY) for tile in tiles], alone[0])
+    n_together = n_reads
+    assert_equal([found.case(tile, 5 * DAY, 6 * DAY) for tile in tiles], alone[1])
+    assert_equal(
+        found.case(tiles[0] - 32, 0.0, DAY), columns().case(tiles[0] - 32, 0.0, DAY)
+    )  # not among them
+    found.read_together(None)
+    n_reads = 0
+    assert_equal([found.case(tile, 0.0, DAY) for tile in tiles], alone[0])
+    assert n_reads == 3 * n_together
 
 
 def test_bathymetry_and_neighbours_stand_for_what_is_missing():

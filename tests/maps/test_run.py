@@ -20,7 +20,7 @@ from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.protection import OverwriteError
 from tunax_lite.maps import store as stores
 from tunax_lite.maps.plan import planned
-from tunax_lite.maps.run import run_map, run_tile
+from tunax_lite.maps.run import run_map, run_tiles
 from tunax_lite.maps.setup import Layout, MapRun
 from tunax_lite.maps.sources import open_source
 
@@ -99,9 +99,9 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
         if done > 0.5:
             raise Ended
 
-    run_tile(RUN, path, 1)
+    run_tiles(RUN, path, [1])
     with pytest.raises(Ended):
-        run_tile(RUN, path, 0, end)
+        run_tiles(RUN, path, [0], end)
     (path / "temperature" / "c" / "0" / "x.partial").write_bytes(b"half")
     with xr.open_zarr(path) as store:  # with dask, while it is not complete
         assert store.attrs["tunax_lite_complete"] is False
@@ -114,7 +114,7 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     with pytest.raises(FileFormatError, match=r"expected the complete store of a map, got one that is being"):
         open_source(str(path), Path)  # as the input of another map
     store = stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False)
-    run_map(RUN, path, SMALL, plan.variables, ThisProcess(), store=store)
+    run_map(RUN, path, SMALL, plan.variables, ThisProcess(), 3, store=store)
     assert_identical(path, whole)
     assert stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False).is_complete  # type: ignore
     assert stores.prepare(path, RUN.fingerprint, resume=False, overwrite=True) is None
@@ -156,7 +156,7 @@ if __name__ == "__main__":
     store = stores.prepare(path, SLOW.fingerprint, resume=True, overwrite=False)
     with open_engine(workers) as engine:
         variables = planned(SLOW, 2**31).variables
-        run_map(SLOW, path, SMALL, variables, engine, store=store)
+        run_map(SLOW, path, SMALL, variables, engine, 2, store=store)
 """
 SLOW = dataclasses.replace(RUN, columns=SyntheticMap(delay=0.2))
 """The same numbers, with time between pieces to be killed in."""
@@ -173,7 +173,7 @@ def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, w
 
         thread = threading.Thread(target=kill_one)
         thread.start()
-        report = run_map(SLOW, path, SMALL, plan.variables, engine)
+        report = run_map(SLOW, path, SMALL, plan.variables, engine, 2)
         thread.join()
         assert one not in engine._client.run(os.getpid).values()  # type: ignore
     assert not report.broken and report.peak_memory > 0

@@ -19,7 +19,7 @@ from ..maps import fitted
 from ..maps import store as stores
 from ..maps.calibration import Progress, fit_map
 from ..maps.equations import MapFit
-from ..maps.plan import planned
+from ..maps.plan import planned, read_together
 from ..maps.run import Broken, MapReport, run_map
 from ..maps.setup import MapRun
 from ..maps.store import MapStore
@@ -93,16 +93,16 @@ def _run(
                 f"--memory: expected at least {_size(layout.memory)}, for which the store was begun, got "
                 f"{_size(memory)}; give more, or start over with --overwrite."
             )
-    processes = (
-        "" if n_processes is None else f", {_size(n_processes * layout.memory)} for {n_processes} of them"
-    )
+    fitting = functools.partial(read_together, layout=layout, memory=memory)
+    ((together, needed),) = engine.map(fitting, [run])
+    processes = "" if n_processes is None else f", {_size(n_processes * needed)} for {n_processes} of them"
     echo(
         f"{len(run.tiles(layout))} tiles of at most {layout.width} columns, pieces of {layout.n_frames} "
-        f"frames; at most {_size(layout.memory)} of memory for a process{processes}"
+        f"frames; at most {_size(needed)} of memory for a process{processes}"
     )
     advise(f"What is complete is in {output}: continue with --resume.")
     with fraction_of("map") as show:
-        report = run_map(run, output, layout, variables, engine, store=store, report=show)
+        report = run_map(run, output, layout, variables, engine, together, store=store, report=show)
     echo(
         f"computed in {time.perf_counter() - clock:.1f} s, compilation included; at most "
         f"{_size(report.peak_memory)} of memory for a process"

@@ -51,6 +51,15 @@ class ColumnMap(abc.ABC):
         """
 
     @abc.abstractmethod
+    def read_together(self, columns: np.ndarray | None) -> None:
+        """Read for all of these columns, numbers without a gap, when the first of them are asked for, and
+        keep that for the others; `None` ends it.
+
+        A compressed file is seldom cut so that rows of a map can be read alone. What `case` returns is the
+        same to the bit.
+        """
+
+    @abc.abstractmethod
     def model(self, model: Model, columns: slice | np.ndarray) -> Model:
         """The model with column-dependent parameters; unchanged if there are none."""
 

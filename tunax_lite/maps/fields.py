@@ -133,6 +133,8 @@ class Field:
         self.reader, self.times = reader, reader.times
         self._mask_of = np.zeros(sum(reader.placing.lengths), dtype=int)
         self._matrices: list[Matrix] = []
+        self._together: np.ndarray | None = None
+        self._read: tuple[np.ndarray, np.ndarray] | None = None  # records, and their values there
 
     def locate(
         self, target: Points, chosen: np.ndarray, method: str, reach: float, cache: dict
@@ -184,9 +186,21 @@ class Field:
             raise self.reader.placing.header().error("values somewhere on the map", "none", advice)
         return masks
 
+    def read_together(self, columns: np.ndarray | None) -> None:
+        """As `ColumnMap.read_together`; records that were read last are kept."""
+        self._together, self._read = columns, None
+
     def at(self, columns: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """Records by number, `(n_records, n_columns)`."""
         records = numbers if self.times is None else self.times.records(numbers)
+        if self._together is None or not is_among(columns, self._together):
+            return self._at(columns, records)
+        if self._read is None or not np.array_equal(self._read[0], records):
+            self._read = None  # before there is the next
+            self._read = records, self._at(self._together, records)
+        return self._read[1][:, columns - self._together[0]]
+
+    def _at(self, columns: np.ndarray, records: np.ndarray) -> np.ndarray:
         unique, back = np.unique(records, return_inverse=True)
         found = np.empty((unique.size, columns.size))
         for mask in np.unique(self._mask_of[unique]):
@@ -225,6 +239,9 @@ class Constant:
     def keep(self, rows: np.ndarray) -> None:
         """No-op."""
 
+    def read_together(self, columns: np.ndarray | None) -> None:
+        """Nothing to read."""
+
     def on(self, columns: np.ndarray, time: np.ndarray) -> np.ndarray:
         return np.full((time.size, columns.size), self.value)
 
@@ -244,6 +261,11 @@ class Sum:
         """Keep a selection of the columns."""
         for part in self.parts:
             part.keep(rows)
+
+    def read_together(self, columns: np.ndarray | None) -> None:
+        """As that of `Field`, of every part."""
+        for part in self.parts:
+            part.read_together(columns)
 
     def on(self, columns: np.ndarray, time: np.ndarray) -> np.ndarray:
         return np.sum([part.on(columns, time) for part in self.parts], axis=0)
@@ -267,6 +289,9 @@ class PerSite:
         """Keep a selection of the columns."""
         self.parts = [self.parts[row] for row in rows]
 
+    def read_together(self, columns: np.ndarray | None) -> None:
+        """Nothing to do: no file is that of several columns."""
+
     def on(self, columns: np.ndarray, time: np.ndarray) -> np.ndarray:
         first = np.zeros(1, dtype=int)
         return np.concatenate([self.parts[column].on(first, time) for column in columns], axis=1)
@@ -278,6 +303,11 @@ AnyField = Field | Constant | Sum | PerSite
 def finest(times: Sequence[RecordTimes | None]) -> RecordTimes | None:
     """The times with the shortest steps."""
     return min((one for one in times if one is not None), key=lambda one: one.step, default=None)
+
+
+def is_among(columns: np.ndarray, together: np.ndarray) -> bool:
+    """Whether columns are some of others, which have no gap."""
+    return bool(together[0] <= columns.min() and columns.max() <= together[-1])
 
 
 def between(time: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:

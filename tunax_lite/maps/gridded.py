@@ -36,7 +36,7 @@ from ..state import State
 from ..terms import DriftVector, Interior, StokesDrift, SurfaceRestoring
 from ..time_series import TimeSeries
 from .columns import ColumnMap
-from .fields import AnyField, between, finest
+from .fields import AnyField, between, finest, is_among
 from .located import Located, locate
 from .settings import MapInput, SurfaceTargets
 from .sources import Sources
@@ -89,7 +89,9 @@ class GriddedColumns(ColumnMap):
         weather = given.weather
         self._humidity: HumidityMeasure = "relative" if weather is None else weather.humidity_measure
         found = locate(given, opened, HUMIDITY_QUANTITIES[self._humidity])
-        self._found, self._fixed = found, None
+        self._found, self._starts = found, dict[bytes, tuple[Grid, State]]()
+        self._together: np.ndarray | None = None
+        self._profiles: dict[str, np.ndarray] = {}
         latitude, longitude = found.target.all()
         self.latitude, self.longitude = latitude[found.index], longitude[found.index]
         self.index, self.depth, self.shape = found.index, found.depth, found.target.shape
@@ -100,7 +102,12 @@ class GriddedColumns(ColumnMap):
         self.coordinates = _coordinates(found)
 
     def __getstate__(self) -> dict[str, object]:
-        return self.__dict__ | {"_fixed": None}
+        return self.__dict__ | {"_starts": {}, "_together": None, "_profiles": {}}
+
+    def read_together(self, columns: np.ndarray | None) -> None:
+        self._starts, self._together, self._profiles = {}, columns, {}
+        for field in (field for group in self._found.groups.values() for field in group.values()):
+            field.read_together(columns)
 
     def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
         chosen = np.arange(self.n_columns)[columns]
@@ -151,18 +158,30 @@ class GriddedColumns(ColumnMap):
 
     def _start(self, chosen: np.ndarray) -> tuple[Grid, State]:
         """Initial grid and water; cached for the next period of the same columns."""
-        if self._fixed is not None and np.array_equal(self._fixed[0], chosen):
-            return self._fixed[1]
+        key = chosen.tobytes()
+        if key in self._starts:
+            return self._starts[key]
+        if self._together is None:
+            self._starts.clear()
         z_face = self._fractions[:, None] * self.depth[chosen]
-        grid, profiles = Grid(z_face), self._found.profiles
-        z = 0.5 * (z_face[1:] + z_face[:-1])
-        given = {name: profile.on(chosen, z, 0.0) for name, profile in profiles.items()}
+        grid, z = Grid(z_face), 0.5 * (z_face[1:] + z_face[:-1])
+        given = self._profiles_of(chosen, z)
         both = self._modelled(given["temperature"], given["salinity"], z, chosen, self._kinds)
         temperature, salinity = (jnp.asarray(each, dtype=float) for each in both)
         at_rest = jnp.zeros_like(temperature)
-        found = grid, State(at_rest, at_rest, temperature, salinity)
-        self._fixed = chosen, found
-        return found
+        self._starts[key] = grid, State(at_rest, at_rest, temperature, salinity)
+        return self._starts[key]
+
+    def _profiles_of(self, chosen: np.ndarray, z: np.ndarray) -> dict[str, np.ndarray]:
+        """Temperature and salinity of the files at the start on heights [m]."""
+        found, together = self._found.profiles, self._together
+        if together is None or not is_among(chosen, together):
+            return {name: profile.on(chosen, z, 0.0) for name, profile in found.items()}
+        if not self._profiles:
+            faces = self._fractions[:, None] * self.depth[together]
+            middle = 0.5 * (faces[1:] + faces[:-1])
+            self._profiles = {name: profile.on(together, middle, 0.0) for name, profile in found.items()}
+        return {name: values[:, chosen - together[0]] for name, values in self._profiles.items()}
 
     def _modelled(
         self,

@@ -1,7 +1,8 @@
 """Division of a map so that it fits into memory, known before the run.
 
 A process holds the forcing of a tile and period twice, because the next is read meanwhile, and its results
-twice, because the previous ones are being written; the compiler reports the memory of the program itself.
+twice, because the previous ones are being written; the compiler reports the memory of the program itself. If
+memory is left, it reads for several tiles at once.
 """
 
 import dataclasses
@@ -30,7 +31,8 @@ FEWEST_COLUMNS = 256
 LONGEST_PIECE = 60.0
 """s, of a tile: about what is lost where a process ends."""
 _SECONDS_PER_CELL = 2e-8  # per step, on one core
-_FRAMES_PER_CELL = 2.5  # bytes, per step
+_BLOCK_RESULTS = 1_500_000  # bytes of the results of a block and period; they stay in the cache of a core
+_FEW_FRAMES = 8  # in a period, before fewer tiles are read at once
 _SAMPLE, _FRAMES_OF_SAMPLE = 4, 8
 
 
@@ -59,6 +61,10 @@ class _Sizes(NamedTuple):
     def forced(self, n_frames: int) -> int:
         return int(self.forcing[0] + self.forcing[1] * n_frames)
 
+    def read_along(self, n_frames: int) -> int:
+        """Of a waiting tile: forcing as read, for a period and the next."""
+        return 3 * self.forced(n_frames) + self.restart
+
 
 def planned(run: MapRun, memory: int) -> Plan:
     """Divide a map so that a process that computes a tile holds at most `memory` bytes.
@@ -77,7 +83,7 @@ def planned(run: MapRun, memory: int) -> Plan:
     fewest = math.ceil(FEWEST_COLUMNS * n_rows / run.columns.n_columns)
     rows = min(n_rows, max(math.ceil(n_rows / FEWEST_TILES), fewest)) if on_cpu else n_rows
     while True:
-        layout, needed = _largest(run, sizes, per_row, rows, memory)
+        layout, needed = _largest(run, sizes, per_row, rows, memory, on_cpu)
         if needed <= memory:
             break
         if rows == 1:
@@ -95,14 +101,16 @@ def planned(run: MapRun, memory: int) -> Plan:
         layout = dataclasses.replace(layout, n_frames=math.ceil(layout.n_frames / 2))
 
 
-def _largest(run: MapRun, sizes: _Sizes, per_row: np.ndarray, rows: int, memory: int) -> tuple[Layout, int]:
+def _largest(
+    run: MapRun, sizes: _Sizes, per_row: np.ndarray, rows: int, memory: int, on_cpu: bool
+) -> tuple[Layout, int]:
     """The largest tiles of given rows with as many frames as fit, at least one, and their memory."""
     rows, block, width = _cut(sizes, per_row, rows)
     work = width * sizes.n_cells * run.steps_per_frame * _SECONDS_PER_CELL
-    # XLA copies all frames for every frame: keep periods so short that this takes less than a twentieth.
-    copied = max(4, int(_FRAMES_PER_CELL * run.steps_per_frame * sizes.n_cells / sizes.frame))
-    n_frames = max(1, min(run.n_frames, int(LONGEST_PIECE / work), copied))
+    cached = max(4, _BLOCK_RESULTS // (block * sizes.frame)) if on_cpu else run.n_frames
+    n_frames = max(1, min(run.n_frames, int(LONGEST_PIECE / work), cached))
     n_in_row = math.prod(run.columns.shape[1:])
+    n_tiles = -(-len(per_row) // rows)
 
     def needed(n_frames: int) -> int:
         forcing, results = width * sizes.forced(n_frames), width * sizes.frame * n_frames
@@ -111,10 +119,13 @@ def _largest(run: MapRun, sizes: _Sizes, per_row: np.ndarray, rows: int, memory:
             forcing, width * sizes.restart, results, program, rows * n_in_row * n_frames * sizes.largest
         )
 
+    along = (n_tiles - 1) // 2 * width
+    while n_frames > _FEW_FRAMES and needed(n_frames) + along * sizes.read_along(n_frames) > memory:
+        n_frames = math.ceil(n_frames / 2)
     while n_frames > 1 and needed(n_frames) > memory:
         n_frames = math.ceil(n_frames / 2)
-    n_pieces = math.ceil(run.n_frames / n_frames)
-    n_frames = math.ceil(run.n_frames / n_pieces)  # of equal length, to minimise padding
+    # Of equal length, so that little is computed beyond the end.
+    n_frames = math.ceil(run.n_frames / math.ceil(run.n_frames / n_frames))
     return Layout(rows, n_frames, block, width, memory), needed(n_frames)
 
 
@@ -135,6 +146,13 @@ def _cut(sizes: _Sizes, per_row: np.ndarray, rows: int) -> tuple[int, int, int]:
             found.append((int(computed.sum()), -n_rows, -block, int(computed.max())))
     _, n_rows, block, width = min(found)
     return -n_rows, -block, width
+
+
+def read_together(run: MapRun, layout: Layout, memory: int) -> tuple[int, int]:
+    """Tiles that a process of so many bytes reads at once, at least one, and the bytes that it then needs."""
+    further = layout.width * _measured(run)[0].read_along(layout.n_frames)
+    n = max(1, min(len(run.tiles(layout)), 1 + (memory - layout.memory) // further))
+    return n, layout.memory + (n - 1) * further
 
 
 def _in_all(forcing: int, restart: int, results: int, program: int, on_map: int) -> int:

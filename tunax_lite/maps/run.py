@@ -3,15 +3,18 @@
     while a period is computed, the forcing of the next is read and the results of the previous are written
 
 All tiles and periods have the same shapes, so that one compiled program serves all: tiles are padded with
-copies of the last column, and blocks consisting of copies only are skipped. A tile continues from the file
-written after its last period, so that a run may end anywhere; anything computed twice is bit-identical.
+copies of the last column, and blocks consisting of copies only are skipped. A process takes several tiles
+through a period before the next one, so that it reads the forcing of all of them at once. A tile continues
+from the file written after its last period, so that a run may end anywhere; anything computed twice is
+bit-identical.
 """
 
 import contextlib
 import datetime
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -38,6 +41,10 @@ FEWEST_TO_GIVE_UP = 16
 """Columns: where all of so many in a tile are not finite, the fault is not that of a place."""
 
 
+_PART_OF_SHARE = 0.75
+"""Fraction of its share of the remaining tiles that a worker takes at once; the rest balances the load."""
+
+
 class Broken(NamedTuple):
     """A column with values that are not finite from a time on [s since the epoch]."""
 
@@ -50,53 +57,72 @@ class Broken(NamedTuple):
         return f"{self.latitude:.4g} N {self.longitude:.4g} E before {moment:%Y-%m-%d %H:%M}"
 
 
-class TileResult(NamedTuple):
-    """Failed columns of a tile, and the peak memory [bytes] of the process that computed it."""
+class TilesResult(NamedTuple):
+    """Failed columns of tiles, and the peak memory [bytes] of the process that computed them."""
 
     broken: tuple[Broken, ...]
     peak_memory: int
 
 
-TileReport = Callable[[float], None]
-"""Called with the fraction of a tile that is done."""
+TilesReport = Callable[[float], None]
+"""Called with the fraction that is done."""
 
 
-def run_tile(run: MapRun, path: Path, tile: int, report: TileReport = lambda done: None) -> TileResult:
-    """Compute and write the missing periods of a tile.
+def run_tiles(
+    run: MapRun, path: Path, tiles: Sequence[int], report: TilesReport = lambda done: None
+) -> TilesResult:
+    """Compute and write the missing periods of neighbouring tiles.
 
     Raises:
-        FloatingPointError: all columns of the tile failed.
+        FloatingPointError: all columns of a tile failed.
         OSError: a file that cannot be read or written.
     """
     store = MapStore(path)
-    work = _Tile(run, store, tile)
-    n_pieces = run.n_pieces(store.layout)
-    if work.done < n_pieces:
-        with _one_thread() as reader, _one_thread() as writer:
-            _run_pieces(work, n_pieces, reader, writer, report)
-    return TileResult(work.broken_columns(), peak_memory())
+    works = [_Tile(run, store, tile) for tile in tiles]
+    missing = [(work, piece) for piece in range(run.n_pieces(store.layout)) for work in works]
+    missing = [(work, piece) for work, piece in missing if work.done <= piece]
+    if missing:
+        if len(works) > 1:
+            run.columns.read_together(np.concatenate([run.columns_of(tile, store.layout) for tile in tiles]))
+        try:
+            with _one_thread() as reader, _one_thread() as writer:
+                _run_pieces(missing, len(works), reader, writer, report)
+        finally:
+            run.columns.read_together(None)
+    return TilesResult(tuple(one for work in works for one in work.broken_columns()), peak_memory())
 
 
 def _run_pieces(
-    work: "_Tile", n_pieces: int, reader: ThreadPoolExecutor, writer: ThreadPoolExecutor, report: TileReport
+    missing: Sequence[tuple["_Tile", int]],
+    n_ahead: int,
+    reader: ThreadPoolExecutor,
+    writer: ThreadPoolExecutor,
+    report: TilesReport,
 ) -> None:
+    """Compute periods of tiles in order; `n_ahead` of them are read ahead."""
     x64 = bool(jax.config.read("jax_enable_x64"))  # of this thread
 
     def in_precision(function: Callable[..., T], *given: object) -> T:
         with jax.enable_x64(x64):
             return function(*given)
 
-    reading = reader.submit(in_precision, work.read, work.done)
+    def read(number: int) -> None:
+        if number < len(missing):
+            work, piece = missing[number]
+            reading.append(reader.submit(in_precision, work.read, piece))
+
+    reading: deque[Future[tuple[Model, Case]]] = deque()
     writing: Future | None = None
-    for piece in range(work.done, n_pieces):
-        batch = reading.result()
-        if piece + 1 < n_pieces:
-            reading = reader.submit(in_precision, work.read, piece + 1)
+    for number in range(n_ahead):
+        read(number)
+    for number, (work, piece) in enumerate(missing):
+        batch = reading.popleft().result()
+        read(number + n_ahead)
         results = work.compute(batch, piece)
         if writing is not None:
             writing.result()
         writing = writer.submit(in_precision, work.write, results, piece, batch[1], work.broken)
-        report((piece + 1) / n_pieces)
+        report((number + 1) / len(missing))
     if writing is not None:
         writing.result()
 
@@ -225,6 +251,7 @@ def run_map(
     layout: Layout,
     variables: Sequence[MapVariable],
     engine: AbstractEngine,
+    together: int = 1,
     *,
     store: MapStore | None = None,
     report: Callable[[float, str], None] = lambda done, where: None,
@@ -234,6 +261,8 @@ def run_map(
     Args:
         run, layout, variables: from `planned`.
         engine: runs the tiles; all its workers must have access to the folder of the store.
+        together: number of tiles that a process may read at once, from `read_together`; results do not
+            depend on it.
         store: from `stores.prepare`; `None` for a new one.
         report: called with the fraction done, and the position.
 
@@ -245,19 +274,29 @@ def run_map(
         times = run.output_interval * np.arange(1, run.n_frames + 1)
         store = stores.create(path, run.columns, variables, times, layout, run.fingerprint, run.about)
     tiles = run.tiles(store.layout)
-    done: dict[int, float] = {}
+    shares = _shares(tiles, together, engine.n_workers)
+    done: dict[tuple[int, ...], float] = {}
 
-    def note(number: int, fraction: float) -> None:
-        done[number] = fraction
-        n_whole = sum(part == 1.0 for part in done.values())
-        report(sum(done.values()) / len(tiles), f"{n_whole} of {len(tiles)} tiles")
+    def note(share: tuple[int, ...], fraction: float) -> None:
+        done[share] = fraction * len(share)
+        report(sum(done.values()) / len(tiles), f"{sum(done.values()):.3g} of {len(tiles)} tiles")
 
+    one: Callable[[tuple[int, ...]], TilesResult]
     if isinstance(engine, ThisProcess):
-        numbers: Mapping[int, int] = {tile: number for number, tile in enumerate(tiles)}
-        one = lambda tile: run_tile(run, path, tile, functools.partial(note, numbers[tile]))  # noqa: E731
+        one = lambda share: run_tiles(run, path, share, functools.partial(note, share))  # noqa: E731
     else:
-        one = functools.partial(run_tile, run, path)
-    results = engine.map(one, tiles, lambda number, result: note(number, 1.0))
+        one = functools.partial(run_tiles, run, path)
+    results = engine.map(one, shares, lambda number, result: note(shares[number], 1.0))
     broken = tuple(column for result in results for column in result.broken)
     store.finish([column._asdict() for column in broken])
     return MapReport(broken, max((result.peak_memory for result in results), default=0))
+
+
+def _shares(tiles: Sequence[int], together: int, n_workers: int) -> list[tuple[int, ...]]:
+    """Neighbouring tiles for one process after the other, ever fewer, so that all end together."""
+    shares, left = [], list(tiles)
+    while left:
+        n = len(left) if n_workers == 1 else math.ceil(_PART_OF_SHARE * len(left) / n_workers)
+        shares.append(tuple(left[: min(n, together)]))
+        left = left[len(shares[-1]) :]
+    return shares
