@@ -300,7 +300,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         # From the lowest inner face to the surface.
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:], clo_state.dissipation_rate[1:]
         s_squared = inputs.shear_squared
-        if inputs.waves is not None:
+        if inputs.waves is not None and not inputs.waves.in_velocity:  # else in S² already
             s_squared = s_squared + inputs.waves.shear
         produced = clo_state.eddy_viscosity[1:-1] * s_squared
         produced = produced - clo_state.eddy_diffusivity[1:-1] * inputs.buoyancy_frequency_squared
