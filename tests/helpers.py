@@ -90,6 +90,8 @@ def id_of(closure) -> str:
 VARIANTS = {
     "KEpsilon.recommended": KEpsilon.recommended(),
     "GenericLengthScale.recommended": GenericLengthScale.recommended(),
+    "KEpsilonTheta.recommended": KEpsilonTheta.recommended(),
+    "KPP.recommended": KPP.recommended(),
     "GenericLengthScale.generated": GenericLengthScale.generated(),
     "KOmega with weak equilibrium": KOmega(stability=SecondMomentClosure(equilibrium="weak")),
     "KPP with double diffusion": KPP(double_diffusion=DoubleDiffusion()),
@@ -105,6 +107,7 @@ KINKS = {
     # Their flux of k is max(-B_0, 0) likewise.
     "KEpsilon.recommended": {"1.forcing.fluxes.heat_flux": ("wind",)},
     "GenericLengthScale.recommended": {"1.forcing.fluxes.heat_flux": ("wind",)},
+    "KEpsilonTheta.recommended": {"1.forcing.fluxes.heat_flux": ("wind",)},
     # Its convective velocity is a cube root of cooling, its loss to heating a square root of it.
     "EPBL": {"1.forcing.fluxes.heat_flux": ("rest", "wind")},
     "epbl_om4": {"1.forcing.fluxes.heat_flux": ("rest", "wind")},

@@ -5,13 +5,13 @@ import csv
 import dataclasses
 import functools
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, get_args, get_type_hints
 
 import equinox as eqx
 
 from .. import constants
 from .._types import CenterArray, FaceArray, FieldValue, InnerFaceArray, Scalar, ScalarLike
-from ..declarations import check_settings, name_of
+from ..declarations import check_settings, name_of, names_of
 from ..grid import Grid
 from ..numerics.elementary import with_end_faces
 from ..numerics.tridiagonal import PlatformDefault
@@ -158,26 +158,45 @@ class AbstractClosure(eqx.Module, Generic[S]):
                 f"{cls.__name__}: expected a closure with recommended constants, one of {', '.join(sets)}; "
                 "use its default ones."
             )
-        given: dict[str, FieldValue] = {}
+        own: dict[str, FieldValue] = {}
         of_parts: dict[str, dict[str, FieldValue]] = {}
         for path, value in sets[name].items():
             part, _, field = path.rpartition(".")
-            (of_parts.setdefault(part, {}) if part else given)[field] = value
-        for part, values in of_parts.items():
-            given[part] = dataclasses.replace(getattr(cls(), part), **values)
-        return cls(**(given | others))
+            if part:
+                of_parts.setdefault(part, {})[field] = value
+            else:
+                own[field] = _part(cls, field, value) if isinstance(value, str) else value
+        closure = cls(**own)
+        parts = {
+            part: dataclasses.replace(getattr(closure, part), **values) for part, values in of_parts.items()
+        }
+        return dataclasses.replace(closure, **(parts | others))
+
+
+def _part(kind: type[AbstractClosure], field: str, name: str) -> eqx.Module:
+    """A part of a closure by its name in files."""
+    hint = get_type_hints(kind)[field]
+    family = next(each for each in get_args(hint) or (hint,) if each is not type(None))
+    return names_of(family)[name].make()
 
 
 @functools.cache
-def recommended_sets() -> dict[str, dict[str, float | bool | None]]:
-    """Recommended constants and settings by name of the closure, then by dotted name."""
-    table, sets = Path(__file__).parent / "recommended.csv", dict[str, dict[str, float | bool | None]]()
+def recommended_sets() -> dict[str, dict[str, float | bool | str | None]]:
+    """Recommended constants and settings by name of the closure, then by dotted name; a text names a part."""
+    table, sets = Path(__file__).parent / "recommended.csv", dict[str, dict[str, float | bool | str | None]]()
+    words = {"on": True, "none": None}
     for row in csv.DictReader(table.read_text(encoding="utf-8").splitlines()):
-        value = {"on": True, "none": None}.get(row["value"], row["value"])
-        sets.setdefault(row["closure"], {})[row["constant"]] = (
-            float(value) if value is row["value"] else value
-        )
+        value = row["value"]
+        known = words[value] if value in words else _number_or_name(value)
+        sets.setdefault(row["closure"], {})[row["constant"]] = known
     return sets
+
+
+def _number_or_name(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 class AbstractPlainClosure(AbstractClosure[S], AbstractStepper[S]):

@@ -69,7 +69,7 @@ class VarianceFunctions(eqx.Module):
         return bounded(c_mu), bounded(c_mu_prime), bounded(c_mu_star)
 
 
-@named("k_epsilon_theta")
+@named("k_epsilon_theta", k_epsilon_theta_recommended="recommended")
 class KEpsilonTheta(AbstractKEpsilon):
     """k-epsilon-theta with the constants of its authors; for common settings see `AbstractKEpsilon`.
 

@@ -86,7 +86,7 @@ class BottomLayer(AbstractLayer):
         check_settings(self)
 
 
-@named("kpp")
+@named("kpp", kpp_recommended="recommended")
 class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
     """K-profile parameterisation.
 
