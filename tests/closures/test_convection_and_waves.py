@@ -6,7 +6,7 @@ import pytest
 
 from tests.closures.columns import closure_inputs, random_grid, random_turbulence
 from tunax_lite import Case, ConstantForcing, Grid, KEpsilon, Model, State, SurfaceFluxes, simulate
-from tunax_lite.closures import GenericLengthScale, KOmega, SecondMomentClosure
+from tunax_lite.closures import GenericLengthScale, KEpsilonTheta, KOmega, SecondMomentClosure
 from tunax_lite.closures.k_equation import EddyNumbers, Production, Rates, SchmidtNumber, Step
 from tunax_lite.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.time_series import TimeSeries
@@ -94,7 +94,11 @@ def test_logarithmic_layer_keeps_its_own_eddies():
 
 
 @pytest.mark.parametrize(
-    "kind", [GenericLengthScale, *(pytest.param(each, marks=pytest.mark.long) for each in (KEpsilon, KOmega))]
+    "kind",
+    [
+        GenericLengthScale,
+        *(pytest.param(each, marks=pytest.mark.long) for each in (KEpsilon, KOmega, KEpsilonTheta)),
+    ],
 )
 def test_recommended_constants_have_the_logarithmic_layer(kind):
     """du/dln(z + z_0) = u* / kappa, kappa = 0.4 +- 0.01, where the stress is that of the surface."""

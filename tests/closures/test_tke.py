@@ -201,6 +201,13 @@ def test_step_with_other_options():
     kappa = np.where(N_SQUARED < 0.0, 5.0, np.maximum(0.5 * nu, 1.2e-5))
     np.testing.assert_allclose(np.asarray(state.eddy_diffusivity)[1:-1], kappa, rtol=1e-9)
 
+    # Where velocities contain the drift, nu S² is all that shear and waves produce.
+    contained = dataclasses.replace(surface_waves(GRID, shear=waves), in_velocity=True)
+    with_drift, without = (
+        step(closure, OLD, dataclasses.replace(with_waves, waves=each), DT) for each in (contained, None)
+    )
+    assert eqx.tree_equal(with_drift, without)
+
 
 def test_bounds_of_the_length():
     """A length that no stratification limits is the distance to the ends; a spike stays within its cone."""
