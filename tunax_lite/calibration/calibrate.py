@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import jax
 import numpy as np
 
 from ..checkpointing import AbstractCheckpointing
@@ -150,7 +149,6 @@ def _solve(
         fresh = state
         like = lambda header: (fresh, History.empty(header["n_iterations"], *shape))  # noqa: E731
         _, (state, history) = files.read_tree(path, parts, like, "checkpoint of a calibration")
-    to_physical = jax.jit(free.to_physical)
     with Ahead(method, state, make_evaluator) as evaluate:
         while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
             evaluation = evaluate(state.start_number, method.ask(state))
@@ -163,7 +161,7 @@ def _solve(
                     "other start values or a shorter time step."
                 )
             told = method.tell(state, evaluation)
-            values = np.asarray(to_physical(state.trial))
+            values = np.asarray(free.to_physical(state.trial))
             history = history.append(
                 state.trial, values, evaluation, not bool(told.accepted), state.start_number
             )

@@ -136,6 +136,7 @@ class ResolvedParameters:
                 numbers[place] = float(number)
         return jnp.asarray(numbers, dtype=float)
 
+    @functools.partial(jax.jit, static_argnums=0)  # one program for all who ask
     def to_physical(self, x: UnconstrainedVector) -> UnconstrainedVector:
         """The physical values, each in its own unit."""
         alike = itertools.groupby(self.numbers, lambda n: (split_path(n.path)[0], n.distribution))

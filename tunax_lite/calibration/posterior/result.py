@@ -148,12 +148,12 @@ class Posterior:
     @property
     def best(self) -> dict[str, float]:
         """Physical values of the mode by path, including tied parameters."""
-        return self.free_parameters.by_path(jax.jit(self.free_parameters.to_physical)(self.mode))
+        return self.free_parameters.by_path(self.free_parameters.to_physical(self.mode))
 
     def values(self) -> dict[str, np.ndarray]:
         """Physical values of the draws by path, including tied parameters, `(n_chains, n_draws)`."""
         flat = self.draws.reshape(-1, self.draws.shape[-1])
-        physical = np.asarray(jax.jit(jax.vmap(self.free_parameters.to_physical))(flat))
+        physical = np.asarray(jax.vmap(self.free_parameters.to_physical)(flat))
         columns = physical.reshape(self.draws.shape)
         found = {path: columns[..., i] for i, path in enumerate(self.paths)}
         return found | {tied.path: tied.value(found[tied.to]) for tied in self.free_parameters.tied}
