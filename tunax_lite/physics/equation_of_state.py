@@ -199,8 +199,8 @@ class Teos10(AbstractEquationOfState):
     def expansion(self, temperature: Values, salinity: Values, z: Values) -> tuple[Values, Values]:
         s, tau, zeta = teos10.scaled(temperature, salinity, self.in_sea(z), teos10.DENSITY_OFFSET)
         relative = reciprocal(self.reference_density)
-        alpha = relative * teos10.polynomial(teos10.EXPANSION, s, tau, zeta)
-        beta = relative * (teos10.polynomial(teos10.CONTRACTION, s, tau, zeta) * reciprocal(s))
+        alpha = -relative * teos10.polynomial(teos10.DENSITY_BY_TEMPERATURE, s, tau, zeta)
+        beta = relative * (teos10.polynomial(teos10.DENSITY_BY_SALINITY, s, tau, zeta) * reciprocal(s))
         return alpha, beta
 
 
@@ -221,7 +221,6 @@ class SpecificVolumeTeos10(AbstractEquationOfState):
 
     def expansion(self, temperature: Values, salinity: Values, z: Values) -> tuple[Values, Values]:
         s, tau, zeta = teos10.scaled(temperature, salinity, self.in_sea(z), teos10.VOLUME_OFFSET)
-        density = reciprocal(teos10.polynomial(teos10.VOLUME, s, tau, zeta))
-        alpha = density * teos10.polynomial(teos10.VOLUME_BY_TEMPERATURE, s, tau, zeta)
-        beta = -density * (teos10.polynomial(teos10.VOLUME_BY_SALINITY, s, tau, zeta) * reciprocal(s))
-        return alpha, beta
+        volume, by_temperature, by_salinity = teos10.volume_and_derivatives(s, tau, zeta)
+        density = reciprocal(volume)
+        return density * by_temperature, -density * (by_salinity * reciprocal(s))

@@ -10,8 +10,10 @@ height only through few powers; expansion and contraction share both. One metre 
 Source: Roquet et al. (2015), Ocean Modelling 90, 29-43.
 """
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from .._types import Scalar
 from ..numerics.elementary import horner
@@ -94,10 +96,10 @@ VOLUME = _table("""
 """v_ijk of the polynomial of 75 terms [m3 kg-1]."""
 
 
-def _by_temperature(table: Table, sign: float) -> Table:
-    """Coefficients of the derivative by temperature, times a sign; some are constant in tau."""
+def _by_temperature(table: Table) -> Table:
+    """Coefficients of the derivative by temperature; high powers of zeta may be constant in tau."""
     return tuple(
-        tuple(tuple(sign * j / TEMPERATURE_UNIT * c for c in row) for j, row in enumerate(rows))[1:]
+        tuple(tuple(j / TEMPERATURE_UNIT * c for c in row) for j, row in enumerate(rows))[1:]
         for rows in table
         if len(rows) > 1
     )
@@ -116,15 +118,44 @@ def _by_salinity(table: Table) -> Table:
     )
 
 
-EXPANSION, CONTRACTION = _by_temperature(DENSITY, -1.0), _by_salinity(DENSITY)
-"""-drho/dT, and drho/dS times s."""
-VOLUME_BY_TEMPERATURE, VOLUME_BY_SALINITY = _by_temperature(VOLUME, 1.0), _by_salinity(VOLUME)
-"""dv/dT, and dv/dS times s."""
+DENSITY_BY_TEMPERATURE, DENSITY_BY_SALINITY = _by_temperature(DENSITY), _by_salinity(DENSITY)
+"""drho/dT, and drho/dS times s."""
 
 
-def polynomial(table: Table, s, tau, zeta):
+def polynomial(table: Table, s: Values, tau: Values, zeta: Values) -> Values:
     """Sum over powers of zeta, tau and s, in this order of the table."""
-    return horner([horner([horner(row, s) for row in rows], tau) for rows in table], zeta)
+    return horner([horner(row, s) for row in _at_height(table, zeta)], tau)
+
+
+def volume_and_derivatives(s: Values, tau: Values, zeta: Values) -> tuple[Values, Values, Values]:
+    """v [m3 kg-1], dv/dT [m3 kg-1 K-1], and dv/dS times s [m3 g-1]."""
+    *rows, last = _at_height(VOLUME, zeta)  # the highest power of tau is constant in s
+    values, slopes = zip(*(_with_slope(row, s) for row in rows), strict=True)
+    volume, by_tau = _with_slope([*values, last[0]], tau)
+    return volume, by_tau * (1.0 / TEMPERATURE_UNIT), horner(slopes, tau) * (0.5 / SALINITY_UNIT)
+
+
+def _at_height(table: Table, zeta: Values) -> list[list]:
+    """Coefficients by power of tau and of s at each height.
+
+    Where levels do not move they are the same in every step, and XLA computes them once, before the loop.
+    """
+
+    def row(j: int) -> list:
+        rows = [rows[j] for rows in table if j < len(rows)]
+        return [horner([row[i] for row in rows if i < len(row)], zeta) for i in range(len(rows[0]))]
+
+    return [row(j) for j in range(len(table[0]))]
+
+
+def _with_slope(coefficients: Sequence, x: Values) -> tuple[PyTree, PyTree]:
+    """Sum of c_n x^n of at least two coefficients, and its derivative."""
+    *lower, second, slope = coefficients
+    total = slope * x + second
+    for coefficient in reversed(lower):
+        slope = slope * x + total
+        total = total * x + coefficient
+    return total, slope
 
 
 def scaled(temperature: Values, salinity: Values, z: Values, offset: float) -> tuple[Values, Values, Values]:
