@@ -5,8 +5,8 @@ A set-up of GOTM
 **Does my GOTM set-up run here, and what changes?**
 
 `load_gotm` reads a `gotm.yaml` and the files that it names; `build_gotm` turns it into a model and
-a case. The translation reports every setting that it cannot follow. This example writes a small
-set-up of its own: wind over linearly stratified water. Rotation ends the deepening within half a
+a case. The translation reports every setting that it does not support. This example writes its own
+small set-up: wind over linearly stratified water. Rotation ends the deepening within half a
 pendulum day, at 1.7 u*/√(N f).
 """
 
@@ -40,7 +40,7 @@ output: {wind: {time_unit: hour, time_step: 1, variables: [{source: temp}]}}
 # The set-up gives model, case and times; from here on it is a run like any other.
 
 made = build_gotm(load_gotm(folder / "gotm.yaml"))
-made.report.check()  # raises if a setting that changes the result cannot be followed
+made.report.check()  # raises if a setting that changes the result is not supported
 print("\n".join(made.report.lines()[:3]))
 run = tl.simulate(made.run.model, made.run.case, dt=made.run.dt, output_interval=made.run.output_interval)
 depth = [float(tl.mixed_layer_depth(temperature, run.grid)) for temperature in run.state.temperature]

@@ -4,7 +4,7 @@ An ensemble
 
 **How does the mixed layer depend on the wind?**
 
-Any number of columns run together: give one value per column to whatever is to vary. The vertical
+Any number of columns run together: whatever is to vary gets one value per column. The vertical
 is the first axis of every array, columns are the last.
 """
 

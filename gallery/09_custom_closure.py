@@ -4,8 +4,8 @@ A closure of your own
 
 **How do I try out my own formula for the eddy viscosity?**
 
-A closure without memory has one method: `diagnose` takes what is known of the column and returns
-eddy coefficients on the faces. Its fields are its parameters, with unit and range; runs, gradients
+A diagnostic closure has one method: `diagnose` takes the state of the column and returns eddy
+coefficients on the faces. Its fields are its parameters, with unit and range; runs, gradients
 and calibrations treat them like those of the built-in closures. `How to <../extending.html>`_
 explains each line.
 """

@@ -4,14 +4,13 @@ A closure with its own energy equation
 
 **How do I give a closure a memory?**
 
-A closure that remembers something keeps it in a state of its own. `init` gives the state at the
-start, `step` the state after a time step. This one carries turbulent kinetic energy on the inner
-faces:
+A closure with prognostic variables keeps them in its state. `init` returns the initial state, `step`
+the state after a time step. This one has turbulent kinetic energy on the inner faces:
 
 .. math::  \\partial_t k = \\nu S^2 - \\kappa N^2 - c\\,k^{3/2}/\\ell, \\qquad
            \\nu = \\kappa = c_\\nu\\,\\ell\\,\\sqrt{k}, \\qquad \\ell = \\min(0.4\\,|z|,\\ \\sqrt{2k}/N).
 
-What takes energy is implicit, so that k stays positive for any time step.
+Sinks are implicit, so that k stays positive for any time step.
 """
 
 import jax.numpy as jnp

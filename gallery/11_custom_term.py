@@ -4,7 +4,7 @@ A term of your own
 
 **How do I add oxygen that the air renews and bacteria consume?**
 
-All that acts on the column besides mixing is a term. This one relaxes the tracer `oxygen` towards
+Everything that acts on the column besides mixing is a term. This one relaxes the tracer `oxygen` towards
 saturation at the surface and consumes it everywhere. `Add a term <../terms.html>`_ lists the other
 methods.
 """

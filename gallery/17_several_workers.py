@@ -6,7 +6,7 @@ Several workers
 
 An engine maps a function over items. Here two worker processes of Dask do it; with
 ``scheduler_file=`` the same lines use the workers of a cluster, and with `ThisProcess` none.
-Results come in the order of the items, with the same bits.
+Results come in the order of the items and are bit-identical.
 """
 
 import matplotlib.pyplot as plt

@@ -5,7 +5,7 @@ A hundred years
 **How long does a column take to reach its equilibrium?**
 
 The heat flux of this column has a seasonal cycle and a feedback of 20 W m-2 K-1 to an air
-temperature of 12 °C. A forcing of one's own is a class with one method, so that no file of a
+temperature of 12 °C. A custom forcing is a class with one method, so that no file covering a
 hundred years is needed.
 """
 
@@ -26,7 +26,7 @@ class Seasons(AbstractForcing):
         return tl.SurfaceFluxes(stress_u=0.1 + 0.06 * season, heat_flux=heat)
 
     def check_covers(self, start, end):
-        """It is known at all times."""
+        """This forcing covers all times."""
 
 
 tl.configure()
