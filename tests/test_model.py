@@ -1,4 +1,4 @@
-"""One time step of the column against dense matrices, and what the closure is told."""
+"""One time step of the column against dense matrices, and the input of the closure."""
 
 import dataclasses
 

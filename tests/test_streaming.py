@@ -163,7 +163,7 @@ def test_pieces_of_equal_length_are_the_run_wherever_it_is_interrupted(tmp_path,
         runs.join_parts(runs.parts_of(path), tmp_path / "so_far.nc")
         assert io.count_frames(tmp_path / "so_far.nc") == ends[-1] / 1200.0 + 1
     assert ends == [9600.0, 19200.0, 28800.0, 36000.0]
-    assert programs == {9: 4}  # none of its own for the last
+    assert programs == {9: 4}  # no separate program for the last
     to_file(path, case_of(), **diagnostics)
     monkeypatch.undo()
     to_file(whole, case_of(), **diagnostics)

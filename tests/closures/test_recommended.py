@@ -1,4 +1,4 @@
-"""Recommended constants: those that a calibration finds, and what is imposed beside them."""
+"""Recommended constants: calibrated ones, and those imposed in addition."""
 
 import csv
 from pathlib import Path

@@ -421,7 +421,7 @@ def test_stokes_drift_of_the_wind_and_of_profiles(tmp_path):
     assert isinstance(made, WindSeaDrift)
     np.testing.assert_allclose(np.asarray(v) * UV["u"], np.asarray(u) * UV["v"], rtol=1e-12)
     assert 0.003 < float(u[-1]) < 0.0162 * UV["u"]
-    # Without fluxes GOTM knows no wind of its own.
+    # Without bulk fluxes GOTM has no wind input.
     made, (u, v) = drift_of()
     assert not np.any(u) and not np.any(v)
     for name, speed in UV.items():

@@ -57,7 +57,7 @@ def test_what_is_read_is_never_replaced(tmp_path, kind):
             _write(path, "computed")
         _write(tmp_path / "free.txt", "computed")
     assert read.read_text(encoding="utf-8") == "observed"
-    _write(path, "a program of one's own")  # without a command, writers do as they are told
+    _write(path, "a program of one's own")  # outside a command, writers overwrite freely
 
 
 def test_files_of_others_are_replaced_only_where_that_is_asked_for(tmp_path):

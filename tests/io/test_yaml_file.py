@@ -1,4 +1,4 @@
-"""YAML read and written: keys that stand twice, documents that grow, values that come back as they were."""
+"""YAML read and written: duplicate keys, documents that expand, values that round-trip."""
 
 import math
 

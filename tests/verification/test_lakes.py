@@ -251,7 +251,7 @@ def test_turbulence_spreads_through_the_areas():
     content[-1] += 600.0 * own[-1] * 2e-8
     np.testing.assert_allclose(new, np.linalg.solve(matrix, content), rtol=1e-12)
     np.testing.assert_allclose(np.sum(volumes * np.asarray(new)), np.sum(content), rtol=1e-13)
-    # GOTM's knows no areas.
+    # GOTM's turbulence ignores areas.
     gotm, _ = Model(KEpsilon(), like_gotm=True).inputs_of_closure(state, clo_state, state, case, 0.0, 600.0)
     assert inputs.grid.area is not None and gotm.grid.area is None
 
