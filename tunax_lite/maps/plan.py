@@ -1,6 +1,6 @@
 """Division of a map so that it fits into memory, known before the run.
 
-A process holds the forcing of a tile and period twice, because the next is read meanwhile, and its results
+A process holds the forcing of a tile and piece twice, because the next is read meanwhile, and its results
 twice, because the previous ones are being written; the compiler reports the memory of the program itself. If
 memory is left, it reads for several tiles at once.
 """
@@ -31,8 +31,8 @@ FEWEST_COLUMNS = 256
 LONGEST_PIECE = 60.0
 """s, of a tile: about what is lost where a process ends."""
 _SECONDS_PER_CELL = 2e-8  # per step, on one core
-_BLOCK_RESULTS = 1_500_000  # bytes of the results of a block and period; they stay in the cache of a core
-_FEW_FRAMES = 8  # in a period, before fewer tiles are read at once
+_BLOCK_RESULTS = 1_500_000  # bytes of the results of a block and piece; they stay in the cache of a core
+_FEW_FRAMES = 8  # in a piece, before fewer tiles are read at once
 _SAMPLE, _FRAMES_OF_SAMPLE = 4, 8
 
 
@@ -62,7 +62,7 @@ class _Sizes(NamedTuple):
         return int(self.forcing[0] + self.forcing[1] * n_frames)
 
     def read_along(self, n_frames: int) -> int:
-        """Of a waiting tile: forcing as read, for a period and the next."""
+        """Of a waiting tile: forcing as read, for a piece and the next."""
         return 3 * self.forced(n_frames) + self.restart
 
 

@@ -1,4 +1,4 @@
-"""The compiled program of a map: one period for the columns of a tile, and its stored variables.
+"""The compiled program of a map: one piece for the columns of a tile, and its stored variables.
 
 Diagnostics are computed with the columns, for every frame. Profiles are stored in single precision, because
 they make up nearly all of the output; scalars in the precision of the run.
@@ -53,7 +53,7 @@ def kept(values: Array) -> Array:
 
 
 def _frames(run: MapRun, layout: Layout, part: tuple) -> Results:
-    """One period of one block of columns."""
+    """One piece of one block of columns."""
     model, case, start, dt = part
     whole = model.completed(case)
     end, saved = end_and_frames(
@@ -90,7 +90,7 @@ def _piece(
 
 @dataclasses.dataclass(frozen=True)
 class PieceProgram:
-    """One period of a tile, compiled."""
+    """One piece of a tile, compiled."""
 
     program: Program
     dt: Array

@@ -1,11 +1,11 @@
-"""Runs columns on a map, in tiles of columns and periods of time, within known memory.
+"""Runs columns on a map, in tiles of columns and pieces of time, within known memory.
 
-    while a period is computed, the forcing of the next is read and the results of the previous are written
+    while a piece is computed, the forcing of the next is read and the results of the previous are written
 
-All tiles and periods have the same shapes, so that one compiled program serves all: tiles are padded with
+All tiles and pieces have the same shapes, so that one compiled program serves all: tiles are padded with
 copies of the last column, and blocks consisting of copies only are skipped. A process takes several tiles
-through a period before the next one, so that it reads the forcing of all of them at once. A tile continues
-from the file written after its last period, so that a run may end anywhere; anything computed twice is
+through a piece before the next one, so that it reads the forcing of all of them at once. A tile continues
+from the file written after its last piece, so that a run may end anywhere; anything computed twice is
 bit-identical.
 """
 
@@ -71,7 +71,7 @@ TilesReport = Callable[[float], None]
 def run_tiles(
     run: MapRun, path: Path, tiles: Sequence[int], report: TilesReport = lambda done: None
 ) -> TilesResult:
-    """Compute and write the missing periods of neighbouring tiles.
+    """Compute and write the missing pieces of neighbouring tiles.
 
     Raises:
         FloatingPointError: all columns of a tile failed.
@@ -99,7 +99,7 @@ def _run_pieces(
     writer: ThreadPoolExecutor,
     report: TilesReport,
 ) -> None:
-    """Compute periods of tiles in order; `n_ahead` of them are read ahead."""
+    """Compute pieces of tiles in order; `n_ahead` of them are read ahead."""
     x64 = bool(jax.config.read("jax_enable_x64"))  # of this thread
 
     def in_precision(function: Callable[..., T], *given: object) -> T:
@@ -196,7 +196,7 @@ class _Tile:
         )
 
     def write(self, results: Results, piece: int, case: Case, broken: np.ndarray) -> None:
-        """Write the results of a period, then the state; a kill in between only repeats the period."""
+        """Write the results of a piece, then the state; a kill in between only repeats the piece."""
         frames = self._run.frames_of(piece, self._layout)
         n_frames = frames.stop - frames.start
         try:

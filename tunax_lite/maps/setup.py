@@ -1,4 +1,4 @@
-"""Definition of a computation on a map, and its division into tiles and periods."""
+"""Definition of a computation on a map, and its division into tiles and pieces."""
 
 import dataclasses
 import functools
@@ -22,7 +22,7 @@ class Layout:
 
     Args:
         n_rows: of the first axis of the map per tile.
-        n_frames: per period.
+        n_frames: per piece (in time).
         block: columns that a device steps together.
         width: of the largest tile, in whole blocks.
         memory: largest number of bytes that a process holds.
@@ -97,7 +97,7 @@ class MapRun:
         return slice(piece * layout.n_frames, min((piece + 1) * layout.n_frames, self.n_frames))
 
     def covered(self, piece: int, layout: Layout) -> tuple[float, float]:
-        """Times of the forcing of a period [s], equally long for all: the last one may begin earlier."""
+        """Times of the forcing of a piece [s], equally long for all: the last one may begin earlier."""
         length = layout.n_frames * self.output_interval
         start = min(piece * length, self.duration - length)
         return start, start + length

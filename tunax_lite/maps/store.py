@@ -3,7 +3,7 @@
     time, z_center or z_face, and the axes of the map, such as lat and lon
 
 Dimensions, names and units follow CF; heights are a variable, because every column has its own depth. Points
-without water, and missing results, are NaN. A tile consists of rows of the first axis of the map, a period of
+without water, and missing results, are NaN. A tile consists of rows of the first axis of the map, a piece of
 frames: the part of a variable in both is one shard, a file that one process writes atomically. Attributes of
 the store record the division, the provenance and whether it is complete.
 """
@@ -75,7 +75,7 @@ class MapStore:
         return parts_of(self.path)
 
     def write(self, rows: slice, frames: slice, values: Mapping[str, np.ndarray]) -> None:
-        """Write a period of a tile: arrays over time, levels and the rows of the map, NaN where missing."""
+        """Write a piece of a tile: arrays over time, levels and the rows of the map, NaN where missing."""
         for name, found in values.items():
             array = self._array(name)
             array[(frames, *[slice(None)] * (array.ndim - 1 - self._rank), rows)] = found
