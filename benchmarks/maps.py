@@ -8,8 +8,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import netCDF4
@@ -19,7 +21,7 @@ import tunax_lite as tl
 from tunax_lite.engine import AbstractEngine, ThisProcess, open_engine
 from tunax_lite.maps import MapInput
 from tunax_lite.maps.gridded import GriddedColumns
-from tunax_lite.maps.plan import planned
+from tunax_lite.maps.plan import planned, read_together
 from tunax_lite.maps.run import run_map
 from tunax_lite.maps.settings import FluxFields, Gridded
 from tunax_lite.maps.setup import MapRun
@@ -80,47 +82,80 @@ def a_map(path: Path, n_days: int) -> MapRun:
     return MapRun(tl.Model(tl.KEpsilon()), columns, 0.5 * HOUR, DAY, n_days * DAY, VARIABLES)
 
 
+class _Measured(NamedTuple):
+    """Seconds of first runs, the least of others, and columns times steps of a run."""
+
+    first: dict[str, float]
+    least: dict[str, float]
+    steps: float
+
+
+def _measure(folder: Path, n_days: int, two: AbstractEngine | None) -> _Measured:
+    """A map of so many days, and the same columns as one batch in memory."""
+    run = a_map(folder / "ocean.nc", n_days)
+    model, case = run.batch(np.arange(run.columns.n_columns), 0.0, run.duration)
+    begin = time.perf_counter()
+    plan = planned(run, MEMORY)
+    together, _ = read_together(run, plan.layout, MEMORY)
+    planning = time.perf_counter() - begin
+
+    def batch(output_interval: float):
+        found = tl.simulate(model, case, dt=run.dt, duration=run.duration, output_interval=output_interval)
+        return jax.block_until_ready(found.state.temperature)
+
+    def whole(engine: AbstractEngine) -> int:
+        path = folder / "map.zarr"
+        shutil.rmtree(path, ignore_errors=True)
+        return run_map(run, path, plan.layout, plan.variables, engine, together).peak_memory
+
+    calls: dict[str, Callable[[], object]] = {
+        "batch, the end alone": partial(batch, run.duration),
+        "batch, with frames in memory": partial(batch, run.output_interval),
+        "map": partial(whole, ThisProcess()),
+    }
+    if two is not None:
+        calls["map, two workers"] = partial(whole, two)
+    first = {}
+    for way, call in calls.items():
+        begin = time.perf_counter()
+        call()
+        first[way] = time.perf_counter() - begin + (planning if way.startswith("map") else 0.0)
+    least = time_in_turn(calls, rounds=3, seconds=60.0)
+    return _Measured(first, least, run.columns.n_columns * run.duration / run.dt)
+
+
 def measure_maps(setting: Setting) -> list[Row]:
-    """Time of a column-step of a map, us, reading and writing included, over that of a batch; two workers."""
-    n_days, *shape = (10, 20, 40) if setting.quick else (60, 40, 60)
+    """Time of a column-step of a map, us, reading and writing included, over that of a batch; two workers.
+
+    Of whole runs with their programs compiled, and of what a longer one takes more: without the files that
+    are opened, the water of the start, and the store that is made.
+    """
+    n_days, *shape = (12, 20, 40) if setting.quick else (60, 40, 60)
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
-        folder = Path(name)
+        folder, two, begin = Path(name), None, time.perf_counter()
         write_input(folder / "ocean.nc", n_days, *shape)
-        run = a_map(folder / "ocean.nc", n_days)
-        model, case = run.batch(np.arange(run.columns.n_columns), 0.0, run.duration)
-        plan = planned(run, MEMORY)
-
-        def batch(output_interval: float):
-            found = tl.simulate(
-                model, case, dt=run.dt, duration=run.duration, output_interval=output_interval
-            )
-            return jax.block_until_ready(found.state.temperature)
-
-        def whole(engine: AbstractEngine) -> int:
-            path = folder / "map.zarr"
-            shutil.rmtree(path, ignore_errors=True)
-            return run_map(run, path, plan.layout, plan.variables, engine).peak_memory
-
-        ways = {
-            "batch, the end alone": partial(batch, run.duration),
-            "batch, with frames in memory": partial(batch, run.output_interval),
-            "map": partial(whole, ThisProcess()),
-        }
         if len(setting.cores) > 1:
+            begin = time.perf_counter()
             with on_cores(setting.cores[:2]):
-                ways["map, two workers"] = partial(whole, stack.enter_context(open_engine(2)))
-        seconds = time_in_turn(ways, rounds=3, seconds=60.0)
-        steps = run.columns.n_columns * run.duration / run.dt
-        bare = seconds["batch, the end alone"]
+                two = stack.enter_context(open_engine(2))
+        opened = time.perf_counter() - begin
+        found = [_measure(folder, days, two) for days in (n_days // 3, n_days)]
+    (_, before, n_before), (first, whole, n_steps) = found
+    steady = {way: whole[way] - before[way] for way in whole}
+    bare = "batch, the end alone"
     return [
         {
             "way": way,
-            "n_columns": run.columns.n_columns,
-            "us": MICRO * seconds[way] / steps,
-            "over_batch": seconds[way] / bare,
-            "over_two_workers": seconds["map"] / seconds[way] if way.endswith("workers") else None,
+            "us": MICRO * whole[way] / n_steps,
+            "steady_us": MICRO * steady[way] / (n_steps - n_before),
+            "over_batch": whole[way] / whole[bare],
+            "steady_over_batch": steady[way] / steady[bare],
+            "one_over_two": whole["map"] / whole[way] if way.endswith("workers") else None,
+            "steady_one_over_two": steady["map"] / steady[way] if way.endswith("workers") else None,
+            # Of the first run: it is planned, and programs are compiled, or read from their cache.
+            "start_seconds": first[way] - whole[way] + (opened if way.endswith("workers") else 0.0),
         }
-        for way in ways
+        for way in whole
     ]
 
 

@@ -146,6 +146,11 @@ def open_engine(
         # After 15 s Dask would kill the process that restarts a worker, even if that is just slow.
         "distributed.deploy.lost-worker-timeout": "10000 h",
         "distributed.admin.large-graph-warning-threshold": "1TB",
+        # Items are long: one waits at the scheduler for whoever is free, and nobody looks at profiles.
+        "distributed.scheduler.worker-saturation": 1.0,
+        "distributed.scheduler.work-stealing-interval": "100 ms",
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.system-monitor.interval": "10 s",
     }
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are raised here anyway
     with dask.config.set(quiet), contextlib.ExitStack() as stack:
