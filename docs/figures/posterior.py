@@ -1,0 +1,69 @@
+"""Figure and table of the recommended constants in docs/calibration/posterior.md: `posterior.py FILE.nc ...`.
+
+Files are those of `tunax-lite posterior configs/calibrations/les_generic_length_scale.yaml`, by any method.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from tunax_lite.calibration.posterior import spectrum_of
+from tunax_lite.closures import GenericLengthScale
+
+COLOURS = {"laplace": "C0", "nuts": "C1"}
+
+
+def draw(found: list[xr.Dataset]) -> Figure:
+    """Distributions beside the priors, then what the directions consist of and how much is known of them."""
+    names = [str(name) for name in found[0]["parameter"].values]
+    figure = Figure(figsize=(12.0, 2.9), layout="constrained")
+    *panels, last = figure.subplots(1, len(names) + 1, width_ratios=[1.0] * len(names) + [1.4])
+    recommended = GenericLengthScale.recommended()
+    for panel, name in zip(panels, names, strict=True):
+        for each in found:
+            method = str(each.attrs["method"])
+            values = each[name].values.ravel()
+            panel.hist(values, bins=24, density=True, color=COLOURS[method], alpha=0.5, label=method)
+        about = found[0][name].attrs
+        ends, top = (about["prior_5_percent"], about["prior_95_percent"]), panel.get_ylim()[1]
+        panel.plot(ends, [-0.05 * top] * 2, color="0.3", linewidth=4.0, label="90 % of the prior")
+        panel.axvline(
+            float(getattr(recommended, name)), color="k", linestyle="--", linewidth=1.0, label="recommended"
+        )
+        panel.set_title(name, fontsize="medium")
+        panel.set_yticks([])
+    spectrum = spectrum_of(found[0]["information"].values)
+    last.imshow(spectrum.directions, cmap="RdBu_r", vmin=-1.0, vmax=1.0, aspect="auto")
+    for (row, column), share in np.ndenumerate(spectrum.directions):
+        colour = "w" if abs(share) > 0.6 else "k"
+        last.text(column, row, f"{share:.2f}", ha="center", va="center", fontsize=8, color=colour)
+    last.set_yticks(range(len(names)), names, fontsize="small")
+    last.set_xticks(range(len(names)), [f"{value:.2g}" for value in spectrum.information])
+    last.set_title("directions, by Fisher information", fontsize="medium")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
+def lines(found: list[xr.Dataset]) -> list[str]:
+    """The table: recommended value; of each file mean, standard deviation, and that over the prior's."""
+    text = []
+    for i, name in enumerate(str(name) for name in found[0]["parameter"].values):
+        numbers = [f"{float(getattr(GenericLengthScale.recommended(), name)):.3f}"]
+        for each in found:
+            values, share = each[name].values, float(each["covariance"].values[i, i]) ** 0.5
+            numbers += [f"{values.mean():.3f} ± {values.std():.3f}", f"{share:.2f}"]
+        text.append(f"| `{name}` | {' | '.join(numbers)} |")
+    for each in found:
+        deviation = np.sqrt(np.diag(each["covariance"].values))
+        correlation = each["covariance"].values / np.outer(deviation, deviation)
+        text.append(f"{each.attrs['method']}: correlations\n{np.round(correlation, 2)}")
+    return text
+
+
+if __name__ == "__main__":
+    read = [xr.open_dataset(path) for path in sys.argv[1:]]
+    print("\n".join(lines(read)))
+    draw(read).savefig(Path(__file__).parent / "posterior_recommended.png", dpi=110)
