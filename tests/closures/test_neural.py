@@ -24,6 +24,7 @@ from tunax_lite.calibration import (
     write_results,
 )
 from tunax_lite.closures import KEpsilon, KOmega, NeuralCorrection, PacanowskiPhilander
+from tunax_lite.closures.base import SurfaceWaves
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.closures.neural import evaluate, initial_weights, layer_sizes
 from tunax_lite.config.closures import ClosureSection
@@ -120,6 +121,44 @@ def test_correction_is_that_of_the_network_for_the_inputs_as_documented():
     np.testing.assert_allclose(ours.eddy_diffusivity[1:-1], kappa * factor[1], rtol=1e-12)
     np.testing.assert_array_equal(ours.turbulent_kinetic_energy, theirs.turbulent_kinetic_energy)
     assert float(ours.eddy_viscosity[0]) == float(ours.eddy_diffusivity[-1]) == 0.0
+
+
+def test_correction_of_entrainment_is_where_mixing_fades_below_what_stirs():
+    closure = random_weights(NeuralCorrection(largest_correction=1.5, width=3))
+    of_all = STEP(closure, turbulence())
+    ours = STEP(dataclasses.replace(closure, where="entrainment"), turbulence())
+    d, cooling = -np.asarray(GRID.z_face)[1:-1], 3e-8**2 / (3e-8 + 1e-10)
+    stirring = 0.01**3 + cooling * d
+    fading = 0.01 * (stirring + 1e-9) ** (1.0 / 3.0) * d
+    before = STEP(closure.physical, turbulence())
+    for name in ("eddy_viscosity", "eddy_diffusivity"):
+        coefficient = np.asarray(getattr(before, name))[1:-1]
+        weight = stirring / (stirring + 1e-9) * 4.0 * coefficient * fading / (coefficient + fading) ** 2
+        whole, part = (np.log(getattr(each, name)[1:-1] / coefficient) for each in (of_all, ours))
+        assert np.ptp(weight) > 0.05
+        np.testing.assert_allclose(part, weight * whole, rtol=1e-10)
+
+
+def test_correction_of_entrainment_is_none_without_wind_and_cooling():
+    closure = random_weights(NeuralCorrection(where="entrainment"))
+    heated = closure_inputs(GRID, N_SQUARED, S_SQUARED, friction_velocity=0.0, buoyancy_flux=3e-8)
+    ours, theirs = (c.prepare().step(turbulence(), heated, 60.0) for c in (closure, closure.physical))
+    assert eqx.tree_equal(ours, theirs, rtol=1e-14)
+
+
+def test_waves_weaken_the_correction_of_entrainment():
+    closure = random_weights(NeuralCorrection(where="entrainment"))
+    drift = jnp.linspace(0.0, 0.03, GRID.n_cells), jnp.linspace(0.0, 0.04, GRID.n_cells)
+    nothing = jnp.zeros_like(jnp.asarray(N_SQUARED))
+    waves = SurfaceWaves(drift=drift, at_surface=None, shear=nothing, shear_squared=nothing)
+    clo_state = closure.physical.prepare().step(turbulence(), INPUTS, 60.0)
+    changed = [
+        np.log(closure.corrected(clo_state, inputs).eddy_viscosity[1:-1] / clo_state.eddy_viscosity[1:-1])
+        for inputs in (INPUTS, dataclasses.replace(INPUTS, waves=waves))
+    ]
+    np.testing.assert_allclose(
+        changed[1], changed[0] * 0.011**2 / (0.011**2 + 0.05**2), rtol=1e-8, atol=1e-14
+    )
 
 
 def test_gradient_to_the_weights_and_float32():

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter, vector_parameter
 from ..declarations import check_settings, named, setting
-from ..numerics.elementary import reciprocal, safe_sqrt, with_end_faces
+from ..numerics.elementary import at_least, inverse_cube_root, reciprocal, safe_sqrt, with_end_faces
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .energy import AbstractEnergyClosure, TurbulenceState
 from .two_equation import KEpsilon
@@ -94,6 +94,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
         width: outputs of a hidden layer.
         depth: number of hidden layers.
         seed: of the random weights.
+        where: "everywhere", or by `entrainment_weight` at the base of the turbulent layer only.
 
     Raises:
         ValueError: no hidden layer, or a number of weights that does not match the layers.
@@ -105,6 +106,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
     width: int = setting(4, at_least=1)
     depth: int = setting(1, at_least=1)
     seed: int = setting(0, at_least=0)
+    where: str = setting("everywhere", choices=("everywhere", "entrainment"))
 
     def __post_init__(self):
         check_settings(self)
@@ -137,10 +139,12 @@ class NeuralCorrection(AbstractClosure[CloState]):
         assert self.weights is not None  # set by the constructor
         outputs = evaluate(self.weights, self.layer_sizes, network_inputs(clo_state, inputs))
         bound = self.largest_correction
-        corrected = [
-            with_end_faces(coefficient[1:-1] * jnp.exp(bound * jnp.tanh(output / bound)))
-            for coefficient, output in zip(_coefficients(clo_state), outputs, strict=True)
-        ]
+        corrected = []
+        for coefficient, output in zip(_coefficients(clo_state), outputs, strict=True):
+            exponent = bound * jnp.tanh(output / bound)
+            if self.where == "entrainment":
+                exponent = exponent * entrainment_weight(coefficient[1:-1], inputs)
+            corrected.append(with_end_faces(coefficient[1:-1] * jnp.exp(exponent)))
         return eqx.tree_at(_coefficients, clo_state, corrected)
 
 
@@ -159,6 +163,34 @@ class CorrectedStepper(AbstractStepper[CloState]):
 
 def _coefficients(clo_state: CloState):
     return clo_state.eddy_viscosity, clo_state.eddy_diffusivity
+
+
+_FADING = 0.01  # of U d: the coefficient at which turbulence fades [1]
+
+
+def entrainment_weight(coefficient: InnerFaceArray, inputs: ClosureInputs) -> InnerFaceArray:
+    """Where an eddy coefficient [m2 s-1] of inner faces fades below the layer that wind and cooling stir [1].
+
+        w = F 4 K m / (K + m)²,   m = 0.01 U d,   U³ = u*³ + J d,   F = U³ / (U³ + (1 mm s-1)³)
+
+    with J the buoyancy flux of cooling and d the distance to the surface: 1 where K = m, near 0 in the
+    layer and below it, and 0 without wind and cooling. Waves with the Stokes drift U_s of the uppermost cell
+    multiply it by u*² / (u*² + U_s²). The guards are those of the inputs.
+    """
+    cooling = at_least(-inputs.surface_buoyancy_flux, 0.0)
+    destabilising = cooling * cooling * reciprocal(cooling + _WEAKEST_BUOYANCY_FLUX)
+    distance, least = -inputs.grid.z_face[1:-1], _WEAKEST_FRICTION_VELOCITY**3
+    stirring = inputs.surface_friction_velocity**3 + destabilising * distance
+    guarded = stirring + least
+    velocity = guarded * inverse_cube_root(guarded) ** 2
+    fading = _FADING * velocity * distance
+    total = reciprocal(coefficient + fading)
+    weight = stirring * reciprocal(guarded) * 4.0 * (coefficient * total) * (fading * total)
+    if inputs.waves is None:
+        return weight
+    of_wind = (inputs.surface_friction_velocity + _WEAKEST_FRICTION_VELOCITY) ** 2
+    u, v = (drift[-1] for drift in inputs.waves.drift)
+    return weight * of_wind * reciprocal(of_wind + u * u + v * v)
 
 
 def network_inputs(clo_state: CloState, inputs: ClosureInputs) -> list[InnerFaceArray]:
