@@ -3,9 +3,11 @@
 import time
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 import tunax_lite as tl
 from tunax_lite.runtime import Program, column_mesh, compile_program, configure, shard_columns
@@ -40,16 +42,27 @@ def compiled(shape: Shape) -> tuple[Program, partial]:
 
 
 def measure_forward(setting: Setting) -> list[Row]:
-    """Time of a column-step forward, us, against levels and columns, all in turn."""
+    """Time of a column-step of `simulate` as users call it, us, against levels and columns, all in turn."""
     every = tuple(Shape(*size, precision) for precision in PRECISIONS for size in SIZES)
-    programs = {shape: compiled(shape) for shape in (COMPARED if setting.quick else every)}
-    seconds = time_in_turn(
-        {str(shape): call for shape, (_, call) in programs.items()}, rounds=7 if setting.quick else 15
-    )
+    programs, calls = dict[Shape, Program](), dict[str, Callable]()
+    for shape in COMPARED if setting.quick else every:
+        arguments = problem(shape)
+        programs[shape] = compile_program(simulated, *arguments, n_steps=shape.n_steps)
+        calls[str(shape)] = partial(programs[shape], *arguments)
+    seconds = time_in_turn(calls, rounds=7 if setting.quick else 15)
     return [
         shape._asdict() | {"us": MICRO * seconds[str(shape)] / shape.column_steps} | costs(program)
-        for shape, (program, _) in programs.items()
+        for shape, program in programs.items()
     ]
+
+
+def simulated(model: tl.Model, case: tl.Case, n_steps: int, devices: Literal["all"] | None = None) -> Array:
+    """Temperature in eight frames, with the default settings."""
+    duration = n_steps * DT
+    trajectory = tl.simulate(
+        model, case, dt=DT, duration=duration, output_interval=duration / 8, devices=devices
+    )
+    return trajectory.state.temperature
 
 
 def measure_devices(setting: Setting) -> list[Row]:
@@ -95,15 +108,7 @@ def batch_runs(shape: Shape, n_steps: int) -> Iterator[float]:
     if devices is not None:
         placed = columns_of(model, case, None)[:2]
         model, case = shard_columns((model, case), placed, column_mesh(devices, shape.n_columns))
-    duration = n_steps * DT
-
-    def run(model: tl.Model, case: tl.Case):
-        trajectory = tl.simulate(
-            model, case, dt=DT, duration=duration, output_interval=duration / 8, devices=devices
-        )
-        return trajectory.state.temperature
-
-    program = jax.jit(run).lower(model, case).compile()
+    program = compile_program(simulated, model, case, n_steps=n_steps, devices=devices)
     yield from seconds_of(partial(program, model, case))
 
 
