@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # `unit` runs the notebooks too: tests/test_notebooks.py.
-.PHONY: run test test-all coverage lint types unit docs site wheel verify bench hostile clean
+.PHONY: run test test-all coverage lint types unit docs site linkcheck wheel verify bench hostile clean
 
 run: $(VENV)/.installed
 	$(BIN)/tunax-lite demo --output results/synthetic --overwrite
@@ -38,6 +38,10 @@ coverage: $(VENV)/.installed-dev
 # With the figures of the gallery that `make site` left, if any.
 docs: $(VENV)/.installed-dev
 	$(BIN)/sphinx-build -W --keep-going -q -D plot_gallery=0 -b html docs docs/_build/html
+
+# Needs a network: follows the links to other sites.
+linkcheck: $(VENV)/.installed-dev
+	$(BIN)/sphinx-build -q -D plot_gallery=0 -b linkcheck docs docs/_build/linkcheck
 
 # Executes the examples of the gallery that changed.
 site: $(VENV)/.installed-dev
