@@ -168,6 +168,12 @@ def test_the_density_is_that_of_normal_errors_and_priors():
     for i, step in enumerate(1e-5 * np.eye(3)):
         above, below = (both(jnp.asarray(x + sign * step), *arguments)[0] for sign in (1.0, -1.0))
         assert float(gradient[i]) == pytest.approx(float(above - below) / 2e-5, rel=1e-4)
+    # Padded cases, in forward mode.
+    padded = [dataclasses.replace(target, padded=(14, 20)) for target in (twin.target, other)]
+    same, arguments, _ = log_posterior(Problem(MODEL, FREE, padded, MeanSquare(), prior_weight=weight))
+    found = jax.jit(jax.value_and_grad(same))(jnp.asarray(x), *arguments)
+    assert float(found[0]) == pytest.approx(float(value), rel=1e-10)
+    np.testing.assert_allclose(found[1], gradient, rtol=1e-9)
 
 
 def test_noise_and_what_observations_are_worth():

@@ -130,15 +130,27 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
     identity = "log posterior", problem.free_parameters, problem.score, problem.checkpointing
 
     def of_case(x: UnconstrainedVector, own: CaseParameters, model: Model, weight, places, comparison):
-        changed = own.insert(x[places], model, comparison)
-        score, _ = misfit(*changed, problem.score, problem.checkpointing)
-        return weight * score
+        def score_of(z):
+            changed = own.insert(z, model, comparison)
+            if comparison.steps is None:
+                score, _ = misfit(*changed, problem.score, problem.checkpointing)
+                return weight * score
+            by_variable, _ = residuals(*changed)
+            return weight * problem.score(sum(jnp.sum(part**2) for part in by_variable.values()))
+
+        z = x[places]
+        if comparison.steps is None:
+            value, slopes = jax.value_and_grad(score_of)(z)
+        else:  # only forward mode follows its steps
+            along = lambda direction: jax.jvp(score_of, (z,), (direction,))  # noqa: E731
+            value, slopes = jax.vmap(along, in_axes=-1, out_axes=(None, 0))(jnp.eye(z.size, dtype=z.dtype))
+        return value, jnp.zeros_like(x).at[places].add(slopes)
 
     def value_and_gradient(x, model, prior_weight, groups):
         value, gradient = -0.5 * x @ x, -x
         for own, group in zip(of_groups, groups, strict=True):
-            gradient_of = functools.partial(jax.value_and_grad(of_case), x, own, model)
-            values, gradients = jax.lax.map(lambda case, gradient_of=gradient_of: gradient_of(*case), group)
+            here = functools.partial(of_case, x, own, model)
+            values, gradients = jax.lax.map(lambda case, here=here: here(*case), group)
             value = value - jnp.sum(values) / prior_weight
             gradient = gradient - jnp.sum(gradients, axis=0) / prior_weight
         return value, gradient
