@@ -136,14 +136,10 @@ def report(results: Path, output: Path | None, *, overwrite: bool) -> None:
 
     is_run = results.is_file()
     path = output or (results.with_suffix(".html") if is_run else results / "report.html")
-    product = f"report of {seen_from(path, results)}"
-    if is_run:
-        check_outputs([path], overwrite=overwrite, product=product)
-        session.report_written([write_run_report(results, path)])
-        return
-    folder = read_run_folder(results)
-    check_outputs([path], overwrite=overwrite, product=product)
-    session.report_written([write_report(folder, path)])
+    folder = None if is_run else read_run_folder(results)
+    check_outputs([path], overwrite=overwrite, product=f"report of {seen_from(path, results)}")
+    written = write_run_report(results, path) if folder is None else write_report(folder, path)
+    session.report_written([written])
 
 
 def compare(

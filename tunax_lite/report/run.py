@@ -11,7 +11,7 @@ from matplotlib.colors import LogNorm
 
 from .._types import JSON
 from ..io.errors import FileFormatError, names_its_file
-from ..io.netcdf import read_netcdf
+from ..io.netcdf import read_contents
 from ..io.protection import note_input, text_mark
 from ..io.runs import read_trajectory
 from ..io.writing import replacing
@@ -33,14 +33,14 @@ def write_run_report(file: str | Path, path: str | Path) -> Path:
     Raises `FileNotFoundError`, or `FileFormatError` for a file of another kind.
     """
     note_input(file)
-    dataset = read_netcdf(file)
-    if "closure_state" not in dataset.attrs:
+    found = read_contents(file, only=()).attrs
+    if "closure_state" not in found:
         raise FileFormatError(
             file, "file", "the results of `tunax-lite run`", "one of another kind", "name such a file"
         )
     with jax.enable_x64(True):  # otherwise double precision would be cut on reading
         trajectory = read_trajectory(file)
-    attributes = {name: str(value) for name, value in dataset.attrs.items()}
+    attributes = {name: str(value) for name, value in found.items()}
     text = render_run(trajectory, attributes, text_mark(path))
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
