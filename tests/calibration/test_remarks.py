@@ -13,6 +13,7 @@ from tunax_lite.calibration import (
     FreeParameter,
     FreeParameters,
     History,
+    LogNormal,
     Normal,
     remarks,
     remarks_in_short,
@@ -145,6 +146,9 @@ def test_parameters_on_a_bound_and_still_ones_are_named(tmp_path):
     # 2 % of four orders of magnitude is a factor of 10**0.08 = 1.2.
     assert at(log, 0.1, 1.1e-4) == "on its lower bound, 0.0001" and at(log, 0.1, 1.3e-4) == ""
     assert at(linear, 1.44, 1.44) == "did not move" and at(linear, 1.44, 1.45) == ""
+    # In the logarithm, 0 is infinitely far away however small the value.
+    small = FreeParameter("convective_flux_factor", prior=LogNormal(0.02, 1.0))
+    assert at(small, 0.02, 1e-3) == "" and at(small, 0.02, 1e-9) == ""
     normal = FreeParameter(f"{BIAS}[0]", prior=Normal(0.0, 20.0))
     assert at(normal, 0.0, 0.01) == "did not move" and at(normal, 0.0, -37.3) == ""
 

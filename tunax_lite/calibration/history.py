@@ -12,7 +12,7 @@ from ..case import Case
 from ..closures.base import AbstractClosure
 from .known import paths_in_short, with_case_parameters, with_parameters
 from .parameters import FreeNumber, ResolvedParameters
-from .priors import LogBounded, LogUniform, Normal
+from .priors import LogBounded, LogNormal, LogUniform, Normal
 from .problem import Evaluation
 
 
@@ -214,15 +214,19 @@ def remarks_in_short(found: Mapping[str, str], paths: Iterable[str]) -> dict[str
 
 def _on_bound(free: FreeNumber, value: float) -> str:
     prior = free.distribution
-    lower, upper = prior.lower, prior.upper
-    if not (math.isfinite(lower) and math.isfinite(upper)):
-        return ""
-    place = (value - lower) / (upper - lower)
-    if isinstance(prior, LogBounded | LogUniform):
-        place = math.log(value / lower) / math.log(upper / lower)
-    if NEAR_A_BOUND < place < 1.0 - NEAR_A_BOUND:
-        return ""
-    return f"on its lower bound, {lower:.6g}" if place < 0.5 else f"on its upper bound, {upper:.6g}"
+    lower, upper, middle, place = prior.lower, prior.upper, prior.middle, value
+    if isinstance(prior, LogBounded | LogNormal | LogUniform):
+        lower, upper, middle, place = map(_logarithm, (lower, upper, middle, place))
+    # From the median, because one bound may be infinitely far away.
+    if place - lower < 2.0 * NEAR_A_BOUND * (middle - lower):
+        return f"on its lower bound, {prior.lower:.6g}"
+    if upper - place < 2.0 * NEAR_A_BOUND * (upper - middle):
+        return f"on its upper bound, {prior.upper:.6g}"
+    return ""
+
+
+def _logarithm(value: float) -> float:
+    return math.log(value) if value > 0.0 else -math.inf
 
 
 def _still(free: FreeNumber, start: float, value: float) -> str:
