@@ -388,11 +388,22 @@ def test_check_tells_what_would_run(invoke, tmp_path):
 
 
 def test_convection_that_would_begin_late_is_told(invoke):
-    cooled = ["--set", "model.closure.name=k_epsilon", "--set", "grid.n_cells=20"]
+    cooled = ["--set", "model.closure.name=k_epsilon", "--set", "grid.n_cells=25"]
     said = invoke("check", FREE_CONVECTION, *cooled).output
     assert "convection does not begin in this run" in said and "`constants: recommended` of the" in said
     other = ["--set", "model.closure.constants=recommended"]
     assert "note" not in invoke("check", FREE_CONVECTION, *cooled, *other).output
+
+
+def test_recommended_constants_beyond_their_resolutions_are_told(invoke):
+    """In cells or steps larger than those in which they were judged, and not for other constants."""
+    path, closure = FREE_CONVECTION, "model.closure={name: k_epsilon, constants: recommended}"
+    coarse = "--set", "grid.n_cells=12", "--set", "time.step=900"
+    told = invoke("check", path, "--set", closure, *coarse).output
+    assert "cells of at most 4 m" in told and "got 8.33333 m" in told
+    assert "steps of at most 600 s" in told and "got 900 s" in told
+    assert "recommended" not in invoke("check", path, "--set", closure).output
+    assert "recommended" not in invoke("check", path, *coarse).output
 
 
 def test_debug_shows_the_traceback(invoke):

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import numpy as np
 import typer
@@ -24,7 +25,7 @@ from .. import interrupts
 from .._types import iterate_options, iterate_parameters, iterate_vectors
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
 from ..calibration.known import paths_of_other_cases
-from ..closures import AbstractClosure
+from ..closures import AbstractClosure, recommended_sets
 from ..config import (
     CalibrationConfig,
     ConfigError,
@@ -221,7 +222,7 @@ def build_source(
         if others := paths_of_other_cases(values, case.name):
             say_notes([f"{parameters}: {len(others)} numbers of other cases are ignored"])
         run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
-    say_notes(_on_late_convection(run))
+    say_notes([*_on_late_convection(run), *_on_untried_resolution(run)])
     return run
 
 
@@ -242,6 +243,22 @@ def _on_late_convection(run: Run) -> list[str]:
     return [
         f"cooled as at the start of the case, convection {when}: turbulence of {closure.__name__} has to "
         f"grow from its floors; `{remedy}` of the closure starts it at once"
+    ]
+
+
+def _on_untried_resolution(run: Run) -> list[str]:
+    """A note if recommended constants have not been tried in such cells, or with such steps."""
+    closure, sets = run.model.closure, recommended_sets()
+    name = name_of(type(closure))
+    if name not in sets or not eqx.tree_equal(closure, type(closure).recommended()):
+        return []
+    valid, thinnest = sets[name].valid, float(np.min(np.diff(run.case.grid.z_face)))
+    found = ("cells", thinnest, valid.cell_thickness[1], "m"), ("steps", run.dt, valid.time_step[1], "s")
+    return [
+        f"recommended constants of {name}: expected {what} of at most {most:g} {unit}, with which they were "
+        f"judged, got {value:g} {unit}; errors may be larger than documented"
+        for what, value, most, unit in found
+        if value > most * (1.0 + 1e-6)
     ]
 
 

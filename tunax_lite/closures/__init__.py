@@ -34,6 +34,7 @@ from .one_equation import (
     Triangular,
     XingDavies,
 )
+from .recommended import RecommendedSet, ValidRange, recommended_sets
 from .second_moment import PUBLISHED_SETS, SecondMomentClosure
 from .simple import Constant, ConvectiveAdjustment, MunkAndersonMixing, PacanowskiPhilander, RiBased
 from .stability import Brueggemann, ConstantStability, EiflerSchrimpf, MunkAnderson, SchumannGerz

@@ -1,10 +1,7 @@
 """The interface of a closure: a set of parameters, a stepper, and a state with eddy coefficients."""
 
 import abc
-import csv
 import dataclasses
-import functools
-from pathlib import Path
 from typing import Generic, TypeVar, get_args, get_type_hints
 
 import equinox as eqx
@@ -20,6 +17,7 @@ from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
 from ..terms import AbstractTerm
 from ..terms.turbulence import PlumeEnergy
+from .recommended import recommended_sets
 
 
 class CloState(eqx.Module):
@@ -141,13 +139,12 @@ class AbstractClosure(eqx.Module, Generic[S]):
 
     @classmethod
     def recommended(cls: type[C], **others: FieldValue) -> C:
-        """Constants that transfer from one large-eddy simulation to others, from `recommended.csv`.
+        """Constants that carry over from large-eddy simulations to others that did not calibrate them.
 
-        Calibrated constants come from `tunax-lite calibrate configs/calibrations/les_NAME.yaml` (version
-        0.2.0); others are the defaults of the class. Data: 22 large-eddy simulations from five sources, six
-        hours to ten days long, with stress up to 1.4 N m-2 and cooling up to 2 kW m-2, with and without
-        waves. They are valid for this range, for cells of 1 to 4 m and steps up to 600 s. Other arguments
-        replace or complete them.
+        `recommended_sets()` has their values, data, command, version and valid range: 22 simulations from
+        five sources, six hours to ten days long, with stress up to 1.4 N m-2 and cooling up to 2 kW m-2,
+        with and without waves, in cells of 1 to 4 m with steps up to 600 s. All other constants are the
+        defaults of the class; `others` replace or complete them.
 
         Raises:
             ValueError: there are none for this closure.
@@ -160,7 +157,7 @@ class AbstractClosure(eqx.Module, Generic[S]):
             )
         own: dict[str, FieldValue] = {}
         of_parts: dict[str, dict[str, FieldValue]] = {}
-        for path, value in sets[name].items():
+        for path, value in sets[name].constants.items():
             part, _, field = path.rpartition(".")
             if part:
                 of_parts.setdefault(part, {})[field] = value
@@ -178,25 +175,6 @@ def _part(kind: type[AbstractClosure], field: str, name: str) -> eqx.Module:
     hint = get_type_hints(kind)[field]
     family = next(each for each in get_args(hint) or (hint,) if each is not type(None))
     return names_of(family)[name].make()
-
-
-@functools.cache
-def recommended_sets() -> dict[str, dict[str, float | bool | str | None]]:
-    """Recommended constants and settings by name of the closure, then by dotted name; a text names a part."""
-    table, sets = Path(__file__).parent / "recommended.csv", dict[str, dict[str, float | bool | str | None]]()
-    words = {"on": True, "none": None}
-    for row in csv.DictReader(table.read_text(encoding="utf-8").splitlines()):
-        value = row["value"]
-        known = words[value] if value in words else _number_or_name(value)
-        sets.setdefault(row["closure"], {})[row["constant"]] = known
-    return sets
-
-
-def _number_or_name(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 class AbstractPlainClosure(AbstractClosure[S], AbstractStepper[S]):
