@@ -9,12 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.closures.columns import closure_inputs, mixed_depth, random_grid
+from tests.closures.columns import closure_inputs, mixed_depth, random_grid, surface_waves
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
 from tunax_lite.closures import (
     EPBL,
     ConstantWindEnergy,
     EnergyVelocity,
+    LangmuirWork,
+    LargeShear,
     OM4WindEnergy,
     ReichlHallbergWindEnergy,
 )
@@ -323,3 +325,44 @@ def test_nothing_mixes_at_rest_and_unstable_water_below_does():
 def test_wrong_numbers_are_named():
     with pytest.raises(ValueError, match="expected exponent out of 1, 2, 3, 4, got 0"):
         EPBL(exponent=0)
+
+
+def test_the_larger_coefficient_of_layer_and_shear_acts():
+    inputs, _ = stirred(4, -1e-7)
+    inputs = dataclasses.replace(inputs, shear_squared=2.0 * jnp.abs(inputs.buoyancy_frequency_squared))
+    alone, both = (step(EPBL(interior_shear=each), inputs, 600.0) for each in (None, LargeShear()))
+    # Ri = 1/2 in stable water, of 0.7; -1/2 above.
+    by_shear = np.where(inputs.buoyancy_frequency_squared > 0.0, 5e-3 * (1.0 - (0.5 / 0.7) ** 2) ** 3, 5e-3)
+    layer = np.asarray(alone.eddy_diffusivity)[1:-1] - 1e-5
+    assert np.any(layer > by_shear) and np.any(layer < by_shear)
+    for found in (both.eddy_diffusivity, both.eddy_viscosity):
+        np.testing.assert_allclose(found[1:-1], 1e-5 + np.maximum(layer, by_shear), rtol=1e-7)  # floor of S²
+    np.testing.assert_array_equal(both.boundary_layer_depth, alone.boundary_layer_depth)
+
+
+@pytest.mark.parametrize("surface_drift", [0.05, 10.0])
+def test_waves_multiply_the_work_of_the_wind(surface_drift):
+    """As a larger m* does; by 1 + 0.447 La^-1.33, but at most 5."""
+    inputs, _ = stirred(5, 0.0)
+    # La² is u* over the mean drift of the upper fifth of the layer, where it is zero at the base.
+    drift = jnp.where(jnp.arange(24) == 23, surface_drift, 0.0), jnp.zeros(24)
+    waves = dataclasses.replace(
+        surface_waves(inputs.grid, drift=drift), at_surface=(drift[0][-1], drift[1][-1])
+    )
+    in_waves = dataclasses.replace(inputs, waves=waves)
+    closure = EPBL(langmuir=LangmuirWork(), wind_energy=ConstantWindEnergy(scale=0.2, decay=0.0))
+    state = dataclasses.replace(closure.init(inputs), boundary_layer_depth=jnp.asarray(30.0))
+    fraction = min(float(inputs.grid.cell_thickness[-1]) / 6.0, 1.0)
+    factor = min(1.0 + 0.447 * (surface_drift * fraction / 0.008) ** (0.5 * 1.33), 5.0)
+    assert (factor == 5.0) == (surface_drift > 1.0)
+    more = dataclasses.replace(
+        closure, wind_energy=ConstantWindEnergy(scale=0.2 * factor, decay=0.0), langmuir=None
+    )
+    calm = dataclasses.replace(closure, langmuir=None)
+    found, expected, without = (
+        each.step(state, forced, 600.0).boundary_layer_depth
+        for each, forced in ((closure, in_waves), (more, inputs), (calm, in_waves))
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert found > without + 0.1
+    np.testing.assert_array_equal(closure.step(state, inputs, 600.0).boundary_layer_depth, without)

@@ -25,7 +25,7 @@ from tunax_lite import (
     TimeSeriesForcing,
     simulate,
 )
-from tunax_lite.closures import CATKE, TKE
+from tunax_lite.closures import CATKE, EPBL, TKE, LargeShear
 from tunax_lite.numerics import column_integral
 
 NO_FORCING = ConstantForcing(SurfaceFluxes())
@@ -151,6 +151,7 @@ KATO_PHILLIPS = {
     "k-omega, recommended": (KOmega.recommended(), []),
     "CATKE": (CATKE(), []),
     "NEMO": (TKE(), []),
+    "ePBL with mixing by shear": (EPBL(interior_shear=LargeShear()), []),
 }
 
 

@@ -21,7 +21,7 @@ from .k_epsilon_theta import KEpsilonTheta
 from .kpp import KPP, BottomLayer, KPPState
 from .kpp_interior import DoubleDiffusion, InteriorConvection, LargeShear, PacanowskiPhilanderShear
 from .kpp_layer import VelocityScales
-from .langmuir import Langmuir, LangmuirCells
+from .langmuir import Langmuir, LangmuirCells, LangmuirWork
 from .length_equation import Exponents
 from .mass_flux import MassFluxConvection, MassFluxState
 from .neural import NeuralCorrection

@@ -24,6 +24,8 @@ from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, with
 from .base import AbstractPlainClosure, CloState, ClosureInputs
 from .bulk_layer import buoyancy_after, face_depth
 from .epbl_march import Depths, EnergyVelocity, Faces, Water, cube_root, march, self_consistent_depth
+from .kpp_interior import AbstractInteriorShear, gradient_richardson_number
+from .langmuir import LangmuirWork
 
 Levels = Float[Array, "..."]  # one number per column, or one per level
 _SMALLEST_VELOCITY = 1e-6
@@ -164,6 +166,8 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         least_rotation: f_0; rotation acts as sqrt(f² + f_0²) [s-1].
         wind_energy: formula for m*.
         energy_velocity: formula for w; `None` for that with c_u, c_w and the decay.
+        interior_shear: mixing by shear, outside the budget; the larger coefficient acts, as in OM4; or none.
+        langmuir: factor of m* u*³ by waves; `None` for 1.
         exponent: of the length scale, l = z (1 - z / H)^exponent above the base.
 
     Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; constants and order of the march of MOM6.
@@ -180,6 +184,8 @@ class EPBL(AbstractPlainClosure[EPBLState]):
     least_rotation: Scalar = parameter(0.0, unit="s-1", valid_range=(0.0, 1e-3))
     wind_energy: AbstractWindEnergy = eqx.field(default_factory=ReichlHallbergWindEnergy)
     energy_velocity: EnergyVelocity | None = None
+    interior_shear: AbstractInteriorShear | None = None
+    langmuir: LangmuirWork | None = None
     exponent: int = setting(2, choices=(1, 2, 3, 4))
 
     @classmethod
@@ -218,8 +224,12 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         water = Water(buoyancy_after(inputs, dt), grid, dt, *entering, self.energy_velocity, turning)
         scale = self._scale(inputs, face_depth(grid))
 
+        work = velocity * velocity * velocity
+        if self.langmuir is not None:
+            work = work * self.langmuir.factor(clo_state.boundary_layer_depth, inputs)
+
         def mixed(depth: Depths) -> tuple[Faces, Faces, Depths]:
-            wind = self.wind_energy.efficiency(depth, forcing) * (velocity * velocity * velocity)
+            wind = self.wind_energy.efficiency(depth, forcing) * work
             wind = at_least(wind - at_least(top, 0.0), 0.0)
             return march(water, wind, self._profile(scale, depth, inputs))
 
@@ -228,8 +238,13 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         coefficient, fraction = coefficient[:, 0], fraction[:, 0]
         unstable = at_most(at_least(-inputs.buoyancy_frequency_squared, 0.0), _UNSTABLE) * (1.0 / _UNSTABLE)
         coefficient = coefficient + (1.0 - fraction) * unstable * self.convective_coefficient
-        faces = with_end_faces(coefficient + self.background_coefficient)
-        return EPBLState(eddy_viscosity=faces, eddy_diffusivity=faces, boundary_layer_depth=reached[0])
+        viscosity = diffusivity = coefficient
+        if self.interior_shear is not None:
+            by_shear = self.interior_shear.coefficients(gradient_richardson_number(inputs))
+            viscosity, diffusivity = (jnp.maximum(coefficient, each) for each in by_shear)
+        background = self.background_coefficient
+        faces = with_end_faces(viscosity + background), with_end_faces(diffusivity + background)
+        return EPBLState(*faces, boundary_layer_depth=reached[0])
 
     def _scale(self, inputs: ClosureInputs, depth: InnerFaceArray) -> InnerFaceArray:
         """Factor of the shape: kappa w z [m2 s-1], or kappa z if the march determines w [m]."""

@@ -15,15 +15,17 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import Array, Bool
 
 from .._types import CenterArray, InnerFaceArray, Scalar, parameter
 from ..declarations import check_settings, named, setting
 from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, horner, reciprocal, safe_sqrt, vector_norm
-from .base import ClosureInputs
+from .base import ClosureInputs, SurfaceWaves
 
 _LEAST_ROUGHNESS = 0.08  # of the sea, for waves of 0.02 m [m]
 _WEAKEST = 1e-4  # Stokes drift and friction velocity below which there are no Langmuir cells [m s-1]
+_LEAST_INVERSE = 1e-8  # La^-2 below which waves have no effect [1]
 
 
 class LangmuirEffect(NamedTuple):
@@ -31,6 +33,64 @@ class LangmuirEffect(NamedTuple):
 
     enhancement: Scalar  # of the mixing coefficients [1]
     inverse_la_squared: Scalar  # La^-2 for the entrainment [1]
+
+
+class LangmuirNumber(NamedTuple):
+    """The drift that La_SL consists of."""
+
+    means: tuple[Scalar, Scalar]  # over the surface layer [m s-1]
+    at_surface: Scalar  # its magnitude [m s-1]
+    active: Bool[Array, "*#batch"]  # whether there are Langmuir cells
+    inverse_squared: Scalar  # La_SL^-2 [1]; 0 if not
+
+    @classmethod
+    def of(
+        cls, depth: Scalar, fraction: Scalar, inputs: ClosureInputs, waves: SurfaceWaves
+    ) -> "LangmuirNumber":
+        """La_SL of a layer of a depth [m], with the drift averaged over a fraction of it [1]."""
+        speed, drift, grid = inputs.surface_friction_velocity, waves.drift, inputs.grid
+        means = _upper_mean(drift[0], fraction * depth, grid), _upper_mean(drift[1], fraction * depth, grid)
+        at_depth = (_at_depth(u, depth, grid) for u in drift)
+        given = waves.at_surface
+        if given is None:
+            # Extrapolate linearly from the two uppermost cells.
+            slopes = ((u[-1] - u[-2]) * reciprocal(grid.center_spacing[-1]) for u in drift)
+            given = (u[-1] + 0.5 * s * grid.cell_thickness[-1] for u, s in zip(drift, slopes, strict=True))
+        at_surface = vector_norm(*given)
+        active = (at_surface > _WEAKEST) & (speed > _WEAKEST)
+        difference = jnp.abs(vector_norm(*means) - vector_norm(*at_depth))
+        inverse = jnp.where(active, difference * reciprocal(at_least(speed, _WEAKEST)), 0.0)
+        return cls(means, at_surface, active, inverse)
+
+
+@named("reichl_li")
+class LangmuirWork(eqx.Module):
+    """Factor of the work of the wind, min(1 + c La_SL^-e, F).
+
+    Args:
+        coefficient: c [1].
+        exponent: e [1].
+        largest: F [1].
+        surface_layer_fraction: fraction of the boundary layer over which the drift is averaged [1].
+
+    Source: Reichl and Li (2019), J. Phys. Oceanogr. 49, 2935-2959; constants of MOM6, which averages the
+    drift over 0.04 of the layer, subtracts none at the base, and corrects La for stratification.
+    """
+
+    coefficient: Scalar = parameter(0.447, valid_range=(0.0, 10.0))
+    exponent: Scalar = parameter(1.33, valid_range=(0.0, 4.0))
+    largest: Scalar = parameter(5.0, valid_range=(1.0, 100.0))
+    surface_layer_fraction: Scalar = parameter(0.2, valid_range=(0.01, 1.0))
+
+    def factor(self, depth: Scalar, inputs: ClosureInputs) -> Scalar:
+        """Factor for the depth of the layer in the previous step [m]; 1 without waves."""
+        if inputs.waves is None:
+            return jnp.ones_like(depth)
+        number = LangmuirNumber.of(depth, self.surface_layer_fraction, inputs, inputs.waves)
+        # The power of a number above zero has a finite derivative.
+        inverse = jnp.where(number.inverse_squared > _LEAST_INVERSE, number.inverse_squared, 1.0)
+        more = self.coefficient * inverse ** (0.5 * self.exponent)
+        return at_most(1.0 + jnp.where(number.inverse_squared > _LEAST_INVERSE, more, 0.0), self.largest)
 
 
 @named(li_2016={"method": "LWF16"}, li_2017={"method": "LF17"}, reichl_2016={"method": "RWHGK16"})
@@ -70,20 +130,8 @@ class Langmuir(eqx.Module):
         """Enhancement for the depth of the layer in the previous step [m]; `None` without waves."""
         if inputs.waves is None:
             return None
-        speed = inputs.surface_friction_velocity
-        drift = inputs.waves.drift
-        means = tuple(_upper_mean(u, self.surface_layer_fraction * depth, inputs.grid) for u in drift)
-        at_depth = (_at_depth(u, depth, inputs.grid) for u in drift)
-        given = inputs.waves.at_surface
-        if given is None:
-            # Extrapolate linearly from the two uppermost cells.
-            grid = inputs.grid
-            slopes = ((u[-1] - u[-2]) * reciprocal(grid.center_spacing[-1]) for u in drift)
-            given = (u[-1] + 0.5 * s * grid.cell_thickness[-1] for u, s in zip(drift, slopes, strict=True))
-        at_surface = vector_norm(*given)
-        active = (at_surface > _WEAKEST) & (speed > _WEAKEST)
-        difference = jnp.abs(vector_norm(*means) - vector_norm(*at_depth))
-        inverse = jnp.where(active, difference * reciprocal(at_least(speed, _WEAKEST)), 0.0)
+        number = LangmuirNumber.of(depth, self.surface_layer_fraction, inputs, inputs.waves)
+        means, at_surface, active, inverse = number
         turned, aligned = self._angles(means, at_surface, depth, von_karman, inputs)
         turned, aligned = jnp.where(active, turned, 1.0), jnp.where(active, aligned, 1.0)
         if self.method == "RWHGK16":
