@@ -93,6 +93,7 @@ VARIANTS = {
     "KEpsilonTheta.recommended": KEpsilonTheta.recommended(),
     "KOmega.recommended": KOmega.recommended(),
     "KPP.recommended": KPP.recommended(),
+    "EPBL.recommended": EPBL.recommended(),
     "GenericLengthScale.generated": GenericLengthScale.generated(),
     "KOmega with weak equilibrium": KOmega(stability=SecondMomentClosure(equilibrium="weak")),
     "KPP with double diffusion": KPP(double_diffusion=DoubleDiffusion()),
@@ -113,6 +114,7 @@ KINKS = {
     # Its convective velocity is a cube root of cooling, its loss to heating a square root of it.
     "EPBL": {"1.forcing.fluxes.heat_flux": ("rest", "wind")},
     "epbl_om4": {"1.forcing.fluxes.heat_flux": ("rest", "wind")},
+    "EPBL.recommended": {"1.forcing.fluxes.heat_flux": ("rest", "wind")},
 }
 """Cases that lie on a kink of a derivative, where it is one-sided: by closure, `None` for all, and path."""
 

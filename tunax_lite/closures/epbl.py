@@ -149,7 +149,7 @@ class EPBLState(CloState):
     boundary_layer_depth: Scalar
 
 
-@named("epbl", epbl_om4="as_in_om4")
+@named("epbl", epbl_om4="as_in_om4", epbl_recommended="recommended")
 class EPBL(AbstractPlainClosure[EPBLState]):
     """A boundary layer whose diffusivity is limited by the energy of wind and convection.
 
