@@ -97,6 +97,12 @@ VARIANTS = {
     "GenericLengthScale.generated": GenericLengthScale.generated(),
     "KOmega with weak equilibrium": KOmega(stability=SecondMomentClosure(equilibrium="weak")),
     "KPP with double diffusion": KPP(double_diffusion=DoubleDiffusion()),
+    "NeuralCorrection of entrainment": NeuralCorrection(
+        physical=RiBased(),
+        where="entrainment",
+        largest_correction=2.0,
+        weights=jnp.asarray(np.random.default_rng(1).normal(0.0, 0.5, 30)),
+    ),
     "OneEquation of Bougeault and Andre": OneEquation(stability=MunkAnderson(), length=BougeaultAndre()),
 }
 """What a closure can be besides: all contract tests apply to these in `make test-all`."""
@@ -123,6 +129,7 @@ ROUNDING = {
     # Where convection has mixed the water, Ri is the rounding of N² over an S² near its floor of 1e-10 s-2:
     # the last digit of the salinity changes the viscosity by 1e-7.
     "RiBased": 2e-13,
+    "NeuralCorrection of entrainment": 2e-13,  # of RiBased
 }
 """By how much of its value rounding moves a loss over 500 steps; more where a closure is stiff."""
 
