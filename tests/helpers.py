@@ -100,7 +100,7 @@ VARIANTS = {
     "NeuralCorrection of entrainment": NeuralCorrection(
         physical=RiBased(),
         where="entrainment",
-        largest_correction=2.0,
+        largest_correction=0.9,
         weights=jnp.asarray(np.random.default_rng(1).normal(0.0, 0.5, 30)),
     ),
     "OneEquation of Bougeault and Andre": OneEquation(stability=MunkAnderson(), length=BougeaultAndre()),

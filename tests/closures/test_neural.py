@@ -23,7 +23,7 @@ from tunax_lite.calibration import (
     with_parameters,
     write_results,
 )
-from tunax_lite.closures import KEpsilon, KOmega, NeuralCorrection, PacanowskiPhilander
+from tunax_lite.closures import KEpsilon, KOmega, NeuralCorrection, PacanowskiPhilander, RiBased
 from tunax_lite.closures.base import SurfaceWaves
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.closures.neural import evaluate, initial_weights, layer_sizes
@@ -123,20 +123,30 @@ def test_correction_is_that_of_the_network_for_the_inputs_as_documented():
     assert float(ours.eddy_viscosity[0]) == float(ours.eddy_diffusivity[-1]) == 0.0
 
 
-def test_correction_of_entrainment_is_where_mixing_fades_below_what_stirs():
+def test_correction_of_entrainment_is_in_stable_water_within_the_ekman_layer():
     closure = random_weights(NeuralCorrection(largest_correction=1.5, width=3))
-    of_all = STEP(closure, turbulence())
-    ours = STEP(dataclasses.replace(closure, where="entrainment"), turbulence())
-    d, cooling = -np.asarray(GRID.z_face)[1:-1], 3e-8**2 / (3e-8 + 1e-10)
-    stirring = 0.01**3 + cooling * d
-    fading = 0.01 * (stirring + 1e-9) ** (1.0 / 3.0) * d
-    before = STEP(closure.physical, turbulence())
-    for name in ("eddy_viscosity", "eddy_diffusivity"):
-        coefficient = np.asarray(getattr(before, name))[1:-1]
-        weight = stirring / (stirring + 1e-9) * 4.0 * coefficient * fading / (coefficient + fading) ** 2
-        whole, part = (np.log(getattr(each, name)[1:-1] / coefficient) for each in (of_all, ours))
-        assert np.ptp(weight) > 0.05
-        np.testing.assert_allclose(part, weight * whole, rtol=1e-10)
+    d = -np.asarray(GRID.z_face)[1:-1]
+    stirring = 0.01**3 + 3e-8 * d
+    stable = np.maximum(N_SQUARED, 0.0) ** 2
+    # The deepest face is halfway down the Ekman layer, and then at twice its depth.
+    for ratio in (0.5, 2.0):
+        f = ratio * 0.4 * 0.01 / d.max()
+        inputs = dataclasses.replace(INPUTS, coriolis_parameter=jnp.asarray(-f))
+        ekman_layer = 0.4 * (stirring + 1e-9) ** (1.0 / 3.0) / f
+        weight = (stirring / (stirring + 1e-9)) ** 2 * np.exp(-((d / ekman_layer) ** 8))
+        weight = weight * stable / (stable + (S_SQUARED / 4.0) ** 2 + 1e-24)
+        of_all, ours = (
+            dataclasses.replace(closure, where=where).prepare().step(turbulence(), inputs, 60.0)
+            for where in ("everywhere", "entrainment")
+        )
+        before = closure.physical.prepare().step(turbulence(), inputs, 60.0)
+        assert np.all(weight[N_SQUARED <= 0.0] == 0.0)
+        assert np.ptp(weight) > 0.1
+        for name in ("eddy_viscosity", "eddy_diffusivity"):
+            whole, part = (
+                np.log(getattr(each, name)[1:-1] / getattr(before, name)[1:-1]) for each in (of_all, ours)
+            )
+            np.testing.assert_allclose(part, weight * whole, rtol=1e-9, atol=1e-15)
 
 
 def test_correction_of_entrainment_is_none_without_wind_and_cooling():
@@ -144,6 +154,27 @@ def test_correction_of_entrainment_is_none_without_wind_and_cooling():
     heated = closure_inputs(GRID, N_SQUARED, S_SQUARED, friction_velocity=0.0, buoyancy_flux=3e-8)
     ours, theirs = (c.prepare().step(turbulence(), heated, 60.0) for c in (closure, closure.physical))
     assert eqx.tree_equal(ours, theirs, rtol=1e-14)
+    # Under wind, heating confines it to the Obukhov length, here half the depth.
+    d = -np.asarray(GRID.z_face)[1:-1]
+    flux = 0.01**3 / (0.5 * d.max())
+    heated = closure_inputs(GRID, N_SQUARED, S_SQUARED, friction_velocity=0.01, buoyancy_flux=flux)
+    ours, theirs = (c.prepare().step(turbulence(), heated, 60.0) for c in (closure, closure.physical))
+    changed = np.asarray(ours.eddy_viscosity / theirs.eddy_viscosity)[1:-1] != 1.0
+    np.testing.assert_array_equal(changed, (d < 0.5 * d.max()) & (N_SQUARED > 0.0))
+
+
+def test_recommended_weights_cannot_grow_through_the_memory_of_their_closure():
+    """What it keeps of the last coefficients, times the largest factor for any inputs, is less than one."""
+    closure = NeuralCorrection.recommended()
+    assert isinstance(closure.physical, RiBased)
+    one = np.linspace(-1.0, 1.0, 13)
+    x = np.stack(np.meshgrid(one, one, one, one)).reshape(4, -1)
+    y = np.stack(evaluate(closure.weights, closure.layer_sizes, list(jnp.asarray(x))))
+    bound = float(closure.largest_correction)
+    factor = np.exp(bound * np.tanh(y / bound)).max()
+    assert 1.0 < factor
+    kept = float(closure.physical.averaging_coefficient)
+    assert factor * kept / (1.0 + kept) < 0.8
 
 
 def test_waves_weaken_the_correction_of_entrainment():

@@ -5,6 +5,7 @@ import dataclasses
 from typing import Generic, TypeVar, get_args, get_type_hints
 
 import equinox as eqx
+import jax.numpy as jnp
 
 from .. import constants
 from .._types import CenterArray, FaceArray, FieldValue, InnerFaceArray, Scalar, ScalarLike
@@ -17,7 +18,7 @@ from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
 from ..terms import AbstractTerm
 from ..terms.turbulence import PlumeEnergy
-from .recommended import recommended_sets
+from .recommended import ConstantValue, recommended_sets
 
 
 class CloState(eqx.Module):
@@ -162,7 +163,7 @@ class AbstractClosure(eqx.Module, Generic[S]):
             if part:
                 of_parts.setdefault(part, {})[field] = value
             else:
-                own[field] = _part(cls, field, value) if isinstance(value, str) else value
+                own[field] = _given(cls, field, value)
         closure = cls(**own)
         parts = {
             part: dataclasses.replace(getattr(closure, part), **values) for part, values in of_parts.items()
@@ -170,11 +171,15 @@ class AbstractClosure(eqx.Module, Generic[S]):
         return dataclasses.replace(closure, **(parts | others))
 
 
-def _part(kind: type[AbstractClosure], field: str, name: str) -> eqx.Module:
-    """A part of a closure by its name in files."""
+def _given(kind: type[AbstractClosure], field: str, value: ConstantValue) -> FieldValue:
+    """A recommended constant for a field: a vector as an array, a part by its name in files."""
+    if isinstance(value, list):
+        return jnp.asarray(value, float)
     hint = get_type_hints(kind)[field]
+    if not isinstance(value, str) or hint is str:
+        return value
     family = next(each for each in get_args(hint) or (hint,) if each is not type(None))
-    return names_of(family)[name].make()
+    return names_of(family)[value].make()
 
 
 class AbstractPlainClosure(AbstractClosure[S], AbstractStepper[S]):

@@ -81,7 +81,7 @@ _SMALLEST_VISCOSITY = 1e-5  # m2 s-1
 _TURBULENT_STRATIFICATION = 3.0  # N² k² / eps² at which this input is 1/2
 
 
-@named("neural")
+@named("neural", neural_recommended="recommended")
 class NeuralCorrection(AbstractClosure[CloState]):
     """A physical closure with a small network that corrects its eddy coefficients, face by face.
 
@@ -94,7 +94,8 @@ class NeuralCorrection(AbstractClosure[CloState]):
         width: outputs of a hidden layer.
         depth: number of hidden layers.
         seed: of the random weights.
-        where: "everywhere", or by `entrainment_weight` at the base of the turbulent layer only.
+        where: "everywhere", or by `entrainment_weight` in the stable water at the base of the turbulent
+            layer only.
 
     Raises:
         ValueError: no hidden layer, or a number of weights that does not match the layers.
@@ -143,7 +144,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
         for coefficient, output in zip(_coefficients(clo_state), outputs, strict=True):
             exponent = bound * jnp.tanh(output / bound)
             if self.where == "entrainment":
-                exponent = exponent * entrainment_weight(coefficient[1:-1], inputs)
+                exponent = exponent * entrainment_weight(inputs)
             corrected.append(with_end_faces(coefficient[1:-1] * jnp.exp(exponent)))
         return eqx.tree_at(_coefficients, clo_state, corrected)
 
@@ -165,27 +166,36 @@ def _coefficients(clo_state: CloState):
     return clo_state.eddy_viscosity, clo_state.eddy_diffusivity
 
 
-_FADING = 0.01  # of U d: the coefficient at which turbulence fades [1]
+_STABLE = 0.25  # of the shear squared: the stratification at which shear becomes stable [1]
+_EKMAN_FACTOR = 0.4  # of U / |f|: depth of a neutral layer under wind [1]
 
 
-def entrainment_weight(coefficient: InnerFaceArray, inputs: ClosureInputs) -> InnerFaceArray:
-    """Where an eddy coefficient [m2 s-1] of inner faces fades below the layer that wind and cooling stir [1].
+def entrainment_weight(inputs: ClosureInputs) -> InnerFaceArray:
+    """Where wind, and cooling, entrain into stable water, at the inner faces [1].
 
-        w = F 4 K m / (K + m)²,   m = 0.01 U d,   U³ = u*³ + J d,   F = U³ / (U³ + (1 mm s-1)³)
+        w = F² N⁴ / (N⁴ + (S² / 4)²) exp(-(d / h)⁸),   h = 0.4 U / |f|,   U³ = max(u*³ - B d, 0),
+        F = U³ / (U³ + (1 mm s-1)³)
 
-    with J the buoyancy flux of cooling and d the distance to the surface: 1 where K = m, near 0 in the
-    layer and below it, and 0 without wind and cooling. Waves with the Stokes drift U_s of the uppermost cell
-    multiply it by u*² / (u*² + U_s²). The guards are those of the inputs.
+    with B the surface buoyancy flux, negative under cooling, and d the distance to the surface: near 0 where
+    N² < S² / 4, and 0 where N² <= 0, without wind and cooling, below the Obukhov length, to which heating
+    confines the stirring, and below the neutral Ekman layer h, where water mixed earlier is not stirred from
+    the surface. Waves with the Stokes drift U_s of the uppermost cell multiply it by u*² / (u*² + U_s²). The
+    guards are those of the inputs.
+
+    Source: Miles (1961), J. Fluid Mech. 10, 496-508, for 1/4; Kraus and Turner (1967), Tellus 19, 98-106, for
+    U; 0.4 lies between the 0.25 of Blackadar and Tennekes (1968), J. Atmos. Sci. 25, 1015-1020, and the 0.7
+    of Large et al. (1994), Rev. Geophys. 32, 363-403.
     """
-    cooling = at_least(-inputs.surface_buoyancy_flux, 0.0)
-    destabilising = cooling * cooling * reciprocal(cooling + _WEAKEST_BUOYANCY_FLUX)
     distance, least = -inputs.grid.z_face[1:-1], _WEAKEST_FRICTION_VELOCITY**3
-    stirring = inputs.surface_friction_velocity**3 + destabilising * distance
+    stirring = at_least(inputs.surface_friction_velocity**3 - inputs.surface_buoyancy_flux * distance, 0.0)
     guarded = stirring + least
     velocity = guarded * inverse_cube_root(guarded) ** 2
-    fading = _FADING * velocity * distance
-    total = reciprocal(coefficient + fading)
-    weight = stirring * reciprocal(guarded) * 4.0 * (coefficient * total) * (fading * total)
+    stable = at_least(inputs.buoyancy_frequency_squared, 0.0) ** 2
+    sheared = (_STABLE * inputs.shear_squared) ** 2 + _SLOWEST_ROTATION**4
+    depth = inputs.coriolis_parameter * distance * reciprocal(_EKMAN_FACTOR * velocity)
+    weight = (
+        (stirring * reciprocal(guarded)) ** 2 * stable * reciprocal(stable + sheared) * jnp.exp(-(depth**8))
+    )
     if inputs.waves is None:
         return weight
     of_wind = (inputs.surface_friction_velocity + _WEAKEST_FRICTION_VELOCITY) ** 2

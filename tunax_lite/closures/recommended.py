@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-ConstantValue = float | bool | str | None  # of a number, a switch, a part by its name in files, or no value
+ConstantValue = float | list[float] | bool | str | None
+"""Of a number, a vector, a switch, a part or choice by its name in files, or no value."""
 
 
 class ValidRange(NamedTuple):
