@@ -312,6 +312,32 @@ def test_command_writes_tables_and_the_report_says_what_they_say(tmp_path):
     assert "kato_phillips mixed_layer_depth" in _invoke("evaluate", config, "--parameters", values)
 
 
+def test_evaluate_takes_for_each_case_the_calibration_that_left_it_out(tmp_path):
+    config, folder, errors = tmp_path / "two.yaml", tmp_path / "out", {}
+    config.write_text(yaml.safe_dump({**CONFIG, "checks": []}))
+    short = ("--set", "grid.n_cells=8", "--set", "time.step=1200")  # another resolution than CONFIG's
+    for case, alpha in (("synthetic_wind_and_cooling", 3.0), ("less_heat", 9.0)):
+        file = folder / f"without_{case}" / "parameters.yaml"
+        file.parent.mkdir(parents=True)
+        file.write_text(yaml.safe_dump({"closure": "PacanowskiPhilander", "parameters": {"alpha": alpha}}))
+        _invoke("evaluate", config, "--parameters", file, *short, "--output", tmp_path / f"{case}.csv")
+        errors[case] = _errors(tmp_path / f"{case}.csv", "parameters")[case]
+    _invoke("evaluate", config, "--parameters", folder, *short, "--output", tmp_path / "left_out.csv")
+    assert _errors(tmp_path / "left_out.csv", "left out") == errors
+    file.unlink()
+    said = _invoke("evaluate", config, "--parameters", folder, code=2)
+    assert "without_less_heat/parameters.yaml: expected an existing file" in said
+
+
+def _errors(path, column):
+    with path.open() as file:
+        return {
+            row["case"]: float(row[column])
+            for row in csv.DictReader(file)
+            if row["variable"] == "temperature"
+        }
+
+
 @pytest.mark.parametrize(
     ("change", "code", "fragment"),
     [

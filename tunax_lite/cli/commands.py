@@ -158,7 +158,8 @@ def evaluate(
 
     CONFIG is that of a run, or of a calibration: then all its cases are compared. With --parameters the
     errors of the configuration and of the given parameters stand side by side, and the checks of a
-    calibration are run with both.
+    calibration are run with both. If FILE is the folder of a cross-validation, each case has the parameters
+    of the calibration that left it out.
     """
     from .evaluate import evaluate
 

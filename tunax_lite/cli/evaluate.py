@@ -14,10 +14,13 @@ from typer import echo
 
 from .. import __version__, comparison
 from ..calibration.checks import ErrorRow, ModelOnTargets, errors_by_label, run_checks, with_values
+from ..calibration.cross_validation import folder_without, left_out_together
+from ..calibration.files import PARAMETERS_NAME
 from ..config import (
     CalibrationConfig,
     ComparisonSetup,
     ConfigError,
+    Loaded,
     build_checks,
     evaluation_of,
     load_any,
@@ -42,6 +45,8 @@ def evaluate(
     loaded = load_any(config, settings)
     if output is not None and output.suffix != ".csv":
         raise ConfigError(f"--output {output}: expected a file name that ends in .csv.")
+    if parameters is not None and parameters.is_dir():
+        return _evaluate_left_out(loaded, parameters, output, overwrite=overwrite)
     with session.precision(loaded):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
         candidates: dict[str, ModelOnTargets] = {"configuration": evaluation_of(loaded)}
@@ -65,12 +70,42 @@ def evaluate(
                 with fraction_of("checks") as show:
                     checked = run_checks(checks, before, after, values, show)
                 say_checks(checked)
-    if output is not None:
-        lines = ([row.case, row.variable, row.unit, *map(row.errors.get, candidates)] for row in rows)
-        write_csv(output, ["case", "variable", "unit", *candidates], lines)
-        session.report_written([output])
+    _write_errors(output, rows)
     errors = [row._asdict() for row in rows]
     return {"errors": errors, "checks": [dataclasses.asdict(row) for row in checked]}
+
+
+def _evaluate_left_out(loaded: Loaded, folder: Path, output: Path | None, *, overwrite: bool) -> Answer:
+    """Errors of each source with the parameters of the calibration that left it out."""
+    with session.precision(loaded):
+        judged = evaluation_of(loaded)
+        together = left_out_together({target.case.name: target.group for target in judged[1]})
+        places = {name: folder / folder_without(name, list(together)) for name in together}
+        values = {
+            name: session.parameters_for(place / PARAMETERS_NAME, loaded.closure_class.__name__) or {}
+            for name, place in places.items()
+        }
+        if output is not None:
+            check_outputs([output], overwrite=overwrite)
+        session.say_accounts(judged[1])
+        rows: list[ErrorRow] = []
+        with fraction_of("evaluation") as show:
+            for number, (name, cases) in enumerate(together.items()):
+                own = judged[0], [target for target in judged[1] if target.case.name in cases]
+                candidates = {"configuration": own, "left out": with_values(own, values[name])}
+                rows += errors_by_label(candidates)
+                show((number + 1) / len(together), f"without {name}")
+    echo(_table(rows, ["configuration", "left out"]))
+    _write_errors(output, rows)
+    return {"errors": [row._asdict() for row in rows], "checks": []}
+
+
+def _write_errors(path: Path | None, rows: Sequence[ErrorRow]) -> None:
+    if path is not None:
+        labels = list(rows[0].errors)
+        lines = ([row.case, row.variable, row.unit, *map(row.errors.get, labels)] for row in rows)
+        write_csv(path, ["case", "variable", "unit", *labels], lines)
+        session.report_written([path])
 
 
 def _number(error: float, sign: str = "") -> str:
@@ -93,6 +128,8 @@ def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
     if len(temperature) > 1:
         means = (sum(row.errors[label] for row in temperature) / len(temperature) for label in labels)
         lines.append(line("mean", "temperature", map(_number, means), "K"))
+        worst = (max(row.errors[label] for row in temperature) for label in labels)
+        lines.append(line("worst", "temperature", map(_number, worst), "K"))
     lines.append("mean errors, model minus observed")
     for row in rows:
         numbers = (_number(row.means[label], "+") for label in labels)
