@@ -1,10 +1,11 @@
-"""The heat map and the table of docs/skill.md: `python docs/figures/skill.py ERRORS.csv TIMES.csv`.
+"""The table and the heat map of docs/skill.md: `python docs/figures/skill.py ERRORS.csv [ERRORS.csv ...]`.
 
-ERRORS.csv is what `tunax-lite compare configs/comparisons/les.yaml` writes, of which one resolution and time
-step is drawn; means by source are printed. TIMES.csv is that of any comparison with times per step.
+The files are what `tunax-lite compare configs/comparisons/les.yaml` writes, whole or in parts: rows of a
+later file replace those of an earlier one. `--times TIMES.csv` gives the costs, from a comparison with times.
 `python docs/figures/skill.py law NAME ...` runs Kato and Phillips' experiment with closures.
 """
 
+import argparse
 import csv
 import io
 import re
@@ -20,8 +21,9 @@ from PIL import Image
 import tunax_lite as tl
 from tunax_lite.config.closures import ClosureSection
 
-CELL_THICKNESS, TIME_STEP = 4.0, 600.0  # [m], [s]
-OTHER_STEP = 60.0
+Resolution = tuple[float, float]  # cell thickness [m], time step [s]
+SHOWN: Resolution = 2.0, 60.0
+OTHERS: tuple[Resolution, ...] = ((1.0, 60.0), (2.0, 600.0), (4.0, 60.0), (4.0, 600.0), (8.0, 600.0))
 PERSISTENCE = "persistence"
 SOURCES = {"six_day": "six days", "lesbrary_1m": "LESbrary, 1 m", "sofs": "storms", "lesbrary": "LESbrary"}
 SOURCES["legay"] = "Legay"
@@ -29,14 +31,15 @@ LEAST, MOST = 1.0, 200.0  # of the colours [mK]
 Key = tuple[str, str]  # of a source and its case
 
 
-def errors(path: Path, time_step: float) -> dict[str, dict[Key, float]]:
-    """Root mean square errors of temperature [mK] by closure and case."""
-    found: dict[str, dict[Key, float]] = {}
-    with path.open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if (float(row["cell_thickness"]), float(row["time_step"])) == (CELL_THICKNESS, time_step):
-                error = 1e3 * float(row["temperature_rms"])
-                found.setdefault(row["closure"], {})[row["group"], row["case"]] = error
+def errors(paths: list[Path]) -> dict[Resolution, dict[str, dict[Key, float]]]:
+    """Root mean square errors of temperature [mK] by resolution, closure and case; NaN if a run failed."""
+    found: dict[Resolution, dict[str, dict[Key, float]]] = {}
+    for path in paths:
+        with path.open(encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                resolution = float(row["cell_thickness"]), float(row["time_step"])
+                of_closure = found.setdefault(resolution, {}).setdefault(row["closure"], {})
+                of_closure[row["group"], row["case"]] = 1e3 * float(row["temperature_rms"])
     return found
 
 
@@ -51,7 +54,7 @@ def in_words(case: str) -> str:
 
 def draw(table: dict[str, dict[Key, float]]) -> Figure:
     """Closures by their mean error, the best on top; simulations by source, the easiest on the left."""
-    ordered = sorted(table, key=lambda name: float(np.mean(list(table[name].values()))))
+    ordered = by_mean(table)
     cases = list(table[ordered[0]])
     median = {case: float(np.median([table[name][case] for name in ordered])) for case in cases}
     cases.sort(key=lambda case: (list(SOURCES).index(case[0]), median[case]))
@@ -100,24 +103,34 @@ def costs(path: Path) -> dict[str, float]:
     return {name: seconds / dict(rows)["k_epsilon"] for name, seconds in rows}
 
 
-def lines(
-    table: dict[str, dict[Key, float]], other: dict[str, dict[Key, float]], cost: dict[str, float]
-) -> list[str]:
-    """The table: means by source, of all, the worst; the mean at the other step; the cost."""
-    names = " | ".join(SOURCES.values())
+def lines(found: dict[Resolution, dict[str, dict[Key, float]]], cost: dict[str, float]) -> list[str]:
+    """The table: means by source, mean and worst of all; mean / worst at other resolutions; the cost."""
+    sources, others = " | ".join(SOURCES.values()), " | ".join(f"{dz:g} m, {dt:g} s" for dz, dt in OTHERS)
     text = [
-        f"| closure | {names} | mean | worst | mean, {OTHER_STEP:g} s | cost |",
-        "| --- |" + " ---: |" * (len(SOURCES) + 4),
+        f"| closure | {sources} | mean | worst | {others} | cost |",
+        "| --- |" + " ---: |" * (len(SOURCES) + len(OTHERS) + 3),
     ]
-    for name in sorted(table, key=lambda name: float(np.mean(list(table[name].values())))):
+    table = found[SHOWN]
+    for name in by_mean(table):
         errors = table[name]
         means = [np.mean([x for (of, _), x in errors.items() if of == source]) for source in SOURCES]
-        every = list(errors.values())
-        at_other = f"{np.mean(list(other[name].values())):.1f}" if name in other else ""
-        numbers = [f"{x:.1f}" for x in (*means, np.mean(every), max(every))]
+        numbers = [f"{x:.1f}" for x in (*means, *mean_and_worst(errors))]
+        for resolution in OTHERS:
+            there = found.get(resolution, {}).get(name)
+            numbers.append(" / ".join(f"{x:.1f}" for x in mean_and_worst(there)) if there else "")
         price = f"{cost[name]:.1f}" if name in cost else ""
-        text.append(f"| `{name}` | {' | '.join(numbers)} | {at_other} | {price} |")
+        text.append(f"| `{name}` | {' | '.join(numbers)} | {price} |")
     return text
+
+
+def mean_and_worst(errors: dict[Key, float]) -> tuple[float, float]:
+    every = list(errors.values())
+    return float(np.mean(every)), float(np.max(every))
+
+
+def by_mean(table: dict[str, dict[Key, float]]) -> list[str]:
+    """Closures from the lowest mean error on; those with a run that failed last."""
+    return sorted(table, key=lambda name: float(np.nan_to_num(mean_and_worst(table[name])[0], nan=np.inf)))
 
 
 def off_the_law(name: str) -> np.ndarray:
@@ -139,20 +152,24 @@ def off_the_law(name: str) -> np.ndarray:
     return depth / (1.05 * friction_velocity * np.sqrt(np.asarray(run.time)[1:] / frequency)) - 1.0
 
 
-def main(path: Path, times: Path) -> None:
-    table = errors(path, TIME_STEP)
-    print("\n".join(lines(table, errors(path, OTHER_STEP), costs(times))))
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("errors", nargs="+", type=Path, metavar="ERRORS.csv")
+    parser.add_argument("--times", type=Path, metavar="TIMES.csv")
+    options = parser.parse_args()
+    found = errors(options.errors)
+    print("\n".join(lines(found, {} if options.times is None else costs(options.times))))
     buffer = io.BytesIO()
-    draw(table).savefig(buffer, dpi=130)
+    draw(found[SHOWN]).savefig(buffer, dpi=130)
     # A palette keeps what is seen, in a third of the bytes.
     image = Image.open(buffer).convert("RGB").quantize(256, dither=Image.Dither.NONE)
     image.save(Path(__file__).parent / "skill.png", optimize=True)
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "law":
+    if sys.argv[1:2] == ["law"]:
         tl.configure()
         for closure in sys.argv[2:]:
             print(closure, np.round(100.0 * off_the_law(closure), 1), "%", flush=True)
     else:
-        main(*map(Path, sys.argv[1:]))
+        main()
