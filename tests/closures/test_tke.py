@@ -16,6 +16,7 @@ from tunax_lite.closures import (
     LangmuirCells,
     Penetration,
     SurfaceFlux,
+    SurfaceValue,
     UpAndDown,
     WithinColumn,
     WithinSpacing,
@@ -207,6 +208,58 @@ def test_step_with_other_options():
         step(closure, OLD, dataclasses.replace(with_waves, waves=each), DT) for each in (contained, None)
     )
     assert eqx.tree_equal(with_drift, without)
+
+
+@pytest.mark.parametrize(("c_k", "c_eps"), [(0.1, 0.7), (0.2, 0.4)])
+def test_logarithmic_layer(c_k, c_eps):
+    """Shear u* / (kappa d) keeps k in equilibrium, and nu = kappa u* (d + z_0)."""
+    roughness, von_karman = 0.1, 0.4
+    closure = TKE(
+        c_k=c_k,
+        c_eps=c_eps,
+        alpha_tke=0.0,  # k would diffuse to the bottom
+        length_bounds=BoundedSlope(),
+        charnock_constant=0.0,
+        surface_length_floor=roughness,
+        surface_energy=SurfaceValue(factor=1.0 / np.sqrt(c_k * c_eps)),
+        langmuir_cells=None,
+        penetration=None,
+        imposed_von_karman=von_karman,
+    )
+    distance = roughness - Z[1:-1]
+    shear = USTAR / (von_karman * distance)
+    column = dataclasses.replace(
+        inputs(), buoyancy_frequency_squared=jnp.zeros(N - 1), shear_squared=jnp.asarray(shear**2)
+    )
+    state = jax.lax.fori_loop(0, 2000, lambda _, state: closure.step(state, column, DT), closure.init(column))
+    upper = distance < 0.4 * distance.max()  # nearer to the surface than to the bottom
+    nu = np.asarray(state.eddy_viscosity)[1:-1]
+    np.testing.assert_allclose(nu[upper], (von_karman * USTAR * distance)[upper], rtol=1e-3)
+
+
+def test_unstable_prandtl_number():
+    states = [step(TKE(unstable_prandtl_number=number), OLD, inputs(), DT) for number in (None, 0.25)]
+    (_, default), (nu, kappa) = [
+        (np.asarray(each.eddy_viscosity)[1:-1], np.asarray(each.eddy_diffusivity)[1:-1]) for each in states
+    ]
+    expected = np.where(N_SQUARED < 0.0, 4.0 * nu, default)
+    np.testing.assert_allclose(kappa, expected, rtol=1e-12)
+
+
+def test_lagrangian_stress():
+    """Currents mixed down U + U_S, whose shear produces k, give what Lagrangian velocities give."""
+    drift = RANDOM.uniform(0.0, 1e-2, N - 1)
+    shear = RANDOM.uniform(-1e-2, 1e-2, N - 1)
+    closure = TKE(langmuir_cells=None, lagrangian_stress=True)
+    given = surface_waves(GRID, shear=drift * shear)
+    given = dataclasses.replace(given, shear_squared=jnp.asarray(drift**2))
+    in_currents = dataclasses.replace(inputs(shear_squared=shear**2), waves=given)
+    contained = dataclasses.replace(given, in_velocity=True)
+    in_sum = dataclasses.replace(inputs(shear_squared=(shear + drift) ** 2), waves=contained)
+    currents, both = step(closure, OLD, in_currents, DT), step(closure, OLD, in_sum, DT)
+    np.testing.assert_allclose(currents.turbulent_kinetic_energy, both.turbulent_kinetic_energy, rtol=1e-12)
+    assert eqx.tree_equal(currents.stokes_viscosity, currents.eddy_viscosity)
+    assert both.stokes_viscosity is None
 
 
 def test_bounds_of_the_length():

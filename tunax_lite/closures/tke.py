@@ -20,7 +20,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .. import constants
-from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from .._types import ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named, setting
 from ..grid import Grid
 from ..numerics.diffusion import Added, EndValues, diffuse
@@ -197,6 +197,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         critical_richardson_number: Ri_c of the Prandtl number [1]; `None` for 2 / (2 + c_eps / c_k).
         largest_prandtl_number: Pr_max [1].
         prandtl_number: constant Pr instead of the two above [1].
+        unstable_prandtl_number: Pr where N² < 0 [1]; `None` for that of neutral water.
         turbulent_kinetic_energy_floor: lowest k [m2 s-2].
         length_floor: lowest l, and l at the bottom [m].
         charnock_constant: c in l = max(c u*² / g, surface_length_floor) at the surface [1]; `None` for
@@ -211,6 +212,9 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         langmuir_cells: production of k by Langmuir cells; turn it off if the case has a Stokes drift, which
             itself produces k.
         penetration: of k below the surface.
+        imposed_von_karman: kappa of the logarithmic layer [1], by the slope of the bounds on l, kappa (c_k
+            c_eps)^(1/4) / c_k, if both lengths have the same; `None` for a slope of one.
+        lagrangian_stress: whether momentum is mixed down the gradient of current plus Stokes drift.
         implicit_fraction: implicit fraction w of the sink, at least 1.
 
     Raises:
@@ -239,6 +243,9 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
     surface_energy: AbstractSurfaceEnergy = eqx.field(default_factory=SurfaceValue)
     langmuir_cells: LangmuirCells | None = eqx.field(default_factory=LangmuirCells)
     penetration: Penetration | None = eqx.field(default_factory=Penetration)
+    imposed_von_karman: Scalar | None = parameter(None, valid_range=(0.1, 1.0))
+    unstable_prandtl_number: Scalar | None = parameter(None, valid_range=(0.01, 10.0))
+    lagrangian_stress: bool = setting(False)
     implicit_fraction: float = setting(1.5, at_least=1.0)
 
     @classmethod
@@ -274,6 +281,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             eddy_diffusivity=faces + self.background_diffusivity,
             turbulent_kinetic_energy=tke,
             dissipation_rate=self.c_eps * tke * jnp.sqrt(tke) / self.length_floor,
+            stokes_viscosity=self._stokes_viscosity(faces, inputs),
         )
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
@@ -290,7 +298,13 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             eddy_diffusivity=with_end_faces(diffusivity),
             turbulent_kinetic_energy=with_end_faces(tke, floor, at_surface),
             dissipation_rate=with_end_faces(dissipation, of_bottom, of_surface),
+            stokes_viscosity=self._stokes_viscosity(with_end_faces(viscosity), inputs),
         )
+
+    def _stokes_viscosity(self, viscosity: FaceArray, inputs: ClosureInputs) -> FaceArray | None:
+        """nu_S [m2 s-1]; velocities that include the drift need no more than nu."""
+        given = inputs.waves is not None and not inputs.waves.in_velocity
+        return viscosity if given and self.lagrangian_stress else None
 
     def _advance(
         self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike
@@ -302,6 +316,8 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         s_squared = inputs.shear_squared
         if inputs.waves is not None and not inputs.waves.in_velocity:  # else in S² already
             s_squared = s_squared + inputs.waves.shear
+            if self.lagrangian_stress:
+                s_squared = s_squared + inputs.waves.shear + inputs.waves.shear_squared
         produced = clo_state.eddy_viscosity[1:-1] * s_squared
         produced = produced - clo_state.eddy_diffusivity[1:-1] * inputs.buoyancy_frequency_squared
         if self.langmuir_cells is not None:
@@ -359,7 +375,13 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         else:
             stirred = charnock_length(inputs.surface_friction_velocity, self.charnock_constant)
             surface = at_least(stirred, self.surface_length_floor)
-        return self.length_bounds(length, surface, self.length_floor, inputs.grid), surface
+        if self.imposed_von_karman is None:
+            return self.length_bounds(length, surface, self.length_floor, inputs.grid), surface
+        # P = eps with both l = slope z gives nu = kappa u* z.
+        slope = self.imposed_von_karman * (self.c_k * self.c_eps) ** 0.25 * reciprocal(self.c_k)
+        length = length * reciprocal(slope)
+        mixing, dissipating = self.length_bounds(length, surface, self.length_floor, inputs.grid)
+        return (slope * mixing, slope * dissipating), slope * surface
 
     def _coefficients(self, mixed: InnerFaceArray, inputs: ClosureInputs) -> tuple[InnerFaceArray, ...]:
         """nu and kappa from l_m sqrt(k) [m2 s-1]."""
@@ -377,6 +399,9 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             inverse = critical * reciprocal(at_least(n_squared, critical))
             inverse = at_least(inverse, 1.0 / self.largest_prandtl_number)
         diffusivity = at_least(viscosity * inverse, self.background_diffusivity)
+        if self.unstable_prandtl_number is not None:
+            unstable = viscosity * reciprocal(self.unstable_prandtl_number)
+            diffusivity = jnp.where(n_squared < 0.0, unstable, diffusivity)
         if self.convective_diffusivity is not None:
             diffusivity = jnp.where(n_squared < 0.0, self.convective_diffusivity, diffusivity)
         return at_least(viscosity, self.background_viscosity), diffusivity
