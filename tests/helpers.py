@@ -94,6 +94,7 @@ VARIANTS = {
     "KOmega.recommended": KOmega.recommended(),
     "KPP.recommended": KPP.recommended(),
     "EPBL.recommended": EPBL.recommended(),
+    "TKE.recommended": TKE.recommended(),
     "GenericLengthScale.generated": GenericLengthScale.generated(),
     "KOmega with weak equilibrium": KOmega(stability=SecondMomentClosure(equilibrium="weak")),
     "KPP with double diffusion": KPP(double_diffusion=DoubleDiffusion()),

@@ -187,7 +187,7 @@ class Penetration(eqx.Module):
 _SMALLEST_SQUARE = 1e-15  # floor of N² for the length, and of S² in Ri [s-2]
 
 
-@named("tke", tke_veros="veros")
+@named("tke", tke_veros="veros", tke_recommended="recommended")
 class TKE(AbstractPlainClosure[TurbulenceState]):
     """One equation for k, with a length from k and N; the defaults are those of NEMO.
 
