@@ -18,6 +18,7 @@ from tests.helpers import some_long
 from tunax_lite.calibration import MeanSquare, OtherCalibrationError, read_parameters, with_parameters
 from tunax_lite.calibration.posterior import (
     NUTS,
+    ImportanceSampling,
     Laplace,
     Likelihood,
     estimate_likelihood,
@@ -32,6 +33,7 @@ from tunax_lite.calibration.posterior.file import write_posterior, write_summary
 from tunax_lite.calibration.posterior.infer import mixing
 from tunax_lite.calibration.posterior.likelihood import effective_number, log_posterior
 from tunax_lite.calibration.posterior.result import covariance_of, draw_normal, fisher_information
+from tunax_lite.calibration.posterior.weighting import resampled, weigh_runs
 from tunax_lite.calibration.problem import Evaluation, Fit, Problem
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.model import Model
@@ -94,6 +96,50 @@ def test_both_methods_find_the_exact_posterior_of_a_linear_model():
     assert (np.abs(flat.mean(axis=0) - mean) < 4.0 * deviation / np.sqrt(sizes)).all()
     scaled = np.cov(flat.T) / np.outer(deviation, deviation)
     np.testing.assert_allclose(scaled, covariance / np.outer(deviation, deviation), atol=0.2)
+
+
+def test_weighted_runs_find_the_exact_posterior_of_a_linear_model():
+    """From the prior, which is ten times as wide; draws are runs as often as they weigh."""
+    matrix, observed, mean, covariance = linear_problem()
+    method, n_seen = ImportanceSampling(n_runs=200), []
+
+    def density(members):
+        n_seen.append(members.shape)
+        return -0.5 * np.sum((matrix @ members - observed[:, None]) ** 2, axis=0) / NOISE_OF_LINE**2 - (
+            0.5 * np.sum(members**2, axis=0)
+        )
+
+    runs = weigh_runs(method, 3, density)
+    assert n_seen == [(3, 200)] * method.n_rounds
+    deviation, size = np.sqrt(np.diag(covariance)), runs.effective_size
+    assert 2000 < size < 4800
+    assert (np.abs(runs.mean - mean) < 4.0 * deviation / np.sqrt(size)).all()
+    across = np.outer(deviation, deviation)
+    np.testing.assert_allclose(runs.covariance / across, covariance / across, atol=0.1)
+    drawn = runs.x[resampled(runs, 20_000, 0)]
+    np.testing.assert_allclose(drawn.mean(axis=0), runs.mean, atol=0.01 * deviation.min())
+    np.testing.assert_allclose(np.cov(drawn.T) / across, runs.covariance / across, atol=0.02)
+
+
+def test_weighted_runs_see_through_ripples():
+    """Where the derivative is that of ripples, and runs fail; the truth is a sum over a fine grid."""
+
+    def density(members):
+        (x,) = members
+        value = -0.5 * (x - 0.5) ** 2 / 0.4**2 + 0.5 * np.sin(60.0 * x) - 0.5 * x**2
+        return np.where(x < 0.9, value, np.nan)
+
+    grid = np.linspace(-6.0, 0.9, 100_001)[:-1]
+    weights = np.exp(density(grid[None]))
+    mean = np.average(grid, weights=weights)
+    deviation = math.sqrt(np.average((grid - mean) ** 2, weights=weights))
+    runs = weigh_runs(ImportanceSampling(n_runs=200), 1, density)
+    error = deviation / math.sqrt(runs.effective_size)
+    assert abs(runs.mean[0] - mean) < 4.0 * error
+    assert math.sqrt(runs.covariance[0, 0]) == pytest.approx(deviation, rel=0.1)
+    assert np.isneginf(runs.log_density).sum() > 100 and not runs.weights[runs.x[:, 0] > 0.9].any()
+    with pytest.raises(FloatingPointError, match="finite loss in some of the first runs, got none"):
+        weigh_runs(ImportanceSampling(), 1, lambda members: np.full(members.shape[1], np.nan))
 
 
 def test_the_spectrum_tells_what_is_constrained():
@@ -193,7 +239,11 @@ def test_noise_and_what_observations_are_worth():
     assert effective_number(values, np.ones(values.shape, bool)) == pytest.approx(len(values) / 9.0, rel=0.1)
 
 
-METHODS = {"laplace": Laplace(40), "nuts": NUTS(n_draws=40, n_warmup=20)}
+METHODS = {
+    "laplace": Laplace(40),
+    "nuts": NUTS(n_draws=40, n_warmup=20),
+    "importance": ImportanceSampling(n_draws=40, n_runs=16, n_rounds=4),
+}
 
 
 def inferred_by(method, tmp_path_factory):
@@ -213,6 +263,11 @@ def sampled(tmp_path_factory):
     return inferred_by("nuts", tmp_path_factory)
 
 
+@pytest.fixture(scope="module")
+def weighted(tmp_path_factory):
+    return inferred_by("importance", tmp_path_factory)
+
+
 @pytest.mark.long  # exact posteriors: above; how often intervals hold the truth: test_posterior_coverage
 def test_a_twin_is_found(sampled):
     twin, nuts, _ = sampled
@@ -230,7 +285,8 @@ def test_a_twin_is_found(sampled):
 @pytest.mark.parametrize("method", some_long(METHODS, lambda method: method == "nuts"))
 @pytest.mark.long  # from the command line: tests/cli/test_posterior
 def test_files_hold_the_posterior(method, request, tmp_path):
-    _, found, _ = request.getfixturevalue("sampled" if method == "nuts" else "inferred")
+    fixtures = {"laplace": "inferred", "nuts": "sampled", "importance": "weighted"}
+    _, found, _ = request.getfixturevalue(fixtures[method])
     write_posterior(tmp_path / "posterior.nc", found, {"tunax_lite_version": "1.2.3"})
     write_summary(tmp_path / "posterior.yaml", found)
     with xr.open_dataset(tmp_path / "posterior.nc") as dataset:
@@ -320,6 +376,7 @@ def test_without_blackjax_it_is_said_what_to_install(monkeypatch):
         (lambda: NUTS(n_draws=1), "n_draws of at least 4"),
         (lambda: NUTS(target_acceptance=1.0), "target_acceptance above 0 and below 1"),
         (lambda: Laplace(1), "n_draws of at least 2"),
+        (lambda: ImportanceSampling(n_rounds=1), "n_rounds of at least 2"),
     ],
 )
 def test_bad_settings_are_refused(make, message):

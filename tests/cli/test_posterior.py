@@ -87,3 +87,16 @@ def test_the_report_has_a_part_about_it(folder):
 def test_what_cannot_be_is_said(folder, arguments, fragment):
     code, output = run("posterior", folder / "config.yaml", "--output", folder / "out", *arguments)
     assert code == 2 and fragment in output
+
+
+def test_weighted_runs_are_a_method(folder, tmp_path):
+    code, output = run(
+        *("posterior", folder / "config.yaml", "--output", tmp_path / "out", "--method", "importance"),
+        *("--parameters", folder / "out/parameters.yaml"),
+        *("--set", "posterior.n_runs=16", "--set", "posterior.n_rounds=3"),
+    )
+    assert code == 0, output
+    assert re.search(r"effective sample size \d+ of 48 runs of each case", output), output
+    with xr.open_dataset(tmp_path / "out/posterior.nc") as dataset:
+        assert dataset.attrs["method"] == "importance" and dataset.attrs["n_runs"] == 48
+        assert 1.0 <= dataset["effective_size"].values.min() <= 48.0

@@ -10,7 +10,10 @@ from ..calibration import with_parameters
 from ..calibration.files import PARAMETERS_NAME
 from ..calibration.posterior import (
     NUTS,
+    Laplace,
     Posterior,
+    Sampling,
+    Weighting,
     infer,
     influences,
     predictive_bands,
@@ -72,6 +75,7 @@ def _infer(
     echo(f"posterior of {len(free.paths)} parameters on {names}")
     opening = open_engine(*engine, n_threads=setup.n_threads)
     with opening as opened, fraction_of("posterior", "compiling, then the best fit") as show:
+        fitting = lambda fraction, loss: show(fraction, f"loss {loss:.5g}")  # noqa: E731
         try:
             return infer(
                 setup.model,
@@ -86,8 +90,9 @@ def _infer(
                 overwrite=overwrite,
                 engine=opened,
                 report=_progress(method, show) if isinstance(method, NUTS) else None,
-                # The remaining time of chains is estimated from their first draw.
-                report_fit=None if isinstance(method, NUTS) else lambda f, loss: show(f, f"loss {loss:.5g}"),
+                report_runs=lambda f, runs: show(f, f"effective size {runs.effective_size:.0f}"),
+                # The remaining time of chains and rounds is estimated from the first one.
+                report_fit=fitting if isinstance(method, Laplace) else None,
                 announce=echo,
             )
         except (ValueError, ImportError) as error:
@@ -121,7 +126,12 @@ def _summarise(found: Posterior) -> None:
     constrained = f"{found.spectrum.n_constrained} of {len(found.spectrum.information)} combinations"
     echo(f"{constrained} are constrained more by the observations than by the priors")
     sampling = found.sampling
-    if sampling is not None:
+    if isinstance(sampling, Weighting):
+        echo(
+            f"effective sample size {sampling.effective_size:.0f} of {sampling.n_runs} runs of each case, of "
+            f"which {sampling.n_failed} failed"
+        )
+    if isinstance(sampling, Sampling):
         sizes = sampling.effective_sizes
         echo(
             f"effective sample size {sizes.min():.0f} to {sizes.max():.0f}, "

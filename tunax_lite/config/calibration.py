@@ -12,7 +12,7 @@ from ..calibration.methods.base import AbstractMethod
 from ..calibration.methods.gradient import AbstractSchedule
 from ..calibration.misfit.comparison import AbstractScore
 from ..calibration.parameters import FreeParameter, FreeParameters
-from ..calibration.posterior import NUTS, Laplace, Likelihood
+from ..calibration.posterior import NUTS, ImportanceSampling, Laplace, Likelihood
 from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..declarations import names_of
 from .builder import one_of, part_of
@@ -214,6 +214,7 @@ OptimiserSection: Annotation = one_of(AbstractMethod, replaced={Adam: AdamSectio
 
 class PosteriorSection(
     part_of(NUTS, "n_warmup n_chains target_acceptance most_doublings seed"),
+    part_of(ImportanceSampling, "n_runs n_rounds"),
     part_of(Likelihood, optional=True),
 ):
     """How the distribution of the free parameters is computed, and the assumed observation errors.
@@ -221,11 +222,11 @@ class PosteriorSection(
     Without `noise` and `n_observations`, both are estimated from the residuals of the best fit.
     """
 
-    method: Literal["laplace", "nuts"] = key("normal distribution at the best fit, or sampled", "laplace")
-    n_iterations: int = key("evaluations to find the most probable values", 30, ge=1)
-    n_draws: int | None = key(
-        "of each chain, or of the normal distribution; null for 500, or 4000", None, ge=4
+    method: Literal["laplace", "nuts", "importance"] = key(
+        "normal distribution at the best fit, sampled by chains, or by weighted runs", "laplace"
     )
+    n_iterations: int = key("evaluations to find the most probable values", 30, ge=1)
+    n_draws: int | None = key("of each chain, or of the distribution; null for 500, or 4000", None, ge=4)
     n_members: int = key("runs for the predictive bands", 64, ge=2, le=100_000)
 
     def _check(self) -> None:
@@ -240,11 +241,13 @@ class PosteriorSection(
             raise invalid("noise and n_observations, or neither", "one of them", todo)
         return Likelihood(self.noise, self.n_observations)
 
-    def build(self) -> Laplace | NUTS:
+    def build(self) -> Laplace | NUTS | ImportanceSampling:
         """The method."""
         drawn = {} if self.n_draws is None else {"n_draws": self.n_draws}
         if self.method == "laplace":
             return Laplace(seed=self.seed, **drawn)
+        if self.method == "importance":
+            return ImportanceSampling(seed=self.seed, n_runs=self.n_runs, n_rounds=self.n_rounds, **drawn)
         return NUTS(**drawn, **self.given())
 
 

@@ -268,12 +268,15 @@ def _error_rows(run: RunFolder) -> Iterator[dict[str, object]]:
                 }
 
 
+_METHODS = {"nuts": "NUTS", "laplace": "Laplace", "importance": "importance sampling"}
+
+
 def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, object]:
     about = dataset.attrs
     drawable = set(POSTERIOR_FIGURES) - {"posterior_bands"}
     information = np.linalg.eigvalsh(dataset["information"].values)
     return {
-        "method": {"nuts": "NUTS", "laplace": "Laplace"}.get(str(about["method"]), str(about["method"])),
+        "method": _METHODS.get(str(about["method"]), str(about["method"])),
         "noise": float(about["noise"]),
         "n_observations": float(about["n_observations"]),
         "n_constrained": int((information > 1.0).sum()),

@@ -7,4 +7,5 @@ from .chains import NUTS
 from .infer import infer, start_from
 from .likelihood import Likelihood, estimate_likelihood
 from .predictive import Bands, Influence, influences, predictive_bands, write_influences
-from .result import Laplace, Posterior, Sampling, Spectrum, spectrum_of
+from .result import Laplace, Posterior, Sampling, Spectrum, Weighting, spectrum_of
+from .weighting import ImportanceSampling

@@ -11,7 +11,7 @@ import xarray as xr
 from ...io.dataset import described, titled, variable_name, write_dataset
 from ...io.writing import replacing
 from ...io.yaml_file import yaml_text
-from .result import Posterior
+from .result import Posterior, Sampling, Weighting
 
 
 def write_posterior(
@@ -44,8 +44,12 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
         **dataclasses.asdict(posterior.likelihood),
     }
     sampling = posterior.sampling
-    if sampling is not None:
-        data["effective_size"] = described("parameter", sampling.effective_sizes, "effective sample size")
+    sizes = posterior.effective_sizes
+    if sizes is not None:
+        data["effective_size"] = described("parameter", sizes, "effective sample size")
+    if isinstance(sampling, Weighting):
+        title |= {"n_runs": sampling.n_runs, "n_failed": sampling.n_failed}
+    elif sampling is not None:
         data["r_hat"] = described("parameter", sampling.r_hat, "split potential scale reduction")
         data["step_size"] = described("chain", sampling.step_sizes, "step size of the integrator")
         counts = ("n_divergent", "n_divergent_in_warmup", "n_gradients", "acceptance")
@@ -72,7 +76,7 @@ def write_summary(
     path: str | Path, posterior: Posterior, level: float = 0.9, attributes: Mapping[str, str] | None = None
 ) -> None:
     """Write most probable values, credible intervals and the method; attributes as above."""
-    best, sampling = posterior.best, posterior.sampling
+    best, sampling, sizes = posterior.best, posterior.sampling, posterior.effective_sizes
     free = {number.path: (i, number) for i, number in enumerate(posterior.free_parameters.numbers)}
     parameters: dict[str, dict] = {}
     for name, interval in posterior.intervals(level).items():
@@ -82,8 +86,9 @@ def write_summary(
             parameters[name]["prior"] = repr(number.distribution)
             # Of the unconstrained number: 1 means that nothing was learnt.
             parameters[name]["deviation_over_prior"] = float(posterior.standard_deviation[i])
-            if sampling is not None:
-                parameters[name]["effective_sample_size"] = float(sampling.effective_sizes[i])
+            if sizes is not None:
+                parameters[name]["effective_sample_size"] = float(sizes[i])
+            if isinstance(sampling, Sampling):
                 parameters[name]["r_hat"] = float(sampling.r_hat[i])
     about: dict[str, object] = {
         "method": posterior.method,
@@ -92,7 +97,9 @@ def write_summary(
         "n_constrained_combinations": posterior.spectrum.n_constrained,
         "n_draws": int(posterior.log_density.size),
     }
-    if sampling is not None:
+    if isinstance(sampling, Weighting):
+        about |= {"n_runs": sampling.n_runs, "n_failed": sampling.n_failed}
+    elif sampling is not None:
         about |= {"n_divergent": sampling.n_divergent, "n_gradients": sampling.n_gradients}
     content = {"closure": posterior.closure, "parameters": parameters, "posterior": about}
     content["provenance"] = dict(attributes or {})

@@ -13,7 +13,7 @@ from ...checkpointing import AbstractCheckpointing
 from ...engine import AbstractEngine, ThisProcess
 from ...io.writing import claims
 from ...model import Model
-from ..evaluation import NormalEquationsEvaluator
+from ..evaluation import EnsembleEvaluator, NormalEquationsEvaluator
 from ..files import check_folder, fingerprint, read_tree, write_tree
 from ..methods.least_squares import LevenbergMarquardt
 from ..misfit.comparison import MeanSquare
@@ -22,7 +22,16 @@ from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 from ..problem import Evaluation, Problem
 from .chains import NUTS, ChainReport, Chains, blackjax_module, sample_chains, start_chain
 from .likelihood import Likelihood, estimate_likelihood, log_posterior
-from .result import Laplace, Posterior, Sampling, covariance_of, draw_normal, fisher_information
+from .result import (
+    Laplace,
+    Posterior,
+    Sampling,
+    Weighting,
+    covariance_of,
+    draw_normal,
+    fisher_information,
+)
+from .weighting import ImportanceSampling, Weighted, resampled, weigh_runs
 
 MODE_NAME = "posterior_mode.eqx"
 POSTERIOR_NAME = "posterior.nc"
@@ -35,7 +44,7 @@ def infer(
     model: Model,
     free_parameters: FreeParameters | ResolvedParameters,
     targets: Sequence[Target],
-    method: Laplace | NUTS | None = None,
+    method: Laplace | NUTS | ImportanceSampling | None = None,
     *,
     likelihood: Likelihood | None = None,
     start: UnconstrainedVector | None = None,
@@ -46,6 +55,7 @@ def infer(
     checkpointing: AbstractCheckpointing | None = None,
     engine: AbstractEngine | None = None,
     report: ChainReport | None = None,
+    report_runs: Callable[[float, Weighted], None] = lambda fraction, runs: None,
     report_fit: Callable[[float, float], None] | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Posterior:
@@ -63,6 +73,7 @@ def infer(
         engine: computes cases, then chains; by default this process, two at a time. The results are
             identical.
         report: called with each draw of a chain.
+        report_runs: called after each round of importance sampling, with the fraction done and all runs.
         report_fit: called after each evaluation of the fit, with an upper bound of the fraction done, and the
             loss.
         announce: called with a line when a stage is done.
@@ -111,6 +122,9 @@ def infer(
         density = -0.5 * np.einsum("ij,ij->i", away, np.linalg.solve(covariance, away.T).T)[None]
         never = np.zeros(density.shape, bool)
         return Posterior("laplace", *found, mode, covariance, draws, density, is_divergent=never)
+    if isinstance(method, ImportanceSampling):
+        of_members = Problem(model, free, targets, MeanSquare())
+        return _of_runs(method, found, EnsembleEvaluator(of_members, engine), report_runs)
     given = believed.prior_weight, evaluator, mode, covariance
     starts = [_start(method, chain, *given) for chain in range(method.n_chains)]
     density = functools.partial(log_posterior, problem)
@@ -130,7 +144,10 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
 
 
 def _fingerprint(
-    problem: Problem, method: Laplace | NUTS, likelihood: Likelihood | None, n_iterations: int
+    problem: Problem,
+    method: Laplace | NUTS | ImportanceSampling,
+    likelihood: Likelihood | None,
+    n_iterations: int,
 ) -> dict[str, str]:
     # More draws of the same chains still belong to the same posterior.
     settings = dataclasses.replace(method, n_draws=4) if isinstance(method, NUTS) else method
@@ -176,6 +193,28 @@ def _start(method: NUTS, chain: int, weight: float, evaluator, mode: np.ndarray,
         x, evaluation = mode, evaluator(jnp.asarray(mode))
     density, gradient = -evaluation.fit.loss / weight, -evaluation.gradient / weight
     return start_chain(method, chain, x, density, gradient, covariance)
+
+
+def _of_runs(
+    method: ImportanceSampling,
+    found: tuple[str, ResolvedParameters, Likelihood, np.ndarray, np.ndarray],
+    evaluator: EnsembleEvaluator,
+    report: Callable[[float, Weighted], None],
+) -> Posterior:
+    likelihood = found[2]
+    worth = 0.5 * likelihood.n_observations / likelihood.noise**2
+
+    def log_density(members: np.ndarray) -> np.ndarray:
+        return -worth * evaluator(jnp.asarray(members)).losses - 0.5 * np.sum(members**2, axis=0)
+
+    runs = weigh_runs(method, found[3].size, log_density, report)
+    places = resampled(runs, method.n_draws, method.seed)
+    density = runs.log_density[places][None]
+    never = np.zeros(density.shape, bool)
+    of_draws = runs.x[places][None], density, never
+    failed = int(np.isneginf(runs.log_density).sum())
+    sampling = Weighting(runs.effective_size, len(runs.x), failed)
+    return Posterior("importance", *found, runs.mean, runs.covariance, *of_draws, sampling=sampling)
 
 
 def _of_chains(

@@ -102,13 +102,22 @@ class Sampling:
 
 
 @dataclasses.dataclass(frozen=True)
+class Weighting:
+    """Diagnostics of importance sampling."""
+
+    effective_size: float  # number of independent draws that the weighted runs are worth
+    n_runs: int  # of the model, of all members
+    n_failed: int  # of them without a finite loss
+
+
+@dataclasses.dataclass(frozen=True)
 class Posterior:
     """Distribution of the free parameters given the observations.
 
     The Fisher information of the observations at the mode is a Gauss-Newton matrix, relative to the prior.
     """
 
-    method: str  # `laplace` or `nuts`
+    method: str  # `laplace`, `nuts` or `importance`
     closure: str  # name of the class
     free_parameters: ResolvedParameters
     likelihood: Likelihood
@@ -119,7 +128,7 @@ class Posterior:
     draws: np.ndarray  # unconstrained vectors, (n_chains, n_draws, n_parameters)
     log_density: np.ndarray  # of the draws up to a constant, (n_chains, n_draws)
     is_divergent: np.ndarray  # whether the trajectory to the draw diverged, (n_chains, n_draws)
-    sampling: Sampling | None = None
+    sampling: Sampling | Weighting | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -139,6 +148,13 @@ class Posterior:
         """Of the unconstrained numbers, `(n_parameters, n_parameters)`."""
         deviation = self.standard_deviation
         return self.covariance / np.outer(deviation, deviation)
+
+    @property
+    def effective_sizes(self) -> np.ndarray | None:
+        """Number of independent draws by parameter, `(n_parameters,)`; `None` for the normal distribution."""
+        if isinstance(self.sampling, Weighting):
+            return np.full(len(self.paths), self.sampling.effective_size)
+        return None if self.sampling is None else self.sampling.effective_sizes
 
     @property
     def spectrum(self) -> Spectrum:
