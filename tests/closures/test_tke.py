@@ -237,15 +237,6 @@ def test_logarithmic_layer(c_k, c_eps):
     np.testing.assert_allclose(nu[upper], (von_karman * USTAR * distance)[upper], rtol=1e-3)
 
 
-def test_unstable_prandtl_number():
-    states = [step(TKE(unstable_prandtl_number=number), OLD, inputs(), DT) for number in (None, 0.25)]
-    (_, default), (nu, kappa) = [
-        (np.asarray(each.eddy_viscosity)[1:-1], np.asarray(each.eddy_diffusivity)[1:-1]) for each in states
-    ]
-    expected = np.where(N_SQUARED < 0.0, 4.0 * nu, default)
-    np.testing.assert_allclose(kappa, expected, rtol=1e-12)
-
-
 def test_lagrangian_stress():
     """Currents mixed down U + U_S, whose shear produces k, give what Lagrangian velocities give."""
     drift = RANDOM.uniform(0.0, 1e-2, N - 1)

@@ -197,7 +197,6 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         critical_richardson_number: Ri_c of the Prandtl number [1]; `None` for 2 / (2 + c_eps / c_k).
         largest_prandtl_number: Pr_max [1].
         prandtl_number: constant Pr instead of the two above [1].
-        unstable_prandtl_number: Pr where N² < 0 [1]; `None` for that of neutral water.
         turbulent_kinetic_energy_floor: lowest k [m2 s-2].
         length_floor: lowest l, and l at the bottom [m].
         charnock_constant: c in l = max(c u*² / g, surface_length_floor) at the surface [1]; `None` for
@@ -244,7 +243,6 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
     langmuir_cells: LangmuirCells | None = eqx.field(default_factory=LangmuirCells)
     penetration: Penetration | None = eqx.field(default_factory=Penetration)
     imposed_von_karman: Scalar | None = parameter(None, valid_range=(0.1, 1.0))
-    unstable_prandtl_number: Scalar | None = parameter(None, valid_range=(0.01, 10.0))
     lagrangian_stress: bool = setting(False)
     implicit_fraction: float = setting(1.5, at_least=1.0)
 
@@ -399,9 +397,6 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             inverse = critical * reciprocal(at_least(n_squared, critical))
             inverse = at_least(inverse, 1.0 / self.largest_prandtl_number)
         diffusivity = at_least(viscosity * inverse, self.background_diffusivity)
-        if self.unstable_prandtl_number is not None:
-            unstable = viscosity * reciprocal(self.unstable_prandtl_number)
-            diffusivity = jnp.where(n_squared < 0.0, unstable, diffusivity)
         if self.convective_diffusivity is not None:
             diffusivity = jnp.where(n_squared < 0.0, self.convective_diffusivity, diffusivity)
         return at_least(viscosity, self.background_viscosity), diffusivity
