@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from tunax_lite.calibration.posterior import spectrum_of
 from tunax_lite.closures import GenericLengthScale
 
-COLOURS = {"laplace": "C0", "nuts": "C1"}
+COLOURS = {"laplace": "C0", "importance": "C1", "nuts": "C2"}
 
 
 def draw(found: list[xr.Dataset]) -> Figure:
@@ -26,7 +26,7 @@ def draw(found: list[xr.Dataset]) -> Figure:
         for each in found:
             method = str(each.attrs["method"])
             values = each[name].values.ravel()
-            panel.hist(values, bins=24, density=True, color=COLOURS[method], alpha=0.5, label=method)
+            panel.hist(values, 24, density=True, histtype="step", color=COLOURS[method], label=method)
         about = found[0][name].attrs
         ends, top = (about["prior_5_percent"], about["prior_95_percent"]), panel.get_ylim()[1]
         panel.plot(ends, [-0.05 * top] * 2, color="0.3", linewidth=4.0, label="90 % of the prior")
@@ -43,7 +43,7 @@ def draw(found: list[xr.Dataset]) -> Figure:
     last.set_yticks(range(len(names)), names, fontsize="small")
     last.set_xticks(range(len(names)), [f"{value:.2g}" for value in spectrum.information])
     last.set_title("directions, by Fisher information", fontsize="medium")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     return figure
 
 
