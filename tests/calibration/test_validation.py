@@ -314,10 +314,12 @@ def test_command_writes_tables_and_the_report_says_what_they_say(tmp_path):
 
 def test_evaluate_takes_for_each_case_the_calibration_that_left_it_out(tmp_path):
     config, folder, errors = tmp_path / "two.yaml", tmp_path / "out", {}
-    config.write_text(yaml.safe_dump({**CONFIG, "checks": []}))
+    cases = [{"group": "files", **CONFIG["cases"][0]}, CONFIG["cases"][1]]
+    config.write_text(yaml.safe_dump({**CONFIG, "cases": cases, "checks": []}))
     short = ("--set", "grid.n_cells=8", "--set", "time.step=1200")  # another resolution than CONFIG's
-    for case, alpha in (("synthetic_wind_and_cooling", 3.0), ("less_heat", 9.0)):
-        file = folder / f"without_{case}" / "parameters.yaml"
+    left_out = (("synthetic_wind_and_cooling", "files", 3.0), ("less_heat", "less_heat", 9.0))
+    for case, group, alpha in left_out:
+        file = folder / f"without_{group}" / "parameters.yaml"
         file.parent.mkdir(parents=True)
         file.write_text(yaml.safe_dump({"closure": "PacanowskiPhilander", "parameters": {"alpha": alpha}}))
         _invoke("evaluate", config, "--parameters", file, *short, "--output", tmp_path / f"{case}.csv")

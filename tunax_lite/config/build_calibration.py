@@ -209,7 +209,7 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
     if isinstance(loaded.config, CalibrationConfig):
         setup = build_calibration(loaded)
         start_and_end = setup.targets[0].time_window
-        compared = [(target.case, target.observations, target.dt) for target in setup.targets]
+        compared = [(target.case, target.observations, target.dt, target.group) for target in setup.targets]
         usual = EvaluationSection()
         variables = list(dict.fromkeys([*usual.variables, *loaded.config.misfit.weights]))
         model, averaging = setup.model, loaded.config.misfit.averaging
@@ -217,15 +217,15 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
         run = build_run(loaded)
         section, duration = loaded.config.evaluation, run.duration_from(0.0)
         start_and_end = section.start, duration if section.end is None else min(section.end, duration)
-        compared = [(*with_observations(run, loaded.place.below("case")), run.dt)]
+        compared = [(*with_observations(run, loaded.place.below("case")), run.dt, None)]
         variables, model, averaging = section.variables, run.model, section.averaging
     return model, tuple(
         _evaluation_target(
-            Target(case, observations, dt=dt, time_window=start_and_end, averaging=averaging),
+            Target(case, observations, dt=dt, time_window=start_and_end, averaging=averaging, group=group),
             variables,
             loaded.place,
         )
-        for case, observations, dt in compared
+        for case, observations, dt, group in compared
     )
 
 
