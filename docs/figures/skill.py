@@ -23,7 +23,7 @@ from tunax_lite.config.closures import ClosureSection
 
 Resolution = tuple[float, float]  # cell thickness [m], time step [s]
 SHOWN: Resolution = 2.0, 60.0
-OTHERS: tuple[Resolution, ...] = ((1.0, 60.0), (2.0, 600.0), (4.0, 60.0), (4.0, 600.0), (8.0, 600.0))
+OTHERS: tuple[Resolution, ...] = ((1, 60), (1, 600), (2, 600), (4, 60), (4, 600), (8, 600))
 PERSISTENCE = "persistence"
 SOURCES = {"six_day": "six days", "lesbrary_1m": "LESbrary, 1 m", "sofs": "storms", "lesbrary": "LESbrary"}
 SOURCES["legay"] = "Legay"
@@ -99,8 +99,8 @@ def draw(table: dict[str, dict[Key, float]]) -> Figure:
 def costs(path: Path) -> dict[str, float]:
     """Time per step over that of k-epsilon, by closure."""
     with path.open(encoding="utf-8") as file:
-        rows = [(row["closure"], float(row["microseconds_per_step"])) for row in csv.DictReader(file)]
-    return {name: seconds / dict(rows)["k_epsilon"] for name, seconds in rows}
+        rows = {row["closure"]: float(row["microseconds_per_step"]) for row in csv.DictReader(file)}
+    return {name: time / rows["k_epsilon"] for name, time in rows.items() if np.isfinite(time)}
 
 
 def lines(found: dict[Resolution, dict[str, dict[Key, float]]], cost: dict[str, float]) -> list[str]:
