@@ -326,7 +326,7 @@ def test_evaluate_takes_for_each_case_the_calibration_that_left_it_out(tmp_path)
         errors[case] = _errors(tmp_path / f"{case}.csv", "parameters")[case]
     _invoke("evaluate", config, "--parameters", folder, *short, "--output", tmp_path / "left_out.csv")
     assert _errors(tmp_path / "left_out.csv", "left out") == errors
-    file.unlink()
+    (folder / "without_less_heat/parameters.yaml").unlink()
     said = _invoke("evaluate", config, "--parameters", folder, code=2)
     assert "without_less_heat/parameters.yaml: expected an existing file" in said
 

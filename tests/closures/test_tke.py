@@ -139,7 +139,7 @@ def test_step_of_nemo():
     k = k[:-1] + 0.05 * surface * np.exp(Z[1:-1] / (45.0 * np.sin(latitude)))
     at_surface = 0.4 * 2e5 * USTAR**2 / 9.81
     up, down = two_sweeps(parcel_length(k, 0.01), at_surface, 0.01)
-    state = step(TKE.nemo(), OLD, inputs(), DT)
+    state = step(TKE(), OLD, inputs(), DT)
     check(
         state, k, np.minimum(up, down), np.sqrt(up * down), 0.7, 1.2e-4, 1.2e-5, inverse_prandtl_number(2 / 9)
     )

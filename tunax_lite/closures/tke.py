@@ -247,11 +247,6 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
     implicit_fraction: float = setting(1.5, at_least=1.0)
 
     @classmethod
-    def nemo(cls, **settings) -> "TKE":
-        """NEMO's reference namelist: the defaults of the class, modified by `settings`."""
-        return cls(**settings)
-
-    @classmethod
     def veros(cls, **settings) -> "TKE":
         """The global set-ups of Veros, modified by `settings`; its k has no floor, which is needed here."""
         of_veros = {
@@ -378,8 +373,8 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         # P = eps with both l = slope z gives nu = kappa u* z.
         slope = self.imposed_von_karman * (self.c_k * self.c_eps) ** 0.25 * reciprocal(self.c_k)
         length = length * reciprocal(slope)
-        mixing, dissipating = self.length_bounds(length, surface, self.length_floor, inputs.grid)
-        return (slope * mixing, slope * dissipating), slope * surface
+        bounded = self.length_bounds(length, surface, self.length_floor, inputs.grid)
+        return (slope * bounded[0], slope * bounded[1]), slope * surface
 
     def _coefficients(self, mixed: InnerFaceArray, inputs: ClosureInputs) -> tuple[InnerFaceArray, ...]:
         """nu and kappa from l_m sqrt(k) [m2 s-1]."""

@@ -14,10 +14,9 @@ Source: Cornuet et al. (2012), Scand. J. Stat. 39, 798-812; Owen and Zhou (2000)
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import multivariate_t
 
 from ...declarations import check_settings, named, setting
 
@@ -45,6 +44,26 @@ class ImportanceSampling:
 
     def __post_init__(self):
         check_settings(self)
+
+
+class _Student(NamedTuple):
+    """Student's distribution with a location and a shape, the covariance but for a factor of 5/3."""
+
+    mean: np.ndarray  # (n_parameters,)
+    shape: np.ndarray  # (n_parameters, n_parameters)
+
+    def draw(self, n: int, random: np.random.Generator) -> np.ndarray:
+        """Members, `(n, n_parameters)`."""
+        normal = random.standard_normal((n, self.mean.size)) @ np.linalg.cholesky(self.shape).T
+        chi_squared = random.chisquare(_DEGREES_OF_FREEDOM, (n, 1))
+        return self.mean + normal * np.sqrt(_DEGREES_OF_FREEDOM / chi_squared)
+
+    def log_density(self, x: np.ndarray) -> np.ndarray:
+        """Up to a constant of the dimension alone, of members `(n, n_parameters)`."""
+        away = x - self.mean
+        distance = np.sum(away * np.linalg.solve(self.shape, away.T).T, axis=1)
+        half = 0.5 * (_DEGREES_OF_FREEDOM + self.mean.size)
+        return -half * np.log1p(distance / _DEGREES_OF_FREEDOM) - 0.5 * np.linalg.slogdet(self.shape)[1]
 
 
 class Weighted(NamedTuple):
@@ -81,11 +100,11 @@ def weigh_runs(
         FloatingPointError: no run of the first round has a finite density.
     """
     random, shape = np.random.default_rng(method.seed), np.eye(n_parameters)
-    proposals = [_student(np.zeros(n_parameters), shape)]
+    proposals = [_Student(np.zeros(n_parameters), shape)]
     x, density = np.zeros((0, n_parameters)), np.zeros(0)
     runs = Weighted(x, density, density)
     for number in range(method.n_rounds):
-        members = proposals[-1].rvs(method.n_runs, random).reshape(method.n_runs, n_parameters)
+        members = proposals[-1].draw(method.n_runs, random)
         found = np.asarray(log_density(members.T), float)
         x = np.concatenate([x, members])
         density = np.concatenate([density, np.where(np.isfinite(found), found, -np.inf)])
@@ -94,20 +113,15 @@ def weigh_runs(
                 "importance: expected a finite loss in some of the first runs, got none; choose narrower "
                 "priors or a shorter time step."
             )
-        mixture = np.logaddexp.reduce([each.logpdf(x) for each in proposals], axis=0)
-        ratio = density - mixture
+        ratio = density - np.logaddexp.reduce([each.log_density(x) for each in proposals], axis=0)
         weights = np.exp(ratio - ratio.max())
         runs = Weighted(x, weights / weights.sum(), density)
         report((number + 1.0) / method.n_rounds, runs)
         # Few runs of weight say little of the covariance: the last one counts as one more than its dimension.
         size, few = runs.effective_size, n_parameters + 1.0
         shape = (size * runs.covariance + few * shape) / (size + few)
-        proposals.append(_student(runs.mean, _WIDENING * shape))
+        proposals.append(_Student(runs.mean, _WIDENING * shape))
     return runs
-
-
-def _student(mean: np.ndarray, shape: np.ndarray) -> Any:  # of scipy, whose stubs ask for integers
-    return multivariate_t(mean, cast(Any, shape), cast(Any, _DEGREES_OF_FREEDOM))
 
 
 def resampled(runs: Weighted, n: int, seed: int) -> np.ndarray:
