@@ -95,6 +95,7 @@ VARIANTS = {
     "KPP.recommended": KPP.recommended(),
     "EPBL.recommended": EPBL.recommended(),
     "TKE.recommended": TKE.recommended(),
+    "CATKE.recommended": CATKE.recommended(),
     "GenericLengthScale.generated": GenericLengthScale.generated(),
     "KOmega with weak equilibrium": KOmega(stability=SecondMomentClosure(equilibrium="weak")),
     "KPP with double diffusion": KPP(double_diffusion=DoubleDiffusion()),
@@ -113,6 +114,7 @@ KINKS = {
     None: {"1.forcing.fluxes.heat_flux": ("unstratified",), "1.initial_state.temperature": ("unstratified",)},
     # Cooling brings in energy, C^Ww max(J_0, 0), and heating none: published so, and zero here.
     "CATKE": {"1.forcing.fluxes.heat_flux": ("wind",)},
+    "CATKE.recommended": {"1.forcing.fluxes.heat_flux": ("wind",)},
     # Their flux of k is max(-B_0, 0) likewise.
     "KEpsilon.recommended": {"1.forcing.fluxes.heat_flux": ("wind",)},
     "GenericLengthScale.recommended": {"1.forcing.fluxes.heat_flux": ("wind",)},

@@ -1,14 +1,17 @@
 """CATKE against NumPy written from its equations; what it does to a column is in `tests/verification`."""
 
+import dataclasses
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.closures import catke_numpy
-from tests.closures.columns import closure_inputs, random_grid
+from tests.closures.columns import closure_inputs, random_grid, surface_waves
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
 from tunax_lite.closures import CATKE, CATKEState
+from tunax_lite.numerics.elementary import gradient
 from tunax_lite.terms import BottomFriction, Interior
 
 N = 12
@@ -72,6 +75,60 @@ def test_quiet_water_mixes_as_its_least_energy():
     new = eqx.filter_jit(lambda inputs: closure.step(closure.init(inputs), inputs, 60.0))(inputs)
     np.testing.assert_allclose(new.eddy_diffusivity[1:-1], 0.098 * 1e-9 / 1e-2, rtol=1e-12)
     np.testing.assert_allclose(new.eddy_viscosity[1:-1], 0.242 * 1e-9 / 1e-2, rtol=1e-12)
+
+
+def currents_with_drift():
+    """Inputs for given currents and waves; a current, and a Stokes drift along it."""
+    grid, n_squared, u, v, _ = flow_with_everything()
+    inputs = closure_inputs(grid, n_squared, 0.0, friction_velocity=U_STAR)
+    drift = 0.1 * jnp.exp(grid.z_center / 10.0)
+    of_drift, of_current = gradient(drift, grid), gradient(jnp.asarray(u), grid)
+    waves = surface_waves(grid, drift=(drift, 0.0 * drift), shear=of_drift * of_current)
+    waves = dataclasses.replace(waves, shear_squared=of_drift**2)
+
+    def given(u, waves):
+        shear_squared = gradient(jnp.asarray(u), grid) ** 2 + gradient(jnp.asarray(v), grid) ** 2
+        found = dataclasses.replace(inputs, waves=waves, shear_squared=shear_squared)
+        return eqx.tree_at(lambda i: (i.state.u, i.state.v), found, (jnp.asarray(u), jnp.asarray(v)))
+
+    return given, u, drift, waves
+
+
+def test_lagrangian_stress():
+    """Currents mixed down U + U_S, whose shear produces e, give what Lagrangian velocities give."""
+    given, u, drift, waves = currents_with_drift()
+    closure = CATKE(lagrangian_stress=True, c_waves=0.1)
+    old = dataclasses.replace(closure.init(given(u, None)), eddy_viscosity=faces(np.full(N - 1, 1e-2)))
+    step = eqx.filter_jit(lambda inputs: closure.step(old, inputs, 300.0))
+    currents = step(given(u, waves))
+    both = step(given(u + drift, dataclasses.replace(waves, in_velocity=True)))
+    for name in ("turbulent_kinetic_energy", "eddy_viscosity", "eddy_diffusivity"):
+        np.testing.assert_allclose(getattr(currents, name), getattr(both, name), rtol=1e-10)
+    assert eqx.tree_equal(currents.stokes_viscosity, currents.eddy_viscosity)
+    assert both.stokes_viscosity is None
+    calm = step(given(u, None))
+    assert calm.turbulent_kinetic_energy.sum() < currents.turbulent_kinetic_energy.sum()
+
+
+def test_waves_lengthen_stratified_eddies():
+    """By 1 + C U_s u* / (u*² + (1 mm/s)²), at most 5; without wind, swell has no effect."""
+    grid = Grid.uniform(100.0, 20)
+    drift = jnp.full(20, 0.08)
+    mixing = {}
+    for c_waves, speed in ((0.0, 1e-2), (0.1, 1e-2), (10.0, 1e-2), (10.0, 0.0)):
+        inputs = closure_inputs(grid, 1e-4, 0.0, friction_velocity=speed)
+        inputs = dataclasses.replace(inputs, waves=surface_waves(grid, drift=(drift, 0.0 * drift)))
+        closure = CATKE(c_waves=c_waves, c_w_u_star=0.0)
+        new = eqx.filter_jit(lambda i, c=closure: c.step(c.init(i), i, 60.0))(inputs)
+        mixing[c_waves, speed] = np.asarray(new.eddy_diffusivity)[1:-1] * 1e-2 / (0.098 * 1e-9)
+    factor = 1.0 + 0.1 * 0.08 * 1e-2 / (1e-4 + 1e-6)
+    for given, expected in (
+        ((0.0, 1e-2), 1.0),
+        ((0.1, 1e-2), factor),
+        ((10.0, 1e-2), 5.0),
+        ((10.0, 0.0), 1.0),
+    ):
+        np.testing.assert_allclose(mixing[given], expected, rtol=1e-12)
 
 
 def test_substeps():

@@ -9,6 +9,7 @@ with J_0 the destabilising surface buoyancy flux and dz the thickness of the upp
     shear:        l_psi = sigma_psi(Ri) l*,   l* = min(C^s d, C^b D, w / N)
     convection:   l_psi = C^c_psi max(0, 1 - C^sp d w S² / J) w³ / J     where N² < 0
     entrainment:  l_psi = C^e_psi J / (w N²)                             where N² > 0, and N² < 0 just above
+    waves:        w / N times min(1 + C^La U_s u* / (u*² + (1 mm s-1)²), 5), if `c_waves` is not 0
 
 with d the depth and D the height above the bottom. The larger of the two is taken, up to the water depth.
 sigma_psi is C^un_psi where Ri < 0, and varies from C^lo_psi to C^hi_psi between the Richardson numbers C^Ri0
@@ -20,7 +21,8 @@ e, with implicit transport, dissipation, negative P and B, and bottom flux; J; t
 e.
 
 Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522; constants and discretisation of
-Oceananigans.jl, with backward Euler instead of Adams-Bashforth steps, so that e stays positive.
+Oceananigans.jl, with backward Euler instead of Adams-Bashforth steps, so that e stays positive. The factor of
+waves is our own.
 """
 
 from collections import namedtuple
@@ -44,7 +46,13 @@ from ..numerics.elementary import (
     with_end_faces,
 )
 from ..physics.stratification import richardson_number
+from ..state import State
+from ..terms import AbstractTerm, StokesMixing
 from .base import AbstractPlainClosure, CloState, ClosureInputs
+from .langmuir import drift_at_surface
+
+_LARGEST_WAVE_FACTOR = 5.0
+_WEAKEST_WIND = 1e-3  # friction velocity below which waves lose their effect [m s-1]
 
 Factors = namedtuple("Factors", "high low unstable convective entraining")  # C^hi, C^lo, C^un, C^c, C^e
 
@@ -118,15 +126,20 @@ class CATKEState(CloState):
     Args:
         mean_destabilising_flux: J, the surface buoyancy flux averaged over the last overturning [m2 s-3],
             positive if destabilising.
+        stokes_viscosity: nu_S [m2 s-1]; `None` if waves drive no momentum flux.
     """
 
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
     turbulent_kinetic_energy: CenterArray
     mean_destabilising_flux: Scalar
+    stokes_viscosity: FaceArray | None = None
+
+    def terms(self, state: State) -> tuple[AbstractTerm, ...]:
+        return () if self.stokes_viscosity is None else (StokesMixing(self.stokes_viscosity),)
 
 
-@named("catke")
+@named("catke", catke_recommended="recommended")
 class CATKE(AbstractPlainClosure[CATKEState]):
     """CATKE with the constants of Wagner et al. (2025).
 
@@ -141,9 +154,12 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         c_sp: reduction of convective plumes by shear [1].
         c_ri_0, c_ri_delta: onset and width of the transition with the Richardson number [1].
         c_w_u_star, c_w_w_delta, c_w_eps: fluxes of e through the surface and into the bottom [1].
+        c_waves: C^La, by which waves lengthen w / N [1].
         minimum_tke: e_min [m2 s-2], which sets the mixing of quiescent water, about `c_hi_c` e_min / N.
         minimum_convective_flux: J_min, below which there is no convection [m2 s-3].
         n_substeps: steps of e per time step of the model.
+        lagrangian_stress: whether momentum is mixed down the gradient of current plus Stokes drift, and their
+            shear enters P and Ri, as where velocities contain the drift.
     """
 
     c_hi_u: Scalar = parameter(0.242, valid_range=(0.0, 10.0))
@@ -174,9 +190,11 @@ class CATKE(AbstractPlainClosure[CATKEState]):
     c_w_u_star: Scalar = parameter(3.179, valid_range=(0.0, 50.0))
     c_w_w_delta: Scalar = parameter(0.383, valid_range=(0.0, 10.0))
     c_w_eps: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
+    c_waves: Scalar = parameter(0.0, valid_range=(0.0, 10.0))
     minimum_tke: Scalar = parameter(1e-9, unit="m2 s-2", valid_range=(1e-14, 1e-4))
     minimum_convective_flux: Scalar = parameter(1e-11, unit="m2 s-3", valid_range=(1e-14, 1e-8))
     n_substeps: int = setting(1, at_least=1)
+    lagrangian_stress: bool = setting(False)
 
     def init(self, inputs: ClosureInputs) -> CATKEState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))
@@ -185,19 +203,30 @@ class CATKE(AbstractPlainClosure[CATKEState]):
             eddy_diffusivity=faces,
             turbulent_kinetic_energy=faces[1:] + self.minimum_tke,
             mean_destabilising_flux=faces[0],
+            stokes_viscosity=faces if self._mixes_drift(inputs) else None,
         )
 
     def step(self, clo_state: CATKEState, inputs: ClosureInputs, dt: ScalarLike) -> CATKEState:
         grid, n_squared = inputs.grid, inputs.buoyancy_frequency_squared
         s_squared = gradient(inputs.state.u, grid) ** 2 + gradient(inputs.state.v, grid) ** 2
+        produced, waves = inputs.shear_squared, inputs.waves
+        if waves is not None and self._mixes_drift(inputs):
+            of_waves = 2.0 * waves.shear + waves.shear_squared
+            s_squared, produced = s_squared + of_waves, produced + of_waves
         ri = richardson_number(n_squared, s_squared)
         on_faces = n_squared, s_squared, ri
         faces = Surroundings.of(on_faces, grid.z_face[1:-1], grid.z_face[0], self)
         # N², S² and Ri at centers are means over the faces.
         on_centers = tuple(map(to_centers, on_faces))
         centers = Surroundings.of(on_centers, grid.z_center, grid.z_face[0], self)
+        if waves is not None:
+            shorter = reciprocal(self._wave_factor(inputs, drift_at_surface(waves, grid)))
+            faces, centers = (
+                flow._replace(buoyancy_frequency=flow.buoyancy_frequency * shorter)
+                for flow in (faces, centers)
+            )
         # Production by shear and buoyancy [m2 s-3], with the coefficients of the previous step.
-        of_shear = clo_state.eddy_viscosity[1:-1] * inputs.shear_squared * grid.center_spacing
+        of_shear = clo_state.eddy_viscosity[1:-1] * produced * grid.center_spacing
         of_buoyancy = -clo_state.eddy_diffusivity[1:-1] * n_squared
         sources = to_centers(of_shear) * reciprocal(grid.cell_thickness), to_centers(of_buoyancy)
         tke, flux = clo_state.turbulent_kinetic_energy, clo_state.mean_destabilising_flux
@@ -211,12 +240,24 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         flux = (time_scale * flux + dt * destabilising) / (time_scale + dt)
 
         viscosity, diffusivity = self._coefficients("uc", tke, flux, faces, grid)
+        eddy_viscosity = with_end_faces(viscosity)
         return CATKEState(
-            eddy_viscosity=with_end_faces(viscosity),
+            eddy_viscosity=eddy_viscosity,
             eddy_diffusivity=with_end_faces(diffusivity),
             turbulent_kinetic_energy=tke,
             mean_destabilising_flux=flux,
+            stokes_viscosity=eddy_viscosity if self._mixes_drift(inputs) else None,
         )
+
+    def _mixes_drift(self, inputs: ClosureInputs) -> bool:
+        """Whether nu mixes a drift that velocities do not contain."""
+        return self.lagrangian_stress and inputs.waves is not None and not inputs.waves.in_velocity
+
+    def _wave_factor(self, inputs: ClosureInputs, drift: Scalar) -> Scalar:
+        """Of w / N, for a Stokes drift at the surface [m s-1]: C^La / La² in wind, and less in swell."""
+        speed = inputs.surface_friction_velocity
+        inverse = drift * speed * reciprocal(speed * speed + _WEAKEST_WIND**2)
+        return at_most(1.0 + self.c_waves * inverse, _LARGEST_WAVE_FACTOR)
 
     def _factors(self, quantity: str) -> Factors:
         """Factors for momentum (u), scalars (c), e or the dissipation (d)."""

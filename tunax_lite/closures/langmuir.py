@@ -35,6 +35,16 @@ class LangmuirEffect(NamedTuple):
     inverse_la_squared: Scalar  # La^-2 for the entrainment [1]
 
 
+def drift_at_surface(waves: SurfaceWaves, grid: Grid) -> Scalar:
+    """Magnitude of the Stokes drift at the surface [m s-1]."""
+    given = waves.at_surface
+    if given is None:
+        # Extrapolate linearly from the two uppermost cells.
+        slopes = ((u[-1] - u[-2]) * reciprocal(grid.center_spacing[-1]) for u in waves.drift)
+        given = (u[-1] + 0.5 * s * grid.cell_thickness[-1] for u, s in zip(waves.drift, slopes, strict=True))
+    return vector_norm(*given)
+
+
 class LangmuirNumber(NamedTuple):
     """The drift that La_SL consists of."""
 
@@ -51,12 +61,7 @@ class LangmuirNumber(NamedTuple):
         speed, drift, grid = inputs.surface_friction_velocity, waves.drift, inputs.grid
         means = _upper_mean(drift[0], fraction * depth, grid), _upper_mean(drift[1], fraction * depth, grid)
         at_depth = (_at_depth(u, depth, grid) for u in drift)
-        given = waves.at_surface
-        if given is None:
-            # Extrapolate linearly from the two uppermost cells.
-            slopes = ((u[-1] - u[-2]) * reciprocal(grid.center_spacing[-1]) for u in drift)
-            given = (u[-1] + 0.5 * s * grid.cell_thickness[-1] for u, s in zip(drift, slopes, strict=True))
-        at_surface = vector_norm(*given)
+        at_surface = drift_at_surface(waves, grid)
         active = (at_surface > _WEAKEST) & (speed > _WEAKEST)
         difference = jnp.abs(vector_norm(*means) - vector_norm(*at_depth))
         inverse = jnp.where(active, difference * reciprocal(at_least(speed, _WEAKEST)), 0.0)
