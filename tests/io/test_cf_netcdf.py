@@ -234,3 +234,15 @@ def test_a_gradient_held_at_the_bottom_is_seen_in_the_budget_of_heat(tmp_path, l
     assert (heat is None) == (expected is None)
     if heat is not None:
         np.testing.assert_allclose(heat.heat_flux, expected)
+
+
+def test_kinematic_fluxes_belong_to_the_water_of_the_file(tmp_path):
+    """The model divides by the density and heat capacity of the file: what it stated comes back."""
+    dataset, density, capacity = cf_dataset(), 1035.0, 4181.3
+    dataset.attrs.update({"reference_density": density, "heat_capacity": capacity})
+    for name, unit, value in (("heat_flux", "K m s-1", -2e-5), ("stress_u", "m2 s-2", 1e-4)):
+        given = {key: 0.0 for key in ("stress_u", "stress_v", "heat_flux")} | {name: "kinematic"}
+        dataset["kinematic"] = ((), value, {"units": unit})
+        case, _ = read_cf_netcdf(save(dataset, tmp_path / f"{name}.nc"), Mapping(fluxes=given))
+        expected = value * density * (capacity if name == "heat_flux" else 1.0)
+        np.testing.assert_allclose(getattr(case.forcing.at(0.0), name), expected, rtol=1e-12)

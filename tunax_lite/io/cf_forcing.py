@@ -10,7 +10,7 @@ from ..case import Case
 from ..declarations import check_settings, setting
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..observations import Observations
-from ..physics import LinearEquationOfState, TwoBandAbsorption
+from ..physics import AbstractEquationOfState, LinearEquationOfState, TwoBandAbsorption
 from ..quantities import quantity_of
 from .axes import TimeAxis, find_axis, read_time
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
@@ -92,19 +92,25 @@ class Mapping:
 
 
 def read_forcing(
-    file: Contents, mapping: Mapping, start: float, epoch: datetime.datetime | None
+    file: Contents,
+    mapping: Mapping,
+    start: float,
+    epoch: datetime.datetime | None,
+    water: AbstractEquationOfState,
 ) -> AbstractForcing:
     """Fluxes from the mapping, or from the file of the profiles by name and CF standard name.
 
-    The case starts at `start` [s] since `epoch`, the epoch of the profiles.
+    The case starts at `start` [s] since `epoch`, the epoch of the profiles. Kinematic fluxes are multiplied
+    by density and heat capacity of `water`, by which the model divides them.
     """
+    of_water = {"density": float(water.reference_density), "heat_capacity": float(water.heat_capacity)}
     if mapping.forcing_file is not None:
         file = read_contents(file.path.parent / mapping.forcing_file, valid_range=True)
     constants, series = {}, {}
     for flux in FLUXES:
         name = mapping.fluxes.get(flux, _own_name(file, flux))
         if isinstance(name, str):
-            values, axis = _read_flux(file, flux, name, mapping)
+            values, axis = _read_flux(file, flux, name, mapping, of_water)
             if axis is None:
                 constants[flux] = float(values)
             else:
@@ -147,12 +153,14 @@ def _sign(flux: str, standard_name: object, mapping: Mapping) -> float:
     return -1.0 if flux in mapping.upward or leaves_water else 1.0
 
 
-def _read_flux(file: Contents, flux: str, name: str, mapping: Mapping) -> tuple[np.ndarray, TimeAxis | None]:
+def _read_flux(
+    file: Contents, flux: str, name: str, mapping: Mapping, of_water: dict[str, float]
+) -> tuple[np.ndarray, TimeAxis | None]:
     variable = file.named(name, flux, "correct 'fluxes' in the mapping")
     variable = variable if len(variable.dims) < 2 else variable.without_single()
     if len(variable.dims) > 1:
         raise variable.error("time as its only dimension", variable.dims, "choose one place and level")
-    values = variable.converted(flux, mapping.units.get(flux))
+    values = variable.converted(flux, mapping.units.get(flux), **of_water)
     check_possible(file.path, name, flux, values)
     # Zero minus the flux avoids negative zero.
     values = values if _sign(flux, variable.attrs.get("standard_name"), mapping) > 0.0 else 0.0 - values

@@ -78,14 +78,15 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     # Files of idealised cases count from an arbitrary date.
     if time.epoch is not None and file.attrs.get("start_time") != "":
         start_time = (time.epoch + datetime.timedelta(seconds=start)).isoformat(sep=" ")
+    stated = {part: kind(**_number_attributes(file, kind, names)) for part, (kind, names) in STATED.items()}
     case = Case(
         grid=grid,
         initial_state=_initial_state(grid, vertical, profiles, first, mapping),
-        forcing=read_forcing(file, mapping, start, time.epoch),
+        forcing=read_forcing(file, mapping, start, time.epoch, stated["equation_of_state"]),
         coriolis_parameter=_coriolis_parameter(file, mapping),
         interior=interior,
         **_number_attributes(file, Case, ("background_viscosity", "background_diffusivity")),
-        **{part: kind(**_number_attributes(file, kind, names)) for part, (kind, names) in STATED.items()},
+        **stated,
         duration=duration,
         name=name,
         start_time=start_time,

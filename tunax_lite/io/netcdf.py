@@ -96,17 +96,18 @@ class Variable:
         ]
         return np.array([one.strip(" \0") for one in texts], dtype=str).reshape(values.shape)
 
-    def converted(self, quantity: str, given: str | None = None) -> np.ndarray:
-        """Values of a quantity in the package's unit."""
+    def converted(self, quantity: str, given: str | None = None, **of_water: float) -> np.ndarray:
+        """Values of a quantity in the package's unit; `density` and `heat_capacity` for kinematic fluxes."""
         unit = self.unit(given, quantity)
         try:
-            scale, offset = conversion(quantity, unit)
+            scale, offset = conversion(quantity, unit, **of_water)
         except ValueError:
             expected = f"a unit that converts to {quantity_of(quantity).unit}"
             advice = f"correct the unit of {quantity} in the mapping (units)"
             raise self.error(expected, f"'{unit}'", advice) from None
         values = self.numbers()
-        return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
+        # A single number times another one is no array.
+        return values if (scale, offset) == (1.0, 0.0) else np.asarray(values * scale + offset)
 
 
 @dataclass(frozen=True)

@@ -37,14 +37,13 @@ _SALINITY = {"psu", "ppt", "pss", "pss-78", "1e-3", "0.001", "practical salinity
     *("pss78", "practical salinity units", "practical_salinity_unit", "dimensionless", "unitless"),
 }
 _TOKEN = re.compile(r"([A-Za-z]+|1|%)(?:(?:\^|\*\*)?([+-]?\d+))?$")
-# Accepted equivalents: fluxes divided by density or heat capacity, with the package's constants, and rain as
-# a mass of fresh water.
-_RHO, _RHO_CP = constants.REFERENCE_DENSITY, constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
+# Accepted equivalents: a unit, what it is multiplied by, and the powers of density and heat capacity. Fluxes
+# may be divided by these, and rain may be a mass of fresh water.
 _ALSO = {
-    **dict.fromkeys(("surface_stress_u", "surface_stress_v"), ("m2 s-2", _RHO)),
-    **dict.fromkeys(("surface_heat_flux", "surface_shortwave_flux"), ("K m s-1", _RHO_CP)),
-    "surface_freshwater_flux": ("m s-1", 1000.0),
-    "precipitation": ("kg m-2 s-1", 1e-3),
+    **dict.fromkeys(("surface_stress_u", "surface_stress_v"), ("m2 s-2", 1.0, 1, 0)),
+    **dict.fromkeys(("surface_heat_flux", "surface_shortwave_flux"), ("K m s-1", 1.0, 1, 1)),
+    "surface_freshwater_flux": ("m s-1", 1000.0, 0, 0),
+    "precipitation": ("kg m-2 s-1", 1e-3, 0, 0),
 }
 
 
@@ -65,10 +64,16 @@ def _parse(unit: str) -> tuple[float, _Dimensions]:
     return scale, tuple(dimensions)
 
 
-def conversion(quantity: str, unit: str) -> tuple[float, float]:
+def conversion(
+    quantity: str,
+    unit: str,
+    density: float = constants.REFERENCE_DENSITY,
+    heat_capacity: float = constants.HEAT_CAPACITY,
+) -> tuple[float, float]:
     """Scale and offset that convert a quantity from `unit`, as in a file, to the package's unit.
 
-    Practical salinity is read as g kg-1 (0.5 % less than absolute salinity).
+    Density [kg m-3] and heat capacity [J kg-1 K-1] convert kinematic fluxes. Practical salinity is read as g
+    kg-1 (0.5 % less than absolute salinity).
 
     Raises:
         ValueError: an unknown unit, or one of another quantity.
@@ -90,5 +95,6 @@ def conversion(quantity: str, unit: str) -> tuple[float, float]:
     elif dimensions == wanted:
         return scale / size, 0.0
     elif target.name in _ALSO and dimensions == _parse(_ALSO[target.name][0])[1]:
-        return scale * _ALSO[target.name][1], 0.0
+        _, factor, of_density, of_heat = _ALSO[target.name]
+        return scale * factor * density**of_density * heat_capacity**of_heat, 0.0
     raise refused
