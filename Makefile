@@ -1,8 +1,11 @@
 # The two commands of the README: `make run` and `make test`. Both set up .venv first.
 
-PYTHON ?= python3
+# The newest supported Python that runs here.
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11; do \
+  $$python -c 'import ensurepip, venv' 2>/dev/null && echo $$python && exit; done; echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
+TESTS := tests
 
 # `unit` runs the notebooks too: tests/test_notebooks.py.
 .PHONY: run test test-all coverage lint types unit docs site linkcheck wheel verify bench hostile clean
@@ -25,7 +28,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/pyright
 
 unit: $(VENV)/.installed-dev
-	$(BIN)/pytest -n 2 --dist worksteal tests
+	$(BIN)/pytest -n 2 --dist worksteal $(TESTS)
 
 # With the long ones.
 test-all: lint types docs

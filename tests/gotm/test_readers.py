@@ -85,7 +85,7 @@ def as_a_forward_reader(hours, values, at):
 def test_records_out_of_order_are_read_as_by_gotm(tmp_path, hours, n_back):
     values = np.random.default_rng(3).normal(size=len(hours))
     start = np.datetime64("2011-03-01", "s")
-    times = [str(start + 3600 * hour).replace("T", " ") for hour in hours]
+    times = [str(start + np.timedelta64(3600 * hour, "s")).replace("T", " ") for hour in hours]
     (tmp_path / "f.dat").write_text("".join(f"{t} {v}\n" for t, v in zip(times, values, strict=True)))
     reader = SeriesReader(DAY)
     series, _ = (reader.read(column_of(tmp_path)) for _ in range(2))
