@@ -254,7 +254,7 @@ class Differentiated:
         self._reverse = jax.jit(lambda x, weights: jax.vjp(function, x)[1](weights)[0])
         self._forward = jax.jit(lambda x, change: jax.jvp(function, (x,), (change,)))
 
-    def reverse(self, x, weights=_ONE):
+    def reverse(self, x, weights: Any = _ONE):
         """Of the sum of what the function gives by weight."""
         return self._reverse(x, weights)
 

@@ -58,7 +58,7 @@ def invoke(tmp_path, monkeypatch):
 
 
 def _needs_data(path: Path) -> None:
-    """Skip a configuration with files below $TUNAX_LITE_DATA if that is not set; if it is, a missing file fails."""
+    """Skip a configuration with files below $TUNAX_LITE_DATA if that is not set; else they must exist."""
     if os.environ.get("TUNAX_LITE_DATA"):
         return
     text = path.read_text()

@@ -356,7 +356,7 @@ def test_sums_over_three_hours(tmp_path):
     stamps = np.arange(3, 49, 3)
     three = {key: (unit, values[stamps]) for key, (unit, values) in SERIES.items()}
     sums = {key: SERIES[key][1][1:].reshape(-1, 3).sum(axis=1) for key in accumulated}
-    path = write(tmp_path / "three.nc", three, hours=stamps, **sums)
+    path = write(tmp_path / "three.nc", three, hours=stamps, **sums)  # pyright: ignore[reportArgumentType]
     for options in ({}, {"accumulation": 10800.0}):
         forcing = read(path, **options)
         for at_stamp in (6, 24):

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
 from tunax_lite.closures import Constant
@@ -14,7 +15,7 @@ GRID, DT, W = Grid.uniform(30.0, 6), 3600.0, 2e-5
 TIME = jnp.array([0.0, 86400.0])
 
 
-def case_of(velocity=W, target=15.0) -> Case:
+def case_of(velocity: ArrayLike = W, target=15.0) -> Case:
     term = SurfaceRestoring(TimeSeries(TIME, target + jnp.array([0.0, 2.0])), temperature_velocity=velocity)
     state = State.from_profiles(GRID, temperature=lambda z: 20.0 + 0.1 * z, salinity=35.0)
     forcing = ConstantForcing(SurfaceFluxes(stress_u=0.0))

@@ -95,9 +95,11 @@ def _conservative(source: Points, target: Points) -> Matrix:
     """Fractions of target cells covered by source cells, by area on the sphere."""
     (own_latitude, own_longitude), (latitude, longitude) = source.edges(), target.edges()
     height, width = np.sin(np.deg2rad(own_latitude)), np.sin(np.deg2rad(latitude))
-    along_latitude = _overlap(height, width, [0.0])
-    along_longitude = _overlap(own_longitude, longitude, [-720.0, -360.0, 0.0, 360.0, 720.0])
-    return _sorted(sparse.kron(sparse.coo_array(along_latitude), sparse.coo_array(along_longitude), format="coo"))
+    along_latitude = sparse.coo_array(_overlap(height, width, [0.0]))
+    along_longitude = sparse.coo_array(
+        _overlap(own_longitude, longitude, [-720.0, -360.0, 0.0, 360.0, 720.0])
+    )
+    return _sorted(sparse.kron(along_latitude, along_longitude, format="coo"))
 
 
 def _overlap(own: np.ndarray, wanted: np.ndarray, shifts: list[float]) -> np.ndarray:

@@ -13,7 +13,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
+from jax.extend.core import (
+    ClosedJaxpr,  # pyright: ignore[reportPrivateImportUsage]  # the name of jax before 0.12
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Primitive,
+    Var,
+)
 from jaxtyping import Array, PyTree
 
 Atom = Var | Literal
