@@ -9,8 +9,6 @@ removed. An interrupted run resumes after its last part and gives the same numbe
 import contextlib
 import dataclasses
 import functools
-import hashlib
-import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +19,7 @@ import numpy as np
 
 from .case import Case
 from .diagnostics import OF_THE_STEP, diagnose
+from .io.checksums import digest_of_tree
 from .io.dataset import frames_of
 from .io.protection import Provenance
 from .io.runs import Parts, read_trajectory
@@ -84,7 +83,7 @@ def run_to_file(
     budget = memory_budget // (1 + means + step_starts)
     piece, part = _sizes(model, case, start, n_frames, steps_per_frame, budget)
     settings = dt, duration, output_interval, begin, tuple(diagnostics), means
-    parts = Parts(path, _identity(case, provenance, settings))
+    parts = Parts(path, _identity(model, case, start, provenance, settings))
 
     run = functools.partial(simulate, model, case, dt=dt, means=means, step_starts=step_starts)
 
@@ -163,11 +162,10 @@ def _sizes(
     return math.ceil(n_frames / n_pieces), part
 
 
-def _identity(case: Case, provenance: Provenance | None, settings: tuple) -> str:
-    """Identity of a run, shared by all its parts: all numbers of case, model and settings."""
+def _identity(
+    model: Model, case: Case, start: Restart | None, provenance: Provenance | None, settings: tuple
+) -> str:
+    """Identity of a run, shared by all its parts: all numbers of model, case, start and settings."""
     told = provenance or Provenance()
-    known = json.dumps([told.config, told.parameters, told.restart])
-    digest = hashlib.sha256(f"{known}{settings}".encode())
-    for leaf in jax.tree.leaves(case):
-        digest.update(np.asarray(leaf).tobytes())
-    return digest.hexdigest()
+    known = told.config, told.parameters, told.restart, told.version, settings
+    return digest_of_tree((model, case.unlabelled(), start), known)

@@ -4,6 +4,7 @@
 import dataclasses
 import datetime
 import time
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -35,6 +36,7 @@ class SyntheticMap(ColumnMap):
     duration: float = 240 * HOUR
     counts: dict[str, int] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    inputs: tuple[Path, ...] = ()
 
     @property
     def index(self) -> np.ndarray:

@@ -4,7 +4,6 @@ The checkpoint is everything that the next iterate depends on, in one file writt
 (what is calibrated, number of iterations), then the arrays of the method's state and of the history.
 """
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -12,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from .. import __version__
 from .._types import JSON
+from ..io.checksums import digest_of_tree, sealing, unsealed
 from ..io.dataset import described, titled, variable_name, write_dataset
-from ..io.errors import names_its_file, read_text, shortened
+from ..io.errors import FileFormatError, names_its_file, read_text, shortened
 from ..io.writing import replacing
 from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
 from ..observables import unit_of_difference
@@ -225,11 +225,12 @@ CHECKPOINT_NAME = "checkpoint.eqx"
 def fingerprint(problem: Problem, method: object) -> dict[str, str]:
     """Identity of a calibration, by part: readable if short, otherwise a digest."""
     parts = {
+        "version of tunax_lite": __version__,
         "precision": str(problem.free_parameters.start().dtype),
         "method": repr(method),
         "score": repr(problem.score),
         "closure": type(problem.model.closure).__name__,
-        "model": _digest(problem.model),
+        "model": digest_of_tree(problem.model)[:16],
         "prior weight": repr(problem.prior_weight),
         "case weights": repr(problem.weights.tolist()),
     }
@@ -239,23 +240,12 @@ def fingerprint(problem: Problem, method: object) -> dict[str, str]:
         parts[f"free parameter {free.path}"] = said
     parts |= {f"tied parameter {tied.path}": str(tied) for tied in problem.free_parameters.tied}
     pairs = zip(problem.case_names, problem.comparisons, strict=True)
-    return parts | {f"case {name}": _digest(comparison) for name, comparison in pairs}
-
-
-def _digest(tree) -> str:
-    digest = hashlib.sha256()
-    leaves, structure = jax.tree_util.tree_flatten(tree)
-    digest.update(str(structure).encode())
-    for leaf in leaves:
-        array = np.asarray(leaf)
-        digest.update(f"{array.dtype}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:16]
+    return parts | {f"case {name}": digest_of_tree(comparison)[:16] for name, comparison in pairs}
 
 
 def write_tree(path: Path, header: Mapping[str, JSON], tree: PyTree) -> None:
     """Replace a file of arrays; the header is JSON, and its `fingerprint` identifies their calibration."""
-    with replacing(path) as temporary, open(temporary, "wb") as file:
+    with sealing(path) as file:
         file.write(json.dumps(dict(header)).encode() + b"\n")
         eqx.tree_serialise_leaves(file, tree)
 
@@ -267,8 +257,9 @@ def read_tree(
 
     Raises `ValueError`, naming the kind of file, if it is damaged or has another fingerprint.
     """
+    advice = "restore the file, or remove it to begin again"
     try:
-        with open(path, "rb") as file:
+        with unsealed(path, kind, advice) as file:
             header = json.loads(file.readline())
             started = header["fingerprint"]
             if different := [name for name in {**started, **parts} if started.get(name) != parts.get(name)]:
@@ -279,7 +270,7 @@ def read_tree(
                     f"another one ({listed}). Restore the settings, or choose another folder."
                 )
             return header, eqx.tree_deserialise_leaves(file, like(header))
-    except OtherCalibrationError:
+    except (OtherCalibrationError, FileFormatError):
         raise
     except Exception as error:
         raise ValueError(

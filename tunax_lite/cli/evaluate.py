@@ -28,6 +28,7 @@ from ..config import (
 )
 from ..engine import open_engine
 from ..interrupts import advise
+from ..io.checksums import digest_of_tree
 from ..io.protection import check_outputs
 from ..io.writing import claimed, file_name, write_csv
 from . import session
@@ -204,6 +205,7 @@ def compare(
             told = (
                 setup.config.model_dump_json(exclude={"closures", "cell_thicknesses", "n_cells"}),
                 *cases_here,
+                digest_of_tree([(one.case, one.observations) for one in references]),
                 __version__,
             )
             kept = comparison.KeptRows(folder / "rows", candidates, "\n".join(told))

@@ -22,6 +22,7 @@ from ..maps.equations import MapFit
 from ..maps.plan import planned, read_together
 from ..maps.run import Broken, MapReport, run_map
 from ..maps.setup import MapRun
+from ..maps.states import verify
 from ..maps.store import MapStore
 from ..runtime.memory import check_disk
 from . import session
@@ -56,6 +57,7 @@ def map_columns(
         run = dataclasses.replace(run, about=about)
         store = stores.prepare(output, run.fingerprint, resume=resume, overwrite=overwrite)
         if store is not None and store.is_complete:
+            verify(store, run, _note)
             echo(f"{output}: complete; nothing to do")
             return
         with open_engine(*engine) as opened:
@@ -102,12 +104,18 @@ def _run(
     )
     advise(f"What is complete is in {output}: continue with --resume.")
     with fraction_of("map") as show:
-        report = run_map(run, output, layout, variables, engine, together, store=store, report=show)
+        report = run_map(
+            run, output, layout, variables, engine, together, store=store, report=show, announce=echo
+        )
     echo(
         f"computed in {time.perf_counter() - clock:.1f} s, compilation included; at most "
         f"{_size(report.peak_memory)} of memory for a process"
     )
     return report
+
+
+def _note(sentence: str) -> None:
+    session.say_notes([sentence])
 
 
 def calibrate_map(

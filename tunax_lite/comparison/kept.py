@@ -1,15 +1,13 @@
 """Storage for resuming a comparison: one file per candidate and resolution."""
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import jax
 import numpy as np
 
-from ..io.writing import replacing
+from ..io.checksums import digest_of_tree, sealing, unsealed
 from .compare import AbstractKept, Candidate, OfCase
 from .summary import ComparisonRow
 
@@ -26,17 +24,15 @@ class KeptRows(AbstractKept):
     def __init__(self, folder: Path, candidates: Sequence[Candidate], settings: str):
         self._folder, self._models = folder, {}
         for candidate in candidates:
-            leaves, structure = jax.tree.flatten(candidate.model)
-            told = hashlib.sha256(f"{settings}{candidate.label}{structure}".encode())
-            for leaf in leaves:
-                told.update(np.asarray(leaf).tobytes())
-            self._models[candidate.label] = told.hexdigest()
+            identity = digest_of_tree(candidate.model, settings, candidate.label)
+            self._models[candidate.label] = identity
 
     def find(self, label: str, n_cells: int | float) -> list[OfCase] | None:
         path = self._path(label, n_cells)
         if not path.is_file():
             return None
-        with np.load(path) as file:
+        advice = "remove it: its rows are computed again"
+        with np.load(unsealed(path, "part of a comparison", advice), allow_pickle=False) as file:
             rows = [ComparisonRow(**row) for row in json.loads(str(file["rows"]))]
             names = [name.split("/") for name in file.files if name != "rows"]
             shown = [
@@ -53,7 +49,7 @@ class KeptRows(AbstractKept):
             for name, values in (of_case or {}).items()
         }
         self._folder.mkdir(parents=True, exist_ok=True)
-        with replacing(self._path(label, n_cells)) as temporary, temporary.open("wb") as file:
+        with sealing(self._path(label, n_cells)) as file:
             np.savez(file, allow_pickle=False, rows=np.array(rows), **profiles)
 
     def clear(self) -> None:

@@ -13,10 +13,11 @@ from ..calibration import with_case_parameters, with_parameters
 from ..case import Case
 from ..gotm import GotmOptions, LoadedGotm, ObservedInputs, Report, Translation, load_gotm, translate
 from ..io.cf_netcdf import name_of_case
+from ..io.checksums import sha256_of
 from ..io.gotm_restart import restarted
 from ..io.les import NAME_OF_LEGAY, name_of_lesbrary
 from ..io.netcdf import read_contents
-from ..io.registry import resolve, sha256_of
+from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, Document, yaml_text
 from ..model import Model
 from ..observations import Observations

@@ -338,6 +338,7 @@ def write_dataset(dataset: "xr.Dataset", path) -> None:
         name: {"_FillValue": None}
         | {key: variable.encoding[key] for key in kept if key in variable.encoding}
         | ({"zlib": True, "complevel": 1, "shuffle": True} if variable.ndim > 1 else {})
+        | ({"fletcher32": True} if variable.ndim > 0 and variable.dtype.kind in "fiubmM" else {})
         for name, variable in dataset.variables.items()
     }
     with replacing(path) as temporary:

@@ -62,8 +62,9 @@ def write_frames(frames: Frames, path) -> None:
         for name, (dims, values, attributes) in found.items():
             kind = str if values.dtype.kind in "OU" else values.dtype
             variable = file.createVariable(
-                name, kind, dims, zlib=len(dims) > 1, complevel=1, shuffle=True, fill_value=False
-            )
+                name, kind, dims, zlib=len(dims) > 1, complevel=1, shuffle=True, fill_value=False,
+                fletcher32=len(dims) > 0 and kind is not str,
+            )  # fmt: skip
             variable.setncatts(attributes)
             beside = [other for other, own in auxiliary.items() if set(own) <= set(dims)]
             if beside and name not in auxiliary and name not in dims:

@@ -7,7 +7,6 @@ download. Its SHA-256 is always checked.
 
 import contextlib
 import difflib
-import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pooch
 
+from .checksums import sha256_of
 from .errors import FileFormatError, shortened, what_is_at
 from .protection import note_input
 from .yaml_file import read_document
@@ -90,12 +90,6 @@ def data_folders(variable: str = ENVIRONMENT_VARIABLE) -> list[Path]:
     """Folders searched for named files, in order."""
     given = os.environ.get(variable, "").split(os.pathsep)
     return [Path(folder).expanduser() for folder in given if folder] + [Path("data"), *_DATA_FOLDERS]
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _resolve_name(name: str) -> Path:

@@ -18,15 +18,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import closures
+from .._types import JSON
 from ..grid import Grid
 from ..quantities import GRID_NAMES
 from ..state import State
 from ..trajectory import Trajectory
 from .axes import read_time
+from .checksums import check_digest, digest_of
 from .dataset import SELECTED, STATE_NAMES, class_name
 from .errors import ConfigError, FileFormatError, is_path, names_its_file
 from .frames import Frames, joined, write_frames
 from .netcdf import Contents, read_contents
+from .protection import note_made
 from .writing import clear_left_over, replacing
 from .yaml_file import parse_yaml
 
@@ -164,10 +167,22 @@ def parts_of(path: Path) -> list[Path]:
     return [part for number, part in enumerate(found) if part.stem == f"{number:06d}"]
 
 
+def _read_note(path: Path) -> dict[str, JSON]:
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(known["identity"], str) or not isinstance(known["parts"], dict):
+            raise TypeError("another value")
+        return known
+    except (KeyError, TypeError, ValueError) as error:
+        expected, advice = "a note on the parts of a run", "remove the folder: the run begins again"
+        raise FileFormatError(path, "contents", expected, str(error), advice) from error
+
+
 class Parts:
     """The computed part of a run: files on disk, and pieces not yet written.
 
     Raises:
+        FileFormatError: a part, or the note on them, that is damaged.
         ValueError: the parts belong to another run.
     """
 
@@ -177,6 +192,7 @@ class Parts:
         self._pieces: list[Frames] = []
         self._clock = time.monotonic()
         self.paths: list[Path] = []
+        self._digests = dict[str, str]()
         if not self._note.exists():
             clear_left_over(self.folder)
             if self.folder.is_dir() and any(self.folder.iterdir()):
@@ -185,11 +201,18 @@ class Parts:
                     f"without {_NOTE}; move it, or choose another output file."
                 )
             return
-        if json.loads(self._note.read_text(encoding="utf-8"))["identity"] != identity:
+        known = _read_note(self._note)
+        if known["identity"] != identity:
             expected, got = "parts of this run", "those of a run with another configuration"
             advice = "finish that one with its own, or remove the folder, or choose another output file"
             raise ValueError(f"{self.folder}: expected {expected}, got {got}; {advice}.")
-        self.paths = parts_of(path)
+        self._digests = dict(known["parts"])
+        for part in parts_of(path):
+            if part.name not in self._digests:  # the run was killed before it noted this part
+                break
+            advice = "remove it and the parts after it: the same command continues before it"
+            check_digest(part, self._digests[part.name], "when it was written", advice)
+            self.paths.append(part)
 
     @property
     def n_frames(self) -> int:
@@ -209,12 +232,20 @@ class Parts:
         if not self._pieces:
             return
         if not self._note.exists():
-            with replacing(self._note) as temporary:
-                temporary.write_text(json.dumps({"identity": self._identity}), encoding="utf-8")
+            self._write_note()
         part = self.folder / f"{len(self.paths):06d}.nc"
         write_frames(self._taken(), part)
         self.paths.append(part)
+        self._digests[part.name] = digest_of(part)
+        self._write_note()
         self._clock = time.monotonic()
+
+    def _write_note(self) -> None:
+        note_made(self._note)  # possibly written by an earlier process
+        names = [part.name for part in self.paths]
+        known = {"identity": self._identity, "parts": {name: self._digests[name] for name in names}}
+        with replacing(self._note) as temporary:
+            temporary.write_text(json.dumps(known), encoding="utf-8")
 
     def finish(self) -> None:
         """Join everything to the file of the run."""
@@ -262,7 +293,10 @@ def _begin(whole: "netCDF4.Dataset", part: "netCDF4.Dataset", wanted: Collection
             whole.createDimension(name, None if name == "time" else len(dimension))
     for name, variable in chosen.items():
         packed = variable.ndim > 1 and variable.dtype is not str
-        made = whole.createVariable(name, variable.dtype, variable.dimensions, zlib=packed, complevel=1)
+        checked = variable.ndim > 0 and variable.dtype is not str
+        made = whole.createVariable(
+            name, variable.dtype, variable.dimensions, zlib=packed, complevel=1, fletcher32=checked
+        )
         made.setncatts({key: variable.getncattr(key) for key in variable.ncattrs()})
         made.set_auto_maskandscale(False)
 

@@ -2,6 +2,7 @@
 
 import abc
 import datetime
+from pathlib import Path
 
 import numpy as np
 
@@ -22,7 +23,8 @@ class ColumnMap(abc.ABC):
         duration: of the map [s].
         counts: number of points by treatment: filled from neighbours, left out, ...
         notes: for the user.
-        fingerprint: changes with the input and the settings.
+        fingerprint: changes with the settings and the names, sizes and axes of the input.
+        inputs: files and folders that are read; what a dataset in memory holds is not known by a file.
     """
 
     n_columns: int
@@ -36,6 +38,7 @@ class ColumnMap(abc.ABC):
     counts: dict[str, int]
     notes: tuple[str, ...]
     fingerprint: str
+    inputs: tuple[Path, ...]
 
     @abc.abstractmethod
     def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:

@@ -1,7 +1,6 @@
 """Columns from gridded files: grids, water, forcing and parameters."""
 
 import dataclasses
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from ..corrections import CorrectedForcing
 from ..forcing import AbstractForcing, SurfaceFluxes, TimeSeriesForcing
 from ..grid import Grid
 from ..ice import AbstractIce
+from ..io.checksums import digest_of_tree
 from ..io.errors import Source, name_of
 from ..io.registry import resolve
 from ..io.sea_water import Numbers, modelled_water
@@ -98,7 +98,7 @@ class GriddedColumns(ColumnMap):
         self.n_columns, self.counts = found.index.size, found.counts
         self.notes = (", ".join(f"{n} {what}" for what, n in found.counts.items() if n),)
         self._kinds = _kinds_of(given, found)
-        self.fingerprint = _fingerprint(self, opened)
+        self.fingerprint, self.inputs = _fingerprint(self, opened), opened.paths
         self.coordinates = _coordinates(found)
 
     def __getstate__(self) -> dict[str, object]:
@@ -318,18 +318,10 @@ def _coordinates(found: Located) -> dict[str, tuple]:
 
 
 def _fingerprint(columns: GriddedColumns, sources: Sources) -> str:
-    """Of settings and files: their names without folders, sizes, first and last megabyte."""
-    digest = hashlib.sha256()
-    for part in (columns.given, columns._water, columns._light, columns._ice, columns._bulk):
-        digest.update(repr(part).encode())
-    for array in (columns._fractions, columns.index, columns.depth):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    for dataset in sources.opened.values():
-        path = Path(name_of(dataset))
-        digest.update(f"{path.name} {dict(dataset.sizes)} {list(dataset.variables)}".encode())
-        if path.is_file():
-            with path.open("rb") as stream:
-                digest.update(f"{path.stat().st_size}".encode() + stream.read(2**20))
-                stream.seek(max(0, path.stat().st_size - 2**20))
-                digest.update(stream.read())
-    return digest.hexdigest()
+    """Of settings, and of names, sizes and variables of the files, without folders."""
+    parts = columns._water, columns._light, columns._ice, columns._bulk
+    arrays = columns._fractions, columns.index, columns.depth
+    files = [
+        (Path(name_of(one)).name, dict(one.sizes), list(one.variables)) for one in sources.opened.values()
+    ]
+    return digest_of_tree((parts, arrays), columns.given, parts, files)

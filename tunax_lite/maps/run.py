@@ -17,15 +17,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import jax
 import numpy as np
 
 from ..case import Case
 from ..engine import AbstractEngine, ThisProcess
-from ..io.protection import note_made
-from ..io.writing import replacing
 from ..model import Model
 from ..runtime.memory import peak_memory
 from ..simulation import restart_of
@@ -33,6 +31,7 @@ from ..trajectory import Restart
 from . import store as stores
 from .program import Results, piece_program
 from .setup import Layout, MapRun, MapVariable
+from .states import TileState, check_input, read_state, verify, write_state
 from .store import MapStore
 
 T = TypeVar("T")
@@ -147,15 +146,13 @@ class _Tile:
         self._padded = np.concatenate([self._columns, np.repeat(self._columns[-1:], n_missing)])
         n_before = self._rows.start * math.prod(run.columns.shape[1:])
         self._places = run.columns.index[self._columns] - n_before
-        self._path = store.parts / f"{tile:05d}.npz"
+        self._tile, self._parts = tile, dict[str, str]()
         self._restart: Restart | None = None
         self._leaves: list[np.ndarray] | None = None
         self.broken = np.full(len(self._columns), -1)  # first frame affected
         self.done = 0
-        if self._path.exists():
-            with np.load(self._path) as file:
-                self.done, self.broken = int(file["done"]), file["broken"]
-                self._leaves = [file[f"leaf_{i}"] for i in range(int(file["n_leaves"]))]
+        if (state := read_state(store, tile)) is not None:
+            self.done, self.broken, self._leaves, self._parts = state
 
     def read(self, piece: int) -> tuple[Model, Case]:
         return self._run.batch(self._padded, *self._run.covered(piece, self._layout))
@@ -201,14 +198,15 @@ class _Tile:
         n_frames = frames.stop - frames.start
         try:
             if piece == 0:
-                self._write_heights(case)
+                self._parts = self._write_heights(case)
             gone = (broken >= 0) & (np.arange(frames.start, frames.stop)[:, None] >= broken)
             for name, values in results.values.items():
                 found = np.asarray(values)[:n_frames, ..., : len(self._columns)]
                 if gone.any():
                     found = np.where(gone.reshape(n_frames, *(1,) * (found.ndim - 2), -1), np.nan, found)
-                self._store.write(self._rows, frames, {name: self._on_map(found)})
-            self._save(results.end, piece + 1, broken)
+                self._parts |= self._store.write(self._rows, frames, {name: self._on_map(found)})
+            leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(results.end)]
+            write_state(self._store, self._tile, TileState(piece + 1, broken, leaves, self._parts))
         except OSError as error:
             raise OSError(
                 error.errno,
@@ -216,11 +214,14 @@ class _Tile:
                 "and continue with --resume.",
             ) from error
 
-    def _write_heights(self, case: Case) -> None:
+    def _write_heights(self, case: Case) -> dict[str, str]:
+        written = {}
         for name in ("height_center", "height_face"):
             values = np.asarray(getattr(case.grid, f"z_{name[7:]}"))
             values = np.broadcast_to(values.reshape(len(values), -1), (len(values), self._layout.width))
-            self._store.write_static(self._rows, {name: self._on_map(values[:, : len(self._columns)])})
+            on_map = self._on_map(values[:, : len(self._columns)])
+            written |= self._store.write_static(self._rows, {name: on_map})
+        return written
 
     def _on_map(self, values: np.ndarray) -> np.ndarray:
         """Put columns (the last axis) at their positions in the rows of the tile."""
@@ -228,14 +229,6 @@ class _Tile:
         found = np.full((*values.shape[:-1], math.prod(shape)), np.nan, values.dtype)
         found[..., self._places] = values
         return found.reshape(*values.shape[:-1], *shape)
-
-    def _save(self, end: Restart, done: int, broken: np.ndarray) -> None:
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(end)]
-        # Any: NumPy keywords, including switches.
-        named: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(leaves)}
-        note_made(self._path)  # possibly written by an earlier process
-        with replacing(self._path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, done=done, broken=broken, n_leaves=len(leaves), **named)
 
 
 class MapReport(NamedTuple):
@@ -255,6 +248,7 @@ def run_map(
     *,
     store: MapStore | None = None,
     report: Callable[[float, str], None] = lambda done, where: None,
+    announce: Callable[[str], None] = lambda sentence: None,
 ) -> MapReport:
     """Run a map and write its store, or continue one.
 
@@ -265,14 +259,18 @@ def run_map(
             depend on it.
         store: from `stores.prepare`; `None` for a new one.
         report: called with the fraction done, and the position.
+        announce: called with a sentence for each tile that is computed again because a file of it is damaged.
 
     Raises:
+        FileFormatError: the input changed since the store was begun, or meanwhile.
         FloatingPointError: all columns of a tile failed.
         OSError: a file that cannot be read or written; computed results are kept.
     """
     if store is None:
         times = run.output_interval * np.arange(1, run.n_frames + 1)
         store = stores.create(path, run.columns, variables, times, layout, run.fingerprint, run.about)
+    else:
+        verify(store, run, announce)
     tiles = run.tiles(store.layout)
     shares = _shares(tiles, together, engine.n_workers)
     done: dict[tuple[int, ...], float] = {}
@@ -288,7 +286,10 @@ def run_map(
         one = functools.partial(run_tiles, run, path)
     results = engine.map(one, shares, lambda number, result: note(shares[number], 1.0))
     broken = tuple(column for result in results for column in result.broken)
-    store.finish([column._asdict() for column in broken])
+    check_input(store, run.columns)  # read to the end meanwhile
+    states = [read_state(store, tile) for tile in tiles]
+    parts = {name: digest for state in states if state for name, digest in state.parts.items()}
+    store.finish([column._asdict() for column in broken], parts)
     return MapReport(broken, max((result.peak_memory for result in results), default=0))
 
 

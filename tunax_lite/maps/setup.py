@@ -2,14 +2,13 @@
 
 import dataclasses
 import functools
-import hashlib
 import math
 
-import jax
 import numpy as np
 
 from .._types import iterate_options, precision_of, without_weak_types
 from ..case import Case
+from ..io.checksums import digest_of_tree
 from ..io.protection import Provenance
 from ..model import Model
 from ..simulation import count_steps
@@ -82,10 +81,7 @@ class MapRun:
         """Changes with the map, the model and the stored variables, but not with the division of the map."""
         settings = self.dt, self.output_interval, self.duration, self.variables, self.means
         known = self.columns.fingerprint, settings, tuple(iterate_options(self.model)), self.about.config
-        digest = hashlib.sha256(repr(known).encode())
-        for leaf in jax.tree.leaves(self.model):
-            digest.update(np.asarray(leaf).tobytes())
-        return digest.hexdigest()
+        return digest_of_tree(self.model, known, self.about.version)
 
     def batch(self, columns: np.ndarray, start: float, stop: float) -> tuple[Model, Case]:
         """Model and case of a selection of columns and a period [s], for a compiled program."""

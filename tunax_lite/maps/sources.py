@@ -1,6 +1,7 @@
 """Files of a map: opening them, and finding variables."""
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..io.axes import is_axis
-from ..io.errors import FileFormatError, Source, is_path, name_of, reading
+from ..io.checksums import files_below
+from ..io.errors import FileFormatError, Source, check_size, is_path, name_of, reading
 from ..io.netcdf import Variable, read_contents
 from ..io.registry import resolve
 from ..io.yaml_file import NAMES
@@ -31,12 +33,15 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
     if not isinstance(given, str | Path):
         is_path(given)  # raises an error
         return given
-    text = str(given)
+    text = str(given).removeprefix("file://")
     options: dict[str, Any] = {"decode_cf": False, "cache": False}  # of `xarray.open_dataset`
     if "://" in text or text.rstrip("/").endswith(".zarr"):
-        at = text if "://" in text else str(find(f"{text}/zarr.json").parent)
+        at = text if "://" in text else str(_store(text, find))
         with reading(text, "a Zarr store"):
             found = xr.open_dataset(at, engine="zarr", chunks=None, **options)
+        for name, variable in found.variables.items():
+            n_values = math.prod(variable.encoding.get("chunks") or variable.shape)
+            check_size(text, f"a chunk of {name}", n_values * variable.dtype.itemsize)
         found.encoding["source"] = at
         if found.attrs.get("tunax_lite_complete", True) is False:
             expected, got = "the complete store of a map", "one that is being written, or was interrupted"
@@ -46,6 +51,20 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
     read_contents(path, only=())  # rejects damaged files and other formats
     with reading(path, "a NetCDF file"):
         return xr.open_dataset(path, engine="netcdf4", **options)
+
+
+def _store(text: str, find: Callable[[str], Path]) -> Path:
+    """Folder of a Zarr store of version 3 or 2, in which all files are regular and fit into memory."""
+    try:
+        folder = find(f"{text}/zarr.json").parent
+    except FileNotFoundError as error:
+        try:
+            folder = find(f"{text}/.zgroup").parent  # version 2
+        except FileNotFoundError:
+            raise error from None
+    for path, found in files_below(folder):
+        check_size(path, "file", found.st_size)
+    return folder
 
 
 class Sources:
@@ -59,6 +78,12 @@ class Sources:
     def __init__(self, default: Sequence[Source], find: Callable[[str], Path] = resolve):
         self._default, self._find = list(default), find
         self.opened: dict[Hashable, xr.Dataset] = {}
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Opened files and folders of this machine."""
+        named = [Path(str(one.encoding.get("source", ""))) for one in self.opened.values()]
+        return tuple(dict.fromkeys(path for path in named if path.name and path.exists()))
 
     def of(self, given: Gridded, site: str = "{site}") -> list["xr.Dataset"]:
         """The datasets of a field."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._types import JSON
+from ..io.checksums import Digests, digest_of, digests_below, read_listed, write_listed
 from ..io.dataset import attributes_of
 from ..io.errors import FileFormatError
 from ..io.protection import OverwriteError, Provenance, check_outputs
@@ -29,10 +30,11 @@ from .setup import Layout, MapVariable
 if TYPE_CHECKING:
     import zarr
 
+_ROOT, _KEPT = "zarr.json", "inputs.json"
 _INNER_BYTES = 2**20
 """Of a chunk in a shard, about: what a reader gets at least."""
-_FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN = (
-    f"tunax_lite_{name}" for name in ("fingerprint", "layout", "complete", "not_finite")
+_FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN, INPUTS = (
+    f"tunax_lite_{name}" for name in ("fingerprint", "layout", "complete", "not_finite", "inputs")
 )
 
 
@@ -74,28 +76,52 @@ class MapStore:
         """Folder for the states from which tiles continue, beside the store."""
         return parts_of(self.path)
 
-    def write(self, rows: slice, frames: slice, values: Mapping[str, np.ndarray]) -> None:
-        """Write a piece of a tile: arrays over time, levels and the rows of the map, NaN where missing."""
+    def write(self, rows: slice, frames: slice, values: Mapping[str, np.ndarray]) -> dict[str, str]:
+        """Write a piece of a tile: arrays over time, levels and the rows of the map, NaN where missing.
+
+        Returns the digests of its files, by path relative to the store.
+        """
+        piece, written = frames.start // self.layout.n_frames, {}
         for name, found in values.items():
             array = self._array(name)
             array[(frames, *[slice(None)] * (array.ndim - 1 - self._rank), rows)] = found
+            written |= self._digest(array, name, rows, piece)
+        return written
 
     def _array(self, name: str) -> "zarr.Array":
         return self._group[name]  # pyright: ignore[reportReturnType]
 
-    def write_static(self, rows: slice, values: Mapping[str, np.ndarray]) -> None:
+    def write_static(self, rows: slice, values: Mapping[str, np.ndarray]) -> dict[str, str]:
         """The same for variables without time."""
+        written = {}
         for name, found in values.items():
             array = self._array(name)
             array[(*[slice(None)] * (array.ndim - self._rank), rows)] = found
+            written |= self._digest(array, name, rows)
+        return written
+
+    def _digest(self, array: "zarr.Array", name: str, rows: slice, *piece: int) -> dict[str, str]:
+        """Of the file of a tile; empty if there is none, where all values are missing."""
+        levels = array.ndim - len(piece) - self._rank
+        at = (*piece, *[0] * levels, rows.start // self.layout.n_rows, *[0] * (self._rank - 1))
+        own = f"{name}/{array.metadata.encode_chunk_key(at)}"
+        path = self.path / own
+        return {own: digest_of(path) if path.exists() else ""}
 
     @property
     def _rank(self) -> int:
         return len(self.attributes["tunax_lite_map_dims"])
 
-    def finish(self, broken: Sequence[Mapping[str, float]]) -> None:
-        """Mark the store as complete, record failed columns, and remove the states of the tiles."""
+    def finish(self, broken: Sequence[Mapping[str, float]], parts: Mapping[str, str]) -> None:
+        """Mark the store as complete, record failed columns, and remove the states of the tiles.
+
+        `parts` are the digests of everything that was written to it.
+        """
+        listed = read_listed(self.path) | dict(parts)
+        listed.pop(_ROOT, None)  # which changes now
+        write_listed(self.path, listed)
         self._group.attrs.update({_COMPLETE: True, _BROKEN: list(broken)})
+        write_listed(self.path, listed | {_ROOT: digest_of(self.path / _ROOT)})
         shutil.rmtree(self.parts, ignore_errors=True)
 
     def clear_left_over(self) -> None:
@@ -107,6 +133,15 @@ class MapStore:
 def parts_of(path: Path) -> Path:
     """Folder beside a store for the states from which a map continues."""
     return path.with_name(f"{path.name}.parts")
+
+
+def digests_of_input(path: Path, columns: ColumnMap) -> list[tuple[str, str]]:
+    """Paths and digests of the input of a store; those known from before are beside it."""
+    kept = parts_of(path) / _KEPT
+    digests = Digests(kept if kept.exists() else None)
+    found = digests.of(columns.inputs)
+    digests.save()
+    return list(found.items())
 
 
 def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> MapStore | None:
@@ -161,7 +196,7 @@ def create(
     import zarr
     from zarr.storage import LocalStore
 
-    dims = map_dims(columns)
+    dims, digests = map_dims(columns), Digests(parts_of(path) / _KEPT)
     temporary, before = (path.with_name(f".{path.name}.{end}") for end in ("tmp", "old"))
     for folder in (temporary, before):
         shutil.rmtree(folder, ignore_errors=True)
@@ -176,6 +211,7 @@ def create(
         _LAYOUT: dataclasses.asdict(layout),
         _COMPLETE: False,
         _BROKEN: [],
+        INPUTS: [list(each) for each in digests.of(columns.inputs).items()],
     }
     group = zarr.create_group(LocalStore(temporary), zarr_format=3, attributes=attributes)
     for name, (along, values, *told) in (columns.coordinates | _time_axes(columns, times, variables)).items():
@@ -184,8 +220,10 @@ def create(
     for variable in variables:
         _add_variable(group, variable, len(times), columns.shape, dims, layout, places)
     _consolidate(temporary)
+    write_listed(temporary, digests_below(temporary))
     shutil.rmtree(parts_of(path), ignore_errors=True)
     parts_of(path).mkdir()
+    digests.save()
     if path.exists():
         path.rename(before)  # kept until the new one is complete
     temporary.rename(path)
@@ -222,7 +260,7 @@ def _add_variable(
     layout: Layout,
     places: Sequence[str],
 ) -> None:
-    from zarr.codecs import BloscCodec
+    from zarr.codecs import BloscCodec, Crc32cCodec
 
     is_static = variable.quantity.startswith("height_")
     own = (*variable.shape, min(layout.n_rows, shape[0]), *shape[1:])
@@ -245,7 +283,8 @@ def _add_variable(
         shards=own if is_static else (layout.n_frames, *own),
         dtype=variable.dtype,
         fill_value=np.nan,
-        compressors=BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"),
+        # A checksum of every chunk, which all readers of Zarr compare.
+        compressors=(BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"), Crc32cCodec()),
         dimension_names=(*time, *variable.dims, *dims),
         attributes=_plain(attributes),
     )
