@@ -1,6 +1,9 @@
 """Runs that are written while they go on."""
 
 import dataclasses
+import json
+import random
+import shutil
 from collections import Counter
 from typing import Any
 
@@ -24,6 +27,7 @@ from tunax_lite import (
 )
 from tunax_lite.closures import KEpsilon, PacanowskiPhilander
 from tunax_lite.io import runs
+from tunax_lite.io.errors import FileFormatError
 
 GRID = Grid.uniform(40.0, 10)
 TIMES: dict[str, Any] = {"dt": 60.0, "duration": 36000.0, "output_interval": 1200.0}
@@ -127,6 +131,95 @@ def test_parts_of_another_run_are_refused(tmp_path):
         to_file(path, case_of(), memory_budget=SMALL, report=stop)
     with pytest.raises(ValueError, match="another configuration"):
         to_file(path, case_of(heat=-100.0), memory_budget=SMALL)
+
+
+@pytest.fixture(scope="module")
+def in_parts(tmp_path_factory):
+    """A run that ended after its second part."""
+    path, n_done = tmp_path_factory.mktemp("parts") / "out.nc", []
+
+    def stop(progress):
+        n_done.append(progress.time)
+        if len(n_done) == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        to_file(path, case_of(), memory_budget=SMALL, report=stop)
+    assert len(runs.parts_of(path)) == 2
+    return runs.parts_folder(path)
+
+
+def change(path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+def exchange(first, second) -> None:
+    first.rename(first.with_suffix(".tmp"))
+    second.rename(first)
+    first.with_suffix(".tmp").rename(second)
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (lambda parts: change(parts[1], 5000), r"000001\.nc: contents: expected SHA-256 \w+\.\.\. as when"),
+        (lambda parts: parts[1].write_bytes(parts[1].read_bytes()[:-9]), r"000001\.nc: contents"),
+        (lambda parts: exchange(*parts), r"000000\.nc: contents: .* got SHA-256 \w+"),
+        (lambda parts: change(parts[0].with_name("run.json"), 0), r"run\.json: contents: expected a note on"),
+    ],
+)
+def test_a_damaged_part_is_named(in_parts, tmp_path, damage, named):
+    path = tmp_path / "out.nc"
+    folder = shutil.copytree(in_parts, runs.parts_folder(path))
+    damage(runs.parts_of(path))
+    with pytest.raises(FileFormatError, match=named):
+        to_file(path, case_of(), memory_budget=SMALL)
+    for part in sorted(folder.glob("*.nc"))[1:] if "run" not in named else folder.glob("*"):
+        part.unlink()  # as the message says
+    if "000000" not in named:
+        to_file(path, case_of(), memory_budget=SMALL)
+        assert_equal(io.read_trajectory(path), simulate(Model(KEpsilon()), case_of(), **TIMES))
+
+
+def test_a_part_that_was_not_noted_is_computed_again(in_parts, tmp_path):
+    """Of a run that was killed between the two."""
+    path = tmp_path / "out.nc"
+    folder = shutil.copytree(in_parts, runs.parts_folder(path))
+    known = json.loads((folder / "run.json").read_text())
+    del known["parts"]["000001.nc"]
+    (folder / "run.json").write_text(json.dumps(known))
+    to_file(path, case_of(), memory_budget=SMALL)
+    assert_equal(io.read_trajectory(path), simulate(Model(KEpsilon()), case_of(), **TIMES))
+
+
+def test_parts_of_another_model_or_start_are_refused(in_parts, tmp_path):
+    path = tmp_path / "out.nc"
+    shutil.copytree(in_parts, runs.parts_folder(path))
+    with pytest.raises(ValueError, match="another configuration"):
+        streaming.run_to_file(Model(KEpsilon(c_eps_1=1.5)), case_of(), path, **TIMES, memory_budget=SMALL)
+    start = simulate(Model(KEpsilon()), case_of(), **TIMES).restart(0)
+    with pytest.raises(ValueError, match="another configuration"):
+        to_file(path, case_of(), memory_budget=SMALL, start=start)
+
+
+def test_a_flipped_bit_of_a_file_of_a_run_changes_no_number(tmp_path):
+    """NetCDF compares the checksum of every chunk."""
+    path, damaged, chance = tmp_path / "out.nc", tmp_path / "damaged.nc", random.Random(3)
+    to_file(path, case_of())
+    whole, expected, n_noticed = path.read_bytes(), io.read_trajectory(path), 0
+    # The values of z_face, which are stored as they are; elsewhere bits may be unused.
+    at = whole.index(np.asarray(GRID.z_face).tobytes())
+    for place in [at + 3, *(chance.randrange(len(whole)) for _ in range(20))]:
+        damaged.write_bytes(
+            whole[:place] + bytes([whole[place] ^ 1 << chance.randrange(8)]) + whole[place + 1 :]
+        )
+        try:
+            assert_equal(io.read_trajectory(damaged), expected)
+        except FileFormatError:
+            n_noticed += 1
+    assert n_noticed > 1
 
 
 def test_a_run_that_fails_late_keeps_its_parts(tmp_path):

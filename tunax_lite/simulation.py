@@ -1,8 +1,9 @@
 """Run a model on a case: a scan over saved frames of a scan over time steps."""
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import equinox as eqx
 import jax
@@ -26,6 +27,7 @@ from .runtime.devices import (
     map_columns,
     shard_columns,
 )
+from .runtime.memory import free_memory
 from .trajectory import Means, Restart, Trajectory
 
 
@@ -293,6 +295,7 @@ def simulate(
         `first_non_finite`.
 
     Raises:
+        MemoryError: frames that do not fit into the memory of the device.
         ValueError: times that are not multiples of each other, a forcing that does not cover the run, a model
             and a case of different precision, or a block of zero columns.
     """
@@ -313,13 +316,43 @@ def simulate(
         "step_starts": step_starts,
     }
     dt_array = jnp.asarray(dt, dtype=case.grid.z_face.dtype)
-    case = case.unlabelled()
-    if devices is None:
-        return _simulate(model, case, start, dt_array, None, column_block, options)
-    has_columns = columns_of(model, case, start)
-    mesh = column_mesh(devices, shape_of_batch(model, case)[-1])
-    model, case, start = shard_columns((model, case, start), has_columns, mesh)
-    return _simulate(model, case, start, dt_array, mesh, column_block, options)
+    case, mesh = case.unlabelled(), None
+    if devices is not None:
+        has_columns = columns_of(model, case, start)
+        mesh = column_mesh(devices, shape_of_batch(model, case)[-1])
+        model, case, start = shard_columns((model, case, start), has_columns, mesh)
+    with _enough_memory(model, case, (n_frames + 1) * (1 + means + step_starts), mesh):
+        return _simulate(model, case, start, dt_array, mesh, column_block, options)
+
+
+_LARGE = 1e8
+"""Bytes from which on memory is looked at: that takes longer than a short run."""
+
+
+@contextlib.contextmanager
+def _enough_memory(model: Model, case: Case, n_frames: int, mesh: Mesh | None) -> Iterator[None]:
+    """Raise `MemoryError`, with a remedy, for frames that do not fit, before or while they are computed."""
+    columns = math.prod(shape_of_batch(model, case))
+    least = n_frames * 4.0 * columns * case.grid.n_cells * case.grid.z_face.dtype.itemsize
+    message = (
+        f"simulate: expected memory for {n_frames} frames of {columns} columns, at least "
+        f"{least / 1e9:.3g} GB, got {{}}; save less often (output_interval), take fewer columns, or write "
+        "the run piece by piece (streaming.run_to_file, or tunax-lite map); estimate_memory tells what a run "
+        "needs."
+    )
+    if least > _LARGE and not is_traced((model, case)):
+        with contextlib.suppress(RuntimeError):  # a system that does not report it
+            devices = jax.devices()[:1] if mesh is None else list(mesh.devices.flat)
+            on_host = devices[0].platform == "cpu"
+            free = free_memory(devices[0]) * (1 if on_host else len(devices))
+            if least > free:
+                raise MemoryError(message.format(f"{free / 1e9:.3g} GB that are free"))
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise MemoryError(message.format(str(error).splitlines()[0])) from error
 
 
 def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:

@@ -14,6 +14,7 @@ from tunax_lite.calibration import FreeParameter, FreeParameters, read_parameter
 from tunax_lite.closures import Constant
 from tunax_lite.corrections import CorrectedForcing
 from tunax_lite.engine import ThisProcess, open_engine
+from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.protection import Provenance
 from tunax_lite.maps.calibration import fit_map
 from tunax_lite.maps.equations import Block, Equations, MapFit, equations_of, step
@@ -165,6 +166,26 @@ def test_a_fit_goes_on_to_the_same_bits(fit, fitted, tmp_path):
 
 
 @pytest.mark.long
+def test_a_fit_does_not_go_on_with_other_input_or_damaged_iterations(fit, tmp_path):
+    path, source = tmp_path / "iterations.eqx", tmp_path / "ocean.nc"
+    source.write_bytes(bytes(100))
+    columns = dataclasses.replace(fit.run.columns, inputs=(source,))
+    of_file = dataclasses.replace(fit, run=dataclasses.replace(fit.run, columns=columns))
+    fit_map(of_file, 1, ThisProcess(), path=path)
+    source.write_bytes(bytes(99) + b"1")
+    with pytest.raises(ValueError, match=r"ocean\.nc: started with cd00e292.*, now \w+"):
+        fit_map(of_file, 1, ThisProcess(), path=path)
+    source.write_bytes(bytes(100))
+    with pytest.raises(FileFormatError, match=r"ocean\.nc: contents: expected SHA-256 cd00e292"):
+        fit_map(of_file, 2, ThisProcess(), path=path, part=lambda done: source.write_bytes(b"2"))
+    source.write_bytes(bytes(100))
+    data = bytearray(path.read_bytes())
+    data[-1000] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(FileFormatError, match=r"iterations\.eqx: contents: expected a file with the"):
+        fit_map(of_file, 1, ThisProcess(), path=path)
+
+
 def test_workers_give_the_bits_of_one_process(fit, fitted):
     with open_engine(workers=2) as engine:
         same(fit_map(fit, 8, engine), fitted)

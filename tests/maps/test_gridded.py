@@ -71,6 +71,7 @@ def test_fill_values_decoding_files_stores_and_chunks_do_not_matter(tmp_path):
     filled = ocean(fill=-1e34)
     filled.to_netcdf(tmp_path / "all.nc")
     plain.to_zarr(tmp_path / "all.zarr", zarr_format=3, consolidated=False)
+    plain.to_zarr(tmp_path / "two.zarr", zarr_format=2)
     for part, months in (("a", slice(0, 5)), ("b", slice(5, None))):
         plain.isel(time=months).to_netcdf(tmp_path / f"{part}.nc")
     others = [
@@ -78,6 +79,7 @@ def test_fill_values_decoding_files_stores_and_chunks_do_not_matter(tmp_path):
         xr.open_dataset(tmp_path / "all.nc", decode_times=False).load(),
         str(tmp_path / "all.nc"),
         str(tmp_path / "all.zarr"),
+        str(tmp_path / "two.zarr"),
         [tmp_path / "a.nc", tmp_path / "b.nc"],
         plain.isel(depth=slice(None, None, -1)).assign_coords(depth=("depth", -DEPTH[::-1], names)),
         ocean(fill=-999.0).map(

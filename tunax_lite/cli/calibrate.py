@@ -71,6 +71,8 @@ def _calibrate(
     session.say_accounts(setup.targets)
     names = ", ".join(target.case.name for target in setup.targets)
     echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}; compiling ...")
+    cells = [target.case.duration / target.dt * target.case.grid.n_cells for target in setup.targets]
+    session.say_how_long(setup.n_iterations * sum(cells), 1)  # derivatives, or members, are more
     options = {"folder": folder, "resume": resume, "overwrite": overwrite, "announce": echo}
     with (
         open_engine(*engine, n_threads=setup.n_threads) as opened,

@@ -90,6 +90,7 @@ def _describe_run(run: Run) -> Answer:
     run.check_output(duration, Path.cwd())
     run.case.check_covers(0.0, duration)
     times = _describe_times(duration, run.dt, run.output_interval)
+    session.say_how_long(duration / run.dt, run.case.grid.n_cells)
     return {"kind": "run", "cases": [case], "model": model, "time": times, "notes": list(run.notes)}
 
 
@@ -103,6 +104,7 @@ def _describe_map(run: MapRun) -> Answer:
     )
     session.say_notes(columns.notes)
     times = _describe_times(run.duration, run.dt, run.output_interval)
+    session.say_how_long(run.duration / run.dt, case.grid.n_cells, columns.n_columns)
     points = {"shape": list(columns.shape), "n_cells": case.grid.n_cells, "start": columns.epoch.isoformat()}
     return {"kind": "map", "map": points, "model": model, "time": times, "notes": list(columns.notes)}
 

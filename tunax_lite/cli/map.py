@@ -84,6 +84,9 @@ def _run(
     )
     variables = ()
     if store is None:
+        first = columns.case(slice(0, 1), 0.0, run.output_interval)
+        n_steps = run.duration / run.dt
+        session.say_how_long(n_steps, first.grid.n_cells, columns.n_columns, n_processes)
         (plan,) = engine.map(functools.partial(planned, memory=memory), [run])
         layout, variables = plan.layout, plan.variables
         check_disk(output.absolute().parent, plan.results, "the results of the map")
@@ -105,7 +108,7 @@ def _run(
     advise(f"What is complete is in {output}: continue with --resume.")
     with fraction_of("map") as show:
         report = run_map(
-            run, output, layout, variables, engine, together, store=store, report=show, announce=echo
+            run, output, layout, variables, engine, together, store=store, report=show, announce=_note
         )
     echo(
         f"computed in {time.perf_counter() - clock:.1f} s, compilation included; at most "
@@ -139,6 +142,9 @@ def calibrate_map(
         session.say_notes(columns.notes)
         names = ", ".join(fit.free.paths)
         echo(f"calibrating {columns.n_columns} corrections of the heat flux, and {names} for all columns")
+        first, n_runs = columns.case(slice(0, 1), 0.0, fit.run.output_interval), 3.5 * section.n_iterations
+        n_steps = n_runs * fit.run.duration / fit.run.dt
+        session.say_how_long(n_steps, first.grid.n_cells, columns.n_columns, engine.workers)
         with claimed(folder, folder=True):
             if overwrite:
                 path.unlink(missing_ok=True)

@@ -81,6 +81,7 @@ def _simulate(
         f"{duration / setup.dt:.0f} steps of {setup.dt:g} s, {type(setup.model.closure).__name__}, "
         f"{loaded.config.precision}"
     )
+    session.say_how_long(duration / setup.dt, setup.case.grid.n_cells)
     clock = time.perf_counter()
     # Slow import.
     from ..io.runs import parts_folder, parts_of

@@ -47,7 +47,7 @@ from ..machine import commit, n_processors, processor
 from ..onset import delay_of_convection
 from ..runtime import configure, is_own_flag
 from ..runtime.configure import seconds_are_told
-from ..runtime.memory import lift_limits
+from ..runtime.memory import expected_seconds, lift_limits
 
 _LATE = 3 * 3600.0  # [s], delay of convection to report: a layer otherwise mixes within an hour or two
 
@@ -260,6 +260,25 @@ def _on_untried_resolution(run: Run) -> list[str]:
         for what, value, most, unit in found
         if value > most * (1.0 + 1e-6)
     ]
+
+
+_LONG = 3600.0  # [s] that a command takes at least where it says beforehand how long
+
+
+def say_how_long(n_steps: float, n_cells: int, n_columns: int = 1, n_processes: int | None = 1) -> None:
+    """A note before a computation of more than an hour."""
+    seconds = expected_seconds(n_steps, n_cells, n_columns) / (n_processes or 1)
+    if seconds > _LONG and jax.default_backend() == "cpu":  # a GPU has other numbers
+        hours = seconds / 3600.0
+        length = f"{hours:.2g} hours" if hours < 48.0 else f"{hours / 24.0:.3g} days"
+        columns = f", {n_columns} columns" if n_columns > 1 else ""
+        say_notes(
+            [
+                f"about {length} of computing ({n_steps:.3g} steps, {n_cells} cells{columns}, "
+                f"{n_processes or 1} processes) with k-epsilon on a processor of 2024, a third to five times "
+                "that with other closures; longer steps, or a shorter run, take less"
+            ]
+        )
 
 
 def set_up_jax(

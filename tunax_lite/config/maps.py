@@ -9,6 +9,7 @@ from ..calibration import FreeParameter, FreeParameters, ResolvedParameters, Tie
 from ..closures import AbstractClosure
 from ..ice import AbstractIce
 from ..maps import Gridded, MapInput
+from ..runtime.memory import check_steps
 from .air_sea import LONGWAVE, AirSeaSection
 from .builder import STANDS_AS, one_of, part_of
 from .calibration import FreeParameterSection, free_parameter
@@ -148,6 +149,10 @@ class MapConfig(Section):
     calibration: MapCalibrationSection | None = key("parameters and corrections for `calibrate`", None)
 
     def _check(self) -> None:
+        try:
+            check_steps(self.time.duration or self.map.duration, self.time.step)
+        except ValueError as error:
+            raise ValueError(f"time.step: {error}") from None
         if self.calibration is not None:
             self._check_calibration(self.calibration)
         if isinstance(self.grid, NativeGrid):

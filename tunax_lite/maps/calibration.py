@@ -13,6 +13,7 @@ import numpy as np
 
 from ..calibration.files import read_tree, write_tree
 from ..engine import AbstractEngine
+from ..io.checksums import Digests, check_digest
 from .equations import Block, Equations, MapFit, equations_of, step
 
 _LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-4, 1e-2, 1e8
@@ -88,9 +89,11 @@ def fit_map(
 
     Raises:
         FloatingPointError: no column has a finite initial misfit.
-        ValueError: a file of another fit.
+        FileFormatError: a damaged file, or input that changes meanwhile.
+        ValueError: a file of another fit, or of other input.
     """
-    progress = None if path is None or not path.exists() else _read(path, fit)
+    parts = {} if path is None else _parts(path, fit)
+    progress = None if path is None or not path.exists() else _read(path, fit, parts)
     if progress is not None:
         begin(progress)
     n = fit.run.columns.n_columns
@@ -109,7 +112,7 @@ def fit_map(
         change = step(progress.equations, weight, *dampings, is_joint=progress.is_joint)
         trial = progress.trial = (progress.x + change[0], progress.correction + change[1])
         if path is not None:
-            _write(path, fit, progress)
+            _write(path, fit, progress, parts)
         report(progress)
     return progress
 
@@ -181,17 +184,25 @@ def _damped(damping: np.ndarray | float, is_better: np.ndarray | bool | np.bool_
 _KIND = "file with the iterations of a calibration on a map"
 
 
-def _parts(fit: MapFit) -> dict[str, str]:
-    return {"configuration and input": fit.fingerprint[:16]}
+def _parts(path: Path, fit: MapFit) -> dict[str, str]:
+    """What identifies a fit; digests of its input are kept beside its file."""
+    digests = Digests(path.with_suffix(".inputs.json"))
+    found = digests.of(fit.run.columns.inputs)
+    digests.save()
+    return {"configuration": fit.fingerprint[:16]} | found
 
 
-def _write(path: Path, fit: MapFit, progress: Progress) -> None:
+def _write(path: Path, fit: MapFit, progress: Progress, parts: dict[str, str]) -> None:
+    for name, digest in _parts(path, fit).items():
+        if digest != parts[name]:
+            advice = "restore it: the iterations before this one are kept"
+            check_digest(Path(name), parts[name], "when the calibration started", advice, digest)
     held = {field.name: getattr(progress, field.name) for field in dataclasses.fields(progress)}
     header = {name: held.pop(name) for name in ("damping", "is_joint", "losses", "accepted")}
-    write_tree(path, {"fingerprint": _parts(fit)} | header, held | {"trials": np.stack(progress.trials)})
+    write_tree(path, {"fingerprint": parts} | header, held | {"trials": np.stack(progress.trials)})
 
 
-def _read(path: Path, fit: MapFit) -> Progress:
+def _read(path: Path, fit: MapFit, parts: dict[str, str]) -> Progress:
     n, x = fit.run.columns.n_columns, np.asarray(fit.free.start(), float)
     column, m = np.zeros(n), x.size + 1
     like = {name: column for name in ("correction", "dampings", "first", "weight")}
@@ -201,6 +212,6 @@ def _read(path: Path, fit: MapFit) -> Progress:
     def tree(header: dict) -> dict:
         return like | {"trials": np.zeros((len(header["losses"]), x.size))}
 
-    header, held = read_tree(path, _parts(fit), tree, _KIND)
+    header, held = read_tree(path, parts, tree, _KIND)
     del header["fingerprint"]
     return Progress(**header | held | {"trials": list(held["trials"])})
