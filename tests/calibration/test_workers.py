@@ -1,11 +1,15 @@
 """The same bits on workers, whatever happens to these; and what is said where none is left."""
 
+import asyncio
+import contextlib
 import dataclasses
 import os
 import shutil
 import signal
+import socket
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,6 +153,53 @@ def test_functions_side_by_side_share_the_workers_and_end_together(workers):
         failed.clear()
         with pytest.raises(FloatingPointError, match="broken"):
             engine.side_by_side([never_ends, fails])
+
+
+def _listening(pids) -> list[int]:
+    """TCP ports on which processes listen, from the tables of Linux."""
+    sockets = set()
+    for pid in pids:
+        for one in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                sockets.add(os.readlink(one).removeprefix("socket:[").rstrip("]"))
+    tables = [Path(f"/proc/net/{name}").read_text().splitlines()[1:] for name in ("tcp", "tcp6")]
+    rows = [line.split() for table in tables for line in table]
+    return [int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A" and row[9] in sockets]
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the tables of ports are those of Linux")
+def test_no_port_of_a_run_answers_without_its_certificate(workers):
+    from distributed import Security
+    from distributed.comm.core import connect
+
+    async def is_refused(address: str, security: Security) -> bool:
+        with contextlib.suppress(OSError, asyncio.TimeoutError):
+            comm = await connect(address, timeout=2.0, **security.get_connection_args("client"))
+            comm.abort()
+            return False
+        return True
+
+    def talk(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=5.0) as plain:
+            plain.sendall(b"GET /info/main/workers.html HTTP/1.0\r\n\r\n")
+            with contextlib.suppress(ConnectionResetError):
+                return plain.recv(100)
+        return b""
+
+    pids = [os.getpid(), *processes(workers)]
+    ports = _listening(pids)
+    assert len(ports) >= 5  # scheduler, two nannies, two workers
+    address = workers._client.scheduler.address
+    assert address.startswith("tls://127.0.0.1:") and int(address.rpartition(":")[2]) in ports
+    for port in ports:
+        for scheme, security in (("tcp", Security()), ("tls", Security.temporary())):
+            assert asyncio.run(is_refused(f"{scheme}://127.0.0.1:{port}", security)), (port, scheme)
+        assert b"HTTP" not in talk(port), port
+    own = workers._client.security  # what opens them, so that the test can fail
+    assert not asyncio.run(is_refused(address, own))
+    for folder in workers._client.run(lambda dask_worker: dask_worker.local_directory).values():
+        private = next(one for one in Path(folder).parents if one.name.startswith("tunax-lite-"))
+        assert private.stat().st_mode & 0o777 == 0o700
 
 
 def _without_start(**_):

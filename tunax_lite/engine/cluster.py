@@ -10,12 +10,15 @@ import os
 import pickle
 import queue
 import re
+import shutil
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ..interrupts import at_end
 from ..runtime import configuration
 from . import worker
 from .base import AbstractEngine, ThisProcess, WorkersLost
@@ -108,7 +111,7 @@ def open_engine(
 
     Args:
         workers: number of processes on this machine, each with part of the cores, or one of the GPUs.
-        scheduler: address of a Dask scheduler with workers, such as `tcp://node1:8786`.
+        scheduler: address of a Dask scheduler with workers, such as `tls://node1:8786`.
         scheduler_file: its file, from `dask scheduler --scheduler-file`.
         time_limit: per item [s]; a worker that takes longer is restarted, and another one takes the item.
             Without it Dask drops silent workers, but waits for those that respond.
@@ -151,34 +154,60 @@ def open_engine(
         "distributed.scheduler.work-stealing-interval": "100 ms",
         "distributed.worker.profile.enabled": False,
         "distributed.admin.system-monitor.interval": "10 s",
+        # Servers of pages cannot be left out: they have none, and stop listening.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+        "distributed.worker.multiprocessing-method": "spawn",  # over pipes; JAX does not survive a fork
     }
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are raised here anyway
     with dask.config.set(quiet), contextlib.ExitStack() as stack:
         if workers is not None:
             places = _places(workers)
-            cluster = stack.enter_context(_local_cluster(workers))
+            cluster = stack.enter_context(_local_cluster(workers, stack.enter_context(_private_folder())))
             client = stack.enter_context(distributed.Client(cluster))
         else:
+            from .scheduler import client_of  # imports Dask
+
             places = {}
-            client = stack.enter_context(_client(scheduler, scheduler_file))
+            client = stack.enter_context(client_of(scheduler, scheduler_file))
         yield DaskEngine(client, places, time_limit)
 
 
-def _local_cluster(workers: int) -> contextlib.AbstractContextManager:
+@contextlib.contextmanager
+def _private_folder() -> Iterator[str]:
+    """A folder for the files of workers: Dask's own is shared by all users of the machine."""
+    with tempfile.TemporaryDirectory(prefix="tunax-lite-", ignore_cleanup_errors=True) as folder:
+        with at_end(functools.partial(shutil.rmtree, folder, ignore_errors=True)):
+            yield folder
+
+
+def _local_cluster(workers: int, folder: str) -> contextlib.AbstractContextManager:
+    """Workers on this machine, which only this process can reach: a new certificate never leaves memory."""
     import distributed
 
     try:
-        return distributed.LocalCluster(
+        cluster = distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
-            processes=True,  # spawn: JAX does not survive a fork
+            processes=True,
             memory_limit=None,  # known in advance; Dask would kill workers near its own estimate
-            dashboard_address="127.0.0.1:0",  # the dashboard, on a free port
+            security=distributed.Security.temporary(),
+            protocol="tls://",
+            dashboard_address="127.0.0.1:0",
             scheduler_kwargs={"dashboard": False},
             host="127.0.0.1",
+            local_directory=folder,
+            preload=[worker.__name__],
             silence_logs=logging.CRITICAL,
             env=_environment(),
         )
+        worker.dask_setup(cluster.scheduler)
+        return cluster
+    except ImportError as error:
+        raise ValueError(
+            f"--workers {workers}: expected the package cryptography, for certificates that keep other users "
+            f"out, got none ({error}); pip install 'tunax_lite[cluster]'."
+        ) from error
     except (OSError, RuntimeError) as error:
         raise WorkersLost(
             f"--workers {workers}: expected workers that start, got: {str(error).rstrip('.')}; start fewer, "
@@ -196,25 +225,6 @@ def _environment() -> dict[str, str]:
         "JAX_COMPILATION_CACHE_DIR": str(folder),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(seconds),
     }
-
-
-def _client(scheduler: str | None, scheduler_file: Path | None) -> Client:
-    import distributed
-
-    where = f"--scheduler {scheduler}" if scheduler_file is None else f"--scheduler-file {scheduler_file}"
-    if scheduler_file is not None and not scheduler_file.is_file():
-        raise FileNotFoundError(
-            f"{where}: expected the file of a Dask scheduler, got none; start the scheduler first."
-        )
-    try:
-        if scheduler_file is None:
-            return distributed.Client(scheduler)
-        return distributed.Client(scheduler_file=str(scheduler_file))
-    except (OSError, ValueError) as error:
-        raise OSError(
-            f"{where}: expected a Dask scheduler that answers, got: {error}; start it, or correct the "
-            "address."
-        ) from error
 
 
 def _places(workers: int) -> dict[str, worker.Place]:

@@ -7,7 +7,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 N_FUNCTIONS = 4
 """Functions that a worker keeps, with what they compiled."""
@@ -39,6 +39,11 @@ class Raised(NamedTuple):
 
 _turn = threading.Lock()
 """One item at a time, whatever the number of threads that a worker was started with."""
+
+
+def dask_setup(server: Any) -> None:  # of `distributed`
+    """Stop listening for requests of pages; Dask calls this where a local worker starts."""
+    server.http_server.stop()
 
 
 def same(data: bytes) -> bytes:

@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import jax.monitoring
 
+from .ownership import OTHERS_WRITE, check_owned, trusted_users
+
 
 class CacheStatistics(NamedTuple):
     """Statistics of the cache of compiled programs in this process.
@@ -76,10 +78,10 @@ def cache_contents(folder: Path) -> tuple[int, int]:
     return n_programs, n_bytes
 
 
+_EXPECTED = "a folder for compiled programs"
 _ADVICE = "choose a folder of your own, or switch the cache off with cache_folder=None"
 _CLOCK_SECONDS = 2.0  # resolution and lag of the clock of a file system
 _ZLIB = 0x78  # first byte of zlib data, which JAX does not verify; it checks other formats itself
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
 
@@ -97,7 +99,7 @@ def cache_folder_for(given: Path | str) -> Path:
     except (OSError, RuntimeError) as error:  # a loop of links
         kind = type(error) if isinstance(error, OSError) else OSError
         reason = getattr(error, "strerror", None) or error
-        raise kind(f"{folder}: expected a folder for compiled programs, got {reason}; {_ADVICE}.") from error
+        raise kind(f"{folder}: expected {_EXPECTED}, got {reason}; {_ADVICE}.") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise _refused(folder, "one that cannot be written")
     if os.name == "posix":
@@ -107,7 +109,7 @@ def cache_folder_for(given: Path | str) -> Path:
 
 
 def _refused(folder: Path | str, got: str, advice: str = _ADVICE) -> PermissionError:
-    return PermissionError(f"{folder}: expected a folder for compiled programs, got {got}; {advice}.")
+    return PermissionError(f"{folder}: expected {_EXPECTED}, got {got}; {advice}.")
 
 
 def _make_private(folder: Path) -> None:
@@ -129,21 +131,8 @@ def _make_private(folder: Path) -> None:
 
 def _check_owners(folder: Path) -> None:
     """Raise unless only this user and the administrator control the content of the folder."""
-    trusted = {os.getuid(), 0, os.stat("/").st_uid}  # root has another uid in some containers
-    for path in (folder, *folder.parents):
-        found = os.stat(path)
-        shared = found.st_mode & _OTHERS_WRITE
-        if path != folder and found.st_mode & stat.S_ISVTX:
-            shared = 0  # as in /tmp: others cannot rename foreign files
-        if found.st_uid not in trusted:
-            raise _refused(folder, f"a path through {path}, which belongs to another user")
-        if shared:
-            what = "one" if path == folder else f"a path through {path},"
-            raise _refused(
-                folder,
-                f"{what} that other users can write into: they could make this process run any code",
-                f"take that right from them (chmod go-w {path}) if you trust what is there, or {_ADVICE}",
-            )
+    check_owned(folder, _EXPECTED, _ADVICE)
+    trusted = trusted_users()
     is_private = not os.stat(folder).st_mode & _OTHERS_ENTER
     for entry in _entries(folder):
         problem = _problem_of(entry, trusted, is_private)
@@ -169,7 +158,7 @@ def _problem_of(entry: os.DirEntry, trusted: set[int], is_private: bool) -> str 
         return "which is no plain file"
     if found.st_uid not in trusted:
         return "which belongs to another user"
-    if found.st_mode & _OTHERS_WRITE and not is_private:
+    if found.st_mode & OTHERS_WRITE and not is_private:
         return "which other users can write"
     return None
 

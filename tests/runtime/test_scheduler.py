@@ -1,0 +1,163 @@
+"""A scheduler of somebody else, or none: refused, in one message within seconds."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tunax_lite.engine import open_engine
+from tunax_lite.engine import scheduler as schedulers
+
+posix = pytest.mark.skipif(os.name != "posix", reason="there are no owners and permissions of this kind")
+root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give away")
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch):
+    monkeypatch.setattr(schedulers, "SECONDS", 1.0)
+
+
+@contextlib.contextmanager
+def answering(reply: bytes | None):
+    """The port of a server that answers everything with these bytes, or never."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        held = []
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    held.append(server.accept()[0])
+                    if reply is not None:
+                        held[-1].sendall(reply)
+                        held[-1].shutdown(socket.SHUT_WR)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+    for one in held:
+        one.close()
+
+
+def refused(kind: type[Exception], *fragments: str, **given) -> None:
+    started = time.monotonic()
+    with pytest.raises(kind) as error, open_engine(**given):
+        pass
+    assert time.monotonic() - started < 8.0
+    assert all(fragment in str(error.value) for fragment in fragments), error.value
+
+
+HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize("reply", [None, HTTP, b"\n", bytes(64), b"\xff" * 64], ids=repr)
+def test_what_is_no_scheduler_is_refused_within_seconds(reply):
+    with answering(reply) as port:
+        refused(
+            OSError, "--scheduler tcp://", "expected a Dask scheduler", scheduler=f"tcp://127.0.0.1:{port}"
+        )
+
+
+def test_nobody_at_an_address_or_no_address(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free = server.getsockname()[1]
+    refused(OSError, f"tcp://127.0.0.1:{free}", scheduler=f"tcp://127.0.0.1:{free}")
+    for nonsense in ("nonsense://node1:1", "tcp://127.0.0.1:port", "tcp://name.invalid:1", "::::"):
+        refused(OSError, nonsense, scheduler=nonsense)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "[" * 100000, '{"address": 3}', '{"address": "http"}', "\0", '{"id": "a"}']
+)
+def test_a_damaged_file_of_a_scheduler_is_one_message(tmp_path, text):
+    path = tmp_path / "scheduler.json"
+    path.write_text(text)
+    refused(OSError, str(path), "damaged", scheduler_file=path)
+    path.unlink()
+    refused(FileNotFoundError, str(path), "got none", scheduler_file=path)
+
+
+@posix
+def test_the_file_of_somebody_else_is_not_followed(tmp_path):
+    with answering(None) as port:
+        folder = tmp_path / "shared"
+        folder.mkdir()
+        path = folder / "scheduler.json"
+        path.write_text(json.dumps({"address": f"tcp://127.0.0.1:{port}"}))
+        path.chmod(0o666)
+        refused(PermissionError, "one that other users can write:", scheduler_file=path)
+        path.chmod(0o644)
+        refused(OSError, "no answer", scheduler_file=path)  # one's own: it is asked
+        folder.chmod(0o777)
+        refused(PermissionError, f"through {folder}, that other users can write into", scheduler_file=path)
+        link = tmp_path / "link.json"
+        link.symlink_to(path)
+        refused(PermissionError, "that other users can write into", scheduler_file=link)
+
+
+@posix
+@root
+def test_what_belongs_to_another_user_is_refused(tmp_path):
+    path, link = tmp_path / "scheduler.json", tmp_path / "link.json"
+    path.write_text(json.dumps({"address": "tcp://127.0.0.1:1"}))
+    link.symlink_to(path)
+    os.chown(link, 12345, 12345, follow_symlinks=False)
+    refused(PermissionError, "link.json, which belongs to another user", scheduler_file=link)
+    os.chown(path, 12345, 12345)
+    refused(PermissionError, "scheduler.json, which belongs to another user", scheduler_file=path)
+
+
+@contextlib.contextmanager
+def _certificate(folder: Path):
+    """Certificate and key as the jobs for SLURM make them, named in the configuration of Dask."""
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    kind = ["-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=dask", "-days", "1"]
+    made = ["openssl", "req", *kind, "-keyout", str(key), "-out", str(certificate)]
+    try:
+        subprocess.run(made, check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("openssl is not installed")
+    import dask.config
+
+    names = {"ca-file": certificate, "client.cert": certificate, "client.key": key}
+    for role in ("scheduler", "worker"):
+        names |= {f"{role}.cert": certificate, f"{role}.key": key}
+    with dask.config.set({f"distributed.comm.tls.{name}": str(path) for name, path in names.items()}):
+        yield certificate, key
+
+
+@contextlib.contextmanager
+def _scheduler(protocol: str):
+    """The address of a scheduler with one worker, both in this process."""
+    import distributed
+
+    own = distributed.Security(require_encryption=protocol == "tls://")
+    options: dict = {"n_workers": 1, "processes": False, "protocol": protocol, "security": own}
+    with distributed.LocalCluster(dashboard_address="127.0.0.1:0", **options) as cluster:
+        yield cluster.scheduler_address  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_scheduler_with_certificates_is_reached_with_them_only(tmp_path):
+    with _certificate(tmp_path) as (certificate, key), _scheduler("tls://") as address:
+        path = tmp_path / "scheduler.json"
+        path.write_text(json.dumps({"address": address}))
+        with open_engine(scheduler_file=path) as engine:
+            assert engine.map(abs, [-1, 2]) == [1, 2]
+        refused(OSError, "no scheduler", scheduler=address.replace("tls://", "tcp://"))
+        key.chmod(0o644)
+        refused(PermissionError, "key.pem", "chmod 600", scheduler=address)
+        key.chmod(0o600)
+        certificate.chmod(0o666)
+        refused(PermissionError, "certificate.pem", "other users can write", scheduler=address)
+        certificate.unlink()
+        refused(FileNotFoundError, "ca_file of the client: expected a file", scheduler=address)
+
+
+def test_a_scheduler_without_certificates_is_a_warning():
+    with _scheduler("tcp://") as address:
+        with pytest.warns(UserWarning, match="not encrypted"), open_engine(scheduler=address):
+            pass
