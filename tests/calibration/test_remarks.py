@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from tests.calibration.twins import calibrate_cheap, make_case
 from tunax_lite.calibration import (
@@ -23,6 +24,7 @@ from tunax_lite.calibration.files import history_dataset
 from tunax_lite.calibration.history import NEAR_A_BOUND
 from tunax_lite.calibration.known import in_short, units_in_short
 from tunax_lite.calibration.posterior import Bands
+from tunax_lite.cli.commands import app
 from tunax_lite.closures import KEpsilon
 from tunax_lite.corrections import CorrectedForcing
 from tunax_lite.observations import Observations
@@ -208,3 +210,27 @@ def test_bands_promise_what_they_draw(seen):
     assert ("observed" in figure.get_suptitle()) == is_drawn
     if seen == "number":
         assert list(np.asarray(dotted[0].get_ydata())) == [4.0]
+
+
+@pytest.mark.parametrize("place", ["closure", "option"])
+def test_a_report_imports_what_results_name_only_if_they_are_trusted(tmp_path, monkeypatch, place):
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"planted_in_{place}"
+    (tmp_path / f"{name}.py").write_text(
+        "import pathlib\n"
+        f"pathlib.Path({str(tmp_path / 'ran')!r}).touch()\n"
+        "from tunax_lite.closures import KEpsilon as Mine\n"
+    )
+    closure = {"name": f"{name}:Mine"}
+    if place == "option":
+        closure = {"name": "mass_flux", "options": {"local": closure}}
+    config = yaml.safe_dump({"model": {"closure": closure}})
+    result = result_of(Given(FreeParameter("c_eps_1", 1.2, 1.7), 1.44, 1.5))
+    write_results(result, tmp_path / "out", {"tunax_lite_config": config})
+    done = CliRunner().invoke(app, ["report", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert not (tmp_path / "ran").exists()
+    assert ("--trust" in done.output) == (place == "closure")
+    done = CliRunner().invoke(app, ["report", str(tmp_path / "out"), "--trust"])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "ran").exists()

@@ -138,12 +138,15 @@ def report(
             metavar="FILE.html", help="By default report.html in the folder, or FILE.html beside the file."
         ),
     ] = None,
+    trust: Annotated[
+        bool, Option("--trust", help="Import the module of the closure, if the results name one.")
+    ] = False,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Write one self-contained HTML page about a calibration, or about a run with a slider of time."""
     from .evaluate import report
 
-    report(results, output, overwrite=overwrite)
+    report(results, output, trust=trust, overwrite=overwrite)
 
 
 @command()

@@ -167,14 +167,16 @@ def _point(text: str) -> tuple[float, float]:
     return latitude, longitude
 
 
-def report(results: Path, output: Path | None, *, overwrite: bool) -> None:
+def report(results: Path, output: Path | None, *, trust: bool, overwrite: bool) -> None:
     """See `commands.report`."""
     # Slow imports, only where needed.
     from ..report import read_run_folder, write_report, write_run_report
 
     is_run = results.is_file()
     path = output or (results.with_suffix(".html") if is_run else results / "report.html")
-    folder = None if is_run else read_run_folder(results)
+    folder = None if is_run else read_run_folder(results, trusted=trust)
+    if folder is not None and folder.module and not trust:
+        session.say_notes([f"{results}: parameters of {folder.module} are not explained: --trust imports it"])
     check_outputs([path], overwrite=overwrite, product=f"report of {seen_from(path, results)}")
     written = write_run_report(results, path) if folder is None else write_report(folder, path)
     session.report_written([written])

@@ -1,7 +1,9 @@
 """The closure in a configuration: name, options (parts and switches), and numbers by dotted name."""
 
+import contextvars
 import functools
 import importlib
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
@@ -17,6 +19,9 @@ from .builder import STANDS_AS, Made, declared_fields, is_number, section_of
 from .section import Located, Section, closest, invalid, key
 
 T = TypeVar("T")
+
+_trusted = contextvars.ContextVar("trusted", default=True)
+"""Whether to import modules that a configuration names: in results it may be that of somebody else."""
 
 
 def flatten(value: JSON, prefix: str = "") -> JSON:
@@ -71,6 +76,8 @@ def _class_of(family: type[T], name: str, what: str) -> type[T]:
         hint = closest(name, list(names_of(family)))
         raise invalid(f"the name of a {what}, or package.module:Class", f"'{name}'", hint)
     module, _, attribute = name.partition(":")
+    if not (_trusted.get() or module in sys.modules):
+        raise invalid(f"a {what} of the package", f"'{name}'", "import it first, if you trust it")
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
@@ -228,6 +235,13 @@ _NameAlone = BeforeValidator(
 STANDS_AS[AbstractClosure] = Annotated[ClosureSection, _NameAlone]
 
 
-def closure_of(document: dict[str, JSON]) -> AbstractClosure:
-    """The closure in the content of a configuration file, with its initial constants."""
-    return ClosureSection.model_validate(document.get("model", {}).get("closure", {})).build()
+def closure_of(document: dict[str, JSON], *, trusted: bool = False) -> AbstractClosure:
+    """The closure in the content of a configuration file, with its initial constants.
+
+    A class of another package is imported only if the file is `trusted`.
+    """
+    before = _trusted.set(trusted)
+    try:
+        return ClosureSection.model_validate(document.get("model", {}).get("closure", {})).build()
+    finally:
+        _trusted.reset(before)
