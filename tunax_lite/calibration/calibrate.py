@@ -8,6 +8,7 @@ import numpy as np
 
 from ..checkpointing import AbstractCheckpointing
 from ..engine import AbstractEngine, ThisProcess
+from ..io.protection import remove_file
 from ..io.writing import claims
 from ..model import Model
 from . import files
@@ -171,7 +172,7 @@ def _solve(
                 files.write_tree(path, header, (state, history))
                 # Results of a calibration that is being overwritten do not match the new checkpoint.
                 for name in files.RESULTS if history.n_iterations == 1 else ():
-                    path.with_name(name).unlink(missing_ok=True)
+                    remove_file(path.with_name(name))
             if report is not None:
                 values, start_values = (free.by_path(history.values[row]) for row in (-1, 0))
                 scores = dict(zip(problem.case_names, history.scores[-1].tolist(), strict=True))

@@ -25,6 +25,7 @@ from ..calibration.known import units_in_short
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..engine import open_engine
 from ..interrupts import Interrupted, advise, ordered_end
+from ..io.protection import remove_file
 from ..io.writing import claimed
 from . import session
 from .map import calibrate_map
@@ -104,7 +105,7 @@ def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder:
     done = f"{result.history.n_iterations} of {setup.n_iterations} iterations"
     result = dataclasses.replace(result, stop_reason=f"interrupted after {done}")
     for name in set(RESULTS) - {PARAMETERS_NAME, HISTORY_NAME}:
-        (folder / name).unlink(missing_ok=True)  # based on fewer iterations
+        remove_file(folder / name)  # based on fewer iterations
     write_results(result, folder, session.origin_of(loaded, result.case_names, result.closure))
     return (
         f"The best of {done} is in {folder / PARAMETERS_NAME}, tunax-lite report {folder} shows it; "
@@ -151,7 +152,7 @@ def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[
     """Run the checks of a calibration, print and write their results, and return the path of the table."""
     path = folder / CHECKS_NAME
     if not setup.checks:
-        path.unlink(missing_ok=True)  # from an earlier configuration
+        remove_file(path)  # from an earlier configuration
         return []
     with fraction_of("checks") as show:
         rows = run_checks(setup.checks, setup.model.closure, result.closure, result.best, show)

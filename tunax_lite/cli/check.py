@@ -174,7 +174,9 @@ def _describe_model(model: Model) -> Answer:
 
 
 def _write(path: Path, text: str, overwrite: bool) -> None:
-    check_outputs([path], overwrite=overwrite)
+    """Write a text; a file with the same one is no other file."""
+    is_same = path.is_file() and path.read_bytes() == text.encode()
+    check_outputs([path], overwrite=overwrite, also=[path] if is_same else [])
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     session.report_written([path])

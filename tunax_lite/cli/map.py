@@ -14,6 +14,7 @@ from ..calibration.files import check_folder
 from ..config import ConfigError, build_map, build_map_fit, load_map
 from ..engine import AbstractEngine, open_engine
 from ..interrupts import advise
+from ..io.protection import remove_file
 from ..io.writing import claimed
 from ..maps import fitted
 from ..maps import store as stores
@@ -27,6 +28,7 @@ from ..maps.store import MapStore
 from ..runtime.memory import check_disk
 from . import session
 from .options import Engine
+from .outputs import check_map_fit_outputs
 from .progress import fraction_of
 
 _NAMED = 10  # columns that failed
@@ -138,6 +140,7 @@ def calibrate_map(
         folder = output or Path(section.folder or Path("results") / loaded.name)
         held = [name for name in fitted.FILES if (folder / name).exists()]
         check_folder("calibration", folder, held, resume, overwrite)
+        check_map_fit_outputs(folder, overwrite)
         columns, path = fit.run.columns, folder / fitted.ITERATIONS_NAME
         session.say_notes(columns.notes)
         names = ", ".join(fit.free.paths)
@@ -147,7 +150,7 @@ def calibrate_map(
         session.say_how_long(n_steps, first.grid.n_cells, columns.n_columns, engine.workers)
         with claimed(folder, folder=True):
             if overwrite:
-                path.unlink(missing_ok=True)
+                remove_file(path)
             with open_engine(*engine) as opened:
                 progress = _fit(fit, section.n_iterations, opened, path)
             about = session.provenance(loaded, loaded.name, fit.run.model.closure)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from ..calibration.files import CHECKPOINT_NAME, RESULTS
 from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
-from ..io.protection import Provenance, check_outputs, mark_of, product_of_run
+from ..io.protection import CALIBRATION, POSTERIOR, Provenance, check_outputs, mark_of, product_of_run
 from ..io.runs import parts_folder
+from ..maps import fitted
 
 
 def check_run_outputs(path: Path, about: Provenance, overwrite: bool, figures: Iterable[str] = ()) -> None:
@@ -37,7 +38,12 @@ def check_calibration_outputs(folder: Path, overwrite: bool, *, figures: bool, c
 
     drawn = (*FIGURES, "series", *(f"series_{case}" for case in cases)) if figures else ()
     names = [CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in drawn)]
-    _check_folder(folder, names, [CHECKPOINT_NAME], overwrite, "calibration")
+    _check_folder(folder, names, [CHECKPOINT_NAME], overwrite, CALIBRATION)
+
+
+def check_map_fit_outputs(folder: Path, overwrite: bool) -> None:
+    """Of a calibration of a map."""
+    _check_folder(folder, fitted.FILES, [], overwrite, CALIBRATION)
 
 
 def check_posterior_outputs(folder: Path, overwrite: bool, *, figures: bool) -> None:
@@ -46,13 +52,13 @@ def check_posterior_outputs(folder: Path, overwrite: bool, *, figures: bool) -> 
 
     drawn = [f"{name}.png" for name in (POSTERIOR_FIGURES if figures else ())]
     names = [MODE_NAME, POSTERIOR_NAME, "posterior.yaml", "influences.csv", *drawn]
-    _check_folder(folder, names, [MODE_NAME, POSTERIOR_NAME], overwrite, "posterior")
+    _check_folder(folder, names, [MODE_NAME, POSTERIOR_NAME], overwrite, POSTERIOR)
 
 
 def check_comparison_outputs(folder: Path, names: Iterable[str], of: str, overwrite: bool) -> None:
     """Of a comparison: the names of its files, and a text that identifies what it compares."""
     product = f"comparison {hashlib.sha256(of.encode()).hexdigest()[:16]}"
-    _check_folder(folder, names, ["comparison.md"], overwrite, product, [product])
+    _check_folder(folder, names, ["comparison.md"], overwrite, product)
 
 
 def _check_folder(
@@ -61,13 +67,9 @@ def _check_folder(
     keys: Iterable[str],
     overwrite: bool,
     product: str,
-    marks: list[str] | None = None,
 ) -> None:
     """Tables carry no origin; those beside a file that does belong to it."""
-    found = [mark_of(folder / key) for key in keys]
-    is_ours = any(mark is not None and (marks is None or mark in marks) for mark in found)
-    for path in [folder / name for name in names]:
-        # YAML and NetCDF files of a calibration only tell that they are from this package.
-        whole = product if path.suffix in (".png", ".md") else ""
-        tables = [path] if is_ours and path.suffix == ".csv" else []
-        check_outputs([path], overwrite=overwrite, product=whole, also=tables)
+    is_ours = product in [mark_of(folder / key) for key in keys]
+    paths = [folder / name for name in names]
+    tables = [path for path in paths if is_ours and path.suffix == ".csv"]
+    check_outputs(paths, overwrite=overwrite, product=product, also=tables)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..io.checksums import digest_of_tree, sealing, unsealed
+from ..io.protection import remove_file
 from .compare import AbstractKept, Candidate, OfCase
 from .summary import ComparisonRow
 
@@ -57,7 +58,7 @@ class KeptRows(AbstractKept):
         known = set(self._models.values())
         for path in self._folder.glob("*.npz"):
             if path.stem.partition("_")[0] in known:
-                path.unlink()
+                remove_file(path)
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             self._folder.rmdir()
 

@@ -2,8 +2,8 @@
 
 Within `protecting`, readers record their files, and `replacing` refuses to overwrite these under any name or
 link. A command announces its outputs to `check_outputs` before it computes. Files record their origin:
-attributes in NetCDF, text in figures, pages and YAML. Outside `protecting`, as in a user's program, writers
-overwrite freely.
+attributes in NetCDF, text in figures, pages and YAML; folders that are removed hold a mark. Outside
+`protecting`, as in a user's program, writers overwrite freely; folders without a mark stay there, too.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import stat
 import struct
 import sys
@@ -51,6 +52,10 @@ def read_provenance(path) -> Provenance:
 _MARK = "tunax_lite product: "
 _MARKED_TEXT = re.compile(re.escape(_MARK).encode() + rb'(.*?)(?:">| -->)')
 _BEGIN_OF_TEXT = 4096
+CALIBRATION, POSTERIOR = "calibration", "posterior"
+"""Origins of NetCDF, YAML and checkpoints whose content says no more."""
+_MARK_OF_FOLDER = ".tunax_lite"
+_OF_STORES = "zarr.json", ".zgroup", ".zarray"
 
 
 class OverwriteError(FileExistsError):
@@ -104,14 +109,20 @@ def product_of(path) -> str:
 
 
 def check_outputs(
-    paths: Iterable[Path], *, overwrite: bool, product: str = "", also: Iterable[Path] = ()
+    paths: Iterable[Path],
+    *,
+    overwrite: bool,
+    product: str = "",
+    also: Iterable[Path] = (),
+    folders: bool = False,
 ) -> None:
     """Refuse, before computing, to overwrite files that are not the command's own.
 
     Args:
         overwrite: whether existing files may be replaced, except inputs.
-        product: origin of the files; a file with another origin is foreign. Empty for any.
+        product: origin of the files; a file with another origin is foreign. Empty: all that exist are.
         also: outputs that count as the command's own even if they record no origin.
+        folders: whether the outputs are folders, which are replaced as a whole.
     """
     own = {_absolute(path) for path in also}
     product = quote(product, safe="/ ")  # safe in every file format
@@ -126,8 +137,9 @@ def check_outputs(
             advice = "set PYTHONUTF8=1 or LC_ALL=C.UTF-8, or choose another output"
             raise OverwriteError(path, expected, "another one", advice) from None
         _refuse_input(path)
-        mark = mark_of(path)
-        is_own = absolute in own or (mark is not None and product in ("", mark))
+        if path.is_dir() and not folders:
+            raise OverwriteError(path, "a file to write", "a folder", "name a file in it")
+        is_own = absolute in own or (product != "" and product == mark_of(path))
         if not (overwrite or is_own or not os.path.lexists(path)):
             expected = "no file, or the result of the same run"
             advice = "add --overwrite to replace it, or choose another output"
@@ -137,23 +149,60 @@ def check_outputs(
 
 
 def check_replaceable(path: Path) -> None:
-    """The same at the moment of writing, for inputs and for files of other programs."""
+    """The same at the moment of writing, for inputs and for files of other programs or commands."""
     _refuse_input(path)
     allowed = not _current or _absolute(path) in _current[-1].allowed
-    if not allowed and os.path.lexists(path) and mark_of(path) is None:
-        expected = "no file, or one that tunax_lite wrote"
+    if not allowed and os.path.lexists(path) and mark_of(path) not in (CALIBRATION, POSTERIOR):
+        expected = "no file, or one that the same command wrote"
         raise OverwriteError(path, expected, "another file", "move it, or choose another output")
 
 
 def _refuse_input(path: Path) -> None:
+    """Refuse what is read, a folder that holds it, and the inside of a Zarr store, of which all is read."""
+    place = Path(os.path.realpath(path))
     for read in _current[-1].inputs if _current else ():
-        try:
-            is_same = os.path.samefile(path, read)
-        except OSError:  # one of them does not exist
-            is_same = os.path.realpath(path) == os.path.realpath(read)
+        real = Path(os.path.realpath(read))
+        is_same = real == place or place in real.parents
+        with contextlib.suppress(OSError):  # one of them does not exist
+            is_same = is_same or os.path.samefile(path, read)  # a hard link
         if is_same:
-            expected, got = "another file than those that are read", f"{read}, which is one of them"
+            expected = "another file than those that are read"
+            got = f"a folder with {read}" if place in real.parents else f"{read}, which is one of them"
             raise OverwriteError(path, expected, got, "choose another output")
+    is_free = not _current or _absolute(path) in _current[-1].allowed
+    for folder in () if is_free else place.parents:
+        if any((folder / name).is_file() for name in _OF_STORES):
+            expected = "a path outside of Zarr stores"
+            raise OverwriteError(path, expected, f"one inside of {folder}", "choose another output")
+
+
+def make_folder(path: Path) -> None:
+    """Create an empty folder that `remove` may remove; an earlier one of this package goes."""
+    remove(path)
+    path.mkdir(parents=True)
+    (path / _MARK_OF_FOLDER).write_text(f"Made by tunax_lite {__version__}; removed by it, too.\n")
+
+
+def check_removable(path: Path) -> None:
+    """Refuse, before computing, a file or folder in the way that this package did not make."""
+    _refuse_input(path)
+    is_made = path.is_dir() and not path.is_symlink()
+    is_made = is_made and ((path / _MARK_OF_FOLDER).is_file() or not any(path.iterdir()))
+    if os.path.lexists(path) and not is_made:
+        expected, advice = "nothing, or a folder that tunax_lite made", "move it, or choose another output"
+        raise OverwriteError(path, expected, "another one", advice)
+
+
+def remove(path: Path) -> None:
+    """Remove a folder of `make_folder` if there is one; anything else there is an `OverwriteError`."""
+    check_removable(path)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file of this command if there is one; one that it only reads is an `OverwriteError`."""
+    _refuse_input(path)
+    path.unlink(missing_ok=True)
 
 
 def text_mark(path) -> str:
@@ -174,8 +223,7 @@ def mark_of(path: Path) -> str | None:
             return None
         match path.suffix.lower():
             case ".nc":
-                about = read_provenance(path)
-                return product_of_run(about) if about.version else None
+                return _mark_of_netcdf(path)
             case ".png":
                 return _mark_of_figure(path)
             case ".html" | ".md":
@@ -183,11 +231,28 @@ def mark_of(path: Path) -> str | None:
                     found = _MARKED_TEXT.search(file.read(_BEGIN_OF_TEXT))
                 return None if found is None else found[1].decode()
             case ".yaml":
-                return "" if b"\n  tunax_lite_version: " in path.read_bytes() else None
+                text = path.read_bytes()
+                kind = CALIBRATION if b"\ncalibration:" in text else POSTERIOR
+                return kind if b"\n  tunax_lite_version: " in text else None
             case ".eqx":
                 with open(path, "rb") as file:
-                    return "" if "fingerprint" in json.loads(file.readline()) else None
+                    header = json.loads(file.readline())
+                kind = CALIBRATION if "likelihood" not in header else POSTERIOR
+                return kind if "fingerprint" in header else None
     return None
+
+
+def _mark_of_netcdf(path: Path) -> str | None:
+    """Origin recorded in a NetCDF file, or its kind."""
+    import netCDF4  # takes long
+
+    about = read_provenance(path)
+    if not about.version:
+        return None
+    with netCDF4.Dataset(path) as file:
+        if "closure_state" in file.ncattrs():
+            return product_of_run(about)
+        return POSTERIOR if "information" in file.variables else CALIBRATION
 
 
 def _mark_of_figure(path: Path) -> str | None:

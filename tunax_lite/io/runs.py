@@ -29,7 +29,7 @@ from .dataset import SELECTED, STATE_NAMES, class_name
 from .errors import ConfigError, FileFormatError, is_path, names_its_file
 from .frames import Frames, joined, write_frames
 from .netcdf import Contents, read_contents
-from .protection import note_made
+from .protection import note_made, remove_file
 from .writing import clear_left_over, replacing
 from .yaml_file import parse_yaml
 
@@ -255,7 +255,7 @@ class Parts:
         self.write()
         join_parts(self.paths, self.path)
         for path in (*reversed(self.paths), self._note):  # in reverse, so that a kill leaves the beginning
-            path.unlink(missing_ok=True)
+            remove_file(path)
         clear_left_over(self.folder)
         with contextlib.suppress(OSError):  # contains foreign files
             self.folder.rmdir()

@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import secrets
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -56,7 +57,7 @@ def replacing(path) -> Iterator[Path]:
         raise PermissionError(f"{path}: expected {expected}, got {got}; choose another output path.")
     clear_left_over(path.parent, path.name)
     check_replaceable(path)
-    temporary = path.with_name(f".{path.name}.{_HOST}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = _temporary(path)
     _open_here.add(temporary.name)
     with deferred(temporary):
         try:
@@ -71,6 +72,30 @@ def replacing(path) -> Iterator[Path]:
         finally:
             temporary.unlink(missing_ok=True)
             _open_here.discard(temporary.name)
+
+
+@contextlib.contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """The same for a folder, which replaces an earlier one as a whole; the caller asks the guard."""
+    clear_left_over(path.parent, path.name)
+    temporary, before = _temporary(path), _temporary(path)
+    names = {temporary.name, before.name}
+    _open_here.update(names)
+    try:
+        yield temporary
+        if path.exists():
+            path.rename(before)  # kept until the new one is complete
+        temporary.rename(path)
+    finally:
+        if before.exists() and not path.exists():  # the second name was refused
+            before.rename(path)
+        for one in (temporary, before):
+            shutil.rmtree(one, ignore_errors=True)
+        _open_here.difference_update(names)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
 
 
 def _make(folder: Path, path: Path) -> list[Path]:
@@ -102,14 +127,14 @@ def write_csv(
 
 
 def clear_left_over(folder: Path, name: str | None = None) -> None:
-    """Remove temporary files of dead processes on this machine, for one file or a whole folder."""
+    """Remove what dead processes on this machine left half-written, of one path or in a whole folder."""
     for entry in folder.glob(".*.tmp"):
         match = _TEMPORARY.fullmatch(entry.name)
         if match is None or match["host"] != _HOST or name not in (None, match["name"]):
             continue
         if entry.name not in _open_here and _is_gone(int(match["process"])):
             with contextlib.suppress(OSError):  # another process was faster
-                entry.unlink()
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
 
 def _is_gone(process: int) -> bool:

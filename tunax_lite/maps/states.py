@@ -23,7 +23,7 @@ from ..io.checksums import (
     unsealed,
 )
 from ..io.errors import FileFormatError
-from ..io.protection import note_made
+from ..io.protection import note_made, remove_file
 from .columns import ColumnMap
 from .setup import MapRun
 from .store import INPUTS, MapStore, digests_of_input
@@ -120,7 +120,7 @@ def verify(store: MapStore, run: MapRun, announce: Callable[[str], None]) -> Non
         except FileFormatError as error:
             said = str(error).rpartition("; ")[0]
             announce(f"{said}: tile {tile} is computed again")
-            state_path(store, tile).unlink()
+            remove_file(state_path(store, tile))
 
 
 def _digests(store: MapStore, names: Sequence[str] | dict[str, str]) -> dict[str, str]:

@@ -8,10 +8,9 @@ frames: the part of a variable in both is one shard, a file that one process wri
 the store record the division, the provenance and whether it is complete.
 """
 
-import contextlib
 import dataclasses
 import json
-import shutil
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +22,8 @@ from .._types import JSON
 from ..io.checksums import Digests, digest_of, digests_below, read_listed, write_listed
 from ..io.dataset import attributes_of
 from ..io.errors import FileFormatError
-from ..io.protection import OverwriteError, Provenance, check_outputs
+from ..io.protection import OverwriteError, Provenance, check_outputs, check_removable, make_folder, remove
+from ..io.writing import replacing_folder
 from .columns import ColumnMap
 from .setup import Layout, MapVariable
 
@@ -122,7 +122,7 @@ class MapStore:
         write_listed(self.path, listed)
         self._group.attrs.update({_COMPLETE: True, _BROKEN: list(broken)})
         write_listed(self.path, listed | {_ROOT: digest_of(self.path / _ROOT)})
-        shutil.rmtree(self.parts, ignore_errors=True)
+        remove(self.parts)
 
     def clear_left_over(self) -> None:
         """Remove incomplete files of killed processes."""
@@ -150,17 +150,10 @@ def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> M
     Raises:
         OverwriteError: an existing store that must not be overwritten, or another map.
     """
-    check_outputs([path], overwrite=True)  # inputs are never replaced
-    if not path.exists():
-        shutil.rmtree(parts_of(path), ignore_errors=True)
-        return None
-    store = None
-    with contextlib.suppress(FileFormatError):
-        store = MapStore(path)
-    if store is None:
-        expected, got = "no file, or the store of a map", "another file or folder"
-        raise OverwriteError(path, expected, got, "move it, or choose another output")
-    if overwrite:
+    check_outputs([path], overwrite=True, folders=True)  # inputs are never replaced
+    check_removable(parts_of(path))
+    store = _present(path)
+    if store is None or overwrite:
         return None
     state = "complete" if store.is_complete else "unfinished"
     if not resume:
@@ -174,10 +167,21 @@ def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> M
             path, expected, "that of another one", "choose another output, or add --overwrite"
         )
     if store.is_complete:
-        shutil.rmtree(store.parts, ignore_errors=True)
+        remove(store.parts)
     else:
         store.clear_left_over()
     return store
+
+
+def _present(path: Path) -> MapStore | None:
+    """The store at a path; what is no store of a map is an `OverwriteError`."""
+    if not os.path.lexists(path):
+        return None
+    try:
+        return MapStore(path)
+    except FileFormatError as error:
+        expected, got = "no file, or the store of a map", "another file or folder"
+        raise OverwriteError(path, expected, got, "move it, or choose another output") from error
 
 
 def create(
@@ -189,7 +193,7 @@ def create(
     fingerprint: str,
     about: Provenance,
 ) -> MapStore:
-    """Create a store with all axes and empty variables, atomically, replacing an existing one.
+    """Create a store with all axes and empty variables, atomically, replacing that of another map.
 
     `times` are the ends of the frames [s].
     """
@@ -197,9 +201,7 @@ def create(
     from zarr.storage import LocalStore
 
     dims, digests = map_dims(columns), Digests(parts_of(path) / _KEPT)
-    temporary, before = (path.with_name(f".{path.name}.{end}") for end in ("tmp", "old"))
-    for folder in (temporary, before):
-        shutil.rmtree(folder, ignore_errors=True)
+    _present(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     attributes = {
         "Conventions": "CF-1.11",
@@ -213,21 +215,18 @@ def create(
         _BROKEN: [],
         INPUTS: [list(each) for each in digests.of(columns.inputs).items()],
     }
-    group = zarr.create_group(LocalStore(temporary), zarr_format=3, attributes=attributes)
-    for name, (along, values, *told) in (columns.coordinates | _time_axes(columns, times, variables)).items():
-        _add(group, name, np.asarray(values), _axes(along), dict(*told))
+    axes = columns.coordinates | _time_axes(columns, times, variables)
     places = [name for name, (along, *_) in columns.coordinates.items() if _axes(along) != (name,)]
-    for variable in variables:
-        _add_variable(group, variable, len(times), columns.shape, dims, layout, places)
-    _consolidate(temporary)
-    write_listed(temporary, digests_below(temporary))
-    shutil.rmtree(parts_of(path), ignore_errors=True)
-    parts_of(path).mkdir()
-    digests.save()
-    if path.exists():
-        path.rename(before)  # kept until the new one is complete
-    temporary.rename(path)
-    shutil.rmtree(before, ignore_errors=True)
+    with replacing_folder(path) as temporary:
+        group = zarr.create_group(LocalStore(temporary), zarr_format=3, attributes=attributes)
+        for name, (along, values, *told) in axes.items():
+            _add(group, name, np.asarray(values), _axes(along), dict(*told))
+        for variable in variables:
+            _add_variable(group, variable, len(times), columns.shape, dims, layout, places)
+        _consolidate(temporary)
+        write_listed(temporary, digests_below(temporary))
+        make_folder(parts_of(path))
+        digests.save()
     return MapStore(path)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...checkpointing import AbstractCheckpointing
 from ...engine import AbstractEngine, ThisProcess
+from ...io.protection import remove_file
 from ...io.writing import claims
 from ...model import Model
 from ..evaluation import EnsembleEvaluator, NormalEquationsEvaluator
@@ -108,7 +109,7 @@ def infer(
     problem.prior_weight = believed.prior_weight
     evaluation = evaluator(jnp.asarray(mode))
     if place is not None and overwrite:
-        (place / POSTERIOR_NAME).unlink(missing_ok=True)
+        remove_file(place / POSTERIOR_NAME)
     announce(
         f"most probable vector: loss {evaluation.fit.loss:.5g} with priors; noise {believed.noise:.4g}, "
         f"worth {believed.n_observations:.4g} independent observations"
@@ -139,7 +140,7 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
     # The previous result stays until there is something to replace it.
     for path in held:
         if overwrite and path.name != POSTERIOR_NAME:
-            path.unlink(missing_ok=True)
+            remove_file(path)
     return folder
 
 
