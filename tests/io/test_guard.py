@@ -1,0 +1,229 @@
+"""Every command that writes, against every product and input in its place: nothing is lost without a word."""
+
+import ast
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import netCDF4
+import pytest
+import xarray as xr
+from matplotlib.figure import Figure
+from typer.testing import CliRunner
+
+from tests.cli.test_cli import CONFIGS, KATO, SHORT, SYNTHETIC
+from tests.gotm.folders import write_case
+from tests.io.test_protection import CALIBRATION, SMALL
+from tunax_lite.cli.commands import app
+from tunax_lite.io.protection import OverwriteError, check_outputs, make_folder, mark_of, protecting, remove
+from tunax_lite.plotting import save_figure
+
+ROOT = Path(__file__).parents[2]
+MAP = str(ROOT / "configs/maps/synthetic.yaml")
+SHORT_MAP = ["--set", "time.duration=172800", "--set", "model.closure.name=pacanowski_philander"]
+WRITTEN_YAML = "closure: KEpsilon\n{}:\n  method: adam\nprovenance:\n  tunax_lite_version: 0.2.0\n"
+PAGE = "<!-- tunax_lite product: report of other -->\n"
+
+
+def _netcdf(path: Path, *variables: str, **attributes: str) -> None:
+    with netCDF4.Dataset(path, "w") as file:
+        file.setncatts({"tunax_lite_version": "0.2.0", "tunax_lite_config": "other"} | attributes)
+        for name in variables:
+            file.createVariable(name, "f8", ())
+
+
+def _figure(path: Path) -> None:
+    with protecting():
+        check_outputs([path], overwrite=True, product="figures of other.nc")
+        plain = path.with_name("figure.png")
+        check_outputs([plain], overwrite=True, product="figures of other.nc")
+        save_figure(Figure(), plain)
+        plain.rename(path)
+
+
+PRODUCTS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "run": (".nc", lambda path: _netcdf(path, closure_state="KEpsilonState")),
+    "history": (".nc", lambda path: _netcdf(path, "loss")),
+    "posterior": (".nc", lambda path: _netcdf(path, "information")),
+    "parameters": (".yaml", lambda path: path.write_text(WRITTEN_YAML.format("calibration"))),
+    "summary": (".yaml", lambda path: path.write_text(WRITTEN_YAML.format("posterior"))),
+    "checkpoint": (".eqx", lambda path: path.write_text('{"fingerprint": {}}\n')),
+    "mode": (".eqx", lambda path: path.write_text('{"fingerprint": {}, "likelihood": [1]}\n')),
+    "figure": (".png", _figure),
+    "page": (".html", lambda path: path.write_text(PAGE)),
+    "table": (".md", lambda path: path.write_text(PAGE)),
+    "user": (".csv", lambda path: path.write_text("mine")),
+}
+
+
+def test_products_say_what_they_are(tmp_path):
+    marks = {}
+    for name, (ending, make) in PRODUCTS.items():
+        make(tmp_path / f"{name}{ending}")
+        marks[name] = mark_of(tmp_path / f"{name}{ending}")
+    assert marks.pop("user") is None and marks.pop("run").startswith("run ")
+    assert marks == {
+        **{"history": "calibration", "parameters": "calibration", "checkpoint": "calibration"},
+        **{"posterior": "posterior", "summary": "posterior", "mode": "posterior"},
+        **{"figure": "figures of other.nc", "page": "report of other", "table": "report of other"},
+    }
+
+
+def refused(*arguments: object, code: int = 2) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+# Commands that write one file, with the endings that they accept.
+OF_ONE_FILE = {
+    "run": (["run", KATO, *SHORT], [".nc"]),
+    "evaluate": (["evaluate", SYNTHETIC], [".csv"]),
+    "schema": (["schema"], None),
+    "check": (["check", "case/gotm.yaml"], None),
+}
+
+
+@pytest.mark.parametrize("command", OF_ONE_FILE)
+def test_no_command_takes_the_product_of_another_for_its_own(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    given, endings = OF_ONE_FILE[command]
+    if command == "check":
+        (tmp_path / "case").mkdir()
+        given = ["check", write_case(tmp_path / "case")]
+    option = "--write-config" if command == "check" else "--output"
+    for name, (ending, make) in PRODUCTS.items():
+        if endings is not None and name not in ("run", "history", "figure", "user"):
+            continue  # only the ending of the command could lead to them
+        path = tmp_path / f"{name}{ending if endings is None else endings[0]}"
+        make(path)
+        before = path.read_bytes()
+        assert "add --overwrite" in refused(*given, option, path), name
+        assert path.read_bytes() == before
+    folder = tmp_path / f"folder{'.nc' if endings is None else endings[0]}"
+    folder.mkdir()
+    assert "got a folder" in refused(*given, option, folder, "--overwrite")
+
+
+OF_A_FOLDER = {
+    "calibrate": (
+        [CALIBRATION, *SMALL],
+        {"loss.png": "figure", "history.nc": "run", "parameters.yaml": "summary"},
+    ),
+    "cross-validate": ([CALIBRATION, *SMALL], {"checkpoint.eqx": "mode", "checks.csv": "user"}),
+    "posterior": ([CALIBRATION, *SMALL], {"posterior.nc": "history", "posterior.yaml": "parameters"}),
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [(command, name) for command, (_, names) in OF_A_FOLDER.items() for name in names]
+)
+def test_no_folder_is_taken_with_the_products_of_another_command(tmp_path, monkeypatch, command, name):
+    monkeypatch.chdir(tmp_path)
+    given, names = OF_A_FOLDER[command]
+    folder = tmp_path / "out"
+    folder.mkdir()
+    PRODUCTS[names[name]][1](folder / name)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert "add --overwrite" in refused(command, *given, "--output", folder)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_repeated_schema_is_no_other_file(tmp_path):
+    path = tmp_path / "run.json"
+    for _ in range(2):
+        refused("schema", "run", "--output", path, code=0)
+    assert "add --overwrite" in refused("schema", "map", "--output", path)
+    refused("schema", "map", "--output", path, "--overwrite", code=0)
+    assert json.loads(path.read_text())["title"]
+
+
+@pytest.fixture
+def sea(tmp_path, monkeypatch):
+    """The input of a map as a Zarr store, with the arguments that name it."""
+    monkeypatch.chdir(tmp_path)
+    with xr.open_dataset(ROOT / "data/synthetic_map.nc", decode_times=False) as found:
+        found.load().drop_encoding().to_zarr(tmp_path / "sea.zarr", zarr_format=3, consolidated=False)
+    return ["map", MAP, *SHORT_MAP, "--set", "map.paths=sea.zarr"]
+
+
+def test_a_map_neither_replaces_nor_enters_its_input(tmp_path, sea):
+    link = tmp_path / "link"
+    link.symlink_to("sea.zarr")
+    before = _contents(tmp_path / "sea.zarr")
+    for output in ("sea.zarr", "sea.zarr/out.zarr", "sea.zarr/new/out.zarr", "link/out.zarr", "link"):
+        for options in ([], ["--overwrite"]):
+            said = refused(*sea, "--output", output, *options)
+            assert "a folder with" in said or "inside of" in said, said
+    assert _contents(tmp_path / "sea.zarr") == before
+    inside = refused("schema", "--output", "sea.zarr/schema.json", "--overwrite")
+    assert "expected a path outside of Zarr stores" in inside
+    assert _contents(tmp_path / "sea.zarr") == before
+
+
+def test_a_map_leaves_folders_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mine = [Path(name) / "notes.txt" for name in ("out.zarr.parts", ".out.zarr.tmp", ".out.zarr.old")]
+    for path in mine:
+        path.parent.mkdir()
+        path.write_text("mine")
+    command = ["map", MAP, *SHORT_MAP, "--output", "out.zarr"]
+    for options in ([], ["--overwrite"], ["--resume"]):
+        assert "out.zarr.parts: expected nothing, or a folder that tunax_lite made" in refused(
+            *command, *options
+        )
+    shutil.move("out.zarr.parts", "kept")
+    (tmp_path / "out.zarr.parts").symlink_to("kept")
+    assert "out.zarr.parts: expected nothing" in refused(*command)
+    (tmp_path / "out.zarr.parts").unlink()
+    refused(*command, code=0)
+    assert not (tmp_path / "out.zarr.parts").exists()  # its own is gone
+    mine[0] = Path("kept/notes.txt")
+    assert [path.read_text() for path in mine] == ["mine"] * 3
+
+
+def test_only_marked_folders_are_removed(tmp_path):
+    folder = tmp_path / "made"
+    make_folder(folder)
+    (folder / "more").mkdir()
+    make_folder(folder)  # anew
+    assert [path.name for path in folder.iterdir()] == [".tunax_lite"]
+    remove(folder)
+    remove(folder)
+    assert not folder.exists()
+    folder.mkdir()
+    remove(folder)  # empty: nothing is lost
+    (tmp_path / "file").write_text("mine")
+    shutil.copytree(CONFIGS / "slurm", folder)
+    for place in (folder, tmp_path / "file"):
+        with pytest.raises(OverwriteError):
+            remove(place)
+        assert place.exists()
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+# What removes files itself: the guard, temporary files, and places that only this package knows.
+REMOVING = {
+    "io/protection.py",
+    "io/writing.py",
+    "interrupts.py",
+    "runtime/cache.py",
+    "engine/cluster.py",
+    "maps/store.py",  # incomplete shards in a store that is its own
+}
+
+
+def test_everything_else_removes_through_the_guard():
+    for path in (ROOT / "tunax_lite").rglob("*.py"):
+        calls = {
+            node.attr
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Attribute)
+        }
+        name = path.relative_to(ROOT / "tunax_lite").as_posix()
+        assert name in REMOVING or not calls & {"unlink", "rmtree", "remove", "removedirs"}, name
