@@ -18,7 +18,7 @@ from distributed.comm.core import connect
 
 from ..runtime.ownership import OTHERS_READ, check_owned
 
-SECONDS = 5.0
+SECONDS = 4.0
 """In which a scheduler answers: it only says what it is."""
 _LONGEST = 2**20
 """Bytes of the file of a scheduler with some thousand workers."""
