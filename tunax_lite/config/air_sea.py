@@ -14,6 +14,7 @@ from ..forcing import AbstractForcing
 from ..terms import WindVector
 from ..time_series import TimeSeries
 from .builder import choice, one_of, part_of, section_of
+from .conversions import UNITS, UnitGiven, conversions_of
 from .section import Annotation, Section, invalid, key
 from .series import Paths, Quantities, Setting, TimedSection, TimedValue, read_together
 
@@ -79,6 +80,7 @@ class Era5Source(Section):
     accumulation: float | None = key(
         "time before its stamp over which a parameter is accumulated [s]; null for an hour", None, gt=0.0
     )
+    units: dict[str, UnitGiven] = key(UNITS, default_factory=dict)
 
 
 class Era5Weather(Era5Source):
@@ -95,7 +97,7 @@ class TableWeather(Section):
     variables: dict[str, float | str] = key(
         "names in the file, or numbers, by name of a series of the weather", default_factory=dict
     )
-    units: dict[str, str] = key("units, instead of those in the file", default_factory=dict)
+    units: dict[str, UnitGiven] = key(UNITS, default_factory=dict)
     humidity_measure: HumidityMeasure | None = key("humidity measure; null for that of the file", None)
     time: str | None = key("name of the times in the file", None, min_length=1)
     longest_gap: float | None = key("longest time between two records [s]; null for any", 21600.0, gt=0.0)
@@ -118,6 +120,10 @@ class GivenWeather(Quantities):
     shortwave: TimedSection | None = key("shortwave radiation [W m-2]", None)
     longwave: TimedSection | None = key("longwave [W m-2]", None)
 
+    def _quantity(self, name: str) -> str:
+        """The quantity of a key."""
+        return _HUMIDITY.get(self.humidity_measure, self.humidity_measure) if name == "humidity" else name
+
     def _given(self) -> dict[str, TimedValue]:
         names = [name for name in type(self).model_fields if name not in ("format", "humidity_measure")]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
@@ -130,11 +136,14 @@ class GivenWeather(Quantities):
 
     def read(self, setting: Setting) -> TimeSeries[air_sea.Weather]:
         """Read the weather for the duration of the case."""
-        given, measure = self._given(), self.humidity_measure
+        given = self._given()
         if self.format == "constant":
-            numbers = {name: jnp.asarray(value.constant) for name, value in given.items()}
+            numbers = {
+                name: jnp.asarray(value.converted(self._quantity(name), value.constant))
+                for name, value in given.items()
+            }
             return TimeSeries.constant(air_sea.Weather(**numbers), "weather")
-        quantities = {name: name for name in given} | {"humidity": _HUMIDITY.get(measure, measure)}
+        quantities = {name: self._quantity(name) for name in given}
         return read_together(self, air_sea.Weather, "weather", setting, "weather", **quantities)
 
 
@@ -166,6 +175,7 @@ def bulk_forcing(
                 radiation=_radiation_of_era5(section),
                 interpolation=weather.interpolation,
                 accumulation=weather.accumulation,
+                units=conversions_of(weather.units),
                 longwave=formula,
                 shortwave=sky,
             )
@@ -177,7 +187,8 @@ def bulk_forcing(
                 longwave=section.longwave if formula is None else None,
                 start_time=start_time,
                 length=setting.duration,
-                **weather.model_dump(exclude={"format", "paths"}),
+                units=conversions_of(weather.units),
+                **weather.model_dump(exclude={"format", "paths", "units"}),
             )
         else:
             series, measure = weather.read(setting), weather.humidity_measure

@@ -26,14 +26,19 @@ from ..simulation import start_of
 from ..trajectory import Restart
 from .build_site import placed_case
 from .cases import CfNetcdfCase, GotmCase, IdealisedCase, LegayCase, LesbraryCase, SiteCase
+from .conversions import conversions_of, notes_on_conversions
 from .load import Loaded, validated
 from .schema import GridSection, ModelSection, NativeGrid, RunConfig
 from .section import SomeCase
 from .series import Place, Setting
 
 
-def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = None) -> Run:
+def build_run(
+    loaded: Loaded[RunConfig], parameters: dict[str, float] | None = None, *, translated: bool = False
+) -> Run:
     """Objects of a run; `parameters` of the closure override those of the configuration.
+
+    Conversions of inputs are not noted where the configuration is `translated` from that of GOTM.
 
     Raises:
         ConfigError: values that contradict each other.
@@ -65,7 +70,7 @@ def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = N
         source=loaded.path,
         diagnostics=tuple(dict.fromkeys((*output.diagnostics, *config.output.diagnostics))),
         means=output.means or config.output.means,
-        notes=(*told, *made.notes),
+        notes=(*told, *(() if translated else notes_on_conversions(config.case, "case")), *made.notes),
     )
 
 
@@ -132,7 +137,7 @@ def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> Go
     made = translate(source, observed)
     if "model" not in made.content:
         return GotmRun(None, made.report)
-    run = build_run(_translated(made, source.path))
+    run = build_run(_translated(made, source.path), translated=True)
     report = dataclasses.replace(made.report, warnings=(*made.report.warnings, *run.notes))
     notes = (*report.errors, *report.differences, *report.warnings)
     return GotmRun(dataclasses.replace(run, notes=notes), report)
@@ -241,9 +246,9 @@ def with_observations(made: BuiltCase | Run | None, where: Place) -> tuple[Case,
 
 def _read(section: SomeCase, path: Path) -> tuple[Case, Observations]:
     if isinstance(section, LesbraryCase):
-        return io.read_lesbrary(path)
+        return io.read_lesbrary(path, units=conversions_of(section.units))
     if isinstance(section, LegayCase):
-        return io.read_legay(path, **section.options)
+        return io.read_legay(path, **section.options, units=conversions_of(section.units))
     return io.read_cf_netcdf(path, section.mapping.build())
 
 

@@ -30,6 +30,7 @@ from .build import (
     with_observations,
 )
 from .calibration import AdamSection, CalibrationConfig, CheckSection
+from .conversions import notes_on_conversions
 from .load import Loaded, load_run
 from .maps import MapConfig
 from .schema import EvaluationSection
@@ -85,7 +86,8 @@ def build_calibration(
         method = _method(config)
         method.init(free.start())  # checks sizes
     checks, notes = build_checks(config.checks, place)
-    notes = [*dict.fromkeys(note for target in targets for note in target.observations.notes), *notes]
+    told = [note for target in targets for note in target.observations.notes]
+    notes = [*notes_on_conversions(config), *dict.fromkeys(told), *notes]
     if said := _idle_priors(config, free):
         notes = [*notes, said]
     return Calibration(

@@ -8,6 +8,7 @@ from ..maps.equations import MapFit
 from ..maps.setup import MapRun
 from .air_sea import bulk_arguments
 from .build import build_model
+from .conversions import notes_on_conversions
 from .load import Loaded
 from .maps import MapConfig
 
@@ -41,6 +42,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
             find=find,
             name=loaded.name,
         )
+    columns.notes += notes_on_conversions(section, "map")
     duration = config.time.duration or section.duration
     if duration > section.duration:
         raise ConfigError(

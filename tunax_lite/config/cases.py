@@ -1,6 +1,6 @@
 """Sections of a configuration file that define cases: a site, idealised values, or a file."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -10,12 +10,13 @@ from ..ice import AbstractIce
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
 from .air_sea import AirSeaSection, AlbedoSection, Era5Source, WeatherSection
-from .builder import one_of, part_of, section_of
+from .builder import one_of, part_of
 from .closures import TermSection, flatten
+from .conversions import UNITS, ConversionSection, UnitGiven, conversions_of
 from .interior import InteriorSection
 from .lakes import HypsographySection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
-from .section import Annotation, Section, closest, invalid, key
+from .section import Section, closest, invalid, key
 from .series import (
     CoriolisParameter,
     Paths,
@@ -46,8 +47,8 @@ class MooringProfiles(Section):
     variables: dict[Literal["temperature", "salinity", "u", "v"], str | None] = key(
         "names in the file of temperature, salinity, u, v; null to leave one out", default_factory=dict
     )
-    units: dict[Literal["temperature", "salinity", "u", "v", "time", "z"], str] = key(
-        "units, instead of those in the file", default_factory=dict
+    units: dict[Literal["temperature", "salinity", "u", "v", "time", "z"], UnitGiven] = key(
+        UNITS, default_factory=dict
     )
     good_flags: GoodFlags = list(GOOD_FLAGS)
     depths: Literal["nominal", "measured"] | float = key(
@@ -67,6 +68,7 @@ class ArgoProfilesSection(Section):
         "heights [m] to interpolate to; null for the cells, measured for their own", None
     )
     good_flags: GoodFlags = list(GOOD_FLAGS)
+    units: dict[Literal["temperature", "salinity", "pressure"], UnitGiven] = key(UNITS, default_factory=dict)
     practical_salinity: ProfileSection | str | None = key(_PRACTICAL_SALINITY, None)
     largest_spacing: float = key("of two good values [m] to interpolate between", 200.0, gt=0.0)
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
@@ -82,12 +84,11 @@ class ArgoProfilesSection(Section):
 MeasuredProfiles = MooringProfiles | ArgoProfilesSection
 
 
-class NumbersSection(Section):
+class NumbersSection(ConversionSection):
     """A scalar observable over time, from a table."""
 
     path: str = key("CSV or NetCDF file", min_length=1)
     variable: str = key("column or variable of the file", min_length=1)
-    unit: str | None = key("unit, instead of that in the file", None, min_length=1)
     flags: str | None = key("column of the quality flags", None, min_length=1)
     good_flags: GoodFlags = list(GOOD_FLAGS)
     kind: Literal["in_situ", "potential", "conservative"] = key("of a temperature of the surface", "in_situ")
@@ -302,6 +303,9 @@ class LesbraryCase(Section):
 
     format: Literal["lesbrary"]
     path: DataPath
+    units: dict[
+        Literal["temperature", "u", "v", "stress_u", "stress_v", "heat_flux", "shortwave_flux"], UnitGiven
+    ] = key(UNITS, default_factory=dict)
 
 
 class LegayCase(Section):
@@ -315,14 +319,28 @@ class LegayCase(Section):
     coriolis_parameter: float | None = key("Coriolis parameter [s-1]", None, ge=-1e-2, le=1e-2)
     thermal_expansion: float | None = key("thermal expansion [K-1]", None, gt=0.0, le=1e-3)
     reference_temperature: float | None = key("temperature of zero buoyancy [degC]", None, ge=-5.0, le=60.0)
+    units: dict[Literal["temperature", "u", "v"], UnitGiven] = key(UNITS, default_factory=dict)
 
     @property
     def options(self) -> dict[str, float]:
         """Options given besides the path."""
-        return self.model_dump(exclude={"format", "path"}, exclude_none=True)
+        return self.model_dump(exclude={"format", "path", "units"}, exclude_none=True)
 
 
-MappingSection: Annotation = section_of(Mapping)
+_IN_FILES = " ".join(name for name in Mapping.__dataclass_fields__ if name != "units")
+
+
+class MappingSection(part_of(Mapping, _IN_FILES)):
+    """Information missing in a file."""
+
+    units: dict[str, UnitGiven] = key(UNITS, default_factory=dict)
+
+    def _check(self) -> None:
+        self.build()  # raises errors that only the class can detect
+
+    def build(self, **others: Any) -> Mapping:  # of the class
+        """The mapping."""
+        return Mapping(**self.given(), units=conversions_of(self.units), **others)
 
 
 class CfNetcdfCase(Section):
@@ -330,7 +348,7 @@ class CfNetcdfCase(Section):
 
     format: Literal["cf_netcdf"]
     path: DataPath
-    mapping: MappingSection = key("information missing in the file", MappingSection())  # pyright: ignore[reportInvalidTypeForm]
+    mapping: MappingSection = key("information missing in the file", MappingSection())
 
 
 class GotmObservations(part_of(ObservedInputs)):

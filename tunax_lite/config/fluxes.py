@@ -11,6 +11,7 @@ from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSerie
 from ..io.series import Series, on_common_times
 from ..io.yaml_file import ConfigError
 from .cases import FluxesSection
+from .conversions import conversions_of
 from .section import SomeCase
 from .series import Setting, read_timed
 
@@ -28,7 +29,8 @@ def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting,
             latitude=case.latitude,
             longitude=case.longitude,
             start_time=setting.start_time,
-            **section.era5.model_dump(exclude={"paths"}),
+            units=conversions_of(section.era5.units),
+            **section.era5.model_dump(exclude={"paths", "units"}),
         )
     others = ("time", "tracer_fluxes", "albedo", "era5")
     names = [name for name in type(section).model_fields if name not in others]

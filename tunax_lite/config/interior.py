@@ -56,7 +56,7 @@ class RelaxationRates(Section):
                 "in the case, got neither; add one of them."
             )
         if isinstance(profile, Profile) and profile.column is None:
-            values = values_of(profile)(setting.z_center)
+            values = values_of(profile, name)(setting.z_center)
             series = TimeSeries.constant(values, f"relaxation of {name}")
         else:
             with setting.naming("interior", "relaxation", key):
@@ -169,6 +169,7 @@ class GradientSection(part_of(terms.BuoyancyGradient, _SWITCHES)):
         for name in _GRADIENTS:
             profile = getattr(self, name)
             for value in (profile.surface or 0.0, *(profile.values or ())):
+                value = profile.converted(f"{name[:-2]}_gradient", value)
                 if abs(value) > 0.1:
                     raise invalid(
                         f"{name} from -0.1 to 0.1, per metre", f"{value:g}", "give it per metre, not per km"

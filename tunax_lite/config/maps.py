@@ -1,5 +1,6 @@
 """The configuration of a map: many columns from gridded files, with one model."""
 
+import dataclasses
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -13,15 +14,16 @@ from ..runtime.memory import check_steps
 from .air_sea import LONGWAVE, AirSeaSection
 from .builder import STANDS_AS, one_of, part_of
 from .calibration import FreeParameterSection, free_parameter
+from .conversions import ConversionSection
 from .profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
 from .schema import GridSection, ModelSection, NativeGrid, Precision, StretchedGrid, TimeSection
 from .section import Section, invalid, key
 from .series import Paths
 
-_FIELD = "variable unit factor upward repeats stretched_years missing constant"
+_FIELD = "variable upward repeats stretched_years missing constant"
 
 
-class FieldSection(part_of(Gridded, _FIELD)):
+class FieldSection(part_of(Gridded, _FIELD), ConversionSection):
     """A quantity of gridded files."""
 
     paths: Paths = key("a file, or several one after the other in time; by default those of the map", [])
@@ -32,10 +34,13 @@ class FieldSection(part_of(Gridded, _FIELD)):
         for name in ("constant", "sum_of"):
             if name in given and (others := given - {name}):
                 raise invalid(f"`{name}` alone", f"it and {', '.join(sorted(others))}", "remove one of them")
+        if self.upward and self.conversion.sign < 0:
+            raise invalid("`upward`, or the sign -1", "both, which cancel", "remove one of them")
 
     def build(self, **others: object) -> Gridded:
         """The field."""
-        return Gridded(**self.given(), paths=tuple(self.paths), sum_of=tuple(f.build() for f in self.sum_of))
+        given = self.given() | dataclasses.asdict(self.conversion)
+        return Gridded(**given, paths=tuple(self.paths), sum_of=tuple(f.build() for f in self.sum_of))
 
 
 def _whole(said: JSON) -> JSON:

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,7 @@ from ..io.series import Series, profiles_on_grid
 from ..io.yaml_file import ConfigError
 from ..observations import Observations
 from . import cases
+from .conversions import conversions_of
 from .lakes import Measures
 from .profiles import profile_series
 from .series import Setting, read_timed
@@ -140,7 +142,7 @@ def observations_of(
                 paths,
                 start_time=section.start_time,
                 variables={str(name): value for name, value in given.variables.items()},
-                units={str(name): value for name, value in given.units.items()},
+                units=conversions_of(given.units),
                 good_flags=given.good_flags,
                 depths="nominal" if given.depths == "measured" and not at_values else given.depths,
                 salinity=_practical(given, section, key, setting, own),
@@ -157,6 +159,7 @@ def observations_of(
                 good_flags=given.good_flags,
                 salinity=_practical(given, section, key, setting, own),
                 largest_spacing=given.largest_spacing,
+                units=conversions_of(given.units),
                 name=section.name,
             )
     setting.notes.extend(f"{setting.at(key)}: {note}" for note in read.notes)
@@ -251,7 +254,8 @@ def _read(
     """Times within the case [s], values, and the number of rejected values."""
     path = setting.file(given.path, "series", name, "path")
     with setting.naming("series", name):
-        options = given.model_dump(include={"unit", "flags", "good_flags"})
+        options: dict[str, Any] = given.model_dump(include={"flags", "good_flags"})
+        options["unit"] = given.conversion
         if section.latitude is not None and section.longitude is not None:
             options["position"] = (section.longitude, section.latitude)
         found, n_rejected = io.read_numbers(

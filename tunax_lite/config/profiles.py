@@ -24,6 +24,7 @@ from ..quantities import QUANTITIES
 from ..state import State
 from ..time_series import TimeSeries
 from .builder import one_of, part_of
+from .conversions import ConversionSection
 from .section import Annotation, Section, SomeCase, invalid, key
 from .series import ColumnNumber, Setting, TimedSection, check_keys, check_table, increases, read_together
 
@@ -44,7 +45,7 @@ class TwoLayers(Section):
         return np.interp(depth, [self.upper_depth, self.lower_depth], [self.upper, self.lower])
 
 
-class Profile(Section):
+class Profile(ConversionSection):
     """Values over depth: from the surface down with a gradient, or linear between given heights."""
 
     surface: float | None = key("value at the surface", None)
@@ -60,8 +61,6 @@ class Profile(Section):
     two_layer: TwoLayers | None = key("two values with a linear transition", None)
     path: str | None = key("file of profiles", None, min_length=1)
     column: ColumnNumber | None = None
-    scale_factor: float = key("of the column [1]", 1.0)
-    offset: float = key("added to it, in the unit of the quantity", 0.0)
 
     def _check(self) -> None:
         check_keys(
@@ -71,7 +70,7 @@ class Profile(Section):
                 ({"surface", "buoyancy_frequency_squared"}, {"everywhere"}),
                 ({"z", "values"}, set()),
                 ({"two_layer"}, set()),
-                ({"path", "column"}, {"scale_factor", "offset"}),
+                ({"path", "column"}, set()),
             ),
             "a number, or `surface` with `gradient` or `buoyancy_frequency_squared`, or `z` with `values`, "
             "or `path` with `column`, or `two_layer`",
@@ -92,16 +91,20 @@ ProfileSection = Annotated[
 ]
 
 
-def values_of(profile: Profile, gradient: float | None = None) -> Callable[[np.ndarray], np.ndarray]:
-    """A profile as a function of height; `gradient` [m-1] if the profile itself gives none."""
+def values_of(
+    profile: Profile, quantity: str, gradient: float | None = None
+) -> Callable[[np.ndarray], np.ndarray]:
+    """A profile of a quantity as a function of height; `gradient` [m-1] if the profile itself gives none."""
     if profile.z is not None and profile.values is not None:
-        heights, values = np.asarray(profile.z), np.asarray(profile.values)
+        heights, values = np.asarray(profile.z), profile.converted(quantity, np.asarray(profile.values))
         return lambda z: np.interp(z, heights, values)
     if (layers := profile.two_layer) is not None:
-        return layers.on
-    slope = gradient if gradient is not None else (profile.gradient or 0.0)
-    surface = profile.surface or 0.0
-    return lambda z: surface + slope * z
+        return lambda z: profile.converted(quantity, layers.on(z))
+    if gradient is not None:
+        surface = profile.converted(quantity, profile.surface or 0.0)
+        return lambda z: surface + gradient * z
+    surface, slope = profile.surface or 0.0, profile.gradient or 0.0
+    return lambda z: profile.converted(quantity, surface + slope * z)
 
 
 def profile_series(
@@ -119,7 +122,8 @@ def profile_series(
     """
     if profile.column is not None:
         return setting.profiles.read(setting.column(profile, quantity, *keys), whole_period=whole)
-    values = values_of(profile)(setting.z_center)
+    with setting.naming(*keys):
+        values = values_of(profile, quantity)(setting.z_center)
     return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
 
 
@@ -162,7 +166,7 @@ def initial_state(
     """
     z = setting.z_center
     given = {
-        name: measured[name] if name in measured else values_of(getattr(case, name))(z)
+        name: measured[name] if name in measured else values_of(getattr(case, name), name)(z)
         for name in ("temperature", "salinity", "u", "v")
     }
     temperature, salinity = case.temperature, case.salinity
@@ -170,8 +174,9 @@ def initial_state(
     if temperature is not None and slope is not None and "temperature" not in measured:
         # At the surface, so that the gradient is that of one straight profile.
         top = np.zeros(())
-        salty = measured["salinity"][-1] if "salinity" in measured else values_of(salinity)(top)
-        at_top = (jnp.asarray(value, dtype=float) for value in (values_of(temperature)(top), salty, top))
+        salty = measured["salinity"][-1] if "salinity" in measured else values_of(salinity, "salinity")(top)
+        warm = values_of(temperature, "temperature")(top)
+        at_top = (jnp.asarray(value, dtype=float) for value in (warm, salty, top))
         expansion, _ = water.expansion(*at_top)
         if expansion == 0.0:
             raise ValueError(
@@ -179,8 +184,8 @@ def initial_state(
                 "a thermal expansion of 0; give a gradient instead."
             )
         gradient = slope / float(water.gravity * expansion)
-        given["temperature"] = values_of(temperature, gradient)(z)
-    tracers = {name: values_of(profile)(z) for name, profile in case.tracers.items()}
+        given["temperature"] = values_of(temperature, "temperature", gradient)(z)
+    tracers = {name: values_of(profile, name)(z) for name, profile in case.tracers.items()}
     given, tracers = (
         {name: jnp.asarray(values, dtype=float) for name, values in each.items()} for each in (given, tracers)
     )
@@ -211,7 +216,7 @@ def stratified(
         raise ValueError(
             f"{name}: expected the other of temperature and salinity constant with `everywhere`."
         )
-    constant = other.surface
+    constant = other.converted({"temperature": "salinity"}.get(name, "temperature"), other.surface)
     strength = profile.buoyancy_frequency_squared / float(water.gravity)
     sign = 1.0 if name == "temperature" else -1.0
 
@@ -226,7 +231,7 @@ def stratified(
         return float(expansion(jnp.asarray(value, dtype=float), jnp.asarray(height, dtype=float)))
 
     values = np.empty_like(z)
-    values[-1] = profile.surface
+    values[-1] = profile.converted(name, profile.surface)
     for i in range(z.size - 2, -1, -1):
         upper, face, step = values[i + 1], z_face[i + 1], z[i + 1] - z[i]
         guess = upper - sign * strength / coefficient(upper, face) * step
@@ -241,6 +246,7 @@ def check_initial(case: SomeCase) -> None:
     for name, profile in profiles.items():
         (lowest, highest), unit = QUANTITIES[name].possible, QUANTITIES[name].unit
         for value in (profile.surface, *(profile.values or [])):
+            value = None if value is None else profile.converted(name, value)
             if value is not None and not lowest <= value <= highest:
                 expected = f"{name} from {lowest:g} to {highest:g} [{unit}]"
                 raise invalid(expected, f"{value:g}", "check its unit")

@@ -24,6 +24,7 @@ from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
 from ..time_series import TimeSeries
 from .builder import Made
+from .conversions import CONVERSION_KEYS, ConversionSection
 from .section import Located, Section, invalid, key
 
 T = TypeVar("T")
@@ -51,9 +52,14 @@ ColumnNumber = Annotated[
 
 
 def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]]], expected: str) -> None:
-    """Reject keys, beyond their defaults, unless they match a combination of required and optional keys."""
+    """Reject keys, beyond their defaults, unless they match a combination of required and optional keys.
+
+    The conversion of an input goes with all of them.
+    """
     fields = type(section).model_fields
     given = {name for name in section.model_fields_set if getattr(section, name) != fields[name].default}
+    if isinstance(section, ConversionSection):
+        given -= CONVERSION_KEYS
     if not any(needed <= given <= needed | more for needed, more in combinations):
         got = f"the keys {sorted(section.model_fields_set)}"
         raise invalid(expected, got, "give one of these combinations")
@@ -79,7 +85,7 @@ class Harmonic(Section):
     phase: float = key("time of the rise through zero [s]", 0.0)
 
 
-class TimedValue(Section):
+class TimedValue(ConversionSection):
     """A number, or a series over time."""
 
     constant: float | None = key("the same at all times", None)
@@ -88,10 +94,7 @@ class TimedValue(Section):
     harmonics: list[Harmonic] | None = key("tides, around `constant`", None, min_length=1)
     path: str | None = key("CSV or NetCDF file", None, min_length=1)
     variable: str | None = key("column or variable of the file", None, min_length=1)
-    unit: str | None = key("unit, instead of that in the file", None, min_length=1)
     column: ColumnNumber | None = None
-    scale_factor: float = key("of the column [1]", 1.0)
-    offset: float = key("added to it, in the unit of the quantity", 0.0)
     n_times: int | None = key("samples of a tide given as a series; null for 400 in a period", None, ge=2)
 
     def _check(self) -> None:
@@ -101,8 +104,8 @@ class TimedValue(Section):
                 ({"constant"}, set()),
                 ({"time", "values"}, set()),
                 ({"harmonics"}, {"constant", "n_times"}),
-                ({"path", "variable"}, {"unit"}),
-                ({"path", "column"}, {"scale_factor", "offset"}),
+                ({"path", "variable"}, set()),
+                ({"path", "column"}, set()),
             ),
             "a number, `time` with `values`, `harmonics`, or `path` with `variable` or `column`",
         )
@@ -133,7 +136,13 @@ class Quantities(Section):
                 continue
             (low, high), unit = quantity_of(name).possible, quantity_of(name).unit
             for value in (section.constant, *(section.values or ())):
-                if value is not None and not low <= value <= high:
+                if value is None:
+                    continue
+                try:
+                    value = section.converted(name, value)
+                except ValueError as error:
+                    raise Located((name, "unit"), str(error)) from None
+                if not low <= value <= high:
                     expected = f"expected {name} from {low:g} to {high:g} [{unit}]"
                     raise Located((name,), f"{expected}, got {value:g}; check its unit.")
 
@@ -253,7 +262,8 @@ class Setting(Place):
         """The column of a file that a section names."""
         path = self.file(section.path, *keys, "path")
         where = self.at(*keys, "path")
-        return Column(path, section.column, quantity, where, section.scale_factor, section.offset)
+        with self.naming(*keys):
+            return Column(path, section.column, quantity, where, *section.conversion.linear(quantity, None))
 
 
 def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str) -> Series | float:
@@ -262,19 +272,27 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
         return setting.series.read(setting.column(section, quantity, *keys))
     if section.path is not None and section.variable is not None:
         path, start_time = setting.file(section.path, *keys, "path"), setting.start_time
-        return io.read_series(path, section.variable, quantity, start_time=start_time, unit=section.unit)
-    numbers = [section.constant, *(section.values or ()), *(h.amplitude for h in section.harmonics or ())]
+        unit = section.conversion
+        return io.read_series(path, section.variable, quantity, start_time=start_time, unit=unit)
+    with setting.naming(*keys):
+        found = _numbers(section, quantity, setting)
     try:
-        given = np.array([number for number in numbers if number is not None])
+        given = np.asarray(found.values if isinstance(found, Series) else found)
         check_possible(setting.path, setting.at(*keys).partition(": ")[2], quantity, given)
     except FileFormatError as error:
         raise ConfigError(str(error)) from error
+    return found
+
+
+def _numbers(section: TimedValue, quantity: str, setting: Setting) -> Series | float:
+    """What a section gives in numbers."""
     if section.harmonics is not None:
-        return _tide(section.harmonics, section.constant or 0.0, setting.duration, section.n_times)
+        given = _tide(section.harmonics, section.constant or 0.0, setting.duration, section.n_times)
+        return Series(given.time, section.converted(quantity, given.values))
     if section.time is not None:
-        return Series(np.asarray(section.time), np.asarray(section.values))
+        return Series(np.asarray(section.time), section.converted(quantity, np.asarray(section.values)))
     assert section.constant is not None  # checked by the section
-    return section.constant
+    return section.converted(quantity, section.constant)
 
 
 def read_together(

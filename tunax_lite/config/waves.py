@@ -11,6 +11,7 @@ from ..io.series import Series, profiles_on_grid
 from ..io.yaml_file import ConfigError
 from ..time_series import TimeSeries
 from .builder import part_of
+from .conversions import UNITS, UnitGiven, conversions_of
 from .profiles import ProfileSection, read_profiles, together
 from .section import Located, Section, invalid, key
 from .series import Paths, SeriesPart, Setting, TimedSection, TimedValue, read_timed, read_together
@@ -78,9 +79,7 @@ class ProfiledDrift(Section):
     v: Annotated[str, Field(min_length=1)] | ProfileSection | None = key(
         "northward drift, likewise; null for no such component", None
     )
-    units: dict[Literal["u", "v", "time", "z"], str] = key(
-        "units, instead of those in the file", default_factory=dict
-    )
+    units: dict[Literal["u", "v", "time", "z"], UnitGiven] = key(UNITS, default_factory=dict)
     longest_gap: float = key("longest time that is bridged [s]", 86400.0, gt=0.0)
     surface_u: TimedSection | None = key(
         "eastward drift at the surface [m s-1]; null for that of the cells", None
@@ -118,7 +117,7 @@ class ProfiledDrift(Section):
                 paths,
                 start_time=start_time,
                 variables=self._components,
-                units={str(name): unit for name, unit in self.units.items()},
+                units=conversions_of(self.units),
                 name="Stokes drift",
             )
             options = {"longest_gap": self.longest_gap, "duration": setting.duration}

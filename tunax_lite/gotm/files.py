@@ -141,11 +141,11 @@ def iso(seconds: SupportsInt) -> str:
 
 # Advice on units that are easily confused.
 _REMEDIES = {
-    "hPa": "hPa, set scale_factor: 100",
-    "%": "per cent or oktas, set scale_factor: 0.01 or 0.125",
-    "g kg-1": "g/kg, set scale_factor: 0.001",
-    "K": "Kelvin, set offset: -273.15",
-    "mm h-1 or mm day-1": "mm per hour or day, set scale_factor",
+    "hPa": "hPa, set scale_factor: 100 in a file of GOTM, unit: hPa in one of the package",
+    "%": "per cent or oktas, set scale_factor (factor in the package): 0.01 or 0.125",
+    "g kg-1": "g/kg, set scale_factor: 0.001 in a file of GOTM, unit: g kg-1 in one of the package",
+    "K": "Kelvin, set offset: -273.15 in a file of GOTM, unit: K in one of the package",
+    "mm h-1 or mm day-1": "mm per hour or day, set scale_factor in a file of GOTM, else the unit",
 }
 
 
@@ -171,7 +171,11 @@ def check_plausible(
         raise error(int(outside[0]), f"a value from {low:g} to {high:g} {known.unit}", advice)
     if column.quantity == "relative_humidity" and values.size > 1 and 0.0 < values.max() <= 1.5:
         expected = "relative humidity in %, of which some exceeds 1.5"
-        raise error(int(np.argmax(values)), expected, "a fraction, set scale_factor: 100")
+        raise error(
+            int(np.argmax(values)),
+            expected,
+            "a fraction, set scale_factor: 100, or unit: 1 outside GOTM",
+        )
 
 
 _KELVIN = 273.15

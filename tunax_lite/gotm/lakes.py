@@ -92,7 +92,8 @@ def _stream(settings: Settings, name: str, keys: dict[str, JSON], origins: dict)
             raise settings.error(f"{at}.file", "expected the name of a file, got none; name it")
         path = str(settings.folder.absolute() / values[f"{group}.file"])
         options = {
-            key: Said(values[f"{group}.{key}"], f"{at}.{key}") for key in ("column", "scale_factor", "offset")
+            ours: Said(values[f"{group}.{theirs}"], f"{at}.{theirs}")
+            for ours, theirs in (("column", "column"), ("factor", "scale_factor"), ("offset", "offset"))
         }
         return {"path": Said(path, f"{at}.file"), **options}
 

@@ -143,9 +143,9 @@ class Settings:
         if method != "file":
             return 0.0
         section: dict[str, Content] = {"path": self.file(f"{path}.file")}
-        for key in ("column", "scale_factor", "offset"):
-            if self.peek(f"{path}.{key}") != KEYS[f"{path}.{key}"].default or key == "column":
-                section[key] = Said(self.peek(f"{path}.{key}"), f"{path}.{key}")
+        for ours, theirs in (("column", "column"), ("factor", "scale_factor"), ("offset", "offset")):
+            if self.peek(f"{path}.{theirs}") != KEYS[f"{path}.{theirs}"].default or theirs == "column":
+                section[ours] = Said(self.peek(f"{path}.{theirs}"), f"{path}.{theirs}")
         return section
 
     def file(self, path: str) -> Said:

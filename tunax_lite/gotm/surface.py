@@ -101,8 +101,8 @@ def _albedo(settings: Settings) -> Content:
 def _times(factor: float, flux: Content) -> Content:
     """A number or a column, scaled by a factor."""
     if isinstance(flux, dict):
-        usual = {"scale_factor": Said(1.0, flux["path"].key)}
-        scaled = {"scale_factor", "offset"}
+        usual = {"factor": Said(1.0, flux["path"].key)}
+        scaled = {"factor", "offset"}
         return {key: _times(factor, each) if key in scaled else each for key, each in (usual | flux).items()}
     return flux._replace(value=factor * flux.value) if isinstance(flux, Said) else factor * flux
 

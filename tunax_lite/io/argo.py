@@ -16,7 +16,7 @@ import numpy as np
 
 from ..observations import Observations
 from .axes import TimeAxis, as_seconds, as_sources, has_flag, measured, order_in_time, read_time, stem_of
-from .errors import FileFormatError, name_of, names_its_file
+from .errors import FileFormatError, check_names, name_of, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import (
     SalinityGiven,
@@ -26,6 +26,7 @@ from .sea_water import (
     salinity_at,
 )
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
+from .units import Conversions, as_conversion
 
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _PRESSURES = (-5.0, 12000.0)
@@ -64,7 +65,11 @@ class ArgoProfiles:
 
 @names_its_file("profiles of Argo floats")
 def read_argo_profiles(
-    paths, *, good_flags: Sequence[int] = GOOD_FLAGS, salinity: SalinityGiven | None = None
+    paths,
+    *,
+    good_flags: Sequence[int] = GOOD_FLAGS,
+    salinity: SalinityGiven | None = None,
+    units: Conversions | None = None,
 ) -> ArgoProfiles:
     """Read the profiles of the primary sampling scheme.
 
@@ -76,12 +81,15 @@ def read_argo_profiles(
         salinity: practical salinity used to convert temperatures where no good one was measured: a number, or
             increasing heights [m] and values. The default is the mean of the good values at neighbouring
             depths, or 35 if there are none.
+        units: units or conversions of `temperature` and `salinity`, and of `pressure` [dbar]; override those
+            in the file.
 
     Raises:
         FileFormatError: not a profile file, only biogeochemical parameters, two profiles at one time, or
             impossible values.
     """
-    read = [(name_of(one), _read_file(one, good_flags, salinity)) for one in as_sources(paths)]
+    check_names("units", units := dict(units or {}), (*_QUANTITIES.values(), "pressure"))
+    read = [(name_of(one), _read_file(one, good_flags, salinity, units)) for one in as_sources(paths)]
     read.sort(key=lambda one: one[1].time[0])
     for (_, before), (path, after) in zip(read[:-1], read[1:], strict=True):
         if after.time[0] <= before.time[-1]:
@@ -112,6 +120,7 @@ def read_argo(
     good_flags: Sequence[int] = GOOD_FLAGS,
     salinity: SalinityGiven | None = None,
     largest_spacing: float = 200.0,
+    units: Conversions | None = None,
     name: str | None = None,
 ) -> Observations:
     """Read Argo profiles on their own levels, or interpolate them to given heights.
@@ -119,7 +128,7 @@ def read_argo(
     Interpolation is linear, with NaN above the uppermost and below the deepest value.
 
     Args:
-        paths, good_flags, salinity: as in `read_argo_profiles`. Without any measured salinity, the
+        paths, good_flags, salinity, units: as in `read_argo_profiles`. Without any measured salinity, the
             observations contain none.
         z: heights [m], increasing, at most 0, such as the cell centers of a grid; `None` keeps the measured
             levels.
@@ -132,7 +141,7 @@ def read_argo(
         ValueError: heights that do not increase or lie above the surface.
     """
     sources = as_sources(paths)
-    profiles = read_argo_profiles(sources, good_flags=good_flags, salinity=salinity)
+    profiles = read_argo_profiles(sources, good_flags=good_flags, salinity=salinity, units=units)
     start = np.datetime64(start_of_case(start_time))
     file = Variable(Path(name_of(sources[0])), "JULD", (), np.array(0), {})
     time = as_seconds(file, (profiles.time - start) / np.timedelta64(1, "ms") / 1e3, start_time)
@@ -182,7 +191,9 @@ def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, lar
     return np.where((heights[above] - heights[above - 1] <= largest) | exact, found, np.nan)
 
 
-def _read_file(source, good_flags: Sequence[int], salinity: SalinityGiven | None) -> ArgoProfiles:
+def _read_file(
+    source, good_flags: Sequence[int], salinity: SalinityGiven | None, units: Conversions
+) -> ArgoProfiles:
     file = _as_profiles(read_contents(source))
     kept = _kept(file)
     if not np.any(kept):
@@ -196,6 +207,8 @@ def _read_file(source, good_flags: Sequence[int], salinity: SalinityGiven | None
     file = dataclasses.replace(file, variables=file.variables | chosen)
     axis = read_time(file["JULD"])
     pressure, _ = _good_values(file, "PRES", good_flags)
+    scale, offset = as_conversion(units.get("pressure")).linear_to("dbar", "dbar")
+    pressure = scale * pressure + offset
     _check_pressure(file["PRES"], pressure, axis)
     misplaced = _out_of_order(pressure)
     pressure = np.where(misplaced, np.nan, pressure)
@@ -204,7 +217,9 @@ def _read_file(source, good_flags: Sequence[int], salinity: SalinityGiven | None
     for key, quantity in _QUANTITIES.items():
         if key in file:
             good, present[quantity] = _good_values(file, key, good_flags)
-            good = measured(file[key].with_values(good), quantity, axis, None, np.isfinite(pressure))
+            good = measured(
+                file[key].with_values(good), quantity, axis, units.get(quantity), np.isfinite(pressure)
+            )
             values[quantity] = good
     longitude, latitude = (file[key].numbers() for key in ("LONGITUDE", "LATITUDE"))
     z, temperature, absolute = _modelled(pressure, values, longitude, latitude, salinity)

@@ -14,7 +14,7 @@ import numpy as np
 from .errors import Source, check_increasing, check_possible, is_path, name_of
 from .netcdf import Contents, Variable
 from .series import Series, start_of_case
-from .units import conversion
+from .units import Conversion, conversion
 
 _HEIGHTS = "altitude height height_above_mean_sea_level height_above_geoid depth depth_below_sea_surface"
 _AXES = {
@@ -158,7 +158,11 @@ def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
 
 
 def measured(
-    variable: Variable, quantity: str, axis: TimeAxis, unit: str | None, good: np.ndarray | bool = True
+    variable: Variable,
+    quantity: str,
+    axis: TimeAxis,
+    unit: str | Conversion | None,
+    good: np.ndarray | bool = True,
 ) -> np.ndarray:
     """Values in the package's unit, NaN where they are not good, checked against the possible range."""
     values = np.where(good, variable.converted(quantity, unit), np.nan)

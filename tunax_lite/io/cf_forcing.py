@@ -17,6 +17,7 @@ from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_d
 from .errors import check_names, check_possible
 from .netcdf import Contents, read_contents
 from .series import Series, on_common_times
+from .units import Conversion, as_conversion, unit_alone
 
 STATE_VARIABLES = ("temperature", "salinity", "u", "v")
 DRIFT_VARIABLES = ("stokes_drift_u", "stokes_drift_v")
@@ -47,7 +48,8 @@ class Mapping:
             `shortwave_flux` [W m-2], `freshwater_flux` or `salt_flux` [kg m-2 s-1].
         forcing_file: file with the fluxes, relative to the folder of the profiles.
         upward: fluxes that the file counts positive out of the water.
-        units: units by the package's names, also for `time`, `z` and fluxes; override those in the file.
+        units: units or conversions by the package's names, also of fluxes, and the units of `time` and `z`;
+            override those in the file.
         latitude: [degrees north]; gives the Coriolis parameter.
         coriolis_parameter: [s-1]; instead of a latitude.
         salinity: constant value where the file has none [g kg-1].
@@ -70,7 +72,7 @@ class Mapping:
     fluxes: dict[str, float | str] = setting(default_factory=dict)
     forcing_file: str | None = setting(None)
     upward: tuple[str, ...] = setting(())
-    units: dict[str, str] = setting(default_factory=dict)
+    units: dict[str, str | Conversion] = setting(default_factory=dict)
     latitude: float | None = setting(None, at_least=-90.0, at_most=90.0)
     coriolis_parameter: float | None = setting(None, at_least=-1e-2, at_most=1e-2)
     salinity: float = setting(35.0, at_least=0.0, at_most=60.0)
@@ -87,6 +89,10 @@ class Mapping:
         check_names("mapping.upward", self.upward, FLUXES)
         with_units = (*STATE_VARIABLES, *DRIFT_VARIABLES, *FLUXES, *self.tracers, "time", "z")
         check_names("mapping.units", self.units, with_units)
+        for name in self.upward:
+            if as_conversion(self.units.get(name)).sign < 0:
+                expected = f"{name} in upward, or the sign -1 in units"
+                raise ValueError(f"mapping: expected {expected}, got both, which cancel; remove one of them.")
         if self.latitude is not None and self.coriolis_parameter is not None:
             raise ValueError("mapping: expected latitude or coriolis_parameter, got both.")
 
@@ -116,8 +122,9 @@ def read_forcing(
             else:
                 series[flux] = Series(since_start(axis, flux, start, epoch), values)
         elif name is not None:
-            check_possible("mapping", f"fluxes.{flux}", flux, np.asarray(float(name)))
-            constants[flux] = float(name) * _sign(flux, "", mapping)
+            scale, offset = as_conversion(mapping.units.get(flux)).linear(flux, None, **of_water)
+            constants[flux] = (float(name) * scale + offset) * _sign(flux, "", mapping)
+            check_possible("mapping", f"fluxes.{flux}", flux, np.asarray(constants[flux]))
     if not constants and not series:
         expected = f"variables such as {', '.join('surface_' + flux for flux in _ALWAYS)}"
         advice = "give 'fluxes' in the mapping; 0.0 is no flux"
@@ -171,7 +178,7 @@ def _read_flux(
     of_profiles = file.variables.get(mapping.time or "")
     shares_time = of_profiles is not None and of_profiles.dims == variable.dims
     coordinate = find_axis(file, variable, mapping.time if shares_time else None, "time")
-    axis = read_time(coordinate, mapping.units.get("time"))
+    axis = read_time(coordinate, unit_alone(mapping.units, "time"))
     axis.check_complete(variable, values, "forcing without gaps")
     return values, axis
 

@@ -30,6 +30,7 @@ from .heights import VerticalAxis, read_vertical
 from .netcdf import Contents, Variable, read_contents
 from .places import degrees_of
 from .series import start_of_case
+from .units import unit_alone
 from .yaml_file import NAMES
 
 
@@ -56,9 +57,9 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     variables = _find_variables(file, mapping)
     reference = variables["temperature"]
     coordinate = find_axis(file, reference, mapping.time, "time")
-    time = read_time(coordinate, mapping.units.get("time"))
+    time = read_time(coordinate, unit_alone(mapping.units, "time"))
     levels = find_axis(file, reference, mapping.vertical, "vertical")
-    vertical = read_vertical(file, levels, mapping.units.get("z"), mapping.positive)
+    vertical = read_vertical(file, levels, unit_alone(mapping.units, "z"), mapping.positive)
     dims = (coordinate.dims[0], levels.dims[0])
     profiles = {key: _read_profiles(one, key, dims, vertical, mapping) for key, one in variables.items()}
     earliest = -math.inf if mapping.start is None else _seconds_of(file, mapping.start, time)
@@ -138,8 +139,7 @@ def _read_profiles(
 ) -> np.ndarray:
     """Values `(n_times, n_levels)`, bottom first; tracers keep their units."""
     variable = variable.along(dims, "choose one place, or correct time and vertical in the mapping")
-    is_tracer = key not in STATE_VARIABLES
-    values = variable.numbers() if is_tracer else variable.converted(key, mapping.units.get(key))
+    values = variable.converted(key, mapping.units.get(key))
     values = values[:, ::-1] if vertical.is_reversed else values
     if np.any(np.isinf(values)):
         raise variable.error("finite values or gaps", "inf", "mark gaps as missing values")

@@ -16,6 +16,7 @@ from .errors import check_possible
 from .heights import VerticalAxis
 from .netcdf import Contents, Variable
 from .series import Series, on_common_times
+from .units import unit_alone
 
 
 def read_waves(
@@ -77,7 +78,7 @@ def _read(
         of_profiles = file.variables.get(mapping.time or "")
         shares_time = of_profiles is not None and of_profiles.dims[0] in variable.dims
         coordinate = find_axis(file, variable, mapping.time if shares_time else None, "time")
-        axis = read_time(coordinate, mapping.units.get("time"))
+        axis = read_time(coordinate, unit_alone(mapping.units, "time"))
         times = since_start(axis, key, start, epoch)
     dims = (level,) if axis is None else (axis.variable.dims[0], level)
     variable = variable.along(dims, "give it on the levels of the profiles")

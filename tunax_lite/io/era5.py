@@ -24,11 +24,12 @@ from ..air_sea import (
 from ..forcing import TimeSeriesForcing
 from ..time_series import TimeSeries
 from .axes import Record, as_sources, in_order, joined, stem_of
-from .era5_sums import HOUR, Parameter, Point, checked, parameters_of
-from .errors import FileFormatError, name_of, names_its_file
+from .era5_sums import HOUR, Parameter, Point, checked, parameters_of, with_conversions
+from .errors import FileFormatError, check_names, name_of, names_its_file
 from .grib import opened
 from .netcdf import read_contents
 from .places import read_at
+from .units import Conversions
 from .yaml_file import NAMES
 
 _KELVIN = 273.15
@@ -49,6 +50,7 @@ def read_era5(
     radiation: str = "downward",
     interpolation: str = "bilinear",
     accumulation: float | None = None,
+    units: Conversions | None = None,
     bulk: AbstractBulkFormula | None = None,
     albedo: AbstractAlbedo | None = None,
     longwave: AbstractLongwave | None = None,
@@ -72,6 +74,8 @@ def read_era5(
             is either one hour or the time between records; the reader decides by the sun's elevation, by the
             air temperature, then by the number of members in the GRIB attributes. Sums since midnight
             (ERA5-Land) are detected from their growth. If given, records may be more than six hours apart.
+        units: units or conversions by the package's names; override those in the file. `humidity` is the dew
+            point.
         bulk: formula of the turbulent fluxes; `Fairall` by default.
         albedo: of the water, unless the shortwave radiation is net; `Payne` by default.
         longwave, shortwave: formulae based on cloud cover that replace the radiation of ERA5, which is then
@@ -98,6 +102,8 @@ def read_era5(
     sources = opened(as_sources(paths))
     parameters = _PARAMETERS | {k: v for k, v in _RADIATION[radiation].items() if formulae[k] is None}
     place = {"latitude": latitude, "longitude": longitude}
+    check_names("units", units or {}, (*_PARAMETERS, *formulae))
+    parameters = with_conversions(parameters, {k: v for k, v in (units or {}).items() if k in parameters})
     found = _read_point(sources, parameters, place, start_time, interpolation)
     missing, other = [key for key in parameters if key not in found], "downward" if is_net else "net"
     for key in missing:
@@ -136,6 +142,7 @@ def read_era5_fluxes(
     start_time: str,
     interpolation: str = "bilinear",
     accumulation: float | None = None,
+    units: Conversions | None = None,
 ) -> TimeSeriesForcing:
     """The surface fluxes computed by ERA5 over its own sea surface temperature.
 
@@ -143,17 +150,18 @@ def read_era5_fluxes(
     means (msnswrf or avg_snswrf, ...), and precipitation minus evaporation if tp and e are present.
 
     Args:
-        paths, latitude, longitude, start_time, interpolation, accumulation: as in `read_era5`.
+        paths, latitude, longitude, start_time, interpolation, accumulation, units: as in `read_era5`.
 
     Raises:
         FileFormatError, ValueError: as in `read_era5`.
     """
     sources, place = opened(as_sources(paths)), {"latitude": latitude, "longitude": longitude}
-    found = _read_point(sources, _FLUXES, place, start_time, interpolation)
+    parameters = with_conversions(_FLUXES, units or {})
+    found = _read_point(sources, parameters, place, start_time, interpolation)
     missing = [key for key in _FLUXES if key not in found]
     if set(missing) - set(_OPTIONAL):
         raise _missing(sources[0], _FLUXES, missing, "; or read_era5 makes the fluxes of the weather")
-    found = checked(found, _FLUXES, accumulation, SolarPosition(start_time, latitude, longitude))
+    found = checked(found, parameters, accumulation, SolarPosition(start_time, latitude, longitude))
     time, values = _common(found)
     heat = sum(values[key] for key in ("longwave", "sensible", "latent"))
     fluxes = {key: values[key] for key in ("stress_u", "stress_v")}

@@ -10,12 +10,16 @@ from .._types import JSON
 from ..air_sea import SolarPosition
 from ..quantities import quantity_of
 from .axes import Record
-from .errors import FileFormatError
+from .errors import FileFormatError, check_names
+from .units import Conversion, Conversions, as_conversion
 
 HOUR = 3600.0
 _SOLAR_CONSTANT = 1361.0 * 1.035  # [W m-2], at perihelion
 _LONGEST_STEP = 6.0 * HOUR
 """Between records: of what changes with the day, more is not known from fewer."""
+_MEANS = {"J m**-2": "W m-2", "N m**-2 s": "N m-2", "m": "kg m-2 s-1", "m of water equivalent": "kg m-2 s-1"}
+_PLAIN = {"(0 - 1)": "1", "m of water equivalent": "m"}
+"""Units of means, and of others that are words."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,26 @@ class Parameter:
     accumulated: bool = False
     rounding: float = 0.0
     hint: str = "check the unit"
+    zero: float = 0.0
+    conversion: Conversion = Conversion()
+
+    def unit(self, is_mean: bool) -> str:
+        """The unit in which files have it, as means or otherwise."""
+        first = self.units[0]
+        return _MEANS[first] if is_mean else _PLAIN.get(first, first)
+
+    def scaled(self, values: np.ndarray, is_mean: bool) -> np.ndarray:
+        """Values in ERA5's unit, after factor and sign, which act in that of the package."""
+        how = self.conversion
+        scale, offset = replace(how, offset=0.0).linear_to(self.unit(is_mean), self.unit(is_mean))
+        zero = self.zero * (1.0 - how.sign * how.factor)
+        return values if (scale, offset + zero) == (1.0, 0.0) else scale * values + (offset + zero)
+
+
+def with_conversions(parameters: dict[str, Parameter], units: Conversions) -> dict[str, Parameter]:
+    """Parameters with what the user says about them, by the same keys."""
+    check_names("units", units, parameters)
+    return {key: replace(one, conversion=as_conversion(units.get(key))) for key, one in parameters.items()}
 
 
 def parameters_of(known: Mapping[str, dict[str, JSON]]) -> dict[str, Parameter]:
@@ -43,7 +67,7 @@ def parameters_of(known: Mapping[str, dict[str, JSON]]) -> dict[str, Parameter]:
     for key, one in known.items():
         low, high = quantity_of(one["quantity"]).possible if "quantity" in one else one["possible"]
         zero = one.get("zero", 0.0)
-        others = {key: value for key, value in one.items() if key not in ("quantity", "zero", "possible")}
+        others = {key: value for key, value in one.items() if key not in ("quantity", "possible")}
         found[key] = Parameter(possible=(low + zero, high + zero), **others)
     return found
 
@@ -74,6 +98,15 @@ class Point:
         """Whether values are means, not sums."""
         return self.records[0].variable.name in parameter.means
 
+    def scaled(self, parameter: Parameter) -> "Point":
+        """The same in ERA5's unit, as the user says; the offset follows once sums are those of an hour."""
+        try:
+            return replace(self, values=parameter.scaled(self.values, self.is_mean(parameter)))
+        except ValueError:
+            wanted = parameter.unit(self.is_mean(parameter))
+            expected, got = f"a unit that converts to {wanted}", f"'{parameter.conversion.unit}'"
+            raise self.records[0].variable.error(expected, got, "correct it (units)") from None
+
     @property
     def step(self) -> float:
         """The shortest time between two records [s]."""
@@ -84,7 +117,8 @@ class Point:
         values, variable, is_mean = self.values, self.records[0].variable, self.is_mean(parameter)
         for record in self.records:
             unit = record.variable.attrs.get("units")
-            if unit is not None and unit not in parameter.units and not is_mean:
+            known = is_mean or parameter.conversion.unit is not None
+            if unit is not None and unit not in parameter.units and not known:
                 expected = f"the unit {parameter.units[0]}"
                 raise record.variable.error(expected, f"'{unit}'", "use the file as it was downloaded")
         if self.time.size < 2:
@@ -99,6 +133,8 @@ class Point:
             raise self.error(int(odd[0]), expected, got, advice, "after")
         if parameter.accumulated:
             values = values * (parameter.rate if is_mean else HOUR / interval)
+        if (how := parameter.conversion).offset:
+            values = values + how.sign * how.offset * (HOUR if parameter.accumulated else 1.0)
         (low, high), slack = parameter.possible, parameter.rounding
         bad = np.flatnonzero(~((values >= low - slack) & (values <= high + slack)))
         if bad.size:
@@ -115,6 +151,7 @@ def checked(
     sun: SolarPosition,
 ) -> dict[str, Point]:
     """All parameters, each with its interval of accumulation."""
+    found = {key: one.scaled(parameters[key]) for key, one in found.items()}
     if accumulation is not None and not accumulation > 0.0:
         raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
     if accumulation is None:

@@ -19,8 +19,6 @@ s-1]. Forcing and rotation are not in the file; its profiles (256 cells in 600 m
 Source: Legay et al. (2025, preprint 2024), J. Adv. Model. Earth Syst. 17, e2024MS004243.
 """
 
-import math
-from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
@@ -37,15 +35,16 @@ from ..physics.equation_of_state import LinearEquationOfState
 from ..runtime.memory import MOST_CELLS
 from ..state import State
 from .errors import (
-    FileFormatError,
     check_declared,
     check_increasing,
+    check_names,
     check_possible,
-    check_size,
     existing_file,
     names_its_file,
 )
+from .jld2 import Jld2
 from .netcdf import Contents, read_contents
+from .units import Conversions, as_conversion
 from .yaml_file import NAMES
 
 # For files with a buoyancy tracer, where the temperature is buoyancy in other units.
@@ -53,6 +52,10 @@ _GRAVITY, _THERMAL_EXPANSION, _TEMPERATURE_OF_ZERO_BUOYANCY = 9.80665, 2e-4, 20.
 _HEAT_PER_KELVIN = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
 
 _KEYS = NAMES["lesbrary"]
+
+
+_KINEMATIC = dict(stress_u="m2 s-2", stress_v="m2 s-2", heat_flux="K m s-1", shortwave_flux="K m s-1")
+"""Units of the fluxes in a file of the LESbrary, by name."""
 
 
 def _found(
@@ -72,101 +75,14 @@ def _found(
     return built, Observations(times, grid.z_center, arrays, name=built.name, source="LES")
 
 
-class _Jld2:
-    """An open JLD2 file (HDF5 written by Julia); its errors name file and key."""
-
-    def __init__(self, path: Path, file: Any):  # of h5py, which is slow to import
-        self.path, self._file = path, file
-        self._n_halo = int(self.number("grid/Hz") or 0)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._file
-
-    @property
-    def name(self) -> str:
-        """Name of the case."""
-        name = self.value("parameters/name")
-        name = name.decode(errors="replace") if isinstance(name, bytes) else ""
-        return name or self.path.stem.removesuffix("_instantaneous_statistics")
-
-    def error(self, key: str, expected: str, got: object, advice: str) -> FileFormatError:
-        return FileFormatError(self.path, key, expected, str(got), advice)
-
-    def value(self, key: object) -> Any:  # whatever the file holds
-        """Values at a name or a reference."""
-        import h5py  # takes long
-
-        found = self._file.get(key) if isinstance(key, str) else self._file[key]
-        if not isinstance(found, h5py.Dataset):
-            return None
-        block = math.prod(found.chunks or ()) * found.dtype.itemsize
-        check_size(self.path, str(key), max(found.nbytes, block))
-        value = found[()]
-        if isinstance(value, np.void) and "parent" in (value.dtype.names or ()):
-            # A wrapped Julia array refers to its parent; a range is stored as its parameters.
-            parent = value["parent"]
-            return self.value(parent) if isinstance(parent, h5py.Reference) else None
-        return value
-
-    def number(self, *keys: str) -> float | None:
-        """The first key that holds one finite number; Julia's `nothing` is skipped."""
-        for key in keys:
-            value = np.asarray(self.value(key))
-            if value.dtype.kind in "fiu" and value.size == 1:
-                if not np.isfinite(value).all():
-                    raise self.error(key, "a finite number", float(value.ravel()[0]), "repair the file")
-                return float(value.ravel()[0])
-        return None
-
-    def required(self, *keys: str) -> float:
-        """The same for a required number."""
-        value = self.number(*keys)
-        if value is None:
-            elsewhere = f" there or in {', '.join(keys[1:])}" if keys[1:] else ""
-            advice = "the file is of an unknown generation, or incomplete"
-            raise self.error(keys[0], f"a number{elsewhere}", "none", advice)
-        return value
-
-    def array(self, key: str) -> np.ndarray | None:
-        """Numbers along one axis in double precision, or `None` without such a key."""
-        expected = "an array of numbers"
-        try:
-            value = self.value(key)
-        except FileFormatError:
-            raise
-        except Exception as error:
-            raise self.error(key, expected, f"'{error}'", "the file is damaged or incomplete") from error
-        if value is not None and np.asarray(value).dtype.kind not in "fiub":
-            raise self.error(key, expected, f"type {np.asarray(value).dtype}", "choose another file")
-        return None if value is None else np.asarray(value, dtype=float).ravel()
-
-    def cells(self, key: str, n: int) -> np.ndarray | None:
-        """An array of `n` values, without halo cells."""
-        values, n_halo = self.array(key), self._n_halo
-        if values is None or values.size == n:
-            return values
-        if values.size != n + 2 * n_halo:
-            expected = f"{n} values, or {n + 2 * n_halo} with {n_halo} halo cells at each end"
-            raise self.error(key, expected, values.size, "the shape does not fit grid/Nz and grid/Hz")
-        return values[n_halo : n_halo + n]
-
-    def iterations(self, key: str) -> list[str]:
-        """Names of the iterations in a group, in numerical order."""
-        group, above = self._file.get(key), self._file.get(key.rpartition("/")[0])
-        if not hasattr(group, "keys"):
-            known = list(above if hasattr(above, "keys") else self._file)
-            got = f"none beside {', '.join(known[:8]) or 'nothing'}"
-            raise self.error(key, "a group", got, "this is no LESbrary file, or it is incomplete")
-        names = sorted((name for name in map(str, group) if name.isdecimal()), key=int)
-        for one, other in zip(names, names[1:], strict=False):
-            if int(one) == int(other):
-                raise self.error(key, "every iteration once", f"both {one} and {other}", "remove one of them")
-        return names
-
-
 @names_its_file("a JLD2 file")
-def read_lesbrary(path) -> tuple[Case, Observations]:
+def read_lesbrary(path, *, units: Conversions | None = None) -> tuple[Case, Observations]:
     """Read the case and the horizontal averages of a large-eddy simulation, a `*_statistics.jld2` file.
+
+    Args:
+        path: of the file.
+        units: units or conversions by the package's names of profiles and fluxes; fluxes are in their
+            kinematic units, m2 s-2 and K m s-1, and count into the water once they are converted.
 
     Returns:
         The case on the grid of the file, and the profiles of temperature, u and v at all times, from the
@@ -179,9 +95,10 @@ def read_lesbrary(path) -> tuple[Case, Observations]:
     """
     import h5py  # takes long
 
-    path = existing_file(path)
+    path, units = existing_file(path), dict(units or {})
+    check_names("units", units, ("temperature", "u", "v", *_KINEMATIC))
     with h5py.File(path, "r") as opened:
-        return _read(_Jld2(path, opened))
+        return _read(Jld2(path, opened, units))
 
 
 @names_its_file("a JLD2 file")
@@ -191,10 +108,10 @@ def name_of_lesbrary(path) -> str:
 
     path = existing_file(path)
     with h5py.File(path, "r") as opened:
-        return _Jld2(path, opened).name
+        return Jld2(path, opened, {}).name
 
 
-def _read(file: _Jld2) -> tuple[Case, Observations]:
+def _read(file: Jld2) -> tuple[Case, Observations]:
     grid = _read_grid(file)
     iterations = file.iterations("timeseries/t")
     if len(iterations) < 2:
@@ -207,6 +124,7 @@ def _read(file: _Jld2) -> tuple[Case, Observations]:
     else:
         buoyancy = _read_profiles(file, "b", iterations, grid)
         temperature = _TEMPERATURE_OF_ZERO_BUOYANCY + buoyancy / (gravity * expansion)
+        temperature = file.converted("timeseries/b", "temperature", temperature, "degC")
         check_possible(file.path, "timeseries/b (as temperature)", "temperature", temperature)
     profiles = {"temperature": temperature}
     profiles |= {n: _read_profiles(file, n, iterations, grid) for n in "uv" if f"timeseries/{n}" in file}
@@ -228,7 +146,7 @@ def _read(file: _Jld2) -> tuple[Case, Observations]:
     )
 
 
-def _read_grid(file: _Jld2) -> Grid:
+def _read_grid(file: Jld2) -> Grid:
     n_cells = int(file.required("grid/Nz"))
     if not 3 <= n_cells <= MOST_CELLS:
         expected = "at least 3 cells" if n_cells < 3 else f"at most {MOST_CELLS} cells"
@@ -252,7 +170,7 @@ def _read_grid(file: _Jld2) -> Grid:
     return Grid(np.append(faces[:-1], 0.0))
 
 
-def _read_profiles(file: _Jld2, variable: str, iterations: list[str], grid: Grid) -> np.ndarray:
+def _read_profiles(file: Jld2, variable: str, iterations: list[str], grid: Grid) -> np.ndarray:
     """Profiles over time, `(n_times, n_cells)`, from single to double precision."""
     file.iterations(f"timeseries/{variable}")
     rows = []
@@ -269,11 +187,13 @@ def _read_profiles(file: _Jld2, variable: str, iterations: list[str], grid: Grid
         rows.append(values)
     profiles = np.stack(rows)
     quantity = "temperature" if variable == "T" else variable
+    if variable != "b":
+        profiles = file.converted(key, quantity, profiles, "degC" if variable == "T" else "m s-1")
     check_possible(file.path, f"timeseries/{variable}", quantity, profiles)
     return profiles
 
 
-def _read_expansion(file: _Jld2) -> tuple[float, float]:
+def _read_expansion(file: Jld2) -> tuple[float, float]:
     """Thermal expansion [K-1] and gravity [m s-2]."""
     found = []
     for name, default in (("thermal_expansion", _THERMAL_EXPANSION), ("gravity", _GRAVITY)):
@@ -286,8 +206,7 @@ def _read_expansion(file: _Jld2) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _read_fluxes(file: _Jld2, buoyancy_per_kelvin: float) -> tuple[SurfaceFluxes, TwoBandAbsorption]:
-    density, heat_capacity = constants.REFERENCE_DENSITY, constants.HEAT_CAPACITY
+def _read_fluxes(file: Jld2, buoyancy_per_kelvin: float) -> tuple[SurfaceFluxes, TwoBandAbsorption]:
     temperature_flux = file.number(*_KEYS["temperature_flux"])
     if temperature_flux is None:
         keys = _KEYS["buoyancy_flux"] + _KEYS["temperature_flux"]
@@ -296,16 +215,17 @@ def _read_fluxes(file: _Jld2, buoyancy_per_kelvin: float) -> tuple[SurfaceFluxes
     penetrating = file.number("parameters/penetrating_buoyancy_flux") or 0.0
     # Zero minus the number avoids negative zero where there is no flux.
     fluxes = {
-        "stress_u": 0.0 - file.required(*_KEYS["momentum_flux"]) * density,
-        "stress_v": 0.0 - momentum_flux_v * density,
-        "heat_flux": 0.0 - temperature_flux * density * heat_capacity,
+        "stress_u": 0.0 - file.required(*_KEYS["momentum_flux"]),
+        "stress_v": 0.0 - momentum_flux_v,
+        "heat_flux": 0.0 - temperature_flux,
     }
     absorption = TwoBandAbsorption()
     if penetrating:
-        fluxes["shortwave_flux"] = -penetrating / buoyancy_per_kelvin * density * heat_capacity
+        fluxes["shortwave_flux"] = -penetrating / buoyancy_per_kelvin
         # Simulations with shortwave heating do not store their absorption; these are its constants.
         absorption = TwoBandAbsorption(infrared_fraction=0.6, infrared_depth=1.0, visible_depth=20.0)
     for name, value in fluxes.items():
+        value = fluxes[name] = file.converted(f"parameters ({name})", name, value, _KINEMATIC[name])
         check_possible(file.path, f"parameters ({name})", name, np.asarray(value))
     return SurfaceFluxes(**fluxes), absorption
 
@@ -320,6 +240,7 @@ def read_legay(
     coriolis_parameter: float = 1e-4,
     thermal_expansion: float = 2e-4,
     reference_temperature: float = 20.0,
+    units: Conversions | None = None,
 ) -> tuple[Case, Observations]:
     """Read the case and its profiles; temperature follows from b = g alpha (T - T_0).
 
@@ -330,6 +251,7 @@ def read_legay(
         coriolis_parameter: f [s-1].
         thermal_expansion: alpha [K-1].
         reference_temperature: T_0, the temperature of zero buoyancy [degC].
+        units: units or conversions of `temperature`, `u` and `v`.
 
     Returns:
         The case on the grid of the file, and the profiles of temperature, u and v at all times.
@@ -348,7 +270,12 @@ def read_legay(
     buoyancy_per_kelvin = constants.GRAVITY * thermal_expansion
     values = {name: _array(file, name, (time.size, z.size)) for name in ("b", "u", "v")}
     profiles = {"temperature": reference_temperature + values.pop("b") / buoyancy_per_kelvin, **values}
+    check_names("units", units or {}, profiles)
     for name, found in profiles.items():
+        of_file = "degC" if name == "temperature" else "m s-1"
+        found = profiles[name] = as_conversion((units or {}).get(name)).apply(
+            path, name, name, found, of_file
+        )
         check_possible(path, "b" if name == "temperature" else name, name, found)
     heat_flux = surface_buoyancy_flux / buoyancy_per_kelvin * _HEAT_PER_KELVIN
     fluxes = SurfaceFluxes(stress_u=stress_u, stress_v=stress_v, heat_flux=heat_flux)

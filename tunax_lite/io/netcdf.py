@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..quantities import quantity_of
 from .errors import FileFormatError, check_size, existing_file, is_path, name_of, reading
-from .units import conversion
+from .units import Conversion, as_conversion, is_known, unit_of
 
 if TYPE_CHECKING:
     import netCDF4
@@ -96,15 +95,18 @@ class Variable:
         ]
         return np.array([one.strip(" \0") for one in texts], dtype=str).reshape(values.shape)
 
-    def converted(self, quantity: str, given: str | None = None, **of_water: float) -> np.ndarray:
+    def converted(
+        self, quantity: str, given: str | Conversion | None = None, **of_water: float
+    ) -> np.ndarray:
         """Values of a quantity in the package's unit; `density` and `heat_capacity` for kinematic fluxes."""
-        unit = self.unit(given, quantity)
+        how = as_conversion(given)
+        unit = self.unit(how.unit, quantity) if is_known(quantity) else None
         try:
-            scale, offset = conversion(quantity, unit, **of_water)
+            scale, offset = how.linear(quantity, unit, **of_water)
         except ValueError:
-            expected = f"a unit that converts to {quantity_of(quantity).unit}"
+            expected = f"a unit that converts to {unit_of(quantity)}"
             advice = f"correct the unit of {quantity} in the mapping (units)"
-            raise self.error(expected, f"'{unit}'", advice) from None
+            raise self.error(expected, f"'{how.unit or unit}'", advice) from None
         values = self.numbers()
         # A single number times another one is no array.
         return values if (scale, offset) == (1.0, 0.0) else np.asarray(values * scale + offset)
@@ -292,8 +294,7 @@ def _decoded(values: np.ndarray, attributes: Attributes, valid_range: bool) -> n
     """Apply fill values and packing, and remove the attributes that define them."""
     missing = np.zeros(values.shape, dtype=bool)
     fills = [np.array(_UNWRITTEN)] if values.dtype.kind == "f" else []
-    for name in [name for name in attributes if name.replace("_", "").lower() in _FILLS]:
-        fills.append(np.asarray(attributes.pop(name)))
+    fills += [np.asarray(attributes.pop(n)) for n in [*attributes] if n.replace("_", "").lower() in _FILLS]
     for fill in fills:
         for one in map(float, fill.ravel() if fill.dtype.kind in "fiu" else ()):
             # A fill value in single precision differs from the same number in double precision.

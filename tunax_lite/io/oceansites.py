@@ -41,7 +41,7 @@ from .profile_text import read_profile_text
 from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinity_at
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 from .table import is_text
-from .units import conversion
+from .units import Conversions, as_conversion, conversion, unit_alone
 from .yaml_file import NAMES
 
 _KNOWN = NAMES["oceansites"]
@@ -73,7 +73,7 @@ def read_oceansites(
     *,
     start_time: str,
     variables: Mapping[str, str | None] | None = None,
-    units: Mapping[str, str] | None = None,
+    units: Conversions | None = None,
     good_flags: Sequence[int] = GOOD_FLAGS,
     depths: str | float = "nominal",
     conservative: bool = True,
@@ -96,7 +96,8 @@ def read_oceansites(
         variables: names in the file of `temperature`, `salinity`, `u` or `v`, `None` to leave one out; by
             default TEMP, PSAL, UCUR and VCUR, or found by CF standard name. Of several temporal resolutions,
             the reader takes the one with most of these quantities, then the finest.
-        units: units by the package's names, also for `time` and `z`; override those in the file.
+        units: units or conversions by the package's names, also the units of `time` and `z`; override those
+            in the file.
         good_flags: quality flags to accept.
         depths: of instruments that measure pressure or depth: "nominal" for fixed nominal depths (or the
             median if there is none and the depth varies by less than 5 m or 5 %); "measured" for the depth or
@@ -115,6 +116,7 @@ def read_oceansites(
     sources = as_sources(paths)
     given, units = dict(variables or {}), dict(units or {})
     check_names("variables", given, _KNOWN)
+    check_names("units", units, (*_KNOWN, "time", "z"))
     if isinstance(depths, str) and depths not in ("nominal", "measured"):
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
     found, empty = [], []
@@ -122,7 +124,7 @@ def read_oceansites(
         file = read_profile_text(source) if is_text(source) else read_contents(source)
         place = position_of(file) or position
         for key, (times, variable) in _find(file, given).items():
-            heights = heights_of(file, variable, times.dims[0], depths, units.get("z"), place)
+            heights = heights_of(file, variable, times.dims[0], depths, unit_alone(units, "z"), place)
             variable = variable.along((times.dims[0], *heights.dims), "choose one place")
             try:
                 good = _good(file, variable, tuple(good_flags))
@@ -198,7 +200,7 @@ def _samples(
     variable: Variable,
     heights: Heights,
     good: np.ndarray,
-    units: dict[str, str],
+    units: Conversions,
     start_time: str,
     longest_gap: float | None,
 ) -> _Samples:
@@ -220,7 +222,7 @@ def _samples(
         order, disorder = order_in_time(times.with_values(times.values[chosen]))
         chosen = chosen[order]
     times = times.with_values(times.values[chosen])
-    axis = read_time(times, units.get("time"), increasing=not heights.is_ragged)
+    axis = read_time(times, unit_alone(units, "time"), increasing=not heights.is_ragged)
     if not heights.is_ragged:
         axis.check_gaps(longest_gap)
     inside, notes = _in_water(file, axis), disorder
@@ -239,11 +241,11 @@ def _samples(
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
     numbers, kept, placed = (part[chosen][:, order] for part in (numbers, kept, placed))
     z = np.broadcast_to(heights.z, there.shape)[chosen][:, order]
-    unit = units.get(key)
-    if key == "salinity" and unit is None:
+    how = as_conversion(units.get(key))
+    if key == "salinity" and how.unit is None:
         unit, more = _unit_of_salinity(variable)
-        notes += more
-    values = measured(variable.with_values(numbers), key, axis, unit, kept)
+        how, notes = dataclasses.replace(how, unit=unit), notes + more
+    values = measured(variable.with_values(numbers), key, axis, how, kept)
     # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"]

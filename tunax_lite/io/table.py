@@ -33,6 +33,7 @@ from .errors import (
 from .netcdf import Contents, Variable, read_contents
 from .places import at_position
 from .series import GOOD_FLAGS, Series, on_common_times, start_of_case
+from .units import Conversion, Conversions, as_conversion, unit_alone
 from .yaml_file import NAMES
 
 _TEXT_ENDINGS = (".csv", ".txt", ".tsv", ".dat")
@@ -66,7 +67,9 @@ def is_text(source) -> bool:
     return is_path(source) and existing_file(source).suffix.lower() in _TEXT_ENDINGS
 
 
-def read_series(path, name: str, quantity: str, *, start_time: str | None, unit: str | None = None) -> Series:
+def read_series(
+    path, name: str, quantity: str, *, start_time: str | None, unit: str | Conversion | None = None
+) -> Series:
     """Read one column of a table in the package's unit, checked.
 
     Args:
@@ -74,7 +77,7 @@ def read_series(path, name: str, quantity: str, *, start_time: str | None, unit:
         name, quantity: of the column, and its quantity as named in the table of quantities.
         start_time: ISO 8601 time, universal time, at which the time of the case is 0; `None` if times count
             from the start of the case.
-        unit: overrides the one in the file.
+        unit: overrides the one in the file; or a whole `Conversion`.
 
     Raises:
         FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap, or an
@@ -91,7 +94,7 @@ def record_of(
     quantity: str,
     *,
     start_time: str | None,
-    unit: str | None = None,
+    unit: str | Conversion | None = None,
     time: str | None = None,
     time_unit: str | None = None,
     longest_gap: float | None = None,
@@ -120,7 +123,7 @@ def read_numbers(
     variable: str,
     *,
     start_time: str | None,
-    unit: str | None = None,
+    unit: str | Conversion | None = None,
     flags: str | None = None,
     good_flags: Sequence[int] = GOOD_FLAGS,
     position: tuple[float, float] | None = None,
@@ -272,7 +275,7 @@ def read_weather(
     *,
     start_time: str | None,
     variables: Mapping[str, str | float] | None = None,
-    units: Mapping[str, str] | None = None,
+    units: Conversions | None = None,
     humidity_measure: HumidityMeasure | None = None,
     shortwave: str | None = "downward",
     longwave: str | None = "downward",
@@ -289,7 +292,8 @@ def read_weather(
             from the start of the case.
         variables: name in the file, or a number, by the name of a field of `Weather`; others are found by the
             package's names or CF standard names.
-        units: units by the package's names, also for `time`; override those in the file.
+        units: units or conversions by the package's names, also the unit of `time`; override those in the
+            file.
         humidity_measure: the kind of humidity; by default the one in the file.
         shortwave, longwave: "downward" or "net" for a series; `None` where a formula gives the radiation.
         time: name of the time coordinate, where a file has several.
@@ -313,7 +317,7 @@ def read_weather(
     options: dict[str, Any] = {  # those of `record_of`
         "start_time": start_time,
         "time": time,
-        "time_unit": units.get("time"),
+        "time_unit": unit_alone(units, "time"),
         "longest_gap": longest_gap,
     }
     found: dict[str, Series | float] = {}
@@ -321,8 +325,9 @@ def read_weather(
         quantity = HUMIDITY_QUANTITIES[measure] if field == "humidity" else field
         value, kind = given.get(field), kinds.get(field)
         if isinstance(value, (int, float)):
-            check_possible(name_of(paths[0]), field, quantity, np.asarray([float(value)]))
-            found[field] = float(value)
+            scale, offset = as_conversion(units.get(field)).linear(quantity, None)
+            found[field] = scale * float(value) + offset
+            check_possible(name_of(paths[0]), field, quantity, np.asarray([found[field]]))
             continue
         parts = []
         for table in tables:

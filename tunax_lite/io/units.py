@@ -1,18 +1,26 @@
 """Units of measured quantities: convert them to the package's units, or reject them.
 
 A unit such as `W m-2`, `W/m2` or `W m**-2` is split into factors, each with a scale and exponents of metre,
-second, kilogram and kelvin.
+second, kilogram and kelvin. `Conversion` is what a user may say about any input, whatever its format.
 """
 
 import functools
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
 
 from .. import constants
-from ..quantities import quantity_of
+from ..declarations import check_settings, setting
+from ..quantities import QUANTITIES, quantity_of
+from .errors import FileFormatError
 
+V = TypeVar("V", float, np.ndarray)
 _Dimensions = tuple[int, ...]
 _SCALES: dict[_Dimensions, dict[str, float]] = {
-    (0, 0, 0, 0): {"1": 1.0, "%": 1e-2},
+    (0, 0, 0, 0): {"1": 1.0, "%": 1e-2, "okta": 0.125, "octa": 0.125, "tenth": 0.1},
     (1, 0, 0, 0): dict(m=1.0, meter=1.0, metre=1.0, km=1e3, dm=1e-1, cm=1e-2, mm=1e-3),
     (0, 1, 0, 0): dict(s=1.0, sec=1.0, second=1.0, min=60.0, minute=60.0, h=3600.0, hr=3600.0, hour=3600.0)
     | dict(d=86400.0, day=86400.0, ms=1e-3, millisecond=1e-3, microsecond=1e-6, nanosecond=1e-9),
@@ -21,8 +29,9 @@ _SCALES: dict[_Dimensions, dict[str, float]] = {
     (1, -2, 1, 0): dict(N=1.0, dyn=1e-5),
     (-1, -2, 1, 0): dict(Pa=1.0, pascal=1.0, hPa=1e2, kPa=1e3, bar=1e5, mbar=1e2, mb=1e2, millibar=1e2)
     | dict(dbar=1e4, decibar=1e4, db=1e4),
-    (2, -2, 1, 0): dict(J=1.0),
-    (2, -3, 1, 0): dict(W=1.0, kW=1e3, watt=1.0),
+    (1, -1, 0, 0): dict.fromkeys(("knot", "kn", "kt"), 1852.0 / 3600.0),
+    (2, -2, 1, 0): dict(J=1.0, kJ=1e3, MJ=1e6, cal=4.184, kcal=4184.0),
+    (2, -3, 1, 0): dict(W=1.0, kW=1e3, MW=1e6, watt=1.0),
 }
 _FACTORS = {name: (scale, of) for of, names in _SCALES.items() for name, scale in names.items()}
 _IN_CAPITALS = {name.upper(): factor for name, factor in _FACTORS.items()}
@@ -98,3 +107,129 @@ def conversion(
         _, factor, of_density, of_heat = _ALSO[target.name]
         return scale * factor * density**of_density * heat_capacity**of_heat, 0.0
     raise refused
+
+
+def between(unit: str, wanted: str) -> tuple[float, float]:
+    """Scale and offset between two units of the same dimensions; degC and K differ by 273.15."""
+    if unit.strip() == wanted:
+        return 1.0, 0.0
+    zero = 273.15 * ((unit.strip().lower() in _CELSIUS) - (wanted.lower() in _CELSIUS))
+    try:
+        (scale, dimensions), (size, needed) = (
+            _parse("K" if one.strip().lower() in (*_CELSIUS, *_KELVIN) else one) for one in (unit, wanted)
+        )
+    except KeyError:
+        needed, dimensions, scale, size = (), None, 1.0, 1.0
+    if dimensions != needed:
+        raise ValueError(f"expected a unit that converts to {wanted}, got '{unit}'.")
+    return scale / size, zero
+
+
+def is_known(quantity: str) -> bool:
+    """Whether a quantity is in the table, and not a tracer or a parameter, which keep their units."""
+    return quantity in QUANTITIES or f"surface_{quantity}" in QUANTITIES
+
+
+def unit_of(quantity: str) -> str:
+    """The package's unit of a quantity, for messages."""
+    return quantity_of(quantity).unit if is_known(quantity) else f"that of {quantity}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbstractConversion:
+    """How an input becomes a quantity of the package: unit, then factor, then offset, then sign.
+
+    sign (factor x + offset), where x is the value converted from its unit to that of the package.
+
+    Args:
+        unit: unit of the values, instead of that in the file.
+        factor: factor applied after conversion of the unit [1].
+        offset: added after the factor, in the unit of the package.
+        sign: of the result: -1 where the input counts the other way.
+
+    Raises:
+        ValueError: a factor of 0, a number that is not finite, or a sign other than 1 and -1.
+    """
+
+    unit: str | None = setting(None)
+    factor: float = setting(1.0)
+    offset: float = setting(0.0)
+    sign: int = setting(1, choices=(1, -1))
+
+    def __post_init__(self):
+        check_settings(self)  # pyright: ignore[reportArgumentType]
+        if self.factor == 0.0:
+            raise ValueError(
+                "factor: expected a number other than 0, which would remove the input, got 0; correct it, or "
+                "give the constant 0 instead."
+            )
+
+    @property
+    def acts(self) -> bool:
+        """Whether values change beyond the conversion of their unit."""
+        return (self.factor, self.offset, self.sign) != (1.0, 0.0, 1)
+
+    def linear(self, quantity: str, unit: str | None, **of_water: float) -> tuple[float, float]:
+        """Scale and offset from values in a file to the package's unit.
+
+        Args:
+            quantity: name in the table of quantities, or of a tracer, which keeps its unit.
+            unit: in the file, unless the conversion has one; `None` for that of the package.
+            of_water: as in `conversion`.
+
+        Raises:
+            ValueError: an unknown unit, or one of another quantity.
+        """
+        unit = unit if self.unit is None else self.unit
+        if self.unit is not None and not is_known(quantity):
+            expected = f"no unit for {quantity}, which keeps its own"
+            raise ValueError(f"unit: expected {expected}, got '{self.unit}'; give a factor instead.")
+        scale, offset = (1.0, 0.0) if unit is None else conversion(quantity, unit, **of_water)
+        return self._after(scale, offset)
+
+    def apply(self, path: object, key: str, quantity: str, values: V, unit: str, **of_water: float) -> V:
+        """Values of `key` in a file without units: `unit` is that of its format; raises `FileFormatError`."""
+        try:
+            scale, offset = self.linear(quantity, unit, **of_water)
+        except ValueError:
+            expected, advice = f"a unit that converts to {unit_of(quantity)}", f"correct units.{quantity}"
+            raise FileFormatError(path, key, expected, f"'{self.unit}'", advice) from None
+        return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
+
+    def linear_to(self, wanted: str, unit: str) -> tuple[float, float]:
+        """The same to a wanted unit, where the quantity is not in the table, from that of the file."""
+        return self._after(*between(unit if self.unit is None else self.unit, wanted))
+
+    def _after(self, scale: float, offset: float) -> tuple[float, float]:
+        """Factor, offset and sign after a conversion of the unit."""
+        return self.sign * self.factor * scale, self.sign * (self.factor * offset + self.offset)
+
+    def in_words(self) -> str:
+        """What happens to the values, in order."""
+        steps = [f"converted from {self.unit}"] if self.unit is not None else []
+        steps += [f"multiplied by {self.factor:g}"] if self.factor != 1.0 else []
+        steps += [f"shifted by {self.offset:+g}"] if self.offset != 0.0 else []
+        steps += ["reversed in sign"] if self.sign < 0 else []
+        return ", then ".join(steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversion(AbstractConversion):
+    """The conversion of an input, without more."""
+
+
+Conversions = Mapping[str, "str | Conversion"]
+"""Units, or whole conversions, by the package's names."""
+
+
+def as_conversion(given: "str | Conversion | None") -> Conversion:
+    """A conversion from its short form, a unit."""
+    return given if isinstance(given, Conversion) else Conversion(unit=given)
+
+
+def unit_alone(given: Conversions, name: str) -> str | None:
+    """The unit of a coordinate, which has no factor, offset or sign."""
+    said = as_conversion(given.get(name))
+    if said.acts:
+        raise ValueError(f"units.{name}: expected a unit, got values {said.in_words()}; give the unit alone.")
+    return said.unit

@@ -8,8 +8,7 @@ from scipy import sparse
 
 from ..io.errors import check_possible
 from ..io.netcdf import Variable, read_contents
-from ..io.units import conversion
-from ..quantities import quantity_of
+from ..io.units import is_known, unit_of
 from .calendars import RecordTimes
 from .points import Points
 from .remapping import Matrix, around_coasts, weights
@@ -72,22 +71,19 @@ class Reader:
         said = str(variable.attrs.get("standard_name"))
         leaves = given.upward or "upward" in said or "out_of_sea_water" in said
         scale, offset = self._conversion(variable)
-        scale *= -given.factor if leaves else given.factor
+        scale, offset = (-scale, -offset) if leaves else (scale, offset)
         return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
 
     def _conversion(self, variable: Variable) -> tuple[float, float]:
-        try:
-            wanted = quantity_of(self.quantity).unit
-        except KeyError:
-            return 1.0, 0.0  # a parameter, in its declared unit
-        unit = self.given.unit if self.given.unit is not None else variable.attrs.get("units")
-        if unit is None:
+        given, unit = self.given, variable.attrs.get("units")
+        if unit is None and given.unit is None and is_known(self.quantity):
             raise variable.error("an attribute 'units'", "none", "say it in the map (unit)")
         try:
-            return conversion(self.quantity, str(unit))
+            # A parameter is in its declared unit.
+            return given.linear(self.quantity, str(unit) if is_known(self.quantity) else None)
         except ValueError:
-            expected = f"a unit that converts to {wanted}"
-            raise variable.error(expected, f"'{unit}'", "correct it in the map (unit)") from None
+            expected, got = f"a unit that converts to {unit_of(self.quantity)}", f"'{given.unit or unit}'"
+            raise variable.error(expected, got, "correct it in the map (unit)") from None
 
     def rows_of(self, matrix: Matrix) -> tuple[Matrix, np.ndarray, slice | None]:
         """The matrix restricted to the rows of the files that it needs, the points used, and the rows."""

@@ -9,20 +9,19 @@ from jaxtyping import PyTree
 
 from ..air_sea.air import HumidityMeasure
 from ..declarations import check_settings, named, setting
+from ..io.units import AbstractConversion
 from .points import Points
 
 
 @dataclass(frozen=True)
-class Gridded:
+class Gridded(AbstractConversion):
     """A quantity over latitude and longitude, and over time or depth.
 
     Args:
         variable: name in the files; null for one of the common names.
         paths: consecutive files; by default those of the map. `{site}` stands for the name of a site, with
             one file per point.
-        unit: overrides the unit in the file.
-        factor: factor applied before conversion of the unit [1].
-        upward: whether the file counts the flux positive out of the water.
+        upward: whether the file counts the flux positive out of the water; it is then reversed last.
         repeats: whether the records are a repeating year; null to detect it by a reference year of 0 or 1, or
             an attribute `modulo` or `climatology`.
         stretched_years: whether years of 360 or 366 days are stretched to those of the run.
@@ -33,8 +32,6 @@ class Gridded:
 
     variable: str | None = setting(None)
     paths: tuple[str, ...] = setting(())
-    unit: str | None = setting(None)
-    factor: float = setting(1.0)
     upward: bool = setting(False)
     repeats: bool | None = setting(None)
     stretched_years: bool = setting(False)

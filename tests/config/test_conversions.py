@@ -1,0 +1,261 @@
+"""Unit, factor, offset and sign mean the same for the inputs of all formats: sign (factor x + offset)."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from tests.io import test_argo as argo
+from tests.io import test_era5 as era5
+from tests.io import test_oceansites as oceansites
+from tests.io.observation_files import cf_dataset, write_lesbrary
+from tests.maps.ocean import ocean
+from tunax_lite.config import build_map, build_run, load_map, load_run
+from tunax_lite.config.conversions import notes_on_conversions
+from tunax_lite.io import read_argo_profiles, read_cf_netcdf, read_era5, read_lesbrary, read_oceansites
+from tunax_lite.io.cf_forcing import Mapping
+from tunax_lite.io.errors import ConfigError, FileFormatError
+from tunax_lite.io.table import read_series
+from tunax_lite.io.units import Conversion
+
+HOW = {"factor": 2.0, "offset": 0.5, "sign": -1}
+START = "2012-06-10T00:00:00"
+SITE = {
+    "format": "site",
+    "latitude": 50.0,
+    "longitude": -145.0,
+    "start_time": START,
+    "duration": 86400.0,
+    "depth": 40.0,
+    "temperature": 10.0,
+    "salinity": 33.0,
+}
+
+
+def said(x):
+    """What the conversion says of a value in the package's unit."""
+    return -(2.0 * np.asarray(x) + 0.5)
+
+
+def run_of(folder, **case):
+    config = {"case": SITE | case, "grid": {"kind": "uniform", "n_cells": 10}}
+    (folder / "run.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return build_run(load_run(folder / "run.yaml"))
+
+
+def flux_of(folder, **given) -> tuple[Any, Any]:
+    made = run_of(folder, fluxes={"heat_flux": given})
+    return made.case.forcing.at(0.0, None).heat_flux, made
+
+
+def table(folder):
+    lines = [f"2012-06-{10 + day} 00:00:00 {value}\n" for day, value in enumerate((3.0, 3.0, 3.0))]
+    (folder / "gotm.dat").write_text("".join(lines), encoding="utf-8")
+    lines = [f"2012-06-{10 + day}T00:00:00,3.0\n" for day in range(3)]
+    (folder / "q.csv").write_text("time,q [W m-2]\n" + "".join(lines), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"constant": 3.0},
+        {"time": [0.0, 86400.0], "values": [3.0, 3.0]},
+        {"harmonics": [{"amplitude": 0.0, "period": 3600.0}], "constant": 3.0},
+        {"path": "gotm.dat", "column": 1},
+        {"path": "q.csv", "variable": "q"},
+    ],
+    ids=["number", "list", "tide", "GOTM", "CSV"],
+)
+def test_a_flux_however_it_is_given(tmp_path, given):
+    table(tmp_path)
+    found, made = flux_of(tmp_path, **given, **HOW)
+    np.testing.assert_allclose(found, said(3.0))
+    words = "case.fluxes.heat_flux: values are multiplied by 2, then shifted by +0.5, then reversed in sign"
+    assert words in made.notes
+    # The unit comes first: 3 kW are 3 000 W.
+    found, made = flux_of(tmp_path, **given, **HOW, unit="kW m-2")
+    np.testing.assert_allclose(found, said(3000.0))
+    assert any("converted from kW m-2, then multiplied by 2" in note for note in made.notes)
+    found, made = flux_of(tmp_path, **given, unit="kW m-2")
+    np.testing.assert_allclose(found, 3000.0)
+    assert not any("heat_flux" in note for note in made.notes)  # a unit alone says it itself
+
+
+def test_profiles_that_are_given_in_numbers(tmp_path):
+    kelvin = {"unit": "K", "factor": 2.0, "offset": -5.0}
+    for given in (
+        {"surface": 283.15, "gradient": 0.0},
+        {"z": [-40.0, 0.0], "values": [283.15, 283.15]},
+        {"two_layer": {"upper": 283.15, "lower": 283.15, "upper_depth": 5.0, "lower_depth": 9.0}},
+    ):
+        made = run_of(tmp_path, fluxes={"heat_flux": 0.0}, temperature=given | kelvin)
+        np.testing.assert_allclose(made.case.initial_state.temperature, 15.0)
+    lines = ["2012-06-10 00:00:00 2 2\n", "-1.0 283.15\n", "-39.0 283.15\n"]
+    (tmp_path / "t.dat").write_text("".join(lines), encoding="utf-8")
+    made = run_of(tmp_path, fluxes={"heat_flux": 0.0}, temperature={"path": "t.dat", "column": 1} | kelvin)
+    np.testing.assert_allclose(made.case.initial_state.temperature, 15.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"constant": 3.0, "factor": 0.0}, "factor: expected a number other than 0"),
+        ({"constant": 3.0, "sign": 0}, "sign"),
+        ({"constant": 3.0, "sign": -2}, "sign"),
+        ({"constant": 3.0, "unit": "fathom"}, "expected a unit that converts to W m-2, got 'fathom'"),
+        ({"constant": 3.0, "unit": "degC"}, "expected a unit that converts to W m-2, got 'degC'"),
+        ({"constant": 300.0, "unit": "kW m-2"}, "heat_flux"),  # 300 kW m-2 cannot be
+        ({"path": "gotm.dat", "column": 1, "unit": "m"}, "expected a unit that converts to W m-2, got 'm'"),
+        ({"path": "q.csv", "variable": "q", "unit": "m"}, "expected a unit that converts to W m-2, got 'm'"),
+        ({"path": "gotm.dat", "column": 1, "scale_factor": 2.0}, "scale_factor"),
+    ],
+)
+def test_nonsense_is_an_error_that_names_the_key(tmp_path, given, words):
+    table(tmp_path)
+    with pytest.raises((ConfigError, FileFormatError), match="heat_flux|: q:") as caught:
+        flux_of(tmp_path, **given)
+    assert words in str(caught.value)
+
+
+def test_weather_of_era5_counts_from_the_package_s_zero_and_hour(tmp_path):
+    era5.write(tmp_path / "e.nc")
+    plain = read_era5(tmp_path / "e.nc", start_time=era5.START, **era5.PLACE).weather.at(10.5 * 3600.0)
+    units: dict[str, Any] = {
+        "air_temperature": Conversion(factor=0.5, offset=1.0),
+        "longwave": Conversion(factor=0.9, offset=7.0),
+        "wind_u": Conversion(**HOW),
+        "precipitation": Conversion(factor=2.0, offset=1e-8),
+    }
+    found = read_era5(tmp_path / "e.nc", start_time=era5.START, **era5.PLACE, units=units)
+    weather = found.weather.at(10.5 * 3600.0)
+    np.testing.assert_allclose(weather.air_temperature, 0.5 * plain.air_temperature + 1.0)
+    np.testing.assert_allclose(weather.longwave, 0.9 * plain.longwave + 7.0)
+    np.testing.assert_allclose(weather.wind_u, said(plain.wind_u))
+    np.testing.assert_allclose(weather.precipitation, 2.0 * plain.precipitation + 1e-8)
+    # Upward radiation in kJ, and the air in degC.
+    sun, air = -era5.SERIES["ssrd"][1] / 1e3, era5.SERIES["t2m"][1] - 273.15
+    era5.write(tmp_path / "other.nc", ssrd=sun, t2m=air)
+    units = {"shortwave": Conversion(unit="kJ m-2", sign=-1), "air_temperature": "degC"}
+    weather = read_era5(tmp_path / "other.nc", start_time=era5.START, **era5.PLACE, units=units).weather
+    np.testing.assert_allclose(weather.at(10.5 * 3600.0).shortwave, plain.shortwave, rtol=1e-12)
+    np.testing.assert_allclose(weather.at(10.5 * 3600.0).air_temperature, plain.air_temperature)
+    with pytest.raises(FileFormatError, match="shortwave|ssrd") as caught:
+        read_era5(tmp_path / "e.nc", start_time=era5.START, **era5.PLACE, units={"shortwave": "m s-1"})
+    assert "expected a unit that converts to J m**-2, got 'm s-1'" in str(caught.value)
+
+
+def test_moorings_and_floats(tmp_path):
+    oceansites.write(tmp_path / "t.nc")
+    plain = oceansites.read(tmp_path / "t.nc").profiles["temperature"]
+    how = Conversion(factor=1.01, offset=-0.2)
+    found = read_oceansites(
+        tmp_path / "t.nc", start_time=oceansites.START, conservative=False, units={"temperature": how}
+    )
+    np.testing.assert_allclose(found.profiles["temperature"], 1.01 * plain - 0.2, rtol=1e-6)
+    with pytest.raises(ValueError, match=r"units\.z: expected a unit"):
+        oceansites.read(tmp_path / "t.nc", units={"z": Conversion(sign=-1)})
+    argo.write(tmp_path / "a.nc", 2)
+    plain, shifted = (
+        read_argo_profiles(tmp_path / "a.nc", units=units)
+        for units in (None, {"pressure": Conversion(unit="hPa"), "salinity": Conversion(offset=0.1)})
+    )
+    # A hundredth of the pressure, from which heights follow.
+    deepest = np.nanmin(shifted.z) / np.nanmin(plain.z)
+    np.testing.assert_allclose(deepest, 0.01, rtol=1e-2)
+    np.testing.assert_allclose(np.nanmean(shifted.salinity - plain.salinity), 0.1, rtol=2e-2)
+
+
+def test_simulations_and_cf_files(tmp_path):
+    path = write_lesbrary(tmp_path / "les.jld2")
+    (plain, before) = read_lesbrary(path)
+    (case, after) = read_lesbrary(
+        path, units={"temperature": Conversion(factor=0.5, offset=1.0), "heat_flux": Conversion(sign=-1)}
+    )
+    np.testing.assert_allclose(
+        after.profiles["temperature"], 0.5 * before.profiles["temperature"] + 1.0, rtol=1e-6
+    )
+    fluxes: Any = case.forcing
+    other: Any = plain.forcing
+    np.testing.assert_allclose(fluxes.fluxes.heat_flux, -other.fluxes.heat_flux)
+    np.testing.assert_allclose(fluxes.fluxes.stress_u, other.fluxes.stress_u)
+    with pytest.raises(FileFormatError, match="expected a unit that converts to degC, got 'm'"):
+        read_lesbrary(path, units={"temperature": "m"})
+
+    cf_dataset().to_netcdf(tmp_path / "cf.nc")
+    mapping = Mapping(units={"heat_flux": Conversion(**HOW), "stress_u": Conversion(factor=3.0)})
+    case, _ = read_cf_netcdf(tmp_path / "cf.nc", mapping)
+    flux = case.forcing.at(0.0)
+    np.testing.assert_allclose(flux.heat_flux, said(-100.0))
+    np.testing.assert_allclose(flux.stress_u, 0.3)
+    numbers = Mapping(fluxes={"heat_flux": -0.1}, units={"heat_flux": Conversion(unit="kW m-2", sign=-1)})
+    case, _ = read_cf_netcdf(tmp_path / "cf.nc", numbers)
+    np.testing.assert_allclose(case.forcing.at(0.0).heat_flux, 100.0)
+    with pytest.raises(ValueError, match="which cancel"):
+        Mapping(upward=("heat_flux",), units={"heat_flux": Conversion(sign=-1)})
+
+
+def test_a_tracer_keeps_its_unit_and_takes_the_rest(tmp_path):
+    table(tmp_path)
+    found = read_series(tmp_path / "q.csv", "q", "dye", start_time=START, unit=Conversion(**HOW))
+    np.testing.assert_allclose(found.values, said(3.0))
+    with pytest.raises(ValueError, match="dye"):
+        read_series(tmp_path / "q.csv", "q", "dye", start_time=START, unit="m")
+
+
+MAP = """
+map:
+  paths: ocean.nc
+  start_time: 2001-01-01
+  duration: 864000.0
+  temperature: {variable: thetao, unit: K, factor: 2.0, offset: -1.0}
+  fluxes: {heat_flux: {variable: heat, %s}}
+grid: {kind: uniform, n_cells: 10}
+time: {step: 1800.0, output_interval: 86400.0}
+"""
+
+
+def test_a_map_converts_the_unit_first(tmp_path):
+    dataset = ocean()
+    plain = dataset.thetao.values.copy()
+    dataset["thetao"] = dataset.thetao.copy(data=plain + 273.15).assign_attrs(units="K")
+    dataset.to_netcdf(tmp_path / "ocean.nc")
+    (tmp_path / "map.yaml").write_text(MAP % "factor: 2.0, offset: 0.5, sign: -1", encoding="utf-8")
+    made = build_map(load_map(tmp_path / "map.yaml"))
+    case: Any = made.columns.case(np.arange(2), 0.0, 86400.0)
+    # The factor acts on degC, not on K.
+    expected = 2.0 * np.nanmax(plain[..., 0, :, :]) - 1.0
+    everywhere: Any = made.columns.case(slice(None), 0.0, 86400.0)
+    assert float(np.max(everywhere.initial_state.temperature)) <= expected + 1e-3
+    (tmp_path / "map.yaml").write_text(MAP % "unit: W m-2", encoding="utf-8")
+    as_it_is: Any = build_map(load_map(tmp_path / "map.yaml")).columns.case(np.arange(2), 0.0, 86400.0)
+    np.testing.assert_allclose(case.forcing.fluxes.heat_flux, said(as_it_is.forcing.fluxes.heat_flux))
+    assert any("map.fluxes.heat_flux: values are multiplied by 2" in note for note in made.columns.notes)
+    (tmp_path / "map.yaml").write_text(MAP % "upward: true, sign: -1", encoding="utf-8")
+    with pytest.raises(ConfigError, match="both, which cancel"):
+        load_map(tmp_path / "map.yaml")
+
+
+def test_notes_name_the_place_of_every_conversion_that_acts(tmp_path):
+    table(tmp_path)
+    (tmp_path / "run.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "case": SITE
+                | {
+                    "fluxes": {"heat_flux": 0.0},
+                    "series": {"sea_surface_temperature": {"path": "q.csv", "variable": "q", "unit": "degC"}},
+                    "observations": {
+                        "format": "oceansites",
+                        "paths": "t.nc",
+                        "units": {"temperature": {"unit": "K", "sign": -1}, "time": "days since 2000-01-01"},
+                    },
+                }
+            }
+        ),
+        encoding="utf-8",
+    )
+    notes = notes_on_conversions(load_run(tmp_path / "run.yaml").config.case, "case")
+    assert notes == (
+        "case.observations.units.temperature: values are converted from K, then reversed in sign",
+    )
