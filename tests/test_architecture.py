@@ -36,7 +36,7 @@ LAYERS = (
     ("model",),
     ("trajectory", "checkpointing"),
     ("simulation",),
-    ("diagnostics", "coupling", "onset"),
+    ("diagnostics", "coupling", "inputs", "onset"),
     ("sensitivity",),
     ("planning", "self_test"),
     ("io", "calibration", "comparison", "plotting"),

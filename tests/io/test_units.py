@@ -27,6 +27,11 @@ from tunax_lite.io.units import conversion
         ("heat_flux", "J/m2/day", 8.64e6, 100.0),
         ("freshwater_flux", "kg/m2/s", 1e-4, 1e-4),
         ("freshwater_flux", "mm day-1", 86.4, 1e-3),
+        ("wind_u", "knots", 3600.0, 1852.0),
+        ("heat_flux", "MJ m-2 day-1", 8.64, 100.0),
+        ("shortwave", "kJ m-2 h-1", 3.6, 1.0),
+        ("shortwave", "cal cm-2 day-1", 8640.0, 4184.0),
+        ("cloud_cover", "octas", 4.0, 0.5),
     ],
 )
 def test_converts(quantity, unit, value, expected):
@@ -40,7 +45,7 @@ def test_converts(quantity, unit, value, expected):
     [
         ("temperature", "m s-1"),
         ("temperature", "degF"),
-        ("u", "knots"),
+        ("u", "furlongs s-1"),
         ("u", "m"),
         ("stress_u", "W m-2"),
         ("heat_flux", "J m-2"),

@@ -14,8 +14,8 @@ def main() -> None:
     """Entry point of the `tunax-lite` command."""
     interrupts.install()  # before slow imports
     gc.disable()  # imported objects are no garbage: collecting while importing takes a quarter of a short run
-    from .application import prepare_terminal
     from .commands import app
+    from .terminal import prepare_terminal
 
     prepare_terminal()
     app(prog_name="tunax-lite")

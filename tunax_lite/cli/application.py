@@ -7,20 +7,19 @@ import contextlib
 import functools
 import gc
 import inspect
-import io
 import json
 import math
 import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer import Exit, Option, echo
+from typer import Exit, Option
 
 from .limits import check_limits
 from .options import Engine
+from .terminal import echo
 
 app = typer.Typer(
     name="tunax-lite",
@@ -163,15 +162,3 @@ def _import_session():
         gc.freeze()
         gc.enable()
     return session
-
-
-def prepare_terminal() -> None:
-    """Escape characters that the terminal cannot encode, and print warnings as messages, without source."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-    def show(message, category, filename, lineno, file=None, line=None) -> None:
-        echo(f"tunax-lite: warning: {message}", err=True)
-
-    warnings.showwarning = show

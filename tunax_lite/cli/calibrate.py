@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from typer import echo
-
 from ..calibration import (
     CalibrationResult,
     cross_validation,
@@ -32,6 +30,7 @@ from .map import calibrate_map
 from .options import Engine
 from .outputs import check_calibration_outputs
 from .progress import fraction_of, progress_of
+from .terminal import echo
 
 
 def calibrate(

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from typer import echo
 
 from .._types import iterate_parameters, iterate_vectors
 from ..case import Case
@@ -27,6 +26,7 @@ from ..config import (
 )
 from ..forcing import ConstantForcing, WaterSurface
 from ..gotm import load_gotm
+from ..inputs import budgets_of, inputs_of
 from ..io import replacing
 from ..io.protection import check_outputs
 from ..maps.setup import MapRun
@@ -34,6 +34,8 @@ from ..model import Model
 from ..observations import Observations
 from . import session
 from .application import Answer
+from .page import draw_inputs, duration, say_budgets, say_inputs
+from .terminal import echo
 
 
 def check(
@@ -44,10 +46,14 @@ def check(
     *,
     strict: bool = False,
     overwrite: bool = False,
+    figure: Path | None = None,
 ) -> Answer:
     """See `commands.check`."""
+    page = _Page(figure, overwrite)
+    if figure is not None:
+        check_outputs([figure], overwrite=overwrite)
     if session.is_gotm(config):
-        answer = _check_gotm(config, settings, write_config, overwrite=overwrite, strict=strict)
+        answer = _check_gotm(config, settings, write_config, page, strict=strict)
         echo(f"{config}: fine")
         return answer
     if write_config is not None:
@@ -58,43 +64,72 @@ def check(
     loaded = load_any(config, settings)
     with session.precision(loaded):
         if isinstance(loaded.config, RunConfig):
-            answer = _describe_run(session.build_source(loaded, parameters))
+            notes: list[str] = []
+            answer = _describe_run(session.build_source(loaded, parameters, say=notes.extend), page, notes)
         elif isinstance(loaded.config, MapConfig):
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            answer = _describe_map(build_map(loaded, values))
+            answer = _describe_map(build_map(loaded, values), page)
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            answer = _describe_calibration(build_calibration(loaded, values))
+            answer = _describe_calibration(build_calibration(loaded, values), page)
     echo(f"{config}: fine")
     return answer
 
 
 def _check_gotm(
-    config: Path, settings: Sequence[str], write_config: Path | None, *, overwrite: bool, strict: bool
+    config: Path, settings: Sequence[str], write_config: Path | None, page: "_Page", *, strict: bool
 ) -> Answer:
     source = load_gotm(config, settings)
     with session.precision(source):
         made = build_gotm(source)
         for line in made.report.lines():
             echo(line)
-        answer = {"kind": "run"} if made.run is None else _describe_run(made.run)
+        answer = {"kind": "run"} if made.run is None else _describe_run(made.run, page)
         made.report.check(strict=strict)
         if write_config is not None and made.run is not None:
-            _write(write_config, configuration_of(source), overwrite)
+            _write(write_config, configuration_of(source), page.overwrite)
     return answer | {"gotm": dataclasses.asdict(made.report)}
 
 
-def _describe_run(run: Run) -> Answer:
+@dataclasses.dataclass(frozen=True)
+class _Page:
+    """Where the figure goes, if there is one."""
+
+    figure: Path | None
+    overwrite: bool
+
+    def of(self, case: Case, observations: Observations | None, *, several: bool = False) -> Answer:
+        """Print inputs and budgets of a case, and draw them; of several cases in figures of their own."""
+        inputs, start = inputs_of(case, observations), case.start_time
+        answer = {"inputs": say_inputs(inputs, start)}
+        answer["budgets"] = say_budgets(budgets_of(case, observations))
+        if self.figure is not None:
+            stem = f"{self.figure.stem}_{case.name}" if several else self.figure.stem
+            path = self.figure.with_name(f"{stem}{self.figure.suffix or '.png'}")
+            draw_inputs(inputs, path, case.name, start, overwrite=self.overwrite)
+            session.report_written([path])
+        return answer
+
+
+def _describe_run(run: Run, page: _Page, notes: Sequence[str] = ()) -> Answer:
+    """What runs, its inputs, and `notes` at the end; those of a GOTM case are in its report."""
     case, model = _describe_case(run.case, run.observations), _describe_model(run.model)
-    duration = run.duration_from(0.0)
-    run.check_output(duration, Path.cwd())
-    run.case.check_covers(0.0, duration)
-    times = _describe_times(duration, run.dt, run.output_interval)
-    session.say_how_long(duration / run.dt, run.case.grid.n_cells)
-    return {"kind": "run", "cases": [case], "model": model, "time": times, "notes": list(run.notes)}
+    case |= page.of(run.case, run.observations)
+    length = run.duration_from(0.0)
+    run.check_output(length, Path.cwd())
+    run.case.check_covers(0.0, length)
+    times = _describe_times(length, run.dt, run.output_interval)
+    session.say_how_long(length / run.dt, run.case.grid.n_cells)
+    session.say_notes(notes)
+    notes = list(dict.fromkeys([*run.notes, *notes]))
+    return {"kind": "run", "cases": [case], "model": model, "time": times, "notes": notes}
 
 
-def _describe_map(run: MapRun) -> Answer:
+_COLUMNS_SHOWN, _TIME_SHOWN = 64, 31 * 86400.0
+"""Of a map: its columns and its time [s] whose inputs are shown."""
+
+
+def _describe_map(run: MapRun, page: _Page) -> Answer:
     columns = run.columns
     model = _describe_model(columns.model(run.model, slice(0, 1)))
     case = columns.case(slice(0, 1), 0.0, run.output_interval)  # columns are read one chunk of time at a time
@@ -102,23 +137,31 @@ def _describe_map(run: MapRun) -> Answer:
         f"map: {' x '.join(map(str, columns.shape))} points, {case.grid.n_cells} cells in a column, from "
         f"{columns.epoch:%Y-%m-%d %H:%M} on"
     )
-    session.say_notes(columns.notes)
+    shown = np.unique(np.linspace(0, columns.n_columns - 1, _COLUMNS_SHOWN).astype(int))
+    length = min(run.duration, _TIME_SHOWN)
+    sample = dataclasses.replace(columns.case(shown, 0.0, length), duration=length)
+    sample = dataclasses.replace(sample, name=columns.name, start_time=columns.epoch.isoformat())
+    echo(f"inputs of {shown.size} of {columns.n_columns} columns, over {duration(length)}:")
+    answer = page.of(sample, None)
     times = _describe_times(run.duration, run.dt, run.output_interval)
     session.say_how_long(run.duration / run.dt, case.grid.n_cells, columns.n_columns)
+    session.say_notes(columns.notes)
     points = {"shape": list(columns.shape), "n_cells": case.grid.n_cells, "start": columns.epoch.isoformat()}
-    return {"kind": "map", "map": points, "model": model, "time": times, "notes": list(columns.notes)}
+    found = {"kind": "map", "map": points, "model": model, "time": times, "notes": list(columns.notes)}
+    return found | answer
 
 
-def _describe_times(duration: float, dt: float, output_interval: float) -> Answer:
-    n_steps, n_frames = round(duration / dt), round(duration / output_interval)
+def _describe_times(length: float, dt: float, output_interval: float) -> Answer:
+    n_steps, n_frames = round(length / dt), round(length / output_interval)
     echo(f"time: {n_steps} steps of {dt:g} s, {n_frames} frames of {output_interval:g} s")
     return {"n_steps": n_steps, "step": dt, "n_frames": n_frames, "output_interval": output_interval}
 
 
-def _describe_calibration(setup: Calibration) -> Answer:
+def _describe_calibration(setup: Calibration, page: _Page) -> Answer:
     cases = []
     for target in setup.targets:
         case = _describe_case(target.case, target.observations)
+        case |= page.of(target.case, target.observations, several=len(setup.targets) > 1)
         weights = ", ".join(f"{name} {weight:g}" for name, weight in target.weights.items())
         echo(f"  weights: {weights}; time step {target.dt:g} s")
         cases.append(case | {"weights": dict(target.weights), "step": target.dt})

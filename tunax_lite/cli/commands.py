@@ -226,16 +226,21 @@ def check(
             help="For a case of GOTM: write the equivalent configuration of the package.",
         ),
     ] = None,
+    figure: Annotated[
+        Path | None,
+        Option(metavar="FILE.png", help="Draw the forcing and the first profile; of several cases, each."),
+    ] = None,
     strict: options.Strict = False,
     overwrite: options.Overwrite = False,
 ) -> Answer:
-    """Check a configuration and its files, and print what it would do.
+    """Check a configuration and its files, and print what it would do: inputs, budgets, notes.
 
     For a configuration of GOTM, report on every setting.
     """
     from .check import check
 
-    return check(config, settings or [], parameters, write_config, strict=strict, overwrite=overwrite)
+    more = {"strict": strict, "overwrite": overwrite}
+    return check(config, settings or [], parameters, write_config, figure=figure, **more)
 
 
 @command()

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import typer
-from typer import echo
 
 from ..config import ConfigError
 from ..io import replacing
@@ -12,6 +11,7 @@ from .calibrate import calibrate
 from .evaluate import evaluate
 from .options import HERE
 from .run import run
+from .terminal import echo
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _FOLDERS = _PACKAGE / "configs", _PACKAGE.parent / "configs"  # of an installed package, and of a checkout

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jax
-from typer import echo
 
 from .._types import JSON
 from ..machine import n_processors, processor, versions
 from ..runtime import cache_contents, cache_statistics, configuration, free_memory, used_memory
 from ..runtime.memory import Device
 from ..self_test import SelfTest, self_test
+from .terminal import echo
 
 PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")
 MEMORY_VARIABLES = {

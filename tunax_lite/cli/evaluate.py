@@ -10,7 +10,6 @@ import jax
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from typer import echo
 
 from .. import __version__, comparison
 from ..calibration.checks import ErrorRow, ModelOnTargets, errors_by_label, run_checks, with_values
@@ -37,6 +36,7 @@ from .calibrate import say_checks
 from .options import Engine
 from .outputs import check_comparison_outputs, check_figures_of, seen_from
 from .progress import fraction_of
+from .terminal import echo
 
 
 def evaluate(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from typer import Exit, echo
+from typer import Exit
 
 from ..calibration.files import check_folder
 from ..config import ConfigError, build_map, build_map_fit, load_map
@@ -30,6 +30,7 @@ from . import session
 from .options import Engine
 from .outputs import check_map_fit_outputs
 from .progress import fraction_of
+from .terminal import echo
 
 _NAMED = 10  # columns that failed
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}

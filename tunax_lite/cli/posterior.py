@@ -4,8 +4,6 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from typer import echo
-
 from ..calibration import with_parameters
 from ..calibration.files import PARAMETERS_NAME
 from ..calibration.posterior import (
@@ -28,6 +26,7 @@ from . import session
 from .options import Engine
 from .outputs import check_posterior_outputs
 from .progress import ProgressReport, fraction_of
+from .terminal import echo
 
 _MOST_FRAMES = 24
 _LEVEL = 0.9

@@ -5,10 +5,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from typer import echo
-
 from ..calibration import Iteration, in_short
 from ..calibration.calibrate import Report
+from .terminal import echo
 
 _N_LINES = 40  # about as many lines as one would read
 

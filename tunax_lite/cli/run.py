@@ -7,7 +7,6 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from typer import echo
 
 from .. import io
 from ..config import ConfigError, Run, load_run
@@ -24,6 +23,7 @@ from . import session
 from .outputs import check_run_outputs
 from .progress import fraction_of
 from .restart import read_restart, say_what_differs
+from .terminal import echo
 
 _FRAMES_IN_FIGURES = 2000
 _FIGURES = ("sections", "profiles", "fit", "differences", "series")

@@ -12,14 +12,14 @@ import shlex
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import equinox as eqx
 import jax
 import numpy as np
 import typer
-from typer import Exit, echo
+from typer import Exit
 
 from .. import interrupts
 from .._types import iterate_options, iterate_parameters, iterate_vectors
@@ -48,6 +48,7 @@ from ..onset import delay_of_convection
 from ..runtime import configure, is_own_flag
 from ..runtime.configure import seconds_are_told
 from ..runtime.memory import expected_seconds, lift_limits
+from .terminal import echo
 
 _LATE = 3 * 3600.0  # [s], delay of convection to report: a layer otherwise mixes within an hour or two
 
@@ -203,9 +204,15 @@ def is_map(config: Path) -> bool:
 
 
 def build_source(
-    source: RunSource, parameters: Path | None, *, ignore_unsupported: bool = False, strict: bool = False
+    source: RunSource,
+    parameters: Path | None,
+    *,
+    ignore_unsupported: bool = False,
+    strict: bool = False,
+    say: Callable[[Iterable[str]], None] | None = None,
 ) -> Run:
-    """The objects of a run, with values of a parameter file; prints what is omitted."""
+    """The objects of a run, with values of a parameter file; prints what is omitted, or passes it to `say`."""
+    say = say or say_notes
     if isinstance(source, LoadedGotm):
         made = build_gotm(source)
         made.report.check(strict=strict, unsupported=not ignore_unsupported or made.run is None)
@@ -213,16 +220,16 @@ def build_source(
         run = made.run
     else:
         run = build_run(source)
-    say_notes(run.notes)
+    say(run.notes)
     closure, case = run.model.closure, run.case
     values = parameters_for(parameters, type(closure).__name__)
     if values is not None and parameters is not None:
         with naming(parameters, "parameters"):
             closure, case = with_parameters(closure, values), with_case_parameters(case, values)
         if others := paths_of_other_cases(values, case.name):
-            say_notes([f"{parameters}: {len(others)} numbers of other cases are ignored"])
+            say([f"{parameters}: {len(others)} numbers of other cases are ignored"])
         run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
-    say_notes([*_on_late_convection(run), *_on_untried_resolution(run)])
+    say([*_on_late_convection(run), *_on_untried_resolution(run)])
     return run
 
 

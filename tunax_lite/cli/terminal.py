@@ -1,0 +1,51 @@
+"""Text for the terminal: no name of a file or case can steer it, and a reader may leave early."""
+
+import contextlib
+import io
+import os
+import sys
+import warnings
+from typing import Any
+
+import typer
+
+
+def printable(text: object) -> str:
+    """Text with control characters escaped, except line ends and tabs."""
+    kept = (c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in str(text))
+    return "".join(kept)
+
+
+def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print text."""
+    typer.echo(printable(text), err=err, nl=nl)
+
+
+class _Forgiving(io.FileIO):
+    """A stream whose reader may leave, as in `| head`: what nobody reads is dropped, and the work goes on."""
+
+    def write(self, data: Any) -> int:  # bytes, or a view of them
+        try:
+            return io.FileIO.write(self, data) or 0
+        except BrokenPipeError:
+            return len(memoryview(data).cast("B"))
+
+
+def prepare_terminal() -> None:
+    """Escape what a terminal cannot show, forgive readers that leave, and print warnings as messages."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if not isinstance(stream, io.TextIOWrapper):
+            continue
+        stream.reconfigure(errors="backslashreplace")
+        with contextlib.suppress(OSError, ValueError):  # no file below, as in a notebook
+            if not os.isatty(stream.fileno()):
+                stream.flush()
+                raw = _Forgiving(stream.fileno(), "w", closefd=False)
+                options = {"encoding": stream.encoding, "errors": "backslashreplace"}
+                setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(raw), line_buffering=True, **options))
+
+    def show(message, category, filename, lineno, file=None, line=None) -> None:
+        echo(f"tunax-lite: warning: {message}", err=True)
+
+    warnings.showwarning = show
