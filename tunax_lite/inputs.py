@@ -1,4 +1,4 @@
-"""What goes into a case: a table of its series and first profile, and budgets of what profiles and fluxes say."""
+"""What goes into a case: its series and first profile, and budgets of what profiles and fluxes say."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

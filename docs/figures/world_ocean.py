@@ -113,7 +113,7 @@ def corrections(coads: Path, found: xr.Dataset, runs: Mapping[str, xr.Dataset]) 
     left, right = figure.subplots(1, 2, width_ratios=(1.7, 1.0))
     drawn = draw(left, found.heat_flux_correction, **style.around_zero(100.0))
     left.set(xlabel="longitude [°E]", ylabel="latitude [°N]")
-    figure.colorbar(drawn, ax=left, extend="both").set_label("correction of the heat flux [W m$^{-2}$]")
+    figure.colorbar(drawn, ax=left, extend="both").set_label("correction of the heat flux [W m⁻²]")
     for name, run in runs.items():
         square = (errors(coads, run, OTHER) ** 2).mean(("time", "lon")) ** 0.5
         right.plot(square.lat, square, "o-", ms=3, label=name)

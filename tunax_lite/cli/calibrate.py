@@ -23,7 +23,7 @@ from ..calibration.known import units_in_short
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..engine import open_engine
 from ..interrupts import Interrupted, advise, ordered_end
-from ..io.protection import remove_file
+from ..io.protection import check_letters, remove_file
 from ..io.writing import claimed
 from . import session
 from .map import calibrate_map
@@ -183,6 +183,9 @@ def cross_validate(
         session.say_notes(setup.notes)
         names = [target.case.name for target in setup.targets]
         check_calibration_outputs(folder, overwrite, figures=draws, cases=names)
+        groups = list(cross_validation.left_out_together({t.case.name: t.group for t in setup.targets}))
+        for name in groups:  # folders of their own, which are made after the first calibration
+            check_letters(folder / cross_validation.folder_without(name, groups))
         with claimed(folder, folder=True):
             origin = session.origin_of(loaded, names, setup.model.closure)
             found = _cross_validate(setup, folder, overwrite, origin, engine)

@@ -211,7 +211,7 @@ def build_source(
     strict: bool = False,
     say: Callable[[Iterable[str]], None] | None = None,
 ) -> Run:
-    """The objects of a run, with values of a parameter file; prints what is omitted, or passes it to `say`."""
+    """The objects of a run, with values of a parameter file; prints notes, or passes them to `say`."""
     say = say or say_notes
     if isinstance(source, LoadedGotm):
         made = build_gotm(source)

@@ -127,15 +127,9 @@ def check_outputs(
     own = {_absolute(path) for path in also}
     product = quote(product, safe="/ ")  # safe in every file format
     known = _current[-1] if _current else _Known()
-    encoding = sys.getfilesystemencoding()
     for path in paths:
         absolute = _absolute(path)
-        try:
-            str(path).encode(encoding)  # libraries that write files need the characters
-        except UnicodeEncodeError:
-            expected = f"a name that the locale has letters for ({encoding})"
-            advice = "set PYTHONUTF8=1 or LC_ALL=C.UTF-8, or choose another output"
-            raise OverwriteError(path, expected, "another one", advice) from None
+        check_letters(path)
         _refuse_input(path)
         if path.is_dir() and not folders:
             raise OverwriteError(path, "a file to write", "a folder", "name a file in it")
@@ -146,6 +140,17 @@ def check_outputs(
             raise OverwriteError(path, expected, "another file", advice)
         known.allowed.add(absolute)
         known.products[absolute] = product
+
+
+def check_letters(path: Path) -> None:
+    """Refuse a path that the locale cannot represent: libraries that write files need the characters."""
+    encoding = sys.getfilesystemencoding()
+    try:
+        str(path).encode(encoding)
+    except UnicodeEncodeError:
+        expected = f"a name that the locale has letters for ({encoding})"
+        advice = "set PYTHONUTF8=1 or LC_ALL=C.UTF-8, or choose another output"
+        raise OverwriteError(path, expected, "another one", advice) from None
 
 
 def check_replaceable(path: Path) -> None:

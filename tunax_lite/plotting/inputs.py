@@ -24,7 +24,9 @@ def plot_inputs(inputs: Sequence[Input], title: str = "", start_time: str | None
     groups: dict[tuple[str, str], list[Input]] = {}
     for one in inputs:
         if one.time is not None and one.z is None and not one.name.startswith("observed "):
-            kind = one.name.rpartition(" ")[0], one.unit or one.name
+            # Rain has the unit of wind.
+            is_rain = one.name == "precipitation"
+            kind = one.name.rpartition(" ")[0], one.name if is_rain or not one.unit else one.unit
             groups.setdefault(kind, []).append(one)
     groups = dict(list(groups.items())[:_MOST_PANELS])
     first = [one for one in inputs if one.time is None and np.any(one.known() != 0.0)]
@@ -36,18 +38,19 @@ def plot_inputs(inputs: Sequence[Input], title: str = "", start_time: str | None
         (float(one.time[-1]) for one in inputs if one.time is not None and one.time.size), default=1.0
     )
     axis = style.FigureTime(latest, start_time)
-    for panel, ((_, unit), several) in zip(over_time, groups.items(), strict=False):
+    for panel, several in zip(over_time, groups.values(), strict=False):
         for one in several:
             _draw_series(panel, one, axis, latest)
-        panel.set_ylabel(f"[{style.in_math(unit)}]" if several[0].unit else "", fontsize="small")
+        panel.set_ylabel(f"[{style.in_math(several[0].unit)}]", fontsize="small")
         panel.tick_params(labelsize="small")
         panel.legend(fontsize="x-small", loc="upper right", ncols=2, frameon=False)
     axis.finish(over_time[-1], "small")
+    figure.align_ylabels(over_time)
     if not groups:
         over_time[0].text(0.5, 0.5, "no forcing", ha="center", transform=over_time[0].transAxes, color="0.5")
     if first:
         _draw_profiles(whole[1].subgridspec(2 if len(first) > 1 else 1, math.ceil(len(first) / 2)), first)
-    figure.suptitle(title, fontsize="medium")
+    figure.suptitle(style.in_words(title), fontsize="medium")
     return figure
 
 
@@ -81,6 +84,7 @@ def _draw_profiles(grid, first: Sequence[Input]) -> None:  # matplotlib's, which
         name = one.name.removeprefix("initial ")
         style.label(panel, f"{style.in_words(name)} [{style.in_math(one.unit)}]" if one.unit else name)
         panel.tick_params(labelsize="small")
+        panel.locator_params(axis="x", nbins=3)
     panels[0].set_ylabel("z [m]", fontsize="small")
     for panel in panels[len(first) :]:
         panel.set_visible(False)

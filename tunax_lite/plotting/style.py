@@ -14,8 +14,10 @@ from matplotlib.axis import Axis
 from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+from matplotlib.text import Text
+from matplotlib.ticker import LogFormatter, LogLocator, NullFormatter, StrMethodFormatter
 
+from ..io.errors import shortened
 from ..io.protection import product_of
 from ..io.series import start_of_case
 from ..io.writing import replacing
@@ -51,7 +53,9 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     ending = path.suffix.lstrip(".") or "png"
     # Record the source file, so that the figure may be redrawn.
     origin = {"Software": "tunax_lite", "Source": product_of(path)} if ending == "png" else None
-    with replacing(path) as temporary:
+    show_names_as_they_are(figure)
+    with replacing(path) as temporary, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a name in another script
         figure.savefig(temporary, format=ending, dpi=130, metadata=origin)
 
 
@@ -153,11 +157,35 @@ def difference_label(name: str) -> str:
     return f"{long_name(name)} [{in_math(unit_of_difference(name))}]"
 
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 def in_math(unit: str) -> str:
     """Exponents of a unit as superscripts."""
     if unit == "degC":
         return "°C"
-    return re.sub(r"(?<=\S)(?<![-0-9])([-0-9]+)(?!\S)", r"$^{\1}$", unit)
+    raised = lambda match: match[0].translate(_RAISED)  # noqa: E731
+    return re.sub(r"(?<=\S)(?<![-0-9])([-0-9]+)(?!\S)", raised, unit)
+
+
+def show_names_as_they_are(figure: Figure) -> None:
+    """Show text literally: no name of a case or variable is mathematics, only a number on a logarithmic axis.
+
+    Control characters are escaped.
+    """
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+        kept = text.get_text()
+        shown = "\n".join(shortened(line, 10_000) for line in kept.split("\n"))
+        if shown != kept:
+            text.set_text(shown)
+    for axis in figure.findobj(Axis):
+        for formatter, ticks in (
+            (axis.get_major_formatter(), axis.get_major_ticks()),
+            (axis.get_minor_formatter(), axis.get_minor_ticks()),
+        ):
+            for label in (label for tick in ticks for label in (tick.label1, tick.label2)):
+                label.set_parse_math(isinstance(formatter, LogFormatter))
 
 
 def number_log_axis(axis: Axis) -> None:

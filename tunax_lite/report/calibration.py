@@ -32,6 +32,7 @@ from ..io.writing import replacing
 from ..io.yaml_file import ConfigError, parse_yaml
 from ..plotting import history_figures, in_words, posterior_figures
 from ..plotting.calibration import parameters_of
+from ..plotting.style import show_names_as_they_are
 from .page import Origin, page
 
 FIGURES = {
@@ -194,6 +195,7 @@ def _encoded(
         if name in run.figures:
             buffer.write(run.figures[name].read_bytes())
         elif name in drawn:
+            show_names_as_they_are(drawn[name])
             drawn[name].savefig(buffer, format="png", dpi=130)
         else:
             continue

@@ -1,0 +1,136 @@
+"""The page of `tunax-lite check`, and text that neither steers a terminal nor minds a reader who leaves."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from typer.testing import CliRunner
+
+from tunax_lite.cli.commands import app
+from tunax_lite.cli.terminal import printable
+from tunax_lite.plotting import style
+
+ROOT = Path(__file__).resolve().parents[2]
+KATO = str(ROOT / "configs/runs/kato_phillips.yaml")
+CALIBRATION = str(ROOT / "configs/calibrations/synthetic.yaml")
+STATION = str(ROOT / "configs/runs/synthetic_station.yaml")
+MAP = str(ROOT / "configs/maps/synthetic.yaml")
+
+
+def check(*arguments, code=0):
+    result = CliRunner().invoke(app, ["check", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def row(output: str, name: str) -> list[str]:
+    return next(line for line in output.splitlines() if line.startswith(name)).split()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_page_fits_the_terminal_and_holds_the_numbers(monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    output = check(CALIBRATION).output
+    table = output[output.index("input ") : output.index("budget")]
+    assert max(map(len, table.splitlines())) <= width
+    assert row(output, "heat_flux")[2:5] == ["-150", "-150", "-150"]
+    # The profiles of the synthetic file and its fluxes are of one run of this model.
+    gained, added = re.findall(r"(?:gain|add) (\S+) J m-2", output)
+    assert float(gained) == pytest.approx(float(added), rel=1e-3) == pytest.approx(-150.0 * 172800.0)
+
+
+def test_the_same_for_scripts(tmp_path):
+    result = check(STATION, "--json")
+    (case,) = json.loads(result.stdout)["cases"]
+    found = {one["name"]: one for one in case["inputs"]}
+    assert {"wind_u", "air_temperature", "shortwave", "initial temperature"} <= set(found)
+    wind = found["wind_u"]
+    assert wind["unit"] == "m s-1" and wind["lowest"] <= wind["mean"] <= wind["highest"]
+    assert wind["interval"] > 0.0 and re.match(r"\d{4}-\d\d-\d\dT", wind["from"])
+
+
+def test_a_figure_of_each_kind_of_case(tmp_path):
+    for name, config in (("run", KATO), ("station", STATION), ("map", MAP)):
+        path = tmp_path / f"{name}.png"
+        assert f"wrote {path}" in check(config, "--figure", path).output.replace("\n", "")
+        assert path.read_bytes().startswith(b"\x89PNG")
+    (tmp_path / "mine.png").write_text("mine")
+    assert "--overwrite" in check(KATO, "--figure", tmp_path / "mine.png", code=2).output
+
+
+def test_notes_come_last_and_conversions_are_among_them():
+    flux = "case.forcing.heat_flux={constant: 1.0, unit: kW m-2, factor: 0.1, sign: -1}"
+    lines = check(KATO, "--set", flux).output.splitlines()
+    assert row("\n".join(lines), "heat_flux")[2:5] == ["-100", "-100", "-100"]
+    said = "case.forcing.heat_flux: values are converted from kW m-2, then multiplied by 0.1, then reversed"
+    assert lines[-2].startswith(f"note: {said}") and lines[-1].endswith("fine")
+
+
+def test_control_characters_in_names_are_shown_not_obeyed(tmp_path):
+    name = "a\x1b[31mb\r\x07"
+    assert printable(f"{name}\n\té") == "a\\x1b[31mb\\r\\x07\n\té"
+    output = check(KATO, "--set", f"case.name={json.dumps(name)}").output
+    assert "a\\x1b[31mb" in output and "\x1b" not in output and "\x07" not in output
+    wrong = check(KATO, "--set", 'case.depth="\\e[31m"', code=2).output
+    assert "\x1b" not in wrong
+
+
+def run_in_shell(command: str, **environment) -> subprocess.CompletedProcess:
+    given = os.environ | {"PYTHONPATH": str(ROOT)} | environment
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=given, check=False)
+
+
+def test_a_reader_that_leaves_is_no_error():
+    program = f"{sys.executable} -c 'from tunax_lite.cli import main; main()'"
+    done = run_in_shell(f"{program} schema run | head -1; echo ${{PIPESTATUS[0]}}")
+    assert done.stdout.splitlines()[-1] == "0" and done.stderr == ""
+    # What is computed is computed: nobody reads the messages, the table is on standard error.
+    done = run_in_shell(f"{program} check {KATO} --json | true; echo ${{PIPESTATUS[0]}}")
+    assert done.stdout.splitlines()[-1] == "0" and done.stderr.rstrip().endswith("fine")
+
+
+def test_a_name_that_the_locale_lacks_fails_before_the_calibration(tmp_path):
+    text = Path(CALIBRATION).read_text(encoding="utf-8")
+    case = 'path: "synthetic:wind_and_cooling"'
+    one = re.search(r"  - case: .*", text)
+    assert one is not None
+    cases = [one[0].replace(case, f"{case}, mapping: {{name: {name}}}") for name in ("Zürich", "other")]
+    text = text.replace(one[0], "\n".join(cases)) + "output: {figures: false}\n"
+    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
+    program = f"{sys.executable} -c 'from tunax_lite.cli import main; main()'"
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = run_in_shell(f"cd {tmp_path} && {program} cross-validate c.yaml --output out", **plain)
+    assert done.returncode == 2 and "a name that the locale has letters for" in done.stderr
+    assert "without_Z" in done.stderr and not (tmp_path / "out").exists()
+
+
+def test_names_are_no_mathematics(tmp_path):
+    """Dollars, backslashes and control characters anywhere in a figure; numbers of a logarithmic axis stay."""
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    left.plot([1.0, 2.0], [1e-7, 1e-2], label="$$")
+    left.set_yscale("log")
+    left.set_title("$\\frac{")
+    left.legend()
+    right.imshow(np.zeros((2, 2)))
+    right.set_yticks([0, 1], ["$$", "\x1b$x_$"])
+    figure.suptitle("$$ \x1b[31m")
+    style.save_figure(figure, tmp_path / "a.png")
+    assert figure.get_suptitle() == "$$ \\x1b[31m" and left.get_title() == "$\\frac{"
+    assert all(label.get_parse_math() for label in left.get_yticklabels())
+    assert style.in_math("W m-2") == "W m⁻²" and style.in_math("degC") == "°C"
+    assert style.in_math("kg m-2 s-1") == "kg m⁻² s⁻¹" and style.in_math("1") == "1"
+
+
+def test_a_case_of_dollars_is_run_and_drawn(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    short = ["--set", "time.duration=1200", "--set", "time.output_interval=600", "--set", "grid.n_cells=16"]
+    result = CliRunner().invoke(app, ["run", KATO, *short, "--set", "case.name=$$ \\alpha$ _x"])
+    assert result.exit_code == 0, result.output
+    assert len(list(Path("results").glob("*.png"))) == 2
