@@ -39,7 +39,7 @@ def test_the_page_fits_the_terminal_and_holds_the_numbers(monkeypatch, width):
     output = check(CALIBRATION).output
     table = output[output.index("input ") : output.index("budget")]
     assert max(map(len, table.splitlines())) <= width
-    assert row(output, "heat_flux")[2:5] == ["-150", "-150", "-150"]
+    assert row(output, "heat_flux")[3:6] == ["-150", "-150", "-150"]
     # The profiles of the synthetic file and its fluxes are of one run of this model.
     gained, added = re.findall(r"(?:gain|add) (\S+) J m-2", output)
     assert float(gained) == pytest.approx(float(added), rel=1e-3) == pytest.approx(-150.0 * 172800.0)
@@ -49,7 +49,7 @@ def test_the_same_for_scripts(tmp_path):
     result = check(STATION, "--json")
     (case,) = json.loads(result.stdout)["cases"]
     found = {one["name"]: one for one in case["inputs"]}
-    assert {"wind_u", "air_temperature", "shortwave", "initial temperature"} <= set(found)
+    assert {"wind_u", "air_temperature", "air_pressure", "initial temperature"} <= set(found)
     wind = found["wind_u"]
     assert wind["unit"] == "m s-1" and wind["lowest"] <= wind["mean"] <= wind["highest"]
     assert wind["interval"] > 0.0 and re.match(r"\d{4}-\d\d-\d\dT", wind["from"])
@@ -67,7 +67,7 @@ def test_a_figure_of_each_kind_of_case(tmp_path):
 def test_notes_come_last_and_conversions_are_among_them():
     flux = "case.forcing.heat_flux={constant: 1.0, unit: kW m-2, factor: 0.1, sign: -1}"
     lines = check(KATO, "--set", flux).output.splitlines()
-    assert row("\n".join(lines), "heat_flux")[2:5] == ["-100", "-100", "-100"]
+    assert row("\n".join(lines), "heat_flux")[3:6] == ["-100", "-100", "-100"]
     said = "case.forcing.heat_flux: values are converted from kW m-2, then multiplied by 0.1, then reversed"
     assert lines[-2].startswith(f"note: {said}") and lines[-1].endswith("fine")
 
@@ -111,7 +111,7 @@ def test_a_name_that_the_locale_lacks_fails_before_the_calibration(tmp_path):
 
 
 def test_names_are_no_mathematics(tmp_path):
-    """Dollars, backslashes and control characters anywhere in a figure; numbers of a logarithmic axis stay."""
+    """Dollars, backslashes and control characters anywhere in a figure; numbers of log axes stay."""
     figure = Figure()
     left, right = figure.subplots(1, 2)
     left.plot([1.0, 2.0], [1e-7, 1e-2], label="$$")

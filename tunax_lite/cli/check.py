@@ -68,7 +68,7 @@ def check(
             answer = _describe_run(session.build_source(loaded, parameters, say=notes.extend), page, notes)
         elif isinstance(loaded.config, MapConfig):
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            answer = _describe_map(build_map(loaded, values), page)
+            answer = _describe_map(build_map(loaded, values), page, loaded.name)
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
             answer = _describe_calibration(build_calibration(loaded, values), page)
@@ -129,7 +129,7 @@ _COLUMNS_SHOWN, _TIME_SHOWN = 64, 31 * 86400.0
 """Of a map: its columns and its time [s] whose inputs are shown."""
 
 
-def _describe_map(run: MapRun, page: _Page) -> Answer:
+def _describe_map(run: MapRun, page: _Page, name: str) -> Answer:
     columns = run.columns
     model = _describe_model(columns.model(run.model, slice(0, 1)))
     case = columns.case(slice(0, 1), 0.0, run.output_interval)  # columns are read one chunk of time at a time
@@ -140,7 +140,7 @@ def _describe_map(run: MapRun, page: _Page) -> Answer:
     shown = np.unique(np.linspace(0, columns.n_columns - 1, _COLUMNS_SHOWN).astype(int))
     length = min(run.duration, _TIME_SHOWN)
     sample = dataclasses.replace(columns.case(shown, 0.0, length), duration=length)
-    sample = dataclasses.replace(sample, name=columns.name, start_time=columns.epoch.isoformat())
+    sample = dataclasses.replace(sample, name=name, start_time=columns.epoch.isoformat())
     echo(f"inputs of {shown.size} of {columns.n_columns} columns, over {duration(length)}:")
     answer = page.of(sample, None)
     times = _describe_times(run.duration, run.dt, run.output_interval)

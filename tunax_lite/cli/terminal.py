@@ -42,8 +42,9 @@ def prepare_terminal() -> None:
             if not os.isatty(stream.fileno()):
                 stream.flush()
                 raw = _Forgiving(stream.fileno(), "w", closefd=False)
-                options = {"encoding": stream.encoding, "errors": "backslashreplace"}
-                setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(raw), line_buffering=True, **options))
+                buffer, code = io.BufferedWriter(raw), stream.encoding
+                text = io.TextIOWrapper(buffer, code, "backslashreplace", line_buffering=True)
+                setattr(sys, name, text)
 
     def show(message, category, filename, lineno, file=None, line=None) -> None:
         echo(f"tunax-lite: warning: {message}", err=True)

@@ -141,6 +141,7 @@ class GivenWeather(Quantities):
             numbers = {
                 name: jnp.asarray(value.converted(self._quantity(name), value.constant))
                 for name, value in given.items()
+                if value.constant is not None  # checked by the section
             }
             return TimeSeries.constant(air_sea.Weather(**numbers), "weather")
         quantities = {name: self._quantity(name) for name in given}

@@ -327,10 +327,7 @@ class LegayCase(Section):
         return self.model_dump(exclude={"format", "path", "units"}, exclude_none=True)
 
 
-_IN_FILES = " ".join(name for name in Mapping.__dataclass_fields__ if name != "units")
-
-
-class MappingSection(part_of(Mapping, _IN_FILES)):
+class MappingSection(part_of(Mapping)):
     """Information missing in a file."""
 
     units: dict[str, UnitGiven] = key(UNITS, default_factory=dict)

@@ -17,7 +17,7 @@ from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_d
 from .errors import check_names, check_possible
 from .netcdf import Contents, read_contents
 from .series import Series, on_common_times
-from .units import Conversion, as_conversion, unit_alone
+from .units import Conversions, as_conversion, unit_alone
 
 STATE_VARIABLES = ("temperature", "salinity", "u", "v")
 DRIFT_VARIABLES = ("stokes_drift_u", "stokes_drift_v")
@@ -72,7 +72,7 @@ class Mapping:
     fluxes: dict[str, float | str] = setting(default_factory=dict)
     forcing_file: str | None = setting(None)
     upward: tuple[str, ...] = setting(())
-    units: dict[str, str | Conversion] = setting(default_factory=dict)
+    units: Conversions = setting(default_factory=dict)
     latitude: float | None = setting(None, at_least=-90.0, at_most=90.0)
     coriolis_parameter: float | None = setting(None, at_least=-1e-2, at_most=1e-2)
     salinity: float = setting(35.0, at_least=0.0, at_most=60.0)

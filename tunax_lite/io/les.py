@@ -188,7 +188,9 @@ def _read_profiles(file: Jld2, variable: str, iterations: list[str], grid: Grid)
     profiles = np.stack(rows)
     quantity = "temperature" if variable == "T" else variable
     if variable != "b":
-        profiles = file.converted(key, quantity, profiles, "degC" if variable == "T" else "m s-1")
+        profiles = file.converted(
+            f"timeseries/{variable}", quantity, profiles, "degC" if variable == "T" else "m s-1"
+        )
     check_possible(file.path, f"timeseries/{variable}", quantity, profiles)
     return profiles
 

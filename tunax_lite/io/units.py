@@ -218,11 +218,11 @@ class Conversion(AbstractConversion):
     """The conversion of an input, without more."""
 
 
-Conversions = Mapping[str, "str | Conversion"]
+Conversions = Mapping[str, str | Conversion]
 """Units, or whole conversions, by the package's names."""
 
 
-def as_conversion(given: "str | Conversion | None") -> Conversion:
+def as_conversion(given: str | Conversion | None) -> Conversion:
     """A conversion from its short form, a unit."""
     return given if isinstance(given, Conversion) else Conversion(unit=given)
 
