@@ -13,7 +13,7 @@ from tests.io.observation_files import cf_dataset, write_lesbrary
 from tests.maps.ocean import ocean
 from tunax_lite.config import build_map, build_run, load_map, load_run
 from tunax_lite.config.conversions import notes_on_conversions
-from tunax_lite.io import read_argo_profiles, read_cf_netcdf, read_era5, read_lesbrary, read_oceansites
+from tunax_lite.io import read_argo_profiles, read_cf_netcdf, read_lesbrary, read_oceansites
 from tunax_lite.io.cf_forcing import Mapping
 from tunax_lite.io.errors import ConfigError, FileFormatError
 from tunax_lite.io.table import read_series
@@ -120,14 +120,14 @@ def test_nonsense_is_an_error_that_names_the_key(tmp_path, given, words):
 
 def test_weather_of_era5_counts_from_the_package_s_zero_and_hour(tmp_path):
     era5.write(tmp_path / "e.nc")
-    plain = read_era5(tmp_path / "e.nc", start_time=era5.START, **era5.PLACE).weather.at(10.5 * 3600.0)
+    plain = era5.read(tmp_path / "e.nc").weather.at(10.5 * 3600.0)
     units: dict[str, Any] = {
         "air_temperature": Conversion(factor=0.5, offset=1.0),
         "longwave": Conversion(factor=0.9, offset=7.0),
         "wind_u": Conversion(**HOW),
         "precipitation": Conversion(factor=2.0, offset=1e-8),
     }
-    found = read_era5(tmp_path / "e.nc", start_time=era5.START, **era5.PLACE, units=units)
+    found = era5.read(tmp_path / "e.nc", units=units)
     weather = found.weather.at(10.5 * 3600.0)
     np.testing.assert_allclose(weather.air_temperature, 0.5 * plain.air_temperature + 1.0)
     np.testing.assert_allclose(weather.longwave, 0.9 * plain.longwave + 7.0)
@@ -137,11 +137,11 @@ def test_weather_of_era5_counts_from_the_package_s_zero_and_hour(tmp_path):
     sun, air = -era5.SERIES["ssrd"][1] / 1e3, era5.SERIES["t2m"][1] - 273.15
     era5.write(tmp_path / "other.nc", ssrd=sun, t2m=air)
     units = {"shortwave": Conversion(unit="kJ m-2", sign=-1), "air_temperature": "degC"}
-    weather = read_era5(tmp_path / "other.nc", start_time=era5.START, **era5.PLACE, units=units).weather
+    weather = era5.read(tmp_path / "other.nc", units=units).weather
     np.testing.assert_allclose(weather.at(10.5 * 3600.0).shortwave, plain.shortwave, rtol=1e-12)
     np.testing.assert_allclose(weather.at(10.5 * 3600.0).air_temperature, plain.air_temperature)
     with pytest.raises(FileFormatError, match="shortwave|ssrd") as caught:
-        read_era5(tmp_path / "e.nc", start_time=era5.START, **era5.PLACE, units={"shortwave": "m s-1"})
+        era5.read(tmp_path / "e.nc", units={"shortwave": "m s-1"})
     assert "expected a unit that converts to J m**-2, got 'm s-1'" in str(caught.value)
 
 
@@ -185,12 +185,13 @@ def test_simulations_and_cf_files(tmp_path):
     cf_dataset().to_netcdf(tmp_path / "cf.nc")
     mapping = Mapping(units={"heat_flux": Conversion(**HOW), "stress_u": Conversion(factor=3.0)})
     case, _ = read_cf_netcdf(tmp_path / "cf.nc", mapping)
-    flux = case.forcing.at(0.0)
+    flux: Any = case.forcing.at(0.0)
     np.testing.assert_allclose(flux.heat_flux, said(-100.0))
     np.testing.assert_allclose(flux.stress_u, 0.3)
     numbers = Mapping(fluxes={"heat_flux": -0.1}, units={"heat_flux": Conversion(unit="kW m-2", sign=-1)})
     case, _ = read_cf_netcdf(tmp_path / "cf.nc", numbers)
-    np.testing.assert_allclose(case.forcing.at(0.0).heat_flux, 100.0)
+    flux = case.forcing.at(0.0)
+    np.testing.assert_allclose(flux.heat_flux, 100.0)
     with pytest.raises(ValueError, match="which cancel"):
         Mapping(upward=("heat_flux",), units={"heat_flux": Conversion(sign=-1)})
 

@@ -16,6 +16,7 @@ from .application import Answer
 from .terminal import echo, printable
 
 _COLUMNS = ("input", "unit", "lowest", "mean", "highest", "every", "gaps")
+_WIDEST_NAME = 18
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
@@ -25,9 +26,9 @@ def say_inputs(inputs: Sequence[Input], start_time: str | None) -> list[Answer]:
     for name in _COLUMNS:
         is_text = name in ("input", "unit", "gaps")
         # Numbers never wrap: names give way in a narrow terminal.
-        table.add_column(
-            name, justify="left" if is_text else "right", no_wrap=name != "input", overflow="fold"
-        )
+        side, wide = "left" if is_text else "right", name == "input"
+        least = min(_WIDEST_NAME, max((len(one.name) for one in inputs), default=0)) if wide else None
+        table.add_column(name, justify=side, no_wrap=not is_text, overflow="fold", min_width=least)
     rows = []
     for one in inputs:
         known, (n_gaps, longest), every = one.known(), one.gaps(), one.interval()
@@ -54,7 +55,7 @@ def _short(value: float) -> str:
 def _gaps(row: Answer) -> str:
     said = []
     if row["n_gaps"]:
-        said.append(f"{row['n_gaps']}, up to {duration(row['longest_gap'])}")
+        said.append(f"{row['n_gaps']} ({duration(row['longest_gap'])})")
     if row["n_missing"]:
         share = 100.0 * row["n_missing"] / row["n_values"]
         said.append(f"{share:.2g} % missing")

@@ -254,8 +254,8 @@ def _read(
     """Times within the case [s], values, and the number of rejected values."""
     path = setting.file(given.path, "series", name, "path")
     with setting.naming("series", name):
-        options: dict[str, Any] = given.model_dump(include={"flags", "good_flags"})
-        options["unit"] = given.conversion
+        options: dict[str, Any] = {"unit": given.conversion}  # of `read_numbers`
+        options |= given.model_dump(include={"flags", "good_flags"})
         if section.latitude is not None and section.longitude is not None:
             options["position"] = (section.longitude, section.latitude)
         found, n_rejected = io.read_numbers(

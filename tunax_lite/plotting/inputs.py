@@ -41,7 +41,7 @@ def plot_inputs(inputs: Sequence[Input], title: str = "", start_time: str | None
     for panel, several in zip(over_time, groups.values(), strict=False):
         for one in several:
             _draw_series(panel, one, axis, latest)
-        panel.set_ylabel(f"[{style.in_math(several[0].unit)}]", fontsize="small")
+        panel.set_ylabel(f"[{style.in_math(several[0].unit)}]" if several[0].unit else "", fontsize="small")
         panel.tick_params(labelsize="small")
         panel.legend(fontsize="x-small", loc="upper right", ncols=2, frameon=False)
     axis.finish(over_time[-1], "small")
@@ -79,8 +79,10 @@ def _draw_profiles(grid, first: Sequence[Input]) -> None:  # matplotlib's, which
         panel.plot(middle, z, color=style.BLUE)
         if values.shape[1] > 1:
             panel.fill_betweenx(z, values.min(axis=1), values.max(axis=1), color=style.BLUE, alpha=0.2)
-        if np.ptp(values) < 1e-6 * max(np.abs(middle).max(), 1e-6):
-            panel.set_xlim(middle[0] - 1.0, middle[0] + 1.0)
+        if np.ptp(values) < 1e-3 * max(np.abs(middle).max(), 1e-6):  # nearly uniform
+            room = 0.01 * np.abs(middle).max()
+            panel.set_xlim(middle.min() - room, middle.max() + room)
+        panel.ticklabel_format(axis="x", useOffset=False)
         name = one.name.removeprefix("initial ")
         style.label(panel, f"{style.in_words(name)} [{style.in_math(one.unit)}]" if one.unit else name)
         panel.tick_params(labelsize="small")
