@@ -29,6 +29,7 @@ from ..gotm import load_gotm
 from ..inputs import budgets_of, inputs_of
 from ..io import replacing
 from ..io.protection import check_outputs
+from ..io.writing import file_name
 from ..maps.setup import MapRun
 from ..model import Model
 from ..observations import Observations
@@ -104,7 +105,7 @@ class _Page:
         answer = {"inputs": say_inputs(inputs, start)}
         answer["budgets"] = say_budgets(budgets_of(case, observations))
         if self.figure is not None:
-            stem = f"{self.figure.stem}_{case.name}" if several else self.figure.stem
+            stem = f"{self.figure.stem}_{file_name(case.name)}" if several else self.figure.stem
             path = self.figure.with_name(f"{stem}{self.figure.suffix or '.png'}")
             draw_inputs(inputs, path, case.name, start, overwrite=self.overwrite)
             session.report_written([path])
