@@ -31,6 +31,7 @@ LAYERS = (
     ("terms",),
     ("air_sea", "corrections", "ice", "observables"),
     ("case",),
+    ("plausibility",),
     ("closures",),
     ("transport",),
     ("model",),

@@ -20,6 +20,7 @@ from .config.build import build_run
 from .coupling import Component
 from .forcing import SurfaceFluxes, WaterSurface
 from .observables import variable_of
+from .quantities import check_values
 from .simulation import count_steps
 from .trajectory import Restart, carried
 
@@ -146,6 +147,7 @@ class Bmi:
         old = self._value(name)
         if np.size(src) != old.size or not np.isfinite(src).all():
             raise ValueError(f"Bmi: expected {old.size} finite values of {name}, got {src!r:.200}.")
+        check_values("Bmi", name, np.asarray(src, dtype=float))
         if name in FLUXES:
             self._fluxes[name] = float(np.reshape(src, ()))
             return

@@ -24,6 +24,7 @@ from .grid import Grid
 from .ice.base import AbstractIce, IceStep, UppermostCell
 from .physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from .physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
+from .quantities import check_values
 from .state import State
 from .terms import ELEVATION, AbstractTerm, Interior
 from .time_series import check_covers
@@ -56,7 +57,8 @@ class Case(eqx.Module):
         sites: names of the columns of a batch, for files.
 
     Raises:
-        ValueError: a state with a different number of cells, a value that is not finite, a duration that is
+        ValueError: a state with a different number of cells, a value that is not finite or impossible for its
+            quantity, such as 293 degC, a duration that is
             not positive, an invalid position, terms without names, streams or a level without a lake, a
             surface_elevation in a lake, or ice without the weather that it needs.
     """
@@ -119,6 +121,8 @@ class Case(eqx.Module):
                     f"{self.name}: expected a finite initial {variable}, got "
                     f"{np.asarray(leaf)[tuple(bad[0])]} in cell {int(bad[0][0])} (0 is the bottom)."
                 )
+            if variable in ("temperature", "salinity", "u", "v"):
+                check_values(f"{self.name}: initial {variable}", variable, np.asarray(leaf))
         if self.ice is not None and isinstance(self.initial_state.salinity, (jax.Array, np.ndarray)):
             air = eqx.filter_eval_shape(self.forcing.air_temperature, 0.0)
             self.ice.check(self.initial_state, air is not None)

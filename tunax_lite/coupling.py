@@ -9,13 +9,15 @@ import dataclasses
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from ._types import Scalar, ScalarLike, precision_of, without_weak_types
+from ._types import Scalar, ScalarLike, is_traced, precision_of, without_weak_types
 from .case import Case
-from .forcing import AbstractForcing, SurfaceFluxes, WaterSurface
+from .forcing import AbstractForcing, SurfaceFluxes, WaterSurface, check_fluxes
 from .model import Model
 from .observables import ColumnState, observable
+from .quantities import check_values
 from .simulation import advance, batched_case, count_steps, start_of
 from .trajectory import Restart, carried
 
@@ -74,7 +76,6 @@ class Component(eqx.Module):
         """Prognostic variables at the start of the case."""
         return start_of(self.model, self.case)
 
-    @eqx.filter_jit
     def step(self, now: Restart, fluxes: SurfaceFluxes, interval: float | None = None) -> Restart:
         """Advance under fluxes that are constant over an interval.
 
@@ -85,8 +86,14 @@ class Component(eqx.Module):
             interval: a multiple of `dt` [s]; by default one time step.
 
         Raises:
-            ValueError: an interval that is not a multiple of `dt`.
+            ValueError: an interval that is not a multiple of `dt`, or impossible fluxes, such as 1 MW m-2,
+                unless they are traced.
         """
+        check_fluxes("Component.step", fluxes)
+        return self._step(now, fluxes, interval)
+
+    @eqx.filter_jit
+    def _step(self, now: Restart, fluxes: SurfaceFluxes, interval: float | None) -> Restart:
         n_steps = 1 if interval is None else count_steps(interval, self.dt, "interval")
         return self.steps(now, fluxes, n_steps)
 
@@ -125,7 +132,7 @@ class Component(eqx.Module):
         """`now` with new values of a variable, on the same levels; a number applies to all of them.
 
         Raises:
-            ValueError: a name that is not prognostic, or values of another shape.
+            ValueError: a name that is not prognostic, values of another shape, or impossible ones.
         """
         held = carried(now.state, now.clo_state)
         if name not in held:
@@ -133,5 +140,7 @@ class Component(eqx.Module):
         new = jnp.asarray(value, held[name].dtype)
         if new.ndim and new.shape != held[name].shape:
             raise ValueError(f"set_value: expected {name} of shape {held[name].shape}, got {new.shape}.")
+        if not is_traced(new):
+            check_values("set_value", name, np.asarray(new))
         new = jnp.broadcast_to(new, held[name].shape)
         return eqx.tree_at(lambda restart: carried(restart.state, restart.clo_state)[name], now, new)

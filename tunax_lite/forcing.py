@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ._types import Scalar, ScalarLike, array_field, as_float_array, is_traced
+from .quantities import QUANTITIES, check_values
 from .state import State
 from .time_series import TimeSeries, first_bad, named_leaves
 
@@ -49,6 +50,16 @@ class SurfaceFluxes(eqx.Module):
         default_factory=dict,
         converter=lambda fluxes: {name: as_float_array(flux) for name, flux in fluxes.items()},
     )
+
+
+def check_fluxes(where: str, fluxes: SurfaceFluxes) -> None:
+    """Raise `ValueError` for concrete fluxes that are not finite, or impossible, such as 1 MW m-2."""
+    for name, leaf in named_leaves(fluxes):
+        if isinstance(leaf, jax.Array) and not is_traced(leaf):
+            if first_bad(np.asarray(leaf)) is not None:
+                raise ValueError(f"{where}: expected a finite {name}, got {np.asarray(leaf)}.")
+            if f"surface_{name}" in QUANTITIES:
+                check_values(f"{where}: {name}", f"surface_{name}", np.asarray(leaf))
 
 
 class IceSurface(NamedTuple):
@@ -93,7 +104,7 @@ class ConstantForcing(AbstractForcing):
     """Fluxes constant in time.
 
     Raises:
-        ValueError: a flux that is not finite.
+        ValueError: a flux that is not finite, or impossible.
     """
 
     fluxes: SurfaceFluxes = array_field(0)
@@ -101,9 +112,7 @@ class ConstantForcing(AbstractForcing):
     def __check_init__(self):
         if is_traced(self.fluxes):
             return
-        for name, leaf in named_leaves(self.fluxes):
-            if isinstance(leaf, jax.Array) and first_bad(np.asarray(leaf)) is not None:
-                raise ValueError(f"forcing: expected a finite {name}, got {np.asarray(leaf)}.")
+        check_fluxes("forcing", self.fluxes)
 
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         return self.fluxes
@@ -120,7 +129,7 @@ class TimeSeriesForcing(AbstractForcing):
         fluxes: each with `time` as its first axis, `(n_times, *batch)`; `from_values` also accepts numbers.
 
     Raises:
-        ValueError: as in `TimeSeries`.
+        ValueError: as in `TimeSeries`, or an impossible flux.
     """
 
     time: Float[Array, " time"] = array_field(1)
@@ -140,6 +149,7 @@ class TimeSeriesForcing(AbstractForcing):
 
     def __check_init__(self):
         TimeSeries(self.time, self.fluxes)
+        check_fluxes("forcing", self.fluxes)
 
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         return TimeSeries(self.time, self.fluxes).at(time)

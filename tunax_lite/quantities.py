@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 Location = Literal["center", "face", "scalar", "outside"]
 
 
@@ -62,6 +64,24 @@ QUANTITIES: dict[str, Quantity] = {quantity.name: quantity for quantity in _read
 def quantity_of(name: str) -> Quantity:
     """The row of a quantity; surface fluxes also by their names in the forcing, such as `stress_u`."""
     return QUANTITIES[f"surface_{name}" if f"surface_{name}" in QUANTITIES else name]
+
+
+def check_values(where: str, name: str, values: np.ndarray) -> None:
+    """Raise `ValueError` for values of a quantity that cannot be, such as 293 degC; other names pass."""
+    try:
+        known = quantity_of(name)
+    except KeyError:  # a tracer
+        return
+    low, high = known.possible
+    wrong = np.asarray(values)[~((values >= low) & (values <= high)) & np.isfinite(values)]
+    if wrong.size:
+        advice = f"positive is {known.positive}; " if known.positive else ""
+        if known.suspect is not None and known.suspect[1] <= wrong[0] <= known.suspect[2]:
+            advice = f"it looks like {known.suspect[0]}; "
+        raise ValueError(
+            f"{where}: expected {known.long_name} from {low:g} to {high:g} {known.unit}, got {wrong[0]:g}; "
+            f"{advice}convert it."
+        )
 
 
 GRID_NAMES = (

@@ -16,7 +16,7 @@ from ..io.protection import Provenance, read_provenance
 from ..io.yaml_file import parse_yaml
 from ..trajectory import Restart
 
-_MAY_DIFFER = ("time", "output", "evaluation", "precision", "grid", "model.closure", "model.theta")
+_MAY_DIFFER = ("time", "output", "evaluation", "accept", "precision", "grid", "model.closure", "model.theta")
 """What is said elsewhere, or checked by itself."""
 _MOST_LISTED = 6
 
@@ -59,6 +59,8 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
             name = jax.tree_util.keystr(place[1:]).lstrip(".")
             expected, advice = f"finite values in frame {frame}", "choose another frame"
             raise FileFormatError(path, name, expected, "others", advice)
+        quantity = jax.tree_util.keystr(place[-1:]).lstrip(".")
+        check_possible(path, quantity, quantity, np.asarray(leaf))
     seconds = float(trajectory.time[frame])
     check(
         abs(float(start.step) * setup.dt - seconds) <= 1e-9 * max(seconds, setup.dt),

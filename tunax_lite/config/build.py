@@ -1,7 +1,7 @@
 """Build the package's objects from checked configurations."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, Document, yaml_text
 from ..model import Model
 from ..observations import Observations
+from ..plausibility import collecting, remarks
 from ..run import Run
 from ..simulation import start_of
 from ..trajectory import Restart
@@ -52,7 +53,8 @@ def build_run(
         told = report.errors + report.differences + report.warnings
     model = config.model if "model" in config.model_fields_set else own.config.model
     time, output = own.config.time, own.config.output
-    made = build_case(own.config.case, own.config.grid, own.place.below("case"), time.step)
+    section, where = own.config.case, own.place.below("case")
+    made = with_remarks(lambda: build_case(section, own.config.grid, where, time.step), config.accept)
     case, chosen = made.case, config.time if "output_interval" in config.time.model_fields_set else time
     with loaded.place.naming("corrections"):
         case = config.corrections.of(case)
@@ -199,6 +201,14 @@ def build_case(section: SomeCase, grid: GridSection, where: Place, step: float |
         with where.naming():
             return BuiltCase(*placed_case(section, setting), tuple(setting.warnings))
     return on_grid(read_case(section, where), grid, where)
+
+
+def with_remarks(make: Callable[[], BuiltCase], accept: Collection[str]) -> BuiltCase:
+    """Make a case, and add what the rules of plausibility note about it, except the accepted ones."""
+    with collecting() as left:
+        made = make()
+    found = remarks(made.case, made.observations, accept=accept, left=left)
+    return made._replace(notes=(*made.notes, *map(str, found)))
 
 
 FromFile = LesbraryCase | LegayCase | CfNetcdfCase

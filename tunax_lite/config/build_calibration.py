@@ -1,6 +1,7 @@
 """Build the objects of a calibration or an evaluation from checked configurations."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -28,6 +29,7 @@ from .build import (
     on_grid,
     read_case,
     with_observations,
+    with_remarks,
 )
 from .calibration import AdamSection, CalibrationConfig, CheckSection
 from .conversions import notes_on_conversions
@@ -141,9 +143,13 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
     """A case at every resolution; if there are several, the names tell which."""
     section, where = config.cases[index], place.below("cases", str(index))
     here = where.below("case")
-    read = read_case(section.case, here) if isinstance(section.case, FromFile) else None
+    given, accept = section.case, config.accept
+    read = with_remarks(lambda: read_case(given, here), accept) if isinstance(given, FromFile) else None
     for grid, step in config.resolutions:
-        made = build_case(section.case, grid, here, step) if read is None else on_grid(read, grid, here)
+        if read is None:
+            made = with_remarks(functools.partial(build_case, given, grid, here, step), accept)
+        else:
+            made = on_grid(read, grid, here)
         case, observations = with_observations(made, here)
         with place.naming("time", "step"):
             check_steps(case.duration, step)

@@ -1,16 +1,24 @@
 """Build the columns and the model of a map from its checked configuration."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..io.yaml_file import ConfigError
 from ..maps.equations import MapFit
 from ..maps.setup import MapRun
+from ..plausibility import Finding, Position, collecting, remarks
 from .air_sea import bulk_arguments
 from .build import build_model
 from .conversions import notes_on_conversions
 from .load import Loaded
 from .maps import MapConfig
+
+if TYPE_CHECKING:
+    from ..maps.gridded import GriddedColumns
 
 
 def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = None) -> MapRun:
@@ -31,7 +39,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
     rain = given.weather is not None and given.weather.precipitation is not None
     implicit, levels = bool(section.air_sea.implicit_stress), config.grid.of(1.0)
     assert levels is not None  # checked by the section
-    with where.naming():
+    with collecting() as left, where.naming():
         columns = GriddedColumns(
             given,
             levels,
@@ -51,6 +59,8 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
         )
     model = build_model(config.model, loaded.place, parameters)
     columns.model(model, slice(0, 1))  # rejects unknown parameters
+    with where.naming():
+        columns.notes = (*columns.notes, *_remarks_of(columns, left, config.accept))
     output = config.output
     return MapRun(
         model=model,
@@ -61,6 +71,34 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
         variables=tuple(output.variables),
         means=tuple(output.means),
     )
+
+
+_MOST_TRIED = 9
+"""Columns that the rules of plausibility look at."""
+_RECORDS = 13
+
+
+def _remarks_of(
+    columns: "GriddedColumns", left: Sequence[Finding | Position], accept: Sequence[str]
+) -> list[str]:
+    """What the rules note about some columns of a map: in any of a list of places, in a third of a grid."""
+    tried = np.unique(np.linspace(0, columns.n_columns - 1, _MOST_TRIED).astype(int))
+    length = min(columns.duration, max(10.0 * 86400.0, _RECORDS * columns.longest_interval))
+    found: dict[str, list[Finding]] = {}
+    case = columns.case(tried, 0.0, length)  # at once: a compressed file is unpacked once
+    for number, column in enumerate(tried):
+        for one in remarks(case, accept=accept, left=left if number == 0 else (), column=number):
+            place = f"{float(columns.latitude[column]):.4g} N {float(columns.longitude[column]):.4g} E, "
+            own = one if one in left else dataclasses.replace(one, where=place + one.where)
+            found.setdefault(one.rule, []).append(own)
+    least = 1 if len(columns.shape) == 1 else len(tried) / 3.0
+    told = []
+    for several in found.values():
+        of_files = [one for one in several if one in left]
+        told += of_files
+        rest = [one for one in several if one not in of_files]
+        told += rest[:1] if rest and len(rest) >= least else []
+    return [str(one) for one in told]
 
 
 def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:

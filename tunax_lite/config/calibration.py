@@ -28,7 +28,7 @@ from .schema import (
     Thickness,
     UniformGrid,
 )
-from .section import Annotation, Section, closest, invalid, key
+from .section import Accepted, Annotation, Section, closest, invalid, key
 
 
 class BoundedSection(part_of(FreeParameter, "lower upper start scale")):
@@ -343,6 +343,7 @@ class CalibrationConfig(Section):
     n_iterations: int = key("evaluations of the loss", 100, ge=1, le=1_000_000)
     n_threads: int = key("cases computed at the same time", 2, ge=1, le=1024)
     max_non_finite: int = key("evaluations in a row that may break down before the end", 10, ge=1)
+    accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
     checks: list[CheckSection] = key("runs whose errors may not grow by more than 10 %", [])
     output: CalibrationOutputSection = key("where results go", CalibrationOutputSection())
     posterior: PosteriorSection = key(

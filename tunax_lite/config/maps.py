@@ -17,7 +17,7 @@ from .calibration import FreeParameterSection, free_parameter
 from .conversions import ConversionSection
 from .profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
 from .schema import GridSection, ModelSection, NativeGrid, Precision, StretchedGrid, TimeSection
-from .section import Section, invalid, key
+from .section import Accepted, Section, invalid, key
 from .series import Paths
 
 _FIELD = "variable upward repeats stretched_years missing constant"
@@ -151,6 +151,7 @@ class MapConfig(Section):
     time: TimeSection = key("time step and output", TimeSection(step=3600.0, output_interval=5 * 86400.0))
     precision: Precision = "float64"
     output: MapOutputSection = key("stored variables", MapOutputSection())
+    accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
     calibration: MapCalibrationSection | None = key("parameters and corrections for `calibrate`", None)
 
     def _check(self) -> None:

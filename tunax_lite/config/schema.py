@@ -18,7 +18,7 @@ from ..runtime.memory import MOST_CELLS, check_steps
 from .builder import part_of
 from .cases import CaseSection, IdealisedCase, SiteCase
 from .closures import ClosureSection
-from .section import Section, closest, invalid, key
+from .section import Accepted, Section, closest, invalid, key
 
 _MODEL = (
     "molecular_viscosity molecular_diffusivity molecular_salt_diffusivity coefficient_memory n_sweeps theta "
@@ -245,6 +245,7 @@ class RunConfig(Section):
         "corrections that a file of parameters has numbers for", CorrectionsSection()
     )
     evaluation: EvaluationSection = key("reference of `evaluate`", EvaluationSection())
+    accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
 
     def _check(self) -> None:
         if isinstance(self.case, IdealisedCase | SiteCase):

@@ -7,11 +7,12 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, PydanticUndefined
 
 from .._types import JSON
+from ..plausibility import RULES
 
 Annotation = Any  # of a key: a type, or a special form of `typing`
 SomeCase = Any  # a section of `cases`, which imports this one
@@ -33,6 +34,17 @@ def invalid(expected: str, got: object, todo: str) -> PydanticCustomError:
 def key(meaning: str, default: object = PydanticUndefined, **checks: Any) -> Any:  # of pydantic's `Field`
     """A key of a section: its meaning, its default if it has one, and how pydantic checks it."""
     return Field(default, description=meaning, **checks)
+
+
+def _known_rules(names: list[str]) -> list[str]:
+    for name in names:
+        if name not in RULES:
+            raise invalid("names of rules of plausibility", f"'{name}'", closest(name, list(RULES)))
+    return names
+
+
+Accepted = Annotated[list[str], AfterValidator(_known_rules)]
+"""Rules of plausibility that are silenced."""
 
 
 class Located(ValueError):

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..io.errors import reading
 from ..io.series import Series
+from ..plausibility import in_profiles, leave
 from . import files
 from .files import TIME_WIDTH, Column, Knots, Period, TextFile, iso, read_text
 
@@ -70,6 +71,8 @@ class ProfileReader:
         z, values, indices, of_profile = self._levels(found, needed, column)
         values = column.scaled(values)
         files.check_plausible(column, found.file, indices, found.time[of_profile], values)
+        profiles = np.split(values, np.cumsum(found.counts[needed])[:-1])
+        leave(in_profiles(column.quantity, str(column.file), profiles))
         on_cells = self._interpolated(found, needed, z, values)
         if needed.size == 1:
             return Series(np.array([0.0, self.period.length]), np.repeat(on_cells, 2, axis=0))

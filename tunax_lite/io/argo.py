@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..observations import Observations
+from ..plausibility import Position, Samples, in_file, leave
 from .axes import TimeAxis, as_seconds, as_sources, has_flag, measured, order_in_time, read_time, stem_of
 from .errors import FileFormatError, check_names, name_of, names_its_file
 from .netcdf import Contents, Variable, read_contents
@@ -221,7 +222,9 @@ def _read_file(
                 file[key].with_values(good), quantity, axis, units.get(quantity), np.isfinite(pressure)
             )
             values[quantity] = good
+            leave(in_file(Samples(quantity, f"{file.path}: {key}", axis.seconds, good, -pressure)))
     longitude, latitude = (file[key].numbers() for key in ("LONGITUDE", "LATITUDE"))
+    leave([Position(f"{file.path}: LATITUDE, LONGITUDE", latitude, longitude)])
     z, temperature, absolute = _modelled(pressure, values, longitude, latitude, salinity)
     found = {"temperature": temperature, "salinity": absolute}
     rejected = {

@@ -12,6 +12,7 @@ from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSerie
 from ..observations import Observations
 from ..physics import AbstractEquationOfState, LinearEquationOfState, TwoBandAbsorption
 from ..quantities import quantity_of
+from .attributes import examine
 from .axes import TimeAxis, find_axis, read_time
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
 from .errors import check_names, check_possible
@@ -167,10 +168,12 @@ def _read_flux(
     variable = variable if len(variable.dims) < 2 else variable.without_single()
     if len(variable.dims) > 1:
         raise variable.error("time as its only dimension", variable.dims, "choose one place and level")
+    turned = _sign(flux, variable.attrs.get("standard_name"), mapping) < 0.0
+    examine(variable, flux, given=mapping.units.get(flux), turned=turned)
     values = variable.converted(flux, mapping.units.get(flux), **of_water)
     check_possible(file.path, name, flux, values)
     # Zero minus the flux avoids negative zero.
-    values = values if _sign(flux, variable.attrs.get("standard_name"), mapping) > 0.0 else 0.0 - values
+    values = 0.0 - values if turned else values
     if not variable.dims:
         if not np.isfinite(values):
             raise variable.error("a finite number", values, "repair the file")

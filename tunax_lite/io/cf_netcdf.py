@@ -22,6 +22,7 @@ from ..observations import Observations
 from ..physics.stratification import coriolis_parameter
 from ..state import State
 from ..terms import BottomHeat
+from .attributes import examine
 from .axes import TimeAxis, find_axis, read_time
 from .cf_forcing import STATE_VARIABLES, STATED, Mapping, read_forcing
 from .cf_waves import read_waves
@@ -139,6 +140,7 @@ def _read_profiles(
 ) -> np.ndarray:
     """Values `(n_times, n_levels)`, bottom first; tracers keep their units."""
     variable = variable.along(dims, "choose one place, or correct time and vertical in the mapping")
+    examine(variable, key, given=mapping.units.get(key))
     values = variable.converted(key, mapping.units.get(key))
     values = values[:, ::-1] if vertical.is_reversed else values
     if np.any(np.isinf(values)):

@@ -19,6 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..observations import Observations
+from ..plausibility import Position, Samples, in_file, leave
+from .attributes import examine
 from .axes import (
     TimeAxis,
     as_seconds,
@@ -123,6 +125,7 @@ def read_oceansites(
     for source in sources:
         file = read_profile_text(source) if is_text(source) else read_contents(source)
         place = position_of(file) or position
+        leave([] if place is None else [Position(str(file.path), place[1], place[0])])
         for key, (times, variable) in _find(file, given).items():
             heights = heights_of(file, variable, times.dims[0], depths, unit_alone(units, "z"), place)
             variable = variable.along((times.dims[0], *heights.dims), "choose one place")
@@ -242,10 +245,12 @@ def _samples(
     numbers, kept, placed = (part[chosen][:, order] for part in (numbers, kept, placed))
     z = np.broadcast_to(heights.z, there.shape)[chosen][:, order]
     how = as_conversion(units.get(key))
+    examine(variable, key, given=how)
     if key == "salinity" and how.unit is None:
         unit, more = _unit_of_salinity(variable)
         how, notes = dataclasses.replace(how, unit=unit), notes + more
     values = measured(variable.with_values(numbers), key, axis, how, kept)
+    leave(in_file(Samples(key, str(variable.path), axis.seconds, values, None if is_fixed else z)))
     # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"]
@@ -376,8 +381,7 @@ def _modelled(
     heights, measured_salinity = np.broadcast_to(z, missing.shape), profiles.get("salinity", missing)
     salinity = salinity_at(heights, measured_salinity, given)
     notes = notes_of_salinity(str(path), profiles.get("temperature", missing), measured_salinity, given)
-    positions = [one.position for one in found if one.position is not None]
-    positions += [] if position is None else [position]
+    positions = [at for at in (*(one.position for one in found), position) if at is not None]
     is_measured = bool(np.isfinite(measured_salinity).any())
     if not positions and kinds["salinity"] == "practical" and is_measured:
         advice = "add them to the file, give `position`, or conservative=False"

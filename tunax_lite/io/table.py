@@ -17,6 +17,7 @@ from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
 from ..observables import OBSERVABLES, is_number, parse
 from ..time_series import TimeSeries
+from .attributes import examine
 from .axes import Record, as_sources, find_axis, has_flag, in_order, joined, measured, read_time, stem_of
 from .errors import (
     FileFormatError,
@@ -99,11 +100,13 @@ def record_of(
     time_unit: str | None = None,
     longest_gap: float | None = None,
     missing: bool = False,
+    kind: str | None = None,
 ) -> Record:
     """One column of a table."""
     variable = table.named(name, quantity, "correct its name (variables)")
     given = time if time is not None and time in table and table[time].dims[0] in variable.dims else None
     coordinate = find_axis(table, variable, given, "time")
+    examine(variable, quantity, given=unit, kind=kind)
     advice, expected = "choose one place and level", "time as its only dimension"
     variable = variable.along(coordinate.dims, advice, expected)
     axis = read_time(coordinate, time_unit)
@@ -333,7 +336,9 @@ def read_weather(
         for table in tables:
             variable = table.variables.get(value) if value else _find(table, quantity, kind)
             if variable is not None:
-                record = record_of(table, variable.name, quantity, unit=units.get(field), **options)
+                record = record_of(
+                    table, variable.name, quantity, unit=units.get(field), kind=kind, **options
+                )
                 _check_radiation(record, field, kind)
                 parts.append(record)
         if parts:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
+from ..io.attributes import examine
 from ..io.errors import check_possible
 from ..io.netcdf import Variable, read_contents
 from ..io.units import is_known, unit_of
@@ -35,6 +36,9 @@ class Reader:
 
     def __init__(self, quantity: str, given: Gridded, placing: Placing, times: RecordTimes | None):
         self.quantity, self.given, self.placing, self.times = quantity, given, placing, times
+        header = placing.header()
+        if quantity is not None:
+            examine(header, quantity, given=given, turned=given.upward or _leaves(header))
 
     def block(self, records: np.ndarray, rows: slice | None = None, level: int = 0) -> np.ndarray:
         """Records in increasing order, `(n_records, n_points)`, NaN where missing.
@@ -68,8 +72,7 @@ class Reader:
             values = values[:, :1]
         if given.missing is not None:
             values = np.where(np.abs(values - given.missing) <= 1e-6 * abs(given.missing), np.nan, values)
-        said = str(variable.attrs.get("standard_name"))
-        leaves = given.upward or "upward" in said or "out_of_sea_water" in said
+        leaves = given.upward or _leaves(variable)
         scale, offset = self._conversion(variable)
         scale, offset = (-scale, -offset) if leaves else (scale, offset)
         return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
@@ -116,6 +119,12 @@ class Reader:
             advice = f"fill the {missing.size} missing values in time"
             raise header.error("values at the same points at all times", got, advice)
         check_possible(header.path, header.name, self.quantity, values.ravel(), describe)
+
+
+def _leaves(variable: Variable) -> bool:
+    """Whether the standard name of a flux counts it out of the water."""
+    said = str(variable.attrs.get("standard_name"))
+    return "upward" in said or "out_of_sea_water" in said
 
 
 class Field:

@@ -101,6 +101,12 @@ class GriddedColumns(ColumnMap):
         self.fingerprint, self.inputs = _fingerprint(self, opened), opened.paths
         self.coordinates = _coordinates(found)
 
+    @property
+    def longest_interval(self) -> float:
+        """Longest time between records of any field [s]."""
+        fields = [one for group in self._found.groups.values() for one in group.values()]
+        return max((one.times.step for one in fields if one.times is not None), default=0.0)
+
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_starts": {}, "_together": None, "_profiles": {}}
 

@@ -1,0 +1,84 @@
+"""Plausibility: one table of rules for the input of a column, whatever its format.
+
+Impossible values are errors of whoever reads or sets them (`tunax_lite.quantities`); rules note what is
+possible but unlikely, with its number, the likely cause and the key that sets it right. A rule is a function
+of `Evidence`; limits of single quantities are rows of `plausible.csv`.
+"""
+
+import warnings
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from ..case import Case
+from ..observations import Observations
+from . import air, fluxes, limits, place, records, sun, water
+from .evidence import Evidence, Samples, evidence_of, evidence_of_forcing, evidence_of_observations
+from .finding import RULES, Finding, Position, Rule, check_accepted, collecting, leave, once
+from .limits import LIMITS
+from .place import far_from
+from .records import in_file, in_profiles
+
+__all__ = [
+    "LIMITS",
+    "RULES",
+    "Evidence",
+    "Finding",
+    "Position",
+    "Rule",
+    "Samples",
+    "check_accepted",
+    "collecting",
+    "evidence_of",
+    "evidence_of_forcing",
+    "evidence_of_observations",
+    "far_from",
+    "in_file",
+    "in_profiles",
+    "findings_of",
+    "leave",
+    "remarks",
+]
+_MODULES = air, fluxes, limits, place, records, sun, water  # register their rules
+
+
+def findings_of(
+    evidence: Evidence, left: Iterable[Finding | Position] = (), accept: Collection[str] = ()
+) -> tuple[Finding, ...]:
+    """What the rules note about evidence, and what readers left."""
+    check_accepted(accept)
+    has_sun = "shortwave_flux" in evidence.fluxes
+    found: list[Finding] = []
+    for one in left:
+        if isinstance(one, Position):
+            found.extend(far_from(one, evidence))
+        elif one.rule != "net_of_the_sun" or one.quantity != "surface_heat_flux" or has_sun:
+            found.append(one)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of means over nothing: comparisons with NaN note nothing
+        for name, each in RULES.items():
+            found.extend(() if name in accept else each.look(evidence))
+    return once(found, accept)
+
+
+def remarks(
+    case: Case,
+    observations: Observations | None = None,
+    *,
+    accept: Collection[str] = (),
+    left: Iterable[Finding | Position] = (),
+    column: int | None = None,
+) -> tuple[Finding, ...]:
+    """What is unlikely about a case and its observations.
+
+    Args:
+        case: one column, or a batch of which one is looked at.
+        observations: to compare with; also for budgets between profiles and fluxes.
+        accept: names of rules to leave out.
+        left: what readers remarked (`collecting`).
+        column: number of the column in a batch.
+
+    Raises:
+        ValueError: an unknown rule in `accept`.
+    """
+    return findings_of(evidence_of(case, observations, column), left, accept)

@@ -1,0 +1,297 @@
+"""What rules look at: the series and profiles of a case and its observations, as plain arrays."""
+
+import datetime
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..air_sea import BulkForcing
+from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
+from ..case import Case
+from ..corrections import CorrectedForcing
+from ..forcing import AbstractForcing, ConstantForcing, TimeSeriesForcing
+from ..observations import Observations
+from ..quantities import quantity_of
+
+DAY = 86400.0
+_ALWAYS = 1e11
+"""Beyond which times [s] stand for a number that holds always."""
+_MOST = 200_000
+"""Records of a series that are looked at; of longer ones every n-th."""
+_MOST_PROFILES, _LEAST_RECORDS = 400, 6
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Values of a quantity over time, at heights if it is a profile.
+
+    Args:
+        quantity: name in the table of quantities, or of a derived quantity.
+        where: the input, for messages.
+        time: [s] since the start, `(n_times,)`; one value if it is constant.
+        values: `(n_times,)`, or `(n_times, n_levels)`, NaN where missing.
+        z: heights [m] of a profile, like `values` or `(n_levels,)`, bottom first.
+    """
+
+    quantity: str
+    where: str
+    time: np.ndarray
+    values: np.ndarray
+    z: np.ndarray | None = None
+
+    @functools.cached_property
+    def known(self) -> np.ndarray:
+        """All values that are there."""
+        return self.values[np.isfinite(self.values)]
+
+    @property
+    def days(self) -> float:
+        """Length of the record [days]."""
+        return float(np.ptp(self.time)) / DAY if self.time.size > 1 else 0.0
+
+    @functools.cached_property
+    def interval(self) -> float:
+        """Time between records [s], the median."""
+        return float(np.median(np.diff(self.time))) if self.time.size > 1 else np.inf
+
+    @property
+    def varies(self) -> bool:
+        return self.known.size > 1 and bool(np.ptp(self.known) > 0.0)
+
+    @property
+    def mean(self) -> float:
+        return float(self.known.mean()) if self.known.size else np.nan
+
+    @property
+    def by_profile(self) -> bool:
+        """Whether values are compared along profiles: of moving heights, or of few times."""
+        return self.z is not None and (self.z.ndim == 2 or self.values.shape[0] < _LEAST_RECORDS)
+
+    def columns(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Times and values of each height, without what is missing; or heights and values of profiles."""
+        if self.z is not None and self.by_profile:
+            z = np.broadcast_to(self.z, self.values.shape)
+            for heights, one in zip(z[:_MOST_PROFILES], self.values[:_MOST_PROFILES], strict=True):
+                there = np.isfinite(one)
+                yield heights[there], one[there]
+            return
+        for one in self.values.reshape(len(self.values), -1).T:
+            there = np.isfinite(one)
+            yield self.time[there], one[there]
+
+    def of(self, values: np.ndarray, quantity: str) -> "Samples":
+        """Another quantity at the same times."""
+        return Samples(quantity, self.where, self.time, values, self.z)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One column: what was given, by name.
+
+    Args:
+        weather: series by name in `Weather`, and `wind_speed`; `humidity` under the name of its quantity.
+        fluxes: prescribed fluxes by name in `SurfaceFluxes`.
+        initial: profiles at the start.
+        observed: profiles and series to compare with.
+        discharge: of streams, by name [m3 s-1].
+        latitude, longitude: [degrees]; `None` where they are not known.
+        start: of the case; `None` where it has no date.
+        coriolis_parameter: [s-1].
+        z_face: of the grid [m].
+        area: of the faces of a lake [m2]; `None` for a sea.
+        heat_capacity, reference_density: of the water.
+        duration: of the case [s].
+        net_longwave: whether the longwave radiation of the weather is net.
+        source: of the observations, `LES` if they are a simulation.
+        bottom_heat: through the bottom [W m-2].
+    """
+
+    weather: dict[str, Samples] = field(default_factory=dict)
+    fluxes: dict[str, Samples] = field(default_factory=dict)
+    initial: dict[str, Samples] = field(default_factory=dict)
+    observed: dict[str, Samples] = field(default_factory=dict)
+    discharge: dict[str, Samples] = field(default_factory=dict)
+    latitude: float | None = None
+    longitude: float | None = None
+    start: datetime.datetime | None = None
+    coriolis_parameter: float = 0.0
+    z_face: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    area: np.ndarray | None = None
+    heat_capacity: float = 3991.0
+    reference_density: float = 1025.0
+    duration: float = np.inf
+    net_longwave: bool = False
+    source: str = "observations"
+    bottom_heat: float = 0.0
+
+    @property
+    def profiles(self) -> Iterator[Samples]:
+        """All profiles and numbers of the water."""
+        yield from self.initial.values()
+        yield from self.observed.values()
+
+    def everything(self) -> Iterator[Samples]:
+        """All series and profiles."""
+        for group in (self.weather, self.fluxes, self.initial, self.observed, self.discharge):
+            yield from group.values()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the water is that of a lake or river."""
+        salt = [one.mean for name, one in self._water("salinity")]
+        return self.area is not None or (bool(salt) and bool(np.nanmax(salt) < 2.0))
+
+    def _water(self, name: str) -> Iterator[tuple[str, Samples]]:
+        for group in (self.initial, self.observed):
+            if name in group:
+                yield name, group[name]
+
+    def surface_temperature(self) -> float | None:
+        """Temperature of the water at the surface at the start [degC]."""
+        for _, one in self._water("temperature"):
+            there = one.values[0][np.isfinite(one.values[0])]
+            if there.size:
+                return float(there[-1])
+        return None
+
+
+def evidence_of(case: Case, observations: Observations | None = None, column: int | None = None) -> Evidence:
+    """The evidence of a case; of a batch that of one column, the first by default."""
+
+    def single(values, n_axes: int) -> np.ndarray:
+        found = np.asarray(values, dtype=float)
+        while found.ndim > n_axes:
+            found = found[..., min(column or 0, found.shape[-1] - 1)]
+        return found
+
+    z_face = single(case.grid.z_face, 1)
+    z = 0.5 * (z_face[1:] + z_face[:-1])
+    start = None if case.start_time is None else datetime.datetime.fromisoformat(case.start_time)
+    if start is not None and start.tzinfo is not None:
+        start = start.astimezone(datetime.UTC).replace(tzinfo=None)
+    initial = {
+        name: Samples(
+            name, f"initial {name}", np.zeros(1), single(getattr(case.initial_state, name), 1)[None], z
+        )
+        for name in ("temperature", "salinity", "u", "v")
+    }
+    weather, fluxes, net = _forcing(case.forcing, single)
+    place = {
+        name: None if value is None else float(single(value, 0))
+        for name, value in (("latitude", case.latitude), ("longitude", case.longitude))
+    }
+    sun = case.forcing.sun if isinstance(case.forcing, BulkForcing) else None
+    if sun is not None and place["latitude"] is None:
+        place = {name: float(single(getattr(sun, name), 0)) for name in place}
+        start = start or datetime.datetime.fromisoformat(sun.start_time)
+    water = case.equation_of_state
+
+    bottom = case.interior.bottom_heat
+    return Evidence(
+        weather=weather,
+        fluxes=fluxes,
+        initial=initial,
+        observed={} if observations is None else _observed(observations),
+        discharge=_discharge(case, single),
+        **place,
+        start=start,
+        coriolis_parameter=float(single(case.coriolis_parameter, 0)),
+        z_face=z_face,
+        area=None if case.grid.area is None else single(case.grid.area, 1),
+        heat_capacity=float(single(water.heat_capacity, 0)),
+        reference_density=float(single(water.reference_density, 0)),
+        duration=case.duration,
+        net_longwave=net,
+        source="" if observations is None else observations.source,
+        bottom_heat=0.0 if bottom is None else float(single(bottom.heat_flux, 0)),
+    )
+
+
+def evidence_of_forcing(
+    forcing: AbstractForcing, latitude: float, longitude: float, start_time: str
+) -> Evidence:
+    """The evidence of weather or fluxes without a column."""
+    weather, fluxes, net = _forcing(forcing, lambda values, n_axes: np.asarray(values, dtype=float))
+    start = datetime.datetime.fromisoformat(start_time)
+    place = {"latitude": latitude, "longitude": longitude, "start": start}
+    return Evidence(weather=weather, fluxes=fluxes, net_longwave=net, **place)
+
+
+def evidence_of_observations(observations: Observations) -> Evidence:
+    """The evidence of observations without a case."""
+    return Evidence(observed=_observed(observations), source=observations.source)
+
+
+Single = Callable[..., np.ndarray]
+
+
+def _series(where: str, quantity: str, time, values, single: Single) -> Samples:
+    time, found = np.asarray(time, dtype=float), single(values, 1)
+    if abs(time[0]) > _ALWAYS:
+        time, found = np.zeros(1), found[:1]
+    step = -(-time.size // _MOST)
+    return Samples(quantity, where, time[::step], found[::step])
+
+
+def _forcing(forcing: AbstractForcing, single: Single) -> tuple[dict[str, Samples], dict[str, Samples], bool]:
+    """Weather, fluxes, and whether the longwave radiation is net."""
+    while isinstance(forcing, CorrectedForcing):
+        forcing = forcing.forcing
+    weather: dict[str, Samples] = {}
+    if isinstance(forcing, BulkForcing):
+        time, given = forcing.weather.time, forcing.weather.values
+        for name, values in vars(given).items():
+            if values is None:
+                continue
+            quantity = HUMIDITY_QUANTITIES[forcing.humidity_measure] if name == "humidity" else name
+            weather[quantity] = _series(f"weather.{name}", quantity, time, values, single)
+        speed = np.hypot(weather["wind_u"].values, weather["wind_v"].values)
+        weather["wind_speed"] = Samples("wind_speed", "weather.wind", weather["wind_u"].time, speed)
+        return weather, {}, forcing.longwave is None
+    fluxes: dict[str, Samples] = {}
+    if isinstance(forcing, ConstantForcing | TimeSeriesForcing):
+        constant = isinstance(forcing, ConstantForcing)
+        for name, values in vars(forcing.fluxes).items():
+            if values is None or name in ("tracer_fluxes", "surface_drag"):
+                continue
+            quantity, where = quantity_of(name).name, f"fluxes.{name}"
+            if constant:
+                fluxes[name] = Samples(quantity, where, np.zeros(1), single(values, 0).reshape(1))
+            else:
+                fluxes[name] = _series(where, quantity, forcing.time, values, single)
+        both = [fluxes[name] for name in ("stress_u", "stress_v") if name in fluxes]
+        if both:
+            one, other = both[0], both[-1]
+            fluxes["stress"] = Samples(
+                "stress", "fluxes.stress", one.time, np.hypot(one.values, other.values * (len(both) > 1))
+            )
+    return weather, fluxes, False
+
+
+def _observed(observations: Observations) -> dict[str, Samples]:
+    time, z = np.asarray(observations.time, dtype=float), np.asarray(observations.z, dtype=float)
+    found = {}
+    for name, values in observations.profiles.items():
+        values = np.asarray(values, dtype=float)
+        step = -(-values.size // (20 * _MOST))
+        heights = z[::step] if z.ndim == 2 else z
+        found[name] = Samples(name, f"observed {name}", time[::step], values[::step], heights)
+    for name, values in observations.series.items():
+        found[name] = Samples(name, f"observed {name}", time, np.asarray(values, dtype=float))
+    return found
+
+
+def _discharge(case: Case, single: Single) -> dict[str, Samples]:
+    streams = case.interior.streams
+    return (
+        {}
+        if streams is None
+        else {
+            name: _series(
+                f"interior.streams.{name}", "discharge", one.series.time, one.series.values.discharge, single
+            )
+            for name, one in streams.streams.items()
+        }
+    )

@@ -1,0 +1,215 @@
+"""Budgets between the profiles of a file and its own surface fluxes, and the sign of heat.
+
+If the content of the column does not follow the flux, but follows the flux times another factor closely at
+all times, that factor names the mistake. Profiles that follow neither prove nothing: there are currents.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from .evidence import DAY, Evidence, Samples
+from .finding import Finding, rule
+
+_CLOSE = 0.12
+"""Largest relative misfit of a budget that proves a factor."""
+
+
+@rule("heat_sign")
+def heat_sign(evidence: Evidence) -> Iterator[Finding]:
+    """Note heat without the sun that warms the water for weeks of sunshine."""
+    heat, light = evidence.fluxes.get("heat_flux"), evidence.fluxes.get("shortwave_flux")
+    if heat is None or light is None or light.mean < 60.0:
+        return
+    long = heat.days > 20.0 or heat.time.size == 1
+    if heat.mean > (35.0 if long else 90.0):
+        said = f"expected a loss of heat beside {light.mean:.3g} W m-2 of sun, got {heat.mean:+.3g} W m-2"
+        cause = "a flux that counts upward, or the net flux with the sun"
+        yield Finding("heat_sign", "surface_heat_flux", heat.where, said, cause, "`sign: -1`")
+
+
+def _contents(evidence: Evidence, name: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Times, and the content of the column [unit m] since the first, from profiles without gaps."""
+    one = evidence.observed.get(name)
+    if one is None or one.z is None or one.z.ndim == 2 or one.z.size < 5:
+        return None
+    if evidence.area is not None:
+        return None
+    complete = np.isfinite(one.values).all(axis=1)
+    # Of the sea itself two profiles would prove a factor by chance.
+    if complete.sum() < (2 if evidence.source == "LES" else 8):
+        return None
+    middle = 0.5 * (one.z[1:] + one.z[:-1])
+    faces = np.concatenate([[evidence.z_face[0]], middle, [0.0]])
+    values, time = one.values[complete], one.time[complete]
+    return time, (values - values[0]) @ np.diff(faces)
+
+
+def _received(one: Samples | None, time: np.ndarray) -> np.ndarray:
+    """Integral of a flux over time from the first of the times on."""
+    if one is None:
+        return np.zeros(time.size)
+    fine = np.union1d(np.linspace(time[0], time[-1], 2000), time)
+    flux = np.interp(fine, one.time, one.values) if one.time.size > 1 else np.full(fine.size, one.values[0])
+    total = np.concatenate([[0.0], np.cumsum(0.5 * (flux[1:] + flux[:-1]) * np.diff(fine))])
+    return np.interp(time, fine, total)
+
+
+def _misfit(content: np.ndarray, expected: np.ndarray) -> float:
+    """Root mean square of the difference over that of the content [1]."""
+    return float(np.sqrt(np.mean((content - expected) ** 2) / np.mean(content**2)))
+
+
+@rule("heat_budget")
+def heat_budget(evidence: Evidence) -> Iterator[Finding]:
+    """Note profiles that lose what the heat flux adds, or another multiple of it."""
+    found = _contents(evidence, "temperature")
+    if found is None:
+        return
+    time, kelvin = found
+    water = evidence.reference_density * evidence.heat_capacity
+    heat = water * kelvin - evidence.bottom_heat * (time - time[0])
+    sun = _received(evidence.fluxes.get("shortwave_flux"), time)
+    rest = _received(evidence.fluxes.get("heat_flux"), time)
+    if np.max(np.abs(heat)) < 1e4 or np.max(np.abs(rest + sun)) == 0.0:
+        return
+    tried = [
+        (cause, key, _misfit(heat, factor * rest + part * sun))
+        for cause, (factor, key) in _factors(water).items()
+        for part in (factor, 1.0)
+    ]
+    if np.any(sun) and np.any(rest):
+        tried += [
+            ("the sun is already counted in the heat flux", "leave shortwave_flux out", _misfit(heat, rest))
+        ]
+    best = _best(tried, _misfit(heat, rest + sun), evidence)
+    if best is not None:
+        said = f"profiles gain {heat[-1]:.3g} J m-2, the flux adds {rest[-1] + sun[-1]:.3g}"
+        yield Finding("heat_budget", "surface_heat_flux", "fluxes.heat_flux", said, *best)
+
+
+def _factors(water: float) -> dict[str, tuple[float, str]]:
+    """Factors that set the heat flux right, and the keys, by the mistake; of the heat capacity per volume."""
+    return {
+        "an upward flux": (-1.0, "`sign: -1`"),
+        "kW m-2": (1000.0, "`unit`"),
+        "mW m-2, or a factor": (0.001, "`unit`"),
+        "K m s-1, a kinematic flux": (water, "`unit`"),
+        "K m s-1, a kinematic flux, upward": (-water, "`unit` and `sign: -1`"),
+        "kJ m-2 per hour": (1.0 / 3.6, "`unit`"),
+        "MJ m-2 per day": (1e6 / DAY, "`unit`"),
+        "cal cm-2 per day": (4.184e4 / DAY, "`unit`"),
+        "cal cm-2 per minute": (4.184e4 / 60.0, "`unit`"),
+        "W m-2 already divided": (1.0 / water, "`unit`"),
+    }
+
+
+def _best(tried: list[tuple[str, str, float]], here: float, evidence: Evidence) -> tuple[str, str] | None:
+    """Cause and key of the mistake that explains a budget, if one does and the flux as it is does not."""
+    cause, key, misfit = min(tried, key=lambda one: one[2])
+    is_proof = (
+        misfit < _CLOSE and here > 0.35 or evidence.source == "LES" and misfit < 0.3 and here > 4.0 * misfit
+    )
+    return (cause, key) if is_proof and here > 0.2 else None
+
+
+@rule("salt_budget")
+def salt_budget(evidence: Evidence) -> Iterator[Finding]:
+    """Note profiles that become saltier in the rain that is given."""
+    found, rain = _contents(evidence, "salinity"), evidence.fluxes.get("freshwater_flux")
+    if found is None or rain is None:
+        return
+    time, salt = found
+    mean = float(np.nanmean(evidence.observed["salinity"].values[0]))
+    expected = -mean / evidence.reference_density * _received(rain, time)
+    if np.max(np.abs(salt)) < 1e-3 or _misfit(salt, expected) < 0.5:
+        return
+    for cause, factor, key in (
+        ("evaporation minus precipitation", -1.0, "`sign: -1`"),
+        ("mm per day", 1.0 / DAY, "`unit`"),
+        ("m s-1", 1000.0, "`unit`"),
+        ("evaporation minus precipitation in m s-1", -1000.0, "`unit` and `sign: -1`"),
+    ):
+        if _misfit(salt, factor * expected) < _CLOSE:
+            said = f"profiles gain {salt[-1]:.3g} g kg-1 m of salt, the flux gives {expected[-1]:.3g}"
+            yield Finding("salt_budget", "surface_freshwater_flux", rain.where, said, cause, key)
+            return
+
+
+def _transport(evidence: Evidence, time: np.ndarray, start: complex, stress, rotation: float) -> np.ndarray:
+    """Transport u + iv times depth that obeys dM/dt = -i f M + tau / rho, at given times [m2 s-1]."""
+    fine = np.union1d(np.linspace(time[0], time[-1], 4000), time)
+    turned = np.exp(1j * rotation * (fine - time[0]))
+    given = stress(fine) / evidence.reference_density * turned
+    total = np.concatenate([[0.0], np.cumsum(0.5 * (given[1:] + given[:-1]) * np.diff(fine))])
+    moved = (start + total) / turned
+    at = np.searchsorted(fine, time)
+    return moved[at]
+
+
+def _observed_transport(evidence: Evidence) -> tuple[np.ndarray, complex, np.ndarray] | None:
+    """Times, transport at the first of them, and at all [m2 s-1]; of simulations with a stress."""
+    both = [_contents(evidence, name) for name in ("u", "v")]
+    if evidence.source != "LES" or both[0] is None or both[1] is None or "stress_u" not in evidence.fluxes:
+        return None
+    if both[1][0].size != both[0][0].size:
+        return None
+    profiles = [evidence.observed[name].values for name in ("u", "v")]
+    first = [values[np.isfinite(values).all(axis=1)][0] for values in profiles]
+    start = complex(*(float(values @ np.diff(_faces(evidence))) for values in first))
+    observed = start + both[0][1] + 1j * both[1][1]
+    return None if np.max(np.abs(observed)) < 1e-2 else (both[0][0], start, observed)
+
+
+@rule("momentum_budget")
+def momentum_budget(evidence: Evidence) -> Iterator[Finding]:
+    """Note profiles whose transport turns or grows otherwise than the stress and f say."""
+    found = _observed_transport(evidence)
+    if found is None:
+        return
+    time, start, observed = found
+
+    def stress(fine: np.ndarray) -> np.ndarray:
+        parts = [np.zeros(fine.size), np.zeros(fine.size)]
+        for i, name in enumerate(("stress_u", "stress_v")):
+            one = evidence.fluxes.get(name)
+            if one is not None:
+                parts[i] = (
+                    np.interp(fine, one.time, one.values) if one.time.size > 1 else parts[i] + one.values[0]
+                )
+        return parts[0] + 1j * parts[1]
+
+    f, density = evidence.coriolis_parameter, evidence.reference_density
+
+    def misfit(change: Callable[[np.ndarray], np.ndarray], rotation: float) -> float:
+        expected = _transport(evidence, time, start, lambda fine: change(stress(fine)), rotation)
+        return float(np.sqrt(np.mean(np.abs(observed - expected) ** 2) / np.mean(np.abs(observed) ** 2)))
+
+    keep, turn = lambda tau: tau, lambda tau: 1j * np.conj(tau)  # noqa: E731
+    tried = [
+        ("a stress on the atmosphere, upward", "`sign: -1`", misfit(np.negative, f)),
+        ("a Coriolis parameter of the other hemisphere", "latitude", misfit(keep, -f)),
+        ("the components of the stress are swapped", "the variables", misfit(turn, f)),
+        ("u and v of the currents are swapped", "the variables", misfit(turn, -f)),
+        ("a stress over the density", "`unit`", misfit(lambda tau: density * tau, f)),
+        ("an upward stress over the density", "`unit` and `sign: -1`", misfit(lambda tau: -density * tau, f)),
+        ("a stress in dyn cm-2", "`unit`", misfit(lambda tau: 0.1 * tau, f)),
+        ("a Coriolis parameter per day", "coriolis_parameter", misfit(keep, f / DAY)),
+        ("half the Coriolis parameter", "coriolis_parameter", misfit(keep, 2.0 * f)),
+        ("a Coriolis parameter of another place", "latitude", misfit(keep, _of_latitude(evidence))),
+    ]
+    best = _best(tried, misfit(keep, f), evidence)
+    if best is not None:
+        expected = _transport(evidence, time, start, stress, f)[-1]
+        said = f"profiles carry {observed[-1]:.3g} m2 s-1 at the end, stress and f say {expected:.3g}"
+        yield Finding("momentum_budget", "surface_stress_u", "fluxes.stress_u", said, *best)
+
+
+def _faces(evidence: Evidence) -> np.ndarray:
+    z = evidence.observed["u"].z
+    assert z is not None
+    return np.concatenate([[evidence.z_face[0]], 0.5 * (z[1:] + z[:-1]), [0.0]])
+
+
+def _of_latitude(evidence: Evidence) -> float:
+    return 1.4584e-4 * float(np.sin(np.deg2rad(evidence.latitude or 0.0)))
