@@ -185,7 +185,8 @@ def make_folder(path: Path) -> None:
     """Create an empty folder that `remove` may remove; an earlier one of this package goes."""
     remove(path)
     path.mkdir(parents=True)
-    (path / _MARK_OF_FOLDER).write_text(f"Made by tunax_lite {__version__}; removed by it, too.\n")
+    text = f"Made by tunax_lite {__version__}; removed by it, too.\n"
+    (path / _MARK_OF_FOLDER).write_text(text, encoding="utf-8")
 
 
 def check_removable(path: Path) -> None:
