@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 
 from tests.maps.ocean import SETTINGS, ocean
 from tests.maps.test_run import RUN, SMALL, assert_identical
@@ -152,9 +153,8 @@ def triple_the_wind(path: Path) -> None:
         path.write_bytes(data.replace(before, after))
         os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
     else:
-        values = xr.open_zarr(path).load()
-        values["taux"] = values.taux * 3.0
-        values.to_zarr(path, mode="r+")
+        stress = zarr.open_group(path, mode="r+")["taux"]
+        stress[...] = 3.0 * np.asarray(stress[...])  # type: ignore
 
 
 @pytest.mark.parametrize("kind", ["nc", "zarr"])
@@ -162,7 +162,7 @@ def test_a_map_does_not_continue_with_another_input(tmp_path, kind):
     source = tmp_path / f"ocean.{kind}"
     values = ocean(np.arange(-40.0, 41.0, 2.0), np.arange(0.0, 360.0, 2.0))
     values = values[["thetao", "taux", "so", "heat"]]  # 2.1 MB, the stress amid
-    values.to_netcdf(source) if kind == "nc" else values.to_zarr(source, zarr_format=2)
+    values.to_netcdf(source) if kind == "nc" else values.to_zarr(source, zarr_format=3, consolidated=False)
     path, run = tmp_path / "map.zarr", run_on(source)
     begun(path, run, LAYOUT, VARIABLES)
     triple_the_wind(source)

@@ -327,7 +327,8 @@ def _fingerprint(columns: GriddedColumns, sources: Sources) -> str:
     """Of settings, and of names, sizes and variables of the files, without folders."""
     parts = columns._water, columns._light, columns._ice, columns._bulk
     arrays = columns._fractions, columns.index, columns.depth
-    files = [
-        (Path(name_of(one)).name, dict(one.sizes), list(one.variables)) for one in sources.opened.values()
-    ]
+    files = []
+    for one in sources.opened.values():
+        names = sorted(map(str, one.variables))  # a Zarr store lists them in any order
+        files.append((Path(name_of(one)).name, sorted(map(str, one.sizes.items())), names))
     return digest_of_tree((parts, arrays), columns.given, parts, files)
