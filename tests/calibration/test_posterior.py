@@ -179,7 +179,7 @@ def test_chains_go_on_draw_by_draw(tmp_path):
         sample_line(method, folder=tmp_path / "killed", parts={"a": "c"})
     path = tmp_path / "killed/posterior_chain_0.eqx"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match=r"posterior_chain_0\.eqx: expected a file of a chain"):
+    with pytest.raises(ValueError, match=r"posterior_chain_0\.eqx: contents: expected a file of a chain"):
         sample_line(method, **options)
 
 
