@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import random_grid
+from tests.errors import error_naming
 from tests.helpers import CASES, column
 from tunax_lite import (
     Case,
@@ -39,13 +40,13 @@ def content(case):
 
 @pytest.mark.parametrize("duration", [0.0, -3600.0, np.nan, np.inf])
 def test_duration_must_be_positive(duration):
-    with pytest.raises(ValueError, match=r"harbour: expected a positive duration \[s\], got"):
+    with error_naming(ValueError, "harbour duration [s]"):
         plain_case(duration=duration)
 
 
 def test_state_of_another_grid_is_refused_with_a_remedy():
     case = plain_case()
-    with pytest.raises(ValueError, match=r"harbour: expected u on the 6 cells.*case.on\(grid\)"):
+    with error_naming(ValueError, "harbour u 6 case.on(grid)"):
         dataclasses.replace(case, grid=Grid.uniform(20.0, 6))
 
 
@@ -57,7 +58,7 @@ def test_value_that_is_not_finite_is_named_with_its_cell(bad):
         (lambda c: c.initial_state.tracers["dye"], "dye"),
     ):
         broken = eqx.tree_at(where, case, where(case).at[3].set(bad))
-        with pytest.raises(ValueError, match=f"{name}.*in cell 3"):
+        with error_naming(ValueError, f"{name} 3"):
             dataclasses.replace(broken)
 
 
@@ -100,12 +101,12 @@ def test_refining_and_going_back_loses_nothing():
 
 @pytest.mark.parametrize("depth", [19.0, 25.0])
 def test_another_depth_is_refused(depth):
-    with pytest.raises(ValueError, match=f"depth of the case, 20 m, got {depth:g} m"):
+    with error_naming(ValueError, f"depth 20 {depth:g}"):
         plain_case().on(Grid.uniform(depth, 8))
 
 
 def test_batches_of_grids_are_refused():
-    with pytest.raises(ValueError, match="batch of grids"):
+    with error_naming(ValueError, "batch grids"):
         plain_case().on(Grid.uniform(20.0, 5).with_batch_rank(1))
 
 
@@ -147,9 +148,9 @@ def test_cases_that_do_not_fit_are_refused_by_name():
     first = plain_case(name="first")
     dry = dataclasses.replace(first, name="dry", forcing=ConstantForcing(SurfaceFluxes(stress_u=0.1)))
     for other in (plain_case(Grid.uniform(20.0, 9), name="fine"), dry):
-        with pytest.raises(ValueError, match=f"stack_cases: expected {other.name} to have.*of first"):
+        with error_naming(ValueError, f"stack_cases {other.name}"):
             stack_cases([first, first, other])
-    with pytest.raises(ValueError, match="at least one case"):
+    with error_naming(ValueError, "case"):
         stack_cases([])
 
 
@@ -158,5 +159,5 @@ def test_series_on_different_times_are_refused():
         dataclasses.replace(plain_case(), forcing=TimeSeriesForcing.from_values([0.0, end], heat_flux=1.0))
         for end in (3600.0, 7200.0)
     ]
-    with pytest.raises(ValueError, match="same times"):
+    with error_naming(ValueError, "times"):
         stack_cases(cases)

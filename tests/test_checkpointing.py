@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.helpers import cooled_case
 from tunax_lite import (
     Auto,
@@ -242,12 +243,12 @@ def test_auto_takes_the_layout_that_fits_its_budget():
 
 @pytest.mark.parametrize("levels", [0, 3])
 def test_levels_other_than_one_and_two_are_refused(levels):
-    with pytest.raises(ValueError, match=f"1 or 2, got {levels}"):
+    with error_naming(ValueError, f"1 2 {levels}"):
         SaveSegments(levels=levels)
 
 
 @pytest.mark.parametrize("steps", [0, -3])
 def test_empty_segment_is_refused(steps):
     for layout in (SaveSegments, SavePairs):
-        with pytest.raises(ValueError, match=f"{layout.__name__}.*at least 1, got {steps}"):
+        with error_naming(ValueError, f"{layout.__name__} 1 {steps}"):
             layout(steps)

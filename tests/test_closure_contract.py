@@ -9,21 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.helpers import (
     ALL_CLOSURES,
     CASES,
     CLOSURE_IDS,
     DEPTH,
-    KINKS,
     N_CELLS,
     ROUNDING,
     SAME,
-    SMOOTHNESS,
     VARIANTS,
     central_difference,
     column,
     get_leaf,
-    id_of,
+    some_long,
     stack_columns,
     with_leaf,
 )
@@ -38,7 +37,9 @@ N_STEPS = (2, 500)  # over which derivatives are compared
 COMPARED = (2, 120)  # steps after which a batch is compared with single columns
 
 every_case = pytest.mark.parametrize("name", CASES)
-# All programs are those that users run, optimised. This is for what they are compared with.
+# Compiling is what takes time. Runs of single columns are the programs that users run, optimised; derivatives
+# are those of programs without optimisation, which compile in half the time. That both are the same:
+# `test_optimised_program_equals_one_without_optimisation`.
 NOT_OPTIMISED = {"xla_backend_optimization_level": 0}
 
 
@@ -72,41 +73,18 @@ class CountingStepper(AbstractStepper[CloState]):
         return self.stepper.step(clo_state, inputs, dt)
 
 
-# Compiling is what takes time: what shares its code with another closure, or compiles longest, runs in
-# `make test-all`.
-OF_TEST_ALL = {
-    "RiBased",
-    "KOmega",
-    "GenericLengthScale",
-    "KEpsilonTheta",
-    "MassFluxConvection",
-    "MellorYamada",
-    "TKE",
-    "CATKE",
-    "OneEquation",
-    "NeuralCorrection",
-    "PacanowskiPhilander",
-    "MunkAndersonMixing",
-    "KrausTurner",
-    "PriceWellerPinkel",
-    "ConvectiveAdjustment",
-    "KPP",
-    "EPBL",
-    "epbl_om4",
-}
-CONTRACTORS = [
-    *(
-        pytest.param(closure, id=name, marks=[pytest.mark.long] if name in OF_TEST_ALL else [])
-        for name, closure in zip(CLOSURE_IDS, ALL_CLOSURES, strict=True)
-    ),
-    *(pytest.param(closure, id=name, marks=pytest.mark.long) for name, closure in VARIANTS.items()),
-]
+CONTRACTORS = dict(zip(CLOSURE_IDS, ALL_CLOSURES, strict=True)) | VARIANTS
+
+
+def contractors(every_change: set[str]) -> list:
+    """All closures, of which those not named run in `make test-all`."""
+    return some_long(CONTRACTORS, lambda name: name not in every_change)
 
 
 @pytest.fixture(scope="module", params=CONTRACTORS)
 def closure(request):
     """Each closure in turn: all tests of one follow each other, share its programs, and let go of them."""
-    return request.param
+    return CONTRACTORS[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -240,7 +218,7 @@ def test_known_case_inside_a_traced_function(closure):
         return run.state.u[-1]
 
     assert jax.eval_shape(end, jnp.asarray(1e-6)).shape == (2 * N_CELLS,)
-    with pytest.raises(ValueError, match="the series covers 0 to 43200 s"):
+    with error_naming(ValueError, "0 43200"):
         too_long = 2.0 * case.duration
         jax.eval_shape(lambda nu: simulate(Model(closure, nu), case, duration=too_long), jnp.asarray(1e-6))
 
@@ -299,7 +277,7 @@ def losses_of(model, case):
 class Derivatives:
     """The losses, and three kinds of derivatives, of one closure."""
 
-    def __init__(self, closure, options=None):
+    def __init__(self, closure, options: dict | None):
         self.both = one_parameter_set_per_column(closure), batch_of_cases().unlabelled()
         self.zero = jax.tree.map(jnp.zeros_like, self.both)
         compiled: Any = partial(jax.jit, compiler_options=options)
@@ -329,7 +307,7 @@ class Derivatives:
 
 @pytest.fixture(scope="module")
 def derivatives(closure):
-    return Derivatives(closure)
+    return Derivatives(closure, NOT_OPTIMISED)
 
 
 def one_parameter_set_per_column(closure):
@@ -393,7 +371,7 @@ def test_reverse_equals_forward(closure, derivatives):
 @pytest.mark.slow
 def test_reverse_equals_central_differences(closure, derivatives):
     both, sizes = derivatives.both, np.abs(np.asarray(derivatives.losses(derivatives.both)))
-    rounding = np.array([[ROUNDING[None]], [ROUNDING.get(id_of(closure), ROUNDING[None])]])
+    wrong, unknown = [], []
     for path, scale in directions(closure):
         value = leaf_of(both, path)
         pattern = pattern_of(value)
@@ -402,40 +380,53 @@ def test_reverse_equals_central_differences(closure, derivatives):
         def changed(x, path=path, value=value, pattern=pattern):
             return np.asarray(derivatives.losses(replace_leaf(both, path, value + x * pattern)))
 
-        # A fraction of the derivative, and rounding of the loss over an interval of 7e-6.
-        tolerance = SMOOTHNESS * np.abs(by_reverse) + rounding / 7e-6 * sizes / scale
-        for kinks in (KINKS[None], KINKS.get(id_of(closure), {})):
-            for name in kinks.get(path, ()):
-                tolerance[:, list(CASES).index(name)] = np.inf
-        by_difference = central_difference(changed, 0.0, scale, by_reverse, tolerance)
-        agrees = np.abs(by_difference - by_reverse) <= tolerance
-        assert np.all(agrees), f"{path} over {N_STEPS} steps: {by_reverse} is not {by_difference}"
+        # Rounding of the loss over an interval of 7e-6.
+        tolerance = ROUNDING / 7e-6 * sizes / scale
+        difference = central_difference(changed, 0.0, scale, 10.0 * tolerance)
+        if not np.all(difference.agrees(by_reverse, tolerance)):
+            wrong.append(f"{path} over {N_STEPS} steps: {by_reverse} is not {difference}")
+        # On a kink, and where switches follow closely, no difference can tell: in another case one can.
+        if not np.all(np.any(difference.holds(10.0 * tolerance), axis=1)):
+            unknown.append(f"{path} over {N_STEPS} steps: {difference}")
+    assert not wrong, "\n".join(wrong)
+    assert not unknown, "\n".join(unknown)
 
 
 @pytest.mark.slow
 def test_gradient_is_finite_at_the_bounds_of_every_parameter(closure, derivatives):
+    bounds = [
+        (info.path, bound)
+        for info in iterate_parameters(closure)
+        for bound in info.valid_range
+        if info.value is not None and np.isfinite(bound)
+    ]
     not_finite = []
-    for info in iterate_parameters(closure):
-        for bound in info.valid_range:
-            if info.value is None or not np.isfinite(bound):
-                continue
-            path = f"0.closure.{info.path}"
-            at_bound = replace_leaf(derivatives.both, path, jnp.full(len(CASES), bound, dtype=float))
-            gradient = derivatives.reverse(at_bound, jnp.ones(len(N_STEPS)))
+    # One bound per column; each in two cases, of which one has no stratification, wind or no flux at all.
+    for first in range(0, len(bounds), len(CASES)):
+        for shift in (0, 2):
+            some = np.roll(np.arange(first, first + len(CASES)) % len(bounds), shift)
+            both = derivatives.both
+            for number, (path, bound) in ((i, bounds[i]) for i in some):
+                path = f"0.closure.{path}"
+                both = replace_leaf(both, path, jnp.where(some == number, bound, leaf_of(both, path)))
+            gradient = derivatives.reverse(both, jnp.ones(len(N_STEPS)))
             for where, leaf in jax.tree_util.tree_leaves_with_path(gradient):
-                if not np.all(np.isfinite(leaf)):
-                    not_finite.append(f"{info.path} = {bound:g}: {jax.tree_util.keystr(where)}")
+                for i in {int(index[-1]) % len(CASES) for index in np.argwhere(~np.isfinite(leaf))}:
+                    path, bound = bounds[some[i]]
+                    place = f"{list(CASES)[i]}, {jax.tree_util.keystr(where)}"
+                    not_finite.append(f"{path} = {bound:g}, {place}")
     assert not not_finite, "\n".join(not_finite)
 
 
-@pytest.mark.long
+@pytest.mark.parametrize("closure", contractors({"Constant", "KEpsilon"}), indirect=True, scope="module")
 def test_optimised_program_equals_one_without_optimisation(closure, derivatives):
     """Losses and gradients: the compiler has given wrong code in silence before."""
-    plain = Derivatives(closure, options=NOT_OPTIMISED)
+    optimised = Derivatives(closure, None)
     both, sizes = derivatives.both, np.abs(np.asarray(derivatives.losses(derivatives.both)))
-    np.testing.assert_allclose(plain.losses(both), derivatives.losses(both), rtol=1e-9, atol=0.0)
-    for weights, size in zip(jnp.eye(len(N_STEPS)), sizes, strict=True):
-        found, expected = derivatives.reverse(both, weights), plain.reverse(both, weights)
+    np.testing.assert_allclose(optimised.losses(both), derivatives.losses(both), rtol=1e-9, atol=0.0)
+    of_each = zip(jnp.eye(len(N_STEPS)), derivatives.gradients, sizes, strict=True)
+    for weights, expected, size in of_each:
+        found = optimised.reverse(both, weights)
         for path, scale in directions(closure):
             np.testing.assert_allclose(
                 leaf_of(found, path), leaf_of(expected, path), rtol=1e-6, atol=1e-11 * np.max(size) / scale

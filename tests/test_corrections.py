@@ -11,6 +11,7 @@ import xarray as xr
 import yaml
 
 from tests.calibration.twins import CHEAP_TRUTH, make_case, observe
+from tests.errors import error_naming
 from tests.helpers import some_long
 from tunax_lite.calibration import (
     LBFGS,
@@ -138,9 +139,9 @@ def test_knots_of_a_period_repeat_and_join():
         np.asarray(bias(405.0, columns)), expected[5] * np.array([1.0, 2.0]), rtol=1e-12
     )
     for period in (290.0, 0.0, np.inf):
-        with pytest.raises(ValueError, match="within one period"):
+        with error_naming(ValueError, "period"):
             bias(0.0, jnp.asarray(values), period)
-    with pytest.raises(ValueError, match="got no knots"):
+    with error_naming(ValueError, "knots"):
         CorrectedForcing.neutral(ConstantForcing(SurfaceFluxes()), ["heat_flux_bias"], period=1.0)
 
 
@@ -262,7 +263,7 @@ def test_every_method_corrects_a_case_and_resumes(name, tmp_path):
     run(tmp_path / "parts", 2)
     np.testing.assert_array_equal(run(tmp_path / "parts", 4, resume=True).history.x, result.history.x)
     other = FreeParameters((*FREE.parameters[:-1], FreeParameter("case.coriolis_parameter", 0.0, 2e-4)))
-    with pytest.raises(OtherCalibrationError, match="free parameter case.coriolis_parameter"):
+    with error_naming(OtherCalibrationError, "case.coriolis_parameter"):
         calibrate(
             Model(PacanowskiPhilander()),
             other,
@@ -294,55 +295,55 @@ def test_every_method_corrects_a_case_and_resumes(name, tmp_path):
     [
         (
             FreeParameter("cases.windy.forcing.heat_flux_bais"),
-            "did you mean cases.windy.forcing.heat_flux_bias",
+            "cases.windy.forcing.heat_flux_bias",
         ),
-        (FreeParameter("cases.stormy.forcing.heat_flux_bias"), "did you mean .*cases.windy"),
-        (FreeParameter("case.forcing.salt_flux_bias"), "known once a case has it"),
+        (FreeParameter("cases.stormy.forcing.heat_flux_bias"), "cases.windy"),
+        (FreeParameter("case.forcing.salt_flux_bias"), "case"),
         (
             FreeParameter("case.coriolis_parameter", prior=CorrelatedNormal(0.0, 1e-4, length=1.0)),
-            "place in time",
+            "time",
         ),
         (
             FreeParameter("case.forcing.stress_scale", prior=CorrelatedNormal(0.5, 0.5, length=3600.0)),
-            "four standard deviations",
+            "deviations",
         ),
     ],
 )
 def test_numbers_that_cannot_be_free_are_refused(free, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         FreeParameters((free,)).resolve(PacanowskiPhilander(), CASES)
 
 
 def test_a_number_is_free_once_per_case():
     both = tuple(FreeParameter(f"{start}coriolis_parameter", 0.0, 2e-4) for start in ("case.", "cases.calm."))
-    with pytest.raises(ValueError, match="coriolis_parameter twice"):
+    with error_naming(ValueError, "coriolis_parameter"):
         FreeParameters(both).resolve(PacanowskiPhilander(), CASES)
     tied = (Tied("cases.windy.coriolis_parameter", to="cases.calm.coriolis_parameter"),)
-    with pytest.raises(ValueError, match="tied to a parameter of the closure or of the same case"):
+    with error_naming(ValueError, "tied"):
         FreeParameters(both[1:], tied).resolve(PacanowskiPhilander(), CASES)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: CorrectedForcing.neutral(WINDY.forcing, ("wind_scale",)), "among stress_u_bias"),
-        (lambda: CorrectedForcing.neutral(WINDY.forcing, ("stress_scale",), [0.0, 0.0]), "times .* increase"),
+        (lambda: CorrectedForcing.neutral(WINDY.forcing, ("wind_scale",)), "stress_u_bias"),
+        (lambda: CorrectedForcing.neutral(WINDY.forcing, ("stress_scale",), [0.0, 0.0]), "times"),
         (
             lambda: CorrectedForcing(WINDY.forcing, jnp.array([0.0, 1.0]), salt_flux_bias=jnp.zeros(3)),
-            "each of the 2 knots, got 3",
+            "knots 2 3",
         ),
         (
             lambda: CorrectedForcing.neutral(WINDY.forcing, ("salt_flux_scale",)).at(0.0),
-            "none for salt_fl",
+            "salt_flux_scale",
         ),
-        (lambda: InitialCorrection.zero([-5.0, -60.0]), "deepest first"),
+        (lambda: InitialCorrection.zero([-5.0, -60.0]), "deepest"),
         (
             lambda: InitialCorrection.zero([-5.0], ("density",)),
-            "salinity, u, v, got density",
+            "salinity u v density",
         ),
-        (lambda: InitialCorrection(jnp.array([-5.0]), u=jnp.zeros(2)), "each of the 1 heights, got 2"),
+        (lambda: InitialCorrection(jnp.array([-5.0]), u=jnp.zeros(2)), "heights 1 2"),
     ],
 )
 def test_bad_corrections_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         make()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
+from tests.errors import error_naming
 from tunax_lite.bmi import Bmi
 from tunax_lite.coupling import Component
 from tunax_lite.trajectory import carried
@@ -89,13 +90,13 @@ def test_values_are_set_and_read_by_name():
     now = component.set_value(now, "temperature", profile)
     np.testing.assert_array_equal(component.get_value(now, "dye"), np.full(20, 3.0))
     assert float(component.get_value(now, "sea_surface_temperature")) == 12.0
-    with pytest.raises(ValueError, match=r"temperature of shape \(20,\), got \(3,\)"):
+    with error_naming(ValueError, "temperature (20,) (3,)"):
         component.set_value(now, "temperature", jnp.zeros(3))
-    with pytest.raises(ValueError, match="expected one of temperature, .* got 'colour'"):
+    with error_naming(ValueError, "temperature colour"):
         component.set_value(now, "colour", 1.0)
-    with pytest.raises(ValueError, match="colour"):
+    with error_naming(ValueError, "colour"):
         component.get_value(now, "colour")
-    with pytest.raises(ValueError, match="multiple of dt = 120 s"):
+    with error_naming(ValueError, "dt 120"):
         component.step(now, tl.SurfaceFluxes(), 100.0)
 
 
@@ -169,7 +170,7 @@ def test_bmi_example_of_the_guide(monkeypatch):
 def test_bmi_answers_what_frameworks_ask():
     """The checks of CSDMS's bmi-tester 0.5.10, written anew."""
     bmi = Bmi()
-    with pytest.raises(RuntimeError, match="initialize"):
+    with error_naming(RuntimeError, "initialize"):
         bmi.get_time_step()
     assert bmi.initialize(str(KATO_PHILLIPS)) is None
     assert (bmi.get_start_time(), bmi.get_end_time(), bmi.get_time_step()) == (0.0, 108000.0, 60.0)

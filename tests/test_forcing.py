@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tunax_lite import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from tunax_lite._types import batch_shape_of
 
@@ -68,7 +69,7 @@ def test_lists_are_series():
     arrays = TimeSeriesForcing.from_values(TIME, heat_flux=HEAT, tracer_fluxes={"dye": HEAT})
     assert jax.tree.structure(listed) == jax.tree.structure(arrays)
     np.testing.assert_array_equal(listed.fluxes.tracer_fluxes["dye"], HEAT)
-    with pytest.raises(ValueError, match="heat_flux with 4 values"):
+    with error_naming(ValueError, "heat_flux 4"):
         TimeSeriesForcing.from_values(TIME, heat_flux=[1.0, 2.0])
 
 
@@ -77,29 +78,29 @@ def test_constant_forcing():
     assert batch_shape_of(forcing) == (2,)
     assert forcing.at(0.0) is forcing.fluxes and forcing.at(1e9) is forcing.fluxes
     forcing.check_covers(-1e9, 1e9)
-    with pytest.raises(ValueError, match="finite heat_flux"):
+    with error_naming(ValueError, "heat_flux"):
         ConstantForcing(SurfaceFluxes(heat_flux=np.nan))
-    with pytest.raises(ValueError, match="tracer_fluxes.*dye"):
+    with error_naming(ValueError, "tracer_fluxes dye"):
         ConstantForcing(SurfaceFluxes(tracer_fluxes={"dye": np.inf}))
 
 
 @pytest.mark.parametrize(
     ("time", "message"),
     [
-        ([0.0, 100.0, 100.0, 500.0], r"increase.*after 100 s"),
-        ([0.0, 400.0, 100.0, 500.0], r"increase.*after 400 s"),
+        ([0.0, 100.0, 100.0, 500.0], "100 s"),
+        ([0.0, 400.0, 100.0, 500.0], "400 s"),
         ([0.0, 100.0, np.nan, 500.0], "increase"),
-        ([500.0, 400.0, 100.0, 0.0], r"increase.*after 500 s"),
+        ([500.0, 400.0, 100.0, 0.0], "500 s"),
     ],
 )
 def test_misordered_times_are_refused_and_named(time, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         TimeSeriesForcing.from_values(time, heat_flux=HEAT)
 
 
 @pytest.mark.parametrize("time", [[0.0], []])
 def test_a_single_time_is_no_series(time):
-    with pytest.raises(ValueError, match="at least two times"):
+    with error_naming(ValueError, "times"):
         TimeSeriesForcing.from_values(time, heat_flux=1.0)
 
 
@@ -107,17 +108,17 @@ def test_a_single_time_is_no_series(time):
 def test_gap_is_refused_with_name_and_time(bad):
     values = HEAT.copy()
     values[2] = bad
-    with pytest.raises(ValueError, match=r"finite values of heat_flux.*time 400 s"):
+    with error_naming(ValueError, "heat_flux 400"):
         TimeSeriesForcing.from_values(TIME, heat_flux=values)
-    with pytest.raises(ValueError, match=r"dye.*time 400 s"):
+    with error_naming(ValueError, "dye 400"):
         TimeSeriesForcing.from_values(TIME, tracer_fluxes={"dye": values})
     # In one column of a batch.
-    with pytest.raises(ValueError, match=r"stress_u.*time 400 s"):
+    with error_naming(ValueError, "stress_u 400"):
         TimeSeriesForcing.from_values(TIME, stress_u=np.stack([HEAT, values], axis=-1))
 
 
 def test_series_of_another_length_is_refused():
-    with pytest.raises(ValueError, match="heat_flux with 4 values"):
+    with error_naming(ValueError, "heat_flux 4"):
         TimeSeriesForcing.from_values(TIME, heat_flux=HEAT[:3])
 
 
@@ -127,5 +128,5 @@ def test_run_must_be_covered():
     # Days written with nine digits.
     forcing.check_covers(1000.0, 1500.0 + 1e-7)
     for start, end in ((999.0, 1400.0), (1100.0, 1501.0), (0.0, 5000.0)):
-        with pytest.raises(ValueError, match="covers 1000 to 1500 s"):
+        with error_naming(ValueError, "1000 1500"):
             forcing.check_covers(start, end)

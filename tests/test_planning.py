@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from tests.errors import error_naming
 from tests.helpers import cooled_case
 from tunax_lite import (
     KEpsilon,
@@ -82,20 +83,20 @@ def test_the_estimate_prints_in_one_line():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_columns": 0}, "n_columns of at least 1, got 0"),
-        ({"what": "gradient", "parameters": ["alfa"]}, "parameters among .*alpha.*; got alfa"),
-        ({"what": "jacobian", "parameters": []}, "parameters among .*; got none"),
-        ({"duration": 1234.0}, "positive multiple"),
+        ({"n_columns": 0}, "n_columns 1 0"),
+        ({"what": "gradient", "parameters": ["alfa"]}, "parameters alpha alfa"),
+        ({"what": "jacobian", "parameters": []}, "parameters none"),
+        ({"duration": 1234.0}, "multiple"),
     ],
 )
 def test_requests_without_meaning_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         estimate_memory(MODEL, CASE, **options)
 
 
 def test_a_batch_is_not_batched_again():
     batch = eqx.tree_at(lambda case: case.coriolis_parameter, CASE, jnp.zeros(3))
-    with pytest.raises(ValueError, match=r"single column to make 4 of, got a case with the batch \(3,\)"):
+    with error_naming(ValueError, "column 4 (3,)"):
         estimate_memory(MODEL, batch, n_columns=4)
 
 
@@ -132,11 +133,11 @@ def test_a_budget_below_everything_says_what_is_needed():
     candidates = [SaveSteps(), SaveSegments()]
     least = choose_checkpointing(gradient_of, ARGUMENTS, 10**9, candidates=[SaveSegments()])
     needed = least.program.memory.temporary
-    with pytest.raises(MemoryError, match=rf"at least {needed} bytes.*SaveSegments.*got 100"):
+    with error_naming(MemoryError, f"{needed} SaveSegments 100"):
         choose_checkpointing(gradient_of, ARGUMENTS, 100, candidates=candidates)
-    with pytest.raises(ValueError, match="at least one candidate"):
+    with error_naming(ValueError, "candidate"):
         choose_checkpointing(gradient_of, ARGUMENTS, 100, candidates=[])
-    with pytest.raises(ValueError, match="positive memory_budget in bytes, got -1"):
+    with error_naming(ValueError, "memory_budget -1"):
         choose_checkpointing(gradient_of, ARGUMENTS, -1)
 
 

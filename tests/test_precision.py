@@ -11,6 +11,7 @@ import pytest
 
 import tunax_lite as tl
 from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, make_case, observe
+from tests.errors import error_naming
 from tests.helpers import ALL_CLOSURES, CASES, CLOSURE_IDS
 from tunax_lite._types import in_precision, precision_of
 from tunax_lite.calibration import Adam, RootMeanSquare, Target, calibrate, misfit, with_parameters
@@ -160,21 +161,21 @@ def test_a_mixture_of_precisions_is_refused_by_name(single):
     model, case = tl.Model(tl.KEpsilon()), CASES["wind"]
     given = {"model": model, "case": case, "start": simulate(model, case, **RUN).restart(1)}
     given[single] = in_precision(given[single], "float32")
-    with pytest.raises(ValueError, match=rf"float32 \({single}\..*in_precision"):
+    with error_naming(ValueError, "float32 in_precision"):
         simulate(given["model"], given["case"], start=given["start"], **RUN)
 
 
 def test_float64_is_refused_while_it_is_switched_off():
-    with jax.enable_x64(False), pytest.raises(ValueError, match="jax_enable_x64 is off.*configure"):
+    with jax.enable_x64(False), error_naming(ValueError, "jax_enable_x64 configure"):
         in_precision(jnp.ones(2), "float64")
 
 
 @pytest.mark.parametrize("dtype", ["float16", "half a byte", int])
 def test_other_precisions_are_refused(dtype):
-    with pytest.raises(ValueError, match="expected 'float32' or 'float64', got"):
+    with error_naming(ValueError, "float32 float64"):
         in_precision(jnp.ones(2), dtype)
 
 
 def test_a_tree_without_numbers_has_no_precision():
-    with pytest.raises(ValueError, match="got no such array"):
+    with error_naming(ValueError, "array"):
         precision_of(names=["a"])

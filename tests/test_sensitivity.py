@@ -6,6 +6,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.helpers import cooled_case
 from tunax_lite import (
     Model,
@@ -100,7 +101,7 @@ def test_memory_is_a_straight_line_in_the_chunk_and_auto_takes_what_fits():
     plan = CompiledJacobian(wide, x, memory_budget=int(memory[3]) + 1).plan
     assert plan.n_bytes <= memory[3] + 1
     assert 6 <= plan.chunk_size <= 8
-    with pytest.raises(MemoryError, match=rf"at least {int(memory[0])} bytes.* got 1000"):
+    with error_naming(MemoryError, f"{int(memory[0])} 1000"):
         CompiledJacobian(wide, x, memory_budget=1000)
 
 
@@ -172,17 +173,17 @@ def test_results_that_are_not_finite_are_returned():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "sideways"}, "expected the mode auto, forward or reverse, got 'sideways'"),
-        ({"chunk_size": 0}, "integer of at least 1, got 0"),
-        ({"chunk_size": 2.5}, "integer of at least 1, got 2.5"),
-        ({"chunk_size": True}, "integer of at least 1, got True"),
-        ({"memory_budget": 0}, "positive memory_budget in bytes, got 0"),
+        ({"mode": "sideways"}, "mode auto forward reverse sideways"),
+        ({"chunk_size": 0}, "1 0"),
+        ({"chunk_size": 2.5}, "1 2.5"),
+        ({"chunk_size": True}, "1 True"),
+        ({"memory_budget": 0}, "memory_budget 0"),
     ],
 )
 def test_options_without_meaning_are_refused(options, message):
     jaxtyping.config.update("jaxtyping_disable", True)  # as for a user, who checks no types
     try:
-        with pytest.raises(ValueError, match=message):
+        with error_naming(ValueError, message):
             CompiledJacobian(residuals, X, MATRIX, **options)
     finally:
         jaxtyping.config.update("jaxtyping_disable", False)
@@ -191,36 +192,36 @@ def test_options_without_meaning_are_refused(options, message):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        ({}, "at least one of the parameters, got none"),
-        (jnp.zeros(0), "at least one of the parameters, got none"),
-        ({"n": jnp.asarray([3])}, r"parameters that are floating-point numbers, got int64 at \['n'\]"),
-        ({"n": jnp.asarray([1.0, np.nan])}, r"finite parameters, got nan at x\['n'\]\[1\]"),
-        (jnp.asarray(np.inf), "finite parameters, got inf at x"),
+        ({}, "parameters none"),
+        (jnp.zeros(0), "parameters none"),
+        ({"n": jnp.asarray([3])}, "int64 ['n']"),
+        ({"n": jnp.asarray([1.0, np.nan])}, "nan x['n'][1]"),
+        (jnp.asarray(np.inf), "inf x"),
     ],
 )
 def test_parameters_without_meaning_are_refused(x, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         jacobian(lambda x: jnp.ones(3), x)
 
 
 def test_residuals_without_meaning_are_refused():
-    with pytest.raises(ValueError, match="residuals that are floating-point numbers, got bool at .*good"):
+    with error_naming(ValueError, "residuals bool"):
         jacobian(lambda x: {"good": x > 0.0}, X)
-    with pytest.raises(ValueError, match="at least one of the residuals"):
+    with error_naming(ValueError, "residuals"):
         jacobian(lambda x: x[:0], X)
 
 
 def test_cases_without_meaning_are_refused():
-    with pytest.raises(ValueError, match="at least one case, got none"):
+    with error_naming(ValueError, "case none"):
         jacobian_by_case([], X)
-    with pytest.raises(ValueError, match="one chunk_size for each of 2 cases, got 3"):
+    with error_naming(ValueError, "chunk_size 2 3"):
         jacobian_by_case([jnp.sin, jnp.cos], X, chunk_size=[1, 2, 3])
-    with pytest.raises(ValueError, match="case 1: jacobian: expected at least one of the residuals"):
+    with error_naming(ValueError, "case 1 jacobian residuals"):
         jacobian_by_case([jnp.sin, lambda x: x[:0]], X)
-    with pytest.raises(MemoryError, match="case 0: .* got 1;"):
+    with error_naming(MemoryError, "case 0 1"):
         jacobian_by_case([jnp.sin], X, memory_budget=1)
 
 
 def test_it_says_that_it_cannot_be_traced():
-    with pytest.raises(ValueError, match="outside of jit"):
+    with error_naming(ValueError, "jit"):
         jax.jit(lambda x: jacobian(jnp.sin, x).matrix)(X)

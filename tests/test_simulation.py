@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import random_grid
+from tests.errors import error_naming
 from tests.helpers import CASES, Differentiated, some_long
 from tunax_lite import (
     Case,
@@ -113,38 +114,38 @@ def test_frames_do_not_depend_on_how_often_they_are_saved():
 
 @pytest.mark.parametrize("frame", [6, -7, 100])
 def test_restart_from_a_frame_that_does_not_exist_is_refused(frame):
-    with pytest.raises(ValueError, match=f"frame of 0 to 5, got {frame}"):
+    with error_naming(ValueError, f"frame 0 5 {frame}"):
         whole_run().restart(frame)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"dt": 0.0}, r"positive dt \[s\], got 0"),
-        ({"dt": -60.0}, "positive dt"),
-        ({"dt": np.nan}, "positive dt"),
-        ({"dt": np.inf}, "positive dt"),
-        ({"output_interval": 90.0}, "output_interval to be a positive multiple of dt = 60 s, got 90 s"),
+        ({"dt": 0.0}, "dt [s] 0"),
+        ({"dt": -60.0}, "dt"),
+        ({"dt": np.nan}, "dt"),
+        ({"dt": np.inf}, "dt"),
+        ({"output_interval": 90.0}, "output_interval dt 60 90"),
         ({"output_interval": 30.0}, "output_interval"),
         ({"output_interval": 0.0}, "output_interval"),
         ({"output_interval": -60.0}, "output_interval"),
         ({"output_interval": np.nan}, "output_interval"),
-        ({"duration": 1000.0}, "duration .*multiple of"),
+        ({"duration": 1000.0}, "duration"),
         ({"duration": 0.0}, "duration"),
         ({"duration": -600.0}, "duration"),
         ({"duration": np.inf}, "duration"),
-        ({"duration": 172800.0}, "from 0 to 172800 s, the series covers 0 to 43200 s"),
+        ({"duration": 172800.0}, "0 172800 43200"),
     ],
     ids=str,
 )
 def test_times_that_do_not_fit_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         simulate(MODEL, CASE, **{"dt": DT, "output_interval": 600.0, "duration": 1200.0, **arguments})
 
 
 def test_restart_beyond_the_forcing_is_refused():
     end = eqx.tree_at(lambda r: r.step, whole_run().restart(), jnp.asarray(720, jnp.int32))
-    with pytest.raises(ValueError, match="from 43200 to 43800 s"):
+    with error_naming(ValueError, "43200 43800"):
         simulate(MODEL, CASE, dt=DT, duration=600.0, start=end)
 
 

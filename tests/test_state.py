@@ -3,9 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from tests.closures.columns import random_grid
+from tests.errors import error_naming
 from tunax_lite import Grid, State
 
 
@@ -25,7 +25,7 @@ def test_profiles_from_functions_numbers_and_arrays():
 
 
 def test_profile_of_another_length_is_refused():
-    with pytest.raises(ValueError, match=r"temperature on the 5 centers .* got shape \(6,\)"):
+    with error_naming(ValueError, "temperature 5 (6,)"):
         State.from_profiles(Grid.uniform(10.0, 5), temperature=jnp.ones(6))
 
 

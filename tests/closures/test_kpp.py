@@ -10,6 +10,7 @@ import pytest
 
 from tests.closures import kpp_numpy
 from tests.closures.columns import closure_inputs, random_grid, surface_waves
+from tests.errors import error_naming
 from tunax_lite import Grid
 from tunax_lite.closures import (
     KPP,
@@ -237,13 +238,13 @@ def test_langmuir_factors():
 
 
 def test_unknown_options_are_named():
-    with pytest.raises(ValueError, match="depth_interpolation out of linear, quadratic, cubic, got 'best'"):
+    with error_naming(ValueError, "depth_interpolation linear quadratic cubic best"):
         KPP(depth_interpolation="best")
-    with pytest.raises(ValueError, match="shape out of simple"):
+    with error_naming(ValueError, "shape simple"):
         KPP(shape="round")
-    with pytest.raises(ValueError, match="n_smoothing of at least 0"):
+    with error_naming(ValueError, "n_smoothing 0"):
         KPP(n_smoothing=-1)
-    with pytest.raises(ValueError, match="method out of LWF16"):
+    with error_naming(ValueError, "method LWF16"):
         Langmuir(method="none")
 
 

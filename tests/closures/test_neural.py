@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from tests.calibration.twins import cheap_targets
 from tests.closures.columns import closure_inputs, random_grid
+from tests.errors import error_naming
 from tunax_lite import Model, in_precision
 from tunax_lite.calibration import (
     LBFGS,
@@ -214,13 +215,13 @@ def test_gradient_to_the_weights_and_float32():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"width": 0}, "expected width of at least 1, got 0"),
-        ({"depth": 0}, "expected depth of at least 1, got 0"),
-        ({"width": 2, "weights": jnp.zeros(3)}, "expected 20 weights for 1 hidden layers of 2 and 6 inputs"),
+        ({"width": 0}, "width 1 0"),
+        ({"depth": 0}, "depth 1 0"),
+        ({"width": 2, "weights": jnp.zeros(3)}, "weights 20 1 2 6"),
     ],
 )
 def test_wrong_layers_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         NeuralCorrection(**options)
 
 
@@ -249,9 +250,9 @@ def test_single_weights_can_be_free_and_others_refused():
     expected = np.asarray(SMALL.weights).copy()
     expected[15] = 0.5
     np.testing.assert_allclose(inserted.weights, expected, rtol=1e-14)
-    with pytest.raises(ValueError, match=r"weights\[16\]: NeuralCorrection has no such parameter"):
+    with error_naming(ValueError, "weights[16] NeuralCorrection"):
         FreeParameters((FreeParameter("weights[16]"),)).resolve(SMALL)
-    with pytest.raises(ValueError, match=r"weights\[0\] twice"):
+    with error_naming(ValueError, "weights[0]"):
         FreeParameters((FreeParameter("weights"), FreeParameter("weights[0]"))).resolve(SMALL)
 
 

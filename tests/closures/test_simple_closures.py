@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import closure_inputs
+from tests.errors import error_naming
 from tunax_lite import Constant, ConvectiveAdjustment, Grid, PacanowskiPhilander
 from tunax_lite.closures import MunkAndersonMixing, RiBased
 
@@ -116,5 +117,5 @@ def test_ri_based(taper, fading):
 
 
 def test_unknown_taper():
-    with pytest.raises(ValueError, match="expected taper out of tanh, linear, exponential, got 'cosine'"):
+    with error_naming(ValueError, "taper tanh linear exponential cosine"):
         RiBased(taper="cosine")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import closure_inputs, random_grid, surface_waves
+from tests.errors import error_naming
 from tunax_lite.closures import (
     TKE,
     BottomFlow,
@@ -295,5 +296,5 @@ def test_langmuir_cells_without_wind_or_stratification():
 
 
 def test_an_implicit_fraction_below_one_is_refused():
-    with pytest.raises(ValueError, match="implicit_fraction of at least 1, got 0.5"):
+    with error_naming(ValueError, "implicit_fraction 1 0.5"):
         TKE(implicit_fraction=0.5)

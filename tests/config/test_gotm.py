@@ -123,7 +123,7 @@ def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, c
     assert from_gotm is not None
     source, target = tmp_path / "small.gotm.yaml", tmp_path / "ours.yaml"
     check(config=source, settings=["time.dt=300", "turbulence.turb_param.k_min=1e-7"], write_config=target)
-    assert "wrote" in capsys.readouterr().out
+    assert f"wrote {target}" in capsys.readouterr().out
     run = build_run(load_run(target))
     assert (run.dt, run.output_interval, run.duration_from(0.0)) == (300.0, 21600.0, 86400.0)
     assert float(run.model.closure.turbulent_kinetic_energy_floor) == 1e-7  # pyright: ignore

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.gotm.folders import write_case, write_series
 from tunax_lite.config import build_gotm
 from tunax_lite.gotm import load_gotm
@@ -54,16 +55,16 @@ def test_the_basin_and_its_streams_arrive(tmp_path):
     [
         (
             {"streams": {"river": {"flow": {"file": ""}}}},
-            "streams.river.flow.file: expected the name of a file",
+            "streams.river.flow.file",
         ),
-        ({"streams": {"river": {"depth": 3.0}}}, r"line \d+: streams.river.depth: unknown key"),
-        ({"streams": {"river": {"method": 9}}}, r"line \d+: streams.river.method: expected"),
-        ({"streams": {"river": 3.0}}, "names of streams with their keys"),
+        ({"streams": {"river": {"depth": 3.0}}}, "streams.river.depth"),
+        ({"streams": {"river": {"method": 9}}}, "streams.river.method"),
+        ({"streams": {"river": 3.0}}, "streams"),
         ({"location": {"hypsograph": "basin.txt"}}, "basin.txt"),
     ],
 )
 def test_what_cannot_be_read_is_refused(tmp_path, change, message):
-    with pytest.raises((ConfigError, FileNotFoundError), match=message):
+    with error_naming((ConfigError, FileNotFoundError), message):
         lake(tmp_path, change)
 
 

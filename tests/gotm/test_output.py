@@ -3,6 +3,7 @@
 import pytest
 import xarray as xr
 
+from tests.errors import error_naming
 from tests.gotm.folders import write_case
 from tunax_lite.cli.run import select
 from tunax_lite.config import ConfigError, build_gotm
@@ -117,18 +118,18 @@ def test_variables_are_chosen_by_our_names_and_by_those_of_gotm(tmp_path):
         "mixed_layer_depth_from_10m",
     )
     assert chosen.diagnostics == names[2:]
-    with pytest.raises(ConfigError, match=r"--variables: expected variables .*, got 'tmep'; .*temp"):
+    with error_naming(ConfigError, "--variables tmep temp"):
         select(run, ["tmep"], "--variables")
 
 
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"prof": 3}, "output.prof: expected keys of the file, got 3"),
-        ({"prof": {"variables": ["temp"]}}, "output.prof.variables: expected a list of items with `source`"),
-        ({"prof": {"time_unit": "week"}}, "line [0-9]+: output.prof.time_unit: expected one of"),
+        ({"prof": 3}, "output.prof 3"),
+        ({"prof": {"variables": ["temp"]}}, "output.prof.variables source"),
+        ({"prof": {"time_unit": "week"}}, "line output.prof.time_unit"),
     ],
 )
 def test_sections_that_are_none_name_their_line(tmp_path, files, message):
-    with pytest.raises(ConfigError, match=message):
+    with error_naming(ConfigError, message):
         build(tmp_path, **files)

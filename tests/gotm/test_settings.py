@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import error_naming
 from tests.gotm.folders import case_data, write_case
 from tunax_lite.config import ConfigError
 from tunax_lite.gotm import looks_like_gotm
@@ -134,7 +135,7 @@ def test_inputs_know_what_they_do_not_need(tmp_path):
     assert settings.input("surface.u10") == (0.0, "surface.u10.constant_value")
     assert "surface.u10.constant_value" in settings.used and "surface.u10.column" not in settings.used
     assert settings.reason("surface.u10.column") == "surface.u10.method is constant"
-    with pytest.raises(ConfigError, match="expected the name of a file, got none"):
+    with error_naming(ConfigError, "file"):
         Settings(read_document(write_case(tmp_path, {"surface": {"u10": {"method": "file"}}}))).input(
             "surface.u10"
         )

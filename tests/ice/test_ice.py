@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tests.errors import error_naming
 from tests.helpers import Differentiated
 from tunax_lite import (
     Case,
@@ -290,11 +291,11 @@ def test_ice_keeps_wind_and_light_from_the_water():
 
 
 def test_ice_is_refused_without_the_air_or_the_salt_that_it_needs():
-    with pytest.raises(ValueError, match="Lebedev: expected weather"):
+    with error_naming(ValueError, "Lebedev weather"):
         column(Lebedev(), ConstantForcing(SurfaceFluxes(heat_flux=-100.0)))
     grid = Grid.uniform(20.0, 10)
     fresh = State.from_profiles(grid, temperature=4.0, salinity=0.1)
-    with pytest.raises(ValueError, match="Winton: expected water that freezes below -0.054 degC"):
+    with error_naming(ValueError, "Winton -0.054"):
         Case(grid, fresh, weather(), ice=Winton())
 
 

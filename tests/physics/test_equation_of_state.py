@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tunax_lite import LinearEquationOfState
 from tunax_lite.physics import SimplifiedEquationOfState, SpecificVolumeTeos10, Teos10
 
@@ -131,7 +132,7 @@ def test_linear_is_tangent_to_teos10():
     np.testing.assert_allclose(linear.thermal_expansion, density * gsw.alpha(35.0, 10.0, 100.0), rtol=1e-3)
     np.testing.assert_allclose(linear.haline_contraction, density * gsw.beta(35.0, 10.0, 100.0), rtol=2e-4)
     assert (linear.reference_temperature, linear.reference_salinity) == (10.0, 35.0)
-    with pytest.raises(ValueError, match="at least 0"):
+    with error_naming(ValueError, "salinity pressure -1"):
         LinearEquationOfState.from_teos10(10.0, -1.0)
 
 

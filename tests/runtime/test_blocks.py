@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.helpers import CASES
 from tunax_lite import (
     Auto,
@@ -114,5 +115,5 @@ def test_blocks_are_chosen_by_what_fits():
 
 @pytest.mark.parametrize("block", [0, -1, True])
 def test_a_block_is_a_number_of_columns(block):
-    with pytest.raises(ValueError, match="column_block"):
+    with error_naming(ValueError, "column_block"):
         simulate(Model(PacanowskiPhilander()), CASES["wind"], **TIMES, column_block=block)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.helpers import CASES, with_leaf
 from tunax_lite import Model, PacanowskiPhilander, simulate
 from tunax_lite.runtime import column_mesh, shard_columns
@@ -36,7 +37,7 @@ def test_two_devices(which):
 
 
 def test_single_column_is_refused():
-    with pytest.raises(ValueError, match="expected a batch of columns to split over devices.*stack_cases"):
+    with error_naming(ValueError, "devices stack_cases"):
         simulate(MODEL, CASES["wind"], duration=1200.0, devices="all")
 
 
@@ -50,15 +51,15 @@ def test_choice_of_one_device_gives_the_same_to_the_bit():
 @pytest.mark.parametrize(
     ("devices", "message"),
     [
-        ("gpu", "expected 'all' or a sequence of jax.Device, got 'gpu'"),
-        ([], "at least one device"),
-        ([0, 1], r"expected 'all' or a sequence of jax.Device, got \[0, 1\]"),
-        (None, "each only once"),
+        ("gpu", "jax.Device gpu"),
+        ([], "device"),
+        ([0, 1], "jax.Device 0 1"),
+        (None, "once"),
     ],
     ids=["name", "none", "numbers", "twice"],
 )
 def test_what_is_no_choice_of_devices_is_refused(devices, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         column_mesh(2 * jax.devices()[:1] if devices is None else devices, 4)
 
 

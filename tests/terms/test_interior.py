@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import closure_inputs, column_of, random_grid
+from tests.errors import error_naming
 from tests.helpers import Differentiated
 from tunax_lite import (
     Case,
@@ -151,15 +152,15 @@ def test_relaxation_is_implicit_and_each_variable_has_its_own_rate():
 @pytest.mark.parametrize("target", ["u", "v"])
 def test_one_component_of_a_target_velocity_is_refused(target):
     flow = RelaxationTarget(steady(jnp.zeros(4)), jnp.ones(4))
-    with pytest.raises(ValueError, match="both u and v"):
+    with error_naming(ValueError, "u v"):
         Relaxation(**{target: flow})
 
 
 def test_bad_rates_are_refused():
-    with pytest.raises(ValueError, match="at least 0 s-1"):
+    with error_naming(ValueError, "s-1 0"):
         RelaxationTarget(steady(jnp.zeros(4)), jnp.array([0.0, 1.0, -1.0, 0.0]))
     slow, fast = (RelaxationTarget(steady(jnp.zeros(4)), jnp.full(4, rate)) for rate in (1.0, 2.0))
-    with pytest.raises(ValueError, match="same rate"):
+    with error_naming(ValueError, "rate"):
         Relaxation(u=slow, v=fast)
 
 
@@ -267,7 +268,7 @@ def test_upwelling_lifts_the_thermocline():
     assert abs(-depth - expected) <= 0.5
     # The scheme is monotone where the velocity is uniform; here it converges.
     assert float(state.temperature.min()) >= 10.0 - 1e-3 and float(state.temperature.max()) <= 20.0 + 1e-3
-    with pytest.raises(ValueError, match="n_substeps"):
+    with error_naming(ValueError, "n_substeps"):
         VerticalVelocity(steady(VelocityAndLevel(1e-4, -50.0)), n_substeps=0)
 
 
@@ -386,17 +387,17 @@ def test_what_is_held_stays_as_it_is_to_the_bit():
 
 
 def test_what_cannot_be_held_is_refused():
-    with pytest.raises(ValueError, match="held to name some of temperature, salinity, got u"):
+    with error_naming(ValueError, "held temperature salinity u"):
         Interior(held=("u",))
     target = RelaxationTarget(steady(jnp.zeros(8)), jnp.ones(8))
-    with pytest.raises(ValueError, match="no relaxation of salinity, which is held"):
+    with error_naming(ValueError, "relaxation salinity held"):
         Interior(held=("salinity",), relaxation=Relaxation(salinity=target))
 
 
 def test_a_run_beyond_a_series_is_refused():
     series = TimeSeries(jnp.array([0.0, 1000.0]), Vector(jnp.zeros(2), jnp.zeros(2)), "tide")
     case = still_case(Grid.uniform(20.0, 8), Interior(pressure_gradient=SurfaceSlope(series)))
-    with pytest.raises(ValueError, match="tide: the run needs times"):
+    with error_naming(ValueError, "tide"):
         final(case, 600.0, 3)
 
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.helpers import central_difference
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate, stack_cases
 from tunax_lite.closures import KPP, BottomLayer, Constant, KEpsilon
@@ -126,15 +127,9 @@ def test_derivatives_and_batches(name):
     # How far leaves may move says when they drag, not how much.
     assert float(jnp.abs(reverse[list(leaves).index("friction")])) > 1e-3
     for i, key in enumerate(leaves):
-        wanted = np.asarray(reverse[i])
-        numeric = central_difference(
-            lambda x, i=i: np.asarray(energy(ones.at[i].set(x))),
-            1.0,
-            0.1,
-            wanted,
-            1e-6 * np.abs(wanted) + 1e-10,
-        )
-        np.testing.assert_allclose(reverse[i], numeric, rtol=1e-6, atol=1e-10, err_msg=key)
+        changed = lambda x, i=i: np.asarray(energy(ones.at[i].set(x)))  # noqa: E731
+        difference = central_difference(changed, 1.0, 0.1, 1e-10)
+        assert difference.holds(1e-10) and difference.agrees(reverse[i], 1e-10), f"{key}: {difference}"
     other = eqx.tree_at(strengths, case, [1.3 * leaf for leaf in strengths(case)])
     both = run(model, stack_cases([case, other]))
     for column, one in enumerate((case, other)):
@@ -147,11 +142,11 @@ def test_derivatives_and_batches(name):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"height": [0.1, 0.1, 0.3]}, "heights that increase"),
-        ({"friction": [0.1, -0.1, 0.3]}, "nothing negative"),
-        ({"excursion": [0.1, 0.2]}, "at least two levels"),
+        ({"height": [0.1, 0.1, 0.3]}, "heights"),
+        ({"friction": [0.1, -0.1, 0.3]}, "negative"),
+        ({"excursion": [0.1, 0.2]}, "levels"),
     ],
 )
 def test_a_canopy_that_cannot_be_is_refused(change, words):
-    with pytest.raises(ValueError, match=words):
+    with error_naming(ValueError, words):
         Seagrass(**(LEVELS | {name: jnp.array(values) for name, values in change.items()}))

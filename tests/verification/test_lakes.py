@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.helpers import ALL_CLOSURES, CLOSURE_IDS, Differentiated, order_of_accuracy, some_long
 from tunax_lite import (
     Case,
@@ -82,19 +83,19 @@ def test_areas_and_volumes_of_a_cone():
 @pytest.mark.parametrize(
     ("z", "area", "message"),
     [
-        ([-20.0, 0.0], [1.0], "one area each"),
-        ([0.0, -20.0], [2.0, 1.0], "heights that increase"),
-        ([-20.0, 0.0], [-1.0, 1.0], "at least 0 m2"),
-        ([-15.0, 0.0], [1.0, 2.0], "from -20 m to the surface"),
-        ([-20.0, -1.0], [1.0, 2.0], "from -20 m to the surface"),
-        ([-20.0, -10.0, 0.0], [1.0, 3.0, 2.0], "do not decrease upward"),
-        ([-20.0, -10.0, 0.0], [0.0, 0.0, 2.0], "positive areas"),
+        ([-20.0, 0.0], [1.0], "area"),
+        ([0.0, -20.0], [2.0, 1.0], "heights"),
+        ([-20.0, 0.0], [-1.0, 1.0], "m2 0"),
+        ([-15.0, 0.0], [1.0, 2.0], "-20 surface"),
+        ([-20.0, -1.0], [1.0, 2.0], "-20 surface"),
+        ([-20.0, -10.0, 0.0], [1.0, 3.0, 2.0], "decrease"),
+        ([-20.0, -10.0, 0.0], [0.0, 0.0, 2.0], "areas"),
     ],
 )
 def test_bad_hypsographies_are_refused(z, area, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         Grid.uniform(20.0, 8).with_hypsography(z, area)
-    with pytest.raises(ValueError, match="every face"):
+    with error_naming(ValueError, "face"):
         Grid([-3.0, -2.0, -1.0, 0.0], [1.0, 2.0])
 
 
@@ -345,11 +346,11 @@ def test_streams_find_their_level():
         column = MIXED._column(case.initial_state, (grid.z_face, grid.z_face), case, 0.0, 1.0, 1.0)
         shares = stream.shares(column, jax.tree.map(lambda values: values[0], stream.series.values))
         assert shares[cell] > 0.99
-    with pytest.raises(ValueError, match="lower < upper"):
+    with error_naming(ValueError, "lower upper"):
         river(1.0, "range", lower=-2.0, upper=-3.0)
-    with pytest.raises(ValueError, match="temperature of an interleaving stream"):
+    with error_naming(ValueError, "temperature interleaving"):
         river(1.0, "interleaving", None)
-    with pytest.raises(ValueError, match="grid with areas"):
+    with error_naming(ValueError, "areas"):
         dataclasses.replace(case, grid=Grid.uniform(20.0, 16))
 
 
