@@ -261,9 +261,9 @@ class Difference(NamedTuple):
         off = np.abs(np.asarray(derivative) - self.value)
         return ~known | (off <= SMOOTHNESS * np.abs(self.value) + 10.0 * self.error + tolerance)
 
-    def holds(self, tolerance) -> np.ndarray:
-        """Whether it is known well enough to find a derivative that is wrong by some hundred thousandths."""
-        return self.error <= SMOOTHNESS * np.abs(self.value) + tolerance
+    def holds(self, tolerance, fraction: float = SMOOTHNESS) -> np.ndarray:
+        """Whether it is known to a fraction, and a number: what is wrong by ten times as much, it finds."""
+        return self.error <= fraction * np.abs(self.value) + tolerance
 
 
 def central_difference(
