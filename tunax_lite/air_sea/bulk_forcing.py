@@ -4,6 +4,8 @@ Source: Gosnell et al. (1995), J. Geophys. Res. 100, 18437-18442, for the heat f
 Elliott (1971), J. Phys. Oceanogr. 1, 145-148, for its momentum; GOTM.
 """
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -31,6 +33,7 @@ from .air import (
     vapour_pressure,
 )
 from .coare import Fairall
+from .daylight import DiurnalCycle, MeanSun, days_of, diurnal_cycle, time_between_records
 from .radiation import AbstractAlbedo, AbstractLongwave, ClearSky, ConstantAlbedo, SolarPosition
 
 Values = Float[Array, "..."]
@@ -160,6 +163,7 @@ class BulkForcing(AbstractForcing):
         shortwave: clear-sky formula for the shortwave radiation; `None` if the series provides it.
         albedo: reflected fraction of the shortwave radiation; by default the series is net.
         sun: position and time, for formulae that need the solar elevation.
+        diurnal_cycle: of shortwave radiation that is known as means of days; see `with_mean_sun`.
         wind_factor: factor of the wind [1]; below 1 in the shelter of a shore.
         heat_factor: factor of sensible, latent and longwave heat together [1].
         shortwave_factor: factor of the shortwave radiation [1].
@@ -183,6 +187,7 @@ class BulkForcing(AbstractForcing):
     shortwave: ClearSky | None = None
     albedo: AbstractAlbedo = eqx.field(default_factory=lambda: ConstantAlbedo(0.0))
     sun: SolarPosition | None = None
+    diurnal_cycle: DiurnalCycle | None = None
     wind_factor: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
     heat_factor: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
     shortwave_factor: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
@@ -197,7 +202,7 @@ class BulkForcing(AbstractForcing):
     def __check_init__(self):
         series, sky = self.weather.values, self.shortwave
         cloudy = self.longwave is not None and self.longwave.needs_cloud
-        astronomical = sky is not None or self.albedo.needs_sun
+        astronomical = sky is not None or self.albedo.needs_sun or self.diurnal_cycle is not None
         rain = self.rain_heat or self.rain_stress
         for missing, name, because in (
             (series.longwave is None and not cloudy, "weather.longwave", "no formula gives it"),
@@ -288,7 +293,8 @@ class BulkForcing(AbstractForcing):
     def _shortwave(self, time: ScalarLike, weather: Weather, ice: IceSurface | None) -> Scalar:
         """Shortwave radiation that enters the water or ice [W m-2]."""
         zenith, day, downward = 0.0, 0.0, weather.shortwave
-        if self.sun is not None and (self.shortwave is not None or self.albedo.needs_sun):
+        parts = self.shortwave, self.diurnal_cycle, self.albedo if self.albedo.needs_sun else None
+        if self.sun is not None and any(part is not None for part in parts):
             now = self.sun.at(time)
             day, cosine = now.day, self.sun.cosine_of_zenith(now)
             # The arc cosine has infinite slope where the sun is in the zenith.
@@ -296,8 +302,33 @@ class BulkForcing(AbstractForcing):
             if self.shortwave is not None:
                 cloud = 0.0 if weather.cloud_cover is None else weather.cloud_cover
                 downward = self.shortwave.downward(cosine, self.sun.noon_altitude(now), cloud)
+            elif self.diurnal_cycle is not None:
+                downward = self.diurnal_cycle.downward(time, cosine, self.offsets.shortwave)
         assert downward is not None
         albedo = self.albedo.value(zenith, day)
         if ice is not None:
             albedo = jnp.where(ice.covers, ice.albedo, albedo)
         return self.shortwave_factor * downward * (1.0 - albedo)
+
+
+def with_mean_sun(
+    forcing: BulkForcing, how: MeanSun, *, step: float, duration: float
+) -> tuple[BulkForcing, list[str]]:
+    """The forcing with an albedo, and if wanted a diurnal cycle, that suit the records of its sun; and notes.
+
+    Args:
+        forcing: of one column; returned as it is where a formula gives the shortwave radiation.
+        how: what is wanted.
+        step: of the run [s], over whose ends a diurnal cycle has the mean of the records.
+        duration: of the run [s].
+    """
+    light, sun, albedo = forcing.weather.values.shortwave, forcing.sun, forcing.albedo
+    if light is None or sun is None or forcing.shortwave is not None:
+        return forcing, []
+    time, values = np.asarray(forcing.weather.time, dtype=float), np.asarray(light, dtype=float)
+    interval, cycle = time_between_records(time, values), forcing.diurnal_cycle
+    if how.spreads(interval):
+        cycle = diurnal_cycle(days_of(sun, 0.0, duration), time, values, sun, step)
+    notes = how.notes(albedo, interval)
+    albedo = how.albedo(albedo, sun.latitude, interval)
+    return dataclasses.replace(forcing, albedo=albedo, diurnal_cycle=cycle), notes

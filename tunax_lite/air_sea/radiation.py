@@ -70,16 +70,7 @@ class SolarPosition(eqx.Module):
 
     def cosine_of_zenith(self, now: SunTime) -> Scalar:
         """Cosine of the solar zenith angle; 0 at night."""
-        theta = 2.0 * jnp.pi * now.day / 365.25
-        declination = (
-            0.006918
-            - 0.399912 * jnp.cos(theta)
-            + 0.070257 * jnp.sin(theta)
-            - 0.006758 * jnp.cos(2.0 * theta)
-            + 0.000907 * jnp.sin(2.0 * theta)
-            - 0.002697 * jnp.cos(3.0 * theta)
-            + 0.001480 * jnp.sin(3.0 * theta)
-        )
+        declination = declination_of(now.day)
         latitude = jnp.deg2rad(self.latitude)
         hour_angle = jnp.deg2rad((now.hour - 12.0) * 15.0 + self.longitude)
         polar = jnp.sin(latitude) * jnp.sin(declination)
@@ -90,6 +81,20 @@ class SolarPosition(eqx.Module):
         """Altitude of the sun at noon [degrees], for the cloud formula."""
         season = 2.0 * jnp.pi * (now.day - 81.0) / 365.0
         return 90.0 - jnp.abs(self.latitude - 23.439 * jnp.sin(season))
+
+
+def declination_of(day: Scalar) -> Scalar:
+    """Declination of the sun [rad] on a day of the year."""
+    theta = 2.0 * jnp.pi * day / 365.25
+    return (
+        0.006918
+        - 0.399912 * jnp.cos(theta)
+        + 0.070257 * jnp.sin(theta)
+        - 0.006758 * jnp.cos(2.0 * theta)
+        + 0.000907 * jnp.sin(2.0 * theta)
+        - 0.002697 * jnp.cos(3.0 * theta)
+        + 0.001480 * jnp.sin(3.0 * theta)
+    )
 
 
 def _day_of_year(days_since_epoch):

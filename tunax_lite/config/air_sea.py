@@ -9,6 +9,7 @@ from pydantic import Field
 
 from .. import air_sea, io
 from ..air_sea.air import HumidityMeasure
+from ..air_sea.daylight import AlbedoOf
 from ..declarations import names_of
 from ..forcing import AbstractForcing
 from ..terms import WindVector
@@ -24,6 +25,8 @@ _HUMIDITY = {"relative": "relative_humidity", "specific": "specific_humidity"}
 _DRAG_OF_A_STORM = 0.05
 """Stress over speed of a wind of about 20 m s-1 [kg m-2 s-1]."""
 
+_USUAL_STEP = 300.0
+"""Of a case that is built for no run [s]."""
 
 LONGWAVE = ("net", *names_of(air_sea.AbstractLongwave))
 """What the longwave radiation is; `downward` and `net` are series of the weather."""
@@ -57,6 +60,14 @@ class AirSeaSection(part_of(air_sea.BulkForcing, _SWITCHES)):
     albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
         "reflected part of the shortwave radiation: a number, payne or cogley", None
     )
+    albedo_of: AlbedoOf | None = key(
+        "solar elevation that the albedo follows: instant, that of each step, or day, its mean over the day; "
+        "null for the day where records of shortwave radiation are more than 3 h apart",
+        None,
+    )
+    diurnal_cycle: bool = key(
+        "whether shortwave radiation with records more than 3 h apart is spread over the day", False
+    )
     implicit_stress: bool | Literal["long_steps"] = key(
         "whether the drag counts with the velocity at the end of a step; long_steps: only where "
         "a step takes much of the speed of a storm away",
@@ -70,6 +81,13 @@ class AirSeaSection(part_of(air_sea.BulkForcing, _SWITCHES)):
         if self.shortwave.name == "net" and self.albedo is not None:
             got = f"albedo {self.albedo.name}"
             raise invalid("no albedo where shortwave is net", got, "remove one of the two")
+        if self.diurnal_cycle and isinstance(self.shortwave, ClearSkySection):
+            expected = "no diurnal_cycle where shortwave is clear_sky, which has its own"
+            raise invalid(expected, "true", "remove one of the two")
+
+    def mean_sun(self) -> air_sea.MeanSun:
+        """What is wanted where records of shortwave radiation are means."""
+        return air_sea.MeanSun(self.albedo_of, self.diurnal_cycle)
 
 
 class Era5Source(Section):
@@ -204,12 +222,16 @@ def bulk_forcing(
         implicit = section.implicit_stress
         if implicit == "long_steps":
             implicit = _step_is_long(reference_density, setting)
-        return air_sea.BulkForcing(
+        forcing = air_sea.BulkForcing(
             weather=TimeSeries(series.time, values, series.name),
             sun=air_sea.SolarPosition(start_time, latitude, longitude),
             humidity_measure=measure,
             **bulk_arguments(section, implicit_stress=implicit, rain=values.precipitation is not None),
         )
+    length = {"step": setting.step or _USUAL_STEP, "duration": setting.duration}
+    forcing, notes = air_sea.with_mean_sun(forcing, section.mean_sun(), **length)
+    setting.notes.extend(f"{setting.at('air_sea')}: {note}." for note in notes)
+    return forcing
 
 
 def bulk_arguments(

@@ -47,6 +47,8 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
             absorption=section.absorption.build(),
             ice=None if section.ice is None else section.ice.build(),
             bulk=bulk_arguments(section.air_sea, implicit_stress=implicit, rain=rain),
+            mean_sun=section.air_sea.mean_sun(),
+            step=config.time.step,
             find=find,
             name=loaded.name,
         )

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from .._types import JSON
+from ..air_sea.daylight import AlbedoOf
 from ..gotm import GotmOptions, ObservedInputs
 from ..ice import AbstractIce
 from ..io.cf_forcing import Mapping
@@ -131,6 +132,8 @@ class FluxesSection(Quantities):
     albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
         "reflected fraction of shortwave_flux: a number, payne or cogley at the end of each step", None
     )
+    albedo_of: AlbedoOf | None = key("as in air_sea", None)
+    diurnal_cycle: bool = key("whether shortwave_flux is spread over the day, as in air_sea", False)
     freshwater_flux: _Flux = key("precipitation minus evaporation [kg m-2 s-1]", None)
     salt_flux: _Flux = key("salt [kg m-2 s-1]", None)
     tracer_fluxes: dict[str, TimedSection] = key(
@@ -143,6 +146,8 @@ class FluxesSection(Quantities):
         super()._check()
         if self.albedo is not None and self.shortwave_flux is None:
             raise invalid("shortwave_flux with an albedo", "none", "add it, or remove the albedo")
+        if self.diurnal_cycle and self.shortwave_flux is None:
+            raise invalid("shortwave_flux with a diurnal_cycle", "none", "add it, or remove the cycle")
         others = sorted(self.model_fields_set - {"era5"})
         if self.era5 is not None and others:
             raise invalid("`era5` alone", f"{others[0]} too", "remove one of the two")

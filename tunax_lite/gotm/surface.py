@@ -85,17 +85,19 @@ def _prescribed_shortwave(settings: Settings) -> dict[str, Content]:
     shortwave = settings.input("surface.swr")
     if settings["surface.swr.type"] == "net" or is_zero(shortwave):
         return {"shortwave_flux": shortwave}
-    return {"shortwave_flux": shortwave, "albedo": _albedo(settings)}
+    return {"shortwave_flux": shortwave, **_albedo(settings)}
 
 
-def _albedo(settings: Settings) -> Content:
-    """Albedo of downward radiation: a number, or the name of a formula."""
+def _albedo(settings: Settings) -> dict[str, Content]:
+    """Albedo of downward radiation: a number, or the name of a formula for the sun of every step."""
     if settings["surface.swr.method"] == "constant":
         settings.note(
             "surface.swr.method", "the albedo is taken off once; GOTM takes it off a constant in every step"
         )
     method, key = settings["surface.albedo.method"], "surface.albedo.constant_value"
-    return settings.said(key) if method == "constant" else method
+    if method == "constant":
+        return {"albedo": settings.said(key)}
+    return {"albedo": method, "albedo_of": "instant"}  # whatever the time between records
 
 
 def _times(factor: float, flux: Content) -> Content:
@@ -175,7 +177,7 @@ def _rain(settings: Settings, rain_acts: bool) -> dict[str, Content]:
 def _shortwave(settings: Settings, is_calculated: bool) -> dict[str, Content]:
     if not is_calculated and settings["surface.swr.type"] == "net":
         return {"shortwave": "net"}
-    return {"shortwave": "clear_sky" if is_calculated else "downward", "albedo": _albedo(settings)}
+    return {"shortwave": "clear_sky" if is_calculated else "downward", **_albedo(settings)}
 
 
 def _evaporation(settings: Settings, rain_acts: bool, has_salinity: bool) -> bool:

@@ -17,9 +17,11 @@ from ..air_sea import (
     ConstantAlbedo,
     DownwardLongwave,
     Fairall,
+    MeanSun,
     Payne,
     SolarPosition,
     Weather,
+    with_mean_sun,
 )
 from ..forcing import TimeSeriesForcing
 from ..time_series import TimeSeries
@@ -77,7 +79,8 @@ def read_era5(
         units: units or conversions by the package's names; override those in the file. `humidity` is the dew
             point.
         bulk: formula of the turbulent fluxes; `Fairall` by default.
-        albedo: of the water, unless the shortwave radiation is net; `Payne` by default.
+        albedo: of the water, unless the shortwave radiation is net; `Payne` by default. That of the day where
+            records are more than three hours apart.
         longwave, shortwave: formulae based on cloud cover that replace the radiation of ERA5, which is then
             not read; they need tcc.
         name: for messages; by default the name of the first file.
@@ -121,7 +124,7 @@ def read_era5(
     time, values = _common(found)
     celsius = {key: values[key] - _KELVIN for key in ("air_temperature", "humidity")}
     weather = Weather(**values | celsius)
-    return BulkForcing(
+    forcing = BulkForcing(
         weather=TimeSeries(jnp.asarray(time, dtype=float), weather, name or stem_of(sources[0])),
         bulk=Fairall() if bulk is None else bulk,
         longwave=DownwardLongwave() if longwave is None and not is_net else longwave,
@@ -131,6 +134,7 @@ def read_era5(
         humidity_measure="dew_point",
         evaporation="precipitation" in found,
     )
+    return with_mean_sun(forcing, MeanSun(), step=HOUR, duration=float(time[-1]))[0]
 
 
 @names_its_file("a file of ERA5")

@@ -11,9 +11,10 @@ import numpy as np
 from jaxtyping import Array
 
 from .._types import as_float_array, at_path, iterate_parameters
-from ..air_sea import BulkForcing, SolarPosition, Weather
+from ..air_sea import BulkForcing, ConstantAlbedo, MeanSun, SolarPosition, Weather
 from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
+from ..air_sea.daylight import DAY, days_of, diurnal_cycle
 from ..case import Case
 from ..corrections import CorrectedForcing
 from ..forcing import AbstractForcing, SurfaceFluxes, TimeSeriesForcing
@@ -59,6 +60,8 @@ class GriddedColumns(ColumnMap):
         sources: files or datasets for fields without their own; replace `given.paths`.
         equation_of_state, absorption, ice: for all columns; TEOS-10, clear water and no ice by default.
         bulk: further arguments of `BulkForcing`, if there is weather.
+        mean_sun: what is wanted where records of its shortwave radiation are means; `step` is that of the
+            run [s].
         find: returns the path for a name.
         name: of the map.
 
@@ -77,6 +80,8 @@ class GriddedColumns(ColumnMap):
         absorption: AbstractAbsorption | None = None,
         ice: AbstractIce | None = None,
         bulk: Mapping[str, Any] | None = None,  # arguments of `BulkForcing`
+        mean_sun: MeanSun | None = None,
+        step: float = 3600.0,
         find: Callable[[str], Path] = resolve,
         name: str = "map",
     ):
@@ -96,7 +101,11 @@ class GriddedColumns(ColumnMap):
         self.latitude, self.longitude = latitude[found.index], longitude[found.index]
         self.index, self.depth, self.shape = found.index, found.depth, found.target.shape
         self.n_columns, self.counts = found.index.size, found.counts
-        self.notes = (", ".join(f"{n} {what}" for what, n in found.counts.items() if n),)
+        self._mean_sun, self._step = mean_sun or MeanSun(), step
+        self.notes = (
+            ", ".join(f"{n} {what}" for what, n in found.counts.items() if n),
+            *self._notes_on_sun(),
+        )
         self._kinds = _kinds_of(given, found)
         self.fingerprint, self.inputs = _fingerprint(self, opened), opened.paths
         self.coordinates = _coordinates(found)
@@ -253,11 +262,12 @@ class GriddedColumns(ColumnMap):
                 of_means = np.hypot(values["wind_u"], values["wind_v"])
                 longer = np.clip(speed / np.maximum(of_means, 1e-9), 1.0, _MOST_VARIABLE)
                 values |= {name: values[name] * longer for name in ("wind_u", "wind_v")}
+            sun = SolarPosition(self.epoch.isoformat(), latitude, longitude)
             forcing: AbstractForcing = BulkForcing(
                 weather=TimeSeries(time, Weather(**values), "weather"),
-                sun=SolarPosition(self.epoch.isoformat(), latitude, longitude),
+                sun=sun,
                 humidity_measure=self._humidity,
-                **self._bulk,
+                **self._bulk | self._following_day(sun, chosen, start, stop),
             )
         else:
             time, values = self._series(groups["fluxes"], chosen, start, stop)
@@ -267,6 +277,38 @@ class GriddedColumns(ColumnMap):
         time, values = self._series(groups["flux_corrections"], chosen, start, stop)
         biases = {f"{name}_bias": as_float_array(each) for name, each in values.items()}
         return CorrectedForcing(forcing, time, **biases)
+
+    def _time_between_suns(self) -> float | None:
+        """Time between records of shortwave radiation [s]; `None` where there are none."""
+        field = self._found.groups["weather"].get("shortwave") if self.given.weather is not None else None
+        if field is None or self._bulk.get("shortwave") is not None:
+            return None
+        return np.inf if field.times is None else field.times.step
+
+    def _notes_on_sun(self) -> list[str]:
+        interval = self._time_between_suns()
+        if interval is None:
+            return []
+        albedo = self._bulk.get("albedo", ConstantAlbedo(0.0))
+        return [f"weather: {note}" for note in self._mean_sun.notes(albedo, interval)]
+
+    def _following_day(
+        self, sun: SolarPosition, chosen: np.ndarray, start: float, stop: float
+    ) -> dict[str, Any]:  # arguments of `BulkForcing`
+        """Albedo, and diurnal cycle, that suit the time between records of shortwave radiation."""
+        interval, how = self._time_between_suns(), self._mean_sun
+        if interval is None:
+            return {}
+        found: dict[str, Any] = {}  # the same
+        if "albedo" in self._bulk:
+            found["albedo"] = how.albedo(self._bulk["albedo"], sun.latitude, interval)
+        if how.spreads(interval):
+            field, days = self._found.groups["weather"]["shortwave"], days_of(sun, start, stop)
+            time = days
+            if field.times is not None:
+                time = field.times.at(field.times.around(np.array([days[0], days[-1] + DAY])))
+            found["diurnal_cycle"] = diurnal_cycle(days, time, field.on(chosen, time), sun, self._step)
+        return found
 
 
 def _with_fields(
@@ -331,4 +373,4 @@ def _fingerprint(columns: GriddedColumns, sources: Sources) -> str:
     for one in sources.opened.values():
         names = sorted(map(str, one.variables))  # a Zarr store lists them in any order
         files.append((Path(name_of(one)).name, sorted(map(str, one.sizes.items())), names))
-    return digest_of_tree((parts, arrays), columns.given, parts, files)
+    return digest_of_tree((parts, arrays), columns.given, columns._mean_sun, parts, files)

@@ -1,0 +1,204 @@
+"""Shortwave radiation known as means over many hours: the albedo of the day, or the sun of each step.
+
+If the albedo of the solar elevation at each step applied to a daily mean, the water would reflect 0.72 of the
+half that the series shows at night.
+"""
+
+import dataclasses
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._types import Scalar, ScalarLike, array_field, as_float_array, parameter
+from ..numerics.elementary import at_least, at_most, reciprocal
+from .radiation import AbstractAlbedo, ClearSky, SolarPosition, declination_of
+
+DAY = 86400.0
+LONGEST_INSTANT = 3.0 * 3600.0
+"""Between records [s] that still resolve the day."""
+_NODES, _WEIGHTS = (tuple(map(float, row)) for row in np.polynomial.legendre.leggauss(8))
+_FAINT = 1e-6
+"""Added to the sun [W m-2], so that a mean is spread evenly over a day without any."""
+
+
+def time_between_records(time: np.ndarray, values: np.ndarray) -> float:
+    """Time between records of shortwave radiation [s] while there is any; infinite for a constant.
+
+    Records are the times at which a series changes its slope: series that were put on common times keep
+    theirs, and a daily mean that was written at every hour is recognised.
+    """
+    return _time_between(*_records(np.asarray(time, dtype=float), np.asarray(values, dtype=float)))
+
+
+def _records(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times, values, and whether each of them is a record."""
+    largest, before, after = np.max(values, initial=0.0), np.diff(time)[:-1], np.diff(time)[1:]
+    between = (values[:-2] * after + values[2:] * before) / (before + after)
+    turns = np.abs(values[1:-1] - between) > 1e-6 * largest
+    return time, values, np.concatenate([[True], turns, [True]])
+
+
+def _time_between(time: np.ndarray, values: np.ndarray, is_record: np.ndarray) -> float:
+    lit = np.maximum(values[1:], values[:-1]) > 1e-3 * np.max(values, initial=0.0)
+    n_between = int(is_record.sum()) - 1
+    is_constant = n_between < 2 and np.ptp(values) == 0.0
+    return np.inf if is_constant else float(np.diff(time)[lit].sum() / n_between)
+
+
+def is_mean(interval: float) -> bool:
+    """Whether records that far apart [s] are means over a part of the day, not values of its sun."""
+    return interval > 1.2 * LONGEST_INSTANT
+
+
+class AlbedoOfTheDay(AbstractAlbedo):
+    """Albedo by solar elevation, averaged over the day.
+
+        albedo = int a(h) I(h) dh / int I(h) dh
+
+    over the hour angles h of the day, with the radiation I under a clear sky. It does not depend on the time
+    of the day. Without sun it is the albedo of the horizon.
+
+    Args:
+        of_elevation: albedo by solar elevation.
+        latitude: [degrees north].
+    """
+
+    of_elevation: AbstractAlbedo
+    latitude: Scalar = parameter(unit="degrees_north", valid_range=(-90.0, 90.0))
+
+    def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:
+        latitude, declination = jnp.deg2rad(self.latitude), declination_of(jnp.asarray(day))
+        polar = jnp.sin(latitude) * jnp.sin(declination)
+        daily = at_least(jnp.cos(latitude) * jnp.cos(declination), 1e-6)
+        # The arc cosine has infinite slope where the sun does not rise or set.
+        sunset = jnp.arccos(at_least(at_most(-polar * reciprocal(daily), 1.0 - 1e-6), 1e-6 - 1.0))
+        reflected, received = 0.0, 0.0
+        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+            cosine = at_least(polar + daily * jnp.cos(0.5 * (1.0 + node) * sunset), 0.0)
+            light = weight * (_clear(cosine) + _FAINT)
+            elevation = jnp.rad2deg(jnp.arccos(at_most(cosine, 1.0 - 1e-7)))
+            reflected += light * self.of_elevation.value(elevation, day)
+            received += light
+        return reflected * reciprocal(received)
+
+
+class DiurnalCycle(eqx.Module):
+    """Daily means of shortwave radiation, spread over each day as the radiation under a clear sky.
+
+    Over the steps of a day the mean is that of the record. Steps count for the day in which they end.
+
+    Args:
+        first: start of the first day [s].
+        mean: of the days [W m-2], shape `(n_days, *batch)`.
+        clear: mean radiation under a clear sky over the steps of each day [W m-2], of the same shape.
+    """
+
+    first: Scalar = array_field(0, converter=as_float_array)
+    mean: Float[Array, "..."] = array_field(1, converter=as_float_array)
+    clear: Float[Array, "..."] = array_field(1, converter=as_float_array)
+
+    def downward(self, time: ScalarLike, cosine_of_zenith: Scalar, added: Scalar) -> Scalar:
+        """Downward radiation [W m-2] at a time [s], if `added` [W m-2] is added to the mean of the day."""
+        number = jnp.ceil((time - self.first) * (1.0 / DAY) - 1e-6).astype(jnp.int32) - 1
+        number = jnp.clip(number, 0, self.mean.shape[0] - 1)
+        share = (_clear(cosine_of_zenith) + _FAINT) * reciprocal(self.clear[number])
+        return (self.mean[number] + added) * share
+
+
+AlbedoOf = Literal["instant", "day"]
+"""Solar elevation that an albedo follows: that of each step, or those of the day."""
+
+
+@dataclasses.dataclass(frozen=True)
+class MeanSun:
+    """How records of shortwave radiation are used that are means over a part of the day.
+
+    Args:
+        albedo_of: `None` for that of the day where records are means.
+        diurnal_cycle: whether their means of days are spread over the day.
+    """
+
+    albedo_of: AlbedoOf | None = None
+    diurnal_cycle: bool = False
+
+    def spreads(self, interval: float) -> bool:
+        """Whether records that far apart [s] are spread over the day."""
+        return self.diurnal_cycle and is_mean(interval)
+
+    def albedo(self, albedo: AbstractAlbedo, latitude: ScalarLike, interval: float) -> AbstractAlbedo:
+        """The albedo for records that far apart [s] at a latitude [degrees north]."""
+        of_day = is_mean(interval) and not self.diurnal_cycle and self.albedo_of != "instant"
+        if albedo.needs_sun and (of_day or self.albedo_of == "day"):
+            return AlbedoOfTheDay(albedo, latitude)
+        return albedo
+
+    def notes(self, albedo: AbstractAlbedo, interval: float) -> list[str]:
+        """What was chosen for records that far apart [s], where it is not the usual."""
+        apart = f"records of shortwave radiation are {interval / 3600.0:.3g} h apart"
+        if np.isinf(interval):
+            apart = "the shortwave radiation is constant"
+        if not is_mean(interval):
+            return [f"{apart}: diurnal_cycle has no effect"] if self.diurnal_cycle else []
+        if self.diurnal_cycle:
+            return [f"{apart}: their means of days (universal time) are spread over the day"]
+        if not albedo.needs_sun:
+            return []
+        if self.albedo_of == "instant":
+            return [
+                f"{apart}, the albedo follows the sun of every step (albedo_of: instant): at night it takes "
+                "that of the horizon off what fell by day"
+            ]
+        return [f"{apart}: the albedo is that of the day; `diurnal_cycle: true` spreads the sun over the day"]
+
+
+def days_of(sun: SolarPosition, start: float, stop: float) -> np.ndarray:
+    """Starts of the days (universal time) from `start` to `stop` [s]; equally many for equal lengths."""
+    at_midnight = float(sun.at(start).hour) * 3600.0
+    n_days = int(np.ceil((stop - start) / DAY - 1e-9)) + 1
+    return start - at_midnight + DAY * np.arange(n_days)
+
+
+def diurnal_cycle(
+    days: np.ndarray, time: np.ndarray, values: np.ndarray, sun: SolarPosition, step: float
+) -> DiurnalCycle:
+    """The cycle of days that start at these times [s], for steps of a length [s] since time 0.
+
+    The mean of a day is that of the records [W m-2] in it, or that of the middle of the day, interpolated
+    between records that are farther apart; `values` has time as its first axis.
+    """
+    *series, is_record = _records(time, values) if values.ndim == 1 else (time, values, slice(None))
+    time, values = (each[is_record] for each in series)
+    number = np.floor((time - days[0]) / DAY + 1e-9).astype(int)
+    middle = days + 0.5 * DAY
+    flat = values.reshape(time.size, -1)
+    means = np.stack([np.interp(middle, time, column) for column in flat.T], axis=1)
+    for day in np.intersect1d(number, np.arange(days.size)):
+        means[day] = flat[number == day].mean(axis=0)
+    means = means.reshape(days.size, *values.shape[1:])
+    clear = jnp.broadcast_to(_clear_means(sun, jnp.asarray(days), step).T, means.shape[::-1]).T
+    return DiurnalCycle(jnp.asarray(days[0]), jnp.asarray(means), clear)
+
+
+@eqx.filter_jit
+def _clear_means(sun: SolarPosition, days: Array, step: float) -> Array:
+    """Mean clear-sky radiation over the steps that end in each day [W m-2], `(n_days, *batch)`."""
+    n_most = max(1, int(np.ceil(DAY / step)))
+
+    def of_day(start: Array) -> Array:
+        first = jnp.floor(start / step + 1e-6) + 1.0
+        ends = step * (first + jnp.arange(n_most))
+        inside = ends <= start + DAY * (1.0 + 1e-9)
+        lights = jax.vmap(lambda time: _clear(sun.cosine_of_zenith(sun.at(time))) + _FAINT)(ends)
+        weights = inside.reshape(-1, *[1] * (lights.ndim - 1))
+        return jnp.sum(jnp.where(weights, lights, 0.0), axis=0) / jnp.sum(inside)
+
+    return jax.lax.map(of_day, days)
+
+
+def _clear(cosine_of_zenith: Scalar) -> Scalar:
+    """Radiation under a clear sky [W m-2]."""
+    return ClearSky().downward(cosine_of_zenith, jnp.asarray(90.0), 0.0)
