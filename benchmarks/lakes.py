@@ -19,7 +19,15 @@ import jax.numpy as jnp
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.air_sea import BulkForcing, ConstantAlbedo, DownwardLongwave, SolarPosition, Weather
+from tunax_lite.air_sea import (
+    BulkForcing,
+    DownwardLongwave,
+    MeanSun,
+    Payne,
+    SolarPosition,
+    Weather,
+    with_mean_sun,
+)
 from tunax_lite.air_sea.radiation import Clark
 from tunax_lite.calibration import (
     FreeParameter,
@@ -106,16 +114,19 @@ class Lake:
         sun = SolarPosition(start.isoformat(), latitude, longitude)
         longwave = Clark() if values.values.longwave is None else DownwardLongwave()
         rains = values.values.precipitation is not None
+        duration = (end - start).days * DAY
+        forcing = BulkForcing(values, longwave=longwave, albedo=Payne(), sun=sun, evaporation=rains)
+        forcing, _ = with_mean_sun(forcing, MeanSun(), step=DT, duration=duration)  # daily, but at Erken
         return tl.Case(
             grid,
             tl.State.from_profiles(grid, temperature=in_the_column(temperature), salinity=0.0),
-            BulkForcing(values, longwave=longwave, albedo=ConstantAlbedo(0.07), sun=sun, evaporation=rains),
+            forcing,
             coriolis_parameter(latitude),
             equation_of_state=Teos10(),
             absorption=TwoBandAbsorption(0.55, 0.5, self.visible_depth),
             interior=Interior(bottom_friction=BottomFriction(von_karman=None)),
             ice=FreezingBound(),
-            duration=(end - start).days * DAY,
+            duration=duration,
             name=self.name,
             start_time=start.isoformat(),
         )
@@ -285,14 +296,15 @@ def scores(error: np.ndarray, observed: tl.Observations, start: datetime.date) -
     return row | {name: rms(error[np.isin(month, of)]) for name, of in SEASONS.items()}
 
 
-def measure(quick: bool = False) -> Iterator[Row]:
-    """A row for every lake and period: default, and calibrated on the first period."""
+def measure(quick: bool = False, only: str = "") -> Iterator[Row]:
+    """A row for every lake whose name contains a text, and period: default, and calibrated on the first."""
     feeagh = chain(folder() / _FEEAGH_CHAIN[0], *_FEEAGH_CHAIN[1:])
     half_years = (("2010-01-01", "2010-07-01"), ("2010-07-01", "2010-12-01"))
     given: list[Any] = [("Feeagh, hourly weather", hourly_feeagh, feeagh, half_years)]
     for lake in LAKES:
         given.append((lake.name, lake.case, chain(folder() / lake.chain[0], *lake.chain[1:]), lake.periods))
     plain = tl.Model(tl.KEpsilon(turbulent_kinetic_energy_floor=1e-6))
+    given = [one for one in given if only in one[0]]
     for name, case_of, measured, spans in given[:1] if quick else given:
         fitted = period(case_of, measured, spans[0])
         target = Target(*fitted[:2], dt=DT, frame_interval=0.5 * DAY)
@@ -347,14 +359,15 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lakes", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one lake, two iterations")
-    quick = parser.parse_args().quick
+    parser.add_argument("--lake", default="", help="only lakes whose name contains this text")
+    quick, only = parser.parse_args().quick, parser.parse_args().lake
     tl.configure()
     balance = ", ".join(f"{name} {value:.3g}" for name, value in water_balance(quick).items())
     print(f"Feeagh, level [m] and residual of the water over its volume: {balance}")
     names = ("rms", "bias", *LAYERS, *SEASONS)
     print("| lake | period | parameters | " + " | ".join(names) + " |")
     print("| --- " * (3 + len(names)) + "|")
-    for row in measure(quick):
+    for row in measure(quick, only):
         if "rms" not in row:
             print(f"{row['lake']}: {row['numbers']}", flush=True)
             continue

@@ -190,11 +190,11 @@ def _clear_means(sun: SolarPosition, days: Array, step: float) -> Array:
 
     def of_day(start: Array) -> Array:
         first = jnp.floor(start / step + 1e-6) + 1.0
-        ends = step * (first + jnp.arange(n_most))
+        ends = step * (first + jnp.arange(n_most, dtype=float))
         inside = ends <= start + DAY * (1.0 + 1e-9)
         lights = jax.vmap(lambda time: _clear(sun.cosine_of_zenith(sun.at(time))) + _FAINT)(ends)
         weights = inside.reshape(-1, *[1] * (lights.ndim - 1))
-        return jnp.sum(jnp.where(weights, lights, 0.0), axis=0) / jnp.sum(inside)
+        return jnp.sum(jnp.where(weights, lights, 0.0), axis=0) / jnp.sum(inside.astype(lights.dtype))
 
     return jax.lax.map(of_day, days)
 
