@@ -1,6 +1,7 @@
 """Readers of large-eddy simulations: the LESbrary, and the file of Legay et al."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import h5py
@@ -12,7 +13,7 @@ import xarray as xr
 
 from tests.io.observation_files import LES_TIMES, N_CELLS, fluxes_at, les_temperature, write_lesbrary
 from tunax_lite import constants
-from tunax_lite.io import read_legay, read_lesbrary
+from tunax_lite.io import FileFormatError, read_legay, read_lesbrary
 from tunax_lite.physics.absorption import TwoBandAbsorption
 
 CASES = ("free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling")
@@ -137,18 +138,20 @@ def test_heat_flux_has_the_sign_of_the_content_of_the_simulation(lesbrary_path, 
     assert change == pytest.approx(float(fluxes_at(case).heat_flux), rel=0.1)
 
 
-def small_file(path: Path) -> Path:
+def small_file(path: Path, stress: float = 4e-4, cooling: float = 5e-9) -> Path:
+    """Wind [m2 s-2] and cooling [m2 s-3] of the uppermost cell, in inertial oscillations of f = 1e-4 s-1."""
     z = np.arange(-18.0, 0.0, 4.0, dtype=np.float32)
     time = np.arange(3, dtype=np.float32) * 3600.0
-    buoyancy = (3e-6 * z + np.zeros((3, 1))).astype(np.float32)
-    velocity = np.zeros((3, 5), np.float32)
+    buoyancy, velocity = 3e-6 * z + np.zeros((3, 1)), np.zeros((3, 5), complex)
+    buoyancy[:, -1] -= cooling * time / 4.0
+    velocity[:, -1] = stress * (1.0 - np.exp(-1e-4j * time)) / 1e-4j / 4.0
     dataset = xr.Dataset(
         {
             "z": ("z", z),
             "t": ("t", time),
-            "b": (("t", "z"), buoyancy),
-            "u": (("t", "z"), velocity),
-            "v": (("t", "z"), velocity),
+            "b": (("t", "z"), buoyancy.astype(np.float32)),
+            "u": (("t", "z"), velocity.real.astype(np.float32)),
+            "v": (("t", "z"), velocity.imag.astype(np.float32)),
         }
     )
     dataset.to_netcdf(path, engine="netcdf4", format="NETCDF3_CLASSIC", unlimited_dims=["t"])
@@ -168,6 +171,23 @@ def test_small_file(tmp_path):
     np.testing.assert_allclose(fluxes.stress_u, 4e-4 * constants.REFERENCE_DENSITY)
     assert case.duration == 7200.0
     assert observations.profiles["v"].shape == (3, 5)
+
+
+def test_profiles_of_another_simulation_need_its_forcing(tmp_path):
+    path = small_file(tmp_path / "LES_buoyancyDominant_results.nc", stress=1e-4, cooling=5e-8)
+    with pytest.raises(FileFormatError) as raised:
+        read_legay(path)
+    assert ".nc: b: " in str(raised.value) and "surface_buoyancy_flux" in str(raised.value)
+    numbers = re.findall(r"stress of \((\S+), .* flux of (\S+)", str(raised.value))[0]
+    # As written, to the single precision of the file.
+    np.testing.assert_allclose([float(number) for number in numbers], [1e-4, -5e-8], rtol=0.01)
+    with pytest.raises(FileFormatError) as raised:
+        read_legay(path, surface_buoyancy_flux=-5e-8)
+    assert ".nc: u: " in str(raised.value)
+    case, _ = read_legay(path, surface_buoyancy_flux=-5e-8, stress_u=0.1)
+    assert case.name == "legay_buoyancy_dominant"
+    heat = -5e-8 / (constants.GRAVITY * 2e-4) * constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
+    np.testing.assert_allclose(fluxes_at(case).heat_flux, heat)
 
 
 def test_real_file_changes_its_buoyancy_by_the_surface_flux(legay_path):

@@ -15,7 +15,8 @@ from ..gotm import GotmOptions, LoadedGotm, ObservedInputs, Report, Translation,
 from ..io.cf_netcdf import name_of_case
 from ..io.checksums import sha256_of
 from ..io.gotm_restart import restarted
-from ..io.les import NAME_OF_LEGAY, name_of_lesbrary
+from ..io.legay import name_of_legay
+from ..io.les import name_of_lesbrary
 from ..io.netcdf import read_contents
 from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, Document, yaml_text
@@ -236,9 +237,9 @@ def case_name(section: SomeCase, where: Place) -> str:
         return section.name
     if isinstance(section, GotmCase):
         return case_name(_in_our_words(section, where, NativeGrid(kind="native"), None)[0].config.case, where)
-    if isinstance(section, LegayCase):
-        return NAME_OF_LEGAY
     path = where.file(section.path, "path")
+    if isinstance(section, LegayCase):
+        return name_of_legay(path)
     if isinstance(section, LesbraryCase):
         return name_of_lesbrary(path)
     return name_of_case(read_contents(path, only=()), section.mapping.build())

@@ -94,7 +94,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         start_time=start_time,
         **_place(file, mapping),
     )
-    case = _with_heat_through_bottom(
+    case, told = _with_heat_through_bottom(
         case, vertical.z, time.seconds[first:] - start, profiles["temperature"][first:]
     )
     return case, Observations(
@@ -105,7 +105,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         name=name,
         # Whether title or source mention a large-eddy simulation.
         source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
-        notes=notes,
+        notes=(*notes, *told),
     )
 
 
@@ -215,11 +215,17 @@ def _initial_state(
     return State.from_profiles(grid, **{"salinity": mapping.salinity} | state, tracers=initial)
 
 
-def _with_heat_through_bottom(case: Case, z: np.ndarray, time: np.ndarray, profiles: np.ndarray) -> Case:
-    """Prescribe the initial bottom gradient [K m s-1] where diffusion through it closes the heat budget."""
+def _with_heat_through_bottom(
+    case: Case, z: np.ndarray, time: np.ndarray, profiles: np.ndarray
+) -> tuple[Case, tuple[str, ...]]:
+    """Prescribe the initial bottom gradient [K m s-1] where diffusion through it closes the heat budget.
+
+    Returns:
+        The case, and a note if it has such a flux.
+    """
     diffusivity, complete = case.background_diffusivity, np.flatnonzero(np.isfinite(profiles).all(axis=1))
     if diffusivity is None or z.size < 2 or complete[-1] == 0:
-        return case
+        return case, ()
     eos, last = case.equation_of_state, complete[-1]
     per_area = float(eos.reference_density * eos.heat_capacity)
     out = float(diffusivity) * (profiles[0, 1] - profiles[0, 0]) / (z[1] - z[0])
@@ -234,9 +240,16 @@ def _with_heat_through_bottom(case: Case, z: np.ndarray, time: np.ndarray, profi
     gained = float((profiles[last] - profiles[0]) @ thickness)
     # The budget is closer to a prescribed gradient than to an insulated bottom.
     if not 0.5 < (entered - gained) / (out * time[last] or np.inf) < 1.5:
-        return case
+        return case, ()
     heat = BottomHeat(heat_flux=-out * per_area)
-    return eqx.tree_at(lambda c: c.interior.bottom_heat, case, heat, is_leaf=lambda x: x is None)
+    case = eqx.tree_at(lambda c: c.interior.bottom_heat, case, heat, is_leaf=lambda x: x is None)
+    per_second = per_area / time[last]
+    note = (
+        f"heat of {out * per_area:.3g} W m-2 leaves through the bottom, down the initial gradient with the "
+        f"background diffusivity: the profiles change by {gained * per_second:.4g} W m-2, of which the "
+        f"surface explains {float(entered) * per_second:.4g} W m-2"
+    )
+    return case, (note,)
 
 
 def _number(file: Contents, key: str, value: PyTree) -> float:

@@ -1,22 +1,10 @@
-"""Large-eddy simulations: horizontal averages of the LESbrary (JLD2) and the file of Legay et al. (NetCDF).
+"""Large-eddy simulations: horizontal averages of the LESbrary (JLD2).
 
 LESbrary (Oceananigans): every variable is a group `timeseries/<name>/<iteration>`; iterations sort as
 integers, and other members of a group (`serialized`) are not data, nor are the halo cells at both ends of
 some profiles. Kinematic fluxes are positive upward: an upward momentum flux is a stress on the water of
 opposite sign. Processes beyond the column model (sponge layer, Stokes drift, forced tracers) are left out.
 Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522.
-
-Legay et al.: variables without attributes, t [s], z [m] (cell centers, bottom first), b [m s-2], u and v [m
-s-1]. Forcing and rotation are not in the file; its profiles (256 cells in 600 m, 240 h) show:
-
-- The column-mean buoyancy changes by -4.87e-9 m2 s-3, the same every day: the surface flux of the run, 5e-9
-  m2 s-3, leaves the column (less the flux through the bottom), so it is negative here.
-- The depth-integrated momentum rotates with f = 1e-4 s-1, and its hourly budget closes with a constant stress
-  of (4.61e-4, -0.37e-4) +- 0.12e-4 m2 s-2: eastward, but 15 % above the 4e-4 m2 s-2 stated for the run. The
-  default is the stated value; pass the other to close the budget of the file.
-- N² is initially 3.0e-6 s-2.
-
-Source: Legay et al. (2025, preprint 2024), J. Adv. Model. Earth Syst. 17, e2024MS004243.
 """
 
 from typing import Any
@@ -43,13 +31,12 @@ from .errors import (
     names_its_file,
 )
 from .jld2 import Jld2
-from .netcdf import Contents, read_contents
-from .units import Conversions, as_conversion
+from .units import Conversions
 from .yaml_file import NAMES
 
 # For files with a buoyancy tracer, where the temperature is buoyancy in other units.
 _GRAVITY, _THERMAL_EXPANSION, _TEMPERATURE_OF_ZERO_BUOYANCY = 9.80665, 2e-4, 20.0
-_HEAT_PER_KELVIN = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
+HEAT_PER_KELVIN = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
 
 _KEYS = NAMES["lesbrary"]
 
@@ -58,7 +45,7 @@ _KINEMATIC = dict(stress_u="m2 s-2", stress_v="m2 s-2", heat_flux="K m s-1", sho
 """Units of the fluxes in a file of the LESbrary, by name."""
 
 
-def _found(
+def case_of_profiles(
     grid: Grid,
     time: np.ndarray,
     profiles: dict[str, np.ndarray],
@@ -132,7 +119,7 @@ def _read(file: Jld2) -> tuple[Case, Observations]:
     rotation = file.required(*_KEYS["coriolis_parameter"])
     check_declared(file.path, _KEYS["coriolis_parameter"][0], Case, "coriolis_parameter", rotation)
     salinity = file.number("buoyancy/model/constant_salinity")
-    return _found(
+    return case_of_profiles(
         grid,
         # The simulation accumulates its time steps: 172800.00000000003 s means two days.
         np.round(time - time[0], 6),
@@ -230,88 +217,3 @@ def _read_fluxes(file: Jld2, buoyancy_per_kelvin: float) -> tuple[SurfaceFluxes,
         value = fluxes[name] = file.converted(f"parameters ({name})", name, value, _KINEMATIC[name])
         check_possible(file.path, f"parameters ({name})", name, np.asarray(value))
     return SurfaceFluxes(**fluxes), absorption
-
-
-@names_its_file("the file of Legay et al.")
-def read_legay(
-    path,
-    *,
-    stress_u: float = 4e-4 * constants.REFERENCE_DENSITY,
-    stress_v: float = 0.0,
-    surface_buoyancy_flux: float = -5e-9,
-    coriolis_parameter: float = 1e-4,
-    thermal_expansion: float = 2e-4,
-    reference_temperature: float = 20.0,
-    units: Conversions | None = None,
-) -> tuple[Case, Observations]:
-    """Read the case and its profiles; temperature follows from b = g alpha (T - T_0).
-
-    Args:
-        path: `LES_windDominant_results.nc`, or a file with the same variables.
-        stress_u, stress_v: stress on the water [N m-2].
-        surface_buoyancy_flux: downward surface buoyancy flux [m2 s-3]; negative for cooling.
-        coriolis_parameter: f [s-1].
-        thermal_expansion: alpha [K-1].
-        reference_temperature: T_0, the temperature of zero buoyancy [degC].
-        units: units or conversions of `temperature`, `u` and `v`.
-
-    Returns:
-        The case on the grid of the file, and the profiles of temperature, u and v at all times.
-
-    Raises:
-        FileFormatError: a variable that is missing, of unexpected shape, not finite or out of range.
-    """
-    file = read_contents(path)
-    z, time = (_array(file, name) for name in ("z", "t"))
-    thickness = np.diff(z)
-    mean = thickness.mean()
-    if np.ptp(thickness) > 1e-3 * mean or abs(z[-1] + 0.5 * mean) > 1e-3 * abs(z[0]):
-        expected = "centers of equal cells up to the surface at 0 m"
-        got = f"{z[0]:g} to {z[-1]:g} m with steps of {thickness.min():g} to {thickness.max():g} m"
-        raise file.error("z", expected, got, f"{_NOT_LEGAY}; use a CF NetCDF with a mapping")
-    buoyancy_per_kelvin = constants.GRAVITY * thermal_expansion
-    values = {name: _array(file, name, (time.size, z.size)) for name in ("b", "u", "v")}
-    profiles = {"temperature": reference_temperature + values.pop("b") / buoyancy_per_kelvin, **values}
-    check_names("units", units or {}, profiles)
-    for name, found in profiles.items():
-        of_file = "degC" if name == "temperature" else "m s-1"
-        found = profiles[name] = as_conversion((units or {}).get(name)).apply(
-            path, name, name, found, of_file
-        )
-        check_possible(path, "b" if name == "temperature" else name, name, found)
-    heat_flux = surface_buoyancy_flux / buoyancy_per_kelvin * _HEAT_PER_KELVIN
-    fluxes = SurfaceFluxes(stress_u=stress_u, stress_v=stress_v, heat_flux=heat_flux)
-    return _found(
-        Grid.uniform(float(z[-1] - z[0] + mean), z.size),
-        time - time[0],
-        profiles,
-        forcing=ConstantForcing(fluxes),
-        coriolis_parameter=coriolis_parameter,
-        equation_of_state=LinearEquationOfState(
-            thermal_expansion=thermal_expansion, reference_temperature=reference_temperature
-        ),
-        name=NAME_OF_LEGAY,
-    )
-
-
-NAME_OF_LEGAY = "legay_wind_dominant"
-_NOT_LEGAY = "this is not the file of Legay et al."
-
-
-def _array(file: Contents, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """An increasing axis, or finite values of a given shape."""
-    expected = f"a variable of shape (t, z) = {shape}"
-    if shape is None:
-        expected = "a variable with one dimension and at least 3 values"
-        shape = file[name].shape if name in file and file[name].values.ndim == 1 else (3,)
-    if name not in file or file[name].shape != shape or shape[0] < 3:
-        got = file[name].shape if name in file else f"none among {file.listing}"
-        raise file.error(name, expected, got, _NOT_LEGAY)
-    values = file[name].numbers()
-    if len(shape) == 1:
-        check_increasing(file.path, name, values)
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        got = f"{values[tuple(bad[0])]} at record {bad[0][0]}, level {bad[0][1]}"
-        raise file.error(name, "finite values", got, "the file is damaged")
-    return values
