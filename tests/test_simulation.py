@@ -28,7 +28,6 @@ from tunax_lite import (
     simulate,
 )
 from tunax_lite.closures import AbstractPlainClosure, EddyCoefficients
-from tunax_lite.simulation import first_impossible_salinity
 
 DT = 60.0
 MODEL = Model(PacanowskiPhilander())
@@ -256,15 +255,6 @@ def test_non_finite_values_are_found_with_variable_and_first_time():
     dye = eqx.tree_at(lambda r: r.state.tracers["dye"], run, run.state.tracers["dye"].at[1].set(jnp.nan))
     found = first_non_finite(dye)
     assert found is not None and "dye" in found[0] and found[1] == 180.0
-
-
-def test_impossible_salinity_is_found_with_its_first_time():
-    run = whole_run()
-    assert first_impossible_salinity(run) is None
-    salinity = run.state.salinity.at[4:, -1].set(-0.5).at[3, -1].set(-1e-9)  # round-off does not count
-    assert first_impossible_salinity(eqx.tree_at(lambda r: r.state.salinity, run, salinity)) == (720.0, -0.5)
-    high = eqx.tree_at(lambda r: r.state.salinity, run, salinity.at[2, 0].set(2000.0))
-    assert first_impossible_salinity(high) == (360.0, 2000.0)
 
 
 def test_a_run_that_blows_up_is_returned_and_found():

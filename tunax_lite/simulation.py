@@ -366,14 +366,3 @@ def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:
             found.append((name, float(trajectory.time[int(np.argmax(bad))])))
     # If a level left its basin, everything else in that frame is not finite either.
     return min(found, key=lambda one: (one[1], not one[0].startswith("surface")), default=None)
-
-
-def first_impossible_salinity(trajectory: Trajectory) -> tuple[float, float] | None:
-    """Time [s] and value of the first saved salinity below 0 (beyond round-off) or above 1000 g kg-1.
-
-    The latter follows from the former: rain acts on a negative salinity with the wrong sign.
-    """
-    salinity = np.asarray(trajectory.state.salinity)
-    salinity = salinity.reshape(salinity.shape[0], -1)
-    bad = np.argwhere((salinity < -1e-6) | (salinity > 1000.0))
-    return (float(trajectory.time[bad[0, 0]]), float(salinity[tuple(bad[0])])) if bad.size else None

@@ -84,9 +84,39 @@ def test_a_run_says_where_rain_exceeds_a_cell(invoke):
     cells = ["--set", "grid={kind: faces, z_face: [-50.0, -10.0, -5.0, -0.01, 0.0]}"]
     rain = [*SHORT[:4], *cells, "--set", "case.forcing={freshwater_flux: 1.0}"]
     rain += ["--set", "model.closure={name: constant, parameters: {diffusivity: 1e-7}}"]
-    said = invoke("run", KATO, *rain, "--output", "out.nc").output
-    assert re.search(r"note: salinity is .* at 600 s, which cannot be: in a step of 60 s rain exceeds", said)
-    assert "note: salinity" not in invoke("run", KATO, *SHORT, "--output", "dry.nc").output
+    said = invoke("run", KATO, *rain, "--output", "out.nc", code=1).output
+    assert re.search(
+        r"error: expected water, got salinity -?\S+ g kg-1 at 0.005 m, .* first .* at 600 s", said
+    )
+    assert "rain exceeds" in said and Path("out.nc").is_file()
+    assert "unlikely water" not in invoke("run", KATO, *SHORT, "--output", "dry.nc").output
+
+
+@pytest.mark.parametrize(
+    ("cooling", "code", "expected"),
+    [
+        # 10 m of water at 0 degC lose 4.4 K in a day, or 19 K: 2.4 K below the -1.92 degC of S = 35, or 17 K.
+        (2075.0, 0, r"note: unlikely water: temperature -4\.\d+ degC .* 2\.[45]\d* K below .*ice: winton"),
+        (9000.0, 1, r"error: expected water, got temperature -1[89]\..* 17\.?\d* K below its .*ice: winton"),
+    ],
+)
+def test_water_below_its_freezing_point_is_said(invoke, cooling, code, expected):
+    cold = {
+        "grid": "{kind: uniform, n_cells: 4}",
+        "time": "{step: 600, output_interval: 86400, duration: 86400}",
+        "case.depth": 10.0,
+        "case.duration": 86400.0,
+        "case.temperature": "{surface: 0.0}",
+        "case.salinity": "{surface: 35.0}",
+        "case.forcing": f"{{heat_flux: {-cooling}}}",
+        "model.closure": "{name: constant, parameters: {diffusivity: 1.0, viscosity: 1.0}}",
+    }
+    settings = [word for name, value in cold.items() for word in ("--set", f"{name}={value}")]
+    result = invoke("run", KATO, *settings, "--output", "out.nc", code=code)
+    assert re.search(expected, result.output, re.DOTALL), result.output
+    assert Path("out.nc").is_file()
+    with_ice = invoke("run", KATO, *settings, "--set", "case.ice=simple", "--output", "ice.nc")
+    assert "water" not in with_ice.output
 
 
 @pytest.mark.parametrize("path", SOME_RUNS)

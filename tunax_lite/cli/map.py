@@ -1,6 +1,7 @@
 """`tunax-lite map`: columns on a map, on one process or many."""
 
 import dataclasses
+import datetime
 import functools
 import re
 import time
@@ -67,6 +68,11 @@ def map_columns(
             report = _run(run, output, store, opened, budget, engine.workers)
     _say_broken(report.broken, run)
     session.report_written([output])
+
+    def moment(time: float) -> str:
+        return f"{run.columns.epoch + datetime.timedelta(seconds=time):%Y-%m-%d %H:%M}"
+
+    session.judge_water(report.beyond, loaded.config.map.ice is not None, moment)
     if report.broken:
         raise Exit(session.FAILED)
 

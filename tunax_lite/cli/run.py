@@ -16,9 +16,9 @@ from ..gotm import load_gotm
 from ..gotm.output import OURS
 from ..interrupts import advise, ordered_end
 from ..io.protection import Provenance
+from ..io.water_limits import Extreme, extremes, merged
 from ..io.writing import claimed
-from ..simulation import first_impossible_salinity
-from ..trajectory import Restart, carried
+from ..trajectory import Restart, Trajectory, carried
 from . import session
 from .outputs import check_run_outputs
 from .progress import fraction_of
@@ -62,16 +62,19 @@ def run(
         if restart is not None and before is not None:
             say_what_differs(restart, before, about)
         with claimed(path):
-            _simulate(setup, start, loaded, path, about)
+            beyond = _simulate(setup, start, loaded, path, about)
             drawn = _draw(path, setup) if draws else []
             if kept:
                 io.keep_variables(path, kept)
             session.report_written([path, *drawn])
+    session.judge_water(
+        beyond, setup.case.ice is not None, lambda time: f"{time:g} s (day {time / 86400.0:.4g})"
+    )
 
 
 def _simulate(
     setup: Run, start: Restart | None, loaded: session.RunSource, path: Path, about: Provenance
-) -> None:
+) -> list[Extreme]:
     begin = 0.0 if start is None else float(start.step) * setup.dt
     duration = setup.duration_from(begin)
     setup.check_output(duration, path.absolute().parent)
@@ -91,15 +94,14 @@ def _simulate(
     kept += f"tunax-lite plot {path} draws it."
     if parts_of(path):
         advise(kept)
-    impossible: list[tuple[float, float]] = []
+    beyond: list[Extreme] = []
     try:
         with fraction_of("run") as show, ordered_end("what is computed now") as safe_point:
 
             def report(progress: Progress) -> None:
                 show((progress.time - begin) / (progress.end - begin), f"day {progress.time / 86400.0:.1f}")
                 advise(kept)
-                if not impossible and (found := first_impossible_salinity(progress.trajectory)) is not None:
-                    impossible.append(found)
+                beyond[:] = merged(beyond, _beyond_limits(progress.trajectory, setup.case.ice is not None))
                 safe_point()
 
             run_to_file(
@@ -120,16 +122,16 @@ def _simulate(
     except ValueError as error:
         raise ConfigError(f"{loaded.path}: time: {error}") from error
     echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
-    for when, value in impossible:
-        top = float(setup.case.grid.cell_thickness[-1].min())
-        session.say_notes(
-            [
-                f"salinity is {value:.3g} g kg-1 at {when:g} s, which cannot be: in a step of "
-                f"{setup.dt:g} s rain exceeds what the uppermost cell of {top:.3g} m holds, or salt leaves "
-                "water that has none; choose a shorter time step or a thicker uppermost cell, and check "
-                "the rain and its unit"
-            ]
-        )
+    return beyond
+
+
+def _beyond_limits(trajectory: Trajectory, has_ice: bool) -> list[Extreme]:
+    """Water of a run that cannot be, or is unlikely."""
+    both = (np.asarray(getattr(trajectory.state, name)) for name in ("temperature", "salinity"))
+    temperature, salinity = (values.reshape(*values.shape[:2], -1) for values in both)
+    faces = np.asarray(trajectory.grid.z_face)
+    z = (0.5 * (faces[1:] + faces[:-1])).reshape(len(faces) - 1, -1)
+    return extremes(temperature, salinity, z, np.asarray(trajectory.time, dtype=float), has_ice=has_ice)
 
 
 def _draw(path: Path, setup: Run) -> list[Path]:

@@ -42,6 +42,7 @@ from ..declarations import name_of
 from ..gotm import LoadedGotm, looks_like_gotm, read_set_up
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
+from ..io.water_limits import Extreme
 from ..io.yaml_file import naming, read_document
 from ..machine import commit, n_processors, processor
 from ..onset import delay_of_convection
@@ -104,6 +105,25 @@ def say_notes(notes: Iterable[str]) -> None:
     """Print a line for each note."""
     for note in notes:
         echo(f"note: {note}")
+
+
+def judge_water(beyond: Iterable[Extreme], has_ice: bool, moment: Callable[[float], str]) -> None:
+    """Print a note on unlikely water, and an error, with its exit code, on water that cannot be.
+
+    Results are written before: they show how it came to that. `moment` puts a time [s] in words.
+    """
+    impossible = False
+    for one in beyond:
+        said = f"{one.described(moment(one.time))}, first beyond its limits at {moment(one.first)}"
+        said += f", in {one.n_columns} columns" if one.n_columns > 1 else ""
+        if one.is_impossible:
+            text = f"tunax-lite: error: expected water, got {said}; {one.advice(has_ice)}."
+            echo(within_a_screen(text), err=True)
+        else:
+            say_notes([f"unlikely water: {said}; {one.advice(has_ice)}"])
+        impossible = impossible or one.is_impossible
+    if impossible:
+        raise Exit(FAILED)
 
 
 def say_accounts(targets: Iterable[Target]) -> None:

@@ -24,11 +24,13 @@ import numpy as np
 
 from ..case import Case
 from ..engine import AbstractEngine, ThisProcess
+from ..io.water_limits import Extreme, extremes, merged
 from ..model import Model
 from ..runtime.memory import peak_memory
 from ..simulation import restart_of
 from ..trajectory import Restart
 from . import store as stores
+from .fields import place_in_words
 from .program import Results, piece_program
 from .setup import Layout, MapRun, MapVariable
 from .states import TileState, check_input, read_state, verify, write_state
@@ -61,6 +63,7 @@ class TilesResult(NamedTuple):
 
     broken: tuple[Broken, ...]
     peak_memory: int
+    beyond: tuple[Extreme, ...] = ()  # water that cannot be, or is unlikely
 
 
 TilesReport = Callable[[float], None]
@@ -88,7 +91,11 @@ def run_tiles(
                 _run_pieces(missing, len(works), reader, writer, report)
         finally:
             run.columns.read_together(None)
-    return TilesResult(tuple(one for work in works for one in work.broken_columns()), peak_memory())
+    beyond: list[Extreme] = []
+    for work in works:
+        beyond = merged(beyond, work.beyond, same_columns=False)
+    broken = tuple(one for work in works for one in work.broken_columns())
+    return TilesResult(broken, peak_memory(), tuple(beyond))
 
 
 def _run_pieces(
@@ -151,6 +158,7 @@ class _Tile:
         self._leaves: list[np.ndarray] | None = None
         self.broken = np.full(len(self._columns), -1)  # first frame affected
         self.done = 0
+        self.beyond: list[Extreme] = []  # of the pieces that this process computes
         if (state := read_state(store, tile)) is not None:
             self.done, self.broken, self._leaves, self._parts = state
 
@@ -205,6 +213,7 @@ class _Tile:
                 if gone.any():
                     found = np.where(gone.reshape(n_frames, *(1,) * (found.ndim - 2), -1), np.nan, found)
                 self._parts |= self._store.write(self._rows, frames, {name: self._on_map(found)})
+            self._judge(results, frames, case)
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(results.end)]
             write_state(self._store, self._tile, TileState(piece + 1, broken, leaves, self._parts))
         except OSError as error:
@@ -213,6 +222,23 @@ class _Tile:
                 f"{self._store.path}: expected to write to it, got: {error.strerror or error}; make room, "
                 "and continue with --resume.",
             ) from error
+
+    def _judge(self, results: Results, frames: slice, case: Case) -> None:
+        """Note water beyond its limits: in the stored frames, or else at the end of the piece."""
+        names, columns = ("temperature", "salinity"), self._run.columns
+        n_frames, n_columns = frames.stop - frames.start, len(self._columns)
+        if all(name in results.values for name in names):
+            fields = [np.asarray(results.values[name])[:n_frames, :, :n_columns] for name in names]
+            time = self._run.output_interval * np.arange(frames.start + 1, frames.stop + 1)
+        else:
+            fields = [np.asarray(getattr(results.end.state, name))[None, :, :n_columns] for name in names]
+            time = np.array([self._run.output_interval * frames.stop])
+        z = np.asarray(case.grid.z_center).reshape(case.grid.n_cells, -1)[:, :n_columns]
+        found = extremes(fields[0], fields[1], z, time, has_ice=case.ice is not None)
+        places = [self._columns[one.column] for one in found]
+        named = (place_in_words(float(columns.latitude[i]), float(columns.longitude[i])) for i in places)
+        found = [one._replace(place=f"{place}, ") for one, place in zip(found, named, strict=True)]
+        self.beyond = merged(self.beyond, found)
 
     def _write_heights(self, case: Case) -> dict[str, str]:
         written = {}
@@ -232,10 +258,11 @@ class _Tile:
 
 
 class MapReport(NamedTuple):
-    """Result of `run_map`: failed columns, and the peak memory of a process [bytes]."""
+    """Failed columns, the peak memory of a process [bytes], and water beyond its limits."""
 
     broken: tuple[Broken, ...]
     peak_memory: int
+    beyond: tuple[Extreme, ...] = ()
 
 
 def run_map(
@@ -290,7 +317,10 @@ def run_map(
     states = [read_state(store, tile) for tile in tiles]
     parts = {name: digest for state in states if state for name, digest in state.parts.items()}
     store.finish([column._asdict() for column in broken], parts)
-    return MapReport(broken, max((result.peak_memory for result in results), default=0))
+    beyond: list[Extreme] = []
+    for result in results:
+        beyond = merged(beyond, result.beyond, same_columns=False)
+    return MapReport(broken, max((result.peak_memory for result in results), default=0), tuple(beyond))
 
 
 def _shares(tiles: Sequence[int], together: int, n_workers: int) -> list[tuple[int, ...]]:

@@ -1,0 +1,127 @@
+"""Water of a result that cannot be, or is unlikely: too cold, hot, of negative or high salinity.
+
+Source: McDougall and Barker (2011), Getting started with TEOS-10 (gsw), for the freezing point.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..quantities import quantity_of
+
+_SUPERCOOLED, _UNDER_ICE, _FROZEN = 0.1, 1.0, 10.0
+"""Below the freezing point [K]: more than in any sea; under ice, whose models have linear freezing points and
+act on the uppermost cell after a step; and more than in a lake that lacks nothing but ice."""
+_SALTIEST = 120.0
+"""To which TEOS-10 holds [g kg-1]."""
+_ROUND_OFF, _NEGATIVE = 1e-6, 1e-2
+"""Below zero [g kg-1]."""
+
+
+class Extreme(NamedTuple):
+    """The most extreme value of a kind, where it was, and when the first of the kind was."""
+
+    kind: str
+    value: float
+    excess: float  # beyond the limit
+    z: float
+    time: float
+    first: float
+    column: int
+    n_columns: int  # with water of the kind
+    is_impossible: bool
+    place: str = ""  # of the column, with a comma behind it
+
+    def described(self, moment: str) -> str:
+        """Quantity, value, depth and the time in words."""
+        quantity = "salinity" if self.kind in ("negative", "salty") else "temperature"
+        value = f"{self.value:.4g} {quantity_of(quantity).unit} at {-self.z:.3g} m, {self.place}{moment}"
+        below = f", {self.excess:.3g} K below its freezing point" if self.kind == "frozen" else ""
+        return f"{quantity} {value}{below}"
+
+    def advice(self, has_ice: bool) -> str:
+        """What to do."""
+        if self.kind == "frozen" and not has_ice:
+            return "switch on an ice model (ice: winton, or simple), or check unit and sign of the heat flux"
+        return _ADVICE[self.kind]
+
+
+_ADVICE = {
+    "frozen": "water under ice does not cool further: check the heat flux, its unit and sign",
+    "hot": "check the heat flux, its unit and sign, and the depth to which shortwave radiation goes",
+    "negative": (
+        "in a step rain exceeds what the uppermost cell holds, or salt leaves water that has none: choose a "
+        "shorter time step or a thicker uppermost cell, and check the rain and its unit"
+    ),
+    "salty": (
+        "check the evaporation, its unit and sign, and the unit of salinity; where rain exceeds what the "
+        "uppermost cell holds in a step, choose a shorter step or a thicker cell"
+    ),
+}
+
+
+def extremes(
+    temperature: np.ndarray,
+    salinity: np.ndarray,
+    z: np.ndarray,
+    time: np.ndarray,
+    *,
+    has_ice: bool = False,
+) -> list[Extreme]:
+    """The worst of each kind of water beyond its limits.
+
+    Args:
+        temperature, salinity: conservative [degC] and absolute [g kg-1], shape `(n_times, n_cells,
+            n_columns)`.
+        z: heights [m], `(n_cells, n_columns)` or `(n_cells, 1)`.
+        time: [s].
+        has_ice: whether the columns have an ice model.
+    """
+    coldest = _UNDER_ICE if has_ice else _SUPERCOOLED
+    temperature, salinity = (np.asarray(each, dtype=float) for each in (temperature, salinity))
+    excesses = {
+        "frozen": (temperature, _below_freezing(temperature, salinity, z), coldest, _FROZEN),
+        "hot": (temperature, temperature, quantity_of("temperature").possible[1], 100.0),
+        "negative": (salinity, -salinity, _ROUND_OFF, _NEGATIVE),
+        "salty": (salinity, salinity, quantity_of("salinity").possible[1], _SALTIEST),
+    }
+    found = []
+    for kind, (values, excess, unlikely, impossible) in excesses.items():
+        beyond = excess > unlikely
+        if not beyond.any():
+            continue
+        at = np.unravel_index(int(np.argmax(np.where(np.isfinite(excess), excess, -np.inf))), excess.shape)
+        first = float(time[int(beyond.any(axis=(1, 2)).argmax())])
+        height = float(z[at[1], min(int(at[2]), z.shape[1] - 1)])
+        numbers = float(values[at]), float(excess[at]), height, float(time[at[0]]), first
+        n_columns = int(beyond.any(axis=(0, 1)).sum())
+        found.append(Extreme(kind, *numbers, int(at[2]), n_columns, bool(excess[at] > impossible)))
+    return found
+
+
+def _below_freezing(temperature: np.ndarray, salinity: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """How far water is below its freezing point [K], 0 where it is not."""
+    below = np.zeros(temperature.shape)
+    cold = temperature < 0.05  # the freezing point of fresh water is 0.02 degC of conservative temperature
+    if cold.any():
+        import gsw  # slow
+
+        pressure = np.broadcast_to(-np.minimum(z, 0.0), temperature.shape)[cold]  # 1 dbar is 1 m
+        salt = np.clip(salinity[cold], 0.0, _SALTIEST)
+        below[cold] = np.maximum(gsw.CT_freezing(salt, pressure, 0.0) - temperature[cold], 0.0)
+    return below
+
+
+def merged(found: Sequence[Extreme], more: Sequence[Extreme], *, same_columns: bool = True) -> list[Extreme]:
+    """The worst of each kind in two parts of a result, of the same columns or of others."""
+    worst = {one.kind: one for one in found}
+    for one in more:
+        other = worst.get(one.kind)
+        if other is None:
+            worst[one.kind] = one
+            continue
+        worse, counts = (one if one.excess > other.excess else other), (one.n_columns, other.n_columns)
+        n_columns = max(counts) if same_columns else sum(counts)
+        worst[one.kind] = worse._replace(first=min(one.first, other.first), n_columns=n_columns)
+    return list(worst.values())
