@@ -146,9 +146,10 @@ def _describe_map(run: MapRun, page: _Page, name: str) -> Answer:
     answer = page.of(sample, None)
     times = _describe_times(run.duration, run.dt, run.output_interval)
     session.say_how_long(run.duration / run.dt, case.grid.n_cells, columns.n_columns)
-    session.say_notes(columns.notes)
+    notes = [*columns.notes, *session.on_late_convection_of_map(run)]
+    session.say_notes(notes)
     points = {"shape": list(columns.shape), "n_cells": case.grid.n_cells, "start": columns.epoch.isoformat()}
-    found = {"kind": "map", "map": points, "model": model, "time": times, "notes": list(columns.notes)}
+    found = {"kind": "map", "map": points, "model": model, "time": times, "notes": notes}
     return found | answer
 
 

@@ -56,7 +56,7 @@ def map_columns(
     with session.precision(loaded), claimed(output):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
         run = build_map(loaded, values)
-        session.say_notes(run.columns.notes)
+        session.say_notes([*run.columns.notes, *session.on_late_convection_of_map(run)])
         about = session.provenance(loaded, loaded.name, run.model.closure)
         run = dataclasses.replace(run, about=about)
         store = stores.prepare(output, run.fingerprint, resume=resume, overwrite=overwrite)

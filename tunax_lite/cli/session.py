@@ -45,12 +45,15 @@ from ..io.protection import Provenance, protecting
 from ..io.water_limits import Extreme
 from ..io.yaml_file import naming, read_document
 from ..machine import commit, n_processors, processor
+from ..maps.setup import MapRun
 from ..onset import delay_of_convection
 from ..runtime import configure, is_own_flag
 from ..runtime.configure import seconds_are_told
 from ..runtime.memory import expected_seconds, lift_limits
+from ..simulation import columns_of
 from .terminal import echo
 
+_N_TRIED = 24  # columns of a map
 _LATE = 3 * 3600.0  # [s], delay of convection to report: a layer otherwise mixes within an hour or two
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
@@ -263,13 +266,36 @@ def _on_late_convection(run: Run) -> list[str]:
     when = f"begins {delay / 3600.0:.2g} h after the water became unstable"
     if math.isinf(delay):
         when = "does not begin in this run"
-    closure = type(run.model.closure)
-    name = name_of(closure)
+    return [f"cooled as at the start of the case, convection {when}: {_remedy(run.model.closure)}"]
+
+
+def _remedy(closure: AbstractClosure) -> str:
+    """Why convection is late, and what to do."""
+    name = name_of(type(closure))
     known = name is not None and "recommended" in constants_of(name)
     remedy = "constants: recommended" if known else "parameters: {turbulent_kinetic_energy_floor: 1.0e-8}"
+    return (
+        f"turbulence of {type(closure).__name__} has to grow from its floors; `{remedy}` of the closure "
+        "starts it at once"
+    )
+
+
+def on_late_convection_of_map(run: MapRun) -> list[str]:
+    """The same for a map, of columns in even steps over it."""
+    columns, n_late, n_cooled = run.columns, 0, 0
+    chosen = np.unique(np.linspace(0, columns.n_columns - 1, _N_TRIED).astype(int))
+    for column in chosen:
+        at = slice(int(column), int(column) + 1)
+        batch = columns.model(run.model, at), columns.case(at, 0.0, run.output_interval).unlabelled()
+        along = columns_of(*batch, None)
+        model, case = jax.tree.map(lambda leaf, has: leaf[..., 0] if has else leaf, batch, along[:2])
+        delay = delay_of_convection(model, case, run.duration)
+        n_cooled, n_late = n_cooled + (delay is not None), n_late + (delay is not None and delay >= _LATE)
+    if not n_late:
+        return []
     return [
-        f"cooled as at the start of the case, convection {when}: turbulence of {closure.__name__} has to "
-        f"grow from its floors; `{remedy}` of the closure starts it at once"
+        f"cooled as at the start of the map, convection begins late or never in {n_late} of {n_cooled} "
+        f"columns that were tried and lose heat: {_remedy(run.model.closure)}"
     ]
 
 
