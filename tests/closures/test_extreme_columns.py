@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from tunax_lite.closures import CATKE, AbstractClosure, CATKEState, Constant, KEpsilonTheta
+from tunax_lite.closures import CATKE, KPP, AbstractClosure, CATKEState, Constant, KEpsilonTheta
 from tunax_lite.config.closures import closure_names, closure_with
 from tunax_lite.simulation import batched_case, run_frames, start_of
 
@@ -216,6 +216,18 @@ def test_temperature_stays_in_the_range_of_the_water_against_a_flux_up_its_gradi
     assert temperature[1:].max() <= temperature[0].max() + 1e-12
     assert np.abs(np.diff(temperature[1:], axis=1)).max() > 0.0
     assert budget_gaps(run, case, column.dt)["heat"] < 1e-12
+
+
+@pytest.mark.parametrize("shape", ["simple", "parabolic_nonlocal", "match_both"])
+@pytest.mark.parametrize(("depth", "dt"), [(3.0, 60.0), (30.0, 3600.0)])
+def test_no_cell_cools_by_more_than_what_the_surface_loses(shape, depth, dt):
+    """Non-local fluxes up to 2.8 times that of the surface cooled the second of three cells beyond it."""
+    column = dataclasses.replace(STORM, depth=depth, dt=dt, stress=0.0, heat_flux=-5000.0, period=0)
+    column = dataclasses.replace(column, freshwater_flux=0.0, salt_flux=0.0, warmer_at_surface=0.1)
+    run, case = run_column(KPP(shape=shape), column)
+    coldest, water = np.asarray(run.state.temperature).min(axis=1), case.equation_of_state
+    lost = 5000.0 * dt / float(water.reference_density * water.heat_capacity * case.grid.cell_thickness[-1])
+    assert np.all(coldest[1:] >= coldest[:-1] - lost - 1e-9)
 
 
 @pytest.mark.study

@@ -44,7 +44,8 @@ class KPPState(CloState):
         return self.eddy_salt_diffusivity
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
-        return (NonlocalTransport(self.nonlocal_transport),)
+        # More than the surface flux would warm the cell that is cooled, and cool the next beyond any budget.
+        return (NonlocalTransport(at_most(self.nonlocal_transport, 1.0)),)
 
 
 class Layer(NamedTuple):
