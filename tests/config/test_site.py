@@ -11,10 +11,11 @@ import pytest
 import xarray as xr
 import yaml
 
+from tests.helpers import water_surface
 from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
-from tunax_lite.air_sea import Clark, Coare36, Cogley, DownwardLongwave, Fairall, Payne
+from tunax_lite.air_sea import AlbedoOfTheDay, Clark, Coare36, Cogley, DownwardLongwave, Fairall, Payne
 from tunax_lite.config import build_calibration, build_run, evaluation_of, load_calibration, load_run
 from tunax_lite.io import FileFormatError, read_era5
 from tunax_lite.io.errors import ConfigError
@@ -96,6 +97,36 @@ def test_weather_and_formulae_arrive(load):
     assert (float(forcing.weather.at(0.0).wind_u), float(forcing.weather.at(DAY).cloud_cover)) == (8.0, 0.6)
     assert isinstance(case.equation_of_state, Teos10) and case.start_time == START
     np.testing.assert_allclose(case.coriolis_parameter, gsw.f(50.1), rtol=1e-5)
+
+
+DAYS = {"time": [DAY * day for day in range(-1, 4)], "values": [100.0, 150.0, 250.0, 90.0, 200.0]}
+
+
+@pytest.mark.parametrize(("wanted", "kind"), [({}, AlbedoOfTheDay), ({"albedo_of": "instant"}, Payne)])
+def test_daily_weather_takes_the_albedo_of_the_day(load, wanted, kind):
+    weather = WEATHER | {"format": "series", "shortwave": DAYS, "longwave": -50.0}
+    run = build_run(load(**WATER, weather=weather, air_sea={"longwave": "net", **wanted}))
+    forcing: Any = run.case.forcing
+    assert type(forcing.albedo) is kind
+    (note,) = [said for said in run.notes if "24 h apart" in said]
+    assert "air_sea" in note and (wanted or "diurnal_cycle" in note)
+
+
+@pytest.mark.parametrize("part", ["weather", "fluxes"])
+def test_the_sun_of_daily_weather_is_spread_over_the_day(load, part):
+    cycle = {"diurnal_cycle": True, "albedo": 0.0}
+    if part == "fluxes":
+        given: Any = {"fluxes": {"shortwave_flux": DAYS, **cycle}}
+    else:
+        weather = WEATHER | {"format": "series", "shortwave": DAYS, "longwave": -50.0}
+        given = {"weather": weather, "air_sea": {"longwave": "net", **cycle}}
+    run = build_run(load(**WATER, **given))
+    water = water_surface(0.0, 0.0, 10.0, 33.0)
+    found = [float(run.case.forcing.at(3600.0 * hour, water).shortwave_flux) for hour in range(1, 25)]
+    np.testing.assert_allclose(np.mean(found), 150.0, rtol=1e-9)
+    # Local noon is at 21:40 universal time, midnight at 9:40.
+    assert 380.0 < max(found) < 420.0 and found[9] < 1e-3 and np.argmax(found) + 1 in (21, 22)
+    assert any("spread over the day" in note for note in run.notes)
 
 
 def test_parts_of_the_interior_arrive(load):

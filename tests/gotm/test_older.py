@@ -137,6 +137,7 @@ def test_what_is_off_was_zero_and_the_albedo_took_its_part(tmp_path):
     case = read(tmp_path, old).content["case"]
     assert case["salinity"] == 0.0
     assert case["air_sea"]["shortwave"] == "downward" and case["air_sea"]["albedo"] == "payne"
+    assert case["air_sea"]["albedo_of"] == "instant"  # as GOTM, also for the daily means of this file
 
 
 NAMELISTS = {

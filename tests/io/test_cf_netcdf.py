@@ -228,12 +228,15 @@ def test_a_gradient_held_at_the_bottom_is_seen_in_the_budget_of_heat(tmp_path, l
     dataset["TEMP"] = (("TIME", "DEPTH"), first + uniform, dataset["TEMP"].attrs)
     stated = {"background_diffusivity": 1e-4, "reference_density": density, "heat_capacity": capacity}
     dataset.attrs.update(stated)
-    case, _ = read_cf_netcdf(save(dataset, tmp_path / "les.nc"))
+    case, observations = read_cf_netcdf(save(dataset, tmp_path / "les.nc"))
     assert case.background_diffusivity is not None and float(case.background_diffusivity) == 1e-4
     heat = case.interior.bottom_heat
     assert (heat is None) == (expected is None)
+    said = [note for note in observations.notes if "through the bottom" in note]
+    assert (said == []) == (expected is None)
     if heat is not None:
         np.testing.assert_allclose(heat.heat_flux, expected)
+        assert f"{-expected:.3g} W m-2 leaves" in said[0] and "explains -100 W m-2" in said[0]
 
 
 def test_kinematic_fluxes_belong_to_the_water_of_the_file(tmp_path):

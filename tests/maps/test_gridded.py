@@ -4,12 +4,15 @@ import pickle
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
 
 from tests.maps.ocean import DEPTH, SETTINGS, floor, heat, ocean, temperature
 from tunax_lite import Grid, KEpsilon, Model, columns_from_dataset
+from tunax_lite.air_sea import MeanSun, Payne
+from tunax_lite.forcing import WaterSurface
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.maps import Gridded, GridPoints, MapInput, SitePoints, map_input
 from tunax_lite.maps.fields import Reader
@@ -214,6 +217,25 @@ def test_weather_restoring_waves_corrections_and_parameters():
     closure: Any = found.model(Model(KEpsilon()), chosen).closure
     np.testing.assert_allclose(closure.c_eps_1, [1.5, 1.5])
     assert columns().model(model := Model(KEpsilon()), chosen) is model
+
+
+@pytest.mark.parametrize("diurnal_cycle", [False, True])
+def test_monthly_radiation_takes_the_albedo_of_the_day_or_is_spread_over_it(diurnal_cycle):
+    weather = {"wind_u": 5.0, "wind_v": 3.0, "air_temperature": 12.0, "humidity": 80.0, "longwave": -50.0}
+    dataset = ocean()
+    dataset["heat"] = 0.0 * dataset["heat"] + 200.0
+    weather["shortwave"] = Gridded("heat", unit="W m-2")
+    given = map_input(**{**SETTINGS, "fluxes": None, "weather": weather})
+    how = MeanSun(diurnal_cycle=diurnal_cycle)
+    found = GriddedColumns(given, LEVELS, sources=[dataset], bulk={"albedo": Payne()}, mean_sun=how)
+    assert "h apart" in found.notes[-1]
+    chosen, ends = np.array([5, 100]), 3600.0 * np.arange(1, 25)
+    case: Any = found.case(chosen, 0.0, DAY)
+    water: Any = WaterSurface(*(jnp.full(2, each) for each in (0.0, 0.0, 10.0, 33.0)))
+    light = np.stack([np.asarray(case.forcing.at(end, water).shortwave_flux) for end in ends])
+    # Of 200 W m-2, water of the tropics and middle latitudes reflects 6 to 20 %, not 40.
+    assert np.all((light.mean(axis=0) > 160.0) & (light.mean(axis=0) < 190.0))
+    assert np.all(np.ptp(light, axis=0) > 300.0) if diurnal_cycle else np.all(np.ptp(light, axis=0) < 1.0)
 
 
 def broken(name, change, **attributes):
