@@ -110,17 +110,23 @@ def measured() -> tuple[Table, Table, Table]:
 
 
 def mixed_layer_depth(profiles: Table) -> Table:
-    """Where it is 0.2 K colder than at 5 m, linear between `DEPTHS`; else the deepest of them."""
+    """Where it is 0.2 K colder or warmer than at 5 m, linear between `DEPTHS`; NaN where nowhere."""
     depths, values = np.array(DEPTHS), profiles[list(DEPTHS)].to_numpy()
     found = []
-    for excess in values - values[:, [DEPTHS.index(5.0)]] + 0.2:
-        below = np.flatnonzero((excess < 0.0) & (depths > 5.0))
+    for change in values - values[:, [DEPTHS.index(5.0)]]:
+        below = np.flatnonzero((np.abs(change) > 0.2) & (depths > 5.0))
         if below.size == 0:
-            found.append(depths[-1])
+            found.append(np.nan)
             continue
         j = below[0]
-        found.append(depths[j] - (depths[j] - depths[j - 1]) * excess[j] / (excess[j] - excess[j - 1]))
+        away = change * np.sign(change[j]) - 0.2
+        found.append(depths[j] - (depths[j] - depths[j - 1]) * away[j] / (away[j] - away[j - 1]))
     return pd.Series(found, index=profiles.index)
+
+
+def at_least(profiles: Table) -> Table:
+    """The same of a run, which is not excused where it mixes below the deepest of `DEPTHS`."""
+    return mixed_layer_depth(profiles).fillna(DEPTHS[-1])
 
 
 def rms(values) -> float:
@@ -138,11 +144,11 @@ def errors(runs: list[Table], truth) -> tuple[Table, Table, Table, Table]:
         mean = of_month.mean()[of_month.size() > 0.7 * of_month.size().median()]  # whole months only
         same = mean.index.intersection(monthly.index)
         months.append(mean.loc[same, list(DEPTHS)] - monthly.loc[same])
-        layers.append(mixed_layer_depth(mean.loc[same]) - mixed_layer_depth(monthly.loc[same]))
+        layers.append(at_least(mean.loc[same]) - mixed_layer_depth(monthly.loc[same]))
         utc = run.set_axis(run.index + pd.Timedelta(hours=10))
         means = utc.groupby(utc.index.floor("D")).mean()
         same = means.index.intersection(daily.index)
-        days.append(mixed_layer_depth(means.loc[same]) - mixed_layer_depth(daily.loc[same]))
+        days.append(at_least(means.loc[same]) - mixed_layer_depth(daily.loc[same]))
     return sst, pd.concat(months), pd.concat(layers), pd.concat(days)
 
 
@@ -167,7 +173,7 @@ def scores(runs: list[Table], truth) -> dict[str, float]:
         "mean [K]": float(np.nanmean(sst)),
         "T(z) [K]": rms(profiles),
         "MLD [m]": rms(layer),
-        "bias [m]": float(np.mean(layer)),
+        "bias [m]": float(np.nanmean(layer)),
         "daily MLD [m]": rms(day) if len(day) else np.nan,
         **{
             f"{name} [MJ m-2]": float(np.mean(heat[seasons == name])) for name in ("DJF", "MAM", "JJA", "SON")
@@ -235,7 +241,8 @@ def draw(runs: dict[str, Table], truth) -> Figure:
     axes = figure.subplots(2, 1, sharex=True)
     daily = surface.resample("1D").mean()
     axes[0].plot(daily, "k", lw=1.2, label="measured", zorder=3)
-    shown = monthly.loc["2010-12":"2014-10"]
+    # A month without a profile is a gap in the line.
+    shown = monthly.reindex(pd.period_range("2010-12", "2014-10", freq="M"))
     axes[1].plot(
         shown.index.to_timestamp() + MIDDLE, mixed_layer_depth(shown), "k.-", label="measured", zorder=3
     )
@@ -244,7 +251,7 @@ def draw(runs: dict[str, Table], truth) -> Figure:
         mean = run.groupby(run.index.to_period("M")).mean()
         axes[1].plot(mean.index.to_timestamp() + MIDDLE, mixed_layer_depth(mean), f"C{index}", label=name)
     axes[0].set(ylabel="sea surface temperature [degC]", xlim=(daily.index[0], daily.index[-1]))
-    axes[1].set(ylabel="depth of the mixed layer [m]", ylim=(125, 0))
+    axes[1].set(ylabel="mixed layer (0.2 K from 5 m) [m]", ylim=(125, 0))
     axes[0].legend(fontsize="small", ncols=2)
     for ax in axes:
         ax.grid(alpha=0.3)

@@ -6,11 +6,12 @@ tables share their names, which may contain numbers for the depth of a layer, or
 of a mixed layer:
 
 heat_content_above_100m            of the water above 100 m
-mixed_layer_depth_from_10m         0.2 K below the temperature at 10 m
-mixed_layer_depth_0.5K_from_10m    0.5 K below it
-mixed_layer_depth_density_0.125kg  0.125 kg m-3 above the density of the uppermost cell
+mixed_layer_depth_from_10m         0.2 K from the temperature at 10 m, colder or warmer
+mixed_layer_depth_0.5K_from_10m    0.5 K from it
+mixed_layer_depth_density_0.125kg  0.125 kg m-3 from the density of the uppermost cell
 
-Mixed layer depths by temperature and density are linear between the two cells around the crossing. Their
+A depth whose criterion is met nowhere is NaN: the layer reaches deeper than the lowest cell, by an unknown
+amount. Depths by temperature and density are linear between the two cells around the crossing. Their
 derivative is that of the crossing height, -dT / (dT/dz) of both cells: it excludes jumps to another pair of
 cells, and is large where the water below the layer is weakly stratified. The depth of maximum N² is always at
 a face: its derivative is 0, and a calibration with no other target does not move.
@@ -108,26 +109,34 @@ def kinetic_energy(water: ColumnState, depth: float | None = None) -> Scalar:
     return 0.5 * water.equation_of_state.reference_density * water.integral(squared, depth)
 
 
-def by_temperature(water: ColumnState, difference: float = 0.2, depth: float | None = None) -> Scalar:
-    """Depth where the temperature is `difference` [K] below that at a depth, or of the uppermost cell [m]."""
-    values = water.state.temperature
-    return mixed_layer_depth(values, water.grid, difference=difference, reference_depth=depth)
+def by_temperature(
+    water: ColumnState, difference: float = 0.2, depth: float | None = None, *, bounded: bool = False
+) -> Scalar:
+    """Depth where the temperature differs by `difference` [K] from that at a depth, or of the uppermost cell.
+
+    In m, NaN where it nowhere does, or if `bounded` the depth of the lowest cell.
+    """
+    options = {"difference": difference, "reference_depth": depth, "bounded": bounded}
+    return mixed_layer_depth(water.state.temperature, water.grid, **options)
 
 
-def by_density(water: ColumnState, difference: float = 0.03, depth: float | None = None) -> Scalar:
-    """Depth where the potential density is `difference` [kg m-3] above that at a depth, or of the surface."""
-    values = -potential_density(water)
-    return mixed_layer_depth(values, water.grid, difference=difference, reference_depth=depth)
+def by_density(
+    water: ColumnState, difference: float = 0.03, depth: float | None = None, *, bounded: bool = False
+) -> Scalar:
+    """The same where the potential density differs by `difference` [kg m-3]."""
+    options = {"difference": difference, "reference_depth": depth, "bounded": bounded}
+    return mixed_layer_depth(potential_density(water), water.grid, **options)
 
 
-def by_stratification(water: ColumnState) -> Scalar:
-    """Depth of the face with the largest N² [m]; the bottom if there is no stratification."""
+def by_stratification(water: ColumnState, *, bounded: bool = False) -> Scalar:
+    """Depth of the face with the largest N² [m]; NaN, or if `bounded` the bottom, if no N² is positive."""
     n_squared = buoyancy_frequency_squared(water.state, water.grid, water.equation_of_state)
-    # The bottom comes first, with N² = 0: a column without stratification is mixed to the bottom.
+    # The bottom comes first, with N² = 0.
     squared = jnp.concatenate([jnp.zeros_like(n_squared[:1]), n_squared])
     strongest = jnp.argmax(squared, axis=0)
     faces = jnp.broadcast_to(water.grid.z_face[:-1], squared.shape)
-    return -jnp.take_along_axis(faces, strongest[None], axis=0)[0]
+    depth = -jnp.take_along_axis(faces, strongest[None], axis=0)[0]
+    return depth if bounded else jnp.where(strongest > 0, depth, jnp.nan)
 
 
 def ice_thickness(water: ColumnState) -> Scalar:
@@ -142,21 +151,28 @@ INTEGRALS: dict[str, Callable[..., Float[Array, "..."]]] = {
     for each in (heat_content, salt_content, potential_energy, potential_energy_anomaly, kinetic_energy)
 }
 """What can be asked for above a depth."""
+_LAYERS: dict[str, Callable[..., Scalar]] = {
+    "mixed_layer_depth": by_temperature,
+    "mixed_layer_depth_density": by_density,
+    "mixed_layer_depth_stratification": by_stratification,
+}
+"""Depths whose criterion may be met nowhere."""
 OBSERVABLES: dict[str, Observable] = {
     "buoyancy": buoyancy,
     "potential_density": potential_density,
     "sea_surface_temperature": sea_surface_temperature,
     "ice_thickness": ice_thickness,
-    "mixed_layer_depth": by_temperature,
-    "mixed_layer_depth_density": by_density,
-    "mixed_layer_depth_stratification": by_stratification,
+    **_LAYERS,
     **INTEGRALS,
 }
 """By name; those with numbers in their names, such as `heat_content_above_100m`, come from `observable`."""
 
 _STATE = ("temperature", "salinity", "u", "v")
-_THRESHOLDS = {"mixed_layer_depth": ("K", 0.2), "mixed_layer_depth_density": ("kg", 0.03)}
+MIXED_LAYER_DIFFERENCE = 0.2
+"""K: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003."""
+_THRESHOLDS = {"mixed_layer_depth": ("K", MIXED_LAYER_DIFFERENCE), "mixed_layer_depth_density": ("kg", 0.03)}
 """Depths with a threshold and a reference: the unit in their names, and the threshold without one."""
+_SHALLOW = 20.0  # m
 _NUMBER = r"\d+(?:\.\d+)?"
 _ABOVE = re.compile(rf"(?P<name>{'|'.join(INTEGRALS)})_above_(?P<depth>{_NUMBER})m")
 _DEPTH = re.compile(
@@ -208,25 +224,23 @@ def variable_of(name: str) -> Quantity | None:
     else:
         threshold = _THRESHOLDS[bare][1] if threshold is None else threshold
         where = "of the surface" if depth is None else f"at {depth:g} m"
-        text = f"depth where the potential density exceeds that {where} by {threshold:g} kg m-3"
-        if bare == "mixed_layer_depth":
-            text = f"depth where the temperature is {threshold:g} K below that {where}"
+        what, unit = ("temperature", "K") if bare == "mixed_layer_depth" else ("potential density", "kg m-3")
+        text = f"depth where the {what} differs from that {where} by {threshold:g} {unit}"
     return dataclasses.replace(variable, name=name, long_name=text)
 
 
-def observable(name: str, tracers: Collection[str] = ()) -> Observable:
+def observable(name: str, tracers: Collection[str] = (), *, bounded: bool = False) -> Observable:
     """Look up a name: a state variable, a passive tracer, or one of `OBSERVABLES`.
 
-    Raises `ValueError` for an unknown name, a layer of zero thickness, or a threshold in another unit.
+    If `bounded`, depths whose criterion is met nowhere are that of the lowest cell instead of NaN. Raises
+    `ValueError` for an unknown name, a layer of zero thickness, or a threshold in another unit.
     """
     if name in _STATE:
         return lambda water: getattr(water.state, name)
     if name in tracers:
         return lambda water: water.state.tracers[name]
-    if name in OBSERVABLES:
-        return OBSERVABLES[name]
     bare, depth, threshold = parse(name)
-    if bare == name:
+    if bare not in OBSERVABLES:
         known = ", ".join((*_STATE, *tracers, *OBSERVABLES))
         layers = ", ".join(f"{integral}_above_100m" for integral in INTEGRALS)
         raise ValueError(
@@ -234,8 +248,25 @@ def observable(name: str, tracers: Collection[str] = ()) -> Observable:
             "reference: mixed_layer_depth_0.5K_from_10m, mixed_layer_depth_density_0.125kg_from_10m, got "
             f"the variable {name}."
         )
-    given = {} if threshold is None else {"difference": threshold}
-    return functools.partial(OBSERVABLES[bare], depth=depth, **given)
+    given: dict[str, float | bool] = {} if threshold is None else {"difference": threshold}
+    given |= {} if depth is None else {"depth": depth}
+    given |= {"bounded": True} if bounded and bare in _LAYERS else {}
+    return functools.partial(OBSERVABLES[bare], **given) if given else OBSERVABLES[bare]
+
+
+def is_depth_of_a_criterion(name: str) -> bool:
+    """Whether an observable is a depth whose criterion may be met nowhere."""
+    return parse(name).name in _LAYERS
+
+
+def usual_mixed_layer(grid: Grid) -> str:
+    """The criterion of figures: 0.2 K from the temperature at 10 m, in shallow water and lakes at 1 m.
+
+    One for all times and runs of a column. Mixed layers of lakes, and of water of less than 20 m, are often
+    shallower than 10 m; at 1 m a skin that the sun warms does not count.
+    """
+    is_shallow = grid.area is not None or float(jnp.max(grid.depth)) < _SHALLOW
+    return "mixed_layer_depth_from_1m" if is_shallow else "mixed_layer_depth_from_10m"
 
 
 def is_number(name: str) -> bool:

@@ -14,9 +14,12 @@ def profiles(*depths: float) -> np.ndarray:
     return np.stack([10.0 - 0.1 * np.maximum(Z - depth, 0.0) for depth in depths])
 
 
-def test_the_mixed_layer_ends_where_it_is_a_fifth_of_a_kelvin_colder():
+def test_the_mixed_layer_ends_where_it_differs_by_a_fifth_of_a_kelvin():
     found = mixed_layer_depth(pd.DataFrame(profiles(20.0, 45.0, 200.0), columns=list(DEPTHS)))
-    np.testing.assert_allclose(found, [22.0, 47.0, 120.0])
+    np.testing.assert_allclose(found, [22.0, 47.0, np.nan])
+    # Warmer water below ends the layer as well: 10.2 degC at 47 m.
+    inverted = mixed_layer_depth(pd.DataFrame(20.0 - profiles(45.0), columns=list(DEPTHS)))
+    np.testing.assert_allclose(inverted, 47.0)
     # Warm water of a calm day above 5 m does not count.
     warm = profiles(45.0) + np.where(Z < 5.0, 1.0, 0.0)
     np.testing.assert_allclose(mixed_layer_depth(pd.DataFrame(warm, columns=list(DEPTHS))), 47.0)

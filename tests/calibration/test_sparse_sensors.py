@@ -2,13 +2,16 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tunax_lite.calibration import Target, errors_of, residuals
+from tunax_lite.calibration.misfit.comparison import MeanSquare, misfit
 from tunax_lite.calibration.misfit.sampled import seen_through
 from tunax_lite.case import Case
+from tunax_lite.checkpointing import SaveEverything
 from tunax_lite.closures import Constant
 from tunax_lite.diagnostics import diagnose
 from tunax_lite.forcing import ConstantForcing, SurfaceFluxes
@@ -57,12 +60,13 @@ def test_thresholds_and_references_by_hand(name, depth):
 def test_names_say_what_they_are():
     variable = variable_of("mixed_layer_depth_0.5K_from_10m")
     assert variable is not None and variable.unit == "m"
-    assert variable.long_name == "depth where the temperature is 0.5 K below that at 10 m"
+    assert variable.long_name == "depth where the temperature differs from that at 10 m by 0.5 K"
     assert variable.standard_name == "ocean_mixed_layer_thickness_defined_by_temperature"
     density = variable_of("mixed_layer_depth_density_0.125kg")
     assert density is not None
     assert (
-        density.long_name == "depth where the potential density exceeds that of the surface by 0.125 kg m-3"
+        density.long_name
+        == "depth where the potential density differs from that of the surface by 0.125 kg m-3"
     )
     layer = variable_of("heat_content_above_100m")
     assert layer is not None and layer.long_name == "heat relative to 0 degC of the water above 100 m"
@@ -179,3 +183,27 @@ def test_what_a_few_heights_show_is_linear_between_them():
     matrix = seen_through(np.array([-4.0, -2.0]), np.array([-5.0, -4.0, -3.0, -2.0, -1.0]))
     profile = np.array([50.0, 4.0, 100.0, 2.0, -7.0])
     np.testing.assert_allclose(matrix @ profile, [4.0, 4.0, 3.0, 2.0, 2.0])
+
+
+def test_a_modelled_layer_without_a_base_counts_as_deep_and_leaves_the_gradient_finite():
+    name = "mixed_layer_depth_from_10m"
+    observed_depth = 35.0 + 10.0 * 0.10 / 0.32
+    target = Target(case_of(lambda z: 7.0 + 0.0 * z), observed(PAPA), {name: 1.0}, dt=60.0)
+    found, slope = jax.value_and_grad(lambda heat: _misfit_under(heat, target))(0.0)
+    # Uniform water of 200 m; seen through the instruments, its lowest center is at 199 m.
+    assert float(found) == pytest.approx((199.0 - observed_depth) ** 2, rel=1e-3)
+    assert float(slope) == 0.0
+
+
+def _misfit_under(heat, target: Target):
+    forcing = ConstantForcing(SurfaceFluxes(stress_u=0.0, heat_flux=heat))
+    comparison = dataclasses.replace(
+        target.comparison, case=dataclasses.replace(target.comparison.case, forcing=forcing)
+    )
+    return misfit(MODEL, comparison, MeanSquare(), SaveEverything())[0]
+
+
+def test_observations_without_a_base_do_not_count():
+    uniform = observed([7.0] * len(DEPTHS))
+    with pytest.raises(ValueError, match="mixed_layer_depth_from_10m to be observed"):
+        _ = Target(case_of(warm_skin), uniform, {"mixed_layer_depth_from_10m": 1.0}, dt=60.0).comparison

@@ -6,12 +6,14 @@ import stat
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
 
 import tunax_lite as tl
 from tunax_lite.closures import CloState, MassFluxConvection
+from tunax_lite.diagnostics import diagnose
 from tunax_lite.io import (
     FileFormatError,
     Provenance,
@@ -348,3 +350,20 @@ def test_a_file_keeps_the_variables_that_are_named(tmp_path):
     with pytest.raises(ValueError, match="got salinity; it has temperature"):
         keep_variables(path, ["salinity"])
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.nc"]
+
+
+def test_a_layer_without_a_base_is_missing_in_a_file(tmp_path):
+    case = make_case()
+    case = eqx.tree_at(lambda c: c.initial_state.temperature, case, jnp.full(6, 18.0))
+    trajectory = tl.simulate(
+        tl.Model(tl.Constant(1.0, 1.0)), case, dt=300.0, duration=900.0, output_interval=900.0
+    )
+    found = diagnose(trajectory, case, ["mixed_layer_depth_from_10m", "heat_content"])
+    write_trajectory(trajectory, tmp_path / "a.nc", case=case, diagnostics=found)
+    write_dataset(to_dataset(trajectory, case=case, diagnostics=found), tmp_path / "b.nc")
+    for name in ("a.nc", "b.nc"):
+        with netCDF4.Dataset(tmp_path / name) as file:
+            layer = file["mixed_layer_depth_from_10m"]
+            assert np.isnan(layer._FillValue) and np.ma.is_masked(layer[:])
+            assert "0.2 K" in layer.long_name and "10 m" in layer.long_name and "missing" in layer.comment
+            assert "_FillValue" not in file["heat_content"].ncattrs()

@@ -62,11 +62,24 @@ def test_shallowest_crossing_counts():
     assert 3.0 < depth < 5.0
 
 
-def test_without_crossing_the_whole_column_is_mixed_and_the_gradient_is_finite():
+def test_water_that_is_warmer_below_ends_the_layer_too():
     grid = Grid.uniform(10.0, 5)
-    for temperature in (jnp.full(5, 20.0), jnp.array([21.0, 20.5, 20.4, 20.2, 20.0])):
-        assert mixed_layer_depth(temperature, grid) == 9.0
+    # 20.2 degC lies three quarters of the way from the center at 5 m, 0.1 K colder, to that at 7 m.
+    temperature = jnp.array([21.0, 20.3, 19.9, 20.0, 20.0])
+    np.testing.assert_allclose(mixed_layer_depth(temperature, grid), 5.0 + 2.0 * 0.3 / 0.4, rtol=1e-12)
+    mirrored = 40.0 - temperature
+    np.testing.assert_allclose(mixed_layer_depth(mirrored, grid), 5.0 + 2.0 * 0.3 / 0.4, rtol=1e-12)
+
+
+def test_without_crossing_there_is_no_depth_and_for_a_misfit_that_of_the_lowest_cell():
+    grid = Grid.uniform(10.0, 5)
+    for temperature in (jnp.full(5, 20.0), jnp.array([20.1, 20.15, 19.9, 20.2, 20.0])):
+        assert np.isnan(mixed_layer_depth(temperature, grid))
+        bounded = lambda t: mixed_layer_depth(t, grid, bounded=True)  # noqa: E731
+        assert bounded(temperature) == 9.0
         assert np.all(gradient_of(temperature, grid) == 0.0)
+        assert np.all(jax.grad(bounded)(temperature) == 0.0)
+        assert np.isnan(bounded(temperature.at[2].set(jnp.nan)))  # a run that failed
 
 
 def test_batch():

@@ -24,6 +24,8 @@ from tunax_lite.plotting import (
     plot_series,
     save_figure,
 )
+from tunax_lite.plotting.style import alone, height_axis, with_gaps
+from tunax_lite.plotting.style import panels as panels_of
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +162,7 @@ def test_sections_show_the_mixed_layer(trajectory):
     (line,) = [line for line in panel.lines if not str(line.get_label()).startswith("_")]
     # By hand: 20 degC at -8.75 m and 17.5 degC at -11.25 m are 18.75 degC at 10 m, and 0.2 K less at 10.2 m.
     np.testing.assert_allclose(np.asarray(line.get_ydata(), float), -10.2, atol=1e-12)
-    assert line.get_label() == "mixed layer (0.2 K)"
+    assert line.get_label() == "mixed layer (0.2 K from 10 m)"
 
 
 def test_cases_with_a_date_have_an_axis_of_dates(trajectory):
@@ -261,15 +263,49 @@ def test_series_show_the_uppermost_sensor_the_mixed_layer_and_observed_numbers(t
     panels = _panels(plot_series(CaseRuns("a", {"model": trajectory}, observed, case)))
     assert [panel.get_ylabel().split(" [")[0] for panel in panels] == [
         "temperature at 5 m",
-        "mixed layer (0.09 K)",
+        "mixed layer (0.2 K from 10 m)",
         "heat content",
     ]
     seen, modelled = panels[0].lines
     np.testing.assert_allclose(np.asarray(seen.get_ydata(), float), 19.8)
     expected = [np.interp(-5.0, trajectory.grid.z_center, row) for row in trajectory.state.temperature]
     np.testing.assert_allclose(np.asarray(modelled.get_ydata(), float), expected, atol=1e-12)
-    # The column spans 0.875 K. Linear between the sensors: 10 m has 19.4 degC, 0.09 K less in 11.125 m.
-    np.testing.assert_allclose(np.asarray(panels[1].lines[0].get_ydata(), float), 11.125, atol=1e-9)
+    # Linear between the sensors: 10 m has 19.4 degC, 0.2 K less in 12.5 m.
+    np.testing.assert_allclose(np.asarray(panels[1].lines[0].get_ydata(), float), 12.5, atol=1e-9)
+
+
+def test_profiles_are_shown_where_a_series_has_more_times(trajectory):
+    """Hourly numbers of the surface, and one profile of which nothing is known at the hours around it."""
+    times = jnp.asarray([600.0, 1200.0, 1800.0, 2400.0])
+    gap = jnp.full(2, jnp.nan)
+    profile = jnp.asarray([19.0, 19.8])
+    observed = tl.Observations(
+        time=times,
+        z=jnp.asarray([-15.0, -5.0]),
+        profiles={"temperature": jnp.stack([gap, profile, gap, gap])},
+        series={"sea_surface_temperature": jnp.full(4, 20.0)},
+    )
+    panels = _panels(plot_fits([CaseRuns("a", {"model": trajectory}, observed)]))
+    np.testing.assert_array_equal(np.asarray(panels[0].lines[0].get_xdata(), float), profile)
+    # At 1200 s, between no two frames.
+    frame = int(np.argmin(np.abs(np.asarray(trajectory.time) - 1200.0)))
+    modelled = np.interp([-15.0, -5.0], trajectory.grid.z_center, trajectory.state.temperature[frame])
+    error = np.asarray(panels[1].lines[1].get_xdata(), float)
+    np.testing.assert_allclose(error, modelled - profile, atol=1e-12)
+
+
+def test_lines_end_where_months_are_missing():
+    time, values = with_gaps(np.array([0.0, 1.0, 2.0, 6.0, 7.0]), np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    np.testing.assert_array_equal(values, [1.0, 2.0, 3.0, np.nan, 4.0, 5.0])
+    assert np.all(np.diff(time) >= 0.0)
+    assert alone(np.array([1.0, np.nan, 2.0, 3.0, np.nan, 4.0])) == [0, 5]
+
+
+def test_deep_columns_show_their_upper_hundred_metres():
+    figure, ((panel,),) = panels_of(1, 1, (3.0, 3.0))
+    height_axis(panel, -4000.0)
+    lowest, at_100m, top = panel.transData.transform([(0.0, z) for z in (-4000.0, -100.0, 0.0)])[:, 1]
+    assert 0.4 < (top - at_100m) / (top - lowest) < 0.6
 
 
 def test_many_closures_have_lines_of_their_own(trajectory):

@@ -22,7 +22,7 @@ from .. import closures
 from .._types import iterate_parameters
 from ..case import Case
 from ..grid import Grid
-from ..observables import variable_of
+from ..observables import is_depth_of_a_criterion, variable_of
 from ..quantities import GRID_NAMES
 from ..trajectory import Means, Trajectory
 from .frames import Frames, write_frames
@@ -52,6 +52,8 @@ def attributes_of(name: str) -> dict[str, str]:
     attributes = {"long_name": variable.long_name, "units": variable.unit}
     if variable.standard_name is not None:
         attributes["standard_name"] = variable.standard_name
+    if is_depth_of_a_criterion(name):
+        attributes["comment"] = "missing (NaN) where the criterion is met nowhere above the bottom"
     return attributes
 
 
@@ -191,8 +193,11 @@ def _variables(
     def add(
         name: str, values: ArrayLike, place: tuple[str, ...] = _PLACES["center"], **attributes: str
     ) -> None:
-        attributes |= attributes_of(name)
-        variables[name] = (("time", *place, *batch), np.asarray(values), attributes)
+        values = np.asarray(values)
+        given = attributes | attributes_of(name)
+        if is_depth_of_a_criterion(name):
+            given["_FillValue"] = values.dtype.type(np.nan)
+        variables[name] = (("time", *place, *batch), values, given)
 
     for name, values in own.items():
         add(name, values)
@@ -335,7 +340,7 @@ def write_dataset(dataset: "xr.Dataset", path) -> None:
     """Write a dataset to NetCDF atomically, as `replacing` does."""
     kept = ("units", "calendar", "dtype")  # attributes of times
     encoding = {
-        name: {"_FillValue": None}
+        name: ({} if "_FillValue" in variable.attrs else {"_FillValue": None})
         | {key: variable.encoding[key] for key in kept if key in variable.encoding}
         | ({"zlib": True, "complevel": 1, "shuffle": True} if variable.ndim > 1 else {})
         | ({"fletcher32": True} if variable.ndim > 0 and variable.dtype.kind in "fiubmM" else {})

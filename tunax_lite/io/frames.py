@@ -61,11 +61,12 @@ def write_frames(frames: Frames, path) -> None:
                     file.createDimension(dim, size)
         for name, (dims, values, attributes) in found.items():
             kind = str if values.dtype.kind in "OU" else values.dtype
-            variable = file.createVariable(
-                name, kind, dims, zlib=len(dims) > 1, complevel=1, shuffle=True, fill_value=False,
-                fletcher32=len(dims) > 0 and kind is not str,
-            )  # fmt: skip
-            variable.setncatts(attributes)
+            given = dict(attributes)
+            packed = {"zlib": len(dims) > 1, "complevel": 1, "shuffle": True}
+            packed["fletcher32"] = len(dims) > 0 and kind is not str
+            missing = given.pop("_FillValue", False)
+            variable = file.createVariable(name, kind, dims, fill_value=missing, **packed)
+            variable.setncatts(given)
             beside = [other for other, own in auxiliary.items() if set(own) <= set(dims)]
             if beside and name not in auxiliary and name not in dims:
                 variable.coordinates = " ".join(sorted(beside))

@@ -102,16 +102,18 @@ def mixed_layer_depth(
     *,
     difference: float = 0.2,
     reference_depth: float | None = None,
+    bounded: bool = False,
 ) -> Scalar:
-    """Depth [m] at which the temperature is first `difference` [K] below that at a reference depth.
+    """Depth [m] at which the temperature first differs by `difference` [K] from that at a reference depth.
 
-    Linear between centers; the depth of the deepest center if the criterion is nowhere met.
-    Differentiable except where the crossing moves to another pair of cells.
+    Colder or warmer: under ice and in winter the water below is warmer. Linear between centers; NaN where no
+    center differs as much. Differentiable except where the crossing moves to another pair of cells.
 
     Args:
-        temperature: on the cells [degC], or minus another variable that increases with depth.
+        temperature: on the cells [degC], or another variable, such as density.
         difference: from the reference, in the unit of the variable.
         reference_depth: of the reference [m]; values above it are ignored. `None` for the uppermost cell.
+        bounded: the depth of the deepest center instead of NaN, for a misfit, which needs a number.
 
     Source: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003, who take 10 m and 0.2 K.
     """
@@ -122,17 +124,17 @@ def mixed_layer_depth(
             z > -reference_depth, _value_at(temperature, z, -reference_depth), temperature
         )
         z = jnp.minimum(z, -reference_depth)
-    threshold = temperature[-1] - difference
-    below, above = temperature[:-1] < threshold, temperature[1:] >= threshold
-    # The shallowest crossing: the last True along the upward axis.
-    is_crossing = below & above
-    steps_from_top = jnp.argmax(is_crossing[::-1], axis=0)
-    lower = temperature.shape[0] - 2 - steps_from_top
+    is_beyond = jnp.abs(temperature[:-1] - temperature[-1]) > difference
+    # The shallowest: the last True along the upward axis.
+    lower = temperature.shape[0] - 2 - jnp.argmax(is_beyond[::-1], axis=0)
     t_low, t_up = _take(temperature, lower), _take(temperature, lower + 1)
     z_low, z_up = _take(z, lower), _take(z, lower + 1)
-    spread = jnp.where(t_up > t_low, t_up - t_low, 1.0)
+    threshold = temperature[-1] + jnp.where(t_low < temperature[-1], -difference, difference)
+    spread = jnp.where(t_up == t_low, 1.0, t_up - t_low)
     crossing = z_low + (threshold - t_low) / spread * (z_up - z_low)
-    return jnp.where(jnp.any(is_crossing, axis=0), -crossing, -z[0])
+    # The product keeps the NaN of a run that failed.
+    absent = -z[0] + 0.0 * jnp.sum(temperature, axis=0) if bounded else jnp.nan
+    return jnp.where(jnp.any(is_beyond, axis=0), -crossing, absent)
 
 
 def _take(values: Float[Array, "center *#batch"], index: Int[Array, "*#batch"]) -> Scalar:

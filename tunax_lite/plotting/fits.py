@@ -30,6 +30,7 @@ _FEW_VALUES = 60  # each has a marker up to this number
 _ERROR_QUANTILE = 0.99
 
 _Series = tuple[np.ndarray, np.ndarray]  # times, or heights, and values
+_NOTHING: _Series = np.zeros(0), np.zeros(0)
 _Panels = dict[str, tuple[_Series | None, dict[str, _Series]]]
 """By label of the axis: what was observed, and the runs."""
 
@@ -117,6 +118,7 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] = ("temperature
         for panel in row:
             panel.xaxis.set_major_locator(MaxNLocator(4))
         row[0].set_ylabel("z [m]")
+        style.height_axis(row[0], min(float(np.min(run.grid.z_face)) for run in fit.runs.values()))
         title = f"{style.in_words(fit.name)}, {fit.times.moment(time)}"
         row[0].set_title(title, loc="left", fontsize="medium")
     axes[0, 0].legend(fontsize="small")
@@ -139,15 +141,25 @@ def _at_times(times, values, wanted) -> np.ndarray:
         return np.broadcast_to(values, (np.size(wanted), values.shape[1]))
     after = np.clip(np.searchsorted(times, wanted), 1, times.size - 1)
     weight = np.clip((wanted - times[after - 1]) / (times[after] - times[after - 1]), 0.0, 1.0)[:, None]
-    return (1.0 - weight) * values[after - 1] + weight * values[after]
+    between = (1.0 - weight) * values[after - 1] + weight * values[after]
+    # At a given time its profile alone: zero times a missing neighbour would be missing.
+    return np.where(weight == 0.0, values[after - 1], np.where(weight == 1.0, values[after], between))
 
 
 def _observed_profile(observations: Observations, name: str, time: float) -> _Series:
-    """Interpolated linearly in time if heights are common, otherwise the nearest profile."""
-    z, values = np.asarray(observations.z), np.asarray(observations.profiles[name])
+    """Interpolated linearly in time if heights are common, otherwise the nearest profile.
+
+    Times without a profile, which belong to series or other variables, do not count.
+    """
+    z, values, times = (
+        np.asarray(x) for x in (observations.z, observations.profiles[name], observations.time)
+    )
     if not observations.moves:
-        return z, _at_times(observations.time, values, np.array([time]))[0]
-    nearest = int(np.argmin(np.abs(np.asarray(observations.time) - time)))
+        known = np.isfinite(values).any(axis=1)
+        known = known if known.any() else ~known
+        return z, _at_times(times[known], values[known], np.array([time]))[0]
+    apart = np.where(np.isfinite(values).any(axis=1), np.abs(times - time), np.inf)
+    nearest = int(np.argmin(apart))
     known = np.isfinite(z[nearest])
     return z[nearest][known], values[nearest][known]
 
@@ -259,11 +271,12 @@ def _draw_section(
     panel: Axes, fit: CaseRuns, seconds: np.ndarray, z: np.ndarray, values: np.ndarray, **colours
 ):
     places = fit.times.places(seconds)
-    panel.set_ylim(np.nanmin(z) * 1.03, 0.0)
+    lowest = float(np.nanmin(z)) * 1.03
+    if not fit.observations.moves and z.shape[1] > 1:
+        lowest = 1.5 * float(z[0, 0]) - 0.5 * float(z[0, 1])
+    style.height_axis(panel, lowest)
     panel.tick_params(labelsize="small")
     if not fit.observations.moves:
-        if z.shape[1] > 1:
-            panel.set_ylim(1.5 * z[0, 0] - 0.5 * z[0, 1], 0.0)
         return panel.pcolormesh(places, z[0], values.T, shading="nearest", rasterized=True, **colours)
     known = np.isfinite(values)
     where = np.broadcast_to(places[:, None], values.shape)[known], z[known]
@@ -289,8 +302,10 @@ def plot_series(fit: CaseRuns) -> Figure:
     times = fit.times
 
     def draw(panel: Axes, series: _Series, label: str, **line: Option) -> None:
-        marker = "." if np.isfinite(series[1]).sum() < _FEW_VALUES else None
-        panel.plot(times.places(series[0]), series[1], label=label, marker=marker, **line)
+        seconds, values = style.with_gaps(*series)
+        every = None if np.isfinite(values).sum() < _FEW_VALUES else style.alone(values)
+        marked: dict[str, Option] = {"marker": ".", "markevery": every}
+        panel.plot(times.places(seconds), values, label=label, **marked, **line)
 
     for panel, (label, (observed, runs)) in zip(axes[:, 0], panels.items(), strict=True):
         if observed is not None:
@@ -299,7 +314,9 @@ def plot_series(fit: CaseRuns) -> Figure:
             draw(panel, series, name, color=colour, linestyle=dashes, linewidth=1.1)
         style.label(panel, y=label)
         if "layer" in label:
-            panel.invert_yaxis()
+            both = [values[np.isfinite(values)] for _, values in (*runs.values(), observed or _NOTHING)]
+            depths = np.concatenate(both)
+            style.depth_axis(panel, 1.05 * float(depths.max()) if depths.size else 1.0)
     axes[0, 0].legend(fontsize="small")
     times.finish(axes[-1, 0])
     figure.suptitle(style.in_words(fit.name), fontsize="medium")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import Collection
-from matplotlib.colors import Normalize
+from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
 
 from ..io.errors import FileFormatError
@@ -22,7 +22,7 @@ Point = tuple[float, float]
 
 _N_TIMES, _N_POINTS = 4, 4
 _LAND = "0.82"
-_LAYERS = "mixed_layer_depth", "mixed_layer_depth_density"
+_LAYER = "mixed_layer_depth"
 
 
 def map_figures(path: Path, points: Sequence[Point] = ()) -> dict[str, Figure]:
@@ -153,12 +153,14 @@ class _Ocean:
                 colours = style.colours_of(name, values[here])
                 mesh = panel.pcolormesh(time, height, values.T, shading="nearest", rasterized=True, **colours)
                 figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(_quantity(name)))
-            if _quantity(name) in STATE and (layer := next((x for x in _LAYERS if x in self.store), None)):
+            layers = [str(each) for each in self.store if str(each).startswith(_LAYER)]
+            if _quantity(name) in STATE and (layer := next(iter(layers), None)):
                 depth = -np.asarray(self.store[layer].isel(point), dtype=float)
                 panel.plot(time, depth, color="white", linewidth=2.2, alpha=0.7)
-                panel.plot(time, depth, color="black", linewidth=0.9, label=style.in_words(layer))
+                panel.plot(time, depth, color="black", linewidth=0.9, label=_criterion(self.store[layer]))
             panel.set_title(_place(self.latitude[at], self.longitude[at]), fontsize="medium")
             panel.set_ylabel("z [m]")
+            style.height_axis(panel, float(np.nanmin(height)))
             self.axis.finish(panel)
         if axes.flat[0].get_legend_handles_labels()[0]:
             axes.flat[0].legend(loc="lower left", fontsize="x-small", framealpha=0.8)
@@ -168,6 +170,11 @@ class _Ocean:
 
 def _quantity(name: str) -> str:
     return name.removesuffix("_mean")
+
+
+def _criterion(layer: "xr.DataArray") -> str:
+    """The criterion of a mixed layer depth, in the words of its long name."""
+    return str(layer.attrs.get("long_name", layer.name)).removeprefix("depth where the ")
 
 
 def _label(variable: "xr.DataArray") -> str:
@@ -180,7 +187,10 @@ def _colours(name: str, low: float, high: float) -> dict[str, Option]:
     """Colour range of a map, without outliers."""
     if low < 0.0 < high and "flux" in name:
         return style.around_zero(max(-low, high))
-    chosen = {"sea_surface_temperature": "thermal", "salinity": "haline", "mixed_layer_depth": "deep"}
+    if name.startswith(_LAYER):
+        # The upper quarter has half of the colours.
+        return {"cmap": style.colour_map("deep"), "norm": PowerNorm(0.5, 0.0, max(high, 1.0))}
+    chosen = {"sea_surface_temperature": "thermal", "salinity": "haline"}
     kind = next((colour for start, colour in chosen.items() if name.startswith(start)), "matter")
     return {"cmap": style.colour_map(kind), "norm": Normalize(low, high if high > low else low + 1.0)}
 

@@ -15,14 +15,12 @@ from matplotlib.ticker import MaxNLocator
 from ..calibration.misfit.sampled import is_determined, on_centers
 from ..comparison import ComparisonRow, ShownCase
 from ..grid import Grid
+from ..observables import MIXED_LAYER_DIFFERENCE, parse, usual_mixed_layer
 from ..observations import Observations
 from ..physics.stratification import mixed_layer_depth
 from ..trajectory import Trajectory
 from . import style
 from .style import LOGARITHMIC_DECADES, STATE, FigureTime, Option
-
-_DIFFERENCE, _REFERENCE_DEPTH = 0.2, 10.0
-"""K, and m: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003."""
 
 
 def plot_sections(
@@ -55,8 +53,8 @@ def plot_sections(
             panel.plot(time, -depth, color="white", linewidth=2.2, alpha=0.7)
             panel.plot(time, -depth, color="black", linewidth=0.9, label=layer.label)
         panel.set_xlim(time[0], time[-1])
-        panel.set_ylim(float(np.min(trajectory.grid.z_face)), 0.0)
-    if next(iter(fields)) in STATE:
+        style.height_axis(panel, float(np.min(trajectory.grid.z_face)))
+    if next(iter(fields)) in STATE and np.isfinite(depth).any():
         axes.flat[0].legend(loc="lower left", fontsize="x-small", framealpha=0.8)
     for panel in style.lowest(axes, len(fields)):
         axis.finish(panel)
@@ -95,6 +93,7 @@ def plot_profiles(
         if not is_logarithmic:
             panel.xaxis.set_major_locator(MaxNLocator(5))
         style.label(panel, style.name_and_unit(name))
+        style.height_axis(panel, float(np.min(trajectory.grid.z_face)))
     axes.flat[0].legend(fontsize="small")
     for panel in axes[:, 0]:
         panel.set_ylabel("z [m]")
@@ -130,45 +129,37 @@ def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> dic
 
 
 class MixedLayer:
-    """The depth at which the temperature is first a threshold below that at 10 m.
-
-    The threshold is 0.2 K, or a tenth of the temperature range of the column where that is less than 2 K, as
-    in large-eddy simulations. In columns of less than 20 m the reference is at half their depth.
-    """
+    """The mixed layer depth of figures, by one criterion for all times and runs: `usual_mixed_layer`."""
 
     def __init__(self, trajectory: Trajectory):
         self._grid = trajectory.grid
-        first = np.asarray(trajectory.state.temperature[0], dtype=float)
-        tenth = float(f"{0.1 * np.ptp(first):.0e}")
-        self.difference = min(_DIFFERENCE, tenth) if tenth > 0.0 else _DIFFERENCE
-        self.label = f"mixed layer ({self.difference:g} K)"
+        self.name = usual_mixed_layer(trajectory.grid)
+        self._reference = parse(self.name).depth
+        self.label = f"mixed layer ({MIXED_LAYER_DIFFERENCE:g} K from {self._reference:g} m)"
 
     def of_run(self, trajectory: Trajectory) -> np.ndarray:
-        """Mixed layer depth of each frame [m]; NaN where the column is mixed to the bottom."""
+        """Mixed layer depth of each frame [m]; NaN where no water differs as much."""
         return self._depths(np.asarray(trajectory.state.temperature), trajectory.grid)
 
     def observed(self, observations: Observations) -> tuple[np.ndarray, np.ndarray] | None:
         """Times [s] and depths [m]; `None` if temperature was not observed.
 
-        Linear between sensors; only where the profile extends below the mixed layer.
+        Linear between sensors; NaN at times whose profile ends above the base of the layer.
         """
         if "temperature" not in observations.profiles:
             return None
         z, values = np.asarray(observations.z, float), np.asarray(observations.profiles["temperature"], float)
         centers = np.asarray(self._grid.z_center, dtype=float).reshape(-1)
         depths = self._depths(on_centers(z, values, centers), self._grid)
-        known = np.isfinite(depths)
-        known &= is_determined("mixed_layer_depth", depths, z, values, float(centers[0]))
-        return np.asarray(observations.time, dtype=float)[known], depths[known]
+        known = is_determined(self.name, depths, z, values, float(centers[0]))
+        there = np.isfinite(values).any(axis=1)  # other times belong to other variables
+        return np.asarray(observations.time, dtype=float)[there], np.where(known, depths, np.nan)[there]
 
     def _depths(self, temperature: np.ndarray, grid: Grid) -> np.ndarray:
         """Mixed layer depths of profiles `(n_times, n_centers)`."""
-        bottom = -float(np.min(grid.z_center))
-        reference = min(_REFERENCE_DEPTH, -0.5 * float(np.min(grid.z_face)))
-        options = {"difference": self.difference, "reference_depth": reference}
+        options = {"difference": MIXED_LAYER_DIFFERENCE, "reference_depth": self._reference}
         of_frame = jax.vmap(lambda profile: mixed_layer_depth(profile, grid, **options))
-        depth = np.asarray(of_frame(jnp.asarray(temperature)), dtype=float)
-        return np.where(depth < bottom * (1.0 - 1e-9), depth, np.nan)
+        return np.asarray(of_frame(jnp.asarray(temperature)), dtype=float)
 
 
 # Safe for colour-blind readers: Okabe and Ito (2008), with black and brown instead of yellow and grey.

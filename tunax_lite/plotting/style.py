@@ -15,7 +15,14 @@ from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import LogFormatter, LogLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import (
+    FixedLocator,
+    LogFormatter,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+    StrMethodFormatter,
+)
 
 from ..io.errors import shortened
 from ..io.protection import product_of
@@ -130,6 +137,49 @@ def colours_of(name: str, values: np.ndarray) -> dict[str, Option]:
             return {"cmap": colour_map("dense"), "norm": LogNorm(least, top)}
     chosen = {"temperature": "thermal", "salinity": "haline"}.get(name, "matter")
     return {"cmap": colour_map(chosen), "norm": Normalize()}
+
+
+_UPPER = 100.0  # m, of which a deep column shows at least half
+_MARKS = (0, 25, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+
+
+def height_axis(panel: Axes, lowest: float) -> None:
+    """Heights from `lowest` [m] to the surface; in water deeper than 200 m logarithmic below 100 m."""
+    _stretch(panel, -lowest, -1)
+    panel.set_ylim(lowest, 0.0)
+
+
+def depth_axis(panel: Axes, deepest: float) -> None:
+    """Depths from the surface to `deepest` [m], downward; scaled as in `height_axis`."""
+    _stretch(panel, deepest, 1)
+    panel.set_ylim(deepest, 0.0)
+
+
+def _stretch(panel: Axes, deepest: float, sign: int) -> None:
+    if deepest <= 2.0 * _UPPER:
+        return
+    # As much room for the upper 100 m as for all below.
+    decades = math.log10(deepest / _UPPER)
+    panel.set_yscale("symlog", linthresh=_UPPER, linscale=0.9 * decades)
+    panel.yaxis.set_major_locator(FixedLocator([sign * mark for mark in _MARKS if mark <= deepest]))
+    panel.yaxis.set_minor_locator(NullLocator())
+    panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
+def with_gaps(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A series [s] with NaN between values that are further apart than 2.5 usual intervals.
+
+    A line then ends where months are missing.
+    """
+    apart = np.diff(time)
+    wide = np.flatnonzero(apart > 2.5 * np.median(apart)) + 1 if apart.size else np.zeros(0, dtype=int)
+    return np.insert(time, wide, time[wide - 1]), np.insert(values, wide, np.nan)
+
+
+def alone(values: np.ndarray) -> list[int]:
+    """Indices of values without neighbours, which a line alone does not show."""
+    known = np.pad(np.isfinite(values), 1)
+    return np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
 
 
 def in_words(name: str) -> str:

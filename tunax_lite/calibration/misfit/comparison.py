@@ -241,8 +241,9 @@ def _compare(
                 state = dataclasses.replace(seen, surface=state.surface)
             return ColumnState(state, case.placed(state).grid, case.equation_of_state)
 
+        # A layer that reaches the bottom has no depth; a misfit needs a number, and a finite derivative.
         return {
-            name: operator(observable(name, restart.state.tracers)(water(name)))
+            name: operator(observable(name, restart.state.tracers, bounded=True)(water(name)))
             for name, operator in comparison.operators.items()
         }
 

@@ -162,6 +162,7 @@ def influences(
     rows = []
     of_outputs = np.asarray(found.residuals), np.asarray(found.matrix)
     for output, value, row in zip(outputs, *of_outputs, strict=True):
+        row = row if math.isfinite(value) else np.full_like(row, math.nan)  # a layer without a base
         by_scaled_value = np.linalg.lstsq((slopes / scales[:, None]).T, row, rcond=None)[0]
         for i, path in enumerate(free_parameters.paths):
             changes = value * values[i] != 0.0
