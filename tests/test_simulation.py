@@ -27,6 +27,7 @@ from tunax_lite import (
     first_non_finite,
     simulate,
 )
+from tunax_lite.checkpointing import SaveEverything, SaveSegments, SaveSteps
 from tunax_lite.closures import AbstractPlainClosure, EddyCoefficients
 
 DT = 60.0
@@ -74,6 +75,40 @@ def test_a_mean_has_the_gradient_of_the_mean_of_the_steps():
         for interval in (180.0, DT)
     )
     np.testing.assert_allclose(of_means, of_steps, rtol=1e-12)
+    np.testing.assert_allclose(slope, expected, rtol=1e-10)
+    assert float(expected) != 0.0
+
+
+def test_the_last_frame_is_at_the_end_of_the_run():
+    times: dict[str, Any] = {"dt": DT, "duration": 1140.0}  # six whole frames of 180 s, and a step
+    often = simulate(MODEL, CASE, output_interval=60.0, **times)
+    run = simulate(MODEL, CASE, output_interval=180.0, means=True, step_starts=True, **times)
+    np.testing.assert_array_equal(run.time, [*180.0 * np.arange(7), 1140.0])
+    np.testing.assert_array_equal(run.step, [*3 * np.arange(7), 19])
+    assert_identical(frames_of(run, slice(None)), frames_of(often, np.array([*range(0, 19, 3), 19])))
+    assert run.means is not None and run.step_starts is not None
+    np.testing.assert_array_equal(run.means.since[-2:], [900.0, 1080.0])
+    # A mean over one step is that step; the step before the end is that of the run that saves all.
+    np.testing.assert_array_equal(run.means.state.u[-1], often.state.u[-1])
+    np.testing.assert_array_equal(run.step_starts.state.u[-1], often.state.u[-2])
+    short = simulate(MODEL, CASE, dt=DT, duration=120.0, output_interval=180.0)
+    np.testing.assert_array_equal(short.time, [0.0, 120.0])
+    assert_identical(frames_of(short, -1), frames_of(often, 2))
+
+
+@pytest.mark.parametrize("layout", [SaveEverything(), SaveSteps(), SaveSegments(2)], ids=repr)
+def test_the_gradient_reaches_through_a_shorter_last_frame(layout):
+    def squared(viscosity, output_interval: float):
+        model = Model(Constant(viscosity=viscosity))
+        times: dict[str, Any] = {"duration": 420.0, "dt": DT}
+        run = simulate(model, CASES["wind"], output_interval=output_interval, checkpointing=layout, **times)
+        return jnp.sum(run.state.u[-1] ** 2)
+
+    value = jnp.asarray(1e-3, dtype=float)
+    (one, slope), (other, expected) = (
+        jax.jit(jax.value_and_grad(squared), static_argnums=1)(value, interval) for interval in (180.0, 420.0)
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-13)
     np.testing.assert_allclose(slope, expected, rtol=1e-10)
     assert float(expected) != 0.0
 

@@ -1,6 +1,7 @@
 """Runs that are written while they go on."""
 
 import dataclasses
+import functools
 import json
 import random
 import shutil
@@ -119,6 +120,31 @@ def test_an_interrupted_run_goes_on_after_its_last_part(tmp_path):
     assert_equal(
         io.read_trajectory(path), simulate(Model(KEpsilon()), case_of(), dt=60.0, output_interval=1200.0)
     )
+
+
+@pytest.mark.parametrize("interval", [1260.0, 36060.0])  # 28 whole frames and 12 steps; none and all
+def test_a_run_that_is_interrupted_before_its_shorter_last_frame(tmp_path, interval):
+    path = tmp_path / "out.nc"
+    times = TIMES | {"output_interval": interval}
+    ends = []
+
+    def stop(progress):
+        ends.append(progress.time)
+        if len(ends) == 4:
+            raise Stopped
+
+    whole = simulate(Model(KEpsilon()), case_of(), **times)
+    assert float(whole.time[-1]) == 36000.0
+    run = functools.partial(streaming.run_to_file, Model(KEpsilon()), case_of(), path, **times)
+    if interval < 36000.0:
+        with pytest.raises(Stopped):
+            run(memory_budget=SMALL, report=stop)
+        assert ends == [12600.0, 25200.0, 35280.0, 36000.0]
+    run(memory_budget=SMALL)
+    assert_equal(io.read_trajectory(path), whole)
+
+    with xr.open_dataset(path, decode_times=False) as found:
+        assert float(found.time[-1]) == 36000.0
 
 
 def test_parts_of_another_run_are_refused(tmp_path):

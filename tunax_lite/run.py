@@ -42,17 +42,17 @@ class Run:
     start: Restart | None = None
 
     def duration_from(self, begin: float) -> float:
-        """Length of a run that begins at a time [s]: as given, or to the end of the case in whole frames."""
+        """Length of a run that begins at a time [s]: as given, or to the end of the case in whole steps."""
         length = self.duration
         if length is None:
-            left, interval = self.case.duration - begin, self.output_interval
-            n_frames = int(left / interval * (1.0 + 1e-9))
-            if n_frames < 1:
+            left = self.case.duration - begin
+            n_steps = int(left / self.dt * (1.0 + 1e-9))
+            if n_steps < 1:
                 raise ConfigError(
-                    f"{self.source}: time.output_interval: expected at most the rest of the case, "
-                    f"{left:g} s, got {interval:g} s; choose a shorter interval or set time.duration."
+                    f"{self.source}: time.step: expected at most the rest of the case, {left:g} s, got "
+                    f"{self.dt:g} s; choose a shorter step or set time.duration."
                 )
-            length = n_frames * interval
+            length = n_steps * self.dt
         with naming(self.source, "time.step"):
             check_steps(length, self.dt)
         return length

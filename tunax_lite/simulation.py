@@ -4,6 +4,8 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -41,6 +43,26 @@ def count_steps(interval: float, dt: float, name: str, unit: str = "dt") -> int:
             f"simulate: expected {name} to be a positive multiple of {unit} = {dt:g} s, got {interval:g} s."
         )
     return n
+
+
+class Length(NamedTuple):
+    """Steps of a run: whole frames, and those of a shorter last one, if any, which ends with the run."""
+
+    n_frames: int  # whole ones
+    steps_per_frame: int
+    rest: int
+
+    @property
+    def n_all(self) -> int:
+        """Number of all frames after the start."""
+        return self.n_frames + (self.rest > 0)
+
+
+def length_of_run(duration: float, output_interval: float, dt: float, name: str = "the duration") -> Length:
+    """Frames of a run [s]; `ValueError` for an interval or a duration that is no multiple of the step."""
+    steps_per_frame = count_steps(output_interval, dt, "output_interval")
+    n_frames, rest = divmod(count_steps(duration, dt, name), steps_per_frame)
+    return Length(n_frames, steps_per_frame, rest)
 
 
 def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
@@ -276,9 +298,9 @@ def simulate(
         model: closure and time scheme.
         case: one column or a batch; model parameters with a batch axis make an ensemble.
         dt: time step [s].
-        duration: length of the run [s], a multiple of `output_interval`; by default the rest of the case
-            after `start`.
-        output_interval: time between saved frames [s], a multiple of `dt`.
+        duration: length of the run [s], a multiple of `dt`; by default the rest of the case after `start`.
+        output_interval: time between saved frames [s], a multiple of `dt`. The last frame is at the end of
+            the run, sooner after the one before if the interval does not divide the duration.
         checkpointing: what reverse mode stores; see `checkpointing`.
         start: frame of an earlier run to continue, `Trajectory.restart(frame)`; with the same `dt` the
             results are identical bit for bit. By default the initial state of the case.
@@ -295,22 +317,27 @@ def simulate(
         `first_non_finite`.
 
     Raises:
-        MemoryError: frames that do not fit into the memory of the device.
-        ValueError: times that are not multiples of each other, a forcing that does not cover the run, a model
+        MemoryError: frames that do not fit.
+        ValueError: times that are not multiples of the step, a forcing that does not cover the run, a model
             and a case of different precision, or a block of zero columns.
     """
     check_block(column_block)
     precision = precision_of(model=model, case=case)
     model, case = without_weak_types((model, case), precision)
-    steps_per_frame = count_steps(output_interval, dt, "output_interval")
     begin = 0.0 if start is None or is_traced(start.step) else float(start.step) * dt
-    length = case.duration - begin if duration is None else duration
-    n_frames = count_steps(length, output_interval, "the duration (or what is left of it)", "output_interval")
+    whole = case.duration - begin if duration is None else duration
+    length = length_of_run(whole, output_interval, dt, "the duration (or what is left of it)")
     if not is_traced(case.forcing):
-        case.check_covers(begin, begin + length)
+        case.check_covers(begin, begin + whole)
+    if length.rest:
+        run = partial(
+            simulate, model, case, dt=dt, checkpointing=checkpointing, devices=devices,
+            column_block=column_block, means=means, step_starts=step_starts,
+        )  # fmt: skip
+        return _with_shorter_end(run, length, start, dt)
     options = {
-        "n_frames": n_frames,
-        "steps_per_frame": steps_per_frame,
+        "n_frames": length.n_frames,
+        "steps_per_frame": length.steps_per_frame,
         "checkpointing": Auto() if checkpointing is None else checkpointing,
         "means": means,
         "step_starts": step_starts,
@@ -321,7 +348,7 @@ def simulate(
         has_columns = columns_of(model, case, start)
         mesh = column_mesh(devices, shape_of_batch(model, case)[-1])
         model, case, start = shard_columns((model, case, start), has_columns, mesh)
-    with _enough_memory(model, case, (n_frames + 1) * (1 + means + step_starts), mesh):
+    with _enough_memory(model, case, (length.n_frames + 1) * (1 + means + step_starts), mesh):
         return _simulate(model, case, start, dt_array, mesh, column_block, options)
 
 
@@ -353,6 +380,21 @@ def _enough_memory(model: Model, case: Case, n_frames: int, mesh: Mesh | None) -
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
         raise MemoryError(message.format(str(error).splitlines()[0])) from error
+
+
+def _with_shorter_end(
+    run: Callable[..., Trajectory], length: Length, start: Restart | None, dt: float
+) -> Trajectory:
+    """The whole frames, by the program that a run of these alone has, and the steps that are left as one."""
+    last = {"duration": length.rest * dt, "output_interval": length.rest * dt}
+    if not length.n_frames:
+        return run(start=start, **last)
+    interval = length.steps_per_frame * dt
+    before = run(start=start, duration=length.n_frames * interval, output_interval=interval)
+    after = run(start=before.restart(), **last)
+    frames = lambda one: (one.time, one.step, one.state, one.clo_state, one.means, one.step_starts)  # noqa: E731
+    joined = jax.tree.map(lambda a, b: jnp.concatenate([a, b[1:]]), frames(before), frames(after))
+    return Trajectory(before.grid, *joined)
 
 
 def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:

@@ -26,7 +26,7 @@ from .io.runs import Parts, read_trajectory
 from .io.writing import claims
 from .model import Model
 from .runtime import free_memory
-from .simulation import count_steps, first_non_finite, restart_of, simulate
+from .simulation import first_non_finite, length_of_run, restart_of, simulate
 from .terms import ELEVATION
 from .trajectory import Restart, Trajectory
 
@@ -77,18 +77,18 @@ def run_to_file(
         ValueError: errors of `simulate`, or parts of another run beside the output.
     """
     path, begin = Path(path), 0.0 if start is None else float(start.step) * dt
-    n_frames = count_steps(duration, output_interval, "duration", "output_interval")
-    steps_per_frame = count_steps(output_interval, dt, "output_interval")
+    n_frames, steps_per_frame, rest = length = length_of_run(duration, output_interval, dt)
     step_starts = bool(OF_THE_STEP.intersection(diagnostics))
     budget = memory_budget // (1 + means + step_starts)
-    piece, part = _sizes(model, case, start, n_frames, steps_per_frame, budget)
+    piece, part = _sizes(model, case, start, length.n_all, steps_per_frame, budget)
+    piece = max(1, min(piece, n_frames))
     settings = dt, duration, output_interval, begin, tuple(diagnostics), means
     parts = Parts(path, _identity(model, case, start, provenance, settings))
 
     run = functools.partial(simulate, model, case, dt=dt, means=means, step_starts=step_starts)
 
-    def compute(frames: int, restart: Restart | None) -> Trajectory:
-        trajectory = run(duration=frames * output_interval, output_interval=output_interval, start=restart)
+    def compute(frames: int, restart: Restart | None, interval: float = output_interval) -> Trajectory:
+        trajectory = run(duration=frames * interval, output_interval=interval, start=restart)
         bad = first_non_finite(jax.block_until_ready(trajectory))
         if bad is not None:
             advice = "try a shorter time step, or other parameters"
@@ -107,16 +107,18 @@ def run_to_file(
 
     done, last = parts.n_frames, read_trajectory(parts.paths[-1]) if parts.paths else None
     try:
-        while done < n_frames:
+        while done < length.n_all:
+            # Steps that do not fill a frame make a shorter last one.
+            is_rest = done == n_frames
             # The last piece starts earlier, repeating known frames, so that no new program is compiled.
-            frames, again = piece, max(0, done + piece - n_frames)
+            frames, again = (1, 0) if is_rest else (piece, max(0, done + piece - n_frames))
             if again >= (1 if last is None else last.n_frames):
                 frames, again = n_frames - done, 0
             if last is not None:
                 start = last.restart(-1 - again)
             elif start is None and frames < n_frames:
                 start = restart_of(model, case)
-            last = compute(frames, start)
+            last = compute(frames, start, rest * dt if is_rest else output_interval)
             further = diagnose(last, case, diagnostics, model)
             found = frames_of(
                 last,
@@ -129,8 +131,8 @@ def run_to_file(
             # The first frame of a piece is the last of the previous one.
             parts.add(found if done == 0 else found.after(1 + again))
             done += frames - again
-            report(Progress(begin + done * output_interval, begin + duration, last))
-            if done < n_frames and parts.are_due(part - piece):
+            report(Progress(min(begin + done * output_interval, begin + duration), begin + duration, last))
+            if done < length.n_all and parts.are_due(part - piece):
                 parts.write()
     except BaseException as error:
         # A run that fails immediately leaves nothing; an interrupted one keeps its results.

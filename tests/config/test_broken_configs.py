@@ -37,7 +37,7 @@ SETTINGS = [
     ("negative step", "time.step=-60", 2, ["time.step", "greater than 0", "-60"]),
     ("step that is not a number", "time.step=.nan", 2, ["time.step", "finite", "nan"]),
     ("interval between steps", "time.output_interval=90", 2, ["time", "multiple of step = 60 s", "90 s"]),
-    ("duration between frames", "time.duration=700", 2, ["multiple of output_interval", "700 s"]),
+    ("duration between steps", "time.duration=700", 2, ["multiple of step", "700 s"]),
     (
         "interval beyond the case",
         "time.output_interval=14400",

@@ -104,9 +104,9 @@ def test_everything_of_an_idealised_case_arrives(config):
     assert _parameter(run, "c_eps_1") == 1.5
     assert _parameter(run, "stability.cc1") == 4.5
     assert run.dt == 30.0
-    # The case ends at 5400 s; whole frames of 960 s end at 4800 s, and so they do after a restart.
-    assert run.duration_from(0.0) == 4800.0
-    assert run.duration_from(960.0) == 3840.0
+    # The case ends at 5400 s, which is no multiple of 960 s: the last frame is shorter, also after a restart.
+    assert run.duration_from(0.0) == 5400.0
+    assert run.duration_from(960.0) == 4440.0
 
 
 def test_defaults_are_the_constants_of_the_closure(config):

@@ -155,7 +155,7 @@ class EntrainmentLaw(AbstractCheck):
 
     def errors(self, model: Model) -> tuple[Error, ...]:
         interval = max(1, round(_INTERVAL / self.dt)) * self.dt
-        duration = math.floor(self.duration / interval * (1.0 + 1e-9)) * interval
+        duration = math.floor(self.duration / self.dt * (1.0 + 1e-9)) * self.dt
         run = simulate(model, self.case, dt=self.dt, output_interval=interval, duration=duration)
         time = np.asarray(run.time)
         depth = depth_of_thermocline(np.asarray(run.state.temperature), np.asarray(self.case.grid.z_center))

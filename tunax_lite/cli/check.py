@@ -154,8 +154,11 @@ def _describe_map(run: MapRun, page: _Page, name: str) -> Answer:
 
 
 def _describe_times(length: float, dt: float, output_interval: float) -> Answer:
-    n_steps, n_frames = round(length / dt), round(length / output_interval)
-    echo(f"time: {n_steps} steps of {dt:g} s, {n_frames} frames of {output_interval:g} s")
+    n_steps = round(length / dt)
+    n_whole, rest = divmod(n_steps, round(output_interval / dt))
+    last = f", the last of {rest * dt:g} s" if rest else ""
+    n_frames = n_whole + (rest > 0)
+    echo(f"time: {n_steps} steps of {dt:g} s, {n_frames} frames of {output_interval:g} s{last}")
     return {"n_steps": n_steps, "step": dt, "n_frames": n_frames, "output_interval": output_interval}
 
 

@@ -30,7 +30,7 @@ from .build_site import placed_case
 from .cases import CfNetcdfCase, GotmCase, IdealisedCase, LegayCase, LesbraryCase, SiteCase
 from .conversions import conversions_of, notes_on_conversions
 from .load import Loaded, validated
-from .schema import GridSection, ModelSection, NativeGrid, RunConfig
+from .schema import GridSection, ModelSection, NativeGrid, RunConfig, TimeSection
 from .section import SomeCase
 from .series import Place, Setting
 
@@ -73,8 +73,24 @@ def build_run(
         source=loaded.path,
         diagnostics=tuple(dict.fromkeys((*output.diagnostics, *config.output.diagnostics))),
         means=output.means or config.output.means,
-        notes=(*told, *(() if translated else notes_on_conversions(config.case, "case")), *made.notes),
+        notes=(
+            *told,
+            *(() if translated else notes_on_conversions(config.case, "case")),
+            *made.notes,
+            *_unreached(case, time),
+        ),
     )
+
+
+def _unreached(case: Case, time: TimeSection) -> list[str]:
+    """A note where the case does not end with a step."""
+    left = case.duration % time.step
+    if time.duration is not None or min(left, time.step - left) < 1e-6 * time.step:
+        return []
+    return [
+        f"the last {left:g} s of the case are left out: its {case.duration:g} s are no multiple of "
+        f"time.step, {time.step:g} s"
+    ]
 
 
 def _output_interval(

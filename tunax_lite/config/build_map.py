@@ -59,6 +59,12 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
             f"{loaded.place.at('time', 'duration')}: expected at most map.duration, {section.duration:g} s, "
             f"got {duration:g} s; change one of them."
         )
+    interval = config.time.output_interval
+    if abs(round(duration / interval) * interval - duration) > 1e-9 * duration:
+        raise ConfigError(
+            f"{loaded.place.at('time', 'output_interval')}: expected a divisor of the length of the map, "
+            f"{duration:g} s, got {interval:g} s; change one of them, so that the last frame is at the end."
+        )
     model = build_model(config.model, loaded.place, parameters)
     columns.model(model, slice(0, 1))  # rejects unknown parameters
     with where.naming():
@@ -68,7 +74,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
         model=model,
         columns=columns,
         dt=config.time.step,
-        output_interval=config.time.output_interval,
+        output_interval=interval,
         duration=duration,
         variables=tuple(output.variables),
         means=tuple(output.means),

@@ -113,7 +113,7 @@ class TimeSection(Section):
     def _check(self) -> None:
         for name, interval, of, unit in (
             ("output_interval", self.output_interval, "step", self.step),
-            ("duration", self.duration, "output_interval", self.output_interval),
+            ("duration", self.duration, "step", self.step),
         ):
             if interval is None or interval > 1e15 * unit:  # more steps than any run can have
                 continue

@@ -153,11 +153,6 @@ def read_times(settings: Settings) -> dict[str, JSON]:
     files = read_output_files(settings, dt)
     steps = _steps_per_frame(settings, files, dt, n_steps)
     say_intervals(files, steps * dt, settings)
-    if n_steps % steps:
-        settings.note(
-            "time.stop",
-            f"the last {n_steps % steps} of {n_steps} steps are left out: a run ends with a whole frame",
-        )
     return {
         "start_time": start.isoformat(),
         "since_midnight": 3600 * start.hour + 60 * start.minute + start.second,

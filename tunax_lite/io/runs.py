@@ -293,11 +293,11 @@ def _begin(whole: "netCDF4.Dataset", part: "netCDF4.Dataset", wanted: Collection
             whole.createDimension(name, None if name == "time" else len(dimension))
     for name, variable in chosen.items():
         packed = variable.ndim > 1 and variable.dtype is not str
-        checked = variable.ndim > 0 and variable.dtype is not str
-        made = whole.createVariable(
-            name, variable.dtype, variable.dimensions, zlib=packed, complevel=1, fletcher32=checked
-        )
-        made.setncatts({key: variable.getncattr(key) for key in variable.ncattrs()})
+        attributes = {key: variable.getncattr(key) for key in variable.ncattrs()}
+        options = {"zlib": packed, "complevel": 1, "fill_value": attributes.pop("_FillValue", None)}
+        options["fletcher32"] = variable.ndim > 0 and variable.dtype is not str
+        made = whole.createVariable(name, variable.dtype, variable.dimensions, **options)
+        made.setncatts(attributes)
         made.set_auto_maskandscale(False)
 
 

@@ -222,9 +222,8 @@ class Target:
         end = self.time_window[1] * (1.0 + 1e-9)
         last = [float(time) for time in self.observations.time if time <= end][-1]
         n_steps = max(1, round(last / self.dt))
-        n_frames = max(n for n in range(1, most_frames + 1) if n_steps % n == 0)
-        duration = n_steps * self.dt
-        return {"dt": self.dt, "duration": duration, "output_interval": duration / n_frames}
+        interval = math.ceil(n_steps / most_frames) * self.dt
+        return {"dt": self.dt, "duration": n_steps * self.dt, "output_interval": interval}
 
     @functools.cached_property
     def sampled(self) -> Mapping[str, Sampled]:
