@@ -29,8 +29,9 @@ from jaxtyping import Array, Float
 
 from ._types import CenterArray, Scalar
 from .grid import Grid
-from .physics.equation_of_state import AbstractEquationOfState
+from .physics.equation_of_state import AbstractEquationOfState, Teos10
 from .physics.stratification import buoyancy_frequency_squared, mixed_layer_depth
+from .physics.teos10 import surface_temperature
 from .quantities import QUANTITIES, Quantity
 from .state import State
 
@@ -57,6 +58,17 @@ class ColumnState(eqx.Module):
 def sea_surface_temperature(water: ColumnState) -> Scalar:
     """Temperature of the uppermost cell [degC], conservative if that of the column is."""
     return water.state.temperature[-1]
+
+
+def potential_temperature(water: ColumnState) -> CenterArray:
+    """Potential temperature [degC] of a column that carries the conservative one (TEOS-10); else as carried.
+
+    At the surface it is the in-situ temperature, which an instrument shows; 100 m deep 0.01 K below that. In
+    fresh water the conservative temperature is up to 5 % higher. Within 5 mK of TEOS-10, 0.2 mK in the sea.
+    """
+    if not isinstance(water.equation_of_state, Teos10):
+        return water.state.temperature
+    return surface_temperature(water.state.temperature, water.state.salinity)
 
 
 def heat_content(water: ColumnState, depth: float | None = None) -> Scalar:
@@ -160,6 +172,7 @@ _LAYERS: dict[str, Callable[..., Scalar]] = {
 OBSERVABLES: dict[str, Observable] = {
     "buoyancy": buoyancy,
     "potential_density": potential_density,
+    "potential_temperature": potential_temperature,
     "sea_surface_temperature": sea_surface_temperature,
     "ice_thickness": ice_thickness,
     **_LAYERS,

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import gsw
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +13,9 @@ from matplotlib.dates import num2date
 import tunax_lite as tl
 from tunax_lite.comparison import ShownCase
 from tunax_lite.comparison.reference import Profiles
+from tunax_lite.diagnostics import diagnose
+from tunax_lite.io import to_dataset
+from tunax_lite.physics import Teos10
 from tunax_lite.plotting import (
     CaseRuns,
     plot_closure_profiles,
@@ -292,6 +296,47 @@ def test_profiles_are_shown_where_a_series_has_more_times(trajectory):
     modelled = np.interp([-15.0, -5.0], trajectory.grid.z_center, trajectory.state.temperature[frame])
     error = np.asarray(panels[1].lines[1].get_xdata(), float)
     np.testing.assert_allclose(error, modelled - profile, atol=1e-12)
+
+
+def test_a_lake_is_shown_in_the_temperature_that_was_measured(trajectory):
+    """Conservative temperature is 1.27 K above 24.7 degC in fresh water."""
+    measured, conservative = 24.7, float(gsw.CT_from_t(0.0, 24.7, 5.0))
+    assert conservative == pytest.approx(25.97, abs=0.005)
+    of_state = dataclasses.replace(
+        trajectory.state,
+        temperature=jnp.full_like(trajectory.state.temperature, conservative),
+        salinity=jnp.zeros_like(trajectory.state.salinity),
+    )
+    lake = dataclasses.replace(trajectory, state=of_state)
+    case = tl.Case(
+        grid=lake.grid,
+        initial_state=jax.tree.map(lambda leaf: leaf[0], lake.state),
+        forcing=tl.ConstantForcing(tl.SurfaceFluxes()),
+        equation_of_state=Teos10(),
+    )
+    times = lake.time[::3]
+    observed = tl.Observations(
+        time=times,
+        z=jnp.asarray([-15.0, -5.0]),
+        profiles={"temperature": jnp.full((times.size, 2), conservative)},
+        series={"sea_surface_temperature": jnp.full(times.size, conservative)},
+    )
+    fit = CaseRuns("a_lake", {"model": lake}, observed, case)
+    alone_of_run = plot_profiles(lake, ["temperature"], equation_of_state=Teos10())
+    for panel in (_panels(plot_fits([fit]))[0], *_panels(alone_of_run)):
+        assert "potential temperature" in panel.get_xlabel()
+        for line in panel.lines:
+            np.testing.assert_allclose(np.asarray(line.get_xdata(), float), measured, atol=0.006)
+    (lines,) = [panel.lines for panel in _panels(plot_series(fit)) if "surface" in panel.get_ylabel()]
+    assert len(lines) == 2
+    for line in lines:
+        np.testing.assert_allclose(np.asarray(line.get_ydata(), float), measured, atol=0.006)
+    # In the file both have names of their own.
+    found = diagnose(lake, case, ["potential_temperature"])
+    dataset = to_dataset(lake, case=case, diagnostics=found)
+    np.testing.assert_allclose(dataset.potential_temperature, measured, atol=0.006)
+    assert dataset.potential_temperature.standard_name == "sea_water_potential_temperature"
+    assert dataset.temperature.long_name == "conservative temperature"
 
 
 def test_lines_end_where_months_are_missing():

@@ -22,6 +22,7 @@ from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, Document, yaml_text
 from ..model import Model
 from ..observations import Observations
+from ..physics import Teos10
 from ..plausibility import collecting, remarks
 from ..run import Run
 from ..simulation import start_of
@@ -62,6 +63,7 @@ def build_run(
     with loaded.place.naming("parameters"):
         case = with_case_parameters(case, parameters or {})
     built = build_model(model, loaded.place, parameters)
+    measurable = ("potential_temperature",) if isinstance(case.equation_of_state, Teos10) else ()
     return Run(
         model=built,
         case=case,
@@ -71,7 +73,7 @@ def build_run(
         output_interval=_output_interval(config, chosen.output_interval, time.step, made.observations),
         duration=config.time.duration,
         source=loaded.path,
-        diagnostics=tuple(dict.fromkeys((*output.diagnostics, *config.output.diagnostics))),
+        diagnostics=tuple(dict.fromkeys((*measurable, *output.diagnostics, *config.output.diagnostics))),
         means=output.means or config.output.means,
         notes=(
             *told,

@@ -170,7 +170,10 @@ def frames_of(
         if name in variables:
             raise _twice("coordinate", name, ", which is a variable; rename it")
     found |= {name: variables.pop(name) for name in _COORDINATES if name in variables}
-    return Frames(variables, found, _global_attributes(trajectory, provenance or Provenance(), start_time))
+    attributes = _global_attributes(trajectory, provenance or Provenance(), start_time)
+    if case is not None:
+        attributes["equation_of_state"] = type(case.equation_of_state).__name__
+    return Frames(variables, found, attributes)
 
 
 def _variables(

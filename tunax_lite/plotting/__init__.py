@@ -4,6 +4,7 @@ Every function returns a new `matplotlib.figure.Figure`, independent of pyplot a
 `save_figure` writes it, and notebooks display it.
 """
 
+import functools
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from matplotlib.figure import Figure
 from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
 from ..io.runs import join_parts, read_trajectory
+from ..physics import Teos10
+from ..physics.equation_of_state import AbstractEquationOfState
 from ..trajectory import Trajectory
 from .calibration import (
     history_figures,
@@ -58,12 +61,22 @@ def file_figures(file: Path) -> dict[str, Figure]:
         raise FileFormatError(file, "file", _KINDS, "one of another kind", "name such a file")
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         title = in_words(str(dataset.attrs.get("tunax_lite_case") or file.stem))
-        return run_figures(read_trajectory(file), title, str(dataset.attrs.get("start_time", "")) or None)
+        start_time = str(dataset.attrs.get("start_time", "")) or None
+        equation_of_state = Teos10() if dataset.attrs.get("equation_of_state") == "Teos10" else None
+        return run_figures(read_trajectory(file), title, start_time, equation_of_state)
 
 
-def run_figures(trajectory: Trajectory, title: str, start_time: str | None) -> dict[str, Figure]:
+def run_figures(
+    trajectory: Trajectory,
+    title: str,
+    start_time: str | None,
+    equation_of_state: AbstractEquationOfState | None = None,
+) -> dict[str, Figure]:
     """Sections and profiles of a run, and series at its surface."""
-    drawn: dict[str, Callable[..., Figure]] = {"sections": plot_sections, "profiles": plot_profiles}
+    drawn: dict[str, Callable[..., Figure]] = {
+        "sections": functools.partial(plot_sections, equation_of_state=equation_of_state),
+        "profiles": functools.partial(plot_profiles, equation_of_state=equation_of_state),
+    }
     if any(np.ptp(values) > 0.0 for values in trajectory.state.surface.values()):
         drawn["surface"] = plot_surface
     return {name: draw(trajectory, title=title, start_time=start_time) for name, draw in drawn.items()}

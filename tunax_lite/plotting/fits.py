@@ -1,9 +1,11 @@
 """Figures of runs and observations: final profiles, sections of the differences, time series."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
@@ -17,6 +19,8 @@ from ..diagnostics import diagnose
 from ..model import Model
 from ..numerics.regridding import regrid
 from ..observations import Observations
+from ..physics import Teos10
+from ..physics.equation_of_state import AbstractEquationOfState
 from ..simulation import simulate
 from ..trajectory import Trajectory
 from . import style
@@ -24,6 +28,7 @@ from .runs import MixedLayer
 from .style import BLUE, RED, FigureTime, Option, fields_of
 
 LINES = ((BLUE, "--"), (RED, "-"), ("#5a9e48", "-."))  # colour and dashes of runs
+_SURFACE = "sea_surface_temperature"
 _FEWEST_TIMES = 3  # of observations drawn over time
 _MOST_TIMES, _MOST_FRAMES = 1500, 400  # of observations, and of a calibrated run, in such a figure
 _FEW_VALUES = 60  # each has a marker up to this number
@@ -52,6 +57,37 @@ class CaseRuns:
         """The time axis of all runs."""
         latest = max(float(run.time[-1]) for run in self.runs.values())
         return FigureTime(latest, None if self.case is None else self.case.start_time)
+
+    @property
+    def equation_of_state(self) -> AbstractEquationOfState | None:
+        """That of the case, if it is known."""
+        return None if self.case is None else self.case.equation_of_state
+
+    @property
+    def seen(self) -> "CaseRuns":
+        """Runs and observations in potential temperature, if the column carries the conservative one."""
+        if self.case is None or not isinstance(self.equation_of_state, Teos10):
+            return self
+        convert = functools.partial(style.in_potential_temperature, equation_of_state=self.equation_of_state)
+        observed = _in_potential_temperature(self.observations, self.case)
+        return dataclasses.replace(
+            self, runs={name: convert(run) for name, run in self.runs.items()}, observations=observed
+        )
+
+
+def _in_potential_temperature(observations: Observations, case: Case) -> Observations:
+    """Observed temperatures, with the initial salinity of the case where none was observed."""
+    centers, salinity = (np.asarray(x, float) for x in (case.grid.z_center, case.initial_state.salinity))
+    profiles, series = dict(observations.profiles), dict(observations.series)
+    if "temperature" in profiles:
+        values = np.asarray(profiles["temperature"], dtype=float)
+        initial = np.broadcast_to(np.interp(np.asarray(observations.z), centers, salinity), values.shape)
+        own = np.asarray(profiles.get("salinity", initial), dtype=float)
+        seen = style.potential(values, np.where(np.isfinite(own), own, initial))
+        profiles["temperature"] = jnp.asarray(seen)
+    if _SURFACE in series:
+        series[_SURFACE] = jnp.asarray(style.potential(np.asarray(series[_SURFACE]), salinity[-1:]))
+    return dataclasses.replace(observations, profiles=profiles, series=series)
 
 
 def _has_profiles(observations: Observations) -> bool:
@@ -108,13 +144,14 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] = ("temperature
         )
     n_columns = len(shown) + 1
     figure, axes = style.panels(len(fits) * n_columns, n_columns, (3.0, 3.2), (0.4, 0.7), sharey="row")
-    for row, fit in zip(axes, fits, strict=True):
+    for row, fit in zip(axes, [each.seen for each in fits], strict=True):
+        eos = fit.equation_of_state
         time = _last_common_time(fit)
         for panel, name in zip(row, shown, strict=False):
             _draw_fit(panel, fit, name, time)
-            style.label(panel, style.name_and_unit(name))
+            style.label(panel, style.name_and_unit(name, eos))
         _draw_errors(row[-1], fit, shown[0], time)
-        style.label(row[-1], f"error of {style.difference_label(shown[0])}")
+        style.label(row[-1], f"error of {style.difference_label(shown[0], eos)}")
         for panel in row:
             panel.xaxis.set_major_locator(MaxNLocator(4))
         row[0].set_ylabel("z [m]")
@@ -223,6 +260,7 @@ def plot_differences(fit: CaseRuns, variables: Sequence[str] = ("temperature", "
             f"plot_differences: expected profiles of {' or '.join(variables)} at two times or more, got "
             f"{', '.join(fit.observations.profiles) or 'none'} at {fit.observations.time.size}."
         )
+    fit = fit.seen
     label, run = list(fit.runs.items())[-1]
     figure, axes = style.panels(3 * len(shown), 3, (4.5, 2.6), (0.0, 0.9), sharex=True, sharey=True)
     source = fit.observations.source
@@ -233,11 +271,12 @@ def plot_differences(fit: CaseRuns, variables: Sequence[str] = ("temperature", "
         shared = style.colours_of(name, both) | {"norm": Normalize(float(both.min()), float(both.max()))}
         difference = modelled - seen
         apart = style.around_zero(float(np.nanquantile(np.abs(difference), _ERROR_QUANTILE)))
-        own = style.name_and_unit(name)
+        own = style.name_and_unit(name, fit.equation_of_state)
+        apart_label = style.difference_label(name, fit.equation_of_state)
         for panel, values, title, colours, extend, unit in (
             (row[0], seen, source, shared, "neither", own),
             (row[1], modelled, label, shared, "neither", own),
-            (row[2], difference, f"{label} − {source}", apart, "both", style.difference_label(name)),
+            (row[2], difference, f"{label} − {source}", apart, "both", apart_label),
         ):
             mesh = _draw_section(panel, fit, seconds, z, values, **colours)
             figure.colorbar(mesh, ax=panel, pad=0.02, extend=extend).set_label(unit, fontsize="small")
@@ -290,7 +329,7 @@ def plot_series(fit: CaseRuns) -> Figure:
     its height. The mixed layer depth is based on temperature for both. Observed scalars require the case.
     Raises `ValueError` if there is nothing to show, or for a batch of columns.
     """
-    panels = _near_surface(fit)
+    panels = _near_surface(fit.seen)
     if "mixed_layer_depth" not in fit.observations.series:
         layer = MixedLayer(next(iter(fit.runs.values())))
         runs = {name: (np.asarray(run.time, float), layer.of_run(run)) for name, run in fit.runs.items()}
@@ -336,17 +375,21 @@ def _near_surface(fit: CaseRuns) -> _Panels:
         times = np.asarray(run.time, dtype=float)
         there = np.full((times.size, 1), height)
         runs[name] = times, _at_observations(run, "temperature", times, there)[:, 0]
-    return {f"temperature at {-height:.3g} m [°C]": ((seconds, seen), runs)}
+    name = style.long_name("temperature", fit.equation_of_state)
+    return {f"{name} at {-height:.3g} m [°C]": ((seconds, seen), runs)}
 
 
 def _numbers(fit: CaseRuns) -> _Panels:
     found: _Panels = {}
-    for name, values in fit.observations.series.items():
+    for name, values in fit.seen.observations.series.items():
         values = np.asarray(values, dtype=float)
         known, runs = np.isfinite(values), {}
         seen = np.asarray(fit.observations.time, dtype=float)[known], values[known]
         if fit.case is not None:
             for label, run in fit.runs.items():
-                runs[label] = np.asarray(run.time, float), np.asarray(diagnose(run, fit.case, [name])[name])
+                modelled = np.asarray(diagnose(run, fit.case, [name])[name])
+                if name == _SURFACE and isinstance(fit.equation_of_state, Teos10):
+                    modelled = style.potential(modelled, np.asarray(run.state.salinity[:, -1]))
+                runs[label] = np.asarray(run.time, float), modelled
         found[f"{style.in_words(name)} {style.unit_label(name)}"] = seen, runs
     return found

@@ -17,6 +17,7 @@ from ..comparison import ComparisonRow, ShownCase
 from ..grid import Grid
 from ..observables import MIXED_LAYER_DIFFERENCE, parse, usual_mixed_layer
 from ..observations import Observations
+from ..physics.equation_of_state import AbstractEquationOfState
 from ..physics.stratification import mixed_layer_depth
 from ..trajectory import Trajectory
 from . import style
@@ -29,13 +30,17 @@ def plot_sections(
     title: str = "",
     *,
     start_time: str | None = None,
+    equation_of_state: AbstractEquationOfState | None = None,
 ) -> Figure:
     """Variables over time and height (Hovmöller diagrams), with the mixed layer depth.
 
     By default, all variables of state and closure that vary; if the case has a start date, the time axis
-    shows dates. Raises `ValueError` for a batch of columns, or a variable that is not in the run.
+    shows dates. With the equation of state of TEOS-10 temperature is
+    potential, else as carried. Raises `ValueError` for a batch of columns, or a variable that is not in the
+    run.
     """
-    fields = _select(style.fields_of(trajectory), variables)
+    seen = style.in_potential_temperature(trajectory, equation_of_state)
+    fields = _select(style.fields_of(seen), variables)
     n_columns = 1 if len(fields) < 3 else 2
     figure, axes = style.panels(len(fields), n_columns, (6.4, 2.3), (0.0, 0.9), sharex=True, sharey=True)
     seconds = np.asarray(trajectory.time, dtype=float)
@@ -48,7 +53,7 @@ def plot_sections(
             values = np.where(values > 0.0, np.maximum(values, norm.vmin or 0.0), np.nan)
         mesh = panel.pcolormesh(time, height, values.T, shading="nearest", rasterized=True, **colours)
         figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(name))
-        panel.set_title(style.long_name(name), fontsize="medium")
+        panel.set_title(style.long_name(name, equation_of_state), fontsize="medium")
         if name in STATE:
             panel.plot(time, -depth, color="white", linewidth=2.2, alpha=0.7)
             panel.plot(time, -depth, color="black", linewidth=0.9, label=layer.label)
@@ -71,9 +76,11 @@ def plot_profiles(
     n_times: int = 6,
     title: str = "",
     start_time: str | None = None,
+    equation_of_state: AbstractEquationOfState | None = None,
 ) -> Figure:
     """Profiles at a number of times spread over a run; variables, dates and errors as in `plot_sections`."""
-    fields = _select(style.fields_of(trajectory), variables)
+    seen = style.in_potential_temperature(trajectory, equation_of_state)
+    fields = _select(style.fields_of(seen), variables)
     figure, axes = style.panels(len(fields), min(4, len(fields)), (3.1, 3.9), (0.6, 0.6), sharey=True)
     seconds = np.asarray(trajectory.time, dtype=float)
     axis = FigureTime(float(seconds[-1]), start_time)
@@ -92,7 +99,7 @@ def plot_profiles(
             panel.set_xlim(max(0.5 * least, top * 10.0**-LOGARITHMIC_DECADES), 2.0 * top)
         if not is_logarithmic:
             panel.xaxis.set_major_locator(MaxNLocator(5))
-        style.label(panel, style.name_and_unit(name))
+        style.label(panel, style.name_and_unit(name, equation_of_state))
         style.height_axis(panel, float(np.min(trajectory.grid.z_face)))
     axes.flat[0].legend(fontsize="small")
     for panel in axes[:, 0]:

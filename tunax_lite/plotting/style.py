@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -29,6 +30,9 @@ from ..io.protection import product_of
 from ..io.series import start_of_case
 from ..io.writing import replacing
 from ..observables import unit_of_difference
+from ..physics import Teos10
+from ..physics.equation_of_state import AbstractEquationOfState
+from ..physics.teos10 import surface_temperature
 from ..quantities import QUANTITIES
 from ..trajectory import Trajectory
 
@@ -89,6 +93,22 @@ def panels(
     for panel in axes.flat[n:]:
         panel.set_visible(False)
     return figure, axes
+
+
+def potential(temperature: np.ndarray, salinity: np.ndarray) -> np.ndarray:
+    """Potential temperature [degC] from the conservative one and absolute salinity [g kg-1]."""
+    return np.asarray(surface_temperature(jnp.asarray(temperature), jnp.asarray(salinity)))
+
+
+def in_potential_temperature(
+    trajectory: Trajectory, equation_of_state: AbstractEquationOfState | None
+) -> Trajectory:
+    """The run as instruments would see it: with potential temperature, if it carries the conservative one."""
+    if not isinstance(equation_of_state, Teos10):
+        return trajectory
+    state = trajectory.state
+    seen = potential(np.asarray(state.temperature), np.asarray(state.salinity))
+    return dataclasses.replace(trajectory, state=dataclasses.replace(state, temperature=jnp.asarray(seen)))
 
 
 def lowest(axes: np.ndarray, n: int) -> list[Axes]:
@@ -187,8 +207,13 @@ def in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def long_name(name: str) -> str:
-    """The long name of a quantity; otherwise the name in words."""
+def long_name(name: str, equation_of_state: AbstractEquationOfState | None = None) -> str:
+    """The long name of a quantity; otherwise the name in words.
+
+    The temperature of a run is shown as `in_potential_temperature` gives it.
+    """
+    if name == "temperature":
+        return "potential temperature" if isinstance(equation_of_state, Teos10) else "temperature"
     return QUANTITIES[name].long_name if name in QUANTITIES else in_words(name)
 
 
@@ -197,14 +222,14 @@ def unit_label(name: str) -> str:
     return f"[{in_math(QUANTITIES[name].unit)}]" if name in QUANTITIES else ""
 
 
-def name_and_unit(name: str) -> str:
+def name_and_unit(name: str, equation_of_state: AbstractEquationOfState | None = None) -> str:
     """The label of an axis."""
-    return f"{long_name(name)} {unit_label(name)}".strip()
+    return f"{long_name(name, equation_of_state)} {unit_label(name)}".strip()
 
 
-def difference_label(name: str) -> str:
+def difference_label(name: str, equation_of_state: AbstractEquationOfState | None = None) -> str:
     """Name and unit of a difference between two values of a variable."""
-    return f"{long_name(name)} [{in_math(unit_of_difference(name))}]"
+    return f"{long_name(name, equation_of_state)} [{in_math(unit_of_difference(name))}]"
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
