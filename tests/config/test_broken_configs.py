@@ -38,12 +38,6 @@ SETTINGS = [
     ("step that is not a number", "time.step=.nan", 2, ["time.step", "finite", "nan"]),
     ("interval between steps", "time.output_interval=90", 2, ["time", "multiple of step = 60 s", "90 s"]),
     ("duration between steps", "time.duration=700", 2, ["multiple of step", "700 s"]),
-    (
-        "interval beyond the case",
-        "time.output_interval=14400",
-        2,
-        ["time.output_interval", "7200 s", "14400"],
-    ),
     ("unknown grid", "grid.kind=unifrm", 2, ["grid", "'stretched'", "'unifrm'"]),
     ("grid without kind", "grid={n_cells: 10}", 2, ["grid", "kind", "'uniform'", "none"]),
     ("no cells", "grid.n_cells=0", 2, ["grid.n_cells", "3", "0"]),
