@@ -317,7 +317,7 @@ def simulate(
         `first_non_finite`.
 
     Raises:
-        MemoryError: frames that do not fit.
+        MemoryError: frames that do not fit into the memory of the device.
         ValueError: times that are not multiples of the step, a forcing that does not cover the run, a model
             and a case of different precision, or a block of zero columns.
     """
