@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from .planning import choose_checkpointing, estimate_memory
     from .runtime import configure
     from .sensitivity import jacobian
-    from .simulation import first_non_finite, simulate
+    from .simulation import simulate
     from .state import State
-    from .trajectory import Restart, Trajectory
+    from .trajectory import Restart, Trajectory, first_non_finite
 
     __version__: str
 
@@ -65,9 +65,9 @@ _NAMES = {
     "planning": "choose_checkpointing estimate_memory",
     "runtime": "configure",
     "sensitivity": "jacobian",
-    "simulation": "first_non_finite simulate",
+    "simulation": "simulate",
     "state": "State",
-    "trajectory": "Restart Trajectory",
+    "trajectory": "Restart Trajectory first_non_finite",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Int, PyTree
 
@@ -395,16 +394,3 @@ def _with_shorter_end(
     frames = lambda one: (one.time, one.step, one.state, one.clo_state, one.means, one.step_starts)  # noqa: E731
     joined = jax.tree.map(lambda a, b: jnp.concatenate([a, b[1:]]), frames(before), frames(after))
     return Trajectory(before.grid, *joined)
-
-
-def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:
-    """Variable and time [s] of the first saved value that is not finite; `None` if all are."""
-    found = []
-    for path, leaf in jax.tree_util.tree_leaves_with_path((trajectory.state, trajectory.clo_state)):
-        values = np.asarray(leaf)
-        bad = ~np.isfinite(values.reshape(values.shape[0], -1)).all(axis=1)
-        if bad.any():
-            name = jax.tree_util.keystr(path[1:]).lstrip(".")
-            found.append((name, float(trajectory.time[int(np.argmax(bad))])))
-    # If a level left its basin, everything else in that frame is not finite either.
-    return min(found, key=lambda one: (one[1], not one[0].startswith("surface")), default=None)

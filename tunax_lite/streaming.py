@@ -26,9 +26,9 @@ from .io.runs import Parts, read_trajectory
 from .io.writing import claims
 from .model import Model
 from .runtime import free_memory
-from .simulation import first_non_finite, length_of_run, restart_of, simulate
+from .simulation import length_of_run, restart_of, simulate
 from .terms import ELEVATION
-from .trajectory import Restart, Trajectory
+from .trajectory import Restart, Trajectory, first_non_finite
 
 _WORK_OF_A_PIECE = 4_000_000
 """Cells times steps: about a second of one column, less of many side by side."""

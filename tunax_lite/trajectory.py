@@ -5,6 +5,7 @@ import dataclasses
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from .closures.base import CloState
@@ -81,3 +82,16 @@ class Trajectory(eqx.Module):
             raise ValueError(f"restart: expected a frame of 0 to {self.n_frames - 1}, got {frame}.")
         take = lambda leaf: jnp.asarray(leaf)[frame]  # noqa: E731
         return Restart(*jax.tree.map(take, (self.state, self.clo_state, self.step)))
+
+
+def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:
+    """Variable and time [s] of the first saved value that is not finite; `None` if all are."""
+    found = []
+    for path, leaf in jax.tree_util.tree_leaves_with_path((trajectory.state, trajectory.clo_state)):
+        values = np.asarray(leaf)
+        bad = ~np.isfinite(values.reshape(values.shape[0], -1)).all(axis=1)
+        if bad.any():
+            name = jax.tree_util.keystr(path[1:]).lstrip(".")
+            found.append((name, float(trajectory.time[int(np.argmax(bad))])))
+    # If a level left its basin, everything else in that frame is not finite either.
+    return min(found, key=lambda one: (one[1], not one[0].startswith("surface")), default=None)

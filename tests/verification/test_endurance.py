@@ -14,8 +14,8 @@ from tunax_lite.closures.length_equation import AbstractTwoEquation
 from tunax_lite.config import Run, build_gotm
 from tunax_lite.forcing import AbstractForcing
 from tunax_lite.gotm import load_gotm
-from tunax_lite.simulation import first_non_finite
 from tunax_lite.time_series import TimeSeries, named_leaves
+from tunax_lite.trajectory import first_non_finite
 
 CASES = (
     "couette/couette",
