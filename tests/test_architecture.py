@@ -20,12 +20,12 @@ FILES = {
 
 # Each name is a module or a folder of the package; imports go to an earlier layer, or within a folder.
 LAYERS = (
-    ("_types", "constants", "declarations", "interrupts", "machine", "quantities"),
+    ("_types", "constants", "declarations", "extras", "interrupts", "machine", "quantities"),
     ("runtime",),
     ("engine",),
     ("grid",),
     ("numerics",),
-    ("time_series",),
+    ("time_series", "ranges"),
     ("state", "observations"),
     ("forcing", "physics"),
     ("terms",),

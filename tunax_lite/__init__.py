@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .observations import Observations
     from .physics import LinearEquationOfState, TwoBandAbsorption, coriolis_parameter, mixed_layer_depth
     from .planning import choose_checkpointing, estimate_memory
+    from .ranges import constrained, unconstrained
     from .runtime import configure
     from .sensitivity import jacobian
     from .simulation import simulate
@@ -68,6 +69,7 @@ _NAMES = {
     "simulation": "simulate",
     "state": "State",
     "trajectory": "Restart Trajectory first_non_finite",
+    "ranges": "constrained unconstrained",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -48,12 +48,39 @@ class ParameterInfo(NamedTuple):
     unit: str
     valid_range: tuple[float, float]
     coordinate: PyTree = None
+    idle: str = ""  # why it has no effect
+    replaced_by: tuple[str, ...] = ()  # paths of optional numbers with which it has none
+
+
+def check_range(name: str, value: object, valid_range: tuple[float, float]) -> None:
+    """Raise `ValueError` for a number outside a closed range, or one that is not a number.
+
+    An array is checked number by number. Traced values have no value yet, and pass.
+    """
+    if not isinstance(value, (int, float, np.generic, np.ndarray, jax.Array)) or isinstance(
+        value, (bool, jax.core.Tracer)
+    ):
+        return
+    if isinstance(value, jax.Array) and not value.is_fully_addressable:
+        return  # a part of it is with another process
+    given = np.asarray(value)
+    # Bounds in the precision of the value: 0.1 in float32 exceeds 0.1.
+    lower, upper = np.asarray(valid_range).astype(given.dtype if given.dtype.kind == "f" else float)
+    outside = given[~((lower <= given) & (given <= upper))]
+    if outside.size:
+        many = f" and {outside.size - 1} more of {given.size}" if outside.size > 1 else ""
+        raise ValueError(
+            f"{name}: expected a value between {valid_range[0]:g} and {valid_range[1]:g}, got "
+            f"{float(outside.flat[0]):g}{many}."
+        )
 
 
 def _to_float_array(value: PyTree) -> PyTree:
     # None marks a parameter derived from others; other leaves (JAX's placeholders in pytrees) pass through.
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return as_float_array(value)
+    if isinstance(value, np.floating):
+        return jnp.asarray(value)
     if isinstance(value, jax.Array) and value.weak_type:
         return value.astype(value.dtype)  # so that programs compiled for other values can be reused
     return value
@@ -77,6 +104,7 @@ def parameter(
     *,
     unit: str = "1",
     valid_range: tuple[float, float] = (-float("inf"), float("inf")),
+    only_if: Mapping[str, tuple[object, ...]] | None = None,
 ) -> FieldValue:
     """Declare a calibratable number of a module.
 
@@ -86,11 +114,20 @@ def parameter(
     Args:
         default: value if none is given; `None` if it is derived from other parameters.
         unit: unit of the number.
-        valid_range: closed interval outside which the number has no meaning; checked by `check_parameters`,
-            and the default bounds in a calibration.
+        valid_range: closed interval outside which the number has no meaning, and the default bounds in a
+            calibration. A constructor raises `ValueError` for a number outside it; what JAX builds from
+            leaves, such as a gradient, may hold any.
+        only_if: values of other fields with which this number has an effect, `(None,)` for one that takes its
+            place once it is given. A calibration refuses it with others.
     """
-    metadata = {"unit": unit, "valid_range": valid_range, "leading_axes": 0}
-    return eqx.field(default=default, converter=_to_float_array, metadata=metadata)
+
+    def checked(value: PyTree) -> PyTree:
+        check_range(field.name, value, valid_range)
+        return _to_float_array(value)
+
+    metadata = {"unit": unit, "valid_range": valid_range, "leading_axes": 0, "only_if": only_if}
+    field = eqx.field(default=default, converter=checked, metadata=metadata)
+    return field
 
 
 def array_field(leading_axes: int, **options: Any) -> FieldValue:  # Any: arguments of `equinox.field`
@@ -114,8 +151,14 @@ def vector_parameter(
     A calibration frees all of them under the name of the field. Arguments are those of `parameter` and of
     `equinox.field`; `coordinate` names the field with their positions in time or height.
     """
+
+    def checked(value: PyTree) -> PyTree:
+        check_range(field.name, value, valid_range)
+        return value
+
     declared = {"unit": unit, "range": valid_range, "coordinate": coordinate}
-    return eqx.field(metadata={"vector": declared, "leading_axes": 1}, **options)
+    field = eqx.field(metadata={"vector": declared, "leading_axes": 1}, converter=checked, **options)
+    return field
 
 
 def leading_axes(tree: PyTree) -> PyTree:
@@ -169,8 +212,20 @@ def _declared(
 
 def iterate_parameters(module: eqx.Module) -> Iterator[ParameterInfo]:
     """Yield all fields declared with `parameter`, including nested modules, with dotted paths."""
-    for path, value, declared, _ in _declared(module, "valid_range"):
-        yield ParameterInfo(path, value, declared["unit"], declared["valid_range"])
+    for path, value, declared, owner in _declared(module, "valid_range"):
+        prefix, own = path.rpartition(".")[0], {field.name for field in dataclasses.fields(owner)}
+        idle, others = "", []
+        for name, allowed in (declared["only_if"] or {}).items():
+            other, at = getattr(owner, name) if name in own else None, f"{prefix}.{name}".lstrip(".")
+            if not allowed:
+                idle = "nothing depends on it"
+            elif allowed == (None,):
+                others.append(at)
+                idle = idle if other is None else f"{at} is given and takes its place"
+            elif other not in allowed:
+                idle = f"{at} is {other!r}"
+        about = declared["unit"], declared["valid_range"]
+        yield ParameterInfo(path, value, *about, idle=idle, replaced_by=tuple(others))
 
 
 def iterate_vectors(module: eqx.Module) -> Iterator[ParameterInfo]:

@@ -35,6 +35,9 @@ def setting(
 ) -> Any:  # as the class annotates the field
     """Declare a field that a file may set and that is not a calibratable number; static in a module.
 
+    The constructor of a module raises `ValueError` for a value that violates the declaration; that of another
+    dataclass has to call `check_settings`.
+
     Args:
         default: value if none is given.
         choices: allowed texts.
@@ -50,7 +53,14 @@ def setting(
         "finite": finite,
         "null_is_default": null_is_default,
     }
-    return eqx.field(default=default, static=True, metadata={"setting": declared}, **options)
+
+    def checked(value: Any) -> Any:  # as the class annotates the field
+        _check_setting(field.name, value, declared)
+        return value
+
+    metadata = {"setting": declared}
+    field = eqx.field(default=default, static=True, converter=checked, metadata=metadata, **options)
+    return field
 
 
 SETTING = {"setting": setting().metadata["setting"]}
@@ -152,27 +162,34 @@ class Declaring(Protocol):
 _SAID = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
 
 
-def check_settings(module: Declaring) -> None:
-    """Reject settings that violate their declarations.
+def check_settings(made: Declaring) -> None:
+    """Reject settings that violate their declarations; modules of Equinox do so themselves.
 
     Args:
-        module: with fields declared with `setting`.
+        made: with fields declared with `setting`.
 
     Raises:
         ValueError: a text that is not among the choices, or a number out of bounds.
     """
-    kind = type(module)
-    for field in dataclasses.fields(kind):
-        value, declared = getattr(module, field.name), field.metadata.get("setting")
-        if declared is None or value is None:
-            continue
-        choices, bounds = declared["choices"], declared["bounds"]
-        if choices is not None and value not in choices:
-            listed = ", ".join(map(str, choices))
-            raise ValueError(f"{kind.__name__}: expected {field.name} out of {listed}, got {value!r}.")
-        holds = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt}
-        if not all(holds[name](value, bound) for name, bound in bounds.items()):
-            wanted = " and ".join(f"{_SAID[name]} {bound:g}" for name, bound in bounds.items())
-            raise ValueError(f"{kind.__name__}: expected {field.name} {wanted}, got {value!r}.")
-        if declared["finite"] and isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{kind.__name__}: expected a finite {field.name}, got {value!r}.")
+    for field in dataclasses.fields(type(made)):
+        if (declared := field.metadata.get("setting")) is not None:
+            _check_setting(field.name, getattr(made, field.name), declared, f"{type(made).__name__}: ")
+
+
+def _check_setting(
+    name: str,
+    value: Any,  # as the class annotates the field
+    declared: Mapping[str, Any],  # its types depend on the key
+    owner: str = "",
+) -> None:
+    if value is None:
+        return
+    choices, bounds = declared["choices"], declared["bounds"]
+    if choices is not None and value not in choices:
+        raise ValueError(f"{owner}expected {name} out of {', '.join(map(str, choices))}, got {value!r}.")
+    holds = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt}
+    if bounds and not all(holds[each](value, bound) for each, bound in bounds.items()):
+        wanted = " and ".join(f"{_SAID[each]} {bound:g}" for each, bound in bounds.items())
+        raise ValueError(f"{owner}expected {name} {wanted}, got {value!r}.")
+    if declared["finite"] and isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{owner}expected a finite {name}, got {value!r}.")

@@ -83,12 +83,8 @@ class Model(eqx.Module):
     tridiagonal_method: AbstractTridiagonalMethod | None = None
 
     def __check_init__(self):
-        if not 0.0 <= self.theta <= 1.0:
-            raise ValueError(f"Model: expected theta between 0 and 1, got {self.theta}.")
-        if not isinstance(self.n_sweeps, int) or self.n_sweeps < 1:
-            raise ValueError(
-                f"Model: expected n_sweeps to be a whole number from 1 on, got {self.n_sweeps!r}."
-            )
+        if not isinstance(self.n_sweeps, int):
+            raise ValueError(f"Model: expected n_sweeps to be a whole number, got {self.n_sweeps!r}.")
 
     def completed(self, case: Case) -> Case:
         """The case completed with values from the closure: kappa of the logarithmic layers at its ends."""

@@ -102,7 +102,7 @@ def test_kondo_has_the_tabulated_fluxes(state, expected):
 
 
 @pytest.mark.parametrize(
-    "formula", [Fairall(), Coare30(iterations=200), Coare36(iterations=200)], ids=IDS[1:4]
+    "formula", [Fairall(), Coare30(iterations=100), Coare36(iterations=100)], ids=IDS[1:4]
 )
 def test_similarity_equals_a_second_implementation(formula):
     weather = random_weather(70, 60)

@@ -10,6 +10,8 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+import xarray as xr
+from matplotlib.figure import Figure
 
 from tests.calibration.twins import (
     CHEAP_FREE,
@@ -34,9 +36,12 @@ from tunax_lite.calibration import (
     write_results,
 )
 from tunax_lite.calibration.evaluation import GradientEvaluator
+from tunax_lite.calibration.files import write_tree
 from tunax_lite.calibration.problem import Evaluation, Fit
 from tunax_lite.closures import KEpsilon, PacanowskiPhilander
+from tunax_lite.io.dataset import write_dataset
 from tunax_lite.model import Model
+from tunax_lite.plotting import save_figures
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -311,3 +316,22 @@ def test_numbers_by_hand_are_accepted(tmp_path):
     assert read_parameters(path) == {"alpha": 1e-3, "exponent": 2.0}
     with pytest.raises(FileNotFoundError, match="none.yaml: expected an existing file"):
         read_parameters(tmp_path / "none.yaml")
+
+
+def test_a_calibration_that_replaces_another_takes_its_posterior_and_figures_along(tmp_path):
+    calibrate_cheap(tmp_path, "levenberg_marquardt", 1)
+    origin = {"tunax_lite_version": "1.2.3"}
+    for name in ("posterior.nc", "history.nc"):
+        write_dataset(xr.Dataset(attrs=origin), tmp_path / name)
+    write_tree(tmp_path / "posterior_mode.eqx", {"fingerprint": {}}, np.zeros(1))
+    (tmp_path / "posterior.yaml").write_text("provenance:\n  tunax_lite_version: 1.2.3\n")
+    (tmp_path / "influences.csv").write_text("parameter\n")
+    save_figures({"loss": Figure(), "series_case": Figure(), "posterior_bands": Figure()}, tmp_path)
+    kept = {"posterior_mine.png": b"\x89PNG\r\n\x1a\n of another program", "notes.txt": b"mine"}
+    for name, content in kept.items():
+        (tmp_path / name).write_bytes(content)
+    calibrate_cheap(tmp_path, "levenberg_marquardt", 2, resume=True)  # the same one: all stays
+    assert (tmp_path / "posterior.nc").exists() and (tmp_path / "loss.png").exists()
+    calibrate_cheap(tmp_path, "levenberg_marquardt", 1, overwrite=True)
+    left = {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")}
+    assert left == {"checkpoint.eqx", *kept}

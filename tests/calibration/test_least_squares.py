@@ -105,6 +105,35 @@ def test_a_trial_that_is_not_finite_is_rejected_and_damped():
     assert not bool(method.tell(bad, spoilt).accepted)
 
 
+def test_a_rejected_trial_is_never_evaluated_again():
+    """One number wants to go far beyond the largest step, which the growing damping does not change."""
+    method = LevenbergMarquardt(damping=1e-9)
+    state, trials = method.init(jnp.zeros(2)), []
+    residuals = lambda x: (np.array([1e3, 1.0]) + np.asarray(x), np.eye(2))  # noqa: E731
+    state = method.tell(state, _evaluate(residuals, state.trial, math.inf))
+    while len(trials) < 12 and not bool(state.finished):
+        trials.append(tuple(np.asarray(state.trial).tolist()))
+        state = method.tell(state, Evaluation(_fit(math.nan)))
+    assert len(trials) == 12 and len(set(trials)) == 12
+    lengths = np.linalg.norm(trials, axis=1)
+    assert np.all(np.diff(lengths) < 0.0) and trials[0][0] == -2.0
+
+
+def test_a_problem_does_not_change(evaluators):
+    """Evaluators share it: one with another weight of the priors is another problem."""
+    problem, evaluator, _ = evaluators
+    x = problem.free_parameters.start() + 0.1
+    before = evaluator(x).fit.loss
+    other = evaluator.of(problem.with_prior_weight(2.0))
+    np.testing.assert_allclose(other(x).fit.loss - before, float(x @ x), rtol=1e-9)  # half of 2 x²
+    assert evaluator(x).fit.loss == before and problem.prior_weight == 0.0
+    for name in ("prior_weight", "weights"):
+        with pytest.raises(AttributeError):
+            setattr(problem, name, getattr(problem, name))
+    with pytest.raises(ValueError, match="prior_weight: expected a number of at least 0, got -1"):
+        problem.with_prior_weight(-1.0)
+
+
 def test_levenberg_marquardt_ends_where_nothing_can_be_gained():
     flat = _steps(LevenbergMarquardt(), lambda x: (np.ones(2), np.zeros((2, 1))), [0.0], 5)
     assert bool(flat[-1].finished) and len(flat) == 2

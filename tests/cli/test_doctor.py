@@ -144,3 +144,13 @@ def test_unusable_cache_is_one_message(tmp_path, cache_as_before):
     assert result.exit_code == 2 and "expected a folder for compiled programs" in result.stderr
     result = CliRunner().invoke(app, ["--cache-folder", str(tmp_path), "--no-cache", "doctor"])
     assert result.exit_code == 2 and "--cache-folder or --no-cache" in result.stderr
+
+
+def test_optional_packages_are_listed_with_how_to_install_them(doctor, monkeypatch):
+    module = importlib.import_module("tunax_lite.cli.doctor")
+    found = {"posterior": {"blackjax": "1.2.5"}, "cluster": {"dask": "2025.1", "zarr": None}}
+    monkeypatch.setattr(module, "installed", lambda: found)
+    lines = doctor().stdout.splitlines()
+    assert any(line.split() == ["[posterior]", "blackjax", "1.2.5"] for line in lines)
+    (cluster,) = (line for line in lines if line.startswith("[cluster]"))
+    assert "dask 2025.1; without zarr: pip install 'tunax_lite[cluster]'" in cluster

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
+from tests.closures.columns import beyond
 from tunax_lite.closures import CATKE, KPP, AbstractClosure, CATKEState, Constant, KEpsilonTheta
 from tunax_lite.config.closures import closure_names, closure_with
 from tunax_lite.simulation import batched_case, run_frames, start_of
@@ -200,7 +201,7 @@ def test_energy_of_catke_stays_positive_where_the_shear_does_negative_work():
 def test_budgets_close_however_fast_eddies_mix():
     """That of heat was open by 0.14 of the content."""
     column = dataclasses.replace(STORM, n_cells=24, warmer_at_surface=30.0, dye_flux=1.0, current=5.0)
-    run, case = run_column(Constant(viscosity=1e12, diffusivity=1e12), column)
+    run, case = run_column(beyond(Constant(), viscosity=1e12, diffusivity=1e12), column)
     gaps = budget_gaps(run, case, column.dt)
     assert max(gaps.values()) < 1e-14, gaps
     assert np.ptp(np.asarray(run.state.temperature)[1]) < 1e-9

@@ -14,6 +14,7 @@ import pytest
 import tunax_lite as tl
 from tests.closures.columns import (
     FREE,
+    beyond,
     closure_inputs,
     random_grid,
     random_turbulence,
@@ -24,7 +25,7 @@ from tests.closures.turbulence_numpy import SecondMoments
 from tunax_lite import KEpsilon
 from tunax_lite.numerics import AbstractTridiagonalMethod, ThomasScan
 
-BOX = KEpsilon(**FREE)
+BOX = beyond(KEpsilon(), **FREE)
 A = SecondMoments("canuto_a")
 
 step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))
@@ -155,7 +156,7 @@ def test_length_is_limited_in_stable_water_only():
     limit = 0.27 * np.sqrt(2.0 * np.asarray(k)[stable] / n_squared[stable])
     assert np.all(length[stable] <= limit * (1.0 + 1e-12))
     assert np.any(length[stable] > 0.999 * limit)
-    free = step(KEpsilon(length_limit=1e30), state, inputs, 60.0).dissipation_rate[1:-1]
+    free = step(beyond(KEpsilon(), length_limit=1e30), state, inputs, 60.0).dissipation_rate[1:-1]
     np.testing.assert_array_equal(np.asarray(free)[~stable], np.asarray(eps)[~stable])
 
 

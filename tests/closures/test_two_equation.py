@@ -17,6 +17,7 @@ import pytest
 from tests.closures.columns import (
     FREE,
     backward_euler,
+    beyond,
     closure_inputs,
     random_grid,
     random_turbulence,
@@ -366,7 +367,7 @@ def test_time_scale_of_turbulence_that_nothing_feeds_grows_as_in_time(kind, rate
     floors: dict[str, Any] = {"dissipation_rate_floor": 1e-30, "turbulent_kinetic_energy_floor": 1e-30}
 
     def grown(dt):
-        closure = kind(**floors, long_steps=True)
+        closure = beyond(kind(long_steps=True), **floors)
         found = step(closure, state, quiet, jnp.asarray(dt))
         return np.asarray(found.turbulent_kinetic_energy / found.dissipation_rate)[2:-2] - scale
 
@@ -591,9 +592,9 @@ NO_WALL_LENGTH: dict[str, Any] = FREE | dict(
 @pytest.mark.parametrize(
     ("closure", "exponent"),
     [
-        (KOmega(**FREE), -1.0 / 0.833),
-        (GenericLengthScale.generated(**FREE), -1.2),
-        (MellorYamada(**NO_WALL_LENGTH), -1.0),
+        (beyond(KOmega(), **FREE), -1.0 / 0.833),
+        (beyond(GenericLengthScale.generated(), **FREE), -1.2),
+        (beyond(MellorYamada(), **NO_WALL_LENGTH), -1.0),
     ],
     ids=["k-omega", "generic", "Mellor-Yamada"],
 )
@@ -610,7 +611,7 @@ def test_homogeneous_decay_follows_its_power_law(closure, exponent):
 
 def test_k_omega_in_neutral_shear_grows_as_the_constants_say():
     shear, scaled_dt = 1e-2, 0.01
-    closure = KOmega(stability=WEAK, **FREE)
+    closure = beyond(KOmega(stability=WEAK), **FREE)
     k, eps = run_box(closure, (1e-4, 2e-7, 1e-3), 0.0, shear**2, scaled_dt / shear, 20000)
     # P / eps = c_2 / c_1 = 1.5009; c_mu(alpha_M) alpha_M = that.
     np.testing.assert_allclose((k[-1] / eps[-1] * shear) ** 2, 24.2588, rtol=0.01)
@@ -620,10 +621,10 @@ def test_k_omega_in_neutral_shear_grows_as_the_constants_say():
 @pytest.mark.parametrize(
     "closure",
     [
-        KOmega(**FREE),
-        KOmega(stability=WEAK, **FREE),
-        GenericLengthScale.generated(**FREE),
-        KEpsilon(stability=SecondMomentClosure.of("cheng"), **FREE),
+        beyond(KOmega(), **FREE),
+        beyond(KOmega(stability=WEAK), **FREE),
+        beyond(GenericLengthScale.generated(), **FREE),
+        beyond(KEpsilon(stability=SecondMomentClosure.of("cheng")), **FREE),
     ],
     ids=["k-omega", "weak k-omega", "generic", "Cheng"],
 )

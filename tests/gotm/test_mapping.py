@@ -717,11 +717,14 @@ def test_gradients_may_be_carried_and_not_drive(tmp_path):
         ({"generic": {"gen_d": 0.0}}, ("generic.gen_d", "gen_d 0,", "line ")),
         ({"generic": {"gen_alpha": 0.0}}, ("gen_alpha 0,",)),
         ({"generic": {"gen_l": 5.0}}, ("gen_l 5,",)),
-        ({"turb_method": "first_order", "turb_param": {"cm0_fix": 0.0}}, ("turb_param.cm0_fix above 0",)),
+        (
+            {"turb_method": "first_order", "turb_param": {"cm0_fix": 0.0}},
+            ("turb_param.cm0_fix", "c_mu_0: expected a value between"),
+        ),
         ({"generic": {"gen_alpha": -100.0}}, ("generic.compute_param", "sigma_k", "line ")),
         (
             {"len_scale_method": "dissipation", "scnd": {"scnd_coeff": "custom", "cc1": 0.0}},
-            ("scnd.scnd_coeff", "line "),
+            ("scnd.cc1", "line ", "expected a value between 2 and 12, got 0"),
         ),
     ],
 )

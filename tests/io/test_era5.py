@@ -455,7 +455,8 @@ def test_datasets_and_grib(tmp_path, monkeypatch):
     np.testing.assert_allclose(read(loaded).weather.values.shortwave, wanted.values.shortwave)
     (tmp_path / "e.grib").write_bytes(b"GRIB....")
     monkeypatch.setitem(sys.modules, "cfgrib", None)
-    with pytest.raises(FileFormatError, match=r"e\.grib: file: .* cfgrib.*pip install cfgrib"):
+    told = r"e\.grib: file: .* cfgrib.*pip install 'tunax_lite\[grib\]'"
+    with pytest.raises(FileFormatError, match=told):
         read(tmp_path / "e.grib")
     # As cfgrib gives them: sums as forecasts that start at 06 and 18, fields without a step.
     sums, one = loaded[["ssrd", "strd", "tp"]], np.timedelta64(1, "h").astype("timedelta64[ns]")

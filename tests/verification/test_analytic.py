@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.closures.columns import beyond
 from tests.helpers import order_of_accuracy, some_long
 from tunax_lite import (
     Case,
@@ -133,13 +134,13 @@ NO_LIMIT: dict[str, Any] = {"length_limit": 1e30}
 # limit of the length unless said otherwise.
 KATO_PHILLIPS = {
     "k-epsilon, quasi-equilibrium, length limit": (KEpsilon(), [14.5, 21.5, 26.5, 30.5]),
-    "k-epsilon, quasi-equilibrium": (KEpsilon(**NO_LIMIT), [15.0, 21.5]),
-    "k-epsilon": (KEpsilon(**NO_LIMIT, stability=WEAK), [15.0, 21.5, 26.5, 31.0]),
-    "Canuto B": (KEpsilon(**NO_LIMIT, stability=CANUTO_B), [15.0, 21.5, 26.5, 31.0]),
-    "Cheng": (KEpsilon(**NO_LIMIT, stability=CHENG), [15.0, 21.5, 26.5, 30.5]),
-    "Gibson-Launder": (KEpsilon(**NO_LIMIT, stability=GIBSON_LAUNDER), [15.0, 21.5, 26.5, 31.0]),
+    "k-epsilon, quasi-equilibrium": (beyond(KEpsilon(), **NO_LIMIT), [15.0, 21.5]),
+    "k-epsilon": (beyond(KEpsilon(stability=WEAK), **NO_LIMIT), [15.0, 21.5, 26.5, 31.0]),
+    "Canuto B": (beyond(KEpsilon(stability=CANUTO_B), **NO_LIMIT), [15.0, 21.5, 26.5, 31.0]),
+    "Cheng": (beyond(KEpsilon(stability=CHENG), **NO_LIMIT), [15.0, 21.5, 26.5, 30.5]),
+    "Gibson-Launder": (beyond(KEpsilon(stability=GIBSON_LAUNDER), **NO_LIMIT), [15.0, 21.5, 26.5, 31.0]),
     "Kantha-Clayson": (
-        KEpsilon(**NO_LIMIT, stability=KANTHA_CLAYSON, steady_state_richardson_number=0.2),
+        beyond(KEpsilon(stability=KANTHA_CLAYSON, steady_state_richardson_number=0.2), **NO_LIMIT),
         [14.5, 21.0, 26.0, 30.0],
     ),
     "k-omega": (KOmega(length_limit=None, stability=WEAK), [14.5, 21.0, 26.0, 30.5]),

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..checkpointing import AbstractCheckpointing
 from ..engine import AbstractEngine, ThisProcess
-from ..io.protection import remove_file
 from ..io.writing import claims
 from ..model import Model
 from . import files
@@ -71,8 +70,8 @@ def calibrate(
         n_iterations: total number, including those before an interruption.
         folder: for the checkpoint; without one nothing is saved.
         resume: continue the calibration in the folder, or start if there is none.
-        overwrite: start a new calibration in a folder that holds one; the old files are removed after the
-            first successful evaluation.
+        overwrite: start a new calibration in a folder that holds one; the old files, with posterior, figures
+            and report, are removed after the first successful evaluation.
         score: of a case; root mean square by default.
         prior_weight: half the squared length of the unconstrained vector, times this, is added to the loss,
             so that the priors pull towards their medians. Use 0 for ensemble Kalman methods: their prior is
@@ -108,7 +107,7 @@ def calibrate(
                 announce(explanation)
         return made
 
-    return _solve(problem, method, n_iterations, evaluator, place, resume, max_non_finite, report)
+    return _solve(problem, method, n_iterations, evaluator, place, resume, overwrite, max_non_finite, report)
 
 
 @claims("folder", folder=True)
@@ -129,7 +128,8 @@ def calibrate_weighted(
     new weights, is called only if there is anything to evaluate. Other arguments as in `calibrate`.
     """
     place = _open_folder(Path(folder), not overwrite, overwrite)
-    return _solve(problem, method, n_iterations, evaluator, place, not overwrite, max_non_finite, report)
+    begin = not overwrite, overwrite
+    return _solve(problem, method, n_iterations, evaluator, place, *begin, max_non_finite, report)
 
 
 def _solve(
@@ -139,6 +139,7 @@ def _solve(
     make_evaluator: Callable[[], AbstractEvaluator],
     folder: Path | None,
     resume: bool,
+    overwrite: bool,
     max_non_finite: int,
     report: Report | None,
 ) -> CalibrationResult:
@@ -171,8 +172,8 @@ def _solve(
                 header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": parts}
                 files.write_tree(path, header, (state, history))
                 # Results of a calibration that is being overwritten do not match the new checkpoint.
-                for name in files.RESULTS if history.n_iterations == 1 else ():
-                    remove_file(path.with_name(name))
+                if history.n_iterations == 1:
+                    files.remove_results(path.parent, derived=overwrite)
             if report is not None:
                 values, start_values = (free.by_path(history.values[row]) for row in (-1, 0))
                 scores = dict(zip(problem.case_names, history.scores[-1].tolist(), strict=True))

@@ -19,9 +19,11 @@ from .._types import JSON
 from ..io.checksums import digest_of_tree, sealing, unsealed
 from ..io.dataset import described, titled, variable_name, write_dataset
 from ..io.errors import FileFormatError, names_its_file, read_text, shortened
+from ..io.protection import mark_of, remove_file
 from ..io.writing import replacing
 from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
 from ..observables import unit_of_difference
+from .base import Base, CalibratedValues
 from .history import CalibrationResult, remarks, remarks_in_short
 from .known import by_field, known_parameters, split_path
 from .parameters import FreeNumber
@@ -36,6 +38,22 @@ CROSS_VALIDATION_NAME = "cross_validation.csv"
 CHECKS_NAME = "checks.csv"
 RESULTS = (PARAMETERS_NAME, HISTORY_NAME, CROSS_VALIDATION_NAME, CHECKS_NAME)
 """What belongs to one calibration alone, and goes when another one takes its folder."""
+_DERIVED = "posterior_mode.eqx posterior_chain_*.eqx posterior.nc posterior.yaml posterior_*.png report.html "
+_DERIVED += "loss.png parameters.png profiles.png cross_validation.png series*.png"
+
+
+def remove_results(folder: Path, *, derived: bool) -> None:
+    """Remove the results of a calibration that another one replaces.
+
+    With `derived`, remove its posterior, figures and report too, if this package made them.
+    """
+    for path in [each for pattern in _DERIVED.split() if derived for each in sorted(folder.glob(pattern))]:
+        if mark_of(path) is not None and not path.is_symlink():
+            if path.name == "posterior.yaml":
+                remove_file(path.with_name("influences.csv"))  # a table has no mark
+            remove_file(path)
+    for name in RESULTS:
+        remove_file(folder / name)
 
 
 def write_results(
@@ -81,8 +99,10 @@ def write_parameters(
         entry = {"value": best[tied.path], "unit": tied.unit, "start": start[tied.path]}
         lower, upper = free.bounds_of(tied)
         numbers[tied.path] = {**entry, "lower": lower, "upper": upper, "tied_to": str(tied)}
+    base = Base.of(result.closure, best)
     content = {
-        "closure": type(result.closure).__name__,
+        "closure": base.closure,
+        "base": base.content,
         "parameters": numbers | vectors,
         "calibration": {
             "loss": result.best_loss,
@@ -179,12 +199,13 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
 
 
 @names_its_file("a parameter file")
-def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, float]:
+def read_parameters(path: str | Path, closure: str | None = None) -> CalibratedValues:
     """Values by path from a file of `write_parameters`, for `with_parameters` and `with_case_parameters`.
 
     Each entry needs only `value`; a bare number, or a list for a vector of weights, is also accepted. The
-    class name of the closure is checked if given. Raises `FileNotFoundError` without a file, and `ValueError`
-    for another format, another closure, or a value that is not a finite number.
+    class name of the closure is checked if given; `base`, the rest of the calibrated closure, by
+    `with_parameters`. A file without it holds beside any constants. Raises `FileNotFoundError` without a
+    file, and `ValueError` for another format, another closure, or a value that is not a finite number.
     """
     path = Path(path)
     try:
@@ -208,7 +229,11 @@ def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, f
             f"{path}: closure: expected {closure}, got {shortened(content.get('closure'))}; use the "
             "file with the closure that it was calibrated for."
         )
-    return values
+    try:
+        base = Base.read(str(content.get("closure")), content["base"], values) if "base" in content else None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return CalibratedValues(values, base, str(path))
 
 
 def _number(path: Path, name, value) -> float:

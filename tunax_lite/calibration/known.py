@@ -18,9 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .._types import ParameterInfo, at_path, iterate_parameters, iterate_vectors, precision_of
+from .._types import ParameterInfo, at_path, check_range, iterate_parameters, iterate_vectors, precision_of
 from ..case import Case
 from ..closures.base import AbstractClosure
+from .base import CalibratedValues
 
 T = TypeVar("T", bound=eqx.Module)
 
@@ -131,7 +132,8 @@ def lookup(path: str, known: Mapping[str, ParameterInfo], owner: str) -> Paramet
         return known[path]
     in_closure = is_of_closure(path)
     # Vectors by name: a list of a hundred numbers helps nobody.
-    alike = by_field(name for name in known if is_of_closure(name) == in_closure)
+    offered = (name for name, info in known.items() if not info.idle)
+    alike = by_field(name for name in offered if is_of_closure(name) == in_closure)
     close = difflib.get_close_matches(path, alike, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     names = ", ".join(close + [name for name in alike if name not in close]) or "none"
@@ -173,8 +175,11 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array | np.ndarray)
 def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
     """The closure with calibrated numbers by path; those of cases are ignored.
 
-    Raises `ValueError` for a path that the closure does not have, or a value outside its valid range.
+    Raises `ValueError` for a path that the closure does not have, a value outside its valid range, or values
+    of `read_parameters` that were calibrated beside other options or constants.
     """
+    if isinstance(values, CalibratedValues):
+        values.check_base(closure)
     own = {path: value for path, value in values.items() if is_of_closure(path)}
     return _with_values(closure, own, numbers_of(closure), type(closure).__name__)
 
@@ -201,9 +206,10 @@ def _with_values(
     module: T, values: Mapping[str, float], known: Mapping[str, ParameterInfo], owner: str, beginning=""
 ) -> T:
     for path, value in values.items():
-        lower, upper = lookup(path, known, owner).valid_range
-        if not math.isfinite(value) or not lower <= value <= upper:
-            raise ValueError(f"{path}: expected a value between {lower:g} and {upper:g}, got {value:g}.")
+        valid_range = lookup(path, known, owner).valid_range
+        if not math.isfinite(value):
+            raise ValueError(f"{path}: expected a finite value, got {value:g}.")
+        check_range(path, float(value), valid_range)
     if not values:
         return module
     paths = [path.removeprefix(beginning) for path in values]

@@ -242,9 +242,10 @@ class FreeParameters:
     ) -> ResolvedParameters:
         """Resolve the numbers in a closure and named cases, with bounds, first guesses and units.
 
-        Raises `ValueError` for a path that neither closure nor cases have, bounds outside the valid range, a
-        first guess that is missing, not a single number, or not between the bounds, a parameter that is tied
-        to no free one or leaves its valid range, or a number that is free twice.
+        Raises `ValueError` for a path that neither closure nor cases have, or one without effect, bounds
+        outside the valid range, a first guess that is missing, not a single number, or not between the
+        bounds, a parameter that is tied to no free one or leaves its valid range, or a number that is free
+        twice.
         """
         known, owner = known_parameters(closure, cases), type(closure).__name__
         found: list[FreeNumber] = []
@@ -252,6 +253,9 @@ class FreeParameters:
         for free in self.parameters:
             paths = fields.get(free.path, [free.path])
             found += _resolve(free, [lookup(path, known, owner) for path in paths])
+        changed = {each.path for each in (*self.parameters, *self.tied)}
+        for path in sorted(changed & known.keys()):
+            _check_effect(known[path], changed)
         tied = (dataclasses.replace(t, unit=lookup(t.path, known, owner).unit) for t in self.tied)
         resolved = ResolvedParameters(tuple(found), tuple(tied))
         for tied in resolved.tied:
@@ -274,6 +278,16 @@ class FreeParameters:
         tied = tuple(each for each in self.tied if is_of_closure(each.path) and is_of_closure(each.to))
         if free:
             FreeParameters(free, tied).resolve(closure)
+
+
+def _check_effect(info: ParameterInfo, changed: set[str]) -> None:
+    """Raise for a number on which nothing depends, or whose place another takes."""
+    taken = [f"{path} is calibrated and takes its place" for path in info.replaced_by if path in changed]
+    if info.idle or taken:
+        raise ValueError(
+            f"{info.path}: expected a parameter with an effect, got one without: {(info.idle or taken[0])}; "
+            "leave it out."
+        )
 
 
 def _resolve(free: FreeParameter, numbers: Sequence[ParameterInfo]) -> list[FreeNumber]:

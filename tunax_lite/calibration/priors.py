@@ -33,6 +33,7 @@ import numpy as np
 
 from .._types import Scalar
 from ..declarations import check_settings, named, setting
+from ..ranges import bounded
 
 
 class AbstractPrior(abc.ABC):
@@ -67,6 +68,11 @@ def check_inside(value: float, lower: float, upper: float) -> None:
             f"expected a start value between the bounds {lower:g} and {upper:g}, got {value:g} ({where}), "
             "where the gradient vanishes; choose wider bounds or another start value."
         )
+
+
+def _normal_distribution(x: Scalar) -> Scalar:
+    """Phi, accurate where it is small."""
+    return 0.5 * jax.scipy.special.erfc(-math.sqrt(0.5) * x)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,15 +120,8 @@ class _Interval(AbstractPrior):
         lower, upper = self.lower, self.upper
         if self._is_log:
             lower, upper = math.log(lower), math.log(upper)
-        # Measured from the nearer bound, so that value and gradient are equally accurate near both; at
-        # infinite x the value is the bound and the gradient 0.
-        below = jnp.where(x < 0.0, x, -x)
-        if self._is_even:
-            fraction = 0.5 * jax.scipy.special.erfc(-math.sqrt(0.5) * below)
-        else:
-            fraction = jax.nn.sigmoid(below)
-        distance = (upper - lower) * fraction
-        value = jnp.clip(jnp.where(x < 0.0, lower + distance, upper - distance), lower, upper)
+        fraction = _normal_distribution if self._is_even else jax.nn.sigmoid
+        value = bounded(x, lower, upper, fraction)
         return jnp.clip(jnp.exp(value), self.lower, self.upper) if self._is_log else value
 
     def to_unconstrained(self, value: float) -> float:

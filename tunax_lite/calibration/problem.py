@@ -64,7 +64,7 @@ class CaseParameters:
 
 
 class Problem:
-    """The loss of a calibration.
+    """The loss of a calibration; it does not change, because evaluators and workers share it.
 
     At least one target is required; names must differ, and not all weights may be 0 (`ValueError`). The
     arguments are those of `calibrate`.
@@ -83,8 +83,6 @@ class Problem:
         if isinstance(free_parameters, FreeParameters):
             free_parameters = free_parameters.resolve(model.closure, self.cases)
         self.free_parameters = free_parameters
-        if not (math.isfinite(prior_weight) and prior_weight >= 0.0):
-            raise ValueError(f"prior_weight: expected a number of at least 0, got {prior_weight}.")
         self.case_names = tuple(target.case.name for target in targets)
         if not targets:
             raise ValueError("targets: expected at least one target, got none.")
@@ -93,18 +91,34 @@ class Problem:
             raise ValueError(f"targets: expected cases of different names, got {', '.join(repeated)} twice.")
         self.variables = tuple(sorted({name for target in targets for name in target.weights}))
         self.comparisons = tuple(target.comparison for target in targets)
-        self.weights = self._shares([target.weight for target in targets])
+        self._weights = self._shares([target.weight for target in targets])
         self.model = model
         n_all = len(free_parameters.paths)
         self.of_cases = tuple(CaseParameters(*free_parameters.seen_by(n), n_all) for n in self.case_names)
         self.score = score
         self.checkpointing = SaveSegments() if checkpointing is None else checkpointing
-        self.prior_weight = float(prior_weight)
+        self._prior_weight = _checked_prior_weight(prior_weight)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Of the cases; their sum is 1, `(n_cases,)`."""
+        return self._weights
+
+    @property
+    def prior_weight(self) -> float:
+        """Of half the squared length of the unconstrained vector in the loss."""
+        return self._prior_weight
+
+    def with_prior_weight(self, prior_weight: float) -> "Problem":
+        """The same with another weight of the priors."""
+        other = copy.copy(self)
+        other._prior_weight = _checked_prior_weight(prior_weight)
+        return other
 
     def weighed(self, weights: Sequence[float]) -> "Problem":
         """The same with other weights, none negative, not all 0; a case of weight 0 is only reported."""
         other = copy.copy(self)
-        other.weights = self._shares(weights)
+        other._weights = self._shares(weights)
         return other
 
     def _shares(self, weights: Sequence[float]) -> np.ndarray:
@@ -146,6 +160,12 @@ class Problem:
         if self.prior_weight > 0.0:
             loss += 0.5 * self.prior_weight * float(np.sum(np.square(np.asarray(x, float))))
         return Fit(loss, scores, np.array(errors), of_all_cases=weights is None)
+
+
+def _checked_prior_weight(weight: float) -> float:
+    if not (math.isfinite(weight) and weight >= 0.0):
+        raise ValueError(f"prior_weight: expected a number of at least 0, got {weight}.")
+    return float(weight)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,10 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 from .._types import iterate_parameters, iterate_vectors
+from ..calibration.posterior import NUTS
 from ..case import Case
 from ..config import (
     Calibration,
+    CalibrationConfig,
     ConfigError,
+    Loaded,
     MapConfig,
     Run,
     RunConfig,
@@ -24,6 +27,7 @@ from ..config import (
     load_any,
     reference,
 )
+from ..extras import MissingPackageError, needed
 from ..forcing import ConstantForcing, WaterSurface
 from ..gotm import load_gotm
 from ..inputs import budgets_of, inputs_of
@@ -36,6 +40,7 @@ from ..observations import Observations
 from . import session
 from .application import Answer
 from .page import draw_inputs, duration, say_budgets, say_inputs
+from .recommended import on_recommended_map
 from .terminal import echo
 
 
@@ -69,12 +74,22 @@ def check(
             answer = _describe_run(session.build_source(loaded, parameters, say=notes.extend), page, notes)
         elif isinstance(loaded.config, MapConfig):
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
+            needed("zarr", "tunax-lite map")
             answer = _describe_map(build_map(loaded, values), page, loaded.name)
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
             answer = _describe_calibration(build_calibration(loaded, values), page)
+            _say_what_the_posterior_lacks(loaded)
     echo(f"{config}: fine")
     return answer
+
+
+def _say_what_the_posterior_lacks(loaded: Loaded[CalibrationConfig]) -> None:
+    if isinstance(loaded.config.posterior.build(), NUTS):
+        try:
+            needed("blackjax", "posterior.method: NUTS", "or choose the method laplace")
+        except MissingPackageError as error:
+            session.say_notes([str(error)])
 
 
 def _check_gotm(
@@ -146,7 +161,7 @@ def _describe_map(run: MapRun, page: _Page, name: str) -> Answer:
     answer = page.of(sample, None)
     times = _describe_times(run.duration, run.dt, run.output_interval)
     session.say_how_long(run.duration / run.dt, case.grid.n_cells, columns.n_columns)
-    notes = [*columns.notes, *session.on_late_convection_of_map(run)]
+    notes = [*columns.notes, *session.on_late_convection_of_map(run), *on_recommended_map(run)]
     session.say_notes(notes)
     points = {"shape": list(columns.shape), "n_cells": case.grid.n_cells, "start": columns.epoch.isoformat()}
     found = {"kind": "map", "map": points, "model": model, "time": times, "notes": notes}

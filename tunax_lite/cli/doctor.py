@@ -9,6 +9,7 @@ from pathlib import Path
 import jax
 
 from .._types import JSON
+from ..extras import command_for, installed
 from ..machine import n_processors, processor, versions
 from ..runtime import cache_contents, cache_statistics, configuration, free_memory, used_memory
 from ..runtime.memory import Device
@@ -50,6 +51,7 @@ def describe_machine() -> Report:
     programs, size = (0, 0) if now.cache_folder is None else cache_contents(now.cache_folder)
     return {
         "versions": versions(PACKAGES) | {"system": platform.platform()},
+        "extras": installed(),
         "processor": processor(),
         "processors": n_processors(),
         "devices": [_device(device) for device in jax.local_devices()],
@@ -116,6 +118,11 @@ def _show(report: Report) -> None:
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
     yield from report["versions"].items()
+    for extra, packages in report["extras"].items():
+        missing = [name for name, version in packages.items() if version is None]
+        have = ", ".join(f"{name} {version}" for name, version in packages.items() if version is not None)
+        lack = f"without {', '.join(missing)}: {command_for(missing[0])}" if missing else ""
+        yield f"[{extra}]", "; ".join(filter(None, (have, lack)))
     yield "processors", f"{report['processors']} for this process: {report['processor']}"
     for device in report["devices"]:
         yield "device", f"{device['name']}: {device['kind']}, {device['platform_version']}"

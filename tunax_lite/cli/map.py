@@ -14,6 +14,7 @@ from typer import Exit
 from ..calibration.files import check_folder
 from ..config import ConfigError, build_map, build_map_fit, load_map
 from ..engine import AbstractEngine, open_engine
+from ..extras import needed
 from ..interrupts import advise
 from ..io.protection import remove_file
 from ..io.writing import claimed
@@ -31,6 +32,7 @@ from . import session
 from .options import Engine
 from .outputs import check_map_fit_outputs
 from .progress import fraction_of
+from .recommended import on_recommended_map
 from .terminal import echo
 
 _NAMED = 10  # columns that failed
@@ -52,11 +54,13 @@ def map_columns(
     """See `commands.map_columns`."""
     if resume and overwrite:
         raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
+    needed("zarr", "tunax-lite map")
     loaded, budget = load_map(config, settings), bytes_of(memory)
     with session.precision(loaded), claimed(output):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
         run = build_map(loaded, values)
-        session.say_notes([*run.columns.notes, *session.on_late_convection_of_map(run)])
+        notes = [*run.columns.notes, *session.on_late_convection_of_map(run), *on_recommended_map(run)]
+        session.say_notes(notes)
         about = session.provenance(loaded, loaded.name, run.model.closure)
         run = dataclasses.replace(run, about=about)
         store = stores.prepare(output, run.fingerprint, resume=resume, overwrite=overwrite)

@@ -1,7 +1,7 @@
 """`tunax-lite posterior`: what the observations tell about the parameters."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..calibration import with_parameters
@@ -62,7 +62,7 @@ def posterior(
 def _infer(
     setup: Calibration,
     loaded: Loaded[CalibrationConfig],
-    values: dict[str, float] | None,
+    values: Mapping[str, float] | None,
     folder: Path,
     resume: bool,
     overwrite: bool,

@@ -15,7 +15,6 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import numpy as np
 import typer
@@ -24,8 +23,9 @@ from typer import Exit
 from .. import interrupts
 from .._types import iterate_options, iterate_parameters, iterate_vectors
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
+from ..calibration.base import CalibratedValues
 from ..calibration.known import paths_of_other_cases
-from ..closures import AbstractClosure, recommended_sets
+from ..closures import AbstractClosure
 from ..config import (
     CalibrationConfig,
     ConfigError,
@@ -39,6 +39,7 @@ from ..config import (
 )
 from ..config.closures import constants_of
 from ..declarations import name_of
+from ..extras import MissingPackageError, command_for
 from ..gotm import LoadedGotm, looks_like_gotm, read_set_up
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
@@ -51,6 +52,7 @@ from ..runtime import configure, is_own_flag
 from ..runtime.configure import seconds_are_told
 from ..runtime.memory import expected_seconds, lift_limits
 from ..simulation import columns_of
+from .recommended import on_recommended
 from .terminal import echo
 
 _N_TRIED = 24  # columns of a map
@@ -58,7 +60,7 @@ _LATE = 3 * 3600.0  # [s], delay of convection to report: a layer otherwise mixe
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
 _CODES = (
-    (ConfigError, BAD_INPUT),
+    ((ConfigError, MissingPackageError), BAD_INPUT),
     ((FileFormatError, FileNotFoundError), BAD_FILE),
     ((PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError), BAD_INPUT),
     ((OSError, FloatingPointError, MemoryError), FAILED),
@@ -96,6 +98,9 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
                 )
         elif isinstance(error, OSError) and not error.filename and error.errno in (errno.EPIPE, errno.ENOSPC):
             message = f"standard output: expected to write messages, got: {error.strerror}."
+        package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        if code is None and (todo := command_for(package)) is not None:
+            code, message = BAD_INPUT, f"expected the package {package}, got none; {todo}."
         if code is None:
             message = f"unexpected {type(error).__name__}: {message}\nrun again with --debug and report it."
         echo(within_a_screen(f"tunax-lite: error: {message}"), err=True)
@@ -161,12 +166,22 @@ def precision(loaded: Source):
     return jax.enable_x64(loaded.config.precision == "float64")
 
 
-def parameters_for(path: Path | None, closure: str) -> dict[str, float] | None:
+def parameters_for(path: Path | None, closure: str) -> CalibratedValues | None:
     """Values of a parameter file, checked to match a closure; `None` without a file."""
+    if path is None:
+        return None
     try:
-        return None if path is None else read_parameters(path, closure)
+        values = read_parameters(path, closure)
     except (FileNotFoundError, ValueError) as error:
         raise ConfigError(str(error)) from error
+    if values.base is None:
+        say_notes(
+            [
+                f"{path}: its values go into the closure as it is; a file with `base` says beside which "
+                "options and constants they were calibrated, and goes into no other"
+            ]
+        )
+    return values
 
 
 def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str = "") -> Provenance:
@@ -252,7 +267,7 @@ def build_source(
         if others := paths_of_other_cases(values, case.name):
             say([f"{parameters}: {len(others)} numbers of other cases are ignored"])
         run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
-    say([*_on_late_convection(run), *_on_untried_resolution(run)])
+    say([*_on_late_convection(run), *on_recommended(run)])
     return run
 
 
@@ -296,22 +311,6 @@ def on_late_convection_of_map(run: MapRun) -> list[str]:
     return [
         f"cooled as at the start of the map, convection begins late or never in {n_late} of {n_cooled} "
         f"columns that were tried and lose heat: {_remedy(run.model.closure)}"
-    ]
-
-
-def _on_untried_resolution(run: Run) -> list[str]:
-    """A note if recommended constants have not been tried in such cells, or with such steps."""
-    closure, sets = run.model.closure, recommended_sets()
-    name = name_of(type(closure))
-    if name not in sets or not eqx.tree_equal(closure, type(closure).recommended()):
-        return []
-    valid, thinnest = sets[name].valid, float(np.min(np.diff(run.case.grid.z_face)))
-    found = ("cells", thinnest, valid.cell_thickness[1], "m"), ("steps", run.dt, valid.time_step[1], "s")
-    return [
-        f"recommended constants of {name}: expected {what} of at most {most:g} {unit}, with which they were "
-        f"judged, got {value:g} {unit}; errors may be larger than documented"
-        for what, value, most, unit in found
-        if value > most * (1.0 + 1e-6)
     ]
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from .. import constants
 from .._types import CenterArray, FaceArray, FieldValue, InnerFaceArray, Scalar, ScalarLike
-from ..declarations import check_settings, name_of, names_of
+from ..declarations import name_of, names_of
 from ..grid import Grid
 from ..numerics.elementary import with_end_faces
 from ..numerics.tridiagonal import PlatformDefault
@@ -126,9 +126,6 @@ class AbstractClosure(eqx.Module, Generic[S]):
 
     von_karman = constants.VON_KARMAN
     """kappa at the bottom [1]; a closure with its own has a parameter or a property of this name."""
-
-    def __check_init__(self):
-        check_settings(self)
 
     @abc.abstractmethod
     def prepare(self) -> AbstractStepper[S]:

@@ -63,7 +63,7 @@ class ConstantWindEnergy(AbstractWindEnergy):
     Source: Oberhuber (1993), J. Phys. Oceanogr. 23, 808-829, for the decay; defaults of MOM6.
     """
 
-    scale: Scalar = parameter(1.2, valid_range=(0.0, 10.0))
+    scale: Scalar = parameter(1.2, valid_range=(0.0, 10.0), only_if={"energy_velocity": (None,)})
     decay: Scalar = parameter(2.5, valid_range=(0.0, 10.0))
 
     def efficiency(self, depth: Levels, forcing: SurfaceForcing) -> Levels:
@@ -175,9 +175,11 @@ class EPBL(AbstractPlainClosure[EPBLState]):
 
     convective_efficiency: Scalar = parameter(0.066, valid_range=(0.0, 1.0))
     von_karman: Scalar = parameter(0.41, valid_range=(0.1, 1.0))
-    wind_velocity: Scalar = parameter(1.2, valid_range=(0.0, 10.0))
-    convective_velocity: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
-    velocity_decay: Scalar = parameter(0.95, valid_range=(0.0, 1.0))
+    wind_velocity: Scalar = parameter(1.2, valid_range=(0.0, 10.0), only_if={"energy_velocity": (None,)})
+    convective_velocity: Scalar = parameter(
+        1.0, valid_range=(0.0, 10.0), only_if={"energy_velocity": (None,)}
+    )
+    velocity_decay: Scalar = parameter(0.95, valid_range=(0.0, 1.0), only_if={"energy_velocity": (None,)})
     transition: Scalar = parameter(0.1, valid_range=(0.0, 1.0))
     background_coefficient: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
     convective_coefficient: Scalar = parameter(0.1, unit="m2 s-1", valid_range=(0.0, 1e3))

@@ -82,7 +82,7 @@ class KEpsilonTheta(AbstractKEpsilon):
 
     c_eps_3_minus: Scalar | None = parameter(-0.65, valid_range=(-5.0, 2.0))
     c_eps_3_plus: Scalar = parameter(1.0, valid_range=(-2.0, 5.0))
-    sigma_eps: Scalar = parameter(1.2, valid_range=(0.1, 5.0))
+    sigma_eps: Scalar = parameter(1.2, valid_range=(0.1, 5.0), only_if={"imposed_von_karman": (None,)})
     length_limit: Scalar | None = parameter(0.53, valid_range=(0.01, 2.0))
     turbulent_kinetic_energy_floor: Scalar = parameter(1e-6, unit="m2 s-2", valid_range=(1e-16, 1e-3))
     surface_roughness_length: Scalar = parameter(0.01, unit="m", valid_range=(1e-5, 20.0))

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
-from ..declarations import check_settings, named, setting
+from ..declarations import named, setting
 from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, inverse_cube_root, reciprocal, safe_sqrt, with_end_faces
 from ..state import State
@@ -83,9 +83,6 @@ class AbstractLayer(eqx.Module):
 class BottomLayer(AbstractLayer):
     """Bottom boundary layer."""
 
-    def __check_init__(self):
-        check_settings(self)
-
 
 @named("kpp", kpp_recommended="recommended")
 class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
@@ -115,7 +112,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
     strong_concavity: Scalar = parameter(1.7, valid_range=(0.0, 10.0))
     concavity_slope: Scalar = parameter(200.0, unit="s", valid_range=(0.0, 1e4))
     nonlocal_coefficient: Scalar = parameter(10.0, valid_range=(0.0, 50.0))
-    ekman_factor: Scalar = parameter(0.7, valid_range=(0.05, 5.0))
+    ekman_factor: Scalar = parameter(0.7, valid_range=(0.05, 5.0), only_if={"limit_by_ekman_depth": (True,)})
     background_viscosity: Scalar = parameter(1e-4, unit="m2 s-1", valid_range=(0.0, 1.0))
     background_diffusivity: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
     initial_eddy_coefficient: Scalar = parameter(1e-6, unit="m2 s-1", valid_range=(0.0, 1e3))

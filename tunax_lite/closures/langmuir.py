@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from .._types import CenterArray, InnerFaceArray, Scalar, parameter
-from ..declarations import check_settings, named, setting
+from ..declarations import named, setting
 from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, horner, reciprocal, safe_sqrt, vector_norm
 from .base import ClosureInputs, SurfaceWaves
@@ -120,16 +120,13 @@ class Langmuir(eqx.Module):
     surface_layer_fraction: Scalar = parameter(0.2, valid_range=(0.01, 1.0))
     wave_roughness: Scalar = parameter(0.08, unit="m", valid_range=(1e-3, 100.0))
     largest_enhancement: Scalar | None = parameter(None, valid_range=(1.0, 100.0))
-    first_order: Scalar = parameter(1.5, valid_range=(0.1, 100.0))
-    second_order: Scalar = parameter(5.4, valid_range=(0.1, 100.0))
-    convection: Scalar = parameter(0.15, valid_range=(0.0, 10.0))
-    shear: Scalar = parameter(0.17, valid_range=(0.0, 10.0))
-    langmuir: Scalar = parameter(0.083, valid_range=(0.0, 10.0))
-    entrainment_factor: Scalar = parameter(2.3, valid_range=(0.0, 100.0))
+    first_order: Scalar = parameter(1.5, valid_range=(0.1, 100.0), only_if={"method": ("LWF16", "LF17")})
+    second_order: Scalar = parameter(5.4, valid_range=(0.1, 100.0), only_if={"method": ("LWF16", "LF17")})
+    convection: Scalar = parameter(0.15, valid_range=(0.0, 10.0), only_if={"method": ("LF17",)})
+    shear: Scalar = parameter(0.17, valid_range=(0.0, 10.0), only_if={"method": ("LF17",)})
+    langmuir: Scalar = parameter(0.083, valid_range=(0.0, 10.0), only_if={"method": ("LF17",)})
+    entrainment_factor: Scalar = parameter(2.3, valid_range=(0.0, 100.0), only_if={"method": ("RWHGK16",)})
     wind_direction: Scalar | None = parameter(None, unit="rad", valid_range=(-7.0, 7.0))
-
-    def __check_init__(self):
-        check_settings(self)
 
     def effect(self, depth: Scalar, von_karman: Scalar, inputs: ClosureInputs) -> LangmuirEffect | None:
         """Enhancement for the depth of the layer in the previous step [m]; `None` without waves."""

@@ -63,12 +63,15 @@ class LengthScaleConstants(NamedTuple):
     c_4: Scalar
 
 
+WALL_LENGTHS = "parabolic", "triangular", "linear"
+
+
 class WallFunction(eqx.Module):
     """c_2 = [1 + E_2 (l / L_z)²] / 2, for a psi that increases with the length scale."""
 
     e_2: Scalar  # E_2 [1]
     von_karman: Scalar  # kappa [1]
-    wall_length: str = eqx.field(static=True)  # L_z / kappa, as in `MellorYamada`
+    wall_length: str = setting(choices=WALL_LENGTHS)  # L_z / kappa, as in `MellorYamada`
 
     def sink_constant(self, now: Step) -> InnerFaceArray:
         """c_2 [1]."""
@@ -220,7 +223,11 @@ class AbstractTwoEquation(AbstractEnergyClosure):
             closure; its effect vanishes for short steps.
     """
 
-    steady_state_richardson_number: Scalar = parameter(0.25, valid_range=(0.05, 0.8))
+    steady_state_richardson_number: Scalar = parameter(
+        0.25,
+        valid_range=(0.05, 0.8),
+        only_if=dict.fromkeys(("c_eps_3_minus", "c_psi_3_minus", "c_omega_3_minus"), (None,)),
+    )
     imposed_von_karman: Scalar | None = parameter(None, valid_range=(0.2, 0.6))
     stirring_ratio: Scalar | None = parameter(None, valid_range=(0.0, 10.0))
     eddy_slope: Scalar | None = parameter(None, valid_range=(0.01, 10.0))

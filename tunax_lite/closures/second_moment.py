@@ -17,7 +17,7 @@ Source: Umlauf and Burchard (2005), Cont. Shelf Res. 25, 795-827, appendix A; Bu
 import equinox as eqx
 
 from .._types import FieldValue, InnerFaceArray, Scalar, ScalarLike, parameter
-from ..declarations import check_settings, named, setting
+from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
 from .stability import AbstractStability, AbstractStabilityFunctions, Flow, Functions
 
@@ -27,6 +27,8 @@ from .stability import AbstractStability, AbstractStabilityFunctions, Flow, Func
 _SMALLEST_DENOMINATOR = 1e-3
 _LARGEST_FUNCTION = 2.0
 _SMALLEST_ALPHA_M = 1e-10
+
+_EQUILIBRIA = "quasi", "weak"
 
 _NAMES = "cc1 cc2 cc3 cc4 cc5 cc6 ct1 ct2 ct3 ct4 ct5 ctt".split()
 # In this order: Gibson and Launder (1978), J. Fluid Mech. 86, 491-511; Mellor and Yamada (1982), Rev.
@@ -62,7 +64,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
         [1].
         c_mu_0: fourth root of c_mu in neutral equilibrium (P = eps) [1]; 0.5265 for Canuto's model A.
         lowest_alpha_n: lower limit of alpha_N [1].
-        equilibrium: `quasi_equilibrium` or `weak_equilibrium`, used in the flow.
+        equilibrium: as in `SecondMomentClosure`.
     """
 
     n0: Scalar
@@ -78,7 +80,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
     d5: Scalar
     c_mu_0: Scalar
     lowest_alpha_n: Scalar
-    equilibrium: str = eqx.field(default="quasi", static=True)
+    equilibrium: str = setting("quasi", choices=_EQUILIBRIA)
 
     @property
     def c_mu_shear_free(self) -> Scalar:
@@ -161,7 +163,7 @@ class SecondMomentClosure(AbstractStability):
     """Constants of the second-moment closure; the default is Canuto's model A, others are available by `of`.
 
     Args:
-        cc1 ... cc6: pressure-strain model [1].
+        cc1 ... cc6: pressure-strain model [1]; nothing depends on `cc5`.
         ct1 ... ct5, ctt: pressure-scrambling model of the buoyancy flux and its variance [1].
         instability_limit: most negative alpha_N, as a fraction of the value at which the shear number of
             quasi-equilibrium reaches zero [1].
@@ -172,7 +174,7 @@ class SecondMomentClosure(AbstractStability):
     cc2: Scalar = parameter(0.8, valid_range=(0.0, 1.3))
     cc3: Scalar = parameter(1.968, valid_range=(0.0, 2.5))
     cc4: Scalar = parameter(1.136, valid_range=(0.0, 2.0))
-    cc5: Scalar = parameter(0.0, valid_range=(-1.0, 1.0))
+    cc5: Scalar = parameter(0.0, valid_range=(-1.0, 1.0), only_if={"cc5": ()})
     cc6: Scalar = parameter(0.4, valid_range=(0.0, 1.0))
     ct1: Scalar = parameter(5.95, valid_range=(2.0, 15.0))
     ct2: Scalar = parameter(0.6, valid_range=(0.0, 1.5))
@@ -181,10 +183,7 @@ class SecondMomentClosure(AbstractStability):
     ct5: Scalar = parameter(0.3333, valid_range=(0.0, 0.9))
     ctt: Scalar = parameter(0.72, valid_range=(0.1, 2.0))
     instability_limit: Scalar = parameter(0.5, valid_range=(0.05, 0.95))
-    equilibrium: str = setting("quasi", choices=("quasi", "weak"))
-
-    def __check_init__(self):
-        check_settings(self)
+    equilibrium: str = setting("quasi", choices=_EQUILIBRIA)
 
     @classmethod
     def of(cls, name: str, **others: FieldValue) -> "SecondMomentClosure":

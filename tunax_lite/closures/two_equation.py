@@ -22,6 +22,7 @@ from .energy import EnergyStepper
 from .harcourt import Harcourt
 from .k_equation import DiffusionByLength
 from .length_equation import (
+    WALL_LENGTHS,
     AbstractTwoEquation,
     Exponents,
     LengthScaleConstants,
@@ -31,6 +32,8 @@ from .length_equation import (
 from .second_moment import SecondMomentClosure
 from .stability import AbstractStability
 from .walls import ShearFreeLayer
+
+_NOT_IMPOSED: dict[str, tuple[object, ...]] = {"imposed_von_karman": (None,)}
 
 
 class AbstractKEpsilon(AbstractTwoEquation):
@@ -55,7 +58,7 @@ class AbstractKEpsilon(AbstractTwoEquation):
     c_eps_3_minus: Scalar | None = parameter(None, valid_range=(-5.0, 2.0))
     c_eps_3_plus: Scalar = parameter(1.5, valid_range=(-2.0, 5.0))
     c_eps_4: Scalar = parameter(0.0, valid_range=(-5.0, 10.0))
-    sigma_eps: Scalar = parameter(1.3, valid_range=(0.1, 5.0))
+    sigma_eps: Scalar = parameter(1.3, valid_range=(0.1, 5.0), only_if=_NOT_IMPOSED)
     varying_schmidt_number: bool = setting(False)
 
     def __check_init__(self):
@@ -144,7 +147,7 @@ class GenericLengthScale(AbstractTwoEquation):
     c_psi_3_minus: Scalar | None = parameter(None, valid_range=(-10.0, 5.0))
     c_psi_3_plus: Scalar = parameter(1.0, valid_range=(-2.0, 10.0))
     c_psi_4: Scalar = parameter(0.0, valid_range=(-5.0, 10.0))
-    sigma_psi: Scalar = parameter(1.07, valid_range=(0.1, 10.0))
+    sigma_psi: Scalar = parameter(1.07, valid_range=(0.1, 10.0), only_if=_NOT_IMPOSED)
     exponents: Exponents = setting(Exponents(p=3.0, m=1.0, n=-0.67))
 
     def __check_init__(self):
@@ -244,7 +247,7 @@ class KOmega(AbstractTwoEquation):
     c_omega_3_minus: Scalar | None = parameter(None, valid_range=(-5.0, 2.0))
     c_omega_3_plus: Scalar = parameter(0.5, valid_range=(-4.0, 5.0))
     c_omega_4: Scalar = parameter(0.15, valid_range=(-5.0, 10.0))
-    sigma_omega: Scalar = parameter(2.0, valid_range=(0.1, 5.0))
+    sigma_omega: Scalar = parameter(2.0, valid_range=(0.1, 5.0), only_if=_NOT_IMPOSED)
 
     @property
     def c_omega_3_stable(self) -> Scalar:
@@ -286,18 +289,21 @@ class MellorYamada(AbstractTwoEquation):
     Source: Mellor and Yamada (1982), Rev. Geophys. Space Phys. 20, 851-875; constants and limits of GOTM.
     """
 
+    sigma_k: Scalar = parameter(1.0, valid_range=(0.1, 5.0), only_if={"sigma_k": ()})
     length_limit: Scalar | None = parameter(0.53, valid_range=(0.01, 2.0))
-    steady_state_richardson_number: Scalar = parameter(0.23, valid_range=(0.05, 0.8))
+    steady_state_richardson_number: Scalar = parameter(
+        0.23, valid_range=(0.05, 0.8), only_if={"e_3_minus": (None,)}
+    )
     stability: AbstractStability = eqx.field(default_factory=lambda: SecondMomentClosure.of("kantha_clayson"))
     e_1: Scalar = parameter(1.8, valid_range=(0.5, 5.0))
-    e_2: Scalar = parameter(1.33, valid_range=(0.1, 5.0))
+    e_2: Scalar = parameter(1.33, valid_range=(0.1, 5.0), only_if=_NOT_IMPOSED)
     e_3_minus: Scalar | None = parameter(None, valid_range=(-5.0, 20.0))
     e_3_plus: Scalar | None = parameter(None, valid_range=(-5.0, 20.0))
     e_6: Scalar = parameter(4.0, valid_range=(-5.0, 20.0))
     s_q: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
     s_l: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
     s_h: Scalar | None = parameter(None, valid_range=(0.0, 2.0))
-    wall_length: str = setting("parabolic", choices=("parabolic", "triangular", "linear"))
+    wall_length: str = setting("parabolic", choices=WALL_LENGTHS)
 
     @classmethod
     def harcourt(cls, **others: FieldValue) -> "MellorYamada":

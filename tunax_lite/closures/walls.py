@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from .. import constants
 from .._types import Scalar, parameter
-from ..declarations import check_settings, setting
+from ..declarations import setting
 
 CONDITIONS = ("flux", "value")
 
@@ -45,9 +45,6 @@ class Boundary(eqx.Module):
     tke: str = setting("flux", choices=CONDITIONS)
     length_scale: str = setting("flux", choices=CONDITIONS)
     breaking_waves: BreakingWaves | None = None
-
-    def __check_init__(self):
-        check_settings(self)
 
 
 class ShearFreeLayer(eqx.Module):

@@ -1,7 +1,7 @@
 """Build the package's objects from checked configurations."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ from .series import Place, Setting
 
 
 def build_run(
-    loaded: Loaded[RunConfig], parameters: dict[str, float] | None = None, *, translated: bool = False
+    loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None = None, *, translated: bool = False
 ) -> Run:
     """Objects of a run; `parameters` of the closure override those of the configuration.
 
@@ -170,7 +170,7 @@ def configuration_of(source: LoadedGotm) -> str:
     return header + yaml_text(translate(source).content)
 
 
-def build_model(section: ModelSection, place: Place, parameters: dict[str, float] | None = None) -> Model:
+def build_model(section: ModelSection, place: Place, parameters: Mapping[str, float] | None = None) -> Model:
     """The model of a configuration; `parameters` override values of the closure."""
     closure = section.closure.build()
     with place.naming("parameters"):

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Calibration:
 
 
 def build_calibration(
-    loaded: Loaded[CalibrationConfig], parameters: dict[str, float] | None = None
+    loaded: Loaded[CalibrationConfig], parameters: Mapping[str, float] | None = None
 ) -> Calibration:
     """Objects of a calibration; `parameters` override the first guess of the configuration.
 

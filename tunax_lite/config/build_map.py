@@ -1,7 +1,7 @@
 """Build the columns and the model of a map from its checked configuration."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..maps.gridded import GriddedColumns
 
 
-def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = None) -> MapRun:
+def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None = None) -> MapRun:
     """The columns and model of a map; `parameters` of the closure override those of the configuration.
 
     Raises:

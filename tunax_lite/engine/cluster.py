@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ..extras import needed
 from ..interrupts import at_end
 from ..runtime import configuration
 from . import worker
@@ -135,14 +136,10 @@ def open_engine(
     if not named or workers == 1:
         yield ThisProcess(n_threads)
         return
-    try:
-        import dask.config
-        import distributed
-    except ImportError as error:
-        raise ValueError(
-            f"{named[0]} {given[named[0]]}: expected Dask, got none ({error}); pip install "
-            "'tunax_lite[cluster]', or leave the option out."
-        ) from error
+    needed("distributed", f"{named[0]} {given[named[0]]}", "or leave the option out")
+    import dask.config
+    import distributed
+
     quiet = {
         "distributed.scheduler.allowed-failures": DEATHS,
         "distributed.scheduler.worker-ttl": f"{SILENCE:.0f} s",

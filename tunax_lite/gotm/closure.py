@@ -107,13 +107,19 @@ def _generated(
 ) -> dict[str, Content]:
     """Exponents and constants that follow from observed properties of turbulence, as GOTM computes them."""
     asked = {**_PROPERTIES, "gen_m": "m", "gen_p": "p"}
+    key, made_of = (
+        f"turbulence.{WORDS['equations']['gls']['group']}.compute_param",
+        _made(stability, settings),
+    )
     try:
         made = GenericLengthScale.generated(
             von_karman=settings["turbulence.turb_param.kappa"],
-            stability=_made(stability),
+            stability=made_of,
             **{ours: given[theirs].value for theirs, ours in asked.items()},
         )
-    except (ValueError, ZeroDivisionError):
+    except (ValueError, ZeroDivisionError) as error:
+        if ": expected a value between" in str(error):
+            raise settings.error(key, f"expected properties with possible constants, got {error}") from None
         got = ", ".join(f"{name} {given[name].value:g}" for name in asked)
         raise settings.error(
             given["gen_d"].key,
@@ -121,7 +127,6 @@ def _generated(
             f"gen_l near 0.2, a positive gen_m, and a turb_param.cm0_fix above 0, got {got}; correct them",
         ) from None
     p, m, n = made.exponents
-    key = f"turbulence.{WORDS['equations']['gls']['group']}.compute_param"
     names = ("sigma_k", "c_psi_1", "c_psi_2", "sigma_psi")
     numbers: dict[str, Content] = {name: Said(float(getattr(made, name)), key) for name in names}
     return {**numbers, "exponents": [p, m, n]}
@@ -145,7 +150,10 @@ def _check_wall(settings: Settings, given: dict[str, Said], first: str, second: 
 
 def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> None:
     """Reject a Richardson number without equilibrium, for which GOTM finds no c3 and stops."""
-    found, wanted = _critical_richardson_number(_made(stability)), settings["turbulence.turb_param.Ri_st"]
+    found, wanted = (
+        _critical_richardson_number(_made(stability, settings)),
+        settings["turbulence.turb_param.Ri_st"],
+    )
     if found is None:
         return
     critical = float(found)
@@ -169,10 +177,16 @@ def _critical_richardson_number(stability: AbstractStability) -> Scalar | None:
     return functions.critical_richardson_number if isinstance(functions, StabilityFunctions) else None
 
 
-def _made(stability: dict[str, Content]) -> AbstractStability:
+def _made(stability: dict[str, Content], settings: Settings) -> AbstractStability:
     """The stability functions of a section, from which other constants follow."""
     numbers = {key: value.value if isinstance(value, Said) else value for key, value in stability.items()}
-    return names_of(AbstractStability)[numbers.pop("name")].make(**numbers)
+    try:
+        return names_of(AbstractStability)[numbers.pop("name")].make(**numbers)
+    except ValueError as error:
+        name = str(error).partition(":")[0]
+        if not isinstance(said := stability.get(name), Said):
+            raise
+        raise settings.error(said.key, str(error)) from None
 
 
 def _common(settings: Settings, method: str) -> dict[str, Content]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, parameter
-from ..declarations import check_settings, named, setting
+from ..declarations import named, setting
 from ..forcing import SurfaceFluxes
 from ..numerics.elementary import at_least, safe_sqrt
 from ..state import State
@@ -67,9 +67,6 @@ class BasalMelt(AbstractIce):
     turbulent_prandtl_number: Scalar = parameter(0.7, valid_range=(0.1, 2.0))
     von_karman: Scalar = parameter(0.4, valid_range=(0.1, 1.0))
     replenished: bool = setting(True)
-
-    def __check_init__(self):
-        check_settings(self)
 
     def start(self, state: State) -> Carried:
         return {"ice_thickness": self.initial_thickness + 0.0 * state.temperature[-1]}

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import Scalar, ScalarLike, is_traced, parameter
-from ..declarations import check_settings, named, setting
+from ..declarations import named, setting
 from ..forcing import IceSurface, SurfaceFluxes
 from ..numerics.elementary import at_least, at_most, safe_sqrt
 from ..state import State
@@ -102,9 +102,6 @@ class Winton(AbstractIce):
     light_depth: Scalar = parameter(0.67, unit="m", valid_range=(0.01, 10.0))
     snow_falls: bool = setting(True)
     exchanges_water: bool = setting(False)
-
-    def __check_init__(self):
-        check_settings(self)
 
     def check(self, state: State, knows_air: bool) -> None:
         salinity = state.salinity[-1]

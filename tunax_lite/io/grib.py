@@ -4,12 +4,12 @@ Parameters with different steps or accumulations become separate datasets. The v
 start time plus the step.
 """
 
-import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..extras import MissingPackageError, command_for, needed
 from .errors import FileFormatError, Source, existing_file, is_path
 
 if TYPE_CHECKING:
@@ -35,10 +35,12 @@ def _is_grib(path) -> bool:
 
 def _datasets(path: Path) -> list["xr.Dataset"]:
     try:
-        cfgrib = importlib.import_module("cfgrib")
-    except (ImportError, RuntimeError) as error:  # ecCodes is missing
-        expected, advice = "NetCDF, or the package cfgrib", "pip install cfgrib, or download NetCDF"
-        raise FileFormatError(path, "file", expected, f"GRIB without it ({error})", advice) from None
+        cfgrib: Any = needed("cfgrib", "GRIB")  # untyped
+    except MissingPackageError as error:  # also where ecCodes is missing
+        expected, advice = "NetCDF, or the package cfgrib", f"{command_for('cfgrib')}, or download NetCDF"
+        raise FileFormatError(
+            path, "file", expected, f"GRIB without it ({error.__cause__})", advice
+        ) from None
     # Write no index file: the folder may not be writable.
     datasets = cfgrib.open_datasets(str(path), backend_kwargs={"indexpath": ""})
     return [_over_time(dataset).assign_attrs(id=str(path)) for dataset in datasets]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..calibration.base import Base
 from ..calibration.files import PARAMETERS_NAME
 from ..io.dataset import described, titled, variable_name, write_dataset
 from ..io.protection import Provenance
@@ -81,8 +82,10 @@ def _parameters(fit: MapFit, progress: Progress, origin: Mapping[str, str]) -> d
         }
         for number, value in zip(fit.free.numbers, best, strict=True)
     }
+    base = Base.of(fit.run.model.closure, numbers)
     return {
-        "closure": type(fit.run.model.closure).__name__,
+        "closure": base.closure,
+        "base": base.content,
         "parameters": numbers,
         "calibration": {
             "loss": progress.loss,

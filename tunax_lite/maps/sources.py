@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..extras import needed
 from ..io.axes import is_axis
 from ..io.checksums import files_below
 from ..io.errors import FileFormatError, Source, check_size, is_path, name_of, reading
@@ -38,6 +39,7 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
     if "://" in text or text.rstrip("/").endswith(".zarr"):
         at = text if "://" in text else str(_store(text, find))
         with reading(text, "a Zarr store"):
+            needed("zarr", text)
             found = xr.open_dataset(at, engine="zarr", chunks=None, **options)
         for name, variable in found.variables.items():
             n_values = math.prod(variable.encoding.get("chunks") or variable.shape)

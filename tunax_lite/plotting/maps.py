@@ -10,6 +10,7 @@ from matplotlib.collections import Collection
 from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
 
+from ..extras import needed
 from ..io.errors import FileFormatError
 from . import style
 from .style import STATE, FigureTime, Option
@@ -37,6 +38,7 @@ def map_figures(path: Path, points: Sequence[Point] = ()) -> dict[str, Figure]:
     import xarray as xr  # takes long
 
     try:
+        needed("zarr", str(path))
         store = xr.open_zarr(path, decode_times=False, chunks=None)
         if "tunax_lite_map_dims" not in store.attrs:
             raise ValueError("one of another program")

@@ -24,7 +24,7 @@ from .._types import (
     array_field,
     as_float_array,
 )
-from ..declarations import check_settings, setting
+from ..declarations import setting
 from ..grid import Grid
 from ..numerics.elementary import reciprocal, with_end_faces
 from ..state import State
@@ -80,9 +80,6 @@ class VerticalVelocity(AbstractTerm):
     series: TimeSeries[VelocityAndLevel]
     scheme: AdvectionScheme = setting(AdvectionScheme.P2_PDM)
     n_substeps: int = setting(1, at_least=1, at_most=10_000)
-
-    def __check_init__(self):
-        check_settings(self)
 
     def at(self, grid: Grid, time: ScalarLike) -> FaceArray:
         """Velocity on faces [m s-1]."""

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, is_traced, parameter
-from ..declarations import check_settings, setting
+from ..declarations import setting
 from ..grid import Grid
 from ..time_series import TimeSeries
 from .advection import VerticalVelocity
@@ -189,7 +189,6 @@ class Interior(eqx.Module):
     held: tuple[str, ...] = eqx.field(default=(), static=True)
 
     def __check_init__(self):
-        check_settings(self)
         unknown = [name for name in self.held if name not in HOLDABLE]
         if unknown:
             raise ValueError(

@@ -57,7 +57,7 @@ class LevenbergMarquardt(AbstractMethod):
     """Levenberg-Marquardt with Marquardt's scaling and a damping adjusted by the gain ratio.
 
     An iteration is a run at the trial vector, plus its Jacobian if that reduces the loss. A rejected trial,
-    including one that is not finite, costs one run and increases the damping.
+    including one that is not finite, costs one run and increases the damping until the step is shorter.
 
     Args:
         damping: initial damping.
@@ -89,14 +89,28 @@ class LevenbergMarquardt(AbstractMethod):
     def tell(self, state: LevenbergMarquardtState, evaluation: Evaluation) -> LevenbergMarquardtState:
         base = np.asarray(state.base), float(state.base_loss), np.asarray(state.gradient)
         if not (evaluation.matrix.size and evaluation.is_finite):
-            matrix, growth = np.asarray(state.matrix), float(state.growth)
-            return self._step(*base, matrix, growth * float(state.damping), 2.0 * growth, False)
+            return self._shorter_step(state, base)
         loss, damping = evaluation.fit.loss, float(state.damping)
         if math.isfinite(base[1]):  # the first evaluation follows no step
             gain = (base[1] - loss) / float(state.promised)
             damping *= 1.0 / self.decrease if gain > _GOOD else 1.0 if gain > _POOR else 2.0
         at_trial = np.asarray(state.trial), loss, evaluation.gradient, evaluation.matrix
         return self._step(*at_trial, damping, 2.0, True)
+
+    def _shorter_step(
+        self, state: LevenbergMarquardtState, base: tuple[np.ndarray, float, np.ndarray]
+    ) -> LevenbergMarquardtState:
+        """The next step from the base of a rejected one, with the least damping that makes it shorter.
+
+        Steps that are cut to the largest one do not change with the damping at first.
+        """
+        damping, growth = float(state.damping), float(state.growth)
+        rejected = (1.0 - 1e-6) * np.linalg.norm(np.asarray(state.trial) - base[0])
+        while True:
+            damping, growth = growth * damping, 2.0 * growth
+            new = self._step(*base, np.asarray(state.matrix), damping, growth, False)
+            if bool(new.finished) or np.linalg.norm(np.asarray(new.trial) - base[0]) < rejected:
+                return new
 
     def _step(self, base, loss: float, gradient, matrix, damping: float, growth: float, accepted: bool):
         """A step from a point; with few numbers, plain NumPy is faster than compiling."""

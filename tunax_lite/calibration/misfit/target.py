@@ -109,6 +109,9 @@ class Change(AbstractScale):
     velocity: float = setting(0.01, at_least=0.0)
     mixed_layer_depth: float = setting(2.0, at_least=0.0)
 
+    def __post_init__(self):
+        check_settings(self)
+
     def of(
         self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
     ) -> float:

@@ -12,7 +12,6 @@ depends on.
 
 import dataclasses
 import functools
-import importlib
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from ...declarations import check_settings, named, setting
 from ...engine import AbstractEngine, Check, ThisProcess
+from ...extras import needed
 from ...runtime import Program, Shared, compile_program
 from ..files import read_tree, write_tree
 from .likelihood import LogDensity
@@ -95,15 +95,7 @@ class Draw(NamedTuple):
 
 def blackjax_module(name: str) -> Any:  # an untyped module
     """A module of blackjax, an optional dependency; `ImportError` tells what to install."""
-    try:
-        return importlib.import_module(f"blackjax.{name}" if name else "blackjax")
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "blackjax":
-            raise
-        raise ImportError(
-            "NUTS: expected the package blackjax, which is not installed; install it with "
-            "`pip install 'tunax_lite[posterior]'`, or use the method laplace."
-        ) from error
+    return needed(f"blackjax.{name}" if name else "blackjax", "NUTS", "or use the method laplace")
 
 
 def start_chain(

@@ -101,7 +101,8 @@ def write_summary(
         about |= {"n_runs": sampling.n_runs, "n_failed": sampling.n_failed}
     elif sampling is not None:
         about |= {"n_divergent": sampling.n_divergent, "n_gradients": sampling.n_gradients}
-    content = {"closure": posterior.closure, "parameters": parameters, "posterior": about}
+    content = {"closure": posterior.closure, "base": posterior.base.content, "parameters": parameters}
+    content["posterior"] = about
     content["provenance"] = dict(attributes or {})
     with replacing(path) as temporary:
         temporary.write_text(yaml_text(content), encoding="utf-8")

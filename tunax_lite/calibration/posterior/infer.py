@@ -14,6 +14,7 @@ from ...engine import AbstractEngine, ThisProcess
 from ...io.protection import remove_file
 from ...io.writing import claims
 from ...model import Model
+from ..base import Base
 from ..evaluation import EnsembleEvaluator, NormalEquationsEvaluator
 from ..files import check_folder, fingerprint, read_tree, write_tree
 from ..methods.least_squares import LevenbergMarquardt
@@ -106,7 +107,8 @@ def infer(
     believed, mode = known or _find(problem, evaluator, x, likelihood, n_iterations, *said)
     if path is not None and known is None:
         write_tree(path, {"likelihood": dataclasses.astuple(believed), "fingerprint": parts}, mode)
-    problem.prior_weight = believed.prior_weight
+    problem = problem.with_prior_weight(believed.prior_weight)
+    evaluator = evaluator.of(problem)
     evaluation = evaluator(jnp.asarray(mode))
     if place is not None and overwrite:
         remove_file(place / POSTERIOR_NAME)
@@ -116,7 +118,7 @@ def infer(
     )
     information = fisher_information(evaluation, believed.prior_weight)
     covariance = covariance_of(information)
-    found = type(model.closure).__name__, free, believed, mode, information
+    found = Base.of(model.closure, free.changed_paths), free, believed, mode, information
     if isinstance(method, Laplace):
         draws = draw_normal(method, mode, covariance)[None]
         away = draws[0] - mode
@@ -169,14 +171,16 @@ def _find(
     """Likelihood and mode; estimating the likelihood needs the mode."""
     before = 0.0
     if likelihood is None:
-        problem.prior_weight = estimate_likelihood(problem, x).prior_weight
+        evaluator = evaluator.of(problem.with_prior_weight(estimate_likelihood(problem, x).prior_weight))
         first, evaluation = find_mode(evaluator, x, n_iterations, lambda f, loss: report_fit(0.5 * f, loss))
         announce(f"first fit: loss {evaluation.fit.loss:.5g} with priors")
         x = jnp.asarray(first)
         likelihood, before = estimate_likelihood(problem, x), 0.5
-    problem.prior_weight = likelihood.prior_weight
     found = find_mode(
-        evaluator, x, n_iterations, lambda f, loss: report_fit(before + (1.0 - before) * f, loss)
+        evaluator.of(problem.with_prior_weight(likelihood.prior_weight)),
+        x,
+        n_iterations,
+        lambda f, loss: report_fit(before + (1.0 - before) * f, loss),
     )
     return likelihood, found[0]
 
@@ -198,7 +202,7 @@ def _start(method: NUTS, chain: int, weight: float, evaluator, mode: np.ndarray,
 
 def _of_runs(
     method: ImportanceSampling,
-    found: tuple[str, ResolvedParameters, Likelihood, np.ndarray, np.ndarray],
+    found: tuple[Base, ResolvedParameters, Likelihood, np.ndarray, np.ndarray],
     evaluator: EnsembleEvaluator,
     report: Callable[[float, Weighted], None],
 ) -> Posterior:
@@ -219,7 +223,7 @@ def _of_runs(
 
 
 def _of_chains(
-    found: tuple[str, ResolvedParameters, Likelihood, np.ndarray, np.ndarray], chains: Chains
+    found: tuple[Base, ResolvedParameters, Likelihood, np.ndarray, np.ndarray], chains: Chains
 ) -> Posterior:
     draws, n_gradients = chains.draws, int(chains.draws.n_steps.sum()) + chains.n_steps_in_warmup
     flat = draws.position.reshape(-1, draws.position.shape[-1])

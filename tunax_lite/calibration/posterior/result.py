@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from ...declarations import check_settings, named, setting
+from ..base import Base
 from ..parameters import ResolvedParameters, UnconstrainedVector
 from ..problem import Evaluation
 from .likelihood import Likelihood
@@ -118,7 +119,7 @@ class Posterior:
     """
 
     method: str  # `laplace`, `nuts` or `importance`
-    closure: str  # name of the class
+    base: Base  # the closure without its free parameters
     free_parameters: ResolvedParameters
     likelihood: Likelihood
     mode: np.ndarray  # most probable unconstrained vector, (n_parameters,)
@@ -129,6 +130,11 @@ class Posterior:
     log_density: np.ndarray  # of the draws up to a constant, (n_chains, n_draws)
     is_divergent: np.ndarray  # whether the trajectory to the draw diverged, (n_chains, n_draws)
     sampling: Sampling | Weighting | None = None
+
+    @property
+    def closure(self) -> str:
+        """Name of the class."""
+        return self.base.closure
 
     @property
     def paths(self) -> tuple[str, ...]:
