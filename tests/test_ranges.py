@@ -100,8 +100,11 @@ def test_every_declared_setting_is_checked(kind, field):
     object.__setattr__(made, field.name, value)
     with pytest.raises(ValueError, match=f"expected {field.name} |expected a finite {field.name}"):
         check_settings(made)
-    assert "check_settings(" in inspect.getsource(sys.modules[kind.__module__]), (
-        f"{kind.__name__} is not checked"
+    ours = [
+        sys.modules[each.__module__] for each in kind.__mro__ if each.__module__.startswith("tunax_lite.")
+    ]
+    assert any("check_settings(" in inspect.getsource(each) for each in ours), (
+        f"{kind.__name__} does not check"
     )
 
 
@@ -141,7 +144,7 @@ def test_transformations_build_modules_with_any_numbers():
     minus = jax.tree.map(lambda leaf: -leaf, own)
     assert float(minus.depth) == -2.0
     assert float(eqx.tree_at(lambda m: m.depth, own, jnp.asarray(-1.0)).depth) == -1.0
-    gradient = jax.jit(eqx.filter_grad(lambda module: -3.0 * module.depth))(own)
+    gradient = eqx.filter_jit(eqx.filter_grad(lambda module: -3.0 * module.depth))(own)
     assert isinstance(gradient, Own) and float(gradient.depth) == -3.0
     depths = jax.jit(lambda x: Own(x).depth)(jnp.asarray(-5.0))  # traced: unknown
     assert float(depths) == -5.0
@@ -175,7 +178,7 @@ def test_every_closure_goes_there_and_back(closure):
     back = tl.constrained(tl.unconstrained(closure))
     assert jax.tree.structure(back) == jax.tree.structure(closure)
     for first, second in zip(jax.tree.leaves(back), jax.tree.leaves(closure), strict=True):
-        np.testing.assert_allclose(first, second, rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(first, second, rtol=1e-12, atol=0.0 if np.any(second) else 1e-14)
 
 
 def test_a_number_on_its_bound_stays_there():
@@ -203,7 +206,8 @@ def test_adam_stays_within_all_ranges_for_fifty_steps():
     for _ in range(50):
         loss, gradient = value_and_gradient(x)
         losses.append(float(loss))
-        updates, state = adam.update(gradient, state)
+        with jax.numpy_dtype_promotion("standard"):  # optax mixes types
+            updates, state = adam.update(gradient, state)
         x = eqx.apply_updates(x, updates)
     assert np.isfinite(losses).all() and min(losses[-10:]) < 0.2 * losses[0]
     closure = tl.constrained(x)
