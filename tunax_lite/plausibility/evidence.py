@@ -4,6 +4,7 @@ import datetime
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -168,9 +169,6 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
 
     z_face = single(case.grid.z_face, 1)
     z = 0.5 * (z_face[1:] + z_face[:-1])
-    start = None if case.start_time is None else datetime.datetime.fromisoformat(case.start_time)
-    if start is not None and start.tzinfo is not None:
-        start = start.astimezone(datetime.UTC).replace(tzinfo=None)
     initial = {
         name: Samples(
             name, f"initial {name}", np.zeros(1), single(getattr(case.initial_state, name), 1)[None], z
@@ -178,16 +176,7 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
         for name in ("temperature", "salinity", "u", "v")
     }
     weather, fluxes, net = _forcing(case.forcing, single)
-    place = {
-        name: None if value is None else float(single(value, 0))
-        for name, value in (("latitude", case.latitude), ("longitude", case.longitude))
-    }
-    sun = case.forcing.sun if isinstance(case.forcing, BulkForcing) else None
-    if sun is not None and place["latitude"] is None:
-        place = {name: float(single(getattr(sun, name), 0)) for name in place}
-        start = start or datetime.datetime.fromisoformat(sun.start_time)
     water = case.equation_of_state
-
     bottom = case.interior.bottom_heat
     return Evidence(
         weather=weather,
@@ -195,8 +184,7 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
         initial=initial,
         observed={} if observations is None else _observed(observations),
         discharge=_discharge(case, single),
-        **place,
-        start=start,
+        **_placed(case, single),
         coriolis_parameter=float(single(case.coriolis_parameter, 0)),
         z_face=z_face,
         area=None if case.grid.area is None else single(case.grid.area, 1),
@@ -225,6 +213,20 @@ def evidence_of_observations(observations: Observations) -> Evidence:
 
 
 Single = Callable[..., np.ndarray]
+
+
+def _placed(case: Case, single: Single) -> dict[str, Any]:  # fields of `Evidence`
+    """Latitude, longitude and start of a case, or of the sun of its weather."""
+    known = {"latitude": case.latitude, "longitude": case.longitude}
+    date, sun = case.start_time, case.forcing.sun if isinstance(case.forcing, BulkForcing) else None
+    if sun is not None and known["latitude"] is None:
+        known = {"latitude": sun.latitude, "longitude": sun.longitude}
+        date = date or sun.start_time
+    start = None if date is None else datetime.datetime.fromisoformat(date)
+    if start is not None and start.tzinfo is not None:
+        start = start.astimezone(datetime.UTC).replace(tzinfo=None)
+    place = {name: None if value is None else float(single(value, 0)) for name, value in known.items()}
+    return {**place, "start": start}
 
 
 def _series(where: str, quantity: str, time, values, single: Single) -> Samples:
