@@ -16,19 +16,20 @@ from .application import Answer
 from .terminal import echo, printable
 
 _COLUMNS = ("input", "unit", "lowest", "mean", "highest", "every", "gaps")
-_WIDEST_NAME = 18
+_NARROW_GAPS, _WIDE = 9, 100  # characters, of the column of gaps and of the terminal that needs it
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def say_inputs(inputs: Sequence[Input], start_time: str | None) -> list[Answer]:
     """Print the table of inputs, and return its rows for JSON."""
+    console = Console(highlight=False)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for name in _COLUMNS:
         is_text = name in ("input", "unit", "gaps")
         # Numbers never wrap: names give way in a narrow terminal.
-        side, wide = "left" if is_text else "right", name == "input"
-        least = min(_WIDEST_NAME, max((len(one.name) for one in inputs), default=0)) if wide else None
-        table.add_column(name, justify=side, no_wrap=not is_text, overflow="fold", min_width=least)
+        side = "left" if is_text else "right"
+        most = _NARROW_GAPS if name == "gaps" and console.width < _WIDE else None
+        table.add_column(name, justify=side, no_wrap=not is_text, overflow="fold", max_width=most)
     rows = []
     for one in inputs:
         known, (n_gaps, longest), every = one.known(), one.gaps(), one.interval()
@@ -43,7 +44,7 @@ def say_inputs(inputs: Sequence[Input], start_time: str | None) -> list[Answer]:
         when = "first" if one.time is None else "constant" if one.is_constant else "-"
         when = when if every is None else duration(every)
         table.add_row(printable(one.name), one.unit, *numbers, when, _gaps(row))
-    Console(highlight=False).print(table, markup=False)
+    console.print(table, markup=False)
     return rows
 
 
