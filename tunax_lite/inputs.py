@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .air_sea import BulkForcing
-from .air_sea.bulk_forcing import HUMIDITY_QUANTITIES
+from .air_sea import BulkForcing, bulk_forcing
 from .case import Case
 from .forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
 from .observations import Observations
@@ -132,7 +131,7 @@ def _forcing(case: Case) -> Iterator[Input]:
     forcing, names = case.forcing, {}
     if isinstance(forcing, BulkForcing):
         series, label = forcing.weather, ""
-        names = {"humidity": HUMIDITY_QUANTITIES[forcing.humidity_measure]}
+        names = {"humidity": bulk_forcing.HUMIDITY_QUANTITIES[forcing.humidity_measure]}
     elif isinstance(forcing, TimeSeriesForcing):
         series, label = TimeSeries(forcing.time, forcing.fluxes), ""
     elif isinstance(forcing, ConstantForcing):
