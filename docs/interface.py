@@ -23,6 +23,7 @@ NOT_CALLED = {
     "cli",
     "constants",
     "declarations",
+    "extras",
     "interrupts",
     "machine",
     "quantities",

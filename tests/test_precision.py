@@ -153,7 +153,7 @@ def test_casting_keeps_what_is_no_floating_point_array():
 
 def test_a_case_on_another_grid_keeps_its_precision():
     case = in_precision(CASES["wind"], "float32")
-    assert precision_of(case=case.on(tl.Grid.uniform(32.0, 20))) == np.float32
+    assert precision_of(case=case.on(tl.Grid.uniform(float(case.grid.depth), 20))) == np.float32
 
 
 @pytest.mark.parametrize("single", ["model", "case", "start"])

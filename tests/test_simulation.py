@@ -242,8 +242,8 @@ def test_parameters_with_a_batch_axis_make_an_ensemble():
     closure = PacanowskiPhilander(background_viscosity=viscosity, viscosity_scale=scale)
     run: dict[str, Any] = {"dt": DT, "duration": 1800.0, "output_interval": 900.0}
     ensemble = simulate(Model(closure), CASE, **run)
-    assert ensemble.state.temperature.shape == (3, 16, 2, 3)
-    assert ensemble.clo_state.eddy_viscosity.shape == (3, 17, 2, 3)
+    assert ensemble.state.temperature.shape == (3, CASE.grid.n_cells, 2, 3)
+    assert ensemble.clo_state.eddy_viscosity.shape == (3, CASE.grid.n_cells + 1, 2, 3)
     for i, j in ((0, 0), (1, 2)):
         one = PacanowskiPhilander(background_viscosity=viscosity[j], viscosity_scale=scale[i, 0])
         alone = simulate(Model(one), CASE, **run)

@@ -8,8 +8,10 @@ import shutil
 from collections import Counter
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.monitoring
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
@@ -253,8 +255,9 @@ def test_a_run_that_fails_late_keeps_its_parts(tmp_path):
     path = tmp_path / "out.nc"
     case = case_of()
     heat = np.full(31, -200.0)
-    heat[25:] = 1e300
     series = TimeSeriesForcing.from_values(np.linspace(0.0, 36000.0, 31), heat_flux=heat)
+    heat[25:] = 1e300  # which no constructor accepts
+    series = eqx.tree_at(lambda it: it.fluxes.heat_flux, series, jnp.asarray(heat))
     case = dataclasses.replace(case, forcing=series)
     with error_naming(FloatingPointError, "out.nc.parts"):
         to_file(path, case, memory_budget=SMALL)

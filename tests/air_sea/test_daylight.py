@@ -138,6 +138,7 @@ def test_gradients_through_the_cycle_are_finite():
     made, _ = with_mean_sun(forcing(time, DAILY), MeanSun(diurnal_cycle=True), step=600.0, duration=6.0 * DAY)
 
     def total(offset, latitude):
+        assert made.sun is not None
         sun = dataclasses.replace(made.sun, latitude=latitude)
         other = dataclasses.replace(
             made, offsets=dataclasses.replace(made.offsets, shortwave=offset), sun=sun

@@ -181,11 +181,12 @@ def test_the_jacobian_is_computed_only_for_a_lower_loss(evaluators):
     assert normal(x, 1.001 * loss).matrix.size
 
 
-def test_a_prior_adds_half_the_square_of_the_unconstrained_vector(evaluators, monkeypatch):
+def test_a_prior_adds_half_the_square_of_the_unconstrained_vector(evaluators):
     problem, normal, gradient = evaluators
     x = problem.free_parameters.start() + jnp.array([0.1, -0.3, 0.2])
     without = normal(x), gradient(x)
-    monkeypatch.setattr(problem, "prior_weight", 0.3)
+    problem = problem.with_prior_weight(0.3)
+    normal, gradient = normal.of(problem), gradient.of(problem)
     for before, after in zip(without, (normal(x), gradient(x)), strict=True):
         assert after.fit.loss - before.fit.loss == pytest.approx(0.15 * float(x @ x), rel=1e-9)
         np.testing.assert_array_equal(after.fit.scores, before.fit.scores)

@@ -122,7 +122,8 @@ def test_the_sun_of_daily_weather_is_spread_over_the_day(load, part):
         given = {"weather": weather, "air_sea": {"longwave": "net", **cycle}}
     run = build_run(load(**WATER, **given))
     water = water_surface(0.0, 0.0, 10.0, 33.0)
-    found = [float(run.case.forcing.at(3600.0 * hour, water).shortwave_flux) for hour in range(1, 25)]
+    forcing: Any = run.case.forcing
+    found = [float(forcing.at(3600.0 * hour, water).shortwave_flux) for hour in range(1, 25)]
     np.testing.assert_allclose(np.mean(found), 150.0, rtol=1e-9)
     # Local noon is at 21:40 universal time, midnight at 9:40.
     assert 380.0 < max(found) < 420.0 and found[9] < 1e-3 and np.argmax(found) + 1 in (21, 22)

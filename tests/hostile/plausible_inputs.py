@@ -541,7 +541,7 @@ def gridded_map(given: Given, folder: Path) -> Said:
     data.to_netcdf(folder / "ocean.nc")
     field = lambda name: {"variable": name} | o["fields"].get(name, {})  # noqa: E731
     section = {
-        "paths": "ocean.nc", "start_time": "2001-02-01", "duration": 2.0e7, "largest_depth": 300.0,
+        "paths": "ocean.nc", "start_time": "2001-02-01", "duration": 1.9872e7, "largest_depth": 300.0,
         "temperature": field("temp"), "salinity": field("salt"),
         "temperature_kind": "potential", "salinity_kind": "practical",
         "fluxes": {"stress_u": field("taux"), "stress_v": field("tauy"), "heat_flux": field("heat"),

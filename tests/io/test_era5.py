@@ -2,7 +2,7 @@
 
 import datetime
 import sys
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import netCDF4
@@ -470,7 +470,10 @@ def test_datasets_and_grib(tmp_path, monkeypatch):
     coordinates = {name: loaded[name] for name in ("latitude", "longitude")}
     forecasts = xr.Dataset(folded, {"time": start, "step": step, **coordinates})
     forecasts = forecasts.assign_coords(valid_time=(("time", "step"), start[:, None] + step))
-    made = SimpleNamespace(open_datasets=lambda path, backend_kwargs: [fields, forecasts])
+    made = ModuleType("cfgrib")
+    monkeypatch.setattr(
+        made, "open_datasets", lambda path, backend_kwargs: [fields, forecasts], raising=False
+    )
     monkeypatch.setitem(sys.modules, "cfgrib", made)
     found = read(tmp_path / "e.grib").weather
     np.testing.assert_allclose(found.at(3600.0 * 20.5).shortwave, wanted.at(3600.0 * 20.5).shortwave)

@@ -150,8 +150,8 @@ def small_file(path: Path, stress: float = 4e-4, cooling: float = 5e-9) -> Path:
             "z": ("z", z),
             "t": ("t", time),
             "b": (("t", "z"), buoyancy.astype(np.float32)),
-            "u": (("t", "z"), velocity.real.astype(np.float32)),
-            "v": (("t", "z"), velocity.imag.astype(np.float32)),
+            "u": (("t", "z"), np.real(velocity).astype(np.float32)),
+            "v": (("t", "z"), np.imag(velocity).astype(np.float32)),
         }
     )
     dataset.to_netcdf(path, engine="netcdf4", format="NETCDF3_CLASSIC", unlimited_dims=["t"])

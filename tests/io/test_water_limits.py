@@ -13,7 +13,7 @@ def found(temperature, salinity):
     lower = np.full(3, 10.0), np.full(3, 35.0)
     both = zip(lower, (temperature, salinity), strict=True)
     fields = [np.stack([np.asarray(low), np.broadcast_to(high, 3)], axis=1)[..., None] for low, high in both]
-    return {one.kind: one for one in extremes(*fields, Z, TIME)}
+    return {one.kind: one for one in extremes(fields[0], fields[1], Z, TIME)}
 
 
 def test_the_freezing_point_is_that_of_its_salinity():

@@ -6,6 +6,7 @@ import datetime
 import time
 from pathlib import Path
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
@@ -83,17 +84,19 @@ class SyntheticMap(ColumnMap):
         times = self.interval * (first + np.arange(n_times))
         days = times[:, None] / 86400.0
         wind = 0.1 * np.sin(2.0 * np.pi * (days + lon / 90.0))
-        if self.broken is not None:
-            wind = np.where((number == self.broken[0]) & (times[:, None] > self.broken[1]), 1.7e308, wind)
         temperature = jnp.asarray(20.0 - 0.2 * np.abs(lat)) + 0.05 * grid.z_center
+        forcing = TimeSeriesForcing.from_values(
+            times, stress_u=wind, heat_flux=-50.0 - np.abs(lat) + 0.0 * days
+        )
+        if self.broken is not None:  # by a wind that no constructor accepts
+            wind = np.where((number == self.broken[0]) & (times[:, None] > self.broken[1]), 1.7e308, wind)
+            forcing = eqx.tree_at(lambda it: it.fluxes.stress_u, forcing, jnp.asarray(wind))
         return Case(
             grid=grid,
             initial_state=State.from_profiles(
                 grid, temperature=temperature, salinity=35.0 + 0.0 * temperature
             ),
-            forcing=TimeSeriesForcing.from_values(
-                times, stress_u=wind, heat_flux=-50.0 - np.abs(lat) + 0.0 * days
-            ),
+            forcing=forcing,
             coriolis_parameter=coriolis_parameter(jnp.asarray(lat)),
             duration=stop,
         )

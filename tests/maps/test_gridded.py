@@ -221,7 +221,13 @@ def test_weather_restoring_waves_corrections_and_parameters():
 
 @pytest.mark.parametrize("diurnal_cycle", [False, True])
 def test_monthly_radiation_takes_the_albedo_of_the_day_or_is_spread_over_it(diurnal_cycle):
-    weather = {"wind_u": 5.0, "wind_v": 3.0, "air_temperature": 12.0, "humidity": 80.0, "longwave": -50.0}
+    weather: dict[str, Any] = {
+        "wind_u": 5.0,
+        "wind_v": 3.0,
+        "air_temperature": 12.0,
+        "humidity": 80.0,
+        "longwave": -50.0,
+    }
     dataset = ocean()
     dataset["heat"] = 0.0 * dataset["heat"] + 200.0
     weather["shortwave"] = Gridded("heat", unit="W m-2")
@@ -231,7 +237,7 @@ def test_monthly_radiation_takes_the_albedo_of_the_day_or_is_spread_over_it(diur
     assert "h apart" in found.notes[-1]
     chosen, ends = np.array([5, 100]), 3600.0 * np.arange(1, 25)
     case: Any = found.case(chosen, 0.0, DAY)
-    water: Any = WaterSurface(*(jnp.full(2, each) for each in (0.0, 0.0, 10.0, 33.0)))
+    water = WaterSurface(jnp.zeros(2), jnp.zeros(2), jnp.full(2, 10.0), jnp.full(2, 33.0))
     light = np.stack([np.asarray(case.forcing.at(end, water).shortwave_flux) for end in ends])
     # Of 200 W m-2, water of the tropics and middle latitudes reflects 6 to 20 %, not 40.
     assert np.all((light.mean(axis=0) > 160.0) & (light.mean(axis=0) < 190.0))

@@ -61,4 +61,5 @@ def test_runs_to_a_file_leave_nothing_in_the_process(tmp_path):
             seen.append((now.arrays, now.programs, len(gc.get_objects())))
     (arrays, programs, objects), last = seen
     assert last[:2] == (arrays, programs)
-    assert last[2] < objects + 200  # of every run JAX and importlib kept some, a thousand in tests
+    # JAX keeps 37 small ones of every run in its caches from 0.12 on; what is found here kept some hundred.
+    assert last[2] < objects + 7 * 60

@@ -257,11 +257,11 @@ def test_rain_dilutes_by_its_volume():
     """A mixed basin with walls: S falls as its depth grows."""
     grid = Grid.uniform(10.0, 8).with_hypsography([-10.0, 0.0], [1e6, 1e6])
     level = LakeLevel(Hypsography([-10.0, 2.0], [1e6, 1e6]))
-    rain = ConstantForcing(SurfaceFluxes(freshwater_flux=1.027))
+    rain = ConstantForcing(SurfaceFluxes(freshwater_flux=0.1027))
     state = State.from_profiles(grid, temperature=10.0, salinity=20.0)
     case = Case(grid, state, rain, interior=Interior(level=level))
     run = ran(case, 1)
-    np.testing.assert_allclose(run.state.surface["surface_elevation"][-1], 1e-3 * DT, rtol=1e-13)
-    thickness = (10.0 + 1e-3 * DT) / 8.0
+    np.testing.assert_allclose(run.state.surface["surface_elevation"][-1], 1e-4 * DT, rtol=1e-13)
+    thickness = (10.0 + 1e-4 * DT) / 8.0
     content = np.sum(np.asarray(run.state.salinity[-1]) * thickness)
     np.testing.assert_allclose(content, 200.0, rtol=1e-14)

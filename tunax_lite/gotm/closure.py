@@ -243,7 +243,7 @@ def _stability(settings: Settings, method: str) -> dict[str, Content]:
     if get("scnd.method") != "quasi_eq_h15":
         return section
     # With Langmuir turbulence the functions have their own constants; c_mu0 is that of the given set.
-    return {"name": "harcourt", "c_mu_0": float(_made(section).stability_functions().c_mu_0)}
+    return {"name": "harcourt", "c_mu_0": float(_made(section, settings).stability_functions().c_mu_0)}
 
 
 def _one_equation(

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from ..declarations import setting
+from ..declarations import check_settings, setting
 from ..io.errors import reading
 from .files import read_columns, read_text
 from .keys import WORDS
@@ -196,6 +196,9 @@ class ObservedInputs:
     surface_interval: float | None = setting(None, above=0.0)
     profiles: bool = False
     z: tuple[float, ...] | None = None
+
+    def __post_init__(self):
+        check_settings(self)  # pyright: ignore[reportArgumentType]
 
 
 def observed_section(settings: Settings, observed: ObservedInputs) -> dict[str, Content]:

@@ -42,7 +42,12 @@ _FOREIGN = re.compile(
 """Units that no conversion knows."""
 _NORTH = re.compile(r"\bnorthward|\bmeridional|\by[- _](component|stress|velocity)|\bv[- ]component")
 _EAST = re.compile(r"\beastward|\bzonal|\bx[- _](component|stress|velocity)|\bu[- ]component")
-_BY_STANDARD_NAME = {one.standard_name: one.name for one in QUANTITIES.values() if one.standard_name}
+# Which temperature a file has is the business of its reader.
+_BY_STANDARD_NAME = {
+    one.standard_name: one.name
+    for one in QUANTITIES.values()
+    if one.standard_name and one.name != "potential_temperature"
+}
 _WORDS = {
     "salinity": ("conductivity", "temperature", "density"),
     "temperature": ("salinity", "conductivity", "air temperature", "air_temperature", "density"),
