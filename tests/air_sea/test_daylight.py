@@ -143,7 +143,7 @@ def test_gradients_through_the_cycle_are_finite():
         other = dataclasses.replace(
             made, offsets=dataclasses.replace(made.offsets, shortwave=offset), sun=sun
         )
-        return _entering(other, jnp.asarray(3600.0 * np.arange(1, 49))).mean()
+        return _entering(other, jnp.asarray(3600.0 * np.arange(1, 49))).mean()  # pyright: ignore[reportOptionalMemberAccess]
 
     slopes = jax.jit(jax.grad(total, (0, 1)))(jnp.asarray(0.0), jnp.asarray(43.1))
     # An offset of the daily mean enters less the albedo at noon and in the morning.
