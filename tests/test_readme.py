@@ -4,6 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -18,7 +19,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 def test_python_gives_a_gradient_that_is_that_of_central_differences():
     (block,) = re.findall(r"^```python\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
     names = {}
-    exec(compile(block, "README.md", "exec"), names)  # noqa: S102
+    with jax.numpy_dtype_promotion("standard"):  # that of users, and of optax
+        exec(compile(block, "README.md", "exec"), names)  # noqa: S102
     step = 1e-4
     higher, lower = (float(names["misfit"](names["tl"].KEpsilon(c_eps_1=1.44 + s))) for s in (step, -step))
     # The run is sampled hourly over two days; 1e-4 is what the switches of the closure leave.
