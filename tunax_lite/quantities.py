@@ -39,6 +39,20 @@ class Quantity:
     positive: str | None = None
     suspect: tuple[str, float, float] | None = None
 
+    def first_impossible(self, values: np.ndarray) -> tuple[int, ...] | None:
+        """Index of the first value that cannot be; those that are not finite pass."""
+        low, high = self.possible
+        wrong = np.argwhere(np.isfinite(values) & ((values < low) | (values > high)))
+        return tuple(map(int, wrong[0])) if len(wrong) else None
+
+    def unit_meant(self, value: float) -> str | None:
+        """The unit that an impossible value suggests."""
+        return (
+            self.suspect[0]
+            if self.suspect is not None and self.suspect[1] <= value <= self.suspect[2]
+            else None
+        )
+
 
 def _read() -> Iterator[Quantity]:
     """Rows of the table `quantities.csv`; empty cells mean unbounded or absent."""
@@ -72,14 +86,13 @@ def check_values(where: str, name: str, values: np.ndarray) -> None:
         known = quantity_of(name)
     except KeyError:  # a tracer
         return
-    low, high = known.possible
-    wrong = np.asarray(values)[~((values >= low) & (values <= high)) & np.isfinite(values)]
-    if wrong.size:
+    if (wrong := known.first_impossible(values)) is not None:
+        (low, high), value = known.possible, values[wrong]
         advice = f"positive is {known.positive}; " if known.positive else ""
-        if known.suspect is not None and known.suspect[1] <= wrong[0] <= known.suspect[2]:
-            advice = f"it looks like {known.suspect[0]}; "
+        if (unit := known.unit_meant(value)) is not None:
+            advice = f"it looks like {unit}; "
         raise ValueError(
-            f"{where}: expected {known.long_name} from {low:g} to {high:g} {known.unit}, got {wrong[0]:g}; "
+            f"{where}: expected {known.long_name} from {low:g} to {high:g} {known.unit}, got {value:g}; "
             f"{advice}convert it."
         )
 

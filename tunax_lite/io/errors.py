@@ -222,16 +222,13 @@ def check_possible(path, key: str, quantity: str, values: np.ndarray, describe: 
         known = quantity_of(quantity)
     except KeyError:  # a passive tracer
         return
-    low, high = known.possible
-    wrong = np.argwhere(np.isfinite(values) & ((values < low) | (values > high)))
-    if len(wrong):
-        value = values[tuple(wrong[0])]
+    if (wrong := known.first_impossible(values)) is not None:
+        (low, high), value = known.possible, values[wrong]
         sign = "" if known.positive is None else f" (positive is {known.positive})"
         advice = f"check the unit, the sign{sign} and the fill value"
-        if known.suspect is not None and known.suspect[1] <= value <= known.suspect[2]:
-            unit = known.suspect[0]
+        if (unit := known.unit_meant(value)) is not None:
             advice = "give the unit K" if unit == "K" else f"it looks like {unit}: give that unit"
-        got = f"{value:g}" + ("" if describe is None else f" at {describe(int(wrong[0][0]))}")
+        got = f"{value:g}" + ("" if describe is None else f" at {describe(wrong[0])}")
         raise FileFormatError(path, key, f"{quantity} between {low:g} and {high:g}", got, advice)
     if quantity == "relative_humidity" and values.size > 1 and 0.0 < np.max(values) <= 1.5:
         expected, got = "relative humidity in %, some of it above 1.5", f"at most {np.max(values):g}"
