@@ -16,6 +16,7 @@ from tests.helpers import (
     CLOSURE_IDS,
     DEPTH,
     N_CELLS,
+    N_POINTS,
     ROUNDING,
     SAME,
     VARIANTS,
@@ -37,9 +38,9 @@ N_STEPS = (2, 500)  # over which derivatives are compared
 COMPARED = (2, 120)  # steps after which a batch is compared with single columns
 
 every_case = pytest.mark.parametrize("name", CASES)
-# Compiling is what takes time. Runs of single columns are the programs that users run, optimised; derivatives
-# are those of programs without optimisation, which compile in half the time. That both are the same:
-# `test_optimised_program_equals_one_without_optimisation`.
+# Compiling is what takes time. Runs, and the differences between them, are of the programs that users run,
+# optimised; derivatives are of programs without optimisation, which compile in half the time. That both are
+# the same: the differences, and `test_optimised_program_equals_one_without_optimisation`.
 NOT_OPTIMISED = {"xla_backend_optimization_level": 0}
 
 
@@ -99,8 +100,8 @@ def trajectories(counting):
     return {name: run(case) for name, case in CASES.items()}
 
 
-def batch_of_cases():
-    return stack_cases(list(CASES.values()))
+def batch_of_cases(times: int = 1):
+    return stack_cases(list(CASES.values()) * times)
 
 
 @every_case
@@ -199,9 +200,9 @@ def assert_single_columns(closure, trajectories, several, frames):
             np.testing.assert_allclose(theirs, ours, rtol=rtol, atol=0.1 * rtol * scale)
 
 
-def test_batch_equals_single_columns(closure, derivatives, trajectories):
+def test_batch_equals_single_columns(closure, many_columns, trajectories):
     """Of the program that differences are taken of: columns of their own cases and parameters."""
-    assert_single_columns(closure, trajectories, derivatives.values(derivatives.both)[1], COMPARED)
+    assert_single_columns(closure, trajectories, many_columns.values(many_columns.both)[1], COMPARED)
 
 
 @pytest.mark.long  # `vmap` of runs is not how columns are batched here; of a simple closure: test_simulation
@@ -280,23 +281,19 @@ class Derivatives:
     """The losses, and three kinds of derivatives, of one closure."""
 
     def __init__(self, closure, options: dict | None):
-        self.both = one_parameter_set_per_column(closure), batch_of_cases().unlabelled()
+        self.both = columns_of(closure)
         self.zero = jax.tree.map(jnp.zeros_like, self.both)
         compiled: Any = partial(jax.jit, compiler_options=options)
         # Of the sum over all columns of the losses by weight.
         loss = lambda both, weights: jnp.sum(weights @ losses_of(*both)[0])  # noqa: E731
         self.reverse = compiled(jax.grad(loss))
         self._jvp = compiled(
-            lambda both, tangents: jax.jvp(lambda both: losses_of(*both), (both,), (tangents,), has_aux=True)
+            lambda both, tangents: jax.jvp(lambda both: losses_of(*both)[0], (both,), (tangents,))
         )
 
-    def values(self, both):
-        """Losses, and the frames: one program with their derivatives."""
-        losses, _, frames = self._jvp(both, self.zero)
-        return losses, frames
-
     def losses(self, both):
-        return self.values(both)[0]
+        """From the program of their derivatives."""
+        return self._jvp(both, self.zero)[0]
 
     def forward(self, both, tangents):
         return self._jvp(both, tangents)[1]
@@ -312,11 +309,32 @@ def derivatives(closure):
     return Derivatives(closure, NOT_OPTIMISED)
 
 
-def one_parameter_set_per_column(closure):
-    def spread(leaf):
-        return jnp.broadcast_to(leaf[..., None], (*leaf.shape, len(CASES)))
+class ManyColumns:
+    """The losses of every case at all points of a difference, in one batch."""
 
-    return jax.tree.map(spread, Model(closure))
+    def __init__(self, closure):
+        self.both = columns_of(closure, N_POINTS)
+        self.values: Any = jax.jit(lambda both: losses_of(*both))
+
+    def losses(self, path, pattern, points) -> np.ndarray:
+        """Losses per point, number of steps and case, where a number changes along a pattern."""
+        change = jnp.repeat(points, len(CASES)) * jnp.tile(pattern, N_POINTS)
+        losses, _ = self.values(replace_leaf(self.both, path, leaf_of(self.both, path) + change))
+        return np.moveaxis(np.asarray(losses).reshape(-1, N_POINTS, len(CASES)), 1, 0)
+
+
+@pytest.fixture(scope="module")
+def many_columns(closure):
+    return ManyColumns(closure)
+
+
+def columns_of(closure, times: int = 1):
+    """The model with a set of parameters per column, and the batch of all cases, one or more times."""
+
+    def spread(leaf):
+        return jnp.broadcast_to(leaf[..., None], (*leaf.shape, times * len(CASES)))
+
+    return jax.tree.map(spread, Model(closure)), batch_of_cases(times).unlabelled()
 
 
 def directions(closure):
@@ -371,20 +389,15 @@ def test_reverse_equals_forward(closure, derivatives):
 
 
 @pytest.mark.slow
-def test_reverse_equals_central_differences(closure, derivatives):
+def test_reverse_equals_central_differences(closure, derivatives, many_columns):
     both, sizes = derivatives.both, np.abs(np.asarray(derivatives.losses(derivatives.both)))
     wrong, unknown = [], []
     for path, scale in directions(closure):
-        value = leaf_of(both, path)
-        pattern = pattern_of(value)
+        pattern = pattern_of(leaf_of(both, path))
         by_reverse = slopes_of(derivatives.gradients, path, pattern)
-
-        def changed(x, path=path, value=value, pattern=pattern):
-            return np.asarray(derivatives.losses(replace_leaf(both, path, value + x * pattern)))
-
+        difference = central_difference(partial(many_columns.losses, path, pattern), 0.0, scale)
         # Rounding of the loss over an interval of 7e-6.
         tolerance = ROUNDING / 7e-6 * sizes / scale
-        difference = central_difference(changed, 0.0, scale, 10.0 * tolerance)
         if not np.all(difference.agrees(by_reverse, tolerance)):
             wrong.append(f"{path} over {N_STEPS} steps: {by_reverse} is not {difference}")
         # On a kink, and where switches follow closely, no difference can tell: in another case one can.

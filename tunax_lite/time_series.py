@@ -5,17 +5,35 @@ that it can be batched, differentiated and read from files.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Generic, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jax import lax
+from jax.custom_batching import custom_vmap
+from jaxtyping import Array, Float, Int, PyTree, Shaped
 
 from ._types import ScalarLike, array_field, is_traced
 
 T = TypeVar("T")
+
+
+@custom_vmap
+def _record_after(times: Float[Array, " time"], time: Shaped[Array, ""]) -> Int[Array, ""]:
+    """Number of the first record after a time, 0 before all records."""
+    return jnp.searchsorted(times, time, side="right", method="scan_unrolled")
+
+
+@_record_after.def_vmap
+def _record_after_each(
+    axis_size: int, batched: list[bool], times: Shaped[Array, "..."], time: Shaped[Array, "..."]
+) -> tuple[Array, bool]:
+    # LLVM's vectoriser takes minutes over the unrolled search in a long record (jax 0.12).
+    search = partial(jnp.searchsorted, side="right", method="scan")
+    return jax.vmap(search, in_axes=[0 if one else None for one in batched])(times, time), True
 
 
 class TimeSeries(eqx.Module, Generic[T]):
@@ -66,7 +84,7 @@ class TimeSeries(eqx.Module, Generic[T]):
     def at(self, time: ScalarLike) -> T:
         """Values at a time [s]."""
         last = self.time.shape[0] - 2
-        after = jnp.searchsorted(self.time, time, side="right", method="scan_unrolled")
+        after = _record_after(lax.stop_gradient(self.time), lax.stop_gradient(jnp.asarray(time)))
         index = jnp.clip(after - 1, 0, last)
         start, end = self.time[index], self.time[index + 1]
         weight = jnp.clip((time - start) / (end - start), 0.0, 1.0)
