@@ -5,7 +5,6 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11; do \
   $$python -c 'import ensurepip, venv' 2>/dev/null && echo $$python && exit; done; echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
-TESTS := tests
 
 # `unit` runs the notebooks too: tests/test_notebooks.py.
 .PHONY: run test test-all coverage lint types unit docs site linkcheck wheel verify bench hostile clean
@@ -28,7 +27,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/pyright
 
 unit: $(VENV)/.installed-dev
-	$(BIN)/pytest -n 2 --dist worksteal $(TESTS)
+	$(BIN)/pytest -n 2 --dist worksteal tests
 
 # With the long ones.
 test-all: lint types docs
