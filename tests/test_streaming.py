@@ -57,9 +57,14 @@ def assert_equal(first, second):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.fixture(scope="module")
+def whole():
+    return simulate(Model(KEpsilon()), case_of(), **TIMES)
+
+
 @pytest.mark.parametrize("budget", [SMALL, 2**26])
 @pytest.mark.long  # pieces of equal length: another test
-def test_a_file_in_parts_is_the_run(tmp_path, budget):
+def test_a_file_in_parts_is_the_run(tmp_path, whole, budget):
     path, ends = tmp_path / "out.nc", []
     to_file(
         path,
@@ -68,7 +73,6 @@ def test_a_file_in_parts_is_the_run(tmp_path, budget):
         diagnostics=["heat_content"],
         report=lambda progress: ends.append(progress.time),
     )
-    whole = simulate(Model(KEpsilon()), case_of(), dt=60.0, output_interval=1200.0)
     assert_equal(io.read_trajectory(path), whole)
     assert ends[-1] == 36000.0 and (len(ends) > 2) == (budget == SMALL)
     assert [found.name for found in tmp_path.iterdir()] == ["out.nc"]
@@ -104,24 +108,30 @@ def test_means_of_a_file_in_parts_are_those_of_all_steps(tmp_path):
     assert io.read_trajectory(path).means is None
 
 
-def test_an_interrupted_run_goes_on_after_its_last_part(tmp_path):
-    path, computed = tmp_path / "out.nc", []
+@pytest.fixture(scope="module")
+def in_parts(tmp_path_factory):
+    """The parts of a run that ended after its second part."""
+    path, ends = tmp_path_factory.mktemp("parts") / "out.nc", []
 
     def stop(progress):
-        computed.append(progress.time)
-        if len(computed) == 2:
+        ends.append(progress.time)
+        if len(ends) == 2:
             raise Stopped
 
     with pytest.raises(Stopped):
         to_file(path, case_of(), memory_budget=SMALL, report=stop)
-    assert not path.exists() and (tmp_path / "out.nc.parts").is_dir()
-    again = []
-    to_file(path, case_of(), memory_budget=SMALL, report=lambda progress: again.append(progress.time))
+    assert ends == [12000.0, 24000.0] and not path.exists()
+    assert len(runs.parts_of(path)) == 2
+    return runs.parts_folder(path)
+
+
+def test_an_interrupted_run_goes_on_after_its_last_part(in_parts, whole, tmp_path):
+    path, ends = tmp_path / "out.nc", []
+    shutil.copytree(in_parts, runs.parts_folder(path))
+    to_file(path, case_of(), memory_budget=SMALL, report=lambda progress: ends.append(progress.time))
     # What was computed when it stopped is kept, whether it filled a part or not.
-    assert computed == [12000.0, 24000.0] and again == [36000.0]
-    assert_equal(
-        io.read_trajectory(path), simulate(Model(KEpsilon()), case_of(), dt=60.0, output_interval=1200.0)
-    )
+    assert ends == [36000.0]
+    assert_equal(io.read_trajectory(path), whole)
 
 
 @pytest.mark.parametrize("interval", [1260.0, 36060.0])  # 28 whole frames and 12 steps; none and all
@@ -149,35 +159,6 @@ def test_a_run_that_is_interrupted_before_its_shorter_last_frame(tmp_path, inter
         assert float(found.time[-1]) == 36000.0
 
 
-def test_parts_of_another_run_are_refused(tmp_path):
-    path = tmp_path / "out.nc"
-
-    def stop(progress):
-        if progress.time > 15000.0:
-            raise Stopped
-
-    with pytest.raises(Stopped):
-        to_file(path, case_of(), memory_budget=SMALL, report=stop)
-    with error_naming(ValueError, "configuration"):
-        to_file(path, case_of(heat=-100.0), memory_budget=SMALL)
-
-
-@pytest.fixture(scope="module")
-def in_parts(tmp_path_factory):
-    """A run that ended after its second part."""
-    path, n_done = tmp_path_factory.mktemp("parts") / "out.nc", []
-
-    def stop(progress):
-        n_done.append(progress.time)
-        if len(n_done) == 2:
-            raise Stopped
-
-    with pytest.raises(Stopped):
-        to_file(path, case_of(), memory_budget=SMALL, report=stop)
-    assert len(runs.parts_of(path)) == 2
-    return runs.parts_folder(path)
-
-
 def change(path, at: int) -> None:
     data = bytearray(path.read_bytes())
     data[at] ^= 1
@@ -193,26 +174,26 @@ def exchange(first, second) -> None:
 @pytest.mark.parametrize(
     ("damage", "named"),
     [
-        (lambda parts: change(parts[1], 5000), r"000001\.nc: contents: expected SHA-256 \w+\.\.\. as when"),
-        (lambda parts: parts[1].write_bytes(parts[1].read_bytes()[:-9]), r"000001\.nc: contents"),
-        (lambda parts: exchange(*parts), r"000000\.nc: contents: .* got SHA-256 \w+"),
-        (lambda parts: change(parts[0].with_name("run.json"), 0), r"run\.json: contents: expected a note on"),
+        (lambda parts: change(parts[1], 5000), "000001.nc SHA-256"),
+        (lambda parts: parts[1].write_bytes(parts[1].read_bytes()[:-9]), "000001.nc SHA-256"),
+        (lambda parts: exchange(*parts), "000000.nc SHA-256"),
+        (lambda parts: change(parts[0].with_name("run.json"), 0), "run.json"),
     ],
 )
-def test_a_damaged_part_is_named(in_parts, tmp_path, damage, named):
+def test_a_damaged_part_is_named(in_parts, whole, tmp_path, damage, named):
     path = tmp_path / "out.nc"
     folder = shutil.copytree(in_parts, runs.parts_folder(path))
     damage(runs.parts_of(path))
-    with pytest.raises(FileFormatError, match=named):
+    with error_naming(FileFormatError, named):
         to_file(path, case_of(), memory_budget=SMALL)
     for part in sorted(folder.glob("*.nc"))[1:] if "run" not in named else folder.glob("*"):
         part.unlink()  # as the message says
     if "000000" not in named:
         to_file(path, case_of(), memory_budget=SMALL)
-        assert_equal(io.read_trajectory(path), simulate(Model(KEpsilon()), case_of(), **TIMES))
+        assert_equal(io.read_trajectory(path), whole)
 
 
-def test_a_part_that_was_not_noted_is_computed_again(in_parts, tmp_path):
+def test_a_part_that_was_not_noted_is_computed_again(in_parts, whole, tmp_path):
     """Of a run that was killed between the two."""
     path = tmp_path / "out.nc"
     folder = shutil.copytree(in_parts, runs.parts_folder(path))
@@ -220,17 +201,18 @@ def test_a_part_that_was_not_noted_is_computed_again(in_parts, tmp_path):
     del known["parts"]["000001.nc"]
     (folder / "run.json").write_text(json.dumps(known))
     to_file(path, case_of(), memory_budget=SMALL)
-    assert_equal(io.read_trajectory(path), simulate(Model(KEpsilon()), case_of(), **TIMES))
+    assert_equal(io.read_trajectory(path), whole)
 
 
-def test_parts_of_another_model_or_start_are_refused(in_parts, tmp_path):
+def test_parts_of_another_case_model_or_start_are_refused(in_parts, whole, tmp_path):
     path = tmp_path / "out.nc"
     shutil.copytree(in_parts, runs.parts_folder(path))
-    with pytest.raises(ValueError, match="another configuration"):
+    with error_naming(ValueError, "out.nc.parts configuration"):
+        to_file(path, case_of(heat=-100.0), memory_budget=SMALL)
+    with error_naming(ValueError, "out.nc.parts configuration"):
         streaming.run_to_file(Model(KEpsilon(c_eps_1=1.5)), case_of(), path, **TIMES, memory_budget=SMALL)
-    start = simulate(Model(KEpsilon()), case_of(), **TIMES).restart(0)
-    with pytest.raises(ValueError, match="another configuration"):
-        to_file(path, case_of(), memory_budget=SMALL, start=start)
+    with error_naming(ValueError, "out.nc.parts configuration"):
+        to_file(path, case_of(), memory_budget=SMALL, start=whole.restart(0))
 
 
 def test_a_flipped_bit_of_a_file_of_a_run_changes_no_number(tmp_path):
