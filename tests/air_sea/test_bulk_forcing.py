@@ -12,7 +12,7 @@ import pytest
 
 from tests.air_sea.bulk_numpy import fairall, humidity_of, saturation
 from tests.errors import error_naming
-from tests.helpers import get_leaf, water_surface, with_leaf
+from tests.helpers import central_difference, get_leaf, water_surface, with_leaf
 from tunax_lite import Case, Constant, Grid, KEpsilon, Model, State, simulate
 from tunax_lite._types import in_precision
 from tunax_lite.air_sea import (
@@ -161,40 +161,82 @@ def full_forcing(bulk=None) -> BulkForcing:
     )
 
 
-FREE = (
-    "forcing.offsets.wind_u",
-    "forcing.offsets.air_temperature",
-    "forcing.offsets.humidity",
-    "forcing.offsets.cloud_cover",
-    "forcing.offsets.precipitation",
-    "forcing.wind_factor",
-    "forcing.heat_factor",
-    "forcing.shortwave.transmissivity",
-    "absorption.chlorophyll",
-)
+# What of weather, sky and water is free, and the size of a change of it.
+FREE = {
+    "forcing.offsets.wind_u": 1.0,
+    "forcing.offsets.air_temperature": 1.0,
+    "forcing.offsets.humidity": 5.0,
+    "forcing.offsets.cloud_cover": 0.1,
+    "forcing.offsets.precipitation": 1e-6,
+    "forcing.wind_factor": 0.1,
+    "forcing.heat_factor": 0.1,
+    "forcing.shortwave.transmissivity": 0.05,
+    "absorption.chlorophyll": 0.02,
+}
+FLUXES = ("stress_u", "stress_v", "surface_drag", "heat_flux", "shortwave_flux", "freshwater_flux")
+# Which of them each number changes, by the formulae.
+ACTS_ON = {
+    "wind_u": "stress_u stress_v surface_drag heat_flux freshwater_flux",
+    "air_temperature": "stress_u stress_v surface_drag heat_flux freshwater_flux",
+    "humidity": "stress_u stress_v surface_drag heat_flux freshwater_flux",
+    "cloud_cover": "heat_flux shortwave_flux",
+    "precipitation": "stress_u stress_v surface_drag heat_flux freshwater_flux",
+    "wind_factor": "stress_u stress_v surface_drag heat_flux freshwater_flux",
+    "heat_factor": "heat_flux",
+    "transmissivity": "shortwave_flux",
+}
+
+
+def with_numbers(case: Case, values) -> Case:
+    for path, value in zip(FREE, values, strict=True):
+        case = with_leaf(case, path, value)
+    return case
+
+
+def assert_slopes(function, point, slopes) -> None:
+    """The derivatives are central differences, which do not know them; `slopes` has the numbers last."""
+    for i, (path, scale) in enumerate(FREE.items()):
+
+        def of_numbers(numbers, i=i):
+            return np.stack([np.asarray(function(point.at[i].set(number))) for number in numbers])
+
+        found = central_difference(of_numbers, float(point[i]), scale)
+        assert np.all(found.holds(0.0, fraction=1e-5)), f"{path}: {found}"
+        np.testing.assert_allclose(slopes[..., i], found.value, rtol=1e-5, err_msg=path)
+
+
+def test_gradient_of_the_fluxes_equals_central_differences():
+    case, noon = column(full_forcing()), 3600.0 * 20.0
+
+    @jax.jit
+    def fluxes(values):
+        now = with_numbers(case, values).forcing.at(noon, WATER)
+        return jnp.stack([getattr(now, name) for name in FLUXES])
+
+    point = jnp.stack([jnp.asarray(get_leaf(case, path)) for path in FREE])
+    slopes = np.asarray(jax.jit(jax.jacrev(fluxes))(point))
+    changed = {path.split(".")[-1]: slopes[:, i] != 0.0 for i, path in enumerate(FREE)}
+    for name, found in changed.items():
+        expected = ACTS_ON.get(name, "").split()
+        assert [flux for flux, acts in zip(FLUXES, found, strict=True) if acts] == expected, name
+    assert_slopes(fluxes, point, slopes)
 
 
 @pytest.mark.slow
-@pytest.mark.long  # formulae by themselves: test_bulk_formulae
+@pytest.mark.long  # that of the fluxes: above
 def test_gradient_of_a_day_to_weather_sky_and_water():
     case = column(full_forcing())
     model = Model(Constant(1e-3, 1e-3))
 
     @eqx.filter_jit
     def loss(values):
-        changed = case
-        for path, value in zip(FREE, values, strict=True):
-            changed = with_leaf(changed, path, value)
-        end = simulate(model, changed, dt=1200.0, output_interval=86400.0).state
+        end = simulate(model, with_numbers(case, values), dt=1200.0, output_interval=86400.0).state
         return jnp.mean(end.temperature[-1, -3:]) + jnp.mean(end.salinity[-1, -3:])
 
     point = jnp.stack([jnp.asarray(get_leaf(case, path)) for path in FREE])
     gradient = np.asarray(eqx.filter_jit(jax.grad(loss))(point))
     assert np.all(np.abs(gradient) > 0.0)
-    for i, scale in enumerate((1.0, 1.0, 5.0, 0.1, 1e-6, 0.1, 0.1, 0.05, 0.02)):
-        widths = 3e-4 * scale * np.array([1.0, 0.1])
-        slopes = [(loss(point.at[i].add(h)) - loss(point.at[i].add(-h))) / (2.0 * h) for h in widths]
-        assert np.min(np.abs(np.array(slopes) - gradient[i])) < 1e-5 * abs(gradient[i]), FREE[i]
+    assert_slopes(loss, point, gradient)
 
 
 @pytest.mark.parametrize(

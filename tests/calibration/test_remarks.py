@@ -1,6 +1,7 @@
 """What is said of a calibration: signs, units, numbers of iterations, bounds; numbers are made by hand."""
 
 import dataclasses
+import re
 
 import jax.numpy as jnp
 import numpy as np
@@ -113,7 +114,9 @@ def test_iterations_have_the_same_number_everywhere(tmp_path):
     assert run.history["loss"].sel(iteration=2) == 1.0
     page = render(run)
     assert "best: 2<" in page
-    assert "0.75" in page and "0.25" in page  # errors at the start and at the best
+    (row,) = re.findall(r"<tr><td>papa</td>.*?</tr>", page, re.DOTALL)
+    # At the start, at the best, and their ratio.
+    assert re.findall(r"<td[^>]*>(.*?)</td>", row) == ["papa", "temperature", "0.75", "0.25", "K", "0.333"]
 
 
 def test_numbers_of_a_vector_lie_between_the_bounds_of_all(tmp_path):

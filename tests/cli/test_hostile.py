@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tests.errors import error_naming
 from tests.hostile import material
 from tests.hostile.attack import Try
 from tests.hostile.catalogue import attacks_of, sample_of
@@ -70,23 +71,36 @@ def test_a_campaign_has_as_many_attacks_as_asked_for_and_is_reproducible():
     assert names == [(one.kind, one.name) for one in attacks_of(600, 3)]
 
 
+WITHOUT = "a message without run.yaml"
+
+
 @pytest.mark.parametrize(
     "outcome, found",
     [
-        (Outcome(None, "", "", 61.0), "hang"),
-        (Outcome(1, "", "Traceback (most recent call last):\n", 0.1), "traceback"),
-        (Outcome(3, "", "tunax-lite: error: damaged\n", 0.1), "without run.yaml"),
-        (Outcome(3, "", "tunax-lite: error: run.yaml\n" * 2, 0.1), "several messages"),
-        (Outcome(3, "", "tunax-lite: error: run.yaml" + "\n." * 30, 0.1), "31 lines"),
-        (Outcome(3, "", "", 0.1), "no message"),
-        (Outcome(-11, "", "", 0.1), "exit code -11"),
-        (Outcome(0, "", "", 0.1), "silent"),
-        (Outcome(0, "", "x.py:1: RuntimeWarning: overflow", 0.1), "warnings"),
+        (Outcome(None, "", "", 61.0), ["hang: more than 60 s"]),
+        (
+            Outcome(1, "", "Traceback (most recent call last):\n", 0.1),
+            ["traceback", "no message", WITHOUT],
+        ),
+        (Outcome(3, "", "tunax-lite: error: damaged\n", 0.1), [WITHOUT]),
+        (Outcome(3, "", "tunax-lite: error: rerun.yaml\n", 0.1), [WITHOUT]),
+        (Outcome(3, "", "tunax-lite: error: run.yaml\n" * 2, 0.1), ["several messages"]),
+        (
+            Outcome(3, "", "tunax-lite: error: run.yaml" + "\n." * 30, 0.1),
+            ["a message of 31 lines and 87 characters"],
+        ),
+        (Outcome(3, "", "", 0.1), ["no message", WITHOUT]),
+        (Outcome(-11, "", "", 0.1), ["no message", WITHOUT, "exit code -11"]),
+        (Outcome(0, "", "", 0.1), ["silent: exit code 0"]),
+        (
+            Outcome(0, "", "x.py:1: RuntimeWarning: overflow", 0.1),
+            ["warnings of a library", "silent: exit code 0"],
+        ),
     ],
 )
 def test_the_judge_sees(outcome, found, tmp_path):
-    wrong = judge(Try([], ("run.yaml",), must_fail=True), outcome, tmp_path, contents(tmp_path))
-    assert any(found in text for text in wrong), wrong
+    attempt = Try([], ("run.yaml",), must_fail=True)
+    assert judge(attempt, outcome, tmp_path, contents(tmp_path)) == found
 
 
 def test_the_judge_sees_lost_files_and_silent_numbers(tmp_path):
@@ -97,9 +111,12 @@ def test_the_judge_sees_lost_files_and_silent_numbers(tmp_path):
     with netCDF4.Dataset(tmp_path / "out.nc", "w") as file:
         file.createDimension("time", 2)
         file.createVariable("temperature", "f8", ("time",))[...] = [20.0, 1e5]
-    said = " ".join(judge(Try([]), Outcome(0, "", "", 0.1), tmp_path, before))
-    assert "changed: 'input.nc'" in said and "left over: .out.nc.tmp" in said
-    assert "temperature from 20 to 1e+05" in said
+    assert judge(Try([]), Outcome(0, "", "", 0.1), tmp_path, before) == [
+        "changed: 'input.nc'",
+        "left over: .out.nc.tmp",
+        "unasked: '.out.nc.tmp'",
+        "silent: temperature from 20 to 1e+05",
+    ]
 
 
 def test_the_judge_finds_nothing_wrong_with_an_error_that_names_its_file(tmp_path):
@@ -112,7 +129,7 @@ def test_the_judge_finds_nothing_wrong_with_an_error_that_names_its_file(tmp_pat
 )
 def test_errors_of_libraries_name_the_file(error):
     with (
-        pytest.raises(FileFormatError, match=r"data\.nc: file: expected a table, got"),
+        error_naming(FileFormatError, f"data.nc {error.args[0]}"),
         reading("data.nc", "a table"),
     ):
         raise error
@@ -132,34 +149,34 @@ def test_a_message_is_no_longer_than_a_screen():
         ("a: &a [1]\n" + "".join(f"b{i}: &b{i} [*a, *a]\n" for i in range(3)), None),
         (
             "a0: &a0 [1, 1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60)),
-            r"at most 1000000 values, got 4\.61e\+18",  # 2**62
+            "1000000 4.61e+18",  # 2**62
         ),
-        ("a: &a [1, *a]\n", "an alias of what it is part of"),
-        ("a: " + "[" * 200 + "]" * 200, "at most 100 levels"),
-        ("a: " + "[" * 50_000, "at most 100 levels"),
-        ("a: " + "9" * 10_000, "a value that cannot be read"),
+        ("a: &a [1, *a]\n", "1 alias"),
+        ("a: " + "[" * 200 + "]" * 200, "100"),
+        ("a: " + "[" * 50_000, "100"),
+        ("a: " + "9" * 10_000, "YAML 10000"),
     ],
 )
 def test_yaml_that_would_fill_the_memory(text, message):
     if message is None:
         assert parse_yaml(text)["b2"] == [[1], [1]]
         return
-    with pytest.raises(ConfigError, match=message):
+    with error_naming(ConfigError, message):
         parse_yaml(text)
 
 
 def test_more_steps_than_anybody_waits_for():
     check_steps(1e9, 1.0)
-    with pytest.raises(TooLargeError, match=r"at most 1e\+09 time steps, got 3.15e\+12.*--no-limits"):
+    with error_naming(TooLargeError, "1e+09 3.15e+12 --no-limits"):
         check_steps(3.15e7, 1e-5)
     lift_limits(True)
     try:
         check_steps(2e9, 1.0)
-        with pytest.raises(TooLargeError, match="2147483647"):  # of 32 bits
+        with error_naming(TooLargeError, "2147483647"):  # of 32 bits
             check_steps(3e9, 1.0)
     finally:
         lift_limits(False)
-    with pytest.raises(TooLargeError, match="free"):
+    with error_naming(TooLargeError, "1e18"):
         check_memory(1e18, "this")
 
 
@@ -201,9 +218,7 @@ def test_the_switch_lifts_the_limit_for_one_command(folder):
 def test_attributes_have_the_ranges_of_configurations(folder, name, value):
     with netCDF4.Dataset(folder / "profiles.nc", "a") as file:
         (file["temperature"] if name == "uncertainty" else file).setncattr(name, value)
-    with pytest.raises(
-        FileFormatError, match=rf"profiles\.nc: attribute .*{name}: expected a .*number.*, got"
-    ):
+    with error_naming(FileFormatError, f"profiles.nc {name} {value:g}"):
         read_cf_netcdf(folder / "profiles.nc")
 
 
@@ -211,12 +226,12 @@ def test_arrays_larger_than_the_memory_are_not_allocated(folder):
     with netCDF4.Dataset(folder / "profiles.nc", "a") as file:
         file.createDimension("huge", 10**12)
         file.createVariable("other", "f8", ("huge",), zlib=True, chunksizes=(10**6,))
-    with pytest.raises(FileFormatError, match=r"profiles\.nc: other: expected values that fit.*8e\+03 GB"):
+    with error_naming(FileFormatError, "profiles.nc other 8e3"):
         read_cf_netcdf(folder / "profiles.nc")
     with h5py.File(folder / "les.jld2", "a") as file:
         del file["timeseries/T/0"]
         file.create_dataset("timeseries/T/0", (10**6, 10**6), "f8", chunks=(1000, 1000), compression="gzip")
-    with pytest.raises(FileFormatError, match=r"les\.jld2: timeseries/T/0: expected values that fit"):
+    with error_naming(FileFormatError, "les.jld2 timeseries/T/0 8e3"):
         read_lesbrary(folder / "les.jld2")
 
 
@@ -224,14 +239,14 @@ def test_complex_numbers_are_no_temperature(folder):
     with h5py.File(folder / "les.jld2", "a") as file:
         del file["timeseries/T/0"]
         file["timeseries/T/0"] = np.ones(8, complex)
-    with pytest.raises(FileFormatError, match="expected an array of numbers, got type complex128"):
+    with error_naming(FileFormatError, "les.jld2 timeseries/T/0 complex128"):
         read_lesbrary(folder / "les.jld2")
 
 
 @pytest.mark.parametrize("name", ["temperature", "z_center", "a b", "a/b", "", "a" * 300])
 def test_tracers_have_names_that_files_can_have(name):
     grid = Grid.uniform(10.0, 4)
-    with pytest.raises(ValueError, match="State: expected .*name"):
+    with error_naming(ValueError, "State"):
         State.from_profiles(grid, temperature=20.0, tracers={name: 1.0})
     assert State.from_profiles(grid, temperature=20.0, tracers={"θ_2": 1.0}).tracers
 

@@ -16,7 +16,7 @@ class Try:
 
     Args:
         arguments: of `tunax-lite`.
-        names: a message must contain one of them; none means any message will do.
+        names: a message must contain one of them, as a word; none means any message will do.
         must_fail: whether success would be a silent wrong result.
         products: files and folders that the command may write, relative to the folder.
         outside: run as a process of its own rather than in a worker.

@@ -8,6 +8,8 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 
+from tests.errors import missing_from
+
 from .attack import Try
 
 DOCUMENTED = (0, 1, 2, 3, 129, 130, 143)
@@ -77,7 +79,7 @@ def _of_messages(attempt: Try, outcome: Outcome) -> list[str]:
         wrong.append("no message")
     if text.count("tunax-lite: error:") > 1:
         wrong.append("several messages")
-    if attempt.names and not any(name in text for name in attempt.names):
+    if attempt.names and all(missing_from(text, name) for name in attempt.names):
         wrong.append(f"a message without {' or '.join(attempt.names)}")
     return wrong
 
