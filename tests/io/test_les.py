@@ -38,10 +38,13 @@ def test_a_file_without_halos_reads_the_same(tmp_path):
 
 
 def test_upward_fluxes_become_fluxes_into_the_column(tmp_path):
-    case, _ = read_lesbrary(write_lesbrary(tmp_path / "a.jld2"))
+    northward = {"parameters/boundary_condition_v_top": 2e-4}
+    case, _ = read_lesbrary(write_lesbrary(tmp_path / "a.jld2", change=northward))
     fluxes = fluxes_at(case)
     assert float(fluxes.stress_u) == 1e-3 * constants.REFERENCE_DENSITY
-    assert float(fluxes.stress_v) == 0.0
+    assert float(fluxes.stress_v) == -2e-4 * constants.REFERENCE_DENSITY
+    without, _ = read_lesbrary(write_lesbrary(tmp_path / "b.jld2"))
+    assert float(fluxes_at(without).stress_v) == 0.0
     # The product of three factors may round differently in another order.
     expected = -5e-5 * constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
     assert float(fluxes.heat_flux) == pytest.approx(expected, rel=1e-15)

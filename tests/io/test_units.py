@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.errors import error_naming
 from tunax_lite import constants
 from tunax_lite.io.units import conversion
 
@@ -27,6 +28,8 @@ from tunax_lite.io.units import conversion
         ("heat_flux", "J/m2/day", 8.64e6, 100.0),
         ("freshwater_flux", "kg/m2/s", 1e-4, 1e-4),
         ("freshwater_flux", "mm day-1", 86.4, 1e-3),
+        ("precipitation", "kg m-2 s-1", 1e-4, 1e-7),
+        ("precipitation", "mm h-1", 3.6, 1e-6),
         ("wind_u", "knots", 3600.0, 1852.0),
         ("heat_flux", "MJ m-2 day-1", 8.64, 100.0),
         ("shortwave", "kJ m-2 h-1", 3.6, 1.0),
@@ -40,20 +43,27 @@ def test_converts(quantity, unit, value, expected):
     assert value * scale + offset == pytest.approx(expected, rel=1e-13)
 
 
+def test_kinematic_fluxes_are_those_of_the_water_of_a_file():
+    water = {"density": 1000.0, "heat_capacity": 4000.0}
+    assert conversion("heat_flux", "K m s-1", **water) == (4e6, 0.0)
+    assert conversion("shortwave_flux", "K m s-1", **water) == (4e6, 0.0)
+    assert conversion("stress_v", "m2 s-2", **water) == (1000.0, 0.0)
+
+
 @pytest.mark.parametrize(
-    ("quantity", "unit"),
+    ("quantity", "own", "unit"),
     [
-        ("temperature", "m s-1"),
-        ("temperature", "degF"),
-        ("u", "furlongs s-1"),
-        ("u", "m"),
-        ("stress_u", "W m-2"),
-        ("heat_flux", "J m-2"),
-        ("z", "dbar"),
-        ("interval", "months"),
-        ("u", ""),
+        ("temperature", "degC", "m s-1"),
+        ("temperature", "degC", "degF"),
+        ("u", "m s-1", "furlongs s-1"),
+        ("u", "m s-1", "m"),
+        ("stress_u", "N m-2", "W m-2"),
+        ("heat_flux", "W m-2", "J m-2"),
+        ("z", "m", "dbar"),
+        ("interval", "s", "months"),
+        ("u", "m s-1", ""),
     ],
 )
-def test_refuses(quantity, unit):
-    with pytest.raises(ValueError, match="expected a unit that converts to"):
+def test_refuses(quantity, own, unit):
+    with error_naming(ValueError, f"unit {own} {unit}"):
         conversion(quantity, unit)

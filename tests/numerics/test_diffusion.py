@@ -169,13 +169,18 @@ def test_flow_equals_dense_matrices_conserves_and_stays_positive():
     assert float(jnp.min(new)) > 0.0
 
 
-@pytest.mark.parametrize("end", ["bottom", "surface"])
-def test_values_are_held_with_flow_too(end):
+@pytest.mark.parametrize("upward", [0.0, 1e-3])
+@pytest.mark.parametrize("ends", [{"bottom": 3.0}, {"surface": -2.0}, {"bottom": 3.0, "surface": -2.0}])
+def test_held_ends_equal_dense_matrices(ends, upward):
+    """The balance of an end is replaced by its value, which its neighbour exchanges with."""
     thickness, conductance, values = random_column(7)
-    held, flow = EndValues(**{end: jnp.asarray(3.0)}), CarryingRates(upward=1e-3 * jnp.ones(N - 1))
-    new = diffuse(values, conductance, thickness, 60.0, source=Added(), held=held, flow=flow)
-    level = 0 if end == "bottom" else -1
-    np.testing.assert_allclose(new[level], 3.0, rtol=1e-12)
-    still = diffuse(values, conductance, thickness, 60.0, source=Added(), held=held, flow=CarryingRates())
-    without = diffuse(values, conductance, thickness, 60.0, source=Added(), held=held)
-    np.testing.assert_allclose(still, without, rtol=1e-9)
+    dt, flow = 60.0, CarryingRates(upward=upward * jnp.ones(N - 1)) if upward else None
+    carries = np.diag([*np.full(N - 1, -upward), 0.0]) + np.diag(np.full(N - 1, upward), -1)
+    left = np.diag(np.asarray(thickness)) - dt * (exchange_matrix(conductance, N) + carries)
+    right = np.array(thickness * values)
+    for end, value in ends.items():
+        level = 0 if end == "bottom" else N - 1
+        left[level], right[level] = np.eye(N)[level], value
+    held = EndValues(**{end: jnp.asarray(value) for end, value in ends.items()})
+    new = diffuse(values, conductance, thickness, dt, source=Added(), held=held, flow=flow)
+    np.testing.assert_allclose(new, np.linalg.solve(left, right), rtol=1e-9)

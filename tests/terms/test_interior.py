@@ -33,6 +33,7 @@ from tunax_lite.terms import (
     DriftVector,
     HorizontalGradient,
     Interior,
+    LidFriction,
     MeanVelocity,
     PlumeOnSlope,
     Relaxation,
@@ -83,6 +84,39 @@ def test_a_slope_accelerates_the_column_and_does_not_shear_it():
     np.testing.assert_allclose(state.v, -9.81e-6 * 2.0 * 600.0, rtol=1e-12)
 
 
+def test_a_lid_slows_the_uppermost_cell_and_stirs_it():
+    """Law of the wall, u* = kappa |u| / ln(1 + h / (2 z_0)): implicit drag; and what the closure is told."""
+    thickness, z_0, dt = 2.0, 0.003, 600.0
+    case = still_case(Grid.uniform(10.0, 5), Interior(lid_friction=LidFriction(z_0, 0.4)))
+    moving = dataclasses.replace(case.initial_state, u=jnp.full(5, 0.3), v=jnp.full(5, -0.4))
+    case = dataclasses.replace(case, initial_state=moving)
+    ratio, speed = 0.4 / math.log(1.0 + 0.5 * thickness / z_0), 0.5
+    end = final(case, dt, 1)
+    left = np.array([1.0, 1.0, 1.0, 1.0, 1.0 / (1.0 + dt * ratio**2 * speed / thickness)])
+    np.testing.assert_allclose(end.u, 0.3 * left, rtol=1e-12)
+    np.testing.assert_allclose(end.v, -0.4 * left, rtol=1e-12)
+    model = Model(KEpsilon())
+    told, _ = model.inputs_of_closure(moving, model.init(case), moving, case, 0.0, dt)
+    np.testing.assert_allclose(told.surface_friction_velocity, ratio * speed, rtol=1e-12)
+    np.testing.assert_allclose(told.friction_velocity_of_sea, ratio * speed, rtol=1e-12)
+    flux = np.array([-0.3, 0.4]) * ratio**2 * speed
+    np.testing.assert_allclose(told.surface_momentum_flux, flux, rtol=1e-12)
+
+
+def test_air_over_moving_water_pulls_less():
+    """C (U - u) with u at the end of the step: h (u - u_0) = dt C (U - u) / rho."""
+    still = still_case(Grid.uniform(10.0, 5), Interior())
+    moving = dataclasses.replace(still.initial_state, u=jnp.full(5, 0.5), v=jnp.full(5, -0.2))
+    drag, air = 0.05, (8.0, -3.0)  # kg m-2 s-1, m s-1
+    fluxes = SurfaceFluxes(stress_u=drag * (air[0] - 0.5), stress_v=drag * (air[1] + 0.2), surface_drag=drag)
+    case = dataclasses.replace(still, initial_state=moving, forcing=ConstantForcing(fluxes))
+    end, dt = final(case, 3600.0, 1), 3600.0
+    pull = dt * drag / (2.0 * float(case.equation_of_state.reference_density))
+    for of, start, wind in ((end.u, 0.5, air[0]), (end.v, -0.2, air[1])):
+        np.testing.assert_allclose(of[:-1], start, rtol=1e-13)
+        np.testing.assert_allclose(of[-1], (start + pull * wind) / (1.0 + pull), rtol=1e-12)
+
+
 def test_prescribed_currents_are_met():
     grid = random_grid(1, 12)
     u, v = jnp.sin(grid.z_center), jnp.cos(0.2 * grid.z_center)
@@ -112,6 +146,17 @@ def test_horizontal_gradients_accelerate_by_the_weight_above():
     carried = given.on_scalars(column)
     assert carried.keys() == {"temperature"} and carried["temperature"].cells is not None
     np.testing.assert_allclose(carried["temperature"].cells / grid.cell_thickness, -0.5e-5, rtol=1e-12)
+
+
+def test_water_of_another_kind_is_carried_along():
+    """dS/dt = -u dS/dx - v dS/dy with u = 0.5 and v = -0.2 m s-1, likewise T."""
+    grid = Grid.uniform(40.0, 5)
+    gradient = HorizontalGradient(*(jnp.full(5, value) for value in (1e-5, 3e-5, 2e-6, -4e-6)))
+    column = column_of(State.from_profiles(grid, temperature=10.0, u=0.5, v=-0.2), grid)
+    both = BuoyancyGradient(steady(gradient), advect_temperature=True, advect_salinity=True)
+    rates = {name: np.asarray(of.cells) / 8.0 for name, of in both.on_scalars(column).items()}
+    np.testing.assert_allclose(rates["temperature"], -(0.5 * 1e-5 - 0.2 * 3e-5), rtol=1e-12)
+    np.testing.assert_allclose(rates["salinity"], -(0.5 * 2e-6 + 0.2 * 4e-6), rtol=1e-12)
 
 
 def test_plumes_run_down_the_slope():

@@ -202,6 +202,18 @@ def test_heat_and_salt_of_a_lake_close_with_every_closure(closure):
     check_heat_and_salt(lake_case(lake()), closure)
 
 
+def test_light_on_the_sides_heats_the_cells_beside_them():
+    """In a cone of height H a cell gains A_up I_up - A_down I_down, with A = r² / H²."""
+    case = lake_case(cone(16), stress_u=0.0, heat_flux=0.0, freshwater_flux=0.0)
+    case = dataclasses.replace(case, interior=Interior())
+    still = dataclasses.replace(MIXED, closure=Constant(0.0, 0.0))
+    warmed = np.asarray(ended(still, case, 600.0, 1).temperature - case.initial_state.temperature)
+    z, eos = np.asarray(case.grid.z_face), case.equation_of_state
+    r, light = z + DEPTH, 0.5 * np.exp(z / 0.5) + 0.5 * np.exp(z / 4.0)
+    warmth = 300.0 * 600.0 / float(eos.reference_density * eos.heat_capacity)
+    np.testing.assert_allclose(warmed, warmth * np.diff(r**2 * light) / (np.diff(r**3) / 3.0), rtol=1e-9)
+
+
 def test_the_sides_drag_every_cell():
     """Momentum of a cell falls by the drag on its ring, area of the ring over volume."""
     grid = lake(8)

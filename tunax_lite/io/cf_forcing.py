@@ -173,7 +173,7 @@ def _read_flux(
     values = variable.converted(flux, mapping.units.get(flux), **of_water)
     check_possible(file.path, name, flux, values)
     # Zero minus the flux avoids negative zero.
-    values = 0.0 - values if turned else values
+    values = np.asarray(0.0 - values) if turned else values
     if not variable.dims:
         if not np.isfinite(values):
             raise variable.error("a finite number", values, "repair the file")
