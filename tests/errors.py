@@ -27,10 +27,12 @@ def missing_from(message: str, parts: str) -> list[str]:
 
 
 @contextmanager
-def error_naming(kind: type[Exception] | tuple[type[Exception], ...], parts: str) -> Iterator[None]:
-    """Expect an error of this kind that names all parts."""
+def error_naming(
+    kind: type[Exception] | tuple[type[Exception], ...], parts: str
+) -> Iterator[pytest.ExceptionInfo[Exception]]:
+    """Expect an error of this kind that names all parts; yields what `pytest.raises` does."""
     assert parts.split(), "expected keys, files or numbers that the error names"
     with pytest.raises(kind) as caught:
-        yield
+        yield caught
     missing = missing_from(str(caught.value), parts)
     assert not missing, f"{missing} not in: {caught.value}"

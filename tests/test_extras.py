@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.errors import error_naming
 from tunax_lite import extras
 from tunax_lite.calibration.posterior.chains import blackjax_module
 from tunax_lite.cli import session
@@ -62,15 +63,13 @@ def test_a_map_without_zarr(bare, tmp_path, command):
 
 
 def test_workers_without_dask(bare):
-    with pytest.raises(
-        extras.MissingPackageError, match=r"--workers 2: expected the package distributed"
-    ) as e:
+    with error_naming(extras.MissingPackageError, "--workers 2 distributed") as e:
         open_engine(2, None, None, None).__enter__()
     assert "tunax_lite[cluster]" in str(e.value) and "leave the option out" in str(e.value)
 
 
 def test_sampling_without_blackjax(bare):
-    with pytest.raises(ImportError, match=r"NUTS: .*blackjax.* pip install 'tunax_lite\[posterior\]'"):
+    with error_naming(ImportError, "NUTS blackjax tunax_lite[posterior]"):
         blackjax_module("")
 
 

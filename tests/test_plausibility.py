@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
+from tests.errors import error_naming
 from tests.helpers import some_long
 from tests.hostile import mistakes, real_files
 from tests.hostile.plausible_inputs import csv_weather, moored, weather
@@ -99,20 +100,20 @@ def test_accepted_rules_are_silent_and_unknown_ones_an_error():
     evidence = Evidence(coriolis_parameter=-1e-4, latitude=45.0)
     assert [one.rule for one in findings_of(evidence)] == ["coriolis_parameter"]
     assert findings_of(evidence, accept=["coriolis_parameter"]) == ()
-    with pytest.raises(ValueError, match="accept: expected names of rules"):
+    with error_naming(ValueError, "accept position sign_of_name"):
         findings_of(evidence, accept=["coriolis"])
 
 
 def test_python_rejects_what_cannot_be():
-    with pytest.raises(ValueError, match="293.*looks like K"):
+    with error_naming(ValueError, "temperature -5 60 degC 293 K"):
         case_of(293.0)
-    with pytest.raises(ValueError, match="heat_flux.*1e\\+06"):
+    with error_naming(ValueError, "forcing heat_flux 1e6"):
         ConstantForcing(SurfaceFluxes(heat_flux=1e6))
     component = Component(tl.Model(tl.Constant()), case_of(), dt=600.0)
     now = component.init()
-    with pytest.raises(ValueError, match="shortwave_flux.*1e\\+06"):
+    with error_naming(ValueError, "Component.step shortwave_flux 1e6"):
         component.step(now, SurfaceFluxes(shortwave_flux=1e6))
-    with pytest.raises(ValueError, match="salinity.*-3"):
+    with error_naming(ValueError, "salinity 0 60 -3"):
         component.set_value(now, "salinity", -3.0)
     stepped = component.step(now, SurfaceFluxes(heat_flux=-200.0))
     assert float(stepped.state.temperature[-1]) < 12.0
@@ -127,9 +128,9 @@ def test_a_coupled_model_rejects_what_cannot_be(tmp_path):
     column.initialize(str(tmp_path / "run.yaml"))
     for name, value in (("temperature", 293.0), ("turbulent_kinetic_energy", -1e-3)):
         size = column.get_value(name, np.empty(column.get_var_nbytes(name) // 8)).size
-        with pytest.raises(ValueError, match=f"{value:g}"):
+        with error_naming(ValueError, f"{value:g}"):
             column.set_value(name, np.full(size, value))
-    with pytest.raises(ValueError, match="1e\\+06"):
+    with error_naming(ValueError, "-10000 10000 1e6"):
         column.set_value("surface_heat_flux", np.array([1e6]))
     column.set_value("surface_heat_flux", np.array([-100.0]))
 
@@ -207,7 +208,7 @@ def test_remarks_of_a_batch_look_at_one_column():
 def test_negative_turbulence_of_a_restart_is_an_error(tmp_path):
     from tunax_lite.io.errors import check_possible
 
-    with pytest.raises(FileFormatError, match="turbulent_kinetic_energy between 0"):
+    with error_naming(FileFormatError, "restart.nc tke turbulent_kinetic_energy 0 -1e-6"):
         check_possible("restart.nc", "tke", "turbulent_kinetic_energy", np.array([1e-6, -1e-6]))
 
 
@@ -225,7 +226,7 @@ def test_a_run_accepts_rules_by_name(tmp_path):
     (tmp_path / "run.yaml").write_text(text + "accept: [surface_heat_flux]\n")
     assert build_run(load_run(tmp_path / "run.yaml")).notes == ()
     (tmp_path / "run.yaml").write_text(text + "accept: [heat]\n")
-    with pytest.raises(ConfigError, match="accept"):
+    with error_naming(ConfigError, "accept heat heat_sign"):
         load_run(tmp_path / "run.yaml")
 
 

@@ -93,3 +93,12 @@ def test_contributing_names_what_is_there():
     assert named and not [name for name in named if not (ROOT / name).exists()]
     assert set(re.findall(r"^    make ([a-z -]+?) +#", text, flags=re.MULTILINE)) <= TARGETS | {"lint types"}
     assert len(text.splitlines()) <= 80
+
+
+def test_errors_are_expected_by_kind_and_by_what_they_name():
+    """Tests of errors use `tests.errors.error_naming`, so that a message can be worded better."""
+    prose = re.compile(r"\braises\((?:[^()]|\([^()]*\))*\bmatch=")
+    left = {"maps/test_broken.py"}  # still with words
+    tests = {path.relative_to(ROOT / "tests").as_posix(): path for path in ROOT.glob("tests/**/*.py")}
+    found = [name for name, path in tests.items() if prose.search(path.read_text(encoding="utf-8"))]
+    assert set(found) <= left

@@ -15,6 +15,7 @@ import optax
 import pytest
 
 import tunax_lite as tl
+from tests.errors import error_naming
 from tests.helpers import ALL_CLOSURES, CLOSURE_IDS
 from tunax_lite._types import at_path, check_range, iterate_parameters, parameter
 from tunax_lite.calibration import Correlation
@@ -62,7 +63,7 @@ def test_every_declared_range_is_checked(kind, field):
             assert float(convert(jnp.asarray(value, jnp.float32))) == np.float32(value)
     for outside in (lower - 1e-3 * max(1.0, abs(lower)), upper + 1e-3 * max(1.0, abs(upper)), math.nan):
         if not math.isinf(outside):
-            with pytest.raises(ValueError, match=f"{field.name}: expected a value between"):
+            with error_naming(ValueError, field.name):
                 convert(outside)
 
 
@@ -91,7 +92,7 @@ def test_every_declared_setting_is_checked(kind, field):
     else:
         value = bounds.get("le", bounds.get("lt")) + 1
     if issubclass(kind, eqx.Module):
-        with pytest.raises(ValueError, match=f"expected {field.name} |expected a finite {field.name}"):
+        with error_naming(ValueError, field.name):
             field.metadata["converter"](value)
         return
     made = object.__new__(kind)
@@ -99,7 +100,7 @@ def test_every_declared_setting_is_checked(kind, field):
         default = each.default_factory() if each.default_factory is not dataclasses.MISSING else each.default
         object.__setattr__(made, each.name, None if default is dataclasses.MISSING else default)
     object.__setattr__(made, field.name, value)
-    with pytest.raises(ValueError, match=f"expected {field.name} |expected a finite {field.name}"):
+    with error_naming(ValueError, field.name):
         check_settings(made)
     if kind is Correlation:
         return  # both numbers at once: tests/calibration/test_operators
@@ -114,11 +115,11 @@ def test_constructors_refuse_what_they_know_and_name_it():
         lambda: tl.KEpsilon(c_eps_1=jnp.asarray([1.4, -3.0])),
         lambda: dataclasses.replace(tl.KEpsilon(), c_eps_1=np.array(-3.0)),
     ):
-        with pytest.raises(ValueError, match="c_eps_1: expected a value between 1 and 2.5, got -3"):
+        with error_naming(ValueError, "c_eps_1 1 2.5 -3"):
             make()
-    with pytest.raises(ValueError, match=r"got -3 and 1 more of 3"):
+    with error_naming(ValueError, "c_eps_1 -3 1 3"):
         tl.KEpsilon(c_eps_1=jnp.asarray([1.4, -3.0, 9.0]))
-    with pytest.raises(ValueError, match="thermal_expansion: expected a value between 0 and 0.001"):
+    with error_naming(ValueError, "thermal_expansion 0 0.001"):
         tl.LinearEquationOfState(thermal_expansion=2e-1)
     check_range("x", True, (2.0, 3.0))  # no number
 
@@ -131,9 +132,9 @@ class Own(eqx.Module):
 
 
 def test_the_module_of_a_user_is_checked_too():
-    with pytest.raises(ValueError, match="depth: expected a value between 0.1 and 10, got 0"):
+    with error_naming(ValueError, "depth 0.1 10 0"):
         Own(0)
-    with pytest.raises(ValueError, match="expected kind out of a, b, got 'c'"):
+    with error_naming(ValueError, "kind a b c"):
         Own(kind="c")
     assert Own(jnp.asarray(0.1, jnp.float32)).depth.dtype == jnp.float32
 
@@ -148,7 +149,7 @@ def test_transformations_build_modules_with_any_numbers():
     depths = jax.jit(lambda x: Own(x).depth)(jnp.asarray(-5.0))  # traced: unknown
     assert float(depths) == -5.0
     np.testing.assert_array_equal(jax.vmap(lambda x: Own(x).depth)(jnp.array([-1.0, 2.0])), [-1.0, 2.0])
-    with jax.disable_jit(), pytest.raises(ValueError, match="depth"):
+    with jax.disable_jit(), error_naming(ValueError, "depth 0.1 10"):
         jax.jit(lambda x: Own(x).depth)(jnp.asarray(-5.0))
 
 
@@ -186,7 +187,7 @@ def test_a_number_on_its_bound_stays_there():
     assert np.isfinite(x.depth)
     value, slope = jax.value_and_grad(lambda x: tl.constrained(x).depth)(x)
     assert float(value) == 0.1 and float(slope.depth) == 0.0
-    with pytest.raises(ValueError, match="depth: expected a value between"):
+    with error_naming(ValueError, "depth 0.1 10"):
         tl.unconstrained(eqx.tree_at(lambda m: m.depth, own, jnp.asarray(-1.0)))
 
 

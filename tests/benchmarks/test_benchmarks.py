@@ -14,6 +14,7 @@ from benchmarks import calibration, forward, gpu, gradient, harness, history, re
 from benchmarks.column import Shape
 from benchmarks.gpu import Job
 from benchmarks.harness import Setting, Worker, WorkerError
+from tests.errors import error_naming
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -109,10 +110,10 @@ def test_a_figure_that_was_not_measured_is_not_compared(stored):
 
 
 def test_reports_that_cannot_be_read_say_what_to_do(tmp_path):
-    with pytest.raises(FileNotFoundError, match="python -m benchmarks --json"):
+    with error_naming(FileNotFoundError, "none.json --json"):
         report.read_report(tmp_path / "none.json")
     report.write_json({"forward_1x64_float64_us": 1.0}, tmp_path / "flat.json")
-    with pytest.raises(ValueError, match="lacks about, ceilings, tables"):
+    with error_naming(ValueError, "flat.json about ceilings tables"):
         report.read_report(tmp_path / "flat.json")
 
 
@@ -208,7 +209,7 @@ def test_methods_of_calibration_are_counted_to_the_mark():
 def test_worker_says_why_it_ended():
     worker = Worker("benchmarks.forward:batch_runs", shape=Shape(2, 4, "float16"), n_steps=8)
     try:
-        with pytest.raises(WorkerError, match=r"(?s)ended early.*float16"):
+        with error_naming(WorkerError, "float16"):
             worker.ask()
     finally:
         worker.stop()
@@ -217,7 +218,7 @@ def test_worker_says_why_it_ended():
 def test_worker_that_hangs_is_given_up():
     worker = Worker("benchmarks.forward:batch_runs", shape=TINY, n_steps=8)
     try:
-        with pytest.raises(WorkerError, match="took too long"):
+        with error_naming(WorkerError, "long"):
             worker.ask(seconds=0.0)
     finally:
         worker.stop()
@@ -271,7 +272,7 @@ def test_gpu_without_time_gives_no_rows():
 
 
 def test_gpu_that_is_missing_is_said():
-    with pytest.raises(WorkerError, match="(?i)tpu"):
+    with error_naming(WorkerError, "tpu"):
         gpu.measure(gpu.plan(quick=True), "tpu", seconds=120.0)
 
 

@@ -1,7 +1,6 @@
 """Files of parameters go only into the closure on which they were calibrated."""
 
 import dataclasses
-import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import yaml
 
 import tunax_lite as tl
 from tests.calibration.twins import calibrate_cheap
+from tests.errors import error_naming, missing_from
 from tunax_lite.calibration import read_parameters, with_parameters, write_parameters
 from tunax_lite.calibration.base import Base
 from tunax_lite.closures import KEpsilon, MellorYamada, NeuralCorrection, PacanowskiPhilander
@@ -37,7 +37,7 @@ def test_another_base_is_refused_by_both_names_and_what_differs(of_recommended):
     with pytest.raises(ValueError) as caught:
         with_parameters(KEpsilon(), read_parameters(of_recommended))
     said = str(caught.value)
-    assert re.search(r"calibrated, k_epsilon_recommended, got k_epsilon: ", said)
+    assert not missing_from(said, "k_epsilon_recommended k_epsilon")
     # `recommended.toml` and Canuto's model A.
     assert "stability.ctt is 0.92 there, 0.72 here" in said and "lagrangian_stress is True there" in said
     assert "Choose `k_epsilon_recommended` for `model.closure`" in said
@@ -55,19 +55,19 @@ def test_values_go_into_their_own_base_whatever_the_calibrated_numbers_were(of_r
 
 
 @pytest.mark.parametrize(
-    ("other", "fragment"),
+    ("other", "named"),
     [
-        (KEpsilon.recommended(sigma_k=1.1), "sigma_k is 1.0 there, 1.1 here"),
-        (KEpsilon.recommended(imposed_von_karman=None), "imposed_von_karman is 0.4 there, not given here"),
-        (KEpsilon.recommended(long_steps=True), "long_steps is False there, True here"),
+        (KEpsilon.recommended(sigma_k=1.1), "sigma_k 1.0 1.1"),
+        (KEpsilon.recommended(imposed_von_karman=None), "imposed_von_karman 0.4"),
+        (KEpsilon.recommended(long_steps=True), "long_steps False True"),
         (
             KEpsilon.recommended(stability=tl.SecondMomentClosure(ctt=0.92, equilibrium="weak")),
-            "stability.equilibrium is 'quasi' there, 'weak' here",
+            "stability.equilibrium quasi weak",
         ),
     ],
 )
-def test_constants_and_options_belong_to_the_base(of_recommended, other, fragment):
-    with pytest.raises(ValueError, match=re.escape(fragment)):
+def test_constants_and_options_belong_to_the_base(of_recommended, other, named):
+    with error_naming(ValueError, named):
         with_parameters(other, read_parameters(of_recommended))
 
 
@@ -77,7 +77,7 @@ def test_bases_without_a_name_and_of_another_version(tmp_path):
     assert Base.of(own, []).name == "k_epsilon with its own options and constants"
     assert Base.of(MellorYamada.harcourt(), []).name == "mellor_yamada_harcourt"
     path = _file(tmp_path / "old.yaml", own, CALIBRATED, version="0.1.0")
-    with pytest.raises(ValueError, match="of version 0.1.0, got k_epsilon: sigma_k is 1.2 there, 1.0 here"):
+    with error_naming(ValueError, "0.1.0 k_epsilon sigma_k 1.2 1.0"):
         with_parameters(KEpsilon(), read_parameters(path))
 
 
@@ -85,7 +85,7 @@ def test_numbers_of_a_vector_that_were_not_free_do_not_hide_a_difference(tmp_pat
     network = NeuralCorrection(physical=PacanowskiPhilander(), width=1, depth=1)
     path = _file(tmp_path / "p.yaml", network, {"alpha": 1.0})
     other = dataclasses.replace(network, weights=network.weights + 1e-3)
-    with pytest.raises(ValueError, match="physical.alpha: |weights is "):
+    with error_naming(ValueError, "weights"):
         with_parameters(other, read_parameters(path))
 
 
@@ -94,7 +94,7 @@ def test_a_file_without_base_holds_beside_any_constants(tmp_path):
     path.write_text("closure: KEpsilon\nparameters: {c_eps_1: 1.5}\n")
     assert float(with_parameters(KEpsilon.recommended(), read_parameters(path)).c_eps_1) == 1.5  # pyright: ignore
     path.write_text("closure: KEpsilon\nbase: {name: 1}\nparameters: {c_eps_1: 1.5}\n")
-    with pytest.raises(ValueError, match=r"own\.yaml: base: expected name, version, options and constants"):
+    with error_naming(ValueError, "own.yaml base name version options constants"):
         read_parameters(path)
 
 
@@ -107,7 +107,7 @@ def test_a_calibration_writes_its_base(tmp_path):
     free, fixed = next(iter(result.best)), next(iter(values.base.constants))
     number = float(getattr(PacanowskiPhilander(), fixed))
     assert with_parameters(dataclasses.replace(PacanowskiPhilander(), **{free: result.best[free]}), values)
-    with pytest.raises(ValueError, match=f"{fixed} is "):
+    with error_naming(ValueError, f"pacanowski_philander {fixed}"):
         other = dataclasses.replace(PacanowskiPhilander(), **{fixed: np.nextafter(number, 1.0) * 1.01})
         with_parameters(other, values)
 
@@ -116,10 +116,10 @@ def test_the_name_of_a_closure_is_a_base(tmp_path):
     path = tmp_path / "own.yaml"
     path.write_text("closure: KEpsilon\nbase: k_epsilon_recommended\nparameters: {c_eps_1: 1.5}\n")
     assert with_parameters(KEpsilon.recommended(), read_parameters(path))
-    with pytest.raises(ValueError, match="calibrated, k_epsilon_recommended, got k_epsilon: "):
+    with error_naming(ValueError, "k_epsilon_recommended k_epsilon"):
         with_parameters(KEpsilon(), read_parameters(path))
     path.write_text("closure: KEpsilon\nbase: k_epsilom\nparameters: {c_eps_1: 1.5}\n")
-    with pytest.raises(ValueError, match=r"own\.yaml: base: expected"):
+    with error_naming(ValueError, "own.yaml base"):
         read_parameters(path)
 
 

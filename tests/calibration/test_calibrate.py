@@ -23,6 +23,7 @@ from tests.calibration.twins import (
     make_case,
     make_targets,
 )
+from tests.errors import error_naming
 from tunax_lite.calibration import (
     LBFGS,
     Adam,
@@ -149,7 +150,7 @@ def test_a_finished_calibration_can_be_prolonged(tmp_path, uninterrupted):
 def test_another_calibration_is_not_resumed(tmp_path):
     calibrate_cheap(tmp_path, "adam", 2)
     before = (tmp_path / "checkpoint.eqx").read_bytes()
-    with pytest.raises(OtherCalibrationError, match="method: started with Adam.*now LBFGS"):
+    with error_naming(OtherCalibrationError, "method Adam LBFGS"):
         calibrate_cheap(tmp_path, "lbfgs", 3, resume=True)
 
     def resume(free=CHEAP_FREE, targets=None, closure=None):
@@ -159,14 +160,14 @@ def test_another_calibration_is_not_resumed(tmp_path):
         return calibrate(model, free, targets, method, 3, folder=tmp_path, resume=True, score=MeanSquare())
 
     wider = FreeParameters((FreeParameter("alpha", 1.0, 30.0), *CHEAP_FREE.parameters[1:]))
-    with pytest.raises(OtherCalibrationError, match="free parameter alpha: started with 1.0 to 20.0"):
+    with error_naming(OtherCalibrationError, "alpha 1 20 30 linear"):
         resume(free=wider)
-    with pytest.raises(OtherCalibrationError, match="free parameter convective_coefficient"):
+    with error_naming(OtherCalibrationError, "convective_coefficient"):
         resume(free=FreeParameters(CHEAP_FREE.parameters[:2]))
     other_weights = [dataclasses.replace(target, weights={"u": 1.0}) for target in cheap_targets()]
-    with pytest.raises(OtherCalibrationError, match="case stress 0.1 heat -200"):
+    with error_naming(OtherCalibrationError, "stress 0.1 heat -200"):
         resume(targets=other_weights)
-    with pytest.raises(OtherCalibrationError, match="model"):
+    with error_naming(OtherCalibrationError, "model"):
         resume(closure=PacanowskiPhilander(exponent=1.5))  # pyright: ignore[reportArgumentType]
     assert (tmp_path / "checkpoint.eqx").read_bytes() == before
 
@@ -175,15 +176,15 @@ def test_good_results_are_not_overwritten_by_accident(tmp_path):
     result = calibrate_cheap(tmp_path, "adam", 2)
     write_results(result, tmp_path)
     held = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(ValueError, match="without a calibration, got checkpoint.eqx, parameters.yaml"):
+    with error_naming(ValueError, "checkpoint.eqx parameters.yaml"):
         calibrate_cheap(tmp_path, "adam", 2)
-    with pytest.raises(ValueError, match="either resume or overwrite"):
+    with error_naming(ValueError, "resume overwrite"):
         calibrate_cheap(tmp_path, "adam", 2, resume=True, overwrite=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == held
     calibrate_cheap(tmp_path, "lbfgs", 1, overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.eqx"]
     (tmp_path / "checkpoint.eqx").rename(tmp_path / "parameters.yaml")
-    with pytest.raises(ValueError, match="results without one"):
+    with error_naming(ValueError, "parameters.yaml"):
         calibrate_cheap(tmp_path, "adam", 2, resume=True)
 
 
@@ -194,7 +195,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path, damage):
     calibrate_cheap(tmp_path, "adam", 2)
     path = tmp_path / "checkpoint.eqx"
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(ValueError, match=r"checkpoint\.eqx: contents: expected a checkpoint of a cal"):
+    with error_naming(ValueError, "checkpoint.eqx SHA-256"):
         calibrate_cheap(tmp_path, "adam", 3, resume=True)
 
 
@@ -245,7 +246,7 @@ def test_a_broken_start_names_the_case_and_leaves_old_results(tmp_path):
         lambda case: case.forcing.fluxes.heat_flux, make_case(0.1, 1e3), jnp.asarray(1e308)
     )
     scorched = dataclasses.replace(scorched, name="scorched")
-    with pytest.raises(FloatingPointError, match="not finite in scorched; choose"):
+    with error_naming(FloatingPointError, "scorched"):
         calibrate(
             Model(PacanowskiPhilander()),
             CHEAP_FREE,
@@ -261,7 +262,7 @@ def test_a_broken_start_names_the_case_and_leaves_old_results(tmp_path):
 
 @pytest.mark.parametrize("options", [{"n_iterations": 0}, {"n_iterations": 1, "max_non_finite": 0}])
 def test_no_iterations_are_refused(options):
-    with pytest.raises(ValueError, match="of at least 1"):
+    with error_naming(ValueError, "n_iterations 1 0"):
         calibrate_cheap(None, "adam", **options)
 
 
@@ -296,21 +297,21 @@ def test_errors_by_case_and_variable(uninterrupted):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("parameters: [1, 2]", "parameters: expected a mapping"),
-        ("closure: KEpsilon", "parameters: expected a mapping"),
-        ("", "parameters: expected a mapping"),
-        ("parameters: {alpha: {unit: '1'}}", "parameters.alpha: expected a finite number, got None"),
-        ("parameters: {alpha: {value: .nan}}", "parameters.alpha: expected a finite number, got nan"),
-        ("parameters: {alpha: yes}", "parameters.alpha: expected a finite number, got 'yes'"),
-        ("parameters: {alpha: five}", "parameters.alpha: expected a finite number, got 'five'"),
-        ("parameters: {alpha: [", "expected a YAML file"),
-        ("closure: Constant\nparameters: {}", "closure: expected KEpsilon, got Constant"),
+        ("parameters: [1, 2]", "parameters.yaml parameters"),
+        ("closure: KEpsilon", "parameters.yaml parameters"),
+        ("", "parameters.yaml parameters"),
+        ("parameters: {alpha: {unit: '1'}}", "parameters.alpha None"),
+        ("parameters: {alpha: {value: .nan}}", "parameters.alpha nan"),
+        ("parameters: {alpha: yes}", "parameters.alpha yes"),
+        ("parameters: {alpha: five}", "parameters.alpha five"),
+        ("parameters: {alpha: [", "parameters.yaml YAML"),
+        ("closure: Constant\nparameters: {}", "parameters.yaml closure KEpsilon Constant"),
     ],
 )
 def test_bad_parameter_files_are_refused(tmp_path, content, message):
     path = tmp_path / "parameters.yaml"
     path.write_text(content)
-    with pytest.raises(ValueError, match=message) as raised:
+    with error_naming(ValueError, message) as raised:
         read_parameters(path, "KEpsilon")
     assert str(path) in str(raised.value)
 
@@ -319,7 +320,7 @@ def test_numbers_by_hand_are_accepted(tmp_path):
     path = tmp_path / "parameters.yaml"
     path.write_text("parameters:\n  alpha: 1e-3\n  exponent: {value: 2}\n")
     assert read_parameters(path) == {"alpha": 1e-3, "exponent": 2.0}
-    with pytest.raises(FileNotFoundError, match="none.yaml: expected an existing file"):
+    with error_naming(FileNotFoundError, "none.yaml"):
         read_parameters(tmp_path / "none.yaml")
 
 

@@ -13,6 +13,7 @@ import xarray as xr
 import yaml
 
 from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, calibrate_cheap, cheap_targets
+from tests.errors import error_naming
 from tests.helpers import get_leaf
 from tunax_lite.calibration import (
     EnsembleKalman,
@@ -130,7 +131,7 @@ def test_a_problem_does_not_change(evaluators):
     for name in ("prior_weight", "weights"):
         with pytest.raises(AttributeError):
             setattr(problem, name, getattr(problem, name))
-    with pytest.raises(ValueError, match="prior_weight: expected a number of at least 0, got -1"):
+    with error_naming(ValueError, "prior_weight 0 -1"):
         problem.with_prior_weight(-1.0)
 
 
@@ -193,13 +194,13 @@ def test_a_prior_adds_half_the_square_of_the_unconstrained_vector(evaluators):
         np.testing.assert_allclose(after.gradient - before.gradient, 0.3 * x, rtol=1e-9)
     np.testing.assert_allclose(normal(x).matrix - without[0].matrix, 0.3 * np.eye(3), atol=1e-9)
     assert not normal(x, without[0].fit.loss).matrix.size  # the loss to beat is with the prior
-    with pytest.raises(ValueError, match="expected 0 for a method whose ensemble starts from the prior"):
+    with error_naming(ValueError, "prior_weight 0 0.3"):
         EnsembleEvaluator(problem)
 
 
 @pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
 def test_a_prior_weight_without_meaning_is_refused(weight):
-    with pytest.raises(ValueError, match="prior_weight: expected a number of at least 0"):
+    with error_naming(ValueError, "prior_weight 0"):
         calibrate_cheap(None, "levenberg_marquardt", 2, prior_weight=weight)
 
 
@@ -244,7 +245,7 @@ def test_what_the_data_do_not_tell_goes_to_the_median_of_its_prior(tmp_path):
         assert dataset["exponent"].attrs["tied_to"] == "0.25 * alpha + 1.0"
         assert dataset.attrs["prior_weight"] == 1e-4 and "prior_weight" in dataset["loss"].attrs["long_name"]
         assert dataset["alpha"].attrs["prior"] == "Uniform(lower=1.0, upper=20.0)"
-    with pytest.raises(OtherCalibrationError, match="prior weight: started with 0.0001, now 0.0"):
+    with error_naming(OtherCalibrationError, "0.0001 0"):
         calibrated(0.0, resume=True)
 
 
@@ -339,7 +340,7 @@ def test_members_that_fail_do_not_count_and_come_back():
     alone = dataclasses.replace(method, n_members=7)
     expected = alone.tell(dataclasses.replace(state, members=state.members[:, others]), fewer)
     np.testing.assert_allclose(told.members[:, others], expected.members, rtol=1e-12)
-    with pytest.raises(FloatingPointError, match="at least 2 members .* at iteration 1, got 0 of 9"):
+    with error_naming(FloatingPointError, "EnsembleKalman 2 1 0 9"):
         method.tell(state, Evaluation(good.fit, losses=losses * np.nan, products=products))
 
 
@@ -354,17 +355,17 @@ def test_seeds_decide_the_ensemble():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: LevenbergMarquardt(damping=0.0), "damping above 0"),
-        (lambda: LevenbergMarquardt(largest_step=-1.0), "largest_step above 0"),
-        (lambda: LevenbergMarquardt(decrease=1.0), "decrease above 1"),
-        (lambda: LevenbergMarquardt(tolerance=math.nan), "tolerance"),
-        (lambda: EnsembleKalman(noise=0.0), "noise above 0"),
-        (lambda: EnsembleKalman(noise=1.0, n_members=2), "n_members of at least 3"),
-        (lambda: EnsembleKalman(noise=1.0, n_members=4).init(jnp.zeros(4)), "more members than the 4"),
+        (lambda: LevenbergMarquardt(damping=0.0), "damping 0"),
+        (lambda: LevenbergMarquardt(largest_step=-1.0), "largest_step 0 -1"),
+        (lambda: LevenbergMarquardt(decrease=1.0), "decrease 1"),
+        (lambda: LevenbergMarquardt(tolerance=math.nan), "tolerance 0 nan"),
+        (lambda: EnsembleKalman(noise=0.0), "noise 0"),
+        (lambda: EnsembleKalman(noise=1.0, n_members=2), "n_members 3 2"),
+        (lambda: EnsembleKalman(noise=1.0, n_members=4).init(jnp.zeros(4)), "EnsembleKalman 4"),
     ],
 )
 def test_bad_settings_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         make()
 
 

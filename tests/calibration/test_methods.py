@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.calibration.twins import told
+from tests.errors import error_naming
 from tunax_lite.calibration import LBFGS, Adam, ConstantRate, CosineDecay, ExponentialDecay
 
 METHODS = [Adam(0.1), Adam(0.1, CosineDecay(40, 5), largest_gradient=1.0), LBFGS()]
@@ -137,18 +138,18 @@ def test_a_constant_rate_is_constant():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Adam(0.0), "learning_rate above 0"),
-        (lambda: Adam(math.inf), "learning_rate above 0"),
-        (lambda: Adam(beta_1=1.0), "beta_1"),
+        (lambda: Adam(0.0), "learning_rate 0"),
+        (lambda: Adam(math.inf), "learning_rate 0"),
+        (lambda: Adam(beta_1=1.0), "beta_1 0 1"),
         (lambda: Adam(largest_gradient=-1.0), "largest_gradient"),
-        (lambda: CosineDecay(10, 10), "n_warmup < n_steps"),
-        (lambda: CosineDecay(10, 0, 2.0), "final_fraction of at least 0 and of at most 1, got 2"),
-        (lambda: ExponentialDecay(10, 0, 0.0), "positive final_fraction"),
+        (lambda: CosineDecay(10, 10), "n_warmup n_steps 10"),
+        (lambda: CosineDecay(10, 0, 2.0), "final_fraction 0 1 2"),
+        (lambda: ExponentialDecay(10, 0, 0.0), "final_fraction 0"),
         (lambda: LBFGS(memory_size=0), "memory_size"),
         (lambda: LBFGS(largest_step=0.0), "largest_step"),
-        (lambda: LBFGS(backtracking=1.0), "backtracking"),
+        (lambda: LBFGS(backtracking=1.0), "backtracking 0 1"),
     ],
 )
 def test_bad_settings_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         make()

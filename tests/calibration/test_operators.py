@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.calibration.twins import make_case, observe
+from tests.errors import error_naming
 from tunax_lite.calibration import Correlation, MeanSquare, Target, account, misfit, residuals
 from tunax_lite.calibration.misfit.operators import faces_from_centers
 from tunax_lite.calibration.misfit.sampled import starting_at
@@ -128,7 +129,7 @@ def test_observables_of_two_layers():
 
 @pytest.mark.parametrize("name", ["heat", "buoyancy_above_10m", "heat_content_above_0m"])
 def test_unknown_observables_are_refused(name):
-    with pytest.raises(ValueError, match=f"got .*{name}"):
+    with error_naming(ValueError, name):
         observable(name)
 
 
@@ -183,7 +184,7 @@ def test_faces_of_cells_follow_from_their_centers():
     grid = Grid.stretched(80.0, 12, surface_zoom=1.5)
     faces = faces_from_centers(np.asarray(grid.z_center), "les")
     np.testing.assert_allclose(faces, grid.z_face, atol=1e-11)
-    with pytest.raises(ValueError, match="mooring: expected heights that are centers .*averaging: points"):
+    with error_naming(ValueError, "mooring -100 -50 -10 averaging points"):
         faces_from_centers(np.array([-100.0, -50.0, -10.0]), "mooring")
 
 
@@ -227,7 +228,7 @@ def test_whitened_residuals_sum_to_the_mahalanobis_distance(time, gaps):
         CASE, observed, dt=DT, time_window=(1.0, 1e9), correlation=Correlation(12.0, time), reduction="sum"
     )
     if gaps == "changing" and time:
-        with pytest.raises(ValueError, match="temperature: expected values at the same heights at all times"):
+        with error_naming(ValueError, "temperature depth_window"):
             _ = target.comparison
         return
     t, z = np.meshgrid(np.asarray(observed.time)[1:], CENTERS, indexing="ij")
@@ -246,7 +247,7 @@ def test_whitened_residuals_sum_to_the_mahalanobis_distance(time, gaps):
 
 @pytest.mark.parametrize("given", [(0.0, 0.0), (-1.0, 5.0), (np.inf, 0.0)])
 def test_correlations_without_meaning_are_refused(given):
-    with pytest.raises(ValueError, match="Correlation: expected a length"):
+    with error_naming(ValueError, "Correlation 0"):
         Correlation(*given)
 
 
@@ -261,20 +262,20 @@ def test_a_case_can_start_from_a_later_profile():
     rest = simulate(truth, case, dt=DT, output_interval=3600.0).state.temperature[-1]
     # The truth goes on where it was, but for the coefficients that the closure carries over a step.
     np.testing.assert_allclose(rest, OBSERVED.profiles["temperature"][-1], atol=2e-3)
-    with pytest.raises(ValueError, match="nearest is at 3600 s"):
+    with error_naming(ValueError, "initial_time 10800 3000 3600"):
         starting_at(CASE, OBSERVED, 3000.0)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"weights": {"mixed_layer_depth": 1.0}, "observations": "no temperature"}, "mixed_layer_depth"),
-        ({**_OF_INSTRUMENTS, "averaging": "cell_means"}, "centers of cells"),
+        ({"weights": {"mixed_layer_depth": 1.0}, "observations": "no temperature"}, "mixed_layer_depth u"),
+        ({**_OF_INSTRUMENTS, "averaging": "cell_means"}, "averaging points -50 -10"),
         # Two instruments, at 50 and at 10 m: nothing says how much heat is below them.
-        ({**_OF_INSTRUMENTS, "weights": {"heat_content": 1.0}}, "got NaN only; at least one profile has to"),
-        ({"averaging": "cell_mean"}, "averaging out of points, cell_means, got"),
-        ({"reduction": "max"}, "reduction out of mean, sum, got"),
-        ({"averaging": "cell_means", "depth_window": (-3.0, 0.0)}, r"depth_window \[m\]"),
+        ({**_OF_INSTRUMENTS, "weights": {"heat_content": 1.0}}, "heat_content NaN 10"),
+        ({"averaging": "cell_mean"}, "averaging points cell_means cell_mean"),
+        ({"reduction": "max"}, "reduction mean sum max"),
+        ({"averaging": "cell_means", "depth_window": (-3.0, 0.0)}, "depth_window -3 0 -62 -2"),
     ],
 )
 def test_targets_that_cannot_be_compared_are_refused(change, message):
@@ -286,20 +287,20 @@ def test_targets_that_cannot_be_compared_are_refused(change, message):
     }
     if "observations" in change:
         change = {**change, "observations": others[change["observations"]]}
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         _ = dataclasses.replace(Target(CASE, OBSERVED, dt=DT), **change).comparison
 
 
 @pytest.mark.parametrize(
     ("z", "series", "message"),
     [
-        ([[-2.0, -1.0], [-1.0, -2.0], [-2.0, -1.0]], {}, "heights .* at 1 s"),
-        ([[-2.0, -1.0], [np.nan, -1.0], [-2.0, -1.0]], {}, "heights .* at 1 s"),
-        ([-2.0, -1.0], {"temperature": np.zeros(3)}, "temperature of shape .* and not as a profile"),
+        ([[-2.0, -1.0], [-1.0, -2.0], [-2.0, -1.0]], {}, "1 -1"),
+        ([[-2.0, -1.0], [np.nan, -1.0], [-2.0, -1.0]], {}, "1 -1"),
+        ([-2.0, -1.0], {"temperature": np.zeros(3)}, "temperature time 3"),
     ],
 )
 def test_bad_moving_heights_and_series_are_refused(z, series, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         Observations(
             jnp.arange(3.0),
             jnp.asarray(z),

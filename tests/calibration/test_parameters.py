@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.helpers import get_leaf
 from tunax_lite._types import iterate_parameters
 from tunax_lite.calibration import (
@@ -81,25 +82,25 @@ def test_with_parameters_takes_the_values_exactly():
 @pytest.mark.parametrize(
     ("free", "message"),
     [
-        (FreeParameter("c_eps1"), r"c_eps1: KEpsilon has no such parameter; did you mean c_eps_1"),
-        (FreeParameter("stability.cc9"), r"did you mean .*stability\.cc"),
-        (FreeParameter("stability"), "no such parameter"),
-        (FreeParameter("c_eps_3_minus"), "c_eps_3_minus: expected a start value"),
-        (FreeParameter("c_eps_1", 0.5, 2.0), "within the valid range 1 to 2.5"),
-        (FreeParameter("c_eps_1", 2.0, 1.5), "lower < upper, got 2 and 1.5"),
-        (FreeParameter("c_eps_1", 1.44, 2.0), "c_eps_1: .*on a bound"),
-        (FreeParameter("c_eps_1", 1.5, 2.0), "c_eps_1: .*outside"),
-        (FreeParameter("c_eps_1", start=float("nan")), "c_eps_1: .*between the bounds"),
-        (FreeParameter("c_eps_3_plus", scale="log"), "c_eps_3_plus: .*positive bounds"),
-        (FreeParameter("c_eps_1", prior=Normal(1.44, 0.2)), "c_eps_1: .*four standard deviations"),
-        (FreeParameter("c_eps_1", 1.2, 2.0, prior=Uniform(1.0, 2.0)), "c_eps_1: .*within 1.2 to 2"),
-        (FreeParameter("c_eps_1", 0.5, 2.0, prior=Normal(1.44, 0.1)), "within the valid range 1 to 2.5"),
-        (FreeParameter("c_eps_1", scale="log", prior=Normal(1.44, 0.1)), "a scale or a prior, got both"),
-        (FreeParameter("c_eps_1", start=3.0, prior=Normal(1.44, 0.1)), "c_eps_1: .*outside"),
+        (FreeParameter("c_eps1"), "c_eps1 KEpsilon c_eps_1"),
+        (FreeParameter("stability.cc9"), "stability.cc9 KEpsilon stability.cc6"),
+        (FreeParameter("stability"), "stability KEpsilon stability.ctt"),
+        (FreeParameter("c_eps_3_minus"), "c_eps_3_minus start"),
+        (FreeParameter("c_eps_1", 0.5, 2.0), "c_eps_1 1 2.5 0.5 2"),
+        (FreeParameter("c_eps_1", 2.0, 1.5), "c_eps_1 2 1.5"),
+        (FreeParameter("c_eps_1", 1.44, 2.0), "c_eps_1 1.44 2"),
+        (FreeParameter("c_eps_1", 1.5, 2.0), "c_eps_1 1.5 2 1.44"),
+        (FreeParameter("c_eps_1", start=float("nan")), "c_eps_1 1 2.5 nan"),
+        (FreeParameter("c_eps_3_plus", scale="log"), "c_eps_3_plus -2"),
+        (FreeParameter("c_eps_1", prior=Normal(1.44, 0.2)), "c_eps_1 1 2.5 1.44 0.2 2.2"),
+        (FreeParameter("c_eps_1", 1.2, 2.0, prior=Uniform(1.0, 2.0)), "c_eps_1 1.2 2"),
+        (FreeParameter("c_eps_1", 0.5, 2.0, prior=Normal(1.44, 0.1)), "c_eps_1 1 2.5 0.5 2"),
+        (FreeParameter("c_eps_1", scale="log", prior=Normal(1.44, 0.1)), "c_eps_1 scale prior"),
+        (FreeParameter("c_eps_1", start=3.0, prior=Normal(1.44, 0.1)), "c_eps_1 1 2.5 3"),
     ],
 )
 def test_bad_free_parameters_are_refused(free, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         FreeParameters((free,)).resolve(KEpsilon())
 
 
@@ -143,43 +144,43 @@ def test_tied_parameters_follow_their_free_one():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Tied("c_eps_3_plus", "c_eps_1", 0.0), "c_eps_3_plus: expected a finite factor other than 0"),
-        (lambda: Tied("c_eps_3_plus", "c_eps_1", 1.0, float("nan")), "c_eps_3_plus: .*finite offset"),
+        (lambda: Tied("c_eps_3_plus", "c_eps_1", 0.0), "c_eps_3_plus 0"),
+        (lambda: Tied("c_eps_3_plus", "c_eps_1", 1.0, float("nan")), "c_eps_3_plus 1 nan"),
         (
             lambda: Tied("c_eps_3_plus", "sigma_eps"),
-            "tied to a free parameter, got sigma_eps; .* c_eps_2, c_eps_1",
+            "c_eps_3_plus sigma_eps c_eps_2 c_eps_1",
         ),
-        (lambda: Tied("c_eps_9", "c_eps_1"), "c_eps_9: KEpsilon has no such parameter"),
-        (lambda: Tied("c_eps_2", "c_eps_1"), "c_eps_2 twice"),
-        (lambda: TIED.tied[1], r"c_eps_3_minus: .*range -5 to 2 \[1\], got 1 to 2.5 from c_eps_1"),
+        (lambda: Tied("c_eps_9", "c_eps_1"), "c_eps_9 KEpsilon"),
+        (lambda: Tied("c_eps_2", "c_eps_1"), "FreeParameters c_eps_2"),
+        (lambda: TIED.tied[1], "c_eps_3_minus -5 2 [1] 1 2.5 c_eps_1"),
     ],
 )
 def test_bad_ties_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         FreeParameters(TIED.parameters, (make(),)).resolve(KEpsilon())
 
 
 def test_a_batch_of_values_is_no_start():
     closure = KEpsilon(c_eps_1=jnp.array([1.4, 1.5]))  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="one number to start from"):
+    with error_naming(ValueError, "c_eps_1 (2,)"):
         FREE.resolve(closure)
 
 
 def test_none_or_twice_the_same_is_refused():
-    with pytest.raises(ValueError, match="at least one"):
+    with error_naming(ValueError, "FreeParameters none"):
         FreeParameters(())
-    with pytest.raises(ValueError, match="c_eps_1 twice"):
+    with error_naming(ValueError, "FreeParameters c_eps_1"):
         FreeParameters((FreeParameter("c_eps_1"), FreeParameter("c_eps_1")))
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"c_epsilon_1": 1.4}, "did you mean"),
-        ({"c_eps_1": 9.0}, "between 1 and 2.5, got 9"),
-        ({"c_eps_1": float("nan")}, "got nan"),
+        ({"c_epsilon_1": 1.4}, "c_epsilon_1 KEpsilon c_eps_1"),
+        ({"c_eps_1": 9.0}, "c_eps_1 1 2.5 9"),
+        ({"c_eps_1": float("nan")}, "c_eps_1 nan"),
     ],
 )
 def test_bad_values_are_refused(values, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         with_parameters(KEpsilon(), values)

@@ -14,6 +14,7 @@ import xarray as xr
 import yaml
 
 from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
+from tests.errors import error_naming
 from tests.helpers import some_long
 from tunax_lite.calibration import MeanSquare, OtherCalibrationError, read_parameters, with_parameters
 from tunax_lite.calibration.posterior import (
@@ -138,7 +139,7 @@ def test_weighted_runs_see_through_ripples():
     assert abs(runs.mean[0] - mean) < 4.0 * error
     assert math.sqrt(runs.covariance[0, 0]) == pytest.approx(deviation, rel=0.1)
     assert np.isneginf(runs.log_density).sum() > 100 and not runs.weights[runs.x[:, 0] > 0.9].any()
-    with pytest.raises(FloatingPointError, match="finite loss in some of the first runs, got none"):
+    with error_naming(FloatingPointError, "importance none"):
         weigh_runs(ImportanceSampling(), 1, lambda members: np.full(members.shape[1], np.nan))
 
 
@@ -175,11 +176,11 @@ def test_chains_go_on_draw_by_draw(tmp_path):
     np.testing.assert_array_equal(longer[:, :30], whole.draws.position)
     other = sample_line(dataclasses.replace(method, seed=1)).draws.position
     assert not np.allclose(other, whole.draws.position)
-    with pytest.raises(OtherCalibrationError, match="a: started with b, now c"):
+    with error_naming(OtherCalibrationError, "a b c"):
         sample_line(method, folder=tmp_path / "killed", parts={"a": "c"})
     path = tmp_path / "killed/posterior_chain_0.eqx"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match=r"posterior_chain_0\.eqx: contents: expected a file of a chain"):
+    with error_naming(ValueError, "posterior_chain_0.eqx SHA-256"):
         sample_line(method, **options)
 
 
@@ -278,7 +279,7 @@ def test_a_twin_is_found(sampled):
     np.testing.assert_allclose(np.diag(nuts.correlation), 1.0)
     assert nuts.sampling is not None and nuts.sampling.n_gradients > 60
     assert nuts.subset(16).shape == (16, 3)
-    with pytest.raises(ValueError, match="level between 0 and 1"):
+    with error_naming(ValueError, "level 0 1"):
         nuts.intervals(1.0)
 
 
@@ -306,9 +307,9 @@ def test_a_posterior_goes_on_where_it_was(sampled):
     given = MODEL, FREE, [twin.target], METHODS["nuts"]
     again = infer(*given, likelihood=twin.likelihood, folder=folder, resume=True)
     np.testing.assert_array_equal(again.draws, nuts.draws)
-    with pytest.raises(ValueError, match="without a posterior, got posterior_chain_0.eqx"):
+    with error_naming(ValueError, "posterior_chain_0.eqx"):
         infer(*given, likelihood=twin.likelihood, folder=folder)
-    with pytest.raises(OtherCalibrationError, match="likelihood: started with"):
+    with error_naming(OtherCalibrationError, "likelihood"):
         infer(*given, likelihood=Likelihood(0.5, 3.0), folder=folder, resume=True)
 
 
@@ -327,7 +328,7 @@ def test_bands_are_the_quantiles_of_runs(inferred):
         bands.series["sea_surface_temperature"], bands.profiles["temperature"][..., -1]
     )
     assert bands.series["mixed_layer_depth"].shape == (3, 3) and bands.n_failed == 0
-    with pytest.raises(ValueError, match="two draws or more"):
+    with error_naming(ValueError, "predictive_bands 1 3"):
         predictive_bands(MODEL, FREE, twin.target.case, draws[:1], **times)
 
 
@@ -364,21 +365,21 @@ def test_without_blackjax_it_is_said_what_to_install(monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "blackjax"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "blackjax", None)
-    with pytest.raises(ImportError, match=r"pip install 'tunax_lite\[posterior\]'"):
+    with error_naming(ImportError, "blackjax tunax_lite[posterior]"):
         infer(MODEL, FREE, [noisy_twin(0).target], NUTS())
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Likelihood(0.0, 1.0), "noise above 0"),
-        (lambda: Likelihood(1.0, math.inf), "finite n_observations"),
-        (lambda: NUTS(n_draws=1), "n_draws of at least 4"),
-        (lambda: NUTS(target_acceptance=1.0), "target_acceptance above 0 and below 1"),
-        (lambda: Laplace(1), "n_draws of at least 2"),
-        (lambda: ImportanceSampling(n_rounds=1), "n_rounds of at least 2"),
+        (lambda: Likelihood(0.0, 1.0), "noise 0"),
+        (lambda: Likelihood(1.0, math.inf), "n_observations inf"),
+        (lambda: NUTS(n_draws=1), "NUTS n_draws 4 1"),
+        (lambda: NUTS(target_acceptance=1.0), "target_acceptance 0 1"),
+        (lambda: Laplace(1), "Laplace n_draws 2 1"),
+        (lambda: ImportanceSampling(n_rounds=1), "n_rounds 2 1"),
     ],
 )
 def test_bad_settings_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         make()

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import error_naming
 from tunax_lite.calibration.priors import (
     Bounded,
     LogBounded,
@@ -116,42 +117,43 @@ def test_single_precision_stays_single(prior):
 @pytest.mark.parametrize("prior", [*BOUNDED, *EVEN, KNOWN[1], KNOWN[3]], ids=repr)
 @pytest.mark.parametrize("which", ["lower", "upper"])
 def test_a_start_on_a_bound_is_refused(prior, which):
-    with pytest.raises(ValueError, match="on a bound"):
-        prior.to_unconstrained(getattr(prior, which))
+    end = getattr(prior, which)
+    with error_naming(ValueError, f"{prior.lower:g} {prior.upper:g} {end:g}"):
+        prior.to_unconstrained(end)
 
 
 @pytest.mark.parametrize("value", [-4.0, 8.0, float("nan"), float("inf")])
 @pytest.mark.parametrize("kind", [Bounded, Uniform])
 def test_a_start_outside_is_refused(kind, value):
-    with pytest.raises(ValueError, match="between the bounds -3 and 7"):
+    with error_naming(ValueError, f"-3 7 {value:g}"):
         kind(-3.0, 7.0).to_unconstrained(value)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Bounded(1.0, 1.0), "bounds, lower < upper, got 1 and 1"),
-        (lambda: Uniform(2.0, 1.0), "lower < upper, got 2 and 1"),
-        (lambda: Bounded(0.0, math.inf), "finite bounds"),
-        (lambda: LogBounded(0.0, 1.0), "positive bounds for a logarithmic scale"),
-        (lambda: LogUniform(-1.0, 1.0), "positive bounds for a logarithmic scale"),
-        (lambda: Normal(1.0, 0.0), "Normal: expected standard_deviation above 0, got 0"),
-        (lambda: Normal(math.nan, 1.0), "Normal: expected a finite mean, got nan"),
-        (lambda: LogNormal(-1.0, 1.0), "LogNormal: expected median above 0, got -1"),
-        (lambda: LogNormal(1.0, math.inf), "LogNormal: expected a finite log_standard_deviation, got inf"),
+        (lambda: Bounded(1.0, 1.0), "lower upper 1"),
+        (lambda: Uniform(2.0, 1.0), "lower upper 2 1"),
+        (lambda: Bounded(0.0, math.inf), "0 inf"),
+        (lambda: LogBounded(0.0, 1.0), "logarithmic 0"),
+        (lambda: LogUniform(-1.0, 1.0), "logarithmic -1"),
+        (lambda: Normal(1.0, 0.0), "Normal standard_deviation 0"),
+        (lambda: Normal(math.nan, 1.0), "Normal mean nan"),
+        (lambda: LogNormal(-1.0, 1.0), "LogNormal median 0 -1"),
+        (lambda: LogNormal(1.0, math.inf), "LogNormal log_standard_deviation inf"),
         (
             lambda: Normal(1.0, 0.3).within(0.0, math.inf),
-            "four standard .*0.3, 3.33 from .*logarithmic prior",
+            "0 inf 1 0.3 3.33",
         ),
-        (lambda: Normal(1.0, 0.3).within(-1.0, 2.0), "range -1 to 2"),
-        (lambda: LogNormal(1.0, 0.5).within(0.2, 9.0), "four standard deviations"),
-        (lambda: LogNormal(1.0, 0.5).within(-5.0, 0.0), "four standard deviations"),
-        (lambda: Uniform(0.0, 2.0).within(0.0, 1.0), "within 0 to 1, got one from 0 to 2"),
-        (lambda: Unbounded().within(0.0, math.inf), "within 0 to inf"),
+        (lambda: Normal(1.0, 0.3).within(-1.0, 2.0), "-1 2 1 0.3 3.33"),
+        (lambda: LogNormal(1.0, 0.5).within(0.2, 9.0), "0.2 9 1 0.5 3.22"),
+        (lambda: LogNormal(1.0, 0.5).within(-5.0, 0.0), "0 1 0.5 -inf"),
+        (lambda: Uniform(0.0, 2.0).within(0.0, 1.0), "0 1 2"),
+        (lambda: Unbounded().within(0.0, math.inf), "0 inf"),
     ],
 )
 def test_priors_without_meaning_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         make()
 
 
@@ -167,5 +169,5 @@ def test_tails_are_cut_where_a_parameter_loses_its_meaning():
 def test_unbounded_is_the_identity():
     assert Unbounded().to_unconstrained(-2.5) == -2.5
     assert _value_at(Unbounded(), -2.5) == -2.5
-    with pytest.raises(ValueError, match="between the bounds -inf and inf, got nan"):
+    with error_naming(ValueError, "-inf inf nan"):
         Unbounded().to_unconstrained(float("nan"))

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tunax_lite.calibration import Target, errors_of, residuals
 from tunax_lite.calibration.misfit.comparison import MeanSquare, misfit
 from tunax_lite.calibration.misfit.sampled import seen_through
@@ -76,7 +77,7 @@ def test_names_say_what_they_are():
     "name", ["mixed_layer_depth_0.5kg", "mixed_layer_depth_density_0.5K", "mixed_layer_depth_0K_from_10m"]
 )
 def test_thresholds_without_meaning_are_refused(name):
-    with pytest.raises(ValueError, match=f"threshold of .* got {name}"):
+    with error_naming(ValueError, name):
         observable(name)
 
 
@@ -136,7 +137,7 @@ def test_a_mooring_gives_the_depth_between_its_instruments(name, change, expecte
 )
 def test_what_instruments_do_not_reach_does_not_count(name, change):
     values = [change.get(depth, value) for depth, value in zip(DEPTHS, PAPA, strict=True)]
-    with pytest.raises(ValueError, match="at least one profile has to begin at the reference depth"):
+    with error_naming(ValueError, f"{name} NaN 10"):
         _ = Target(case_of(warm_skin), observed(values), {name: 1.0}, dt=60.0).comparison
 
 
@@ -205,5 +206,5 @@ def _misfit_under(heat, target: Target):
 
 def test_observations_without_a_base_do_not_count():
     uniform = observed([7.0] * len(DEPTHS))
-    with pytest.raises(ValueError, match="mixed_layer_depth_from_10m to be observed"):
+    with error_naming(ValueError, "mixed_layer_depth_from_10m NaN 10"):
         _ = Target(case_of(warm_skin), uniform, {"mixed_layer_depth_from_10m": 1.0}, dt=60.0).comparison

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import error_naming
+
 ROOT = Path(__file__).parents[2]
 
 CONFIG = """
@@ -110,6 +112,6 @@ def test_help_version_and_completion_import_nothing_that_computes(arguments, ans
 def test_names_that_are_imported_late_are_names_of_the_package():
     import tunax_lite.io
 
-    with pytest.raises(AttributeError, match="no attribute 'read_tea_leaves'"):
+    with error_naming(AttributeError, "tunax_lite.io read_tea_leaves"):
         tunax_lite.io.read_tea_leaves  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue]
     assert tunax_lite.io.read_lesbrary.__module__ == "tunax_lite.io.les"

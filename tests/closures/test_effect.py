@@ -10,6 +10,7 @@ import pytest
 from jax.interpreters import partial_eval
 
 import tunax_lite as tl
+from tests.errors import error_naming
 from tests.helpers import ALL_CLOSURES, CASES, VARIANTS, id_of, some_long
 from tunax_lite._types import at_path, iterate_parameters
 from tunax_lite.calibration import FreeParameter, FreeParameters, Tied
@@ -87,23 +88,21 @@ def test_reasons_are_told():
 
     imposed = KOmega(imposed_von_karman=0.4)
     for closure, names, reason in (
-        (KEpsilon(), ["stability.cc5"], "nothing depends on it"),
-        (MellorYamada(), ["sigma_k"], "nothing depends on it"),
-        (imposed, ["sigma_omega"], "imposed_von_karman is given and takes its place"),
-        (KEpsilon(c_eps_3_minus=-0.6), ["steady_state_richardson_number"], "c_eps_3_minus is given"),
-        (KPP(), ["ekman_factor"], "limit_by_ekman_depth is False"),
-        (KPP(langmuir=Langmuir("LWF16")), ["langmuir.shear"], "langmuir.method is 'LWF16'"),
+        (KEpsilon(), ["stability.cc5"], "nothing"),
+        (MellorYamada(), ["sigma_k"], "nothing"),
+        (imposed, ["sigma_omega"], "imposed_von_karman"),
+        (KEpsilon(c_eps_3_minus=-0.6), ["steady_state_richardson_number"], "c_eps_3_minus"),
+        (KPP(), ["ekman_factor"], "limit_by_ekman_depth False"),
+        (KPP(langmuir=Langmuir("LWF16")), ["langmuir.shear"], "langmuir.method LWF16"),
     ):
-        with pytest.raises(ValueError, match=f"{names[0]}: expected a parameter with an effect.*{reason}"):
+        with error_naming(ValueError, f"{names[0]} {reason}"):
             resolve(closure, *names)
-    with pytest.raises(ValueError, match="sigma_omega: .* imposed_von_karman is given"):
+    with error_naming(ValueError, "sigma_omega imposed_von_karman"):
         resolve(imposed, "c_omega_1", tied=(Tied("sigma_omega", "c_omega_1"),))
     both = (FreeParameter("sigma_eps"), FreeParameter("imposed_von_karman", start=0.4))
-    with pytest.raises(
-        ValueError, match="sigma_eps: .* imposed_von_karman is calibrated and takes its place"
-    ):
+    with error_naming(ValueError, "sigma_eps imposed_von_karman"):
         FreeParameters(both).resolve(KEpsilon())
-    with pytest.raises(ValueError, match="has no such parameter") as caught:
+    with error_naming(ValueError, "stability.cc55 KEpsilon stability.ct5") as caught:
         resolve(KEpsilon(), "stability.cc55")
     assert "cc5," not in str(caught.value)  # is not offered
     assert resolve(KPP(limit_by_ekman_depth=True), "ekman_factor").paths == ("ekman_factor",)

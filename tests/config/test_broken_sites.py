@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from tests.errors import error_naming
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.io import FileFormatError
 
@@ -265,6 +266,5 @@ def test_missing_file_is_named_with_its_line(config, key):
     text = config.read_text().replace(f"synthetic:{name}", "x.nc")
     config.write_text(text)
     line = next(i for i, row in enumerate(text.splitlines(), 1) if "x.nc" in row)
-    message = rf"site\.yaml: line {line}: case\.{key}\.paths: x\.nc: expected"
-    with pytest.raises(FileNotFoundError, match=message):
+    with error_naming(FileNotFoundError, f"site.yaml {line} case.{key}.paths x.nc"):
         build_run(load_run(config))

@@ -4,6 +4,7 @@ import equinox as eqx
 import pytest
 from pydantic import ValidationError
 
+from tests.errors import error_naming
 from tests.helpers import get_leaf
 from tunax_lite.closures import (
     CATKE,
@@ -130,7 +131,7 @@ def test_parameters_reach_into_chosen_parts():
     closure = build("k_omega", options, **names)
     for path, value in names.items():
         assert get_leaf(closure, path) == value
-    with pytest.raises(ValidationError, match="no such parameter"):
+    with error_naming(ValidationError, "stability.flux_richardson_number KOmega"):
         build("k_omega", {}, **names)
 
 
@@ -173,7 +174,7 @@ def test_recommended_constants_by_their_name():
     changed = {"name": "k_epsilon", "constants": "recommended", "parameters": {"c_eps_1": 1.5}}
     chosen = ClosureSection.model_validate(changed).build()
     assert isinstance(chosen, KEpsilon) and float(chosen.c_eps_1) == 1.5
-    with pytest.raises(ValueError, match="expected constants of k_epsilon, got 'recomended'"):
+    with error_naming(ValueError, "constants k_epsilon recomended recommended"):
         ClosureSection.model_validate({"name": "k_epsilon", "constants": "recomended"})
-    with pytest.raises(ValueError, match="expected constants of constant, got 'recommended'; leave the key"):
+    with error_naming(ValueError, "constants constant recommended"):
         ClosureSection.model_validate({"name": "constant", "constants": "recommended"})

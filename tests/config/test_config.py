@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
+from tests.errors import error_naming
 from tunax_lite.calibration import FreeParameter, LogNormal, LogUniform, Normal, Tied, Uniform
 from tunax_lite.config import ConfigError, Run, build_run, load_calibration, load_run
 from tunax_lite.config.build_calibration import build_calibration
@@ -137,14 +138,12 @@ def test_text_of_a_configuration_reads_back_to_the_same(config, tmp_path):
 
 def test_message_names_file_line_key_and_hint(config):
     config.write_text(CONFIG.replace("theta", "thta"))
-    with pytest.raises(
-        ConfigError, match=r"run\.yaml: line 14: model\.thta: unknown key; did you mean 'theta'"
-    ):
+    with error_naming(ConfigError, "run.yaml 14 model.thta theta"):
         load_run(config)
 
 
 def test_message_names_the_setting(config):
-    with pytest.raises(ConfigError, match=r"--set time\.step=0: time\.step: .*greater than 0.*got 0"):
+    with error_naming(ConfigError, "--set time.step=0 time.step 0"):
         load_run(config, ["time.step=0"])
 
 
@@ -249,10 +248,10 @@ def test_a_term_of_ones_own_acts_in_a_run(config, tmp_path, monkeypatch):
     usual = build_run(load_run(config, ["case.terms={sun: 'my_heater:Heater'}"])).case.terms["sun"]
     assert float(usual.rate) == 1e-5  # pyright: ignore
     for said, message in (
-        ("{sun: {name: 'my_heater:Heater', rate: 2.0}}", "terms.sun.rate: expected a number less than"),
-        ("{sun: {name: 'my_heater:Heater', rat: 2.0}}", "rat: unknown key; did you mean 'rate'"),
-        ("{sun: {name: 'my_heater:Sun'}}", "package.module:Class that can be imported"),
-        ("{sun: {name: heater}}", "the name of a term, or package.module:Class, got 'heater'"),
+        ("{sun: {name: 'my_heater:Heater', rate: 2.0}}", "case.terms.sun.rate 0.001 2"),
+        ("{sun: {name: 'my_heater:Heater', rat: 2.0}}", "case.terms.sun.rat rate"),
+        ("{sun: {name: 'my_heater:Sun'}}", "case.terms.sun my_heater:Sun"),
+        ("{sun: {name: heater}}", "case.terms.sun package.module:Class heater"),
     ):
-        with pytest.raises(ConfigError, match=message):
+        with error_naming(ConfigError, message):
             load_run(config, [f"case.terms={said}"])

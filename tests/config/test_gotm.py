@@ -1,7 +1,6 @@
 """Cases of GOTM in a configuration of the package: what they bring, and what it replaces."""
 
 import os
-import re
 
 import jax
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 import yaml
 
 from tests.conftest import find_gotm_case
+from tests.errors import error_naming
 from tests.gotm.folders import write_case, write_series
 from tunax_lite import simulate
 from tunax_lite.cli.check import check
@@ -71,7 +71,7 @@ def test_settings_have_the_names_of_gotm_nested_or_dotted(build):
 
 def test_unsupported_settings_are_refused_unless_they_are_to_be_ignored(build):
     change = {"fabm": {"use": True, "feedbacks": {"shade": True}}}
-    with pytest.raises(ConfigError, match=r"line \d+: fabm.use: biogeochemistry that acts back"):
+    with error_naming(ConfigError, "fabm.use --ignore-unsupported"):
         build(change=change)
     run = build({"ignore_unsupported": True}, change)
     assert any("fabm.use" in note for note in run.notes)
@@ -80,20 +80,20 @@ def test_unsupported_settings_are_refused_unless_they_are_to_be_ignored(build):
 @pytest.mark.parametrize(
     ("case", "sections", "error", "message"),
     [
-        ({"path": "none.yaml"}, {}, FileNotFoundError, r"run.yaml: line 3: case.path: none.yaml: expected"),
-        ({"settings": {"grid.nlevs": 3}}, {}, ConfigError, r"run.yaml: grid.nlevs=3.*unknown key.*nlev"),
-        ({"setting": {}}, {}, ConfigError, r"case.setting: unknown key.*settings"),
+        ({"path": "none.yaml"}, {}, FileNotFoundError, "run.yaml 3 case.path none.yaml"),
+        ({"settings": {"grid.nlevs": 3}}, {}, ConfigError, "run.yaml grid.nlevs=3 grid.nlevs grid.nlev"),
+        ({"setting": {}}, {}, ConfigError, "case.setting settings"),
         (
             {},
             {"grid": {"kind": "faces", "z_face": [-15.0, -8.0, -4.0, 0.0]}},
             ConfigError,
-            "grid: expected faces down to the depth of the case, 16 m",
+            "grid 16 15",
         ),
     ],
     ids=["missing file", "unknown setting", "unknown key", "faces"],
 )
 def test_what_cannot_be_used_is_named(build, case, sections, error, message):
-    with pytest.raises(error, match=re.compile(message, re.DOTALL)):
+    with error_naming(error, message):
         build(case, **sections)
 
 
@@ -132,7 +132,7 @@ def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, c
     assert own is not None
     ours, theirs = (simulate(r.model, r.case, dt=r.dt, output_interval=r.output_interval) for r in (run, own))
     np.testing.assert_array_equal(ours.state.u, theirs.state.u)
-    with pytest.raises(ConfigError, match="copy the file"):
+    with error_naming(ConfigError, "--write-config again.yaml"):
         check(config=target, write_config=tmp_path / "again.yaml")
     assert not (tmp_path / "again.yaml").exists()
 
@@ -308,5 +308,5 @@ def test_a_grid_of_a_file_is_written_out(tmp_path):
 
 def test_numbers_that_no_closure_takes_name_the_line_of_gotms_file(tmp_path):
     change = {"turbulence": {"turb_param": {"k_min": 0.5}}}
-    with pytest.raises(ConfigError, match=r"line \d+: turbulence.turb_param.k_min.*expected a value between"):
+    with error_naming(ConfigError, "turbulence.turb_param.k_min 0.001 0.5"):
         written(tmp_path, change)

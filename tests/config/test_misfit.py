@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.io.test_argo import write as write_argo
 from tunax_lite.calibration import Correlation, ZScore, account
 from tunax_lite.calibration.misfit.comparison import misfit as misfit_of
@@ -50,7 +51,7 @@ def test_each_grid_can_have_its_own_step(tmp_path):
     found = [(t.case.name.partition("@")[2], t.case.grid.n_cells, t.dt) for t in targets]
     assert found == [("16,300s", 16, 300.0), ("32,600s", 32, 600.0)]
     for steps in ("[300.0, 600.0, 900.0]", "600.0"):
-        with pytest.raises(ConfigError, match=r"time.step: expected 2 steps .* each grid its step"):
+        with error_naming(ConfigError, "time.step one_for_each_grid 2"):
             loaded(tmp_path, text.replace("[300.0, 600.0]", steps))
 
 
@@ -144,29 +145,29 @@ def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("variable: sst,", "variable: skin,", "sst.csv.*skin.*a variable for sea_surface_temperature"),
-        ("flags: quality", "flags: qc", "sst.csv: qc: expected a variable for the quality flags of sst"),
-        ("good_flags: [1, 2]", "good_flags: [7]", "sst.csv.*sst.*expected a good value"),
+        ("variable: sst,", "variable: skin,", "sst.csv skin sea_surface_temperature"),
+        ("flags: quality", "flags: qc", "sst.csv qc sst flags"),
+        ("good_flags: [1, 2]", "good_flags: [7]", "sst.csv sst 4 good_flags"),
         (
             "      series:\n        sea_surface_temperature",
             "      series:\n        skin",
             "cases.0.case.series.skin",
         ),
-        ("2015-01-01T00:00:00", "2019-01-01T00:00:00", "float|observations"),
+        ("2015-01-01T00:00:00", "2019-01-01T00:00:00", "cases.0.case.observations float start_time"),
         (
             "mixed_layer_depth: {path: sst.csv",
             "mixed_layer_depth: {path: mld.csv",
             "series.mixed_layer_depth.path",
         ),
-        ("start: 0.0", "preset: wagener", "misfit.*preset.*wagner"),
-        ("n_cells: 20}", "n_cells: [20, 20]}", "cases.0.case.*float@20.*different n_cells"),
+        ("start: 0.0", "preset: wagener", "misfit wagener wagner"),
+        ("n_cells: 20}", "n_cells: [20, 20]}", "cases.0.case float@20 n_cells"),
         ("step: 3600.0", "step: []", "time.step"),
-        ("start: 0.0", "initial_time: 600.0", "initial_time.*600"),
+        ("start: 0.0", "initial_time: 600.0", "cases.0 initial_time 600"),
     ],
 )
 def test_mistakes_are_named(site, old, new, message):
     assert old in SITE
-    with pytest.raises((ConfigError, FileNotFoundError, ValueError), match=f"(?s){message}"):
+    with error_naming((ConfigError, FileNotFoundError, ValueError), message):
         build_calibration(loaded(site, SITE.replace(old, new)))
 
 
@@ -185,10 +186,10 @@ def test_several_configurations_share_a_file_of_cases(tmp_path):
     assert [t.case.grid.n_cells for t in targets] == [round(depth / 2.0), round(depth / 5.0)]
     assert [t.group for t in targets] == ["made", "made"]
     both = text.replace("{GRID}", "{kind: uniform, cell_thickness: 2.0, n_cells: 16}")
-    with pytest.raises(ConfigError, match=r"expected `n_cells` or `cell_thickness`, got both"):
+    with error_naming(ConfigError, "n_cells cell_thickness"):
         loaded(tmp_path, both)
     (tmp_path / "cases.yaml").write_text("cases: {}\n")
-    with pytest.raises(ConfigError, match=r"line 2: cases: expected a file with a list of `cases` alone"):
+    with error_naming(ConfigError, "2 cases cases.yaml"):
         loaded(tmp_path, text.replace("{GRID}", "{kind: uniform, n_cells: 16}"))
 
 
@@ -213,10 +214,10 @@ def test_padded_cases_have_the_residuals_of_their_own_and_share_a_program(tmp_pa
         jax.tree.map(jnp.shape, t.comparison) for t in (other, dataclasses.replace(other, most_times=3))
     ]
     assert shapes[0] == shapes[1]
-    with pytest.raises(ValueError, match="in reverse mode, got padded ones"):
+    with error_naming(ValueError, "padded"):
         misfit_of(plain.model, other.comparison, plain.score, SaveEverything())
     shorter = dataclasses.replace(other, padded=(2, 40))
-    with pytest.raises(ValueError, match="expected at least 5 frames, got 2"):
+    with error_naming(ValueError, "5 2"):
         _ = shorter.comparison
 
 
@@ -229,5 +230,5 @@ def test_the_scale_of_a_change(tmp_path):
     assert factor == pytest.approx(1.0 / (np.mean(change**2) + 0.005**2), rel=1e-12)
     still = Change(mixed_layer_depth=0.0)
     one = np.ones(3)
-    with pytest.raises(ValueError, match="mixed_layer_depth to change from its first profile"):
+    with error_naming(ValueError, "synthetic_wind_and_cooling mixed_layer_depth 0"):
         still.of("mixed_layer_depth", one, one, target.observations)

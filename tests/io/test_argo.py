@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tests.errors import error_naming
 from tunax_lite.io import FileFormatError, read_argo, read_argo_profiles
 
 PRESSURE = np.array([4.0, 20.0, 100.0, 500.0])
@@ -135,7 +136,7 @@ def test_cycles_in_files_of_their_own(tmp_path):
     ]
     found = read_argo(files, z=[-50.0, -10.0], start_time=START)
     np.testing.assert_allclose(found.time, 864000.0 * np.arange(3.0))
-    with pytest.raises(FileFormatError, match=r"JULD: expected profiles after 2015-01-01.*each profile once"):
+    with error_naming(FileFormatError, "JULD 2015-01-01T00:00:00.000"):
         read_argo_profiles([files[1], files[1]])
 
 
@@ -155,23 +156,23 @@ def test_profiles_out_of_order_are_sorted(tmp_path):
     [
         (
             {"TEMP": TEMPERATURE + 273.15},
-            r"TEMP: expected temperature .* got 291.15 at 2015-01-01T00:00:00 .*unit K",
+            "TEMP temperature 291.15 2015-01-01T00:00:00 K",
         ),
-        ({"PSAL": SALINITY / 1e3}, "PSAL: .* at most 0.0356; .*kg kg-1"),
-        ({"PRES": PRESSURE * 1e4}, r"PRES: expected -5 to 12000 dbar, got 40000 at 2015-01-01"),
-        ({"days": [FIRST_DAY, FIRST_DAY]}, "JULD: expected values that increase"),
-        ({"days": [FIRST_DAY, 999999.0]}, "JULD: expected finite values, got nan in record 1"),
+        ({"PSAL": SALINITY / 1e3}, "PSAL salinity 0.0356 kg"),
+        ({"PRES": PRESSURE * 1e4}, "PRES -5 12000 40000"),
+        ({"days": [FIRST_DAY, FIRST_DAY]}, "JULD 2015-01-01T00:00:00 1 0"),
+        ({"days": [FIRST_DAY, 999999.0]}, "JULD nan 1"),
         (
             {"JULD_QC": [b"4", b"9"]},
-            "JULD_QC, POSITION_QC: .* with a good time and position, got JULD_QC 4 9 and POSITION_QC 1",
+            "JULD_QC POSITION_QC 4 9 1",
         ),
-        ({"mode": "X"}, "DATA_MODE: expected R, A or D, got 'X' in profile 0"),
-        ({"units": {"TEMP": "psu"}}, "TEMP: expected a unit that converts to degC"),
+        ({"mode": "X"}, "DATA_MODE R A D X 0"),
+        ({"units": {"TEMP": "psu"}}, "TEMP degC psu"),
     ],
 )
 def test_files_that_cannot_be_right(tmp_path, written, message):
     path = write(tmp_path / "bad.nc", **written)
-    with pytest.raises(FileFormatError, match=r"bad\.nc: " + message):
+    with error_naming(FileFormatError, "bad.nc " + message):
         read_argo_profiles(path)
 
 
@@ -179,9 +180,9 @@ def test_another_kind_of_file_and_bad_heights(tmp_path):
     with netCDF4.Dataset(tmp_path / "traj.nc", "w") as file:
         file.createDimension("N_MEASUREMENT", 2)
         file.createVariable("JULD", "f8", ("N_MEASUREMENT",))[:] = 1.0
-    with pytest.raises(FileFormatError, match="core Argo profile file"):
+    with error_naming(FileFormatError, "traj.nc JULD N_PROF"):
         read_argo_profiles(tmp_path / "traj.nc")
-    with pytest.raises(ValueError, match="heights"):
+    with error_naming(ValueError, "z -1 -10"):
         read_argo(write(tmp_path / "f.nc"), z=[-1.0, -10.0], start_time=START)
 
 
@@ -224,7 +225,7 @@ def test_temperatures_whose_salinity_is_bad(tmp_path):
         assert np.isnan(one.salinity[0, 1:3]).all()
     alone = read_argo(write(tmp_path / "b.nc", PSAL_QC="4444"), start_time=START)
     assert set(alone.profiles) == {"temperature"} and "practical salinity 35" in alone.notes[0]
-    with pytest.raises(FileFormatError, match="quality flags among .* none of 8 of temperature"):
+    with error_naming(FileFormatError, "c.nc temperature salinity 8"):
         read_argo(write(tmp_path / "c.nc", PSAL_QC="4444", TEMP_QC="4444"), start_time=START)
 
 
@@ -252,7 +253,7 @@ def test_files_of_biogeochemical_parameters_alone(tmp_path):
     edited(
         path, lambda dataset: dataset.drop_vars([name for name in dataset if name[:4] in ("TEMP", "PSAL")])
     )
-    with pytest.raises(FileFormatError, match=r"TEMP: .* core file R6903247_090\.nc, or the \*_Sprof"):
+    with error_naming(FileFormatError, "TEMP PRES R6903247_090.nc"):
         read_argo(path, start_time=START)
 
 
@@ -298,5 +299,5 @@ def test_profiles_of_copernicus_and_of_argopy(tmp_path):
 
 def test_an_argument_that_is_missing_is_no_fault_of_the_file(tmp_path):
     incomplete: Any = read_argo
-    with pytest.raises(TypeError, match="read_argo: missing a required argument: 'start_time'"):
+    with error_naming(TypeError, "read_argo start_time"):
         incomplete(write(tmp_path / "f.nc"))

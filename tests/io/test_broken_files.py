@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tests.errors import error_naming
 from tests.io.observation_files import LES_TIMES, N_CELLS, cf_dataset, les_temperature, write_lesbrary
 from tests.io.test_les import small_file
 from tunax_lite.io import (
@@ -40,7 +41,7 @@ def les(name: str, message: str, change: dict[str, Any] | None = None, **options
         "LESbrary: " + name,
         lambda folder: write_lesbrary(folder / "les.jld2", change=change, **options),
         read_lesbrary,
-        rf"les\.jld2: {message}",
+        f"les.jld2 {message}",
     )
 
 
@@ -59,7 +60,7 @@ def cf(
         return folder / "cf.nc"
 
     return Broken(
-        "CF: " + name, write, lambda path: read_cf_netcdf(path, Mapping(**mapping)), rf"cf\.nc: {message}"
+        "CF: " + name, write, lambda path: read_cf_netcdf(path, Mapping(**mapping)), f"cf.nc {message}"
     )
 
 
@@ -136,313 +137,311 @@ KELVIN = {f"timeseries/T/{i}": les_temperature(i) + 273.15 for i in LES_TIMES}
 REVERSED = -np.arange(0.0, 4.0 * N_CELLS + 1.0, 4.0)
 
 BROKEN = [
-    Broken(
-        "no file", lambda folder: folder / "no.jld2", read_lesbrary, "no.jld2: expected", FileNotFoundError
-    ),
-    Broken("a folder", lambda folder: folder, read_lesbrary, "got a folder", FileNotFoundError),
-    Broken("text as JLD2", text, read_lesbrary, r"text\.nc: file: expected a JLD2 file"),
+    Broken("no file", lambda folder: folder / "no.jld2", read_lesbrary, "no.jld2", FileNotFoundError),
+    Broken("a folder", lambda folder: folder, read_lesbrary, "folder", FileNotFoundError),
+    Broken("text as JLD2", text, read_lesbrary, "text.nc JLD2"),
     Broken(
         "LESbrary: truncated",
         cut(lambda folder: write_lesbrary(folder / "les.jld2"), 0.6),
         read_lesbrary,
-        r"les\.jld2: file: expected a JLD2 file, got .*truncated",
+        "les.jld2 JLD2 truncated",
     ),
-    les("no time series", r"timeseries/t: expected a group, got none", {"timeseries": None}),
-    les("no temperature", r"timeseries/T: expected a group, got none beside t", {"timeseries/T": None}),
-    les("no number of cells", r"grid/Nz: expected a number, got none", {"grid/Nz": None}),
-    les("two cells", r"grid/Nz: expected at least 3 cells, got 2", {"grid/Nz": 2}),
-    les("halos that fit neither", r"grid/zᵃᵃᶠ: expected 9 values, or 15 .* got 11", n_halo=1),
+    les("no time series", "timeseries/t grid parameters", {"timeseries": None}),
+    les("no temperature", "timeseries/T t u v", {"timeseries/T": None}),
+    les("no number of cells", "grid/Nz", {"grid/Nz": None}),
+    les("two cells", "grid/Nz 3 2", {"grid/Nz": 2}),
+    les("halos that fit neither", "grid/zᵃᵃᶠ 9 15 11", n_halo=1),
     les(
         "a profile of another length",
-        r"timeseries/u/96: expected 8 values, or 14 .* got 5",
+        "timeseries/u/96 8 14 5",
         {"timeseries/u/96": np.zeros(5)},
     ),
     les(
         "a field of three dimensions",
-        r"timeseries/T/96: expected 8 values, .* got 128",
+        "timeseries/T/96 8 128",
         {"timeseries/T/96": np.zeros((8, 4, 4))},
     ),
     les(
         "NaN in a profile",
-        r"timeseries/T/96: expected finite values, got nan in cell 2",
+        "timeseries/T/96 nan 2",
         {"timeseries/T/96": nan_profile()},
     ),
-    les("Kelvin", r"timeseries/T: expected temperature between .* got 292.15; give the unit K", KELVIN),
+    les("Kelvin", "timeseries/T temperature 292.15 K", KELVIN),
     les(
         "a velocity of 30 m/s",
-        r"timeseries/v: expected v between -20 and 20, got 30",
+        "timeseries/v v -20 20 30",
         {"timeseries/v/0": np.full(N_CELLS, 30.0)},
     ),
-    les("a missing iteration", r"timeseries/T/104: expected a profile", {"timeseries/T/104": None}),
+    les("a missing iteration", "timeseries/T/104", {"timeseries/T/104": None}),
     les(
         "an iteration twice",
-        r"timeseries/t: expected every iteration once, got both 0?96 and 0?96",
+        "timeseries/t 96",
         {"timeseries/t/096": 600.0},
     ),
     les(
         "times that stand still",
-        r"timeseries/t: expected values that increase, got 600 after 600 in record 2",
+        "timeseries/t 600 2",
         {"timeseries/t/104": 600.0},
     ),
     les(
         "a single time",
-        r"timeseries/t: expected at least two iterations, got 1",
+        "timeseries/t 1",
         {f"timeseries/t/{i}": None for i in (96, 104, 1003)},
     ),
     les(
         "text as a profile",
-        r"timeseries/u/0: expected an array of numbers",
+        "timeseries/u/0 S4",
         {"timeseries/u/0": np.bytes_("zero")},
     ),
-    les("no stress", r"parameters/momentum_flux: expected a number", {"parameters/momentum_flux": None}),
+    les("no stress", "parameters/momentum_flux", {"parameters/momentum_flux": None}),
     les(
         "no heat flux",
-        r"parameters/buoyancy_flux: expected a number",
+        "parameters/buoyancy_flux",
         {"parameters/temperature_flux": None, "parameters/buoyancy_flux": None},
     ),
     les(
         "a heat flux in W m-2",
-        r"parameters \(heat_flux\): expected heat_flux between",
+        "heat_flux -10000 10000",
         {"parameters/temperature_flux": 100.0},
     ),
     les(
         "NaN as a flux",
-        r"parameters/momentum_flux: expected a finite number, got nan",
+        "parameters/momentum_flux nan",
         {"parameters/momentum_flux": np.nan},
     ),
     les(
         "no rotation",
-        r"parameters/coriolis_parameter: expected a number there or in coriolis/f, got none",
+        "parameters/coriolis_parameter coriolis/f",
         {"parameters/coriolis_parameter": None},
     ),
     les(
         "no expansion",
-        r"parameters/thermal_expansion_coefficient: expected a number",
+        "parameters/thermal_expansion_coefficient",
         {"parameters/thermal_expansion_coefficient": None},
     ),
     les(
         "negative gravity",
-        r"parameters/gravitational_acceleration: expected a positive number, got -9.8",
+        "parameters/gravitational_acceleration -9.8",
         {"parameters/gravitational_acceleration": -9.8},
     ),
-    les("faces from the top", r"grid/zᵃᵃᶠ: expected values that increase", {"grid/zᵃᵃᶠ": REVERSED}),
+    les("faces from the top", "grid/zᵃᵃᶠ -4 1", {"grid/zᵃᵃᶠ": REVERSED}),
     les(
         "faces above the surface",
-        r"grid/zᵃᵃᶠ: expected faces from the bottom up to the surface",
+        "grid/zᵃᵃᶠ 0 -28 4",
         {"grid/zᵃᵃᶠ": REVERSED[::-1] + 4.0},
     ),
-    Broken("text as NetCDF", text, read_cf_netcdf, r"text\.nc: file: expected a NetCDF file"),
+    Broken("text as NetCDF", text, read_cf_netcdf, "text.nc NetCDF"),
     Broken(
         "CF: truncated",
         cut(cf("", "").write, 0.6),
         read_cf_netcdf,
-        r"cf\.nc: file: expected a NetCDF file, got .*damaged",
+        "cf.nc NetCDF",
     ),
-    cf("no temperature", r"temperature: expected a variable", without("TEMP")),
+    cf("no temperature", "temperature sea_water_conservative_temperature", without("TEMP")),
     cf(
         "a wrong name",
-        r"temp: expected a variable for temperature, got only .*TEMP.*correct the mapping",
+        "temp TEMP",
         variables={"temperature": "temp"},
     ),
     cf(
         "two temperatures",
-        r"temperature: expected one variable .* got TEMP and TEMP2; choose",
+        "temperature TEMP TEMP2",
         lambda dataset: dataset.assign(TEMP2=dataset["TEMP"]),
     ),
     cf(
         "temperature without a unit",
-        r"TEMP: expected an attribute 'units', got none; give the unit of temperature",
+        "TEMP units",
         with_attribute("TEMP", "units", None),
     ),
     cf(
         "Fahrenheit",
-        r"TEMP: expected a unit that converts to degC, got 'degF'",
+        "TEMP degC degF",
         with_attribute("TEMP", "units", "degF"),
     ),
     cf(
         "Kelvin called Celsius",
-        r"TEMP: expected temperature between -5 and 60, got 28\d.*; give the unit K",
+        "TEMP temperature -5 60 K",
         lambda dataset: dataset.assign(TEMP=(dataset["TEMP"] + 273.15).assign_attrs(dataset["TEMP"].attrs)),
     ),
     cf(
         "a fill value that is not declared",
-        r"TEMP: expected temperature between -5 and 60, got 1e\+35; check",
+        "TEMP -5 60 1e+35",
         with_value("TEMP", (1, 1), 1e35),
     ),
     cf(
         "infinity",
-        r"TEMP: expected finite values or gaps, got inf",
+        "TEMP inf",
         with_value("TEMP", (1, 1), np.inf),
     ),
     cf(
         "temperature of text",
-        r"TEMP: expected numbers, got type",
+        "TEMP object",
         lambda dataset: dataset.assign(TEMP=dataset["TEMP"].astype(str).assign_attrs(units="degC")),
     ),
     cf(
         "a map of columns",
-        r"TEMP: expected the dimensions \('TIME', 'DEPTH'\), got \('station', 'TIME', 'DEPTH'\)",
+        "TEMP TIME DEPTH station",
         lambda dataset: dataset.assign(
             TEMP=dataset["TEMP"].expand_dims(station=2).assign_attrs(dataset["TEMP"].attrs)
         ),
     ),
     cf(
         "no vertical dimension",
-        r"TEMP: expected one vertical coordinate among the dimensions \('TIME',\)",
+        "TEMP vertical TIME",
         lambda dataset: dataset.assign(
             TEMP=dataset["TEMP"].isel(DEPTH=0, drop=True).assign_attrs(dataset["TEMP"].attrs)
         ),
     ),
-    cf("a wrong time axis", r"hours: expected a variable for the time axis", time="hours"),
-    cf("depth as time axis", r"surface_heat_flux: expected one of the dimensions", time="surface_heat_flux"),
+    cf("a wrong time axis", "hours time", time="hours"),
+    cf("depth as time axis", "surface_heat_flux TIME DEPTH TEMP time", time="surface_heat_flux"),
     cf(
         "times that go back",
-        r"TIME: .* got 2010-06-01T06:57:36 \(record 2\) after 2010-06-01T07:55:12 \(record 1\)",
+        "TIME 2010-06-01T06:57:36 2 2010-06-01T07:55:12 1",
         with_coordinate("TIME", [0.0, 0.08, 0.04, 0.12]),
     ),
     cf(
         "NaN among the times",
-        r"TIME: expected finite values, got nan in record 3",
+        "TIME nan 3",
         with_coordinate("TIME", [0.0, 0.04, 0.08, np.nan]),
     ),
     cf(
         "times without a unit",
-        r"TIME: expected an attribute 'units', got none; give the unit of time",
+        "TIME units",
         with_attribute("TIME", "units", None),
     ),
     cf(
         "times in months",
-        r"TIME: expected a unit such as .* got 'months since 2010-06-01'",
+        "TIME months 2010-06-01",
         with_attribute("TIME", "units", "months since 2010-06-01"),
     ),
     cf(
         "a calendar of 360 days",
-        r"TIME: expected a unit such as .* standard calendar, got .*'360_day'",
+        "TIME 360_day",
         with_attribute("TIME", "calendar", "360_day"),
     ),
     cf(
         "depths that do not say so",
-        r"DEPTH: expected heights of at most 0 m, .* got 2 to 14; say 'positive: down'",
+        "DEPTH positive down 0 2 14",
         with_attribute("DEPTH", "positive", None),
     ),
-    cf("depths called heights", r"DEPTH: expected levels at or below the surface, got 14 m", positive="up"),
+    cf("depths called heights", "DEPTH positive 14", positive="up"),
     cf(
         "pressure as vertical axis",
-        r"DEPTH: expected a unit that converts to m, got 'dbar'",
+        "DEPTH m dbar",
         with_attribute("DEPTH", "units", "dbar"),
     ),
     cf(
         "levels in disorder",
-        r"DEPTH: expected values that increase",
+        "DEPTH -10 -6 2",
         with_coordinate("DEPTH", [2.0, 10.0, 6.0, 14.0]),
     ),
     cf(
         "two levels",
-        r"DEPTH: expected at least 3 levels, got 2",
+        "DEPTH 3 2",
         lambda dataset: dataset.isel(DEPTH=slice(2)),
     ),
-    cf("a bottom above the levels", r"DEPTH: expected cells of positive thickness", depth=9.0),
+    cf("a bottom above the levels", "DEPTH -9 0 -14 -2", depth=9.0),
     cf(
         "no complete profile",
-        r"TEMP: expected at least one profile without gaps, .* got at most 3 of 4 levels",
+        "TEMP 3 4",
         with_value("TEMP", (slice(None), 2), np.nan),
     ),
-    cf("a start after the end", r"TEMP: expected at least one profile", start="2011-01-01"),
-    cf("a start that is no date", r"mapping\.start: expected an ISO 8601 time", start="tomorrow"),
+    cf("a start after the end", "TEMP 4", start="2011-01-01"),
+    cf("a start that is no date", "mapping.start tomorrow 8601", start="tomorrow"),
     cf(
         "one profile and no duration",
-        r"TIME: expected a complete profile and later ones, got only 2010-06-01T06:00:00",
+        "TIME 2010-06-01T06:00:00 duration",
         lambda dataset: dataset.drop_vars("surface_stress_u").isel(TIME=[0]),
     ),
     cf(
         "no forcing",
-        r"surface fluxes: expected variables such as surface_stress_u.* 0.0 is no flux",
+        "surface_stress_u surface_heat_flux fluxes",
         without("surface_stress_u", "surface_heat_flux"),
     ),
     cf(
         "a gap in the forcing",
-        r"surface_stress_u: expected forcing without gaps, got nan at 2010-06-01T08:00:00 \(record 2\)",
+        "surface_stress_u nan 2010-06-01T08:00:00 2",
         with_value("surface_stress_u", 2, np.nan),
     ),
     cf(
         "a wrong name of a flux",
-        r"taux: expected a variable for stress_u, got only",
+        "taux stress_u",
         fluxes={"stress_u": "taux"},
     ),
     cf(
         "a stress in W m-2",
-        r"surface_stress_u: expected a unit that converts to N m-2, got 'W m-2'",
+        "surface_stress_u N W",
         with_attribute("surface_stress_u", "units", "W m-2"),
     ),
     cf(
         "a stress of 1000 N m-2",
-        r"surface_stress_u: expected stress_u between -50 and 50, got 1000",
+        "surface_stress_u stress_u -50 50 1000",
         with_value("surface_stress_u", 1, 1000.0),
     ),
     cf(
         "a flux of two dimensions",
-        r"TEMP: expected time as its only dimension, got \('TIME', 'DEPTH'\)",
+        "TEMP TIME DEPTH",
         fluxes={"heat_flux": "TEMP"},
     ),
-    cf("no latitude", r"latitude: expected a latitude of -90 to 90 .* got none", without_latitude),
+    cf("no latitude", "latitude -90 90 coriolis_parameter", without_latitude),
     cf(
         "a latitude of 120 degrees",
-        r"latitude: expected a latitude .* got 120",
+        "latitude 120",
         lambda dataset: dataset.assign_attrs(latitude=120.0),
     ),
     cf(
         "a latitude in words",
-        r"attribute latitude: expected a number, got '45 N'",
+        "latitude 45 N",
         lambda dataset: dataset.assign_attrs(latitude="45 N"),
     ),
     Broken(
         "CF: forcing file that does not exist",
         cf("", "").write,
         lambda path: read_cf_netcdf(path, Mapping(forcing_file="weather.nc")),
-        r"weather\.nc: expected an existing file",
+        "weather.nc",
         FileNotFoundError,
     ),
     Broken(
         "Legay: truncated",
         cut(lambda folder: small_file(folder / "legay.nc"), 0.9),
         read_legay,
-        r"legay\.nc: file: expected at least \d+ bytes, got \d+; it is truncated",
+        "legay.nc truncated",
     ),
     Broken(
         "Legay: truncated in its header",
         cut(lambda folder: small_file(folder / "legay.nc"), 0.1),
         read_legay,
-        r"legay\.nc: file: expected at least \d+ bytes, got \d+; it is truncated",
+        "legay.nc truncated",
     ),
     Broken(
         "Legay: no velocity",
         legay(lambda dataset: dataset.drop_vars("u")),
         read_legay,
-        r"legay\.nc: u: expected a variable of shape \(t, z\) = \(3, 5\), got none",
+        "legay.nc u t z 3 5",
     ),
     Broken(
         "Legay: axes swapped",
         legay(lambda dataset: dataset.transpose("z", "t")),
         read_legay,
-        r"legay\.nc: b: expected a variable of shape \(t, z\) = \(3, 5\), got \(5, 3\)",
+        "legay.nc b 3 5",
     ),
     Broken(
         "Legay: NaN",
         legay(lambda dataset: dataset.where(dataset["b"] < -1e-5)),
         read_legay,
-        r"legay\.nc: .*: expected finite values, got nan",
+        "legay.nc nan",
     ),
     Broken(
         "Legay: uppermost level first",
         legay(lambda dataset: dataset.isel(z=slice(None, None, -1))),
         read_legay,
-        r"legay\.nc: z: expected values that increase",
+        "legay.nc z -6 -2 1",
     ),
     Broken(
         "another file as trajectory",
         with_trajectory_file,
         read_trajectory,
-        r"run\.nc: attribute closure_state: expected the name of a class",
+        "run.nc closure_state",
     ),
 ]
 
@@ -454,7 +453,7 @@ def test_broken_file(broken, tmp_path, monkeypatch):
     path = broken.write(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     open_before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
-    with pytest.raises(broken.error, match=broken.message) as caught:
+    with error_naming(broken.error, broken.message) as caught:
         broken.read(path)
     assert type(caught.value) is broken.error
     assert str(caught.value).endswith(".")

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tunax_lite.io import checksums
 from tunax_lite.io.checksums import Digests, digest_of, digest_of_tree, sealing, unsealed
 from tunax_lite.io.errors import FileFormatError
@@ -43,9 +44,9 @@ def test_what_is_no_regular_file_is_never_opened(tmp_path, kind):
         case _:
             path.symlink_to(tmp_path / "nowhere")
     for whole in (path, tmp_path):
-        with pytest.raises(FileFormatError, match=r"0: file: expected a regular file, got a (pipe|dev|link)"):
+        with error_naming(FileFormatError, str(path)):
             digest_of(whole)
-    with pytest.raises(FileFormatError, match="regular file"):
+    with error_naming(FileFormatError, str(path)):
         unsealed(path, "checkpoint", "remove it")
 
 
@@ -89,10 +90,10 @@ def test_every_flipped_bit_and_every_cut_of_a_sealed_file_is_named(tmp_path):
     for _ in range(200):
         at = chance.randrange(len(whole))
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :])
-        with pytest.raises(FileFormatError, match=r"checkpoint\.eqx: contents: expected a checkpoint"):
+        with error_naming(FileFormatError, "checkpoint.eqx SHA-256"):
             unsealed(path, "checkpoint", "remove it")
         path.write_bytes(whole[:at])
-        with pytest.raises(FileFormatError, match=r"checkpoint\.eqx: contents: expected a checkpoint"):
+        with error_naming(FileFormatError, "checkpoint.eqx SHA-256"):
             unsealed(path, "checkpoint", "remove it")
 
 

@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 
 import tunax_lite as tl
+from tests.errors import error_naming
 from tunax_lite.closures import CloState, MassFluxConvection
 from tunax_lite.diagnostics import diagnose
 from tunax_lite.io import (
@@ -158,7 +159,7 @@ def test_closures_from_outside_the_package(tmp_path):
     assert dataset["boundary_layer_depth"].dims == ("time",)
     dataset.attrs["closure_state"] = "somewhere.else.State"
     write_dataset(dataset, tmp_path / "other.nc")
-    with pytest.raises(FileFormatError, match="attribute closure_state.*somewhere.else.State"):
+    with error_naming(FileFormatError, "closure_state somewhere.else.State clo_state_class"):
         read_trajectory(tmp_path / "other.nc")
     assert_same(read_trajectory(tmp_path / "other.nc", clo_state_class=OwnState), trajectory)
 
@@ -168,24 +169,24 @@ def test_names_that_are_taken(name):
     trajectory = run(tl.Constant())
     tracers = {name: trajectory.state.u}
     trajectory = eqx.tree_at(lambda t: t.state.tracers, trajectory, tracers)
-    with pytest.raises(ValueError, match=f"got '{name}' twice"):
+    with error_naming(ValueError, f"to_dataset {name}"):
         to_dataset(trajectory)
 
 
 def test_a_closure_state_that_cannot_be_written():
     trajectory = own_trajectory()
     nested = eqx.tree_at(lambda t: t.clo_state.boundary_layer_depth, trajectory, {"a": jnp.zeros(5)})
-    with pytest.raises(ValueError, match="got dict in 'boundary_layer_depth'"):
+    with error_naming(ValueError, "dict boundary_layer_depth"):
         to_dataset(nested)
     odd = eqx.tree_at(lambda t: t.clo_state.boundary_layer_depth, trajectory, jnp.zeros((5, 4)))
-    with pytest.raises(ValueError, match="boundary_layer_depth.*cells, faces or per column"):
+    with error_naming(ValueError, "boundary_layer_depth 5 4"):
         to_dataset(odd)
 
 
 @pytest.mark.parametrize("missing", ["eddy_viscosity", "temperature", "step", "z_face"])
 def test_a_file_that_lacks_a_variable(tmp_path, missing):
     write_dataset(to_dataset(run(tl.Constant())).drop_vars(missing), tmp_path / "run.nc")
-    with pytest.raises(FileFormatError, match=f"run.nc: {missing}: expected a variable"):
+    with error_naming(FileFormatError, f"run.nc {missing}"):
         read_trajectory(tmp_path / "run.nc")
 
 
@@ -218,13 +219,13 @@ def test_a_failure_leaves_the_older_file_and_nothing_else(tmp_path):
 def test_paths_that_cannot_be_written(tmp_path, monkeypatch):
     dataset = to_dataset(run(tl.Constant()))
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(OSError, match="file/run.nc: expected a folder"):
+    with error_naming(OSError, "file/run.nc"):
         write_dataset(dataset, tmp_path / "file" / "run.nc")
-    with pytest.raises(IsADirectoryError, match="expected a file to write, got a folder"):
+    with error_naming(IsADirectoryError, str(tmp_path)):
         write_dataset(dataset, tmp_path)
     # An administrator may write everywhere, so the answer of the system is replaced.
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(PermissionError, match="expected a folder with write permission"):
+    with error_naming(PermissionError, "run.nc"):
         write_dataset(dataset, tmp_path / "run.nc")
 
 
@@ -311,24 +312,25 @@ def test_two_batch_axes_have_names_and_coordinates_of_their_own():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"coordinates": {"member": [1, 2, 3]}}, r"'member' along the axes .* got shape \(3,\)"),
-        ({"coordinates": {"member": ("time", [1, 2])}}, "along the axes of the batch"),
+        ({"coordinates": {"member": [1, 2, 3]}}, "member column 2 3"),
+        ({"coordinates": {"member": ("time", [1, 2])}}, "member column time 2"),
         (
             {"coordinates": {"temperature": [1, 2]}},
-            "a name of its own for every coordinate, got 'temperature'",
+            "temperature",
         ),
-        ({"dims": ("member", "site")}, "a name of its own for each of the 1 axes"),
-        ({"dims": ("time",)}, "a name of its own for each of the 1 axes"),
+        ({"dims": ("member", "site")}, "dims member site 1 2"),
+        ({"dims": ("time",)}, "dims time 1 2"),
     ],
 )
 def test_coordinates_that_do_not_fit_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         to_dataset(run(tl.KEpsilon(), batch=(2,)), **options)
 
 
 @pytest.mark.parametrize("place", [{"latitude": 95.0}, {"longitude": 400.0}, {"latitude": float("nan")}])
 def test_places_that_are_none_are_refused(place):
-    with pytest.raises(ValueError, match="case: expected a l"):
+    ((name, value),) = place.items()
+    with error_naming(ValueError, f"case {name} {value:g}"):
         make_case(**place)
 
 
@@ -343,11 +345,9 @@ def test_a_file_keeps_the_variables_that_are_named(tmp_path):
         np.testing.assert_array_equal(dataset["temperature"], trajectory.state.temperature)
         assert dataset["time"].values[1] == np.datetime64("2011-03-21T00:15")
         assert dataset["latitude"] == 50.1 and dataset["temperature"].attrs["units"] == "degC"
-    with pytest.raises(
-        FileFormatError, match=r"all variables.*, got one with temperature eddy_diffusivity alone"
-    ):
+    with error_naming(FileFormatError, "run.nc temperature eddy_diffusivity output.variables --variables"):
         read_trajectory(path)
-    with pytest.raises(ValueError, match="got salinity; it has temperature"):
+    with error_naming(ValueError, "run.nc salinity temperature"):
         keep_variables(path, ["salinity"])
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.nc"]
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tests.errors import error_naming
 from tests.helpers import water_surface
 from tunax_lite.air_sea import Clark, ClearSky, ConstantAlbedo, DownwardLongwave, Payne
 from tunax_lite.io import FileFormatError, read_era5, read_era5_fluxes, read_numbers
@@ -150,9 +151,9 @@ def test_between_the_points_of_the_grid(tmp_path, style):
     np.testing.assert_allclose(at(corner, 3).wind_u, 8.3, rtol=1e-12)
     outside = read(path, latitude=50.6, longitude=-145.3)
     np.testing.assert_allclose(at(outside, 3).wind_u, 8.3, rtol=1e-12)
-    with pytest.raises(FileFormatError, match="latitude: expected a grid around 52, got 50 to 50.5"):
+    with error_naming(FileFormatError, "latitude 52 50 50.5"):
         read(path, latitude=52.0)
-    with pytest.raises(FileFormatError, match="longitude: expected a grid around 35"):
+    with error_naming(FileFormatError, "longitude 35"):
         read(path, longitude=35.0)
 
 
@@ -171,9 +172,9 @@ def test_parameters_and_months_in_files_of_their_own(tmp_path):
     np.testing.assert_allclose(found.weather.time, whole.weather.time)
     np.testing.assert_allclose(found.weather.values.wind_u, whole.weather.values.wind_u)
     np.testing.assert_allclose(found.weather.values.shortwave, whole.weather.values.shortwave)
-    with pytest.raises(FileFormatError, match="each hour of a parameter once"):
+    with error_naming(FileFormatError, "later.nc u10 2012-06-12T00:00:00"):
         read([*files, files[0]])
-    with pytest.raises(FileFormatError, match=r"ssrd: .* one of the files, got none"):
+    with error_naming(FileFormatError, "ssrd strd"):
         read(files[:2])
 
 
@@ -220,19 +221,19 @@ def test_formulae_from_the_cloud_cover_need_no_radiation(tmp_path):
 @pytest.mark.parametrize(
     ("absent", "options", "message"),
     [
-        (("tcc", "strd"), {"longwave": Clark()}, "tcc: .*which the longwave formula Clark needs"),
+        (("tcc", "strd"), {"longwave": Clark()}, "tcc total_cloud_cover Clark"),
         (
             ("tcc",),
             {"longwave": Clark(), "shortwave": ClearSky()},
-            "longwave formula Clark and the shortwave formula ClearSky",
+            "tcc Clark ClearSky",
         ),
-        (("strd",), {}, r"strd: .*radiation='net', or a longwave formula, which needs tcc"),
-        (("ssrd",), {"longwave": Clark()}, "ssrd: .*a shortwave formula"),
-        (("u10",), {}, r"u10: .*download it\.$"),
+        (("strd",), {}, "strd radiation net tcc"),
+        (("ssrd",), {"longwave": Clark()}, "ssrd surface_solar_radiation_downwards"),
+        (("u10",), {}, "u10 10u 10m_u_component_of_wind"),
     ],
 )
 def test_what_is_missing_says_who_needs_it(tmp_path, absent, options, message):
-    with pytest.raises(FileFormatError, match=message):
+    with error_naming(FileFormatError, message):
         read(write(tmp_path / "e.nc", without(*absent)), **options)
 
 
@@ -251,53 +252,53 @@ def changed(key, record, value):
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ({"t2m": SERIES["t2m"][1] - 273.15}, r"t2m: .* got 10 at 2012-06-10T00:00:00 .*looks like degC"),
-        ({"sp": SERIES["sp"][1] / 100.0}, r"sp: .* got 1013 at 2012-06-10T00:00:00 .*hPa"),
-        ({"tcc": SERIES["tcc"][1] * 100.0}, r"tcc: .* got 2.5 at 2012-06-10T01:00:00 .*%"),
-        ({"units": {"sp": "hPa"}}, "sp: expected the unit Pa, got 'hPa'"),
-        ({"units": {"ssrd": "W m**-2"}}, r"ssrd: expected the unit J m\*\*-2, got 'W m\*\*-2'"),
-        (changed("ssrd", 20, -1e5), r"ssrd: .* got -100000 at 2012-06-10T20:00:00"),
-        (changed("ssrd", 10, 5e5), r"ssrd: expected at most 72000 J .* got 500000 at 2012-06-10T10:00:00"),
-        ({"ssrd": np.cumsum(SERIES["ssrd"][1])}, r"ssrd: .* at 2012-06-10T"),
-        ({"ssrd": np.roll(SERIES["ssrd"][1], 10)}, r"ssrd: expected at most .* Universal Time"),
-        ({"strd": -SERIES["strd"][1]}, "strd: .* count downward"),
-        ({"tp": SERIES["tp"][1] * 1000.0}, r"tp: .* got 1 at 2012-06-10T01:00:00 .*metres"),
-        (changed("d2m", 7, 300.0), r"d2m: expected a dew point .* got 300 K at 2012-06-10T07:00:00"),
-        (changed("u10", 7, np.nan), r"u10: expected a value, got nan at 2012-06-10T07:00:00"),
+        ({"t2m": SERIES["t2m"][1] - 273.15}, "t2m 10 2012-06-10T00:00:00 degC"),
+        ({"sp": SERIES["sp"][1] / 100.0}, "sp 1013 2012-06-10T00:00:00 hPa 100"),
+        ({"tcc": SERIES["tcc"][1] * 100.0}, "tcc 0 1 2.5 2012-06-10T01:00:00 100"),
+        ({"units": {"sp": "hPa"}}, "sp Pa hPa"),
+        ({"units": {"ssrd": "W m**-2"}}, "ssrd J W m**-2"),
+        (changed("ssrd", 20, -1e5), "ssrd -100000 2012-06-10T20:00:00"),
+        (changed("ssrd", 10, 5e5), "ssrd 72000 500000 2012-06-10T10:00:00"),
+        ({"ssrd": np.cumsum(SERIES["ssrd"][1])}, "ssrd 0 5.4e6"),
+        ({"ssrd": np.roll(SERIES["ssrd"][1], 10)}, "ssrd J 2012-06-10T05:00:00"),
+        ({"strd": -SERIES["strd"][1]}, "strd 108000 2.52e6"),
+        ({"tp": SERIES["tp"][1] * 1000.0}, "tp 0 0.4 1 2012-06-10T01:00:00"),
+        (changed("d2m", 7, 300.0), "d2m 300 2012-06-10T07:00:00"),
+        (changed("u10", 7, np.nan), "u10 nan 2012-06-10T07:00:00"),
         (
             {"hours": np.delete(HOURS, [5, 6])},
-            r"u10: .* a gap of 10800 s after 2012-06-10T04:00:00 \(record 4\)",
+            "u10 3600 10800 2012-06-10T04:00:00 4",
         ),
         (
             {"hours": HOURS[[0, 1, 3, 2, 4]]},
-            r"valid_time: .* got 2012-06-10T02:00:00 \(record 3\) after 2012-06-10T03:00:00",
+            "valid_time 2012-06-10T02:00:00 3 2012-06-10T03:00:00",
         ),
-        ({"hours": HOURS[[0, 1, 1, 2, 4]]}, "valid_time: expected values that increase"),
+        ({"hours": HOURS[[0, 1, 1, 2, 4]]}, "valid_time 2012-06-10T01:00:00 2 1"),
         (
             {"hours": 12.0 * HOURS[:9]},
-            r"at least every 21600 s, got a gap of 43200 s after 2012-06-10T00:00:00",
+            "u10 21600 43200 2012-06-10T00:00:00",
         ),
     ],
 )
 def test_files_that_cannot_be_right(tmp_path, written, message):
     path = write(tmp_path / "bad.nc", **written)
-    with pytest.raises(FileFormatError, match=message):
+    with error_naming(FileFormatError, message):
         read(path)
 
 
 def test_options_that_do_not_exist(tmp_path):
     path = write(tmp_path / "e.nc")
     for options, message in (
-        ({"radiation": "up"}, "radiation"),
-        ({"interpolation": "cubic"}, "interpolation"),
-        ({"latitude": 91.0}, "latitude"),
+        ({"radiation": "up"}, "radiation downward net up"),
+        ({"interpolation": "cubic"}, "interpolation bilinear nearest cubic"),
+        ({"latitude": 91.0}, "latitude -90 90 91"),
         ({"radiation": "net", "albedo": Payne()}, "albedo"),
-        ({"longwave": DownwardLongwave()}, "longwave: expected a formula .* got DownwardLongwave"),
-        ({"start_time": "June"}, "start_time"),
+        ({"longwave": DownwardLongwave()}, "longwave DownwardLongwave"),
+        ({"start_time": "June"}, "start_time June"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with error_naming(ValueError, message):
             read(path, **options)
-    with pytest.raises(FileFormatError, match=r"ssr: .*radiation='downward'"):
+    with error_naming(FileFormatError, "ssr str radiation downward"):
         read(path, radiation="net")
 
 
@@ -345,8 +346,8 @@ def test_fluxes_that_era5_computed(tmp_path):
     np.testing.assert_allclose(of_means.stress_v, -0.21)
     assert of_means.freshwater_flux is None
     few = {key: value for key, value in FLUXES.items() if key not in ("ewss", "nsss")}
-    with pytest.raises(
-        FileFormatError, match=r"ewss: .*eastward_turbulent_surface_stress.*, nsss \(northward"
+    with error_naming(
+        FileFormatError, "ewss eastward_turbulent_surface_stress nsss northward_turbulent_surface_stress"
     ):
         read_fluxes(write(tmp_path / "few.nc", few))
 
@@ -368,7 +369,7 @@ def test_sums_over_three_hours(tmp_path):
     for options in ({}, {"accumulation": 3600.0}):
         third = read(write(tmp_path / "third.nc", three, hours=stamps), **options)
         np.testing.assert_allclose(at(third, 11.5).longwave, 312.0)
-    with pytest.raises(ValueError, match="accumulation: expected a time"):
+    with error_naming(ValueError, "accumulation 0"):
         read(path, accumulation=0.0)
 
 
@@ -393,7 +394,7 @@ def test_what_sums_are_of_where_the_sky_does_not_tell(tmp_path):
     dark = {key: (unit, values[stamps]) for key, (unit, values) in FLUXES.items()}
     dark["ssr"] = ("J m**-2", 0.2 * dark["ssr"][1])
     path = write(tmp_path / "dark.nc", dark, hours=stamps)
-    with pytest.raises(FileFormatError, match=r"over 10800 s.*neither.*\(accumulation, such as 10800\)"):
+    with error_naming(FileFormatError, "ssr 10800 accumulation"):
         read_fluxes(path)
     for members, hours in ((0, 1), (10, 3)):
         with netCDF4.Dataset(path, "a") as file:
@@ -434,10 +435,8 @@ def test_points_on_land(tmp_path):
     path = write(tmp_path / "e.nc")
     with netCDF4.Dataset(path, "a") as file:
         file["t2m"][:, 1:, :2] = np.nan
-    message = (
-        r"t2m: .*nan at 2012-06-10T00:00:00 .* at the point 50.25 N 145 W; .* 50.25 N 144.75 W \(20 km\)"
-    )
-    with pytest.raises(FileFormatError, match=message):
+    message = "t2m 2012-06-10T00:00:00 50.25 145 144.75 20"
+    with error_naming(FileFormatError, message):
         read(path)
     np.testing.assert_allclose(at(read(path, latitude=50.25, longitude=-144.75), 0).air_temperature, 10.0)
     sst = write(tmp_path / "sst.nc", {"sst": SERIES["t2m"]})
@@ -455,8 +454,8 @@ def test_datasets_and_grib(tmp_path, monkeypatch):
     np.testing.assert_allclose(read(loaded).weather.values.shortwave, wanted.values.shortwave)
     (tmp_path / "e.grib").write_bytes(b"GRIB....")
     monkeypatch.setitem(sys.modules, "cfgrib", None)
-    told = r"e\.grib: file: .* cfgrib.*pip install 'tunax_lite\[grib\]'"
-    with pytest.raises(FileFormatError, match=told):
+    told = "e.grib cfgrib tunax_lite[grib]"
+    with error_naming(FileFormatError, told):
         read(tmp_path / "e.grib")
     # As cfgrib gives them: sums as forecasts that start at 06 and 18, fields without a step.
     sums, one = loaded[["ssrd", "strd", "tp"]], np.timedelta64(1, "h").astype("timedelta64[ns]")

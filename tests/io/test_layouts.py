@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tests.errors import error_naming
 from tunax_lite.io import FileFormatError, read_oceansites
 
 START = "2018-12-13"
@@ -62,7 +63,7 @@ def test_without_a_nominal_depth_the_median_or_as_measured():
     profiler = read(instrument(NOMINAL_DEPTH=None, DEPTH=depth, DEPTH_quality_control=None))
     assert profiler.moves and float(profiler.z[-1, 0]) == -60.0
     absent = {"NOMINAL_DEPTH": None, "DEPTH": None, "DEPTH_quality_control": None}
-    with pytest.raises(FileFormatError, match=r"TEMP: expected one depth: .* got none .*\(depths\)"):
+    with error_naming(FileFormatError, "TEMP DEPTH TIME depths"):
         read(instrument(**absent))
     np.testing.assert_array_equal(read(instrument(**absent), depths=43.0).z, [-43.0])
     stated = instrument(**absent).assign_attrs(geospatial_vertical_min=44.0, geospatial_vertical_max="46")
@@ -70,7 +71,7 @@ def test_without_a_nominal_depth_the_median_or_as_measured():
     pressure = ("TIME", np.full(N, 30.0), {"standard_name": "sea_water_pressure", "units": "decibar"})
     of_pressure = read(instrument(**absent, PRES=pressure))
     np.testing.assert_allclose(of_pressure.z, [gsw.z_from_p(30.0, -32.0)])
-    with pytest.raises(ValueError, match="depths: expected 'nominal', 'measured' or a depth"):
+    with error_naming(ValueError, "depths nominal measured deep"):
         read(instrument(), depths="deep")
 
 
@@ -266,24 +267,24 @@ def test_one_profile_with_its_time_beside_it():
     [
         (
             {"TEMP_quality_control": ("TIME", np.full(N, 4, "i1"))},
-            r"quality_control: .*not \[4\] alone, got none of 6",
+            "TEMP_quality_control [4] 6",
         ),
         (
             {"TIME": ("TIME", DAYS * 1e6, OF_TIME)},
-            r"TIME: .* years 1 and 9999, got 2.5183e\+10 in days .*record 0",
+            "TIME 1 9999 2.5183e+10 0",
         ),
         (
             {"DEPTH": ("TIME", np.full(N, -2.0), OF_DEPTH), "NOMINAL_DEPTH": None},
-            "TEMP: .* below the surface .*none among 6 values",
+            "TEMP 6",
         ),
         (
             {"TEMP": (("TIME", "STATION"), np.zeros((N, 2)), IN_SITU), "TEMP_quality_control": None},
-            r"TEMP: expected one depth.* none over \('TIME', 'STATION'\); .*choose one place",
+            "TEMP depths TIME STATION",
         ),
     ],
 )
 def test_files_that_cannot_be_used(changed, message):
-    with pytest.raises(FileFormatError, match=rf"^buoy 7: .*{message}"):
+    with error_naming(FileFormatError, f"buoy 7 {message}"):
         read(instrument(DEPTH_quality_control=None, **changed).assign_attrs(title="buoy 7"))
 
 
@@ -306,7 +307,7 @@ def test_practical_salinity_under_another_unit():
     assert float(found.profiles["salinity"][0, 0]) == 35.0
     assert found.notes == ("buoy 7: PSAL: practical salinity, whose unit is not 'S m-1'.",)
     unnamed = ("TIME", np.full(N, 35.0), {"units": "S m-1"})
-    with pytest.raises(FileFormatError, match=r"PSAL: expected a unit that converts to g kg-1, got 'S m-1'"):
+    with error_naming(FileFormatError, "PSAL g S salinity"):
         read(instrument(PSAL=unnamed))
 
 
@@ -316,16 +317,12 @@ def test_only_what_was_measured_in_the_water():
     np.testing.assert_allclose(found.time, [3600.0, 10800.0])  # the third is flagged
     assert re.search("TEMP: 3 of 5 values are not of the time of the deployment", found.notes[0])
     late = times | {"time_deployment_start": "2018-12-14"}
-    with pytest.raises(
-        FileFormatError, match="TEMP: expected values from time_deployment_start .* none of 5"
-    ):
+    with error_naming(FileFormatError, "TEMP time_deployment_start time_deployment_end 5"):
         read(instrument().assign_attrs(late))
 
 
 def test_calendars_that_are_not_ours():
-    with pytest.raises(
-        FileFormatError, match=r"TIME: .*calendar '360_day'; convert the times to the standard"
-    ):
+    with error_naming(FileFormatError, "TIME 360_day"):
         read(instrument(TIME=("TIME", DAYS, OF_TIME | {"calendar": "360_day"})))
 
 
@@ -345,5 +342,5 @@ def test_decoded_by_xarray_or_not(tmp_path):
         np.testing.assert_allclose(found.time, expected.time, atol=1e-3)
         np.testing.assert_array_equal(found.profiles["temperature"], expected.profiles["temperature"])
         assert found.name == "one"
-    with pytest.raises(ValueError, match="expected a path or a dataset of xarray, got int"):
+    with error_naming(ValueError, "xarray int"):
         read(1)

@@ -8,6 +8,7 @@ import netCDF4
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tunax_lite.io import FileFormatError, read_oceansites
 
 DEPTHS = np.array([1.0, 10.0, 40.0])
@@ -79,7 +80,7 @@ def test_only_values_with_a_good_flag_are_kept(tmp_path, as_characters):
 
 def test_values_that_nobody_checked_need_consent(tmp_path):
     path = write(tmp_path / "t.nc", flags=np.zeros((4, 3), int))
-    with pytest.raises(FileFormatError, match=r"t\.nc: TEMP_QC: .* none of 12; .*good_flags"):
+    with error_naming(FileFormatError, "t.nc TEMP_QC 12 good_flags"):
         read(path)
     assert np.isfinite(read(path, good_flags=(0, 1)).profiles["temperature"]).all()
 
@@ -114,7 +115,7 @@ def test_one_year_after_the_other_and_contradictions(tmp_path):
     second = write(tmp_path / "b.nc", values=TEMPERATURE[2:], hours=HOURS[2:])
     np.testing.assert_allclose(read([second, first]).time, 3600.0 * HOURS)
     other = write(tmp_path / "c.nc", values=TEMPERATURE[1:] + 0.5, hours=HOURS[1:])
-    with pytest.raises(FileFormatError, match=r"c\.nc: temperature: .* at time 5400 s, height -40 m"):
+    with error_naming(FileFormatError, "c.nc temperature 5400 -40"):
         read([first, other])
 
 
@@ -148,30 +149,30 @@ def test_no_salinity_to_convert_with(tmp_path):
         (
             {"values": TEMPERATURE + 273.15},
             {},
-            r"TEMP: expected temperature .* got 281.15 at 2010-06-01T00:30:00 .*; give the unit K",
+            "TEMP temperature 281.15 2010-06-01T00:30:00 K",
         ),
         (
             {"attributes": {"units": "K"}},
             {},
-            r"TEMP: expected temperature .* got -265.15 at 2010-06-01T00:30:00",
+            "TEMP temperature -265.15 2010-06-01T00:30:00",
         ),
-        ({"name": "PSAL", "values": SALINITY / 1e3}, {}, r"PSAL: .* at most 0.0329; .*kg kg-1"),
-        ({"hours": [0.5, 1.5, 1.5, 3.5]}, {}, "TIME: expected values that increase"),
-        ({"hours": [0.5, np.nan, 2.5, 3.5]}, {}, "TIME: expected finite values, got nan in record 1"),
+        ({"name": "PSAL", "values": SALINITY / 1e3}, {}, "PSAL salinity 0.0329 kg"),
+        ({"hours": [0.5, 1.5, 1.5, 3.5]}, {}, "TIME 2010-06-01T01:30:00 2 1"),
+        ({"hours": [0.5, np.nan, 2.5, 3.5]}, {}, "TIME nan 1"),
         (
             {"hours": [0.5, 1.5, 9.5, 10.5]},
             {"longest_gap": 3600.0},
-            r"TIME: .* a gap of 28800 s after 2010-06-01T01:30:00",
+            "TIME 3600 28800 2010-06-01T01:30:00",
         ),
-        ({"depths": [-1.0, -10.0, -40.0]}, {}, "DEPTH: .* a height of 40 m"),
-        ({"depths": [1.0, 10.0, 10.0]}, {}, "DEPTH: expected values that increase"),
-        ({}, {"units": {"temperature": "Pa"}}, "TEMP: expected a unit that converts to degC, got 'Pa'"),
-        ({"values": np.full((4, 3), 99999.0)}, {}, "TEMP: .* got 99999 .* fill value"),
+        ({"depths": [-1.0, -10.0, -40.0]}, {}, "DEPTH positive 40"),
+        ({"depths": [1.0, 10.0, 10.0]}, {}, "DEPTH -10 1"),
+        ({}, {"units": {"temperature": "Pa"}}, "TEMP degC Pa"),
+        ({"values": np.full((4, 3), 99999.0)}, {}, "TEMP temperature 99999"),
     ],
 )
 def test_files_that_cannot_be_right(tmp_path, written, options, message):
     path = write(tmp_path / "bad.nc", **written)
-    with pytest.raises(FileFormatError, match=r"bad\.nc: " + message):
+    with error_naming(FileFormatError, "bad.nc " + message):
         read(path, **options)
 
 
@@ -201,8 +202,8 @@ def test_nothing_to_read(tmp_path):
     path = write(tmp_path / "t.nc", attributes={"standard_name": "x"})
     with netCDF4.Dataset(path, "a") as file:
         file.renameVariable("TEMP", "AIRT")
-    with pytest.raises(FileFormatError, match="expected a variable TEMP, PSAL"):
+    with error_naming(FileFormatError, "TEMP PSAL UCUR VCUR AIRT"):
         read(path)
     assert np.isfinite(read(path, variables={"temperature": "AIRT"}).profiles["temperature"]).all()
-    with pytest.raises(ValueError, match="ISO 8601"):
+    with error_naming(ValueError, "start_time 8601 yesterday"):
         read_oceansites(path, start_time="yesterday", variables={"temperature": "AIRT"})

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tunax_lite.io.sea_water import absolute_salinity, conservative_temperature, modelled_water, pressure
 
 NAN = float("nan")
@@ -64,12 +65,12 @@ def test_profiles_in_time_and_gaps():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"temperature": [280.0, 281.0]}, r"temperature \[degC\] from -5 to 50, got 280 at index \(0,\)"),
-        ({"salinity": [0.034, -1.0]}, r"practical salinity.* got -1 at index \(1,\)"),
-        ({"z": [10.0, 20.0]}, r"height z \[m\] from -12000 to 0, got 10"),
-        ({"latitude": 95.0}, r"latitude \[degrees north\] from -90 to 90, got 95"),
-        ({"temperature_kind": "absolute"}, "'conservative', 'potential' or 'in_situ', got 'absolute'"),
-        ({"salinity_kind": "psu"}, "'absolute' or 'practical', got 'psu'"),
+        ({"temperature": [280.0, 281.0]}, "temperature [degC] -5 50 280 0"),
+        ({"salinity": [0.034, -1.0]}, "salinity 0 50 -1 1"),
+        ({"z": [10.0, 20.0]}, "z [m] -12000 0 10"),
+        ({"latitude": 95.0}, "latitude -90 90 95"),
+        ({"temperature_kind": "absolute"}, "temperature conservative potential in_situ absolute"),
+        ({"salinity_kind": "psu"}, "salinity absolute practical psu"),
     ],
 )
 def test_what_cannot_be_is_refused(change, message):
@@ -82,7 +83,7 @@ def test_what_cannot_be_is_refused(change, message):
         longitude=0.0,
         latitude=45.0,
     )
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         modelled_water(**(good | change))
 
 

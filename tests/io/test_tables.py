@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tunax_lite.io import FileFormatError, read_oceansites, read_series, read_table
 
 START = "2010-11-10"
@@ -34,10 +35,10 @@ def test_series_of_others(tmp_path, name, text):
 
 def test_columns_that_are_not_there(tmp_path):
     path = write(tmp_path / "a.dat", "2010/11/10 07:00:00 1.0\n2010/11/10 08:00:00 2.0 3.0\n")
-    with pytest.raises(FileFormatError, match=r"a\.dat: line 2: expected 2 values, .* got 3"):
+    with error_naming(FileFormatError, "a.dat 2 3"):
         read_table(path)
     path = write(tmp_path / "b.csv", "depth,temp\n1.0,2.0\n")
-    with pytest.raises(FileFormatError, match=r"b\.csv: line 1: expected .* one of them time \(or datetime,"):
+    with error_naming(FileFormatError, "b.csv 1 time datetime depth temp"):
         read_table(path)
 
 
@@ -99,15 +100,15 @@ def test_codes_of_pmel_are_flags(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (PROFILES.replace("3 2", "2 2"), "line 4: expected a date, a time, the number of levels"),
-        (PROFILES.replace("2 2\n1.", "3 2\n1."), "file: expected profiles .* got 1 levels less"),
-        (PROFILES.replace("8.0", "8.0x"), "line 3: expected numbers, got '5. 8.0x'"),
+        (PROFILES.replace("3 2", "2 2"), "4"),
+        (PROFILES.replace("2 2\n1.", "3 2\n1."), "1"),
+        (PROFILES.replace("8.0", "8.0x"), "3 8.0x"),
         (
             BLOCKS.replace(" 222 ", " 22 "),
-            "line 7: expected a date, a time, 3 values and as many quality codes",
+            "7 3 555",
         ),
     ],
 )
 def test_text_that_is_no_profile(tmp_path, text, message):
-    with pytest.raises(FileFormatError, match=rf"p\.dat: {message}"):
+    with error_naming(FileFormatError, f"p.dat {message}"):
         read_oceansites(write(tmp_path / "p.dat", text), start_time=START, **DEGREES)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import error_naming
 from tunax_lite.calibration import read_parameters
 from tunax_lite.io.yaml_file import ConfigError, parse_yaml, read_document, yaml_text
 
@@ -26,23 +27,23 @@ def test_what_is_written_is_read_again(value):
 
 
 @pytest.mark.parametrize(
-    "first, message",
+    "first, named",
     [
-        (b"CDF\x01", "got a NetCDF file; .*tunax-lite plot"),
-        (b"\x89HDF\r\n", "got a NetCDF or HDF5 file; a configuration names observations by `path`"),
-        (b"HDF5-based Julia Data Format", "got a JLD2 file"),
-        (b"PK\x03\x04", "got a zip archive; unpack it"),
+        (b"CDF\x01", "NetCDF tunax-lite plot"),
+        (b"\x89HDF\r\n", "HDF5 path"),
+        (b"HDF5-based Julia Data Format", "JLD2"),
+        (b"PK\x03\x04", "zip unzip"),
     ],
 )
-def test_other_files_than_yaml_are_known_by_their_first_bytes(tmp_path, first, message):
+def test_other_files_than_yaml_are_known_by_their_first_bytes(tmp_path, first, named):
     (tmp_path / "file").write_bytes(first + bytes(100))
-    with pytest.raises(ConfigError, match=f"file: expected a YAML file, {message}"):
+    with error_naming(ConfigError, f"{tmp_path / 'file'} YAML {named}"):
         read_document(tmp_path / "file")
 
 
 def test_a_zarr_store_is_no_configuration(tmp_path):
     (tmp_path / "zarr.json").write_text("{}")
-    with pytest.raises(ConfigError, match="expected a YAML file, got a Zarr store; `tunax-lite plot`"):
+    with error_naming(ConfigError, "YAML Zarr plot"):
         read_document(tmp_path)
 
 
@@ -54,30 +55,30 @@ def test_numbers_are_written_so_that_older_readers_see_numbers():
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n", r"line 5: b\.c: .* got 'c' again \(first on line 3\)"),
-        ("a:\n  - {b: 1, b: 2}\n", r"line 2: a\.0\.b: expected every key once"),
-        ("a: 1\n---\nb: 2\n", "line 3: expected one document, got a second one"),
-        ("a: *b\n", "line 1: expected values, got an alias of nothing above it"),
-        ("? [a]\n: 1\n", "line 1: expected a word as key"),
-        ("a: !!python/name:os.system x\n", "line 1: expected a plain value, got one with the tag python"),
-        ("a: [1\nb: 2\n", "line 2, column 2: expected YAML"),
+        ("a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n", "5 b.c c 3"),
+        ("a:\n  - {b: 1, b: 2}\n", "2 a.0.b b"),
+        ("a: 1\n---\nb: 2\n", "3"),
+        ("a: *b\n", "1 alias"),
+        ("? [a]\n: 1\n", "1 key"),
+        ("a: !!python/name:os.system x\n", "1 tag python/name:os.system"),
+        ("a: [1\nb: 2\n", "2 YAML"),
     ],
 )
 def test_what_is_refused_is_named_with_its_line(text, message):
-    with pytest.raises(ConfigError, match=message):
+    with error_naming(ConfigError, message):
         parse_yaml(text)
 
 
 def test_a_chain_of_aliases_is_as_deep_as_what_it_stands_for():
     text = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 5000))
-    with pytest.raises(ConfigError, match="at most 100 levels"):
+    with error_naming(ConfigError, "100"):
         parse_yaml(text)
 
 
 def test_a_key_that_stands_twice_in_a_parameter_file_is_an_error_with_file_and_both_lines(tmp_path):
     path = tmp_path / "parameters.yaml"
     path.write_text("closure: KEpsilon\nparameters:\n  c_mu: 0.09\n  c_eps_1: 1.44\n  c_mu: 0.1\n")
-    with pytest.raises(ValueError, match=r"parameters\.yaml: .*line 5: parameters\.c_mu: .*first on line 3"):
+    with error_naming(ValueError, "parameters.yaml 5 parameters.c_mu 3"):
         read_parameters(path)
 
 

@@ -4,6 +4,7 @@ import gsw
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.maps.ocean import DEPTH, SETTINGS, ocean
 from tunax_lite import Grid, Model, PacanowskiPhilander, columns_from_dataset, simulate
 from tunax_lite.diagnostics import diagnose
@@ -88,11 +89,11 @@ def test_columns_that_were_run_come_back_on_the_map():
 
 def test_what_is_no_dataset_of_profiles_is_refused():
     dataset = ocean()
-    with pytest.raises(ValueError, match="expected a number per column, got the profile buoyancy"):
+    with error_naming(ValueError, "buoyancy"):
         dataset.tunax.diagnostic("buoyancy")
-    with pytest.raises(ValueError, match="expected density or temperature, got 'wind'"):
+    with error_naming(ValueError, "by density temperature wind"):
         dataset.tunax.mixed_layer_depth(by="wind")
-    with pytest.raises(ValueError, match="expected columns with latitude and longitude"):
+    with error_naming(ValueError, "on_map latitude longitude depth lat lon time"):
         dataset.tunax.on_map()
-    with pytest.raises(ValueError, match="thetao: expected a dimension of depth"):
+    with error_naming(ValueError, "thetao lat lon positive axis standard_name"):
         dataset.isel(depth=0).tunax.heat_content()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tests.errors import error_naming
 from tests.maps.ocean import DEPTH, SETTINGS, floor, heat, ocean, temperature
 from tunax_lite import Grid, KEpsilon, Model, columns_from_dataset
 from tunax_lite.air_sea import MeanSun, Payne
@@ -262,83 +263,83 @@ BAD = {
     "elsewhere": (
         lambda: ocean(),
         {"points": GridPoints(spacing=5.0, latitude=(60.0, 80.0))},
-        "points: expected points within those of the file, latitudes -40 to 40 .*, got none of 288",
+        "points -40 40 288",
     ),
     "on land": (
         lambda: ocean(),
         {"points": SitePoints({"siberia": [0.0, 120.0]})},
-        "points: expected a point with water, where the temperature has values, got none of 1",
+        "points 1",
     ),
     "unit": (
         lambda: broken("heat", lambda v: v, units="degC"),
         {},
-        "heat: expected a unit that converts to W m-2, got 'degC'; correct it in the map",
+        "heat W degC unit",
     ),
     "kelvin": (
         lambda: broken("thetao", lambda v: v + 273.15),
         {},
-        r"thetao: expected temperature between -5 and 60, got 29\d.* at 40 S 0 E.*; give the unit K",
+        "thetao temperature -5 60 40 0 K",
     ),
     "too much": (
         lambda: broken("heat", lambda v: 1e5 * v),
         {},
-        r"heat: expected heat_flux between -10000 and 10000, got -\d.* at 40 S 0 E, day 16 of the year",
+        "heat heat_flux -10000 10000 40 0 16",
     ),
     "missing month": (
         lambda: ocean().isel(time=[0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11]),
         {},
-        "time: expected a record every month of the year, got none between day 77",
+        "time 77 138 2 3",
     ),
     "calendar": (
         lambda: ocean().assign_coords(time=WRONG_TIMES["calendar"]),
         {},
-        "time: expected times in a calendar whose days are those of the run, got the calendar '360_day'",
+        "time 360_day stretched_years",
     ),
     "short": (
         lambda: ocean().assign_coords(time=WRONG_TIMES["short"]),
         {},
-        "records from 2001-01-01T00:00 to 2001-01-31T00:00, got 2001-01-01T00:00",
+        "time 2001-01-01T00:00 2001-01-31T00:00 2001-01-12T00:00",
     ),
     "no temperature": (
         lambda: ocean().drop_vars("thetao"),
         {},
-        "temperature: expected a variable for temperature, got only",
+        "temperature so heat taux variable",
     ),
     "no flux": (
         lambda: ocean(),
         {"fluxes": {"heat_flux": "qnet"}},
-        "qnet: expected a variable for heat_flux, got only",
+        "qnet heat_flux thetao",
     ),
-    "no depth": (lambda: ocean(), {"temperature": "heat"}, "heat: expected a dimension of depth"),
+    "no depth": (lambda: ocean(), {"temperature": "heat"}, "heat time lat lon"),
     "no kind": (
         lambda: broken("so", lambda v: v, standard_name="x"),
         {"salinity": "so"},
-        "so: expected a CF standard name that gives its kind, or salinity_kind",
+        "so salinity_kind x",
     ),
     "no latitude": (
         lambda: ocean().rename(lat="j").assign_coords(j=("j", np.arange(9), {})),
         {},
-        "thetao: expected coordinates of latitude and longitude, got lon",
+        "thetao lon degrees_north degrees_east",
     ),
     "depths upward that are said to be downward": (
         lambda: ocean().assign_coords(depth=("depth", -DEPTH, {"units": "m", "positive": "down"})),
         {},
-        "depth: expected levels at or below the surface, got 120 m, positive upward; check 'positive'",
+        "depth 120 positive",
     ),
     "negative depth of the sea": (
         lambda: ocean().assign(floor=(("lat", "lon"), np.full((9, 36), -80.0), {"units": "m"})),
         {"depth": "floor"},
-        "floor: expected depths of the sea, positive where there is water, got -80 to -80 m; say that it is",
+        "floor positive up -80 factor -1",
     ),
     "longitude twice": (
         lambda: ocean(longitude=[*np.arange(0.0, 340.0, 10.0), 330.0, 350.0]),
         {},
-        "lon: expected an axis whose values differ, got 330 twice; leave one of the two out",
+        "lon 330",
     ),
     "no latitude on Earth": (
         lambda: ocean(latitude=np.arange(-40.0, 41.0, 10.0) + 100.0),
         {},
-        "lat: expected latitudes from -90 to 90 degrees, got 140",
+        "lat -90 90 140",
     ),
     "weather without wind": (
         lambda: ocean(),
@@ -346,12 +347,12 @@ BAD = {
             "fluxes": None,
             "weather": {"wind_u": "taux", "wind_v": "VWND", "air_temperature": 10.0, "humidity": 80.0},
         },
-        "VWND: expected a variable for wind_v, got only thetao, so, heat, taux.*; name it",
+        "VWND wind_v thetao",
     ),
     "parameter": (
         lambda: ocean(),
         {"parameters": {"case.depth_of_sea": 3.0}},
-        "parameters.depth_of_sea: expected a parameter among",
+        "parameters.depth_of_sea",
     ),
 }
 
@@ -359,7 +360,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_maps_say_what_is_wrong_where(name):
     dataset, changed, message = BAD[name]
-    with pytest.raises(ValueError, match=message):
+    with error_naming(ValueError, message):
         found = columns(dataset(), **changed)
         found.case(slice(None), 0.0, found.duration)
 
@@ -373,19 +374,19 @@ def test_gaps_in_some_records_are_filled_or_named(monkeypatch):
     monkeypatch.setattr("tunax_lite.maps.fields._MOST_SCANNED", 10)
     found = columns(dataset, duration=200 * DAY)
     found.case(slice(None), 0.0, 50 * DAY)
-    message = "heat: expected values at the same points at all times, got a missing one at 0 N 50 E, day 107"
-    with pytest.raises(FileFormatError, match=message):
+    message = "heat 0 50 107"
+    with error_naming(FileFormatError, message):
         found.case(slice(None), 90 * DAY, 110 * DAY)
 
 
 def test_settings_that_do_not_go_together_are_refused():
-    with pytest.raises(ValueError, match="expected `weather` or `fluxes`, got neither"):
+    with error_naming(ValueError, "weather fluxes"):
         MapInput(start_time="2001-01-01", duration=1.0)
-    with pytest.raises(ValueError, match="two edges .* got .10.0, -10.0."):
+    with error_naming(ValueError, "points.latitude 10 -10"):
         GridPoints(spacing=5.0, latitude=(10.0, -10.0))
-    with pytest.raises(ValueError, match="a multiple of the spacing"):
+    with error_naming(ValueError, "points.latitude 7 -90 90"):
         GridPoints(spacing=7.0)
-    with pytest.raises(ValueError, match="latitude and longitude"):
+    with error_naming(ValueError, "points.places.nowhere latitude longitude 95 0"):
         SitePoints({"nowhere": [95.0, 0.0]})
 
 

@@ -9,6 +9,7 @@ import jax
 import pytest
 from typer.testing import CliRunner
 
+from tests.errors import error_naming
 from tests.helpers import CASES
 from tests.maps.ocean import ocean
 from tests.maps.test_gridded import columns
@@ -54,7 +55,7 @@ def test_a_store_of_regular_files_alone_is_opened(tmp_path, zarr_format, kind):
         os.mkfifo(chunk)
     else:
         chunk.symlink_to("/dev/zero" if kind == "device" else tmp_path / "nowhere")
-    with pytest.raises(FileFormatError, match=rf"taux/.*{chunk.name}: file: expected a regular file, got a"):
+    with error_naming(FileFormatError, str(chunk)):
         columns([str(path)])
 
 
@@ -62,7 +63,7 @@ def test_frames_that_do_not_fit_are_refused_before_they_are_computed():
     case = CASES["wind"]
     spread = lambda leaf: jax.ShapeDtypeStruct((len(leaf), 10**9), leaf.dtype)  # noqa: E731
     case = eqx.tree_at(lambda c: c.initial_state, case, jax.tree.map(spread, case.initial_state))
-    with pytest.raises(MemoryError, match=r"61 frames of 1000000000 columns, .* got .* GB that are"):
+    with error_naming(MemoryError, "simulate 61 1000000000 output_interval"):
         simulate(Model(PacanowskiPhilander()), case, **TIMES)
 
 
@@ -71,5 +72,5 @@ def test_the_device_runs_out_of_memory(monkeypatch):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 58792800000 bytes.")
 
     monkeypatch.setattr(simulation, "_simulate", exhausted)
-    with pytest.raises(MemoryError, match=r"simulate: .* got RESOURCE_EXHAUSTED.*; save less often"):
+    with error_naming(MemoryError, "simulate RESOURCE_EXHAUSTED output_interval"):
         simulate(Model(PacanowskiPhilander()), CASES["wind"], **TIMES)

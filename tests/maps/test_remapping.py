@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 from scipy import sparse
 
+from tests.errors import error_naming
 from tunax_lite.maps.points import Points
 from tunax_lite.maps.remapping import around_coasts, weights
 
@@ -112,7 +113,7 @@ def test_points_outside_have_no_weight():
 
 def test_what_cannot_be_remapped_is_refused():
     curved = Points(np.array([0.0, 1.0]), np.array([0.0, 1.0]), False)
-    with pytest.raises(ValueError, match="axes of latitude and longitude, got a curved grid"):
+    with error_naming(ValueError, "latitude longitude points"):
         weights(curved, grid_of(10.0), "bilinear")
-    with pytest.raises(ValueError, match="expected bilinear for a list of points, got conservative"):
+    with error_naming(ValueError, "remapping bilinear conservative"):
         weights(SOURCE, curved, "conservative")

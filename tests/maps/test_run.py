@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tests.errors import error_naming
 from tests.kills import kill_at_random, started, wait_for
 from tests.maps.synthetic import HOUR, SyntheticMap
 from tunax_lite import Model, PacanowskiPhilander, simulate
@@ -82,7 +83,7 @@ def test_a_plan_fits_its_memory_and_results_do_not_depend_on_it(plan, whole, tmp
     run_map(RUN, tmp_path / "map.zarr", plan.layout, plan.variables, ThisProcess())
     with xr.open_zarr(whole, chunks=None) as one, xr.open_zarr(tmp_path / "map.zarr", chunks=None) as two:
         xr.testing.assert_allclose(one, two, rtol=1e-6)
-    with pytest.raises(MemoryError, match=r"expected at least \d+ MiB of memory for one row"):
+    with error_naming(MemoryError, "map --memory 1"):
         planned(RUN, 2**20)
 
 
@@ -106,12 +107,12 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     with xr.open_zarr(path) as store:  # with dask, while it is not complete
         assert store.attrs["tunax_lite_complete"] is False
         assert int(store.sea_surface_temperature.notnull().sum()) > 0
-    with pytest.raises(OverwriteError, match=r"got the unfinished store of a map; add --resume to continue"):
+    with error_naming(OverwriteError, "map.zarr --resume --overwrite"):
         stores.prepare(path, RUN.fingerprint, resume=False, overwrite=False)
     other = dataclasses.replace(RUN, dt=900.0)
-    with pytest.raises(OverwriteError, match=r"got that of another one"):
+    with error_naming(OverwriteError, "map.zarr --overwrite"):
         stores.prepare(path, other.fingerprint, resume=True, overwrite=False)
-    with pytest.raises(FileFormatError, match=r"expected the complete store of a map, got one that is being"):
+    with error_naming(FileFormatError, "map.zarr --resume"):
         open_source(str(path), Path)  # as the input of another map
     store = stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False)
     run_map(RUN, path, SMALL, plan.variables, ThisProcess(), 3, store=store)
