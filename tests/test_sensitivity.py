@@ -93,7 +93,7 @@ def test_memory_is_a_straight_line_in_the_chunk_and_auto_takes_what_fits():
     chunks = np.array([1, 2, 4, 8, 16, 32])
     memory = np.array([n_bytes(chunk_size=int(chunk)) for chunk in chunks], dtype=float)
     slope, start = np.polyfit(chunks, memory, 1)
-    assert slope > 0.0
+    assert slope >= 4000 * 8  # a tangent of the residuals, in bytes
     np.testing.assert_allclose(memory, start + slope * chunks, rtol=0.1)
 
     plan = CompiledJacobian(wide, x, memory_budget=10**10).plan

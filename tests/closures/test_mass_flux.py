@@ -85,6 +85,8 @@ def test_plumes_fulfil_the_equations_of_the_paper():
         w, a = new_w, new_a
         np.testing.assert_allclose(plumes.plume_velocity[k], w, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(plumes.plume_mass_flux[k], a * w, rtol=1e-9, atol=1e-14)
+        # Pressure gives half of the velocity around the plumes to them.
+        np.testing.assert_allclose(plumes.plume_momentum_flux[k], 0.5 * a * w, rtol=1e-9, atol=1e-14)
         if a > 0.0:
             own = carried(temperature, np.asarray(plumes.entrained_fraction))[k - 1]
             np.testing.assert_allclose(own, plume, rtol=0.0, atol=1e-12)

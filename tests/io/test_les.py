@@ -16,6 +16,7 @@ from tunax_lite import constants
 from tunax_lite.io import FileFormatError, read_legay, read_lesbrary
 from tunax_lite.physics.absorption import TwoBandAbsorption
 
+WATTS = 1027.0 * 3991.86796  # density times heat capacity: W m-2 of a kinematic flux in K m s-1
 CASES = ("free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling")
 
 
@@ -85,7 +86,7 @@ def test_a_file_with_buoyancy_alone_gives_temperature(tmp_path):
     case, observations = read_lesbrary(write_lesbrary(tmp_path / "b.jld2", change=change))
     # To and from buoyancy: a subtraction of 20 degC and two products.
     np.testing.assert_allclose(case.initial_state.temperature, les_temperature(0), rtol=1e-13)
-    assert float(fluxes_at(case).heat_flux) < 0.0
+    np.testing.assert_allclose(fluxes_at(case).heat_flux, -5e-5 * WATTS, rtol=1e-12)
     assert observations.profiles["temperature"].shape == (4, N_CELLS)
 
 
@@ -95,7 +96,8 @@ def test_a_stretched_grid_and_shortwave(tmp_path):
     case, _ = read_lesbrary(write_lesbrary(tmp_path / "a.jld2", change=change))
     np.testing.assert_array_equal(case.grid.z_face, faces)
     fluxes = fluxes_at(case)
-    assert fluxes.shortwave_flux is not None and float(fluxes.shortwave_flux) > 0.0
+    # 1e-7 m2 s-3 over g alpha, times density and heat capacity.
+    np.testing.assert_allclose(fluxes.shortwave_flux, 1e-7 / (9.80665 * 2e-4) * WATTS, rtol=1e-12)
     assert isinstance(case.absorption, TwoBandAbsorption)
     assert float(case.absorption.visible_depth) == 20.0
 
