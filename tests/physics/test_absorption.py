@@ -39,6 +39,24 @@ def test_cells_absorb_the_integral_of_the_light_and_together_all_of_it(water):
         np.testing.assert_allclose(absorbed[i], 0.5 * (top - bottom) * np.sum(weights * heating), rtol=1e-8)
 
 
+def test_gradient_to_the_two_bands():
+    """R exp(z/a) + (1 - R) exp(z/b), differentiated by hand."""
+    grid, (fraction, infrared, visible) = random_grid(52, 8), (0.6, 1.1, 14.0)
+
+    def light(numbers):
+        return TwoBandAbsorption(*numbers, bottom_absorbs=False).transmission(grid)
+
+    found = jax.jit(jax.jacrev(light))(jnp.array([fraction, infrared, visible]))
+    z = np.asarray(grid.z_face)
+    of_infrared, of_visible = np.exp(z / infrared), np.exp(z / visible)
+    expected = (
+        of_infrared - of_visible,
+        -fraction * z / infrared**2 * of_infrared,
+        -(1.0 - fraction) * z / visible**2 * of_visible,
+    )
+    np.testing.assert_allclose(found, np.stack(expected, axis=1), rtol=1e-12, atol=1e-300)
+
+
 @pytest.mark.parametrize("absorption", [TwoBandAbsorption(), RgbAbsorption()], ids=["two_band", "rgb"])
 def test_light_at_the_bottom_is_absorbed_or_leaves(absorption):
     grid = random_grid(51, 6, depth=4.0)

@@ -1,14 +1,17 @@
 """Stratification, shear and the Richardson number."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.closures.columns import random_grid
+from tests.helpers import central_difference
 from tunax_lite import Grid, LinearEquationOfState, State
 from tunax_lite.numerics import Added, diffuse
-from tunax_lite.physics import buoyancy_frequency_squared, shear_squared, shear_squared_between_cells
+from tunax_lite.physics import Teos10, buoyancy_frequency_squared, shear_squared, shear_squared_between_cells
 from tunax_lite.physics.stratification import richardson_number
 
 
@@ -36,6 +39,25 @@ def test_stratification_is_the_gradient_of_buoyancy():
     expected = np.diff(buoyancy) / np.diff(grid.z_center)
     found = buoyancy_frequency_squared(state, grid, LinearEquationOfState())
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["temperature", "salinity"])
+@pytest.mark.parametrize("cell", [0, 3, 5])
+def test_gradient_of_the_stratification_of_sea_water(name, cell):
+    """Also by way of expansion and contraction, which depend on temperature and salinity."""
+    grid = random_grid(32, 6)
+    state = State.from_profiles(grid, temperature=lambda z: 4.0 + 0.2 * z, salinity=lambda z: 34.0 - 0.05 * z)
+
+    @jax.jit
+    def n_squared(value):
+        changed = {name: getattr(state, name).at[cell].set(value)}
+        return buoyancy_frequency_squared(dataclasses.replace(state, **changed), grid, Teos10())
+
+    value = float(getattr(state, name)[cell])
+    slope = jax.jacfwd(n_squared)(value)
+    found = central_difference(jax.vmap(n_squared), value, 1.0)
+    assert np.all(found.holds(1e-12)) and np.count_nonzero(found.value) == (2 if cell == 3 else 1)
+    np.testing.assert_allclose(slope, found.value, rtol=1e-7, atol=1e-12)
 
 
 def test_shear_between_cells_is_that_of_one_spacing_on_a_uniform_grid():
