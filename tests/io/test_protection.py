@@ -114,7 +114,7 @@ def test_no_command_replaces_a_file_of_the_user(invoke, tmp_path):  # noqa: F811
     observed = tmp_path / "observed.nc"
     observed.write_bytes((CONFIGS.parent / "data/synthetic_wind_and_cooling.nc").read_bytes())
     own = ("--set", f"case.path={observed}")
-    assert observed in invoke("run", SYNTHETIC, *own, "--output", observed, "--overwrite", code=2).stderr
+    assert str(observed) in invoke("run", SYNTHETIC, *own, "--output", observed, "--overwrite", code=2).stderr
     mine = {name: tmp_path / name for name in ("x.nc", "x.csv", "out/loss.png", "out/checks.csv", "x.html")}
     (tmp_path / "out").mkdir()
     for path in mine.values():
@@ -139,7 +139,7 @@ def test_plot_and_report_repeat_themselves_and_replace_nothing_else(invoke, tmp_
         invoke(command, given)
         invoke(command, given)
         (tmp_path / "out" / product).write_text("mine", encoding="utf-8")
-        assert given in invoke(command, given, code=2).stderr
+        assert str(given) in invoke(command, given, code=2).stderr
         assert (tmp_path / "out" / product).read_text(encoding="utf-8") == "mine"
         invoke(command, given, "--overwrite")
     for name in ("parameters.yaml", "history.nc"):

@@ -1,5 +1,7 @@
 """Restoring of the surface: the implicit step in closed form, the budget, and both derivatives."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,7 +13,8 @@ from tunax_lite.closures import Constant
 from tunax_lite.terms import SurfaceRestoring
 from tunax_lite.time_series import TimeSeries
 
-GRID, DT, W = Grid.uniform(30.0, 6), 3600.0, 2e-5
+THICKNESS = np.array([8.0, 7.0, 6.0, 4.0, 3.0, 2.0])
+GRID, DT, W = Grid(jnp.asarray(np.cumsum([-30.0, *THICKNESS]))), 3600.0, 2e-5
 TIME = jnp.array([0.0, 86400.0])
 
 
@@ -30,7 +33,7 @@ def run(case: Case, diffusivity: float = 0.0):
 
 def test_the_uppermost_cell_alone_follows_its_target_implicitly():
     found = run(case_of()).state
-    expected, h = [float(case_of().initial_state.temperature[-1])], 5.0
+    expected, h = [float(case_of().initial_state.temperature[-1])], 2.0
     for step in range(1, 13):
         target = 15.0 + 2.0 * step * DT / 86400.0
         expected.append((expected[-1] + DT * W / h * target) / (1.0 + DT * W / h))
@@ -39,9 +42,18 @@ def test_the_uppermost_cell_alone_follows_its_target_implicitly():
     np.testing.assert_array_equal(found.salinity, 35.0)
 
 
+def test_salinity_follows_its_own_target():
+    term = SurfaceRestoring(salinity=TimeSeries(TIME, jnp.array([33.0, 33.0])), salinity_velocity=5e-6)
+    found = run(dataclasses.replace(case_of(), terms={"restoring": term})).state
+    left = 2.0 * (1.0 + DT * 5e-6 / 2.0) ** -np.arange(13.0)
+    np.testing.assert_allclose(found.salinity[:, -1] - 33.0, left, rtol=1e-11)
+    np.testing.assert_array_equal(found.salinity[:, :-1], 35.0)
+    np.testing.assert_array_equal(found.temperature[-1], found.temperature[0])
+
+
 def test_what_the_column_gains_is_what_the_target_gives():
     state = run(case_of(), 1e-3).state
-    content = 5.0 * np.asarray(state.temperature).sum(axis=1)
+    content = np.asarray(state.temperature) @ THICKNESS
     target = 15.0 + 2.0 * np.arange(1, 13) * DT / 86400.0
     np.testing.assert_allclose(
         np.diff(content), DT * W * (target - np.asarray(state.temperature)[1:, -1]), atol=1e-11
