@@ -121,11 +121,11 @@ def held_heat(ice, carried):
         half = 0.5 * carried["ice_thickness"]
         temperatures = carried["upper_ice_temperature"], carried["lower_ice_temperature"]
         return -ice.heat_to_melt(Layers(carried["snow_thickness"], half, half, *temperatures))
-    return -910.0 * 333500.0 * (carried["ice_thickness"] + carried["frazil_thickness"])
+    return -910.0 * 333500.0 * (carried["ice_thickness"] + carried.get("frazil_thickness", 0.0))
 
 
 @pytest.mark.parametrize("dt", [60.0, 86400.0])
-@pytest.mark.parametrize("ice", [MyLake(), Winton()], ids=["mylake", "winton"])
+@pytest.mark.parametrize("ice", [Lebedev(), MyLake(), Winton()], ids=["lebedev", "mylake", "winton"])
 def test_the_heat_of_ice_and_water_closes_to_round_off_in_any_step(ice, dt):
     """Thin and thick, freezing and melting, with snow and without: both gain what the air gives."""
     random, n = np.random.default_rng(0), 3000
@@ -139,6 +139,8 @@ def test_the_heat_of_ice_and_water_closes_to_round_off_in_any_step(ice, dt):
     start = {"ice_thickness": thickness}
     if isinstance(ice, MyLake):
         start["frazil_thickness"] = jnp.where(open_water, 0.0295, 0.0)
+    elif isinstance(ice, Lebedev):
+        start["freezing_degree_days"] = jnp.where(open_water, 0.999, (thickness / 0.0133) ** (1.0 / 0.58))
     else:
         snow = jnp.where(open_water, 0.0, jnp.asarray(random.choice([0.0, 0.01, 0.8], n)))
         start |= {"snow_thickness": snow, "ice_surface_temperature": jnp.minimum(air, -0.1)}
