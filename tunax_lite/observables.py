@@ -6,9 +6,10 @@ tables share their names, which may contain numbers for the depth of a layer, or
 of a mixed layer:
 
 heat_content_above_100m            of the water above 100 m
-mixed_layer_depth_from_10m         0.2 K from the temperature at 10 m, colder or warmer
-mixed_layer_depth_0.5K_from_10m    0.5 K from it
-mixed_layer_depth_density_0.125kg  0.125 kg m-3 from the density of the uppermost cell
+mixed_layer_depth                  0.2 K from the temperature at 10 m (shallow water: 1 m), colder or warmer
+mixed_layer_depth_0.5K_from_5m     0.5 K from that at 5 m
+mixed_layer_depth_density_0.125kg  0.125 kg m-3 from the density at 10 m (1 m)
+mixed_layer_depth_0.05K_from_0m    0.05 K from the uppermost cell
 
 A depth whose criterion is met nowhere is NaN: the layer reaches deeper than the lowest cell, by an unknown
 amount. Depths by temperature and density are linear between the two cells around the crossing. Their
@@ -30,7 +31,7 @@ from jaxtyping import Array, Float
 from ._types import CenterArray, Scalar
 from .grid import Grid
 from .physics.equation_of_state import AbstractEquationOfState, Teos10
-from .physics.stratification import buoyancy_frequency_squared, mixed_layer_depth
+from .physics.stratification import buoyancy_frequency_squared, mixed_layer_depth, usual_reference_depth
 from .physics.teos10 import surface_temperature
 from .quantities import QUANTITIES, Quantity
 from .state import State
@@ -124,7 +125,7 @@ def kinetic_energy(water: ColumnState, depth: float | None = None) -> Scalar:
 def by_temperature(
     water: ColumnState, difference: float = 0.2, depth: float | None = None, *, bounded: bool = False
 ) -> Scalar:
-    """Depth where the temperature differs by `difference` [K] from that at a depth, or of the uppermost cell.
+    """Depth where the temperature differs by `difference` [K] from that at a depth, by default the usual one.
 
     In m, NaN where it nowhere does, or if `bounded` the depth of the lowest cell.
     """
@@ -185,7 +186,6 @@ MIXED_LAYER_DIFFERENCE = 0.2
 """K: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003."""
 _THRESHOLDS = {"mixed_layer_depth": ("K", MIXED_LAYER_DIFFERENCE), "mixed_layer_depth_density": ("kg", 0.03)}
 """Depths with a threshold and a reference: the unit in their names, and the threshold without one."""
-_SHALLOW = 20.0  # m
 _NUMBER = r"\d+(?:\.\d+)?"
 _ABOVE = re.compile(rf"(?P<name>{'|'.join(INTEGRALS)})_above_(?P<depth>{_NUMBER})m")
 _DEPTH = re.compile(
@@ -236,7 +236,8 @@ def variable_of(name: str) -> Quantity | None:
         text += f" of the water above {depth:g} m"
     else:
         threshold = _THRESHOLDS[bare][1] if threshold is None else threshold
-        where = "of the surface" if depth is None else f"at {depth:g} m"
+        where = "at 10 m (1 m in lakes and shallow water)" if depth is None else f"at {depth:g} m"
+        where = "of the uppermost cell" if depth == 0.0 else where
         what, unit = ("temperature", "K") if bare == "mixed_layer_depth" else ("potential density", "kg m-3")
         text = f"depth where the {what} differs from that {where} by {threshold:g} {unit}"
     return dataclasses.replace(variable, name=name, long_name=text)
@@ -273,13 +274,8 @@ def is_depth_of_a_criterion(name: str) -> bool:
 
 
 def usual_mixed_layer(grid: Grid) -> str:
-    """The criterion of figures: 0.2 K from the temperature at 10 m, in shallow water and lakes at 1 m.
-
-    One for all times and runs of a column. Mixed layers of lakes, and of water of less than 20 m, are often
-    shallower than 10 m; at 1 m a skin that the sun warms does not count.
-    """
-    is_shallow = grid.area is not None or float(jnp.max(grid.depth)) < _SHALLOW
-    return "mixed_layer_depth_from_1m" if is_shallow else "mixed_layer_depth_from_10m"
+    """`mixed_layer_depth` with the reference depth that it has on a grid in its name, for labels."""
+    return f"mixed_layer_depth_from_{float(jnp.max(usual_reference_depth(grid))):g}m"
 
 
 def is_number(name: str) -> bool:

@@ -37,10 +37,12 @@ def warm_skin(z):
     ("name", "depth"),
     [
         # 20.8 degC lies a fifth of the way from the center at 3 m to that at 5 m.
-        ("mixed_layer_depth", 3.4),
+        ("mixed_layer_depth_from_0m", 3.4),
+        ("mixed_layer_depth", 32.0),
         ("mixed_layer_depth_from_10m", 32.0),
         ("mixed_layer_depth_0.5K_from_10m", 35.0),
-        ("mixed_layer_depth_1.5K", 35.0),
+        ("mixed_layer_depth_1.5K_from_0m", 35.0),
+        ("mixed_layer_depth_1.5K", 45.0),
         # The reference lies in the gradient, at 18 degC, which is at 50 m.
         ("mixed_layer_depth_0.2K_from_50m", 52.0),
         # 0.125 kg m-3 over 1027 kg m-3 times 2e-4 K-1 is 0.60857 K.
@@ -67,7 +69,8 @@ def test_names_say_what_they_are():
     assert density is not None
     assert (
         density.long_name
-        == "depth where the potential density differs from that of the surface by 0.125 kg m-3"
+        == "depth where the potential density differs from that at 10 m (1 m in lakes and shallow water) by "
+        "0.125 kg m-3"
     )
     layer = variable_of("heat_content_above_100m")
     assert layer is not None and layer.long_name == "heat relative to 0 degC of the water above 100 m"

@@ -119,6 +119,52 @@ def test_water_below_its_freezing_point_is_said(invoke, cooling, code, expected)
     assert "water" not in with_ice.output
 
 
+# Hardly mixed, 6 m of water at 20 degC lose Q 172 800 s / (1025 * 3992 * 6) K in two days: 24.6, or 63.3 K.
+STILL = "{name: constant, parameters: {diffusivity: 1.0e-8, viscosity: 1.0e-8}}"
+
+
+@pytest.mark.parametrize(
+    ("cooling", "code", "expected"),
+    [
+        (
+            3500,
+            0,
+            r"note: unlikely water: temperature -4\.[67]\d* degC at 3 m, .* the configuration, 17",
+        ),
+        (9000, 1, r"error: expected water, got temperature -43\.[2-4]\d* degC at 3 m, .* 41\.\d* K below"),
+    ],
+)
+def test_errors_of_water_that_cannot_be_are_no_result(invoke, cooling, code, expected):
+    settings = ["--set", "grid.n_cells=16", "--set", "time.step=600", "--set", f"model.closure={STILL}"]
+    settings += ["--set", f"case.mapping={{fluxes: {{heat_flux: -{cooling}}}}}"]
+    said = invoke("evaluate", SYNTHETIC, *settings, code=code).output
+    assert "root mean square errors" in said and re.search(expected, said), said
+
+
+def test_a_calibration_whose_water_cannot_be_ends_with_an_error(invoke):
+    config = {
+        "cases": [
+            {
+                "case": {
+                    "format": "cf_netcdf",
+                    "path": "synthetic:wind_and_cooling",
+                    "mapping": {"fluxes": {"heat_flux": -9000.0}},
+                }
+            }
+        ],
+        "grid": {"kind": "uniform", "n_cells": 16},
+        "model": {"closure": yaml.safe_load(STILL)},
+        "time": {"step": 600.0},
+        "parameters": {"diffusivity": {"lower": 1e-9, "upper": 1e-7}},
+        "optimiser": {"name": "levenberg_marquardt"},
+        "n_iterations": 1,
+    }
+    Path("cold.yaml").write_text(yaml.safe_dump(config))
+    said = invoke("calibrate", "cold.yaml", "--output", "cold", code=1).output
+    assert re.search(r"got temperature -43\.\d* .* with the calibrated parameters, 172800 s", said), said
+    assert Path("cold/parameters.yaml").is_file()
+
+
 @pytest.mark.parametrize("path", SOME_RUNS)
 def test_every_run_configuration_runs(invoke, tmp_path, path):
     _needs_data(path)

@@ -113,7 +113,7 @@ def test_table_of_closures_one_of_which_blows_up(reference):
     for label, dt, note in (
         ("exploding", DT, "not finite after 0.167 h"),
         ("exploding", 600.0, "not finite after 0.167 h"),
-        ("explicit", DT, "too large"),
+        ("explicit", DT, "water that cannot be"),
         ("refusing", DT, "at most 1 s. Choose"),
         ("refusing", 600.0, "at most 1 s. Choose"),
     ):
@@ -127,6 +127,31 @@ def test_table_of_closures_one_of_which_blows_up(reference):
     square = {name: np.mean(values[:, 2:] ** 2) for name, values in difference.items()}  # from 1200 s on
     assert weak.temperature_rms == pytest.approx(np.sqrt(square["temperature"]), rel=1e-12)
     assert weak.velocity_rms == pytest.approx(np.sqrt(square["u"] + square["v"]), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cooling", "is_possible", "expected"),
+    [
+        # 4 m of still water at 19.96 degC lose Q 28 800 s / (1026 * 3992 * 4) K: 23.7 K, or 43.9 K.
+        (1.35e4, True, "unlikely water: temperature -3.7"),
+        (2.5e4, False, "water that cannot be: temperature -24"),
+    ],
+)
+def test_water_beyond_its_limits_is_noted_and_what_cannot_be_has_no_errors(cooling, is_possible, expected):
+    still = tl.Constant(viscosity=1e-8, diffusivity=1e-8)
+    fluxes = eqx.tree_at(lambda f: f.heat_flux, tl.SurfaceFluxes(heat_flux=-1.0), jnp.asarray(-cooling))
+    forcing = eqx.tree_at(lambda f: f.fluxes, tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-1.0)), fluxes)
+    case = dataclasses.replace(_case(), forcing=forcing, duration=28800.0)
+    run = tl.simulate(tl.Model(tl.Constant()), case, dt=DT, output_interval=3600.0)
+    profiles = {name: getattr(run.state, name) for name in NAMES}
+    reference = Reference(case, tl.Observations(run.time, case.grid.z_center, profiles, name="small"))
+    candidates = [Candidate("still", tl.Model(still))]
+    compared = compare_closures(candidates, [reference], n_cells=[N_CELLS], time_steps=[DT], n_timings=0)
+    (row,) = compared.rows
+    assert row.finite == is_possible and np.isfinite(row.temperature_rms) == is_possible
+    assert row.note.startswith(expected)
+    titles = [part.title for part in summaries(compared.rows, resolution=row.resolution, time_step=DT)]
+    assert titles[2:] == ["Unlikely water" if is_possible else "Not finite"]
 
 
 @pytest.mark.parametrize("n_cells", [4, 8, 16])

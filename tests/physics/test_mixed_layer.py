@@ -1,5 +1,8 @@
 """Depth of the mixed layer."""
 
+import dataclasses
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,8 +11,9 @@ import pytest
 from tests.closures.columns import random_grid
 from tunax_lite import Grid, mixed_layer_depth
 
-depth_of = jax.jit(mixed_layer_depth)
-gradient_of = jax.jit(jax.grad(mixed_layer_depth))
+from_top = functools.partial(mixed_layer_depth, reference_depth=0.0)
+depth_of = jax.jit(from_top)
+gradient_of = jax.jit(jax.grad(from_top))
 
 
 def ramp(z, mixed, slope):
@@ -20,10 +24,10 @@ def ramp(z, mixed, slope):
 @pytest.mark.parametrize("mixed", [7.0, 15.3, 22.0])
 def test_uniform_layer_over_a_straight_line_is_exact(mixed):
     grid, slope = random_grid(60, 40), 0.02
-    depth = mixed_layer_depth(ramp(grid.z_center, mixed, slope), grid)
+    depth = from_top(ramp(grid.z_center, mixed, slope), grid)
     # 0.2 K lie 10 m below the kink, where linear interpolation is exact.
     np.testing.assert_allclose(depth, mixed + 0.2 / slope, rtol=1e-12)
-    depth = mixed_layer_depth(ramp(grid.z_center, mixed, slope), grid, difference=0.1)
+    depth = from_top(ramp(grid.z_center, mixed, slope), grid, difference=0.1)
     np.testing.assert_allclose(depth, mixed + 0.1 / slope, rtol=1e-12)
 
 
@@ -31,7 +35,7 @@ def test_gradient():
     grid, slope = random_grid(61, 40), 0.02
 
     def depth(mixed, slope):
-        return mixed_layer_depth(ramp(grid.z_center, mixed, slope), grid)
+        return from_top(ramp(grid.z_center, mixed, slope), grid)
 
     to_mixed, to_slope = jax.jit(jax.grad(depth, argnums=(0, 1)))(12.0, slope)
     np.testing.assert_allclose(to_mixed, 1.0, rtol=1e-11)
@@ -42,7 +46,7 @@ def test_gradient_to_the_profile_is_that_of_the_two_cells_and_the_surface():
     grid = Grid.uniform(10.0, 5)
     temperature = jnp.array([18.0, 19.0, 19.7, 19.95, 20.0])
     # Threshold 19.8 between the cells at -5 and -3 m.
-    np.testing.assert_allclose(mixed_layer_depth(temperature, grid), 5.0 - 0.1 / 0.25 * 2.0, rtol=1e-12)
+    np.testing.assert_allclose(from_top(temperature, grid), 5.0 - 0.1 / 0.25 * 2.0, rtol=1e-12)
     found = gradient_of(temperature, grid)
     step = 1e-6
     expected = [
@@ -58,7 +62,7 @@ def test_shallowest_crossing_counts():
     grid = Grid.uniform(10.0, 5)
     # Warm water below a cold intrusion.
     temperature = jnp.array([15.0, 20.0, 19.0, 20.0, 20.0])
-    depth = mixed_layer_depth(temperature, grid)
+    depth = from_top(temperature, grid)
     assert 3.0 < depth < 5.0
 
 
@@ -66,16 +70,16 @@ def test_water_that_is_warmer_below_ends_the_layer_too():
     grid = Grid.uniform(10.0, 5)
     # 20.2 degC lies three quarters of the way from the center at 5 m, 0.1 K colder, to that at 7 m.
     temperature = jnp.array([21.0, 20.3, 19.9, 20.0, 20.0])
-    np.testing.assert_allclose(mixed_layer_depth(temperature, grid), 5.0 + 2.0 * 0.3 / 0.4, rtol=1e-12)
+    np.testing.assert_allclose(from_top(temperature, grid), 5.0 + 2.0 * 0.3 / 0.4, rtol=1e-12)
     mirrored = 40.0 - temperature
-    np.testing.assert_allclose(mixed_layer_depth(mirrored, grid), 5.0 + 2.0 * 0.3 / 0.4, rtol=1e-12)
+    np.testing.assert_allclose(from_top(mirrored, grid), 5.0 + 2.0 * 0.3 / 0.4, rtol=1e-12)
 
 
 def test_without_crossing_there_is_no_depth_and_for_a_misfit_that_of_the_lowest_cell():
     grid = Grid.uniform(10.0, 5)
     for temperature in (jnp.full(5, 20.0), jnp.array([20.1, 20.15, 19.9, 20.2, 20.0])):
-        assert np.isnan(mixed_layer_depth(temperature, grid))
-        bounded = lambda t: mixed_layer_depth(t, grid, bounded=True)  # noqa: E731
+        assert np.isnan(from_top(temperature, grid))
+        bounded = lambda t: from_top(t, grid, bounded=True)  # noqa: E731
         assert bounded(temperature) == 9.0
         assert np.all(gradient_of(temperature, grid) == 0.0)
         assert np.all(jax.grad(bounded)(temperature) == 0.0)
@@ -85,5 +89,37 @@ def test_without_crossing_there_is_no_depth_and_for_a_misfit_that_of_the_lowest_
 def test_batch():
     grid = random_grid(62, 20)
     columns = [ramp(grid.z_center, mixed, 0.05) for mixed in (5.0, 10.0, 20.0)]
-    together = mixed_layer_depth(jnp.stack(columns, axis=-1), grid.with_batch_rank(1))
+    together = from_top(jnp.stack(columns, axis=-1), grid.with_batch_rank(1))
     np.testing.assert_allclose(together, [depth_of(c, grid) for c in columns], rtol=1e-14)
+
+
+def by_interpolation(temperature, z, reference):
+    """The first height below the reference where a profile, linear between centers, differs by 0.2 K."""
+    fine = np.linspace(-reference, float(z[0]), 2_000_001)
+    change = np.abs(np.interp(fine, z, temperature) - np.interp(-reference, z, temperature))
+    return -fine[np.argmax(change > 0.2)]
+
+
+@pytest.mark.parametrize(("depth", "reference"), [(19.0, 1.0), (21.0, 10.0), (80.0, 10.0)])
+def test_the_usual_reference_is_10_m_and_1_m_in_shallow_water(depth, reference):
+    """A skin of the day above 4 m does not count in the sea (de Boyer Montegut et al. 2004)."""
+    grid = Grid.uniform(depth, 50)
+    z = np.asarray(grid.z_center)
+    temperature = 20.0 + 0.5 * np.clip(z + 4.0, 0.0, None) + 0.05 * np.minimum(z + 12.0, 0.0)
+    expected = by_interpolation(temperature, z, reference)
+    np.testing.assert_allclose(mixed_layer_depth(jnp.asarray(temperature), grid), expected, rtol=1e-4)
+    assert (expected < 3.0) == (reference == 1.0)
+    lake = dataclasses.replace(grid, area=jnp.linspace(1e5, 1e6, 51))
+    in_lake = mixed_layer_depth(jnp.asarray(temperature), lake)
+    np.testing.assert_allclose(in_lake, by_interpolation(temperature, z, 1.0), rtol=1e-4)
+
+
+def test_the_usual_reference_is_that_of_each_column():
+    depths = jnp.array([15.0, 60.0])
+    together = Grid(jnp.linspace(-1.0, 0.0, 41)[:, None] * depths)
+    z = np.asarray(together.z_center)
+    temperature = 20.0 + 0.3 * np.clip(z + 5.0, 0.0, None) + 0.05 * np.minimum(z + 12.0, 0.0)
+    expected = [
+        by_interpolation(temperature[:, i], z[:, i], reference) for i, reference in ((0, 1.0), (1, 10.0))
+    ]
+    np.testing.assert_allclose(mixed_layer_depth(jnp.asarray(temperature), together), expected, rtol=1e-4)

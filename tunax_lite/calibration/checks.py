@@ -14,17 +14,21 @@ from .._types import InnerFaceArray, in_precision, precision_of
 from ..case import Case
 from ..closures import AbstractClosure, Constant
 from ..forcing import ConstantForcing, SurfaceFluxes
+from ..io.water_limits import Extreme
 from ..model import Model
 from ..observables import unit_of_difference
 from ..physics.stratification import buoyancy_frequency_squared
 from ..simulation import simulate
 from ..terms import Interior
 from .known import known_parameters, with_case_parameters, with_parameters
-from .misfit.comparison import Comparison, errors_of, root_mean_square_errors
+from .misfit.comparison import Comparison, errors_and_water, root_mean_square_errors
 from .misfit.target import Target
 
 CaseReport = Callable[[float, str], None]
 """Called with the fraction that is done, and what was done last."""
+
+WaterReport = Callable[[Sequence[Extreme]], object]
+"""Called with the water of a run that cannot be, or is unlikely."""
 
 LARGEST_GROWTH = 0.1
 """By which share an error may grow."""
@@ -238,19 +242,22 @@ def with_values(judged: ModelOnTargets, values: Mapping[str, float]) -> ModelOnT
 
 
 def errors_by_label(
-    candidates: Mapping[str, ModelOnTargets], report: CaseReport = lambda fraction, name: None
+    candidates: Mapping[str, ModelOnTargets],
+    report: CaseReport = lambda fraction, name: None,
+    judge: WaterReport = lambda water: None,
 ) -> list[ErrorRow]:
     """Errors of models on the same targets; `FloatingPointError` for a run that is not finite.
 
-    After each case `report` is called with the fraction done and the name of the case.
+    After each case `report` is called with the fraction done and the name of the case; after each run `judge`
+    is called, with case and label as the place.
     """
     rows = []
     together = list(zip(*(targets for _, targets in candidates.values()), strict=True))
     for number, targets in enumerate(together):
-        found = {
-            label: errors_of(model, target.comparison)
-            for (label, (model, _)), target in zip(candidates.items(), targets, strict=True)
-        }
+        found = {}
+        for (label, (model, _)), target in zip(candidates.items(), targets, strict=True):
+            found[label], beyond = errors_and_water(model, target.comparison)
+            judge([one._replace(place=f"{target.case.name} with the {label}, ") for one in beyond])
         case = targets[0].case.name
         for variable in targets[0].weights:
             errors = {label: of[variable].root_mean_square for label, of in found.items()}

@@ -20,11 +20,14 @@ from ..calibration.calibrate import Iteration
 from ..calibration.checks import CheckRow, run_checks
 from ..calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from ..calibration.known import units_in_short
+from ..case import Case
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..engine import open_engine
 from ..interrupts import Interrupted, advise, ordered_end
 from ..io.protection import check_letters, remove_file
+from ..io.water_limits import Extreme, extremes_of
 from ..io.writing import claimed
+from ..trajectory import Trajectory
 from . import session
 from .map import calibrate_map
 from .options import Engine
@@ -58,10 +61,12 @@ def calibrate(
             except Interrupted:
                 advise(_write_so_far(setup, loaded, folder))
                 raise
-            written = _write(result, setup, loaded, folder)
+            beyond: list[Extreme] = []
+            written = _write(result, setup, loaded, folder, beyond)
             _summarise(result)
             written += _check(setup, result, folder)
     session.report_written(written)
+    session.judge_water(beyond)
 
 
 def _calibrate(
@@ -113,9 +118,16 @@ def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder:
 
 
 def _write(
-    result: CalibrationResult, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
+    result: CalibrationResult,
+    setup: Calibration,
+    loaded: Loaded[CalibrationConfig],
+    folder: Path,
+    beyond: list[Extreme],
 ) -> list[Path]:
-    """Write the files of a calibration to its folder and return their paths."""
+    """Write the files of a calibration to its folder and return their paths.
+
+    The calibrated runs are those of the figures; what their water is beyond its limits is added to `beyond`.
+    """
     origin = session.origin_of(loaded, result.case_names, result.closure)
     written = list(write_results(result, folder, origin))
     if not loaded.config.output.figures:
@@ -126,7 +138,12 @@ def _write(
     from ..plotting import calibration_figures, history_figures, save_figures
 
     figures = history_figures(history_dataset(result))
-    figures |= calibration_figures(result, setup.model, setup.targets)
+
+    def judge(case: Case, run: Trajectory) -> None:
+        found = extremes_of(run, has_ice=case.ice is not None)
+        beyond.extend(one._replace(place=f"{case.name} with the calibrated parameters, ") for one in found)
+
+    figures |= calibration_figures(result, setup.model, setup.targets, judge)
     return written + save_figures(figures, folder)
 
 
@@ -189,7 +206,8 @@ def cross_validate(
         with claimed(folder, folder=True):
             origin = session.origin_of(loaded, names, setup.model.closure)
             found = _cross_validate(setup, folder, overwrite, origin, engine)
-            written = _write(found.calibrated, setup, loaded, folder)
+            beyond: list[Extreme] = []
+            written = _write(found.calibrated, setup, loaded, folder, beyond)
             written += _check(setup, found.calibrated, folder)
             written.append(folder / CROSS_VALIDATION_NAME)
             cross_validation.write_table(written[-1], found.rows)
@@ -200,6 +218,7 @@ def cross_validate(
                 written += save_figures({"cross_validation": plot_cross_validation(found.rows)}, folder)
     _say_what_is_left_out(found.rows)
     session.report_written(written)
+    session.judge_water(beyond)
 
 
 def _cross_validate(

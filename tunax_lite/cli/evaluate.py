@@ -29,6 +29,7 @@ from ..engine import open_engine
 from ..interrupts import advise
 from ..io.checksums import digest_of_tree
 from ..io.protection import check_outputs
+from ..io.water_limits import Extreme
 from ..io.writing import claimed, file_name, write_csv
 from . import session
 from .application import Answer
@@ -60,8 +61,9 @@ def evaluate(
         if output is not None:
             check_outputs([output], overwrite=overwrite)
         session.say_accounts(targets)
+        beyond: list[Extreme] = []
         with fraction_of("evaluation") as show:
-            rows, checked = errors_by_label(candidates, show), []
+            rows, checked = errors_by_label(candidates, show, beyond.extend), []
         echo(_table(rows, list(candidates)))
         if values is not None and isinstance(loaded.config, CalibrationConfig):
             checks, notes = build_checks(loaded.config.checks, loaded.place)
@@ -72,6 +74,7 @@ def evaluate(
                     checked = run_checks(checks, before, after, values, show)
                 say_checks(checked)
     _write_errors(output, rows)
+    session.judge_water(beyond)
     errors = [row._asdict() for row in rows]
     return {"errors": errors, "checks": [dataclasses.asdict(row) for row in checked]}
 
@@ -89,15 +92,16 @@ def _evaluate_left_out(loaded: Loaded, folder: Path, output: Path | None, *, ove
         if output is not None:
             check_outputs([output], overwrite=overwrite)
         session.say_accounts(judged[1])
-        rows: list[ErrorRow] = []
+        rows, beyond = list[ErrorRow](), list[Extreme]()
         with fraction_of("evaluation") as show:
             for number, (name, cases) in enumerate(together.items()):
                 own = judged[0], [target for target in judged[1] if target.case.name in cases]
                 candidates = {"configuration": own, "left out": with_values(own, values[name])}
-                rows += errors_by_label(candidates)
+                rows += errors_by_label(candidates, judge=beyond.extend)
                 show((number + 1) / len(together), f"without {name}")
     echo(_table(rows, ["configuration", "left out"]))
     _write_errors(output, rows)
+    session.judge_water(beyond)
     return {"errors": [row._asdict() for row in rows], "checks": []}
 
 

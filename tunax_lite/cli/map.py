@@ -76,7 +76,7 @@ def map_columns(
     def moment(time: float) -> str:
         return f"{run.columns.epoch + datetime.timedelta(seconds=time):%Y-%m-%d %H:%M}"
 
-    session.judge_water(report.beyond, loaded.config.map.ice is not None, moment)
+    session.judge_water(report.beyond, moment)
     if report.broken:
         raise Exit(session.FAILED)
 

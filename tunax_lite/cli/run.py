@@ -16,9 +16,9 @@ from ..gotm import load_gotm
 from ..gotm.output import OURS
 from ..interrupts import advise, ordered_end
 from ..io.protection import Provenance
-from ..io.water_limits import Extreme, extremes, merged
+from ..io.water_limits import Extreme, extremes_of, merged
 from ..io.writing import claimed
-from ..trajectory import Restart, Trajectory, carried
+from ..trajectory import Restart, carried
 from . import session
 from .outputs import check_run_outputs
 from .progress import fraction_of
@@ -67,9 +67,7 @@ def run(
             if kept:
                 io.keep_variables(path, kept)
             session.report_written([path, *drawn])
-    session.judge_water(
-        beyond, setup.case.ice is not None, lambda time: f"{time:g} s (day {time / 86400.0:.4g})"
-    )
+    session.judge_water(beyond)
 
 
 def _simulate(
@@ -101,7 +99,9 @@ def _simulate(
             def report(progress: Progress) -> None:
                 show((progress.time - begin) / (progress.end - begin), f"day {progress.time / 86400.0:.1f}")
                 advise(kept)
-                beyond[:] = merged(beyond, _beyond_limits(progress.trajectory, setup.case.ice is not None))
+                beyond[:] = merged(
+                    beyond, extremes_of(progress.trajectory, has_ice=setup.case.ice is not None)
+                )
                 safe_point()
 
             run_to_file(
@@ -123,15 +123,6 @@ def _simulate(
         raise ConfigError(f"{loaded.path}: time: {error}") from error
     echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
     return beyond
-
-
-def _beyond_limits(trajectory: Trajectory, has_ice: bool) -> list[Extreme]:
-    """Water of a run that cannot be, or is unlikely."""
-    both = (np.asarray(getattr(trajectory.state, name)) for name in ("temperature", "salinity"))
-    temperature, salinity = (values.reshape(*values.shape[:2], -1) for values in both)
-    faces = np.asarray(trajectory.grid.z_face)
-    z = (0.5 * (faces[1:] + faces[:-1])).reshape(len(faces) - 1, -1)
-    return extremes(temperature, salinity, z, np.asarray(trajectory.time, dtype=float), has_ice=has_ice)
 
 
 def _draw(path: Path, setup: Run) -> list[Path]:

@@ -115,7 +115,12 @@ def say_notes(notes: Iterable[str]) -> None:
         echo(f"note: {note}")
 
 
-def judge_water(beyond: Iterable[Extreme], has_ice: bool, moment: Callable[[float], str]) -> None:
+def since_start(time: float) -> str:
+    """A time [s] since the start in words."""
+    return f"{time:g} s (day {time / 86400.0:.4g})"
+
+
+def judge_water(beyond: Iterable[Extreme], moment: Callable[[float], str] = since_start) -> None:
     """Print a note on unlikely water, and an error, with its exit code, on water that cannot be.
 
     Results are written before: they show how it came to that. `moment` puts a time [s] in words.
@@ -125,10 +130,10 @@ def judge_water(beyond: Iterable[Extreme], has_ice: bool, moment: Callable[[floa
         said = f"{one.described(moment(one.time))}, first beyond its limits at {moment(one.first)}"
         said += f", in {one.n_columns} columns" if one.n_columns > 1 else ""
         if one.is_impossible:
-            text = f"tunax-lite: error: expected water, got {said}; {one.advice(has_ice)}."
+            text = f"tunax-lite: error: expected water, got {said}; {one.advice}."
             echo(within_a_screen(text), err=True)
         else:
-            say_notes([f"unlikely water: {said}; {one.advice(has_ice)}"])
+            say_notes([f"unlikely water: {said}; {one.advice}"])
         impossible = impossible or one.is_impossible
     if impossible:
         raise Exit(FAILED)

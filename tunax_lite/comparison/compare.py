@@ -23,9 +23,11 @@ from .._types import Scalar, precision_of, without_weak_types
 from ..case import Case
 from ..engine import AbstractEngine, ThisProcess
 from ..grid import Grid
+from ..io.water_limits import extremes
 from ..model import Model
 from ..runtime import Program, Shared, compile_program
 from ..simulation import advance, start_of
+from ..state import State
 from ..trajectory import Restart
 from .reference import (
     PERSISTENCE,
@@ -116,7 +118,8 @@ def compare_closures(
 
     Returns:
         Rows by candidate, resolution, case and time step, then those of persistence and stored results. A run
-        that raises or is not finite has a row with the reason.
+        that raises, is not finite, or whose water cannot be, has a row with the reason; unlikely water is a
+        note.
 
     Raises:
         ValueError: duplicate labels or names, or times that are not multiples of each other.
@@ -259,7 +262,25 @@ def _profiles(
         if not bool(is_finite):
             return None, f"not finite after {frame * steps_per_frame * dt / 3600.0:.3g} h"
         states.append(restart.state)
-    return {name: np.stack([np.asarray(getattr(s, name)) for s in states], axis=-1) for name in VARIABLES}, ""
+    is_possible, note = _judged_water(case, states, steps_per_frame * dt)
+    profiles = {name: np.stack([np.asarray(getattr(s, name)) for s in states], axis=-1) for name in VARIABLES}
+    return profiles if is_possible else None, note
+
+
+def _judged_water(case: Case, states: Sequence[State], interval: float) -> tuple[bool, str]:
+    """Whether the water of all frames can be, and a note on the worst that cannot, or is unlikely."""
+    temperature, salinity = (
+        np.stack([np.asarray(getattr(state, name)) for state in states])[..., None]
+        for name in ("temperature", "salinity")
+    )
+    z, time = np.asarray(case.grid.z_center)[:, None], interval * np.arange(len(states))
+    found = extremes(temperature, salinity, z, time, has_ice=case.ice is not None)
+    found.sort(key=lambda one: not one.is_impossible)
+    if not found:
+        return True, ""
+    worst = found[0]
+    kind = "water that cannot be" if worst.is_impossible else "unlikely water"
+    return not worst.is_impossible, f"{kind}: {worst.described(f'{worst.time / 3600.0:.3g} h')}"
 
 
 def _count(n: int) -> jax.Array:

@@ -92,9 +92,10 @@ class ShownCase:
 class Yardstick:
     """A reference prepared for a model grid of the same depth; times before `start` [s] are ignored.
 
-    The base of the mixed layer differs from the surface by `temperature_difference` [K]; if nothing does, it
-    is the deepest center. With the averaging `points`, the model is interpolated to the levels of the
-    reference, with equal weights.
+    The base of the mixed layer differs from the uppermost cell by `temperature_difference` [K], because
+    layers of a few hours are often shallower than the 10 m of `usual_reference_depth`; if nothing does, it is
+    the deepest center. With the averaging `points`, the model is interpolated to the levels of the reference,
+    with equal weights.
     """
 
     def __init__(
@@ -150,7 +151,8 @@ class Yardstick:
 
 @partial(jax.jit, static_argnames="difference")
 def _depths(temperature, grid: Grid, difference: float):
-    return mixed_layer_depth(temperature, grid.with_batch_rank(1), difference=difference, bounded=True)
+    options = {"difference": difference, "reference_depth": 0.0, "bounded": True}
+    return mixed_layer_depth(temperature, grid.with_batch_rank(1), **options)
 
 
 def _averaging(source: Grid, target: Grid) -> np.ndarray:

@@ -21,8 +21,8 @@ class ComparisonRow:
     velocity_rms: float  # root mean square length of the velocity error [m s-1]
     mixed_layer_depth_rms: float  # root mean square error of the mixed layer depth [m]
     microseconds_per_step: float  # of one column, compiled, without output [us]
-    finite: bool  # whether state and closure are finite at all times compared
-    note: str = ""  # reason for missing numbers
+    finite: bool  # whether state and closure are finite, and water can be, at all times compared
+    note: str = ""  # reason for missing numbers, or unlikely water
     cell_thickness: float = math.nan  # if requested [m]; NaN if n_cells was requested
     group: str = ""  # of cases from one source
 
@@ -64,6 +64,10 @@ def summaries(rows: Sequence[ComparisonRow], *, resolution: str, time_step: floa
         header = ("closure", "case", "cells", "step [s]", "why")
         cells = [(r.closure, r.case, f"{r.n_cells}", f"{r.time_step:g}", r.note) for r in failed]
         parts.append(Summary("Not finite", "Rows without errors.", header, tuple(cells)))
+    if beyond := [row for row in rows if row.finite and row.note]:
+        header = ("closure", "case", "cells", "step [s]", "which")
+        cells = [(r.closure, r.case, f"{r.n_cells}", f"{r.time_step:g}", r.note) for r in beyond]
+        parts.append(Summary("Unlikely water", "Their errors mean little.", header, tuple(cells)))
     return tuple(parts)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..quantities import quantity_of
+from ..trajectory import Trajectory
 
 _SUPERCOOLED, _UNDER_ICE, _FROZEN = 0.1, 1.0, 10.0
 """Below the freezing point [K]: more than in any sea; under ice, whose models have linear freezing points and
@@ -31,6 +32,7 @@ class Extreme(NamedTuple):
     column: int
     n_columns: int  # with water of the kind
     is_impossible: bool
+    has_ice: bool  # whether the columns have an ice model
     place: str = ""  # of the column, with a comma behind it
 
     def described(self, moment: str) -> str:
@@ -40,9 +42,10 @@ class Extreme(NamedTuple):
         below = f", {self.excess:.3g} K below its freezing point" if self.kind == "frozen" else ""
         return f"{quantity} {value}{below}"
 
-    def advice(self, has_ice: bool) -> str:
+    @property
+    def advice(self) -> str:
         """What to do."""
-        if self.kind == "frozen" and not has_ice:
+        if self.kind == "frozen" and not self.has_ice:
             return "switch on an ice model (ice: winton, or simple), or check unit and sign of the heat flux"
         return _ADVICE[self.kind]
 
@@ -96,8 +99,17 @@ def extremes(
         height = float(z[at[1], min(int(at[2]), z.shape[1] - 1)])
         numbers = float(values[at]), float(excess[at]), height, float(time[at[0]]), first
         n_columns = int(beyond.any(axis=(0, 1)).sum())
-        found.append(Extreme(kind, *numbers, int(at[2]), n_columns, bool(excess[at] > impossible)))
+        found.append(Extreme(kind, *numbers, int(at[2]), n_columns, bool(excess[at] > impossible), has_ice))
     return found
+
+
+def extremes_of(trajectory: Trajectory, *, has_ice: bool) -> list[Extreme]:
+    """The same in all frames of a run."""
+    both = (np.asarray(getattr(trajectory.state, name)) for name in ("temperature", "salinity"))
+    temperature, salinity = (values.reshape(*values.shape[:2], -1) for values in both)
+    z = np.asarray(trajectory.grid.z_center)
+    time = np.asarray(trajectory.time, dtype=float)
+    return extremes(temperature, salinity, z.reshape(len(z), -1), time, has_ice=has_ice)
 
 
 def _below_freezing(temperature: np.ndarray, salinity: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -137,7 +137,7 @@ class Diagnostics:
     def mixed_layer_depth(
         self,
         difference: float | None = None,
-        reference_depth: float = 10.0,
+        reference_depth: float | None = None,
         by: str = "density",
         **said: Any,  # of `diagnostic`
     ) -> xr.DataArray:
@@ -145,7 +145,7 @@ class Diagnostics:
 
         Args:
             difference: from the reference; 0.03 kg m-3 or 0.2 K by default.
-            reference_depth: of the reference [m].
+            reference_depth: of the reference [m]; by default 10, and 1 in water of less than 20 m.
             by: "density" or "temperature".
             said: as in `diagnostic`.
         """
@@ -155,7 +155,8 @@ class Diagnostics:
             ("mixed_layer_depth", "K") if by == "temperature" else ("mixed_layer_depth_density", "kg")
         )
         threshold = "" if difference is None else f"_{difference:g}{unit}"
-        return self.diagnostic(f"{base}{threshold}_from_{reference_depth:g}m", **said)
+        reference = "" if reference_depth is None else f"_from_{reference_depth:g}m"
+        return self.diagnostic(f"{base}{threshold}{reference}", **said)
 
     def heat_content(self, depth: float | None = None, **said: Any) -> xr.DataArray:  # of `diagnostic`
         """Heat content relative to 0 degC [J m-2] above a depth [m] or of the column; see `diagnostic`."""

@@ -96,6 +96,19 @@ def richardson_number(
     return buoyancy_frequency_squared * reciprocal(at_least(shear_squared, shear_squared_floor))
 
 
+_SHALLOW = 20.0  # m
+
+
+def usual_reference_depth(grid: Grid) -> Scalar:
+    """Reference depth [m] of a mixed layer: 10 m; in lakes, and in columns of less than 20 m, 1 m.
+
+    At 10 m the warming of the day does not count (de Boyer Montegut et al. 2004); mixed layers of lakes and
+    shallow water are often shallower than that, and at 1 m the skin that the sun warms does not count.
+    """
+    usual = jnp.where(grid.depth < _SHALLOW, 1.0, 10.0) if grid.area is None else jnp.ones_like(grid.depth)
+    return usual.astype(grid.z_face.dtype)
+
+
 def mixed_layer_depth(
     temperature: Float[Array, "center *#batch"],
     grid: Grid,
@@ -112,18 +125,17 @@ def mixed_layer_depth(
     Args:
         temperature: on the cells [degC], or another variable, such as density.
         difference: from the reference, in the unit of the variable.
-        reference_depth: of the reference [m]; values above it are ignored. `None` for the uppermost cell.
+        reference_depth: of the reference [m]; values above it are ignored. By default
+            `usual_reference_depth`; 0 for the uppermost cell.
         bounded: the depth of the deepest center instead of NaN, for a misfit, which needs a number.
 
     Source: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003, who take 10 m and 0.2 K.
     """
     z = jnp.broadcast_to(grid.z_center, temperature.shape)
-    if reference_depth is not None:
-        # Treat the water above as equal to the reference, and let it begin there.
-        temperature = jnp.where(
-            z > -reference_depth, _value_at(temperature, z, -reference_depth), temperature
-        )
-        z = jnp.minimum(z, -reference_depth)
+    reference = -usual_reference_depth(grid) if reference_depth is None else -reference_depth
+    # Treat the water above as equal to the reference, and let it begin there.
+    temperature = jnp.where(z > reference, _value_at(temperature, z, reference), temperature)
+    z = jnp.minimum(z, reference)
     is_beyond = jnp.abs(temperature[:-1] - temperature[-1]) > difference
     # The shallowest: the last True along the upward axis.
     lower = temperature.shape[0] - 2 - jnp.argmax(is_beyond[::-1], axis=0)
@@ -141,7 +153,7 @@ def _take(values: Float[Array, "center *#batch"], index: Int[Array, "*#batch"]) 
     return jnp.take_along_axis(values, index[None], axis=0)[0]
 
 
-def _value_at(values: Float[Array, "center *#batch"], z: Float[Array, "center *#batch"], height: float):
+def _value_at(values: Float[Array, "center *#batch"], z: Float[Array, "center *#batch"], height: ScalarLike):
     """Interpolate linearly between centers at heights z [m]; constant beyond the outermost."""
     lower = jnp.clip(jnp.sum(z < height, axis=0) - 1, 0, z.shape[0] - 2)
     z_low, z_up = _take(z, lower), _take(z, lower + 1)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -109,9 +109,15 @@ def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
 
 
 def calibration_figures(
-    result: CalibrationResult, model: Model, targets: Sequence[Target]
+    result: CalibrationResult,
+    model: Model,
+    targets: Sequence[Target],
+    judge: Callable[[Case, Trajectory], None] = lambda case, run: None,
 ) -> dict[str, Figure]:
-    """Runs before and after a calibration: profiles, and time series of measurements."""
+    """Runs before and after a calibration: profiles, and time series of measurements.
+
+    `judge` is called with each case and its calibrated run.
+    """
     calibrated = eqx.tree_at(lambda m: m.closure, model, result.closure)
     fits, over_time = [], []
     for target in targets:
@@ -122,6 +128,7 @@ def calibration_figures(
         # A common name, because it is part of the compiled program.
         before = simulate(model, dataclasses.replace(case, name="case"), **times)
         after = simulate(calibrated, dataclasses.replace(result.cases[case.name], name="case"), **times)
+        judge(case, after)
         fits.append(CaseRuns(case.name, {"before": before, "after": after}, observed, case))
         over_time += [fits[-1]] if has_series else []
     figures = {"profiles": plot_fits(fits)} if any(_has_profiles(fit.observations) for fit in fits) else {}

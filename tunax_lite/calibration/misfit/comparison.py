@@ -17,12 +17,14 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from ..._types import Scalar
 from ...case import Case
 from ...checkpointing import AbstractCheckpointing, SaveEverything
 from ...declarations import named
+from ...io.water_limits import Extreme, extremes
 from ...model import Model
 from ...numerics.elementary import safe_sqrt
 from ...observables import ColumnState, observable
@@ -114,7 +116,7 @@ def misfit(
         }
         return _mean_squares(differences, given), whitened
 
-    frames, whitened = _compare(model, comparison, checkpointing, squares)
+    (frames, whitened), _ = _compare(model, comparison, checkpointing, squares)
     mean_squares = _summed(frames)
     total = sum(
         comparison.factors[name] * mean_squares[name] for name in mean_squares if name not in whitened
@@ -136,17 +138,30 @@ class ErrorOf(NamedTuple):
 
 def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorOf]:
     """Root mean square and mean error of each variable, without weights and scales, for a single column."""
-    squares, means = _squares_and_means(model, comparison)
-    return {name: ErrorOf(math.sqrt(squares[name]), float(means[name])) for name in squares}
+    return errors_and_water(model, comparison)[0]
+
+
+def errors_and_water(model: Model, comparison: Comparison) -> tuple[dict[str, ErrorOf], list[Extreme]]:
+    """The same, and water of the run that cannot be, or is unlikely."""
+    (squares, means), (temperature, salinity, step) = _squares_means_and_water(model, comparison)
+    errors = {name: ErrorOf(math.sqrt(squares[name]), float(means[name])) for name in squares}
+    case = comparison.case
+    z, time = np.asarray(case.grid.z_center)[:, None], np.asarray(step) * float(comparison.dt)
+    temperature, salinity = np.asarray(temperature)[..., None], np.asarray(salinity)[..., None]
+    return errors, extremes(temperature, salinity, z, time, has_ice=case.ice is not None)
 
 
 @eqx.filter_jit
-def _squares_and_means(model: Model, comparison: Comparison) -> tuple[dict[str, Scalar], dict[str, Scalar]]:
+def _squares_means_and_water(model: Model, comparison: Comparison) -> tuple[tuple, tuple]:
     def both(differences: Differences, given: AtOneTime):
         means = {name: jnp.sum(given.counts[name] * value, axis=0) for name, value in differences.items()}
         return _mean_squares(differences, given), means
 
-    return _summed(_compare(model, comparison, SaveEverything(), both))
+    def water(now: Restart) -> tuple:
+        return now.state.temperature, now.state.salinity, now.step
+
+    of_times, frames = _compare(model, comparison, SaveEverything(), both, water)
+    return _summed(of_times), frames
 
 
 def residuals(
@@ -163,7 +178,7 @@ def residuals(
         scaled = {name: _whitened(comparison, given, name, value) for name, value in differences.items()}
         return scaled, _mean_squares(differences, given)
 
-    frames, mean_squares = _compare(model, comparison, SaveEverything(), both)
+    (frames, mean_squares), _ = _compare(model, comparison, SaveEverything(), both)
     whitened = {name: _after_time(comparison, name, values) for name, values in frames.items()}
     return whitened, _summed(mean_squares)
 
@@ -223,10 +238,11 @@ def _compare(
     comparison: Comparison,
     checkpointing: AbstractCheckpointing,
     of_time: Callable[[Differences, AtOneTime], PyTree],
-) -> PyTree:
+    of_frame: Callable[[Restart], PyTree] = lambda restart: None,
+) -> tuple[PyTree, PyTree]:
     """Map a function of the differences and comparison data at one time over all observed times.
 
-    Results have a leading time axis.
+    Results have a leading time axis, also those of a function of the frames, which may be other times.
     """
     case = batched_case(model, comparison.case)
     start = start_of(model, case)
@@ -265,8 +281,9 @@ def _compare(
     given = AtOneTime(comparison.observed, comparison.counts, comparison.moving, moves)
     if comparison.in_time is None:
         first, later = (jax.tree.map(lambda x, i=i: x[i], given) for i in (0, slice(1, None)))
-        parts = run(save=lambda restart, given: compared(observable_values(restart), given), inputs=later)
-        return after_start(compared(observable_values(start), first), parts)
-    frames = after_start(observable_values(start), run(save=observable_values))
-    modelled = {name: comparison.in_time(values) for name, values in frames.items()}
-    return jax.vmap(compared)(modelled, given)
+        both = lambda now, given: (compared(observable_values(now), given), of_frame(now))  # noqa: E731
+        return after_start(both(start, first), run(save=both, inputs=later))
+    both = lambda now: (observable_values(now), of_frame(now))  # noqa: E731
+    values, frames = after_start(both(start), run(save=both))
+    modelled = {name: comparison.in_time(each) for name, each in values.items()}
+    return jax.vmap(compared)(modelled, given), frames
