@@ -20,7 +20,7 @@ case, observed = read_cf_netcdf(resolve("synthetic:wind_and_cooling"))
 run = tl.simulate(tl.Model(tl.KEpsilon()), case, dt=60.0, output_interval=3600.0)
 
 # %%
-# The mixed layer ends where the water is 0.2 K colder or warmer than at the surface.
+# The mixed layer ends where the water is 0.2 K colder or warmer than at 10 m.
 
 depth = jax.vmap(lambda temperature: tl.mixed_layer_depth(temperature, run.grid))(run.state.temperature)
 assert abs(depth[-1] - 50.0) < 1.0
