@@ -30,7 +30,7 @@ from jaxtyping import Array, Float
 
 from ._types import CenterArray, Scalar
 from .grid import Grid
-from .physics.equation_of_state import AbstractEquationOfState, Teos10
+from .physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
 from .physics.stratification import buoyancy_frequency_squared, mixed_layer_depth, usual_reference_depth
 from .physics.teos10 import surface_temperature
 from .quantities import QUANTITIES, Quantity
@@ -57,8 +57,12 @@ class ColumnState(eqx.Module):
 
 
 def sea_surface_temperature(water: ColumnState) -> Scalar:
-    """Temperature of the uppermost cell [degC], conservative if that of the column is."""
-    return water.state.temperature[-1]
+    """In-situ temperature of the uppermost cell [degC], at the pressure of the surface.
+
+    Of a column that carries the conservative temperature (TEOS-10), within the error of
+    `potential_temperature`; otherwise as carried.
+    """
+    return potential_temperature(water)[-1]
 
 
 def potential_temperature(water: ColumnState) -> CenterArray:
@@ -67,7 +71,7 @@ def potential_temperature(water: ColumnState) -> CenterArray:
     At the surface it is the in-situ temperature, which an instrument shows; 100 m deep 0.01 K below that. In
     fresh water the conservative temperature is up to 5 % higher. Within 5 mK of TEOS-10, 0.2 mK in the sea.
     """
-    if not isinstance(water.equation_of_state, Teos10):
+    if not carries_conservative_temperature(water.equation_of_state):
         return water.state.temperature
     return surface_temperature(water.state.temperature, water.state.salinity)
 

@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 import equinox as eqx
+import gsw
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,18 +19,24 @@ from tunax_lite.calibration import (
     Target,
     Uncertainty,
     ZScore,
+    errors_of,
     misfit,
 )
 from tunax_lite.calibration.evaluation import GradientEvaluator
 from tunax_lite.calibration.misfit.operators import AtCenters
 from tunax_lite.calibration.problem import Problem
+from tunax_lite.case import Case
 from tunax_lite.checkpointing import Auto, SaveEverything, SaveSegments
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.engine import ThisProcess
-from tunax_lite.forcing import SurfaceFluxes, TimeSeriesForcing
+from tunax_lite.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from tunax_lite.grid import Grid
 from tunax_lite.model import Model
 from tunax_lite.observations import Observations
+from tunax_lite.physics import LinearEquationOfState, Teos10
+from tunax_lite.physics.equation_of_state import SpecificVolumeTeos10
 from tunax_lite.simulation import simulate
+from tunax_lite.state import State
 
 DT = 300.0
 MODEL = Model(PacanowskiPhilander())
@@ -315,3 +322,27 @@ def test_auto_takes_the_fastest_layout_that_fits_and_says_which():
         roomy[0].startswith("SaveSteps") and "SaveSteps" in tight[0] and not tight[0].startswith("SaveSteps")
     )
     np.testing.assert_allclose(first.gradient, second.gradient, rtol=1e-10)
+
+
+@pytest.mark.parametrize("water", [Teos10(), SpecificVolumeTeos10()])
+def test_temperatures_of_the_surface_are_compared_in_situ(water):
+    """In fresh water the conservative temperature is 5 % above 20 degC, which the instrument shows."""
+    conservative = float(gsw.CT_from_t(0.0, 20.0, 0.0))
+    assert conservative == pytest.approx(21.045, abs=1e-3)
+    grid = Grid.uniform(10.0, 4)
+    state = State.from_profiles(grid, temperature=conservative, salinity=0.0)
+    still = ConstantForcing(SurfaceFluxes())
+    lake = Case(grid, state, still, equation_of_state=water, duration=3600.0, name="lake")
+    times = jnp.array([0.0, 1800.0, 3600.0])
+    profiles = {"temperature": jnp.full((3, 4), conservative)}
+    series = {"sea_surface_temperature": jnp.full(3, 20.5)}
+    weights = {"sea_surface_temperature": 1.0, "potential_temperature": 1.0}
+    target = Target(lake, Observations(times, grid.z_center, profiles, series=series), weights, dt=DT)
+    found = errors_of(MODEL, target.comparison)
+    # Half a degree too cold; the polynomial of TEOS-10 is good to 5 mK.
+    assert found["sea_surface_temperature"].mean == pytest.approx(-0.5, abs=5e-3)
+    assert found["potential_temperature"].root_mean_square < 1e-12
+    linear = dataclasses.replace(lake, equation_of_state=LinearEquationOfState())
+    carried = dataclasses.replace(target, case=linear, weights={"sea_surface_temperature": 1.0}).comparison
+    as_carried = errors_of(MODEL, carried)["sea_surface_temperature"]
+    assert as_carried.mean == pytest.approx(conservative - 20.5, abs=1e-9)

@@ -328,7 +328,12 @@ def test_a_mooring_that_moves_and_fluxes_of_era5(load, tmp_path):
     np.testing.assert_allclose(found.z[:, 0], -20.0 - 0.1 * hours, atol=1e-6)
     conservative = gsw.CT_from_t(33.0, 9.0 + 0.01 * hours, 20.0 + 0.1 * hours)
     np.testing.assert_allclose(found.profiles["temperature"][:, 0], conservative, atol=1e-5)
-    np.testing.assert_allclose(found.series["sea_surface_temperature"], era5.SERIES["t2m"][1][:25] - 273.15)
+    # In situ, as an instrument shows it; with a linear equation of state in what the column carries.
+    sst = era5.SERIES["t2m"][1][:25] - 273.15
+    np.testing.assert_allclose(found.series["sea_surface_temperature"], gsw.t_from_CT(33.0, sst, 0.0))
+    linear = {"series": {"sea_surface_temperature": {"path": "era5.nc", "variable": "sst"}}}
+    carried: Any = build_run(load(**site | linear, equation_of_state={"name": "linear"})).observations
+    np.testing.assert_allclose(carried.series["sea_surface_temperature"], gsw.CT_from_t(33.0, sst, 0.0))
     salty = site["observations"] | {"practical_salinity": {"z": [-40.0, 0.0], "values": [34.0, 32.0]}}
     other: Any = build_run(load(**site | {"observations": salty})).observations
     absolute = gsw.SA_from_SP(33.0, 20.0, -144.9, 50.1)

@@ -320,7 +320,7 @@ def test_a_lake_is_shown_in_the_temperature_that_was_measured(trajectory):
         time=times,
         z=jnp.asarray([-15.0, -5.0]),
         profiles={"temperature": jnp.full((times.size, 2), conservative)},
-        series={"sea_surface_temperature": jnp.full(times.size, conservative)},
+        series={"sea_surface_temperature": jnp.full(times.size, measured)},
     )
     fit = CaseRuns("a_lake", {"model": lake}, observed, case)
     alone_of_run = plot_profiles(lake, ["temperature"], equation_of_state=Teos10())

@@ -22,7 +22,7 @@ from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, Document, yaml_text
 from ..model import Model
 from ..observations import Observations
-from ..physics import Teos10
+from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import collecting, remarks
 from ..run import Run
 from ..simulation import start_of
@@ -63,7 +63,8 @@ def build_run(
     with loaded.place.naming("parameters"):
         case = with_case_parameters(case, parameters or {})
     built = build_model(model, loaded.place, parameters)
-    measurable = ("potential_temperature",) if isinstance(case.equation_of_state, Teos10) else ()
+    is_conservative = carries_conservative_temperature(case.equation_of_state)
+    measurable = ("potential_temperature",) if is_conservative else ()
     return Run(
         model=built,
         case=case,

@@ -15,6 +15,7 @@ from ..io import sea_water
 from ..io.series import Series, profiles_on_grid
 from ..io.yaml_file import ConfigError
 from ..observations import Observations
+from ..physics.equation_of_state import carries_conservative_temperature
 from . import cases
 from .conversions import conversions_of
 from .lakes import Measures
@@ -44,7 +45,7 @@ def modelled(section: Placed, values: Measures, z: np.ndarray) -> Measures:
 def _observed_inputs(
     section: Placed, given: cases.InputObservations, setting: Setting, own: Mapping[str, Series]
 ) -> Observations:
-    """Conservative temperature of the surface and of profiles, with the salinity of the case."""
+    """In-situ temperature of the surface and conservative one of profiles, with the salinity of the case."""
     z, found = setting.z_center, {}
     parts: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     if given.surface_temperature is not None:
@@ -61,7 +62,9 @@ def _observed_inputs(
             )
         time = series.time[chosen]
         values = {"temperature": series.values[chosen][:, None], "salinity": own["salinity"].on(time)[:, -1:]}
-        parts["surface"] = time, modelled(section, values, z[-1:])["temperature"][:, 0]
+        carried = modelled(section, values, z[-1:])
+        temperature, salinity = carried["temperature"][:, 0], carried["salinity"][:, 0]
+        parts["surface"] = time, _of_surface(section, temperature, salinity, "conservative")
     if given.profiles:
         series = own["temperature"]
         chosen = _during(series.time, section.duration)
@@ -80,6 +83,13 @@ def _observed_inputs(
     if "profiles" in placed:
         found["profiles"] = {"temperature": placed["profiles"]}
     return Observations(jnp.asarray(time), name=section.name, **found)
+
+
+def _of_surface(section: Placed, temperature: np.ndarray, salinity: Any, kind: str) -> np.ndarray:
+    """Temperatures of the surface as in `observables.sea_surface_temperature`."""
+    if carries_conservative_temperature(section.equation_of_state.build()):
+        return sea_water.in_situ_at_surface(temperature, salinity, kind)
+    return sea_water.conservative_temperature(temperature, salinity, 0.0, kind)
 
 
 def _during(time: np.ndarray, duration: float) -> np.ndarray:
@@ -263,7 +273,7 @@ def _read(
         )
         values = found.values
         if name == "sea_surface_temperature":
-            values = sea_water.conservative_temperature(values, salinity, 0.0, given.kind)
+            values = _of_surface(section, values, salinity, given.kind)
     during = _during(found.time, section.duration)
     if not during.any():
         raise ConfigError(

@@ -103,6 +103,17 @@ def conservative_temperature(
     raise ValueError(f"temperature: expected {expected}, got '{kind}'; {advice}.")
 
 
+def in_situ_at_surface(temperature: Numbers, salinity: Numbers, kind: str) -> np.ndarray:
+    """In-situ temperature [degC] at the surface, where it equals the potential one, from a kind as above.
+
+    The salinity is absolute [g kg-1].
+    """
+    import gsw
+
+    temperature = conservative_temperature(temperature, salinity, 0.0, kind)
+    return np.asarray(gsw.pt_from_CT(salinity, temperature))
+
+
 def modelled_water(
     temperature: Numbers,
     salinity: Numbers,

@@ -224,3 +224,8 @@ class SpecificVolumeTeos10(AbstractEquationOfState):
         volume, by_temperature, by_salinity = teos10.volume_and_derivatives(s, tau, zeta)
         density = reciprocal(volume)
         return density * by_temperature, -density * (by_salinity * reciprocal(s))
+
+
+def carries_conservative_temperature(equation_of_state: AbstractEquationOfState | None) -> bool:
+    """Whether a column with an equation of state carries the conservative temperature of TEOS-10."""
+    return isinstance(equation_of_state, Teos10 | SpecificVolumeTeos10)

@@ -177,8 +177,9 @@ _DIFFERENCE = (
 def surface_temperature(temperature: Scalar, salinity: Scalar) -> Scalar:
     """In-situ temperature [degC] at the surface, where it equals the potential temperature.
 
-    A least-squares polynomial fit to TEOS-10, within 2e-4 K for salinities from 28 to 42 g kg-1 and 2e-3 K
-    for all; it avoids an iteration in every step of a run with bulk fluxes.
+    A least-squares polynomial fit to TEOS-10, within 1e-4 K for salinities from 28 to 42 g kg-1, 1e-3 K in
+    brackish water from 5 g kg-1 on, and 5e-3 K in fresh water (at 36 degC); it avoids an iteration in every
+    step of a run with bulk fluxes.
 
     Args:
         temperature: conservative temperature [degC], -2 to 36.

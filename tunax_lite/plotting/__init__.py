@@ -62,7 +62,8 @@ def file_figures(file: Path) -> dict[str, Figure]:
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         title = in_words(str(dataset.attrs.get("tunax_lite_case") or file.stem))
         start_time = str(dataset.attrs.get("start_time", "")) or None
-        equation_of_state = Teos10() if dataset.attrs.get("equation_of_state") == "Teos10" else None
+        is_conservative = "Teos10" in str(dataset.attrs.get("equation_of_state", ""))
+        equation_of_state = Teos10() if is_conservative else None
         return run_figures(read_trajectory(file), title, start_time, equation_of_state)
 
 

@@ -19,8 +19,7 @@ from ..diagnostics import diagnose
 from ..model import Model
 from ..numerics.regridding import regrid
 from ..observations import Observations
-from ..physics import Teos10
-from ..physics.equation_of_state import AbstractEquationOfState
+from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
 from ..simulation import simulate
 from ..trajectory import Trajectory
 from . import style
@@ -28,7 +27,6 @@ from .runs import MixedLayer
 from .style import BLUE, RED, FigureTime, Option, fields_of
 
 LINES = ((BLUE, "--"), (RED, "-"), ("#5a9e48", "-."))  # colour and dashes of runs
-_SURFACE = "sea_surface_temperature"
 _FEWEST_TIMES = 3  # of observations drawn over time
 _MOST_TIMES, _MOST_FRAMES = 1500, 400  # of observations, and of a calibrated run, in such a figure
 _FEW_VALUES = 60  # each has a marker up to this number
@@ -66,7 +64,7 @@ class CaseRuns:
     @property
     def seen(self) -> "CaseRuns":
         """Runs and observations in potential temperature, if the column carries the conservative one."""
-        if self.case is None or not isinstance(self.equation_of_state, Teos10):
+        if self.case is None or not carries_conservative_temperature(self.equation_of_state):
             return self
         convert = functools.partial(style.in_potential_temperature, equation_of_state=self.equation_of_state)
         observed = _in_potential_temperature(self.observations, self.case)
@@ -78,16 +76,14 @@ class CaseRuns:
 def _in_potential_temperature(observations: Observations, case: Case) -> Observations:
     """Observed temperatures, with the initial salinity of the case where none was observed."""
     centers, salinity = (np.asarray(x, float) for x in (case.grid.z_center, case.initial_state.salinity))
-    profiles, series = dict(observations.profiles), dict(observations.series)
+    profiles = dict(observations.profiles)
     if "temperature" in profiles:
         values = np.asarray(profiles["temperature"], dtype=float)
         initial = np.broadcast_to(np.interp(np.asarray(observations.z), centers, salinity), values.shape)
         own = np.asarray(profiles.get("salinity", initial), dtype=float)
         seen = style.potential(values, np.where(np.isfinite(own), own, initial))
         profiles["temperature"] = jnp.asarray(seen)
-    if _SURFACE in series:
-        series[_SURFACE] = jnp.asarray(style.potential(np.asarray(series[_SURFACE]), salinity[-1:]))
-    return dataclasses.replace(observations, profiles=profiles, series=series)
+    return dataclasses.replace(observations, profiles=profiles)
 
 
 def _has_profiles(observations: Observations) -> bool:
@@ -388,15 +384,12 @@ def _near_surface(fit: CaseRuns) -> _Panels:
 
 def _numbers(fit: CaseRuns) -> _Panels:
     found: _Panels = {}
-    for name, values in fit.seen.observations.series.items():
+    for name, values in fit.observations.series.items():
         values = np.asarray(values, dtype=float)
         known, runs = np.isfinite(values), {}
         seen = np.asarray(fit.observations.time, dtype=float)[known], values[known]
         if fit.case is not None:
             for label, run in fit.runs.items():
-                modelled = np.asarray(diagnose(run, fit.case, [name])[name])
-                if name == _SURFACE and isinstance(fit.equation_of_state, Teos10):
-                    modelled = style.potential(modelled, np.asarray(run.state.salinity[:, -1]))
-                runs[label] = np.asarray(run.time, float), modelled
+                runs[label] = np.asarray(run.time, float), np.asarray(diagnose(run, fit.case, [name])[name])
         found[f"{style.in_words(name)} {style.unit_label(name)}"] = seen, runs
     return found

@@ -30,8 +30,7 @@ from ..io.protection import product_of
 from ..io.series import start_of_case
 from ..io.writing import replacing
 from ..observables import unit_of_difference
-from ..physics import Teos10
-from ..physics.equation_of_state import AbstractEquationOfState
+from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
 from ..physics.teos10 import surface_temperature
 from ..quantities import QUANTITIES
 from ..trajectory import Trajectory
@@ -104,7 +103,7 @@ def in_potential_temperature(
     trajectory: Trajectory, equation_of_state: AbstractEquationOfState | None
 ) -> Trajectory:
     """The run as instruments would see it: with potential temperature, if it carries the conservative one."""
-    if not isinstance(equation_of_state, Teos10):
+    if not carries_conservative_temperature(equation_of_state):
         return trajectory
     state = trajectory.state
     seen = potential(np.asarray(state.temperature), np.asarray(state.salinity))
@@ -213,7 +212,7 @@ def long_name(name: str, equation_of_state: AbstractEquationOfState | None = Non
     The temperature of a run is shown as `in_potential_temperature` gives it.
     """
     if name == "temperature":
-        return "potential temperature" if isinstance(equation_of_state, Teos10) else "temperature"
+        return "potential temperature" if carries_conservative_temperature(equation_of_state) else name
     return QUANTITIES[name].long_name if name in QUANTITIES else in_words(name)
 
 
