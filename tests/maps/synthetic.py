@@ -25,6 +25,8 @@ class SyntheticMap(ColumnMap):
         n_cells: of all columns.
         broken: column whose forcing is absurd after some time [s].
         delay: that reading takes [s].
+        wind: amplitude of the stress [N m-2].
+        cooling: heat flux out of all columns, added to that of the place [W m-2].
     """
 
     shape: tuple[int, ...] = (6, 9)
@@ -32,6 +34,8 @@ class SyntheticMap(ColumnMap):
     interval: float = HOUR
     broken: tuple[int, float] | None = None
     delay: float = 0.0
+    wind: float = 0.1
+    cooling: float = 0.0
     fingerprint: str = "synthetic"
     epoch: datetime.datetime = datetime.datetime(2001, 3, 1)
     duration: float = 240 * HOUR
@@ -83,10 +87,10 @@ class SyntheticMap(ColumnMap):
         first, n_times = int(start // self.interval), int(round((stop - start) / self.interval)) + 1
         times = self.interval * (first + np.arange(n_times))
         days = times[:, None] / 86400.0
-        wind = 0.1 * np.sin(2.0 * np.pi * (days + lon / 90.0))
+        wind = self.wind * np.sin(2.0 * np.pi * (days + lon / 90.0))
         temperature = jnp.asarray(20.0 - 0.2 * np.abs(lat)) + 0.05 * grid.z_center
         forcing = TimeSeriesForcing.from_values(
-            times, stress_u=wind, heat_flux=-50.0 - np.abs(lat) + 0.0 * days
+            times, stress_u=wind, heat_flux=-50.0 - self.cooling - np.abs(lat) + 0.0 * days
         )
         if self.broken is not None:  # by a wind that no constructor accepts
             wind = np.where((number == self.broken[0]) & (times[:, None] > self.broken[1]), 1.7e308, wind)

@@ -37,6 +37,7 @@ from ..io.writing import file_name
 from ..maps.setup import MapRun
 from ..model import Model
 from ..observations import Observations
+from ..simulation import length_of_run
 from . import session
 from .application import Answer
 from .page import draw_inputs, duration, say_budgets, say_inputs
@@ -148,9 +149,9 @@ _COLUMNS_SHOWN, _TIME_SHOWN = 64, 31 * 86400.0
 def _describe_map(run: MapRun, page: _Page, name: str) -> Answer:
     columns = run.columns
     model = _describe_model(columns.model(run.model, slice(0, 1)))
-    case = columns.case(slice(0, 1), 0.0, run.output_interval)  # columns are read one chunk of time at a time
+    n_cells = run.first_grid.n_cells
     echo(
-        f"map: {' x '.join(map(str, columns.shape))} points, {case.grid.n_cells} cells in a column, from "
+        f"map: {' x '.join(map(str, columns.shape))} points, {n_cells} cells in a column, from "
         f"{columns.epoch:%Y-%m-%d %H:%M} on"
     )
     shown = np.unique(np.linspace(0, columns.n_columns - 1, _COLUMNS_SHOWN).astype(int))
@@ -160,21 +161,19 @@ def _describe_map(run: MapRun, page: _Page, name: str) -> Answer:
     echo(f"inputs of {shown.size} of {columns.n_columns} columns, over {duration(length)}:")
     answer = page.of(sample, None)
     times = _describe_times(run.duration, run.dt, run.output_interval)
-    session.say_how_long(run.duration / run.dt, case.grid.n_cells, columns.n_columns)
+    session.say_how_long(run.duration / run.dt, n_cells, columns.n_columns)
     notes = [*columns.notes, *session.on_late_convection_of_map(run), *on_recommended_map(run)]
     session.say_notes(notes)
-    points = {"shape": list(columns.shape), "n_cells": case.grid.n_cells, "start": columns.epoch.isoformat()}
+    points = {"shape": list(columns.shape), "n_cells": n_cells, "start": columns.epoch.isoformat()}
     found = {"kind": "map", "map": points, "model": model, "time": times, "notes": notes}
     return found | answer
 
 
 def _describe_times(length: float, dt: float, output_interval: float) -> Answer:
-    n_steps = round(length / dt)
-    n_whole, rest = divmod(n_steps, round(output_interval / dt))
-    last = f", the last of {rest * dt:g} s" if rest else ""
-    n_frames = n_whole + (rest > 0)
-    echo(f"time: {n_steps} steps of {dt:g} s, {n_frames} frames of {output_interval:g} s{last}")
-    return {"n_steps": n_steps, "step": dt, "n_frames": n_frames, "output_interval": output_interval}
+    n_steps, frames = round(length / dt), length_of_run(length, output_interval, dt)
+    last = f", the last of {frames.rest * dt:g} s" if frames.rest else ""
+    echo(f"time: {n_steps} steps of {dt:g} s, {frames.n_all} frames of {output_interval:g} s{last}")
+    return {"n_steps": n_steps, "step": dt, "n_frames": frames.n_all, "output_interval": output_interval}
 
 
 def _describe_calibration(setup: Calibration, page: _Page) -> Answer:

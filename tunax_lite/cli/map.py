@@ -59,10 +59,10 @@ def map_columns(
     with session.precision(loaded), claimed(output):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
         run = build_map(loaded, values)
-        notes = [*run.columns.notes, *session.on_late_convection_of_map(run), *on_recommended_map(run)]
-        session.say_notes(notes)
         about = session.provenance(loaded, loaded.name, run.model.closure)
         run = dataclasses.replace(run, about=about)
+        notes = [*run.columns.notes, *session.on_late_convection_of_map(run), *on_recommended_map(run)]
+        session.say_notes(notes)
         store = stores.prepare(output, run.fingerprint, resume=resume, overwrite=overwrite)
         if store is not None and store.is_complete:
             verify(store, run, _note)
@@ -97,9 +97,8 @@ def _run(
     )
     variables = ()
     if store is None:
-        first = columns.case(slice(0, 1), 0.0, run.output_interval)
-        n_steps = run.duration / run.dt
-        session.say_how_long(n_steps, first.grid.n_cells, columns.n_columns, n_processes)
+        n_cells = run.first_grid.n_cells
+        session.say_how_long(run.duration / run.dt, n_cells, columns.n_columns, n_processes)
         (plan,) = engine.map(functools.partial(planned, memory=memory), [run])
         layout, variables = plan.layout, plan.variables
         check_disk(output.absolute().parent, plan.results, "the results of the map")
@@ -156,9 +155,8 @@ def calibrate_map(
         session.say_notes(columns.notes)
         names = ", ".join(fit.free.paths)
         echo(f"calibrating {columns.n_columns} corrections of the heat flux, and {names} for all columns")
-        first, n_runs = columns.case(slice(0, 1), 0.0, fit.run.output_interval), 3.5 * section.n_iterations
-        n_steps = n_runs * fit.run.duration / fit.run.dt
-        session.say_how_long(n_steps, first.grid.n_cells, columns.n_columns, engine.workers)
+        n_steps = 3.5 * section.n_iterations * fit.run.duration / fit.run.dt
+        session.say_how_long(n_steps, fit.run.first_grid.n_cells, columns.n_columns, engine.workers)
         with claimed(folder, folder=True):
             if overwrite:
                 remove_file(path)

@@ -37,9 +37,8 @@ def on_recommended_map(run: MapRun) -> list[str]:
     valid = _range_of(closure)
     if valid is None:
         return []
-    grid = columns.case(slice(0, 1), 0.0, run.output_interval).grid
     return [
-        *_on_resolution(closure, valid, grid, run.dt),
+        *_on_resolution(closure, valid, run.first_grid, run.dt),
         f"recommended constants of {name_of(type(closure))}: judged under wind stress up to "
         f"{valid.stress[1]:.3g} N m-2 and heat fluxes into the water from {valid.heat_flux[0]:.4g} to "
         f"{valid.heat_flux[1]:.4g} W m-2, without the sun; errors may be larger beyond them",

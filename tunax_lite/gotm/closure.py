@@ -107,14 +107,11 @@ def _generated(
 ) -> dict[str, Content]:
     """Exponents and constants that follow from observed properties of turbulence, as GOTM computes them."""
     asked = {**_PROPERTIES, "gen_m": "m", "gen_p": "p"}
-    key, made_of = (
-        f"turbulence.{WORDS['equations']['gls']['group']}.compute_param",
-        _made(stability, settings),
-    )
+    key = f"turbulence.{WORDS['equations']['gls']['group']}.compute_param"
     try:
         made = GenericLengthScale.generated(
             von_karman=settings["turbulence.turb_param.kappa"],
-            stability=made_of,
+            stability=_made(stability, settings),
             **{ours: given[theirs].value for theirs, ours in asked.items()},
         )
     except (ValueError, ZeroDivisionError) as error:
@@ -150,13 +147,10 @@ def _check_wall(settings: Settings, given: dict[str, Said], first: str, second: 
 
 def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> None:
     """Reject a Richardson number without equilibrium, for which GOTM finds no c3 and stops."""
-    found, wanted = (
-        _critical_richardson_number(_made(stability, settings)),
-        settings["turbulence.turb_param.Ri_st"],
-    )
+    found = _critical_richardson_number(_made(stability, settings))
     if found is None:
         return
-    critical = float(found)
+    critical, wanted = float(found), settings["turbulence.turb_param.Ri_st"]
     if math.isnan(critical):
         raise settings.error(
             "turbulence.scnd.scnd_coeff",

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._types import iterate_options, precision_of, without_weak_types
 from ..case import Case
+from ..grid import Grid
 from ..io.checksums import digest_of_tree
 from ..io.protection import Provenance
 from ..model import Model
@@ -82,6 +83,11 @@ class MapRun:
         settings = self.dt, self.output_interval, self.duration, self.variables, self.means
         known = self.columns.fingerprint, settings, tuple(iterate_options(self.model)), self.about.config
         return digest_of_tree(self.model, known, self.about.version)
+
+    @functools.cached_property
+    def first_grid(self) -> Grid:
+        """The grid of the first column, to estimate times and judge resolutions; read once."""
+        return self.columns.case(slice(0, 1), 0.0, self.output_interval).grid
 
     def batch(self, columns: np.ndarray, start: float, stop: float) -> tuple[Model, Case]:
         """Model and case of a selection of columns and a period [s], for a compiled program."""
