@@ -240,7 +240,7 @@ def variable_of(name: str) -> Quantity | None:
         text += f" of the water above {depth:g} m"
     else:
         threshold = _THRESHOLDS[bare][1] if threshold is None else threshold
-        where = "at 10 m (1 m in lakes and shallow water)" if depth is None else f"at {depth:g} m"
+        where = "at 10 m (in shallow water 1 m)" if depth is None else f"at {depth:g} m"
         where = "of the uppermost cell" if depth == 0.0 else where
         what, unit = ("temperature", "K") if bare == "mixed_layer_depth" else ("potential density", "kg m-3")
         text = f"depth where the {what} differs from that {where} by {threshold:g} {unit}"

@@ -69,7 +69,7 @@ def test_names_say_what_they_are():
     assert density is not None
     assert (
         density.long_name
-        == "depth where the potential density differs from that at 10 m (1 m in lakes and shallow water) by "
+        == "depth where the potential density differs from that at 10 m (in shallow water 1 m) by "
         "0.125 kg m-3"
     )
     layer = variable_of("heat_content_above_100m")

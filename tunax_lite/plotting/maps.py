@@ -1,5 +1,6 @@
 """Figures of a map: scalars at selected times, and sections over time and depth at selected points."""
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ Point = tuple[float, float]
 
 _N_TIMES, _N_POINTS = 4, 4
 _LAND = "0.82"
-_LAYER = "mixed_layer_depth"
+_LAYER, _LINE = "mixed_layer_depth", 60  # letters of a label
 
 
 def map_figures(path: Path, points: Sequence[Point] = ()) -> dict[str, Figure]:
@@ -99,8 +100,11 @@ class _Ocean:
             panel.set_xlabel("longitude [°E]")
         for panel in axes[:, 0]:
             panel.set_ylabel("latitude [°N]")
-        bar = figure.colorbar(drawn, ax=axes.ravel().tolist(), extend="both", pad=0.02, shrink=0.8)
-        bar.set_label(_label(self.store[name]))
+        extend = "max" if name.startswith(_LAYER) else "both"
+        bar = figure.colorbar(drawn, ax=axes.ravel().tolist(), extend=extend, pad=0.02, shrink=0.8)
+        absent = any((self.is_wet & np.isnan(each)).any() for each in values.values())
+        label = _label(self.store[name]) + (", white: no value" if absent else "")
+        bar.set_label(textwrap.fill(label, _LINE))
         return figure
 
     def _draw(self, panel: Axes, values: np.ndarray, colours: dict[str, Option]) -> Collection:
@@ -109,6 +113,10 @@ class _Ocean:
             return panel.scatter(self.longitude, self.latitude, c=values, s=30, **colours)
         order = np.argsort(self.longitude[0], kind="stable")  # a map may begin at any longitude
         places = self.longitude[:, order], self.latitude[:, order]
+        water = np.where(self.is_wet & np.isnan(values), 1.0, np.nan)[:, order]  # white, not as land
+        panel.pcolormesh(
+            *places, water, shading="nearest", rasterized=True, cmap="Greys_r", vmin=0.0, vmax=1.0
+        )
         return panel.pcolormesh(*places, values[:, order], shading="nearest", rasterized=True, **colours)
 
     def _computed_times(self, name: str) -> np.ndarray:
