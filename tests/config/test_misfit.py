@@ -133,9 +133,9 @@ def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
     assert (surface.n_counting, surface.n_rejected) == (2, 1)
     np.testing.assert_array_equal(depth.n_counting, 3)
     sst = np.asarray(observations.series["sea_surface_temperature"])
-    # In situ to conservative: the difference at 18 degC and 35.6 g kg-1 is a few hundredths of a kelvin.
-    np.testing.assert_allclose(sst[[0, 2]], [18.2, 17.9], atol=0.03)
-    assert sst[0] != 18.2 and np.isnan(sst[[1, 3, 4]]).all()
+    # In situ, as it was measured.
+    np.testing.assert_allclose(sst[[0, 2]], [18.2, 17.9], rtol=1e-9)
+    assert np.isnan(sst[[1, 3, 4]]).all()
     comparison = target.comparison
     assert set(comparison.moving) == {"temperature"} and comparison.n_frames == 20
     evaluated = evaluation_of(load_any(config.path))[1][0]

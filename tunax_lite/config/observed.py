@@ -85,7 +85,9 @@ def _observed_inputs(
     return Observations(jnp.asarray(time), name=section.name, **found)
 
 
-def _of_surface(section: Placed, temperature: np.ndarray, salinity: Any, kind: str) -> np.ndarray:
+def _of_surface(
+    section: Placed, temperature: np.ndarray, salinity: np.ndarray | float, kind: str
+) -> np.ndarray:
     """Temperatures of the surface as in `observables.sea_surface_temperature`."""
     if carries_conservative_temperature(section.equation_of_state.build()):
         return sea_water.in_situ_at_surface(temperature, salinity, kind)
