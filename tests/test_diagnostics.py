@@ -52,7 +52,7 @@ def test_mixing_raises_the_potential_energy_and_cools_the_mixed_layer():
     assert all(8.0 < depth < 22.0 for depth in last.values()), last
     np.testing.assert_allclose(found["mixed_layer_depth"][0], 10.0 + 0.2 / 0.05, rtol=1e-9)
     in_salt_water = 0.03 / (1027.0 * 2e-4 * 0.05)
-    np.testing.assert_allclose(found["mixed_layer_depth_density"][0], 1.0 + in_salt_water, rtol=1e-9)
+    np.testing.assert_allclose(found["mixed_layer_depth_density"][0], 10.0 + in_salt_water, rtol=1e-9)
 
 
 def test_potential_energy_of_two_layers():
