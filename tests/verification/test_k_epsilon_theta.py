@@ -1,5 +1,7 @@
 """k-epsilon-theta with the constants of its authors against large-eddy simulations."""
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -43,6 +45,6 @@ def test_wind_of_legay(legay_path):
     case, observations = read_legay(legay_path())
     ours, theirs = run_and_simulation(case, observations)
     assert rms(ours, theirs) < 1.02 * 0.00618  # as measured
-    options = {"difference": 0.05, "reference_depth": 0.0}
-    depth = lambda values: [mixed_layer_depth(x, case.grid, **options) for x in jnp.asarray(values)]  # noqa: E731
+    from_top = functools.partial(mixed_layer_depth, grid=case.grid, difference=0.05, reference_depth=0.0)
+    depth = lambda values: [from_top(x) for x in jnp.asarray(values)]  # noqa: E731
     assert rms(np.asarray(depth(ours)), np.asarray(depth(theirs))) < 10.0
