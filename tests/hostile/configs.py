@@ -56,7 +56,7 @@ TEXTS: dict[str, bytes] = {
     "HTML": b"<!DOCTYPE html><html><body>404</body></html>\n",
     "carriage returns": b"case:\rformat: idealised\r",
     "a comparison": b"closures: [constant]\ncases: 5\n",
-    "GOTM of old": b"version: 5\nlocation: {}\nturbulence: {}\n",
+    "GOTM of old": b"version: 4\nlocation: {}\nturbulence: {}\n",
 }  # fmt: skip
 VALUES: tuple[Any, ...] = (
     None, True, "", "text", "1e400", "é" * 10, "x" * 5_000, [], {}, [1, "a", None], {"a": {"b": {"c": 1}}},

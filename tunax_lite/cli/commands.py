@@ -260,6 +260,10 @@ def schema(
 
 @command()
 def doctor(
+    configs: Annotated[
+        list[Path] | None,
+        Argument(metavar="[CONFIG]...", help="Check these configurations, too, as `check` does."),
+    ] = None,
     seconds: Annotated[
         float,
         Option(metavar="S", min=0.0, help="Approximate time limit of the self-test; 60 for all checks."),
@@ -267,11 +271,11 @@ def doctor(
 ) -> Answer:
     """Show devices, memory, cache and versions, and test the results and the speed of the model.
 
-    The exit code is 1 if something is wrong.
+    The exit code is 1 if something is wrong, an error of a configuration or its files included.
     """
     from .doctor import doctor
 
-    return doctor(seconds)
+    return doctor(seconds, configs or [])
 
 
 @command("Finished work is saved: repeat the command to continue.")

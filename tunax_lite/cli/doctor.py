@@ -3,17 +3,18 @@
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import jax
 
 from .._types import JSON
-from ..extras import command_for, installed
+from ..extras import MissingPackageError, command_for, installed
 from ..machine import n_processors, processor, versions
 from ..runtime import cache_contents, cache_statistics, configuration, free_memory, used_memory
 from ..runtime.memory import Device
 from ..self_test import SelfTest, self_test
+from .check import check
 from .terminal import echo
 
 PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")
@@ -28,7 +29,7 @@ MEMORY_VARIABLES = {
 Report = dict[str, JSON]
 
 
-def doctor(seconds: float) -> Report:
+def doctor(seconds: float, configs: Sequence[Path] = ()) -> Report:
     """See `commands.doctor`."""
     before = cache_statistics()
     echo("testing ...", err=True)
@@ -41,8 +42,20 @@ def doctor(seconds: float) -> Report:
         "skipped": tested.skipped,
     }
     report["problems"] = _problems(report, tested)
+    report["configurations"] = {str(config): _checked(config, report["problems"]) for config in configs}
     _show(report)
     return report
+
+
+def _checked(config: Path, problems: list[str]) -> Report:
+    """The answer of `check`; an error is added to the problems."""
+    try:
+        answer = check(config)
+    except (ValueError, OSError, MissingPackageError) as error:
+        problems.append(str(error))
+        answer = {}
+    echo("")
+    return answer
 
 
 def describe_machine() -> Report:
@@ -107,8 +120,8 @@ def _show(report: Report) -> None:
     echo("")
     _show_speeds(tested["speeds"])
     echo("")
-    for check in tested["checks"]:
-        echo(f"{'passed' if check['passed'] else 'FAILED'}  {check['name']}: {check['found']}")
+    for one in tested["checks"]:
+        echo(f"{'passed' if one['passed'] else 'FAILED'}  {one['name']}: {one['found']}")
     for name in tested["skipped"]:
         echo(f"skipped  {name}: no time left; give more with --seconds")
     for problem in report["problems"]:

@@ -60,7 +60,7 @@ def evaluate(
                 raise ConfigError(f"{parameters}: {error}") from error
         if output is not None:
             check_outputs([output], overwrite=overwrite)
-        session.say_accounts(targets)
+        session.say_accounts(targets, notes=True)
         beyond: list[Extreme] = []
         with fraction_of("evaluation") as show:
             rows, checked = errors_by_label(candidates, show, beyond.extend), []
@@ -91,7 +91,7 @@ def _evaluate_left_out(loaded: Loaded, folder: Path, output: Path | None, *, ove
         }
         if output is not None:
             check_outputs([output], overwrite=overwrite)
-        session.say_accounts(judged[1])
+        session.say_accounts(judged[1], notes=True)
         rows, beyond = list[ErrorRow](), list[Extreme]()
         with fraction_of("evaluation") as show:
             for number, (name, cases) in enumerate(together.items()):
@@ -202,14 +202,19 @@ def compare(
     with jax.enable_x64(setup.config.precision == "float64"):
         candidates, references = setup.candidates(_names(closures)), setup.references(_names(cases))
         stored = setup.stored(references)
+        session.say_notes(setup.notes(references))
         cases_here = [file_name(one.case.name) for one in references]
         names = ["comparison.csv", "comparison.md", "cost.png"]
         names += [f"{kind}_{case}.png" for case in cases_here for kind in ("profiles", "sections")]
-        compared_here = [setup.config.model_dump_json(), *(one.label for one in candidates), *names]
+        compared_here = [
+            setup.config.model_dump_json(exclude={"accept"}),
+            *(one.label for one in candidates),
+            *names,
+        ]
         check_comparison_outputs(folder, names, "\n".join(compared_here), overwrite)
         with claimed(folder, folder=True):
             told = (
-                setup.config.model_dump_json(exclude={"closures", "cell_thicknesses", "n_cells"}),
+                setup.config.model_dump_json(exclude={"closures", "cell_thicknesses", "n_cells", "accept"}),
                 *cases_here,
                 digest_of_tree([(one.case, one.observations) for one in references]),
                 __version__,

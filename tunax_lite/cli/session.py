@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import jax
@@ -139,8 +139,10 @@ def judge_water(beyond: Iterable[Extreme], moment: Callable[[float], str] = sinc
         raise Exit(FAILED)
 
 
-def say_accounts(targets: Iterable[Target]) -> None:
-    """Print how many of the observations are used, if not all."""
+def say_accounts(targets: Sequence[Target], *, notes: bool = False) -> None:
+    """Print how many of the observations are used, if not all; before it, each of their notes once."""
+    if notes:
+        say_notes(dict.fromkeys(note for target in targets for note in target.observations.notes))
     for target in targets:
         for line in account(target):
             if line.is_notable:

@@ -17,12 +17,13 @@ from ..io.registry import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..model import Model
 from ..runtime.memory import check_steps
-from .build import build_case, case_name, with_observations
+from .build import build_case, case_name, with_observations, with_remarks
 from .cases import CaseSection
 from .closures import ClosureSection, Parameters, closure_names, closure_with
+from .conversions import notes_on_conversions
 from .load import validated, with_cases
 from .schema import Averaging, NativeGrid, NCells, Precision, Thickness
-from .section import Section, closest, invalid, key
+from .section import Accepted, Section, closest, invalid, key
 from .series import Place
 
 
@@ -130,6 +131,7 @@ class ComparisonConfig(Section):
     n_timings: int = key("runs for the time per step; 0 for none", 5, ge=0, le=1000)
     persistence: bool = key("whether the initial profiles kept have rows too", True)
     stored: list[StoredResultSection] = key("results that are compared too", [])
+    accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
     figures: FiguresSection = key("what is drawn", FiguresSection())
     precision: Precision = "float64"
 
@@ -215,6 +217,11 @@ class ComparisonSetup:
         _check_chosen("cases", chosen, list(names.values()))
         return [self._reference(index) for index, name in names.items() if name in chosen]
 
+    def notes(self, references: Sequence[Reference]) -> list[str]:
+        """Notes on conversions, and on these references and their files."""
+        told = (note for reference in references for note in reference.observations.notes)
+        return list(dict.fromkeys((*notes_on_conversions(self.config), *told)))
+
     def stored(self, references: Sequence[Reference]) -> list[StoredResult]:
         """Stored results on the cases of these references."""
         return [
@@ -242,7 +249,9 @@ class ComparisonSetup:
         given, where = self.config.cases[index], self.place.below("cases", str(index))
         section = given.case
         native = NativeGrid(kind="native")
-        made = None if section.format == "idealised" else build_case(section, native, where)
+        made = None
+        if section.format != "idealised":
+            made = with_remarks(lambda: build_case(section, native, where), self.config.accept)
         case, observations = with_observations(made, where)
         with where.naming():
             reference = Reference(case, observations, given.group)

@@ -1,0 +1,99 @@
+"""Every command and interface that takes input notes the same about it, in the same words."""
+
+import importlib
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from tests.cli.test_doctor import FINE
+from tests.hostile.plausible_inputs import cf_simulation, simulated
+from tunax_lite.bmi import Bmi
+from tunax_lite.cli.commands import app
+
+CASE = {"format": "cf_netcdf", "path": "les.nc"}
+RUN = {
+    "case": CASE,
+    "grid": {"kind": "uniform", "n_cells": 8},
+    "model": {"closure": {"name": "constant"}},
+    "time": {"step": 3600.0, "output_interval": 172800.0},
+    "output": {"figures": False},
+}
+CALIBRATION = {
+    **{name: RUN[name] for name in ("grid", "model")},
+    "cases": [{"case": CASE}],
+    "time": {"step": 3600.0},
+    "misfit": {"weights": {"temperature": 1.0}},
+    "parameters": {"viscosity": {"lower": 1.0e-6, "upper": 1.0}},
+}
+COMPARISON = {
+    "closures": ["constant"],
+    "cases": [CASE],
+    "n_cells": [8],
+    "time_steps": [3600.0],
+    "n_timings": 0,
+    "persistence": False,
+    "figures": {"n_cells": 8, "time_step": 3600.0},
+}
+COMMANDS = {
+    "run": ["run", "run.yaml"],
+    "check": ["check", "run.yaml"],
+    "check of a calibration": ["check", "calibration.yaml"],
+    "evaluate": ["evaluate", "run.yaml"],
+    "evaluate a calibration": ["evaluate", "calibration.yaml"],
+    "compare": ["compare", "comparison.yaml"],
+    "doctor": ["doctor", "run.yaml"],
+}
+
+
+@pytest.fixture
+def upward(tmp_path, monkeypatch) -> Path:
+    """A simulation that cools while its flux, which counts upward, warms; and configurations of it."""
+    given = simulated()
+    given.scale("surface_heat_flux", -1.0)
+    cf_simulation(given, tmp_path)
+    for name, content in (("run", RUN), ("calibration", CALIBRATION), ("comparison", COMPARISON)):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(content))
+        accepting = {**content, "accept": ["heat_budget"]}
+        (tmp_path / f"accepting_{name}.yaml").write_text(yaml.safe_dump(accepting))
+    module = importlib.import_module("tunax_lite.cli.doctor")
+    monkeypatch.setattr(module, "self_test", lambda seconds: FINE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def notes_of(*arguments: str) -> list[str]:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == 0, result.output
+    return [line for line in result.output.splitlines() if line.startswith("note: ") and "accept: [" in line]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_note_the_same(upward, command):
+    (said,) = notes_of(*COMMANDS[command])
+    assert "note: fluxes.heat_flux: profiles gain" in said and said.endswith("accept: [heat_budget]`")
+    # 150 W m-2 for two days.
+    assert "-2.59e+07 J m-2, the flux adds 2.59e+07: an upward flux? `sign: -1`" in said
+    name = COMMANDS[command][1]
+    assert notes_of(*(f"accepting_{name}" if one == name else one for one in COMMANDS[command])) == []
+
+
+def test_the_basic_model_interface_warns_of_the_same(upward):
+    with pytest.warns(UserWarning, match=r"profiles gain -2\.59e\+07.*accept: \[heat_budget\]"):
+        Bmi().initialize("run.yaml")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Bmi().initialize("accepting_run.yaml")
+
+
+def test_the_doctor_names_all_configurations_that_cannot_run(upward):
+    (upward / "broken.yaml").write_text("case: {format: nothing}\n")
+    result = CliRunner().invoke(app, ["doctor", "--json", "broken.yaml", "run.yaml", "absent.yaml"])
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)
+    assert [one.partition(":")[0] for one in report["problems"]] == ["broken.yaml", "absent.yaml"]
+    assert report["configurations"]["broken.yaml"] == {}
+    assert "heat_budget" in "".join(report["configurations"]["run.yaml"]["notes"])
