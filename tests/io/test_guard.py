@@ -1,6 +1,8 @@
 """Every command that writes, against every product and input in its place: nothing is lost without a word."""
 
 import ast
+import importlib
+import inspect
 import json
 import shutil
 from collections.abc import Callable
@@ -9,12 +11,15 @@ from pathlib import Path
 import netCDF4
 import pytest
 import xarray as xr
+import yaml
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
+from tests.cli import test_notes as notes
 from tests.cli.test_cli import CONFIGS, KATO, SHORT, SYNTHETIC
 from tests.gotm.folders import write_case
-from tests.io.test_protection import CALIBRATION, SMALL
+from tests.helpers import some_long
+from tests.hostile.plausible_inputs import cf_simulation, simulated
 from tunax_lite.cli.commands import app
 from tunax_lite.io.protection import OverwriteError, check_outputs, make_folder, mark_of, protecting, remove
 from tunax_lite.plotting import save_figure
@@ -106,28 +111,117 @@ def test_no_command_takes_the_product_of_another_for_its_own(tmp_path, monkeypat
     assert "got a folder" in refused(*given, option, folder, "--overwrite")
 
 
-OF_A_FOLDER = {
-    "calibrate": (
-        [CALIBRATION, *SMALL],
-        {"loss.png": "figure", "history.nc": "run", "parameters.yaml": "summary"},
-    ),
-    "cross-validate": ([CALIBRATION, *SMALL], {"checkpoint.eqx": "mode", "checks.csv": "user"}),
-    "posterior": ([CALIBRATION, *SMALL], {"posterior.nc": "history", "posterior.yaml": "parameters"}),
+# What each option for an output makes of the material below; without an option it is the default.
+OUTPUTS = {
+    ("run", "output"): ["run", "run.yaml", "--output", "out.nc"],
+    ("run", ""): ["run", "run.yaml", "--set", "output={folder: out, figures: true}"],
+    ("demo", "output"): ["demo", "--output", "out"],
+    ("calibrate", "output"): ["calibrate", "calibration.yaml", "--output", "out"],
+    ("cross-validate", "output"): ["cross-validate", "calibrations.yaml", "--output", "out"],
+    ("posterior", "output"): ["posterior", "calibration.yaml", "--output", "out"],
+    ("compare", "output"): ["compare", "comparison.yaml", "--output", "out"],
+    ("evaluate", "output"): ["evaluate", "run.yaml", "--output", "out.csv"],
+    ("report", "output"): ["report", "results/run.nc", "--output", "out.html"],
+    ("plot", "output"): ["plot", "results/run.nc", "--output", "out"],
+    ("check", "write_config"): ["check", "case/small.gotm.yaml", "--write-config", "out.yaml"],
+    ("check", "figure"): ["check", "run.yaml", "--figure", "out.png"],
+    ("schema", "output"): ["schema", "--output", "out.json"],
+    ("map", "output"): ["map", "map.yaml", *SHORT_MAP, "--output", "out.zarr"],
 }
+READ = {"config", "configs", "parameters", "restart", "results", "file", "scheduler_file"}
+"""Arguments and options whose files are read."""
+SLOW = [row for row in OUTPUTS if row[0] in ("demo", "posterior", "cross-validate") or not row[1]]
+PRODUCING = [make for _, make in PRODUCTS.values()]
 
 
-@pytest.mark.parametrize(
-    ("command", "name"), [(command, name) for command, (_, names) in OF_A_FOLDER.items() for name in names]
-)
-def test_no_folder_is_taken_with_the_products_of_another_command(tmp_path, monkeypatch, command, name):
-    monkeypatch.chdir(tmp_path)
-    given, names = OF_A_FOLDER[command]
-    folder = tmp_path / "out"
-    folder.mkdir()
-    PRODUCTS[names[name]][1](folder / name)
-    before = {path: path.read_bytes() for path in folder.iterdir()}
-    assert "add --overwrite" in refused(command, *given, "--output", folder)
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+def options_of_outputs() -> set[tuple[str, str]]:
+    """Commands, with their arguments and options that are paths to write."""
+    return {
+        (one.name or one.callback.__name__.replace("_", "-"), name)
+        for one in app.registered_commands
+        if one.callback is not None
+        for name, parameter in inspect.signature(one.callback).parameters.items()
+        if "Path" in str(parameter.annotation) and name not in READ
+    }
+
+
+def test_the_table_has_every_output_of_every_command():
+    assert options_of_outputs() == {row for row in OUTPUTS if row[1]}
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory) -> Path:
+    """Configurations and what they read, and a result of a run."""
+    folder = tmp_path_factory.mktemp("guard")
+    cf_simulation(simulated(), folder)
+    shutil.copy(folder / "les.nc", folder / "other.nc")
+    with netCDF4.Dataset(folder / "other.nc", "a") as file:
+        file.case = "other"
+    one, other = ({"case": notes.CASE | {"path": str(folder / name)}} for name in ("les.nc", "other.nc"))
+    calibration = notes.CALIBRATION | {"n_iterations": 1, "cases": [one]}
+    shown = notes.RUN | one | {"output": {"figures": True}}
+    for name, content in {
+        "run": notes.RUN | one,
+        "calibration": calibration | {"output": {"figures": False}},
+        "calibrations": calibration | {"cases": [one, other], "output": {"figures": False}},
+        "comparison": notes.COMPARISON | {"cases": [one["case"]]},
+        "configs/runs/synthetic": shown,
+        "configs/calibrations/synthetic": calibration,
+    }.items():
+        path = folder / f"{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(content))
+    given = yaml.safe_load(Path(MAP).read_text())
+    given["map"]["paths"] = [str(ROOT / "data/synthetic_map.nc")]
+    (folder / "map.yaml").write_text(yaml.safe_dump(given))
+    (folder / "case").mkdir()
+    write_case(folder / "case")
+    refused("run", folder / "run.yaml", "--output", folder / "results/run.nc", code=0)
+    return folder
+
+
+@pytest.mark.parametrize("row", some_long(OUTPUTS, SLOW.__contains__, " ".join))
+def test_no_command_replaces_a_product_of_another_or_its_input(material, tmp_path, monkeypatch, row):
+    """Foreign products, a folder and links to an input in the place of each file that a command writes."""
+    place, arguments = tmp_path / "place", OUTPUTS[row]
+    read = place / ("run.yaml" if row[0] in ("demo", "schema") else arguments[1])
+    shutil.copytree(material, place)
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(importlib.import_module("tunax_lite.cli.demo"), "_FOLDERS", (place / "configs",))
+    refused(*arguments, code=0)
+    stores = {name[: name.index(".zarr/") + 5] for name in _contents(place) if ".zarr/" in name}
+    written = sorted(stores or set(_contents(place)) - set(_contents(material)))
+    links = () if row[0] == "schema" else (_link, _hard_link)
+    for number, name in enumerate(written):
+        attacks = [*_products(Path(name).suffix), _folder, *links]
+        for attack in attacks if len(written) < 5 else attacks[number % len(attacks) :][:1]:
+            shutil.rmtree(place)
+            shutil.copytree(material, place)
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            attack(place / name) if attack in PRODUCING else attack(place / name, read)
+            before = _contents(place)
+            asked = [] if attack in PRODUCING else ["--overwrite"]
+            ended = CliRunner().invoke(app, [*arguments, *asked])
+            assert ended.exit_code in (2, 3), (name, attack, ended.output)
+            assert _contents(place) == before, (name, attack)
+
+
+def _products(ending: str) -> list[Callable[[Path], object]]:
+    """What makes files that end so."""
+    return [make for own, make in PRODUCTS.values() if own == ending] or [PRODUCTS["user"][1]]
+
+
+def _folder(path: Path, _: Path) -> None:
+    path.mkdir()
+    (path / "mine.txt").write_text("mine")
+
+
+def _link(path: Path, read: Path) -> None:
+    path.symlink_to(read)
+
+
+def _hard_link(path: Path, read: Path) -> None:
+    path.hardlink_to(read)
 
 
 def test_a_repeated_schema_is_no_other_file(tmp_path):

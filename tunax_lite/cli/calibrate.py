@@ -202,7 +202,9 @@ def cross_validate(
         check_calibration_outputs(folder, overwrite, figures=draws, cases=names)
         groups = list(cross_validation.left_out_together({t.case.name: t.group for t in setup.targets}))
         for name in groups:  # folders of their own, which are made after the first calibration
-            check_letters(folder / cross_validation.folder_without(name, groups))
+            alone = folder / cross_validation.folder_without(name, groups)
+            check_letters(alone)
+            check_calibration_outputs(alone, overwrite, figures=False, cases=())
         with claimed(folder, folder=True):
             origin = session.origin_of(loaded, names, setup.model.closure)
             found = _cross_validate(setup, folder, overwrite, origin, engine)

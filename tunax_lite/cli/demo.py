@@ -10,7 +10,7 @@ from ..io.protection import check_outputs
 from .calibrate import calibrate
 from .evaluate import evaluate
 from .options import HERE
-from .run import run
+from .run import FIGURES, run
 from .terminal import echo
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -22,6 +22,9 @@ def demo(folder: Path, *, show: bool, overwrite: bool) -> None:
     """See `commands.demo`."""
     configs = [_copied(folder / name, source, overwrite) for name, source in _CONFIGS.items()]
     found = folder / "parameters.yaml"
+    # Before the calibration, whose parameters the run does not have yet: none is its own.
+    names = ("run.nc", *(f"run_{figure}.png" for figure in FIGURES))
+    check_outputs([folder / name for name in names], overwrite=overwrite)
     echo(f"1. Calibrate: tunax-lite calibrate {configs[0]} --output {folder}")
     calibrate(configs[0], [], folder, HERE, resume=False, overwrite=overwrite)
     echo(f"\n2. Run the calibrated model: tunax-lite run {configs[1]} --parameters {found}")

@@ -59,15 +59,15 @@ def map_columns(
     with session.precision(loaded), claimed(output):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
         run = build_map(loaded, values)
+        session.say_notes(run.columns.notes)
         about = session.provenance(loaded, loaded.name, run.model.closure)
         run = dataclasses.replace(run, about=about)
-        notes = [*run.columns.notes, *session.on_late_convection_of_map(run), *on_recommended_map(run)]
-        session.say_notes(notes)
         store = stores.prepare(output, run.fingerprint, resume=resume, overwrite=overwrite)
         if store is not None and store.is_complete:
             verify(store, run, _note)
             echo(f"{output}: complete; nothing to do")
             return
+        session.say_notes([*session.on_late_convection_of_map(run), *on_recommended_map(run)])
         with open_engine(*engine) as opened:
             report = _run(run, output, store, opened, budget, engine.workers)
     _say_broken(report.broken, run)

@@ -26,7 +26,7 @@ from .restart import read_restart, say_what_differs
 from .terminal import echo
 
 _FRAMES_IN_FIGURES = 2000
-_FIGURES = ("sections", "profiles", "fit", "differences", "series")
+FIGURES = ("sections", "profiles", "fit", "differences", "series")
 
 
 def run(
@@ -58,7 +58,7 @@ def run(
         path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
         draws = output is None and loaded.config.output.figures
         about = session.provenance(loaded, setup.case.name, setup.model.closure, name)
-        check_run_outputs(path, about, overwrite, figures=_FIGURES if draws else ())
+        check_run_outputs(path, about, overwrite, figures=FIGURES if draws else ())
         if restart is not None and before is not None:
             say_what_differs(restart, before, about)
         with claimed(path):
