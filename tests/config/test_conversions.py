@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 import yaml
 
 from tests.errors import error_naming
@@ -261,3 +262,60 @@ def test_notes_name_the_place_of_every_conversion_that_acts(tmp_path):
     assert notes == (
         "case.observations.units.temperature: values are converted from K, then reversed in sign",
     )
+
+
+LAKE = {"salinity": 0.1, "temperature": 10.0, "fluxes": {"heat_flux": 0.0}}
+
+
+@pytest.mark.parametrize(
+    ("given", "units"),
+    [
+        ({"z": [-40.0, 0.0], "area": [1.0, 4.0]}, {"area": "km2"}),
+        ({"z": [0.0, 40.0], "area": [4e6, 1e6]}, {"z": {"sign": -1}}),
+        (
+            {"z": [-4.0, 0.0], "area": [50.0, 200.0]},
+            {"z": {"factor": 10.0}, "area": {"unit": "ha", "factor": 2.0}},
+        ),
+        ({"path": "basin.csv"}, {"z": "ft", "area": "km2"}),
+        ({"path": "basin.dat"}, {"z": {"offset": -1.0}, "area": {"factor": 1e6}}),
+    ],
+    ids=["numbers", "depths", "hectares", "CSV", "GOTM"],
+)
+def test_the_basin_of_a_lake(tmp_path, given, units):
+    """Area at the surface and at the bottom: 4 and 1 km2."""
+    foot = 0.3048
+    (tmp_path / "basin.csv").write_text(f"depth,area\n0,4\n{40.0 / foot!r},1\n")
+    (tmp_path / "basin.dat").write_text("2 1\n1.0 4.0\n-39.0 1.0\n")
+    made = run_of(tmp_path, **LAKE, hypsography=given | {"units": units})
+    np.testing.assert_allclose(np.asarray(made.case.grid.area)[[0, -1]], [1e6, 4e6])
+
+
+def test_a_unit_of_another_quantity_is_none_of_a_basin(tmp_path):
+    for name, unit in (("area", "m"), ("z", "km2"), ("z", "degC")):
+        given = {"z": [-40.0, 0.0], "area": [1.0, 4.0], "units": {name: unit}}
+        with pytest.raises(ConfigError, match=f"hypsography.*unit that converts to m2?, got '{unit}'"):
+            run_of(tmp_path, **LAKE, hypsography=given)
+
+
+def test_numbers_beside_a_file_of_legay(tmp_path):
+    z, t = np.arange(-11.5, 0.0, 1.0), np.arange(5.0) * 3600.0
+    values = {name: (("t", "z"), np.zeros((5, 12))) for name in ("b", "u", "v")}
+    xr.Dataset(values, {"t": t, "z": z}).to_netcdf(tmp_path / "legay.nc")
+    numbers = {"stress_u": 4.0, "stress_v": 3e-4, "surface_buoyancy_flux": 5e-5}
+    units: dict[str, Any] = {"stress_u": {"unit": "dyn cm-2", "sign": -1}, "stress_v": "m2 s-2"}
+    units["surface_buoyancy_flux"] = {"factor": 1e-4}
+    case = {"format": "legay", "path": "legay.nc", "units": units}
+
+    def fluxes(case) -> tuple[Any, Any]:
+        (tmp_path / "run.yaml").write_text(yaml.safe_dump({"case": case, "grid": {"kind": "native"}}))
+        run = build_run(load_run(tmp_path / "run.yaml"))
+        return run.case.forcing.at(0.0, None), run.notes
+
+    found, told = fluxes(case | numbers)
+    # 1 dyn cm-2 is 0.1 N m-2; a stress over the density of sea water, 1027 kg m-3.
+    np.testing.assert_allclose([found.stress_u, found.stress_v], [-0.4, 0.3081])
+    plain, _ = fluxes({"format": "legay", "path": "legay.nc", **numbers, "surface_buoyancy_flux": 5e-9})
+    np.testing.assert_allclose(found.heat_flux, plain.heat_flux)
+    assert any(note.startswith("case.units.stress_u: values are") for note in told)
+    with pytest.raises(ConfigError, match="`stress_u` with `units.stress_u`, got none"):
+        fluxes(case)

@@ -278,7 +278,7 @@ def _read(section: SomeCase, path: Path) -> tuple[Case, Observations]:
     if isinstance(section, LesbraryCase):
         return io.read_lesbrary(path, units=conversions_of(section.units))
     if isinstance(section, LegayCase):
-        return io.read_legay(path, **section.options, units=conversions_of(section.units))
+        return io.read_legay(path, **section.options, units=section.conversions)
     return io.read_cf_netcdf(path, section.mapping.build())
 
 

@@ -10,6 +10,7 @@ from ..gotm import GotmOptions, ObservedInputs
 from ..ice import AbstractIce
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
+from ..io.units import Conversion
 from .air_sea import AirSeaSection, AlbedoSection, Era5Source, WeatherSection
 from .builder import one_of, part_of
 from .closures import TermSection, flatten
@@ -324,12 +325,30 @@ class LegayCase(Section):
     coriolis_parameter: float | None = key("Coriolis parameter [s-1]", None, ge=-1e-2, le=1e-2)
     thermal_expansion: float | None = key("thermal expansion [K-1]", None, gt=0.0, le=1e-3)
     reference_temperature: float | None = key("temperature of zero buoyancy [degC]", None, ge=-5.0, le=60.0)
-    units: dict[Literal["temperature", "u", "v"], UnitGiven] = key(UNITS, default_factory=dict)
+    units: dict[
+        Literal["temperature", "u", "v", "stress_u", "stress_v", "surface_buoyancy_flux"], UnitGiven
+    ] = key(UNITS, default_factory=dict)
+
+    def _check(self) -> None:
+        for name in self._converted:
+            if getattr(self, name) is None:
+                raise invalid(f"`{name}` with `units.{name}`", "none", "add it")
+        _ = self.options  # raises for a unit of another quantity
+
+    @property
+    def _converted(self) -> dict[str, ConversionSection]:
+        return {name: each for name, each in self.units.items() if name in type(self).model_fields}
 
     @property
     def options(self) -> dict[str, float]:
-        """Options given besides the path."""
-        return self.model_dump(exclude={"format", "path", "units"}, exclude_none=True)
+        """Options given besides the path, in the units of the package."""
+        given = self.model_dump(exclude={"format", "path", "units"}, exclude_none=True)
+        return given | {name: each.converted(name, given[name]) for name, each in self._converted.items()}
+
+    @property
+    def conversions(self) -> dict[str, Conversion]:
+        """Those of variables of the file."""
+        return conversions_of({k: v for k, v in self.units.items() if k not in self._converted})
 
 
 class MappingSection(part_of(Mapping)):

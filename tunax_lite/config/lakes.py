@@ -1,7 +1,7 @@
 """Lakes in a configuration: hypsography, level and streams."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,9 +11,11 @@ from pydantic import Field
 from .. import terms
 from ..grid import Grid, Hypsography
 from ..io import read_hypsography
+from ..io.hypsography import in_metres
 from ..io.yaml_file import ConfigError
 from ..time_series import TimeSeries
 from .builder import part_of
+from .conversions import UNITS, UnitGiven, conversions_of
 from .section import Section, invalid, key
 from .series import Place, Setting, TimedSection, TimedValue, check_keys, check_table, read_together
 
@@ -34,19 +36,25 @@ class HypsographySection(Section):
         "height up to which the shore is extrapolated from the last two areas [m]; null for the last height",
         None,
     )
+    units: dict[Literal["z", "area"], UnitGiven] = key(UNITS, default_factory=dict)
 
     def _check(self) -> None:
-        check_keys(self, (({"path"}, {"top"}), ({"z", "area"}, {"top"})), "`path`, or `z` with `area`")
+        others = {"top", "units"}
+        check_keys(self, (({"path"}, others), ({"z", "area"}, others)), "`path`, or `z` with `area`")
         if self.z is not None and self.area is not None:
             check_table(self.z, self.area, "heights")
 
     def around(self, grid: Grid, where: Place) -> tuple[Grid, Hypsography]:
         """A grid with the areas of the lake, and its basin."""
         with where.naming("hypsography"):
-            z, area = self.z, self.area
+            units = conversions_of(self.units)
             if self.path is not None:
                 path = where.file(self.path, "hypsography", "path")
-                z, area = read_hypsography(path, float(grid.depth))
+                z, area = read_hypsography(path, float(grid.depth), units)
+            else:
+                z, area = in_metres(np.asarray(self.z), np.asarray(self.area), units)
+                upward = slice(None, None, 1 if z[0] < z[-1] else -1)  # depths turn with their sign
+                z, area = z[upward], area[upward]
             grid, basin = grid.with_hypsography(z, area), Hypsography(z, area)
             return grid, basin if self.top is None else basin.up_to(self.top)
 

@@ -10,23 +10,29 @@ from pathlib import Path
 
 import numpy as np
 
-from .errors import FileFormatError, decimal, names_its_file, read_text
+from .errors import FileFormatError, check_names, decimal, names_its_file, read_text
+from .units import Conversions, as_conversion
 
 _FROM_BOTTOM = (3, 4)
+_UNITS = {"z": "m", "area": "m2"}
 _HEIGHTS = {"depth": -1.0, "z": 1.0, "height": 1.0}
 
 
 @names_its_file("a hypsography")
-def read_hypsography(path, depth: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+def read_hypsography(
+    path, depth: float | None = None, units: Conversions | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Heights [m], increasing, 0 at the surface, and the areas there [m2].
 
     Args:
         path: of the file.
         depth: of the lake [m]; required where heights count from the bottom.
+        units: units or conversions of `z` and `area`, which are m and m2 otherwise.
 
     Raises:
         FileFormatError: a row that is not a pair of numbers, an unexpected number of rows, a duplicate
             height, a negative area, or heights from the bottom of a lake of unknown depth.
+        ValueError: a unit of another quantity.
     """
     path = Path(path)
     text = read_text(path, "text in UTF-8", "utf-8-sig")
@@ -41,7 +47,7 @@ def read_hypsography(path, depth: float | None = None) -> tuple[np.ndarray, np.n
     else:
         columns, sign = _named(path, number, head)
     table = np.array([_pair(path, number, cells, columns) for number, cells in rows])
-    z, area = sign * table[:, 0], table[:, 1]
+    z, area = in_metres(sign * table[:, 0], table[:, 1], units or {})
     if from_bottom:
         if depth is None:
             advice = "give the depth of the lake"
@@ -56,6 +62,15 @@ def read_hypsography(path, depth: float | None = None) -> tuple[np.ndarray, np.n
         line = rows[int(np.argmin(area))][0]
         raise FileFormatError(path, f"line {line}", "an area [m2]", f"{area.min():g}", "correct it")
     return z[order], area[order]
+
+
+def in_metres(z: np.ndarray, area: np.ndarray, units: Conversions) -> tuple[np.ndarray, np.ndarray]:
+    """Heights [m] and areas [m2] from values in these units."""
+    check_names("units", units, _UNITS)
+    (of_z, zero), (of_area, more) = (
+        as_conversion(units.get(name)).linear_to(unit, unit) for name, unit in _UNITS.items()
+    )
+    return of_z * z + zero, of_area * area + more
 
 
 def _cells(line: str) -> list[str]:

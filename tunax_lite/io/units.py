@@ -21,7 +21,9 @@ V = TypeVar("V", float, np.ndarray)
 _Dimensions = tuple[int, ...]
 _SCALES: dict[_Dimensions, dict[str, float]] = {
     (0, 0, 0, 0): {"1": 1.0, "%": 1e-2, "okta": 0.125, "octa": 0.125, "tenth": 0.1},
-    (1, 0, 0, 0): dict(m=1.0, meter=1.0, metre=1.0, km=1e3, dm=1e-1, cm=1e-2, mm=1e-3),
+    (1, 0, 0, 0): dict(m=1.0, meter=1.0, metre=1.0, km=1e3, dm=1e-1, cm=1e-2, mm=1e-3)
+    | dict.fromkeys(("ft", "foot", "feet"), 0.3048),
+    (2, 0, 0, 0): dict(ha=1e4, hectare=1e4, acre=4046.8564224),
     (0, 1, 0, 0): dict(s=1.0, sec=1.0, second=1.0, min=60.0, minute=60.0, h=3600.0, hr=3600.0, hour=3600.0)
     | dict(d=86400.0, day=86400.0, ms=1e-3, millisecond=1e-3, microsecond=1e-6, nanosecond=1e-9),
     (0, 0, 1, 0): dict(kg=1.0, g=1e-3, gr=1e-3),
