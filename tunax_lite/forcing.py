@@ -4,18 +4,20 @@ Fluxes are positive into the column.
 """
 
 import abc
+import sys
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
 from ._types import Scalar, ScalarLike, array_field, as_float_array, is_traced
 from .quantities import QUANTITIES, check_values
 from .state import State
-from .time_series import TimeSeries, first_bad, named_leaves
+from .time_series import TimeSeries, first_bad
 
 
 class SurfaceFluxes(eqx.Module):
@@ -54,12 +56,25 @@ class SurfaceFluxes(eqx.Module):
 
 def check_fluxes(where: str, fluxes: SurfaceFluxes) -> None:
     """Raise `ValueError` for concrete fluxes that are not finite, or impossible, such as 1 MW m-2."""
-    for name, leaf in named_leaves(fluxes):
-        if isinstance(leaf, jax.Array) and not is_traced(leaf):
-            if first_bad(np.asarray(leaf)) is not None:
-                raise ValueError(f"{where}: expected a finite {name}, got {np.asarray(leaf)}.")
-            if f"surface_{name}" in QUANTITIES:
-                check_values(f"{where}: {name}", f"surface_{name}", np.asarray(leaf))
+    tracers = {f"tracer_fluxes.{name}": leaf for name, leaf in fluxes.tracer_fluxes.items()}
+    for name, leaf in (vars(fluxes) | tracers).items():
+        if not isinstance(leaf, jax.Array) or isinstance(leaf, Tracer):
+            continue
+        values, (low, high) = np.asarray(leaf), _POSSIBLE.get(name, _FINITE)
+        # In microseconds, because a coupled model comes by at every step; NaN is not within.
+        least, most = (values.min(), values.max()) if values.ndim else (values.item(),) * 2
+        if not (low <= least and most <= high):
+            if first_bad(values) is not None:
+                raise ValueError(f"{where}: expected a finite {name}, got {values}.")
+            check_values(f"{where}: {name}", f"surface_{name}", values)
+
+
+_FINITE = -sys.float_info.max, sys.float_info.max
+_POSSIBLE = {
+    name: tuple(np.clip(QUANTITIES[f"surface_{name}"].possible, *_FINITE).tolist())
+    for name in SurfaceFluxes.__dataclass_fields__
+    if f"surface_{name}" in QUANTITIES
+}
 
 
 class IceSurface(NamedTuple):
