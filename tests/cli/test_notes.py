@@ -2,9 +2,13 @@
 
 import importlib
 import json
+import os
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
+import matplotlib.image
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -14,6 +18,7 @@ from tests.hostile.plausible_inputs import cf_simulation, simulated
 from tunax_lite.bmi import Bmi
 from tunax_lite.cli.commands import app
 
+HERE = {"PYTHONPATH": str(Path(__file__).parents[2])}
 CASE = {"format": "cf_netcdf", "path": "les.nc"}
 RUN = {
     "case": CASE,
@@ -97,3 +102,15 @@ def test_the_doctor_names_all_configurations_that_cannot_run(upward):
     assert [one.partition(":")[0] for one in report["problems"]] == ["broken.yaml", "absent.yaml"]
     assert report["configurations"]["broken.yaml"] == {}
     assert "heat_budget" in "".join(report["configurations"]["run.yaml"]["notes"])
+
+
+@pytest.mark.parametrize("planted", [b"savefig.facecolor: red\nfigure.facecolor: red\n", b"\xff\xfe broken"])
+def test_settings_of_figures_in_the_current_folder_are_ignored(upward, planted):
+    (upward / "matplotlibrc").write_bytes(planted)
+    program = "from tunax_lite.cli.application import app; import tunax_lite.cli.commands; app()"
+    command = [sys.executable, "-c", program, "check", "run.yaml", "--figure", "out.png"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=upward, env={**os.environ, **HERE})
+    assert done.returncode == 0, done.stderr
+    assert "matplotlib" not in done.stderr
+    corner = matplotlib.image.imread(upward / "out.png")[0, 0, :3]
+    assert corner.tolist() == [1.0, 1.0, 1.0]

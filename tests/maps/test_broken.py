@@ -2,6 +2,7 @@
 
 import dataclasses
 import fcntl
+import json
 import pickle
 import shutil
 from pathlib import Path
@@ -24,6 +25,7 @@ from tunax_lite.io.protection import OverwriteError
 from tunax_lite.maps import store as stores
 from tunax_lite.maps.plan import planned
 from tunax_lite.maps.run import run_map
+from tunax_lite.maps.sources import open_source
 from tunax_lite.plotting import map_figures
 
 ROOT = Path(__file__).parents[2]
@@ -144,3 +146,31 @@ def test_an_engine_that_cannot_be_says_why(tmp_path):
     with error_naming(ValueError, "1 0"):
         with open_engine(0):
             pass
+
+
+class _Runs:
+    """Makes a file where it is unpickled."""
+
+    def __init__(self, path: str):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+@pytest.mark.parametrize("codecs", [[], [{"id": "vlen-utf8"}]], ids=["alone", "behind another"])
+def test_a_store_that_would_run_a_program_is_refused_before_it_is_read(tmp_path, codecs):
+    """Versions of zarr before 3.4 unpickle what a store of version 2 says; later ones refuse most of it."""
+    array = tmp_path / "sea.zarr" / "x"
+    array.mkdir(parents=True)
+    (array.parent / ".zgroup").write_text('{"zarr_format": 2}')
+    told = {"zarr_format": 2, "shape": [1], "chunks": [1], "dtype": "|O", "compressor": None}
+    told |= {"fill_value": None, "order": "C", "filters": [*codecs, {"id": "pickle", "protocol": 5}]}
+    (array / ".zarray").write_text(json.dumps(told))
+    (array / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["x"]}')
+    (array / "0").write_bytes(pickle.dumps([_Runs(str(tmp_path / "ran"))]))
+    with pytest.raises(FileFormatError, match=r"sea\.zarr: .*pickle") as caught:
+        open_source("sea.zarr", lambda name: tmp_path / name)
+    assert not (tmp_path / "ran").exists()
+    if codecs:
+        assert "x: expected codecs that only unpack numbers, got pickle" in str(caught.value)

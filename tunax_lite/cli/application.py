@@ -9,6 +9,7 @@ import gc
 import inspect
 import json
 import math
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +119,7 @@ def command(
                 options["engine"] = Engine(*(options.pop(name) for name in Engine._fields))
             session = _import_session()
             with session.errors_as_messages(debug, when_interrupted):
+                _ignore_settings_here()
                 session.set_up_jax(*_before)
                 with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
                     answer = function(**options) or {}
@@ -148,6 +150,13 @@ def of_json(value: Any) -> Any:  # JSON
     if isinstance(value, list):
         return [of_json(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _ignore_settings_here() -> None:
+    """Import matplotlib from another folder if this one has a `matplotlibrc`, which anyone may have left."""
+    if os.path.lexists("matplotlibrc"):
+        with contextlib.chdir(Path(__file__).parent):
+            import matplotlib  # noqa: F401
 
 
 def _import_session():

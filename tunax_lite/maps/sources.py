@@ -40,6 +40,7 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
         at = text if "://" in text else str(_store(text, find))
         with reading(text, "a Zarr store"):
             needed("zarr", text)
+            _check_codecs(text, at)
             found = xr.open_dataset(at, engine="zarr", chunks=None, **options)
         for name, variable in found.variables.items():
             n_values = math.prod(variable.encoding.get("chunks") or variable.shape)
@@ -53,6 +54,17 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
     read_contents(path, only=())  # rejects damaged files and other formats
     with reading(path, "a NetCDF file"):
         return xr.open_dataset(path, engine="netcdf4", **options)
+
+
+def _check_codecs(text: str, at: str) -> None:
+    """Refuse a store with a codec that runs what the chunks say, before any of them is read."""
+    import zarr  # takes long
+
+    for name, array in zarr.open_group(at, mode="r").arrays():
+        told = str({key: value for key, value in array.metadata.to_dict().items() if key != "attributes"})
+        if re.search(r"'(id|name)': '[\w.]*pickle'", told):
+            expected, advice = "codecs that only unpack numbers", "store it without pickled objects"
+            raise FileFormatError(text, name, expected, "pickle, which can run any program", advice)
 
 
 def _store(text: str, find: Callable[[str], Path]) -> Path:
