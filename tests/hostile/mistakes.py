@@ -456,8 +456,71 @@ def _names() -> Iterator[Mistake]:
     yield from (Mistake(*row) for row in rows)
 
 
+def _summed(given: Given) -> np.ndarray:
+    """Sums since midnight of hourly values."""
+    values = given.values["shortwave"]
+    return np.concatenate([np.cumsum(values[i : i + 24]) for i in range(0, values.size, 24)])
+
+
+def _polar(given: Given) -> None:
+    u, v = given.values["wind_u"], given.values["wind_v"]
+    given.values |= {"wind_u": np.hypot(u, v), "wind_v": np.arctan2(v, u) % (2.0 * np.pi)}
+
+
+def _sensors(change: Callable[[np.ndarray], None]) -> Change:
+    def of(given: Given) -> None:
+        given.values["TEMP"] = given.values["TEMP"].copy()
+        change(given.values["TEMP"])
+
+    return of
+
+
+def _swap_sensors(values: np.ndarray) -> None:
+    values[:, [1, 4]] = values[:, [4, 1]]
+
+
+def _warm_sensor(values: np.ndarray) -> None:
+    values[:, 3] += 3.0
+
+
+def _half(given: Given) -> np.ndarray:
+    values = given.values["air_temperature"].copy()
+    values[values.size // 2 :] = 1.8 * values[values.size // 2 :] + 32.0
+    return values
+
+
+def _layouts() -> Iterator[Mistake]:
+    """Tried on real files first: a third of them passed without a note when they were written down."""
+    daily = lambda g: np.repeat(g.values["shortwave"][:960].reshape(40, 24).mean(axis=1), 24)  # noqa: E731
+    area = [0.1, 0.8, 1.6, 2.4, 3.2, 4.0]
+    friction = 1.0 / np.sqrt(good.DENSITY * np.hypot(0.1, 0.03))  # velocity over stress
+    rows: list[tuple[str, str, Change, str]] = [
+        ("weather", "wind as speed and direction in radians", _polar, "wind_direction"),
+        ("weather", "wind to where it blows", both(scaled("wind_u", -1.0), scaled("wind_v", -1.0)), ""),
+        ("weather", "cloud cover as the clear part", scaled("cloud_cover", -1.0, 1.0), "cloud_and_sun"),
+        ("weather", "air 12 h off", replaced("air_temperature", lambda g: np.roll(g.values["air_temperature"], 12)), "warm_nights"),
+        ("weather", "sun summed since midnight", replaced("shortwave", _summed), "*"),
+        ("weather", "daily means of the sun in hourly records", replaced("shortwave", lambda g: np.append(daily(g), 0.0)), "sun_by_night"),
+        ("weather", "air in degF from the middle on", replaced("air_temperature", _half), "*"),
+        ("weather", "rain summed since the start", replaced("precipitation", lambda g: np.cumsum(g.values["precipitation"])), "*"),
+        ("lake", "areas in km2 as m2", option(area=area), "basin"),
+        ("lake", "areas in hectares as m2", option(area=[100.0 * a for a in area]), "basin"),
+        ("lake", "areas from the surface down", option(area=[1e6 * a for a in area[::-1]]), "basin"),
+        ("simulation", "times in hours as s", scaled("time", 1.0 / 3600.0), "heat_budget"),
+        ("simulation", "times in minutes as s", scaled("time", 1.0 / 60.0), "heat_budget"),
+        ("simulation", "heat twice", scaled("surface_heat_flux", 2.0), "heat_budget"),
+        ("simulation", "heat in cal instead of J", scaled("surface_heat_flux", 1.0 / 4.184), "heat_budget"),
+        ("simulation", "friction velocity as stress", both(scaled("surface_stress_u", friction), scaled("surface_stress_v", friction)), "momentum_budget"),
+        ("simulation", "rain of a tenth", scaled("surface_freshwater_flux", 0.1), "salt_budget"),
+        ("LESbrary", "heat twice", option(heat=300.0 / (good.DENSITY * good.HEAT_CAPACITY)), "heat_budget"),
+        ("mooring", "two sensors swapped", _sensors(_swap_sensors), "swapped_levels"),
+        ("mooring", "a sensor 3 K warm", _sensors(_warm_sensor), "swapped_levels"),
+    ]  # fmt: skip
+    yield from (Mistake(*row) for row in rows)
+
+
 TABLE: tuple[Mistake, ...] = (
-    *_codes(), *_spikes_and_stuck(), *_units(), *_signs_and_places(), *_names(),
+    *_codes(), *_spikes_and_stuck(), *_units(), *_signs_and_places(), *_names(), *_layouts(),
 )  # fmt: skip
 
 

@@ -106,6 +106,51 @@ def air_and_water(evidence: Evidence) -> Iterator[Finding]:
         yield Finding("air_and_water", one.quantity, one.where, said, cause, "`unit` or `start_time`")
 
 
+@rule("warm_nights")
+def warm_nights(evidence: Evidence) -> Iterator[Finding]:
+    """Note air that is warmest at night."""
+    one = evidence.weather.get("air_temperature")
+    if one is None or one.interval > 10800.0 or one.days < 20.0:
+        return
+    if evidence.start is None or evidence.longitude is None:
+        return
+    midnight = evidence.start.replace(hour=0, minute=0, second=0, microsecond=0)
+    seconds = one.time + (evidence.start - midnight).total_seconds() + 240.0 * evidence.longitude
+    turn = np.exp(-2j * np.pi * seconds / DAY)
+    there = np.isfinite(one.values)
+    # By day, so that the weather and the season do not matter.
+    anomaly = one.values - np.interp(one.time, *_means(one.time[there], one.values[there]))
+    wave = 2.0 * np.mean((anomaly * turn)[there])
+    warmest = float(-np.angle(wave) / (2.0 * np.pi) * 24.0 % 24.0)
+    if np.abs(wave) > 0.7 and not 9.0 <= warmest <= 20.5:
+        said = f"expected the warmest air in the afternoon, got it at {warmest:.0f} h local solar time"
+        said += f", by {2.0 * np.abs(wave):.2g} K over a day"
+        cause = "local instead of universal time, or a longitude of the other sign"
+        yield Finding("warm_nights", one.quantity, one.where, said, cause, "`start_time` or `longitude`")
+
+
+def _means(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Middle of days, and means over them."""
+    day = np.floor((time - time[0]) / DAY).astype(int)
+    n = np.maximum(np.bincount(day), 1)
+    there = np.bincount(day) > 0
+    return (np.bincount(day, time) / n)[there], (np.bincount(day, values) / n)[there]
+
+
+@rule("wind_direction")
+def wind_direction(evidence: Evidence) -> Iterator[Finding]:
+    """Note a speed and a direction in radians given as components."""
+    u, v = (evidence.weather.get(name) for name in ("wind_u", "wind_v"))
+    if u is None or v is None or u.days < 5.0 or u.known.size < 50 or v.known.size < 50:
+        return
+    low, high = float(v.known.min()), float(v.known.max())
+    if u.known.min() >= 0.0 and 0.0 <= low < 0.6 and 5.6 < high < 2.0 * np.pi + 1e-3:
+        said = f"expected components of both signs, got u of at least {u.known.min():.2g} m s-1"
+        said += f" and v from {low:.2g} to {high:.4g} m s-1"
+        cause = "speed, and direction in radians"
+        yield Finding("wind_direction", "wind_v", v.where, said, cause, "`wind_speed` and `wind_direction`")
+
+
 @rule("season")
 def season(evidence: Evidence) -> Iterator[Finding]:
     """Note a warm season in the winter of the latitude."""

@@ -74,6 +74,24 @@ def discharge(evidence: Evidence) -> Iterator[Finding]:
             )
 
 
+@rule("basin")
+def basin(evidence: Evidence) -> Iterator[Finding]:
+    """Note a lake that is deeper than wide, or wider at its bottom."""
+    if evidence.area is None:
+        return
+    depth, top, bottom = -float(evidence.z_face[0]), float(evidence.area[-1]), float(evidence.area[0])
+    where = "hypsography"
+    if (radius := float(np.sqrt(top / np.pi))) < depth:
+        said = (
+            f"expected a lake wider than deep ({depth:.3g} m), got {top:.3g} m2, a radius of {radius:.2g} m"
+        )
+        yield Finding("basin", "area", where, said, "areas in km2 or hectares", "`units: {area: km2}`")
+    if bottom > 1.01 * top:
+        said = f"expected most area at the surface, got {top:.3g} m2 there and {bottom:.3g} at the bottom"
+        cause = "areas listed from the surface down"
+        yield Finding("basin", "area", where, said, cause, "`z`, or the order of the areas")
+
+
 def distance(latitude: float, longitude: float, other: tuple[float, float]) -> float:
     """Of two positions [km], on a sphere."""
     a, b = np.deg2rad([latitude, other[0]])

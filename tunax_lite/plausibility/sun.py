@@ -116,6 +116,7 @@ def sun_by_night(evidence: Evidence) -> Iterator[Finding]:
         if np.sum(values) <= 0.0 or np.mean(above) < _LEAST or np.min(above) > 0.3 * np.max(above):
             continue
         yield from _light_at_night(one, time, values, evidence)
+        yield from _without_night(one, time, values)
         lags = np.arange(-11.5, 12.5, 0.5)
         alike = [_alike(values, top_of_atmosphere(time + 3600.0 * lag, evidence)) for lag in lags]
         best = int(np.argmax(alike))
@@ -140,6 +141,41 @@ def _light_at_night(
         yield Finding(
             "sun_by_night", one.quantity, one.where, said, "a code for missing values, or a lamp", "the file"
         )
+
+
+def _without_night(one: Samples, time: np.ndarray, values: np.ndarray) -> Iterator[Finding]:
+    """A finding where records of hours repeat the mean of a day."""
+    n_changes, days = int(np.count_nonzero(np.diff(values))), np.ptp(time) / DAY
+    if days > 5.0 and 0.5 * days < n_changes < 1.5 * days and one.interval < 0.2 * DAY:
+        said = (
+            f"expected day and night in records of {one.interval / 3600.0:.2g} h, got the same value for days"
+        )
+        key = "one record a day, and `diurnal_cycle: true`"
+        yield Finding("sun_by_night", one.quantity, one.where, said, "daily means, repeated", key)
+
+
+@rule("cloud_and_sun")
+def cloud_and_sun(evidence: Evidence) -> Iterator[Finding]:
+    """Note cloud cover that comes with more sun."""
+    cloud = evidence.weather.get("cloud_cover")
+    if cloud is None or not cloud.varies or evidence.start is None or evidence.latitude is None:
+        return
+    for one in _light(evidence):
+        time, received = _daily(one)
+        if time.size < 20 or cloud.time.size != one.time.size:
+            continue
+        _, cover = _daily(cloud)
+        above = top_of_atmosphere(time, evidence, daily=True)
+        bright = above > 3.0 * _LEAST
+        if bright.sum() < 20 or np.ptp(cover[bright]) < 0.2:
+            continue
+        together = _alike(received[bright] / above[bright], cover[bright])
+        if together > 0.4:
+            said = f"expected less sun under clouds, got a correlation of {together:.2f}"
+            said += f" over {bright.sum()} days"
+            cause = "the clear part of the sky instead of the cloudy one"
+            key = "`factor: -1` and `offset: 1`"
+            yield Finding("cloud_and_sun", "cloud_cover", cloud.where, said, cause, key)
 
 
 def _alike(values: np.ndarray, above: np.ndarray) -> float:

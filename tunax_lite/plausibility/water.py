@@ -1,5 +1,6 @@
 """Profiles of the water: swapped, upside down, in the wrong depth or frozen."""
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -60,6 +61,39 @@ def unstable_profile(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 "unstable_profile", "temperature", one.where, said, cause, "`positive`, or the columns"
             )
+
+
+@rule("swapped_levels")
+def swapped_levels(evidence: Evidence) -> Iterator[Finding]:
+    """Note a level of a mooring that is nearly always lighter than the one above it."""
+    for one, salt in _pairs(evidence):
+        is_fixed = one.z is not None and one.z.ndim == 1 and one.values.shape[0] >= 20
+        if not is_fixed or evidence.source == "LES" or one.where.startswith("initial"):
+            continue
+        if salt is None and not evidence.is_fresh:
+            continue  # a halocline holds warm water below cold
+        salinity = np.full_like(one.values, 0.1) if salt is None else salt.values
+        if salinity.shape != one.values.shape:
+            continue
+        yield from _lighter_levels(one, density(one.values, salinity))
+
+
+def _lighter_levels(one: Samples, rho: np.ndarray) -> Iterator[Finding]:
+    """A finding for the first level that is lighter than the one above in most stratified profiles."""
+    stratified = np.nan_to_num(np.nanmax(rho, axis=1) - np.nanmin(rho, axis=1)) > 0.1
+    rho, depth = rho[stratified], -_heights(one)[0]
+    for lower, upper in itertools.pairwise(range(rho.shape[1])):
+        excess = rho[:, upper] - rho[:, lower]
+        excess = excess[np.isfinite(excess)]
+        share = float(np.mean(excess > 0.05)) if excess.size >= 20 else 0.0
+        if share > 0.6:
+            said = f"expected denser water below, got {np.median(excess):.2g} kg m-3 less at "
+            said += (
+                f"{depth[lower]:.4g} m than at {depth[upper]:.4g} m in {share:.0%} of the stratified profiles"
+            )
+            cause = "sensors of another depth, or one that is off"
+            yield Finding("swapped_levels", "temperature", one.where, said, cause, "the file")
+            return
 
 
 @rule("water_swapped")
