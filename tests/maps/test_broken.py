@@ -2,6 +2,7 @@
 
 import dataclasses
 import fcntl
+import importlib
 import json
 import pickle
 import shutil
@@ -109,6 +110,25 @@ def test_errors_come_back_from_workers():
     told = FileFormatError("ocean.nc", "wind", "numbers", "none", "fill them")
     error = pickle.loads(pickle.dumps(Raised(type(told), told.args))).error()
     assert isinstance(error, FileFormatError) and str(error) == str(told)
+
+
+def test_a_map_that_goes_on_says_what_it_does_not_judge(tmp_path, monkeypatch):
+    command = ["map", str(ROOT / "configs/maps/synthetic.yaml"), "--output", str(tmp_path / "ocean.zarr")]
+    command += ["--set", "time.duration=172800", "--set", "model.closure.name=pacanowski_philander"]
+
+    def interrupted(*arguments, report, **options):
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        return run_map(*arguments, report=stop, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(importlib.import_module("tunax_lite.cli.map"), "run_map", interrupted)
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 130 and "--resume" in result.output
+    result = CliRunner().invoke(app, [*command, "--resume"])
+    assert result.exit_code == 0, result.output
+    assert "note: " in result.output and "only the pieces computed now were searched" in result.output
 
 
 def test_the_command_runs_refuses_goes_on_and_draws(tmp_path):

@@ -72,6 +72,8 @@ def map_columns(
             report = _run(run, output, store, opened, budget, engine.workers)
     _say_broken(report.broken, run)
     session.report_written([output])
+    if store is not None:
+        _note(f"{output}: only the pieces computed now were searched for water that cannot be")
 
     def moment(time: float) -> str:
         return f"{run.columns.epoch + datetime.timedelta(seconds=time):%Y-%m-%d %H:%M}"
