@@ -176,11 +176,12 @@ def test_bmi_example_of_the_guide(monkeypatch):
     cooled = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1027, heat_flux=-100.0))
     case = dataclasses.replace(run.case, forcing=cooled)
     end = tl.simulate(run.model, case, dt=60.0, duration=21600.0, output_interval=21600.0).state
-    # Linear between centers, down to where the water is colder than the uppermost by 0.2 K.
+    # Linear between centers, down to where the water is colder than that at 10 m by 0.2 K.
     temperature, z = np.asarray(end.temperature[-1]), np.asarray(case.grid.z_center)
-    last = int(np.flatnonzero(temperature < temperature[-1] - 0.2)[-1])
+    colder = np.interp(-10.0, z, temperature) - 0.2
+    last = int(np.flatnonzero(temperature < colder)[-1])
     two = slice(last, last + 2)
-    expected = -np.interp(temperature[-1] - 0.2, temperature[two], z[two])
+    expected = -np.interp(colder, temperature[two], z[two])
     np.testing.assert_allclose(names["depth"], expected, rtol=1e-9)
 
 

@@ -189,7 +189,7 @@ def test_a_store_that_would_run_a_program_is_refused_before_it_is_read(tmp_path,
     (array / ".zarray").write_text(json.dumps(told))
     (array / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["x"]}')
     (array / "0").write_bytes(pickle.dumps([_Runs(str(tmp_path / "ran"))]))
-    with pytest.raises(FileFormatError, match=r"sea\.zarr: .*pickle") as caught:
+    with error_naming(FileFormatError, "sea.zarr pickle") as caught:
         open_source("sea.zarr", lambda name: tmp_path / name)
     assert not (tmp_path / "ran").exists()
     if codecs:
