@@ -77,6 +77,47 @@ def test_columns_of_a_map_are_those_of_a_batch(whole):
         np.testing.assert_array_equal(heights, case.grid.z_face)
 
 
+SHORTER = dataclasses.replace(RUN, duration=94 * HOUR)
+"""15 whole frames, and one of 4 h."""
+
+
+def test_a_shorter_last_frame_is_at_the_end_wherever_a_run_is_ended(plan, tmp_path):
+    case = RUN.columns.case(np.arange(RUN.columns.n_columns), 0.0, SHORTER.duration)
+    times = {"dt": RUN.dt, "output_interval": RUN.output_interval, "duration": SHORTER.duration}
+    trajectory = simulate(RUN.model, case, **times, means=True)
+    assert trajectory.means is not None
+    path, mixed = tmp_path / "map.zarr", tmp_path / "mixed.zarr"
+    run_map(SHORTER, path, SMALL, plan.variables, ThisProcess(), 3)
+    with xr.open_zarr(path, chunks=None, decode_times=False) as store:
+        np.testing.assert_array_equal(store.time, np.append(np.arange(6.0, 91.0, 6.0), 94.0) * HOUR)
+        np.testing.assert_array_equal(store.time_bounds[-1], [90.0 * HOUR, 94.0 * HOUR])
+        for name, mean in {"temperature": False, "temperature_mean": True}.items():
+            values = store[name].values.reshape(*store[name].shape[:-2], -1)[..., RUN.columns.index]
+            expected = (trajectory.means.state if mean else trajectory.state).temperature[1:]
+            np.testing.assert_allclose(values, expected, rtol=1e-6)
+
+    class Ended(Exception):
+        pass
+
+    def end(done: float) -> None:
+        if done == 0.75:  # three of four pieces: all whole ones
+            raise Ended
+
+    stores.create(mixed, RUN.columns, plan.variables, SHORTER.times, SMALL, SHORTER.fingerprint, RUN.about)
+    with pytest.raises(Ended):
+        run_tiles(SHORTER, mixed, [1], end)
+    store = stores.prepare(mixed, SHORTER.fingerprint, resume=True, overwrite=False)
+    run_map(SHORTER, mixed, SMALL, plan.variables, ThisProcess(), store=store)
+    assert_identical(mixed, path)
+
+
+def test_pieces_before_a_shorter_frame_are_whole():
+    assert [RUN.frames_per_piece(most) for most in (16, 9, 7, 5)] == [16, 8, 6, 4]
+    assert [SHORTER.frames_per_piece(most) for most in (16, 9, 7, 4)] == [15, 5, 5, 3]
+    with error_naming(ValueError, "output_interval 1800 21600"):
+        _ = dataclasses.replace(RUN, duration=1800.0).length
+
+
 def test_a_plan_fits_its_memory_and_results_do_not_depend_on_it(plan, whole, tmp_path):
     assert plan.layout.memory < 2**31
     assert plan.results == 16 * 30 * (4 * (12 + 13 + 12) + 3 * 8)
@@ -90,7 +131,7 @@ def test_a_plan_fits_its_memory_and_results_do_not_depend_on_it(plan, whole, tmp
 def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     """Ended in the middle of a tile; shards of a piece whose end was not noted are written again."""
     path = tmp_path / "map.zarr"
-    times = RUN.output_interval * np.arange(1, RUN.n_frames + 1)
+    times = RUN.times
     stores.create(path, RUN.columns, plan.variables, times, SMALL, RUN.fingerprint, RUN.about)
 
     class Ended(Exception):

@@ -29,7 +29,7 @@ class Killed(BaseException):
 
 def begun(path: Path, run: MapRun, layout: Layout, variables, after: float = 0.5) -> None:
     """A map that ended before it was complete."""
-    times = run.output_interval * np.arange(1, run.n_frames + 1)
+    times = run.times
     stores.create(path, run.columns, variables, times, layout, run.fingerprint, run.about)
 
     def end(done: float) -> None:

@@ -95,7 +95,7 @@ def _run(
     shape = " x ".join(str(n) for n in columns.shape)
     echo(
         f"{columns.n_columns} columns of {shape} points, {run.duration / run.dt:.0f} steps of {run.dt:g} s, "
-        f"{run.n_frames} frames, {type(run.model.closure).__name__}"
+        f"{run.length.n_all} frames, {type(run.model.closure).__name__}"
     )
     variables = ()
     if store is None:

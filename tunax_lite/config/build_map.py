@@ -59,26 +59,23 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
             f"{loaded.place.at('time', 'duration')}: expected at most map.duration, {section.duration:g} s, "
             f"got {duration:g} s; change one of them."
         )
-    interval = config.time.output_interval
-    if abs(round(duration / interval) * interval - duration) > 1e-9 * duration:
-        raise ConfigError(
-            f"{loaded.place.at('time', 'output_interval')}: expected a divisor of the length of the map, "
-            f"{duration:g} s, got {interval:g} s; change one of them, so that the last frame is at the end."
-        )
     model = build_model(config.model, loaded.place, parameters)
     columns.model(model, slice(0, 1))  # rejects unknown parameters
     with where.naming():
         columns.notes = (*columns.notes, *_remarks_of(columns, left, config.accept))
     output = config.output
-    return MapRun(
+    run = MapRun(
         model=model,
         columns=columns,
         dt=config.time.step,
-        output_interval=interval,
+        output_interval=config.time.output_interval,
         duration=duration,
         variables=tuple(output.variables),
         means=tuple(output.means),
     )
+    with loaded.place.naming("time"):
+        _ = run.length  # raises errors early
+    return run
 
 
 _MOST_TRIED = 9
@@ -124,5 +121,5 @@ def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:
         run = dataclasses.replace(build_map(loaded), variables=(), means=())
         free = section.free(run.model.closure)
         fit = MapFit(run, free, section.penalty, section.start, section.misfit_scale)
-        _ = run.steps_per_frame, run.columns.observed(slice(0, 1), fit.times)  # raise errors early
+        _ = run.columns.observed(slice(0, 1), fit.times)  # raise errors early
     return fit

@@ -43,7 +43,7 @@ from ..checkpointing import Auto
 from ..corrections import CorrectedForcing
 from ..model import Model
 from ..runtime import Program, Shared, compile_program
-from ..simulation import batched_case, end_and_frames, start_of
+from ..simulation import batched_case, count_steps, end_and_frames, start_of
 from .setup import MapRun
 
 BLOCK = 64
@@ -78,8 +78,8 @@ class MapFit:
     @property
     def times(self) -> np.ndarray:
         """Ends of the frames to use [s]."""
-        ends = self.run.output_interval * np.arange(1, self.run.n_frames + 1)
-        found = ends[ends > self.begin]
+        count_steps(self.run.duration, self.run.output_interval, "duration", "output_interval")
+        found = self.run.times[self.run.times > self.begin]
         if not found.size:
             raise ValueError(
                 f"start: expected a time before the end of the run, {self.run.duration:g} s, got "
@@ -190,8 +190,8 @@ def _equations(
             own,
             start_of(calibrated, own),
             fit.run.dt,
-            n_frames=fit.run.n_frames,
-            steps_per_frame=fit.run.steps_per_frame,
+            n_frames=fit.run.length.n_frames,
+            steps_per_frame=fit.run.length.steps_per_frame,
             checkpointing=Auto(),
             save=lambda restart: restart.state.temperature[-1],
         )

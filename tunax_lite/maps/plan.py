@@ -93,12 +93,12 @@ def planned(run: MapRun, memory: int) -> Plan:
                 "or save more often."
             )
         rows = math.ceil(rows / 2)
-    in_grid = run.columns.n_columns * sizes.frame * run.n_frames
+    in_grid = run.columns.n_columns * sizes.frame * run.length.n_all
     while True:
         exact = _compiled(run, layout, sizes, n_in_row)
         if exact <= memory or layout.n_frames == 1:
             return Plan(dataclasses.replace(layout, memory=max(exact, needed)), variables, in_grid)
-        layout = dataclasses.replace(layout, n_frames=math.ceil(layout.n_frames / 2))
+        layout = dataclasses.replace(layout, n_frames=run.frames_per_piece(math.ceil(layout.n_frames / 2)))
 
 
 def _largest(
@@ -106,9 +106,9 @@ def _largest(
 ) -> tuple[Layout, int]:
     """The largest tiles of given rows with as many frames as fit, at least one, and their memory."""
     rows, block, width = _cut(sizes, per_row, rows)
-    work = width * sizes.n_cells * run.steps_per_frame * _SECONDS_PER_CELL
-    cached = max(4, _BLOCK_RESULTS // (block * sizes.frame)) if on_cpu else run.n_frames
-    n_frames = max(1, min(run.n_frames, int(LONGEST_PIECE / work), cached))
+    work = width * sizes.n_cells * run.length.steps_per_frame * _SECONDS_PER_CELL
+    cached = max(4, _BLOCK_RESULTS // (block * sizes.frame)) if on_cpu else run.length.n_frames
+    n_frames = max(1, min(run.length.n_frames, int(LONGEST_PIECE / work), cached))
     n_in_row = math.prod(run.columns.shape[1:])
     n_tiles = -(-len(per_row) // rows)
 
@@ -124,8 +124,7 @@ def _largest(
         n_frames = math.ceil(n_frames / 2)
     while n_frames > 1 and needed(n_frames) > memory:
         n_frames = math.ceil(n_frames / 2)
-    # Of equal length, so that little is computed beyond the end.
-    n_frames = math.ceil(run.n_frames / math.ceil(run.n_frames / n_frames))
+    n_frames = run.frames_per_piece(n_frames)
     return Layout(rows, n_frames, block, width, memory), needed(n_frames)
 
 
@@ -177,7 +176,7 @@ def _compiled(run: MapRun, layout: Layout, sizes: _Sizes, n_in_row: int) -> int:
 def _measured(run: MapRun) -> tuple[_Sizes, tuple[MapVariable, ...]]:
     """Bytes per column, from a sample of columns, and the stored variables."""
     columns, interval = np.zeros(_SAMPLE, dtype=int), run.output_interval
-    several = min(_FRAMES_OF_SAMPLE, run.n_frames)
+    several = min(_FRAMES_OF_SAMPLE, run.length.n_frames)
     found = []
     for n_frames in (1, several):
         batch = run.batch(columns, 0.0, n_frames * interval)

@@ -52,8 +52,9 @@ def kept(values: Array) -> Array:
     return values.astype(jnp.float32) if values.ndim > 2 else values
 
 
-def _frames(run: MapRun, layout: Layout, part: tuple) -> Results:
+def _frames(run: MapRun, layout: Layout, is_shorter: bool, part: tuple) -> Results:
     """One piece of one block of columns."""
+    n_frames, steps = (1, run.length.rest) if is_shorter else (layout.n_frames, run.length.steps_per_frame)
     model, case, start, dt = part
     whole = model.completed(case)
     end, saved = end_and_frames(
@@ -61,8 +62,8 @@ def _frames(run: MapRun, layout: Layout, part: tuple) -> Results:
         case,
         start,
         dt,
-        n_frames=layout.n_frames,
-        steps_per_frame=run.steps_per_frame,
+        n_frames=n_frames,
+        steps_per_frame=steps,
         checkpointing=Auto(),
         save=lambda restart: (of_frame(restart, whole, dt, run.variables), _finite(restart)),
         means=bool(run.means),
@@ -75,11 +76,17 @@ def _frames(run: MapRun, layout: Layout, part: tuple) -> Results:
 
 
 def _piece(
-    run: MapRun, layout: Layout, batch: tuple[Model, Case], start: Restart, dt: Array, n_blocks: Array
+    run: MapRun,
+    layout: Layout,
+    is_shorter: bool,
+    batch: tuple[Model, Case],
+    start: Restart,
+    dt: Array,
+    n_blocks: Array,
 ) -> Results:
     model, case = batch[0], batched_case(*batch)
     arguments = (model, case, start, dt)
-    one = functools.partial(_frames, run, layout)
+    one = functools.partial(_frames, run, layout, is_shorter)
     if layout.block == layout.width:
         return one(arguments)
     has_columns = columns_of(model, case, start)
@@ -99,17 +106,20 @@ class PieceProgram:
         return jax.block_until_ready(self.program(batch, start, self.dt, np.int32(n_blocks)))
 
 
-_programs: dict[Hashable, PieceProgram] = {}
-"""Of the last map of this process."""
+_programs: dict[tuple[Hashable, bool], PieceProgram] = {}
+"""Of the last map of this process: of whole pieces, and of a shorter frame at the end."""
 
 
-def piece_program(run: MapRun, layout: Layout, batch: tuple[Model, Case], start: Restart) -> PieceProgram:
+def piece_program(
+    run: MapRun, layout: Layout, batch: tuple[Model, Case], start: Restart, *, is_shorter: bool = False
+) -> PieceProgram:
     """The program for a divided map, compiled once per process."""
     key = run.fingerprint, dataclasses.replace(layout, memory=0), bool(jax.config.read("jax_enable_x64"))
-    if key not in _programs:
+    if (key, is_shorter) not in _programs:
         dt = jnp.asarray(run.dt, batch[1].grid.z_face.dtype)
         given = batch, start, dt, np.int32(1)
-        program = compile_program(functools.partial(_piece, run, layout), *given)
-        _programs.clear()
-        _programs[key] = PieceProgram(program, dt)
-    return _programs[key]
+        program = compile_program(functools.partial(_piece, run, layout, is_shorter), *given)
+        for other in [other for other in _programs if other[0] != key]:
+            del _programs[other]
+        _programs[key, is_shorter] = PieceProgram(program, dt)
+    return _programs[key, is_shorter]

@@ -2,7 +2,8 @@
 
     while a piece is computed, the forcing of the next is read and the results of the previous are written
 
-All tiles and pieces have the same shapes, so that one compiled program serves all: tiles are padded with
+All tiles and pieces have the same shapes, so that one compiled program serves all (and another one a shorter
+frame at the end): tiles are padded with
 copies of the last column, and blocks consisting of copies only are skipped. A process takes several tiles
 through a piece before the next one, so that it reads the forcing of all of them at once. A tile continues
 from the file written after its last piece, so that a run may end anywhere; anything computed twice is
@@ -173,7 +174,8 @@ class _Tile:
         elif start is None:
             structure = jax.tree.structure(jax.eval_shape(restart_of, *batch))
             start = jax.tree.unflatten(structure, map(jax.numpy.asarray, self._leaves or ()))
-        program = piece_program(run, self._layout, batch, start)
+        is_shorter = run.is_shorter(piece, self._layout)
+        program = piece_program(run, self._layout, batch, start, is_shorter=is_shorter)
         results = program(batch, start, -(-len(self._columns) // self._layout.block))
         self._restart = results.end
         self._note_broken(np.asarray(results.finite), piece)
@@ -193,9 +195,9 @@ class _Tile:
             )
 
     def broken_columns(self) -> tuple[Broken, ...]:
-        columns, interval = self._run.columns, self._run.output_interval
+        columns, times = self._run.columns, self._run.times
         return tuple(
-            Broken(float(columns.latitude[i]), float(columns.longitude[i]), float((frame + 1) * interval))
+            Broken(float(columns.latitude[i]), float(columns.longitude[i]), float(times[frame]))
             for i, frame in zip(self._columns, self.broken, strict=True)
             if frame >= 0
         )
@@ -229,10 +231,10 @@ class _Tile:
         n_frames, n_columns = frames.stop - frames.start, len(self._columns)
         if all(name in results.values for name in names):
             fields = [np.asarray(results.values[name])[:n_frames, :, :n_columns] for name in names]
-            time = self._run.output_interval * np.arange(frames.start + 1, frames.stop + 1)
+            time = self._run.times[frames]
         else:
             fields = [np.asarray(getattr(results.end.state, name))[None, :, :n_columns] for name in names]
-            time = np.array([self._run.output_interval * frames.stop])
+            time = self._run.times[[frames.stop - 1]]
         z = np.asarray(case.grid.z_center).reshape(case.grid.n_cells, -1)[:, :n_columns]
         found = extremes(fields[0], fields[1], z, time, has_ice=case.ice is not None)
         places = [self._columns[one.column] for one in found]
@@ -294,8 +296,7 @@ def run_map(
         OSError: a file that cannot be read or written; computed results are kept.
     """
     if store is None:
-        times = run.output_interval * np.arange(1, run.n_frames + 1)
-        store = stores.create(path, run.columns, variables, times, layout, run.fingerprint, run.about)
+        store = stores.create(path, run.columns, variables, run.times, layout, run.fingerprint, run.about)
     else:
         verify(store, run, announce)
     tiles = run.tiles(store.layout)

@@ -12,7 +12,7 @@ from ..grid import Grid
 from ..io.checksums import digest_of_tree
 from ..io.protection import Provenance
 from ..model import Model
-from ..simulation import count_steps
+from ..simulation import Length, length_of_run
 from .columns import ColumnMap
 
 
@@ -22,7 +22,7 @@ class Layout:
 
     Args:
         n_rows: of the first axis of the map per tile.
-        n_frames: per piece (in time).
+        n_frames: per piece (in time), all of `output_interval`; a shorter last frame is a piece of its own.
         block: columns that a device steps together.
         width: of the largest tile, in whole blocks.
         memory: largest number of bytes that a process holds.
@@ -54,7 +54,8 @@ class MapRun:
     Args:
         model: for all columns; `columns` may add column-dependent parameters.
         columns: the map.
-        dt, output_interval, duration: as in `simulate` [s], from the epoch of the map on.
+        dt, output_interval, duration: as in `simulate` [s], from the epoch of the map on; the last frame is
+            at the end, and shorter than the others if the interval does not divide the duration.
         variables: stored at the end of every frame: names in the state, the closure or diagnostics.
         means: of state and closure variables, averaged over the steps of every frame.
         about: provenance.
@@ -70,12 +71,18 @@ class MapRun:
     about: Provenance = Provenance()
 
     @property
-    def n_frames(self) -> int:
-        return count_steps(self.duration, self.output_interval, "duration", "output_interval")
+    def length(self) -> Length:
+        length = length_of_run(self.duration, self.output_interval, self.dt)
+        if length.n_frames == 0:
+            expected = f"at most the duration, {self.duration:g} s"
+            raise ValueError(f"output_interval: expected {expected}, got {self.output_interval:g} s.")
+        return length
 
     @property
-    def steps_per_frame(self) -> int:
-        return count_steps(self.output_interval, self.dt, "output_interval")
+    def times(self) -> np.ndarray:
+        """Ends of the frames [s]."""
+        ends = self.output_interval * np.arange(1, self.length.n_all + 1)
+        return np.minimum(ends, self.duration)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -95,17 +102,37 @@ class MapRun:
         model = self.columns.model(self.model, columns)
         return without_weak_types((model, case), precision_of(model=model, case=case))
 
+    def frames_per_piece(self, most: int) -> int:
+        """Number of frames per piece, at most so many.
+
+        Of equal length, so that little is computed beyond the end; nothing is, where a shorter frame follows.
+        """
+        whole = self.length.n_frames
+        pieces = math.ceil(whole / most)
+        while self.length.rest and whole % pieces:
+            pieces += 1
+        return math.ceil(whole / pieces)
+
+    def is_shorter(self, piece: int, layout: Layout) -> bool:
+        """Whether a piece is the shorter frame at the end."""
+        return piece * layout.n_frames >= self.length.n_frames
+
     def frames_of(self, piece: int, layout: Layout) -> slice:
-        return slice(piece * layout.n_frames, min((piece + 1) * layout.n_frames, self.n_frames))
+        whole = self.length.n_frames
+        if self.is_shorter(piece, layout):
+            return slice(whole, whole + 1)
+        return slice(piece * layout.n_frames, min((piece + 1) * layout.n_frames, whole))
 
     def covered(self, piece: int, layout: Layout) -> tuple[float, float]:
-        """Times of the forcing of a piece [s], equally long for all: the last one may begin earlier."""
+        """Times of the forcing of a piece [s], equally long for whole ones: the last may begin earlier."""
         length = layout.n_frames * self.output_interval
-        start = min(piece * length, self.duration - length)
+        if self.is_shorter(piece, layout):
+            return piece * length, self.duration
+        start = min(piece * length, self.length.n_frames * self.output_interval - length)
         return start, start + length
 
     def n_pieces(self, layout: Layout) -> int:
-        return math.ceil(self.n_frames / layout.n_frames)
+        return math.ceil(self.length.n_frames / layout.n_frames) + (self.length.rest > 0)
 
     def rows_of(self, tile: int, layout: Layout) -> slice:
         n_rows = self.columns.shape[0]

@@ -235,7 +235,7 @@ def _time_axes(columns: ColumnMap, times: np.ndarray, variables: Sequence[MapVar
     time = {"standard_name": "time", "long_name": "time", "units": epoch, "calendar": "standard", "axis": "T"}
     if not any(variable.is_mean for variable in variables):
         return {"time": ("time", times, time)}
-    bounds = np.stack([times - (times[1] - times[0] if len(times) > 1 else times[0]), times], axis=1)
+    bounds = np.stack([np.append(0.0, times[:-1]), times], axis=1)
     return {
         "time": ("time", times, time | {"bounds": "time_bounds"}),
         "time_bounds": (("time", "bounds"), bounds, {}),
