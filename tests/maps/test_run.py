@@ -83,8 +83,8 @@ SHORTER = dataclasses.replace(RUN, duration=94 * HOUR)
 
 def test_a_shorter_last_frame_is_at_the_end_wherever_a_run_is_ended(plan, tmp_path):
     case = RUN.columns.case(np.arange(RUN.columns.n_columns), 0.0, SHORTER.duration)
-    times = {"dt": RUN.dt, "output_interval": RUN.output_interval, "duration": SHORTER.duration}
-    trajectory = simulate(RUN.model, case, **times, means=True)
+    lengths = {"output_interval": RUN.output_interval, "duration": SHORTER.duration}
+    trajectory = simulate(RUN.model, case, dt=RUN.dt, **lengths, means=True)  # pyright: ignore
     assert trajectory.means is not None
     path, mixed = tmp_path / "map.zarr", tmp_path / "mixed.zarr"
     run_map(SHORTER, path, SMALL, plan.variables, ThisProcess(), 3)
