@@ -505,7 +505,7 @@ def _layouts() -> Iterator[Mistake]:
         ("weather", "rain summed since the start", replaced("precipitation", lambda g: np.cumsum(g.values["precipitation"])), "*"),
         ("lake", "areas in km2 as m2", option(area=area), "basin"),
         ("lake", "areas in hectares as m2", option(area=[100.0 * a for a in area]), "basin"),
-        ("lake", "areas from the surface down", option(area=[1e6 * a for a in area[::-1]]), "basin"),
+        ("lake", "areas from the surface down", option(area=[1e6 * a for a in area[::-1]]), "*"),
         ("simulation", "times in hours as s", scaled("time", 1.0 / 3600.0), "heat_budget"),
         ("simulation", "times in minutes as s", scaled("time", 1.0 / 60.0), "heat_budget"),
         ("simulation", "heat twice", scaled("surface_heat_flux", 2.0), "heat_budget"),
