@@ -270,11 +270,11 @@ def _profiles(
 def _judged_water(case: Case, states: Sequence[State], interval: float) -> tuple[bool, str]:
     """Whether the water of all frames can be, and a note on the worst that cannot, or is unlikely."""
     temperature, salinity = (
-        np.stack([np.asarray(getattr(state, name)) for state in states])[..., None]
+        np.stack([np.asarray(getattr(state, name)) for state in states])
         for name in ("temperature", "salinity")
     )
-    z, time = np.asarray(case.grid.z_center)[:, None], interval * np.arange(len(states))
-    found = extremes(temperature, salinity, z, time, has_ice=case.ice is not None)
+    time = interval * np.arange(len(states))
+    found = extremes(temperature, salinity, case.grid.z_center, time, has_ice=case.ice is not None)
     found.sort(key=lambda one: not one.is_impossible)
     if not found:
         return True, ""

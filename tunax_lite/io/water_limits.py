@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from jax.typing import ArrayLike
 
 from ..quantities import quantity_of
 from ..trajectory import Trajectory
@@ -65,9 +66,9 @@ _ADVICE = {
 
 
 def extremes(
-    temperature: np.ndarray,
-    salinity: np.ndarray,
-    z: np.ndarray,
+    temperature: ArrayLike,
+    salinity: ArrayLike,
+    z: ArrayLike,
     time: np.ndarray,
     *,
     has_ice: bool = False,
@@ -76,13 +77,16 @@ def extremes(
 
     Args:
         temperature, salinity: conservative [degC] and absolute [g kg-1], shape `(n_times, n_cells,
-            n_columns)`.
-        z: heights [m], `(n_cells, n_columns)` or `(n_cells, 1)`.
+            n_columns)`, or `(n_times, n_cells)` of a single column.
+        z: heights [m], `(n_cells, n_columns)`, or `(n_cells,)` if all columns have the same.
         time: [s].
         has_ice: whether the columns have an ice model.
     """
     coldest = _UNDER_ICE if has_ice else _SUPERCOOLED
     temperature, salinity = (np.asarray(each, dtype=float) for each in (temperature, salinity))
+    temperature, salinity = (each.reshape(*each.shape[:2], -1) for each in (temperature, salinity))
+    z = np.asarray(z)
+    z = z.reshape(len(z), -1)
     excesses = {
         "frozen": (temperature, _below_freezing(temperature, salinity, z), coldest, _FROZEN),
         "hot": (temperature, temperature, quantity_of("temperature").possible[1], 100.0),
@@ -105,11 +109,8 @@ def extremes(
 
 def extremes_of(trajectory: Trajectory, *, has_ice: bool) -> list[Extreme]:
     """The same in all frames of a run."""
-    both = (np.asarray(getattr(trajectory.state, name)) for name in ("temperature", "salinity"))
-    temperature, salinity = (values.reshape(*values.shape[:2], -1) for values in both)
-    z = np.asarray(trajectory.grid.z_center)
-    time = np.asarray(trajectory.time, dtype=float)
-    return extremes(temperature, salinity, z.reshape(len(z), -1), time, has_ice=has_ice)
+    state, z, time = trajectory.state, trajectory.grid.z_center, np.asarray(trajectory.time, dtype=float)
+    return extremes(state.temperature, state.salinity, z, time, has_ice=has_ice)
 
 
 def _below_freezing(temperature: np.ndarray, salinity: np.ndarray, z: np.ndarray) -> np.ndarray:

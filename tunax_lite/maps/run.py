@@ -2,12 +2,11 @@
 
     while a piece is computed, the forcing of the next is read and the results of the previous are written
 
-All tiles and pieces have the same shapes, so that one compiled program serves all (and another one a shorter
-frame at the end): tiles are padded with
-copies of the last column, and blocks consisting of copies only are skipped. A process takes several tiles
-through a piece before the next one, so that it reads the forcing of all of them at once. A tile continues
-from the file written after its last piece, so that a run may end anywhere; anything computed twice is
-bit-identical.
+All tiles and pieces have the same shapes, so that one compiled program serves all, and another a shorter
+frame at the end: tiles are padded with copies of the last column, and blocks consisting of copies only are
+skipped. A process takes several tiles through a piece before the next one, so that it reads the forcing of
+all of them at once. A tile continues from the file written after its last piece, so that a run may end
+anywhere; anything computed twice is bit-identical.
 """
 
 import contextlib

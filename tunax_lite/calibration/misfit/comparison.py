@@ -146,9 +146,8 @@ def errors_and_water(model: Model, comparison: Comparison) -> tuple[dict[str, Er
     (squares, means), (temperature, salinity, step) = _squares_means_and_water(model, comparison)
     errors = {name: ErrorOf(math.sqrt(squares[name]), float(means[name])) for name in squares}
     case = comparison.case
-    z, time = np.asarray(case.grid.z_center)[:, None], np.asarray(step) * float(comparison.dt)
-    temperature, salinity = np.asarray(temperature)[..., None], np.asarray(salinity)[..., None]
-    return errors, extremes(temperature, salinity, z, time, has_ice=case.ice is not None)
+    time = np.asarray(step) * float(comparison.dt)
+    return errors, extremes(temperature, salinity, case.grid.z_center, time, has_ice=case.ice is not None)
 
 
 @eqx.filter_jit
