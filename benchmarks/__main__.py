@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tunax_lite import machine
+from tunax_lite.runtime import machine
 
 from .harness import Row, Setting, measure_ceilings, pin_to_one_core
 

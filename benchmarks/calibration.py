@@ -13,7 +13,7 @@ import numpy as np
 
 from tunax_lite.calibration import LBFGS, Adam, CosineDecay, EnsembleKalman, LevenbergMarquardt, calibrate
 from tunax_lite.config import build_calibration, load_calibration
-from tunax_lite.engine import ThisProcess
+from tunax_lite.runtime.engine import ThisProcess
 
 from .harness import Row, Setting
 

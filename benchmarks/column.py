@@ -11,9 +11,9 @@ import numpy as np
 
 import tunax_lite as tl
 from tunax_lite import in_precision
-from tunax_lite.checkpointing import AbstractCheckpointing
+from tunax_lite.column.checkpointing import AbstractCheckpointing
+from tunax_lite.column.integrate import batched_case, run_frames, start_of
 from tunax_lite.runtime import Program
-from tunax_lite.simulation import batched_case, run_frames, start_of
 
 N_STEPS = 2880
 """Two days: the length of every benchmark of one column."""

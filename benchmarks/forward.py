@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jax import Array
 
 import tunax_lite as tl
+from tunax_lite.column.integrate import columns_of
 from tunax_lite.runtime import Program, column_mesh, compile_program, configure, shard_columns
-from tunax_lite.simulation import columns_of
 
 from .column import (
     DT,

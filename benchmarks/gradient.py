@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.checkpointing import AbstractCheckpointing
+from tunax_lite.column.checkpointing import AbstractCheckpointing
 from tunax_lite.runtime import compile_program
 
 from .column import (

@@ -17,12 +17,12 @@ from matplotlib.figure import Figure
 
 import tunax_lite as tl
 from tunax_lite.calibration import calibrate, with_case_parameters
-from tunax_lite.case import Case
+from tunax_lite.column.case import Case
+from tunax_lite.column.model import Model
 from tunax_lite.config import build_calibration, load_calibration
-from tunax_lite.engine import ThisProcess
 from tunax_lite.io import resolve
-from tunax_lite.model import Model
 from tunax_lite.physics.teos10 import surface_temperature
+from tunax_lite.runtime.engine import ThisProcess
 
 Table = Any
 """A table or series of pandas, whose types say too little of what it has."""

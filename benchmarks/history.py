@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from tunax_lite import machine
+from tunax_lite.runtime import machine
 
 from .harness import MICRO
 from .report import figures_of, table

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.sensitivity import ChunkSize, CompiledJacobian, Mode
+from tunax_lite.column.sensitivity import ChunkSize, CompiledJacobian, Mode
 
 from .column import N_STEPS, TEN_PARAMETERS, Shape, costs, frames, parameter_values, problem, with_parameters
 from .forward import compiled

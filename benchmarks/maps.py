@@ -18,13 +18,13 @@ import netCDF4
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.engine import AbstractEngine, ThisProcess, open_engine
-from tunax_lite.maps import MapInput
-from tunax_lite.maps.gridded import GriddedColumns
-from tunax_lite.maps.plan import planned, read_together
-from tunax_lite.maps.run import run_map
-from tunax_lite.maps.settings import FluxFields, Gridded
-from tunax_lite.maps.setup import MapRun
+from tunax_lite.extensions.maps import MapInput
+from tunax_lite.extensions.maps.gridded import GriddedColumns
+from tunax_lite.extensions.maps.plan import planned, read_together
+from tunax_lite.extensions.maps.run import run_map
+from tunax_lite.extensions.maps.settings import FluxFields, Gridded
+from tunax_lite.extensions.maps.setup import MapRun
+from tunax_lite.runtime.engine import AbstractEngine, ThisProcess, open_engine
 
 from .harness import MICRO, Row, Setting, on_cores, time_in_turn
 

@@ -19,8 +19,8 @@ import numpy as np
 
 import tunax_lite as tl
 from tunax_lite import io
-from tunax_lite.maps.calendars import read_times
-from tunax_lite.maps.sources import open_source, placing_of
+from tunax_lite.extensions.maps.calendars import read_times
+from tunax_lite.extensions.maps.sources import open_source, placing_of
 
 START = "2010-01-01"
 _NEMO: dict[str, Any] = dict(

@@ -19,10 +19,10 @@ import yaml
 import tunax_lite as tl
 from tunax_lite import in_precision
 from tunax_lite.config import ConfigError, build_gotm, build_run, configuration_of, load_run
-from tunax_lite.gotm import load_gotm
+from tunax_lite.config.run import Run
+from tunax_lite.extensions.gotm import load_gotm
 from tunax_lite.io import read_lesbrary, resolve
 from tunax_lite.io.errors import FileFormatError
-from tunax_lite.run import Run
 
 from .harness import Row, Setting
 

@@ -19,7 +19,7 @@ jax.config.update("jax_enable_x64", True)
 
 import tunax_lite as tl  # noqa: E402
 from tunax_lite.calibration import with_parameters  # noqa: E402
-from tunax_lite.case import remap  # noqa: E402
+from tunax_lite.column.case import remap  # noqa: E402
 from tunax_lite.io import write_observations  # noqa: E402
 
 DEPTH = 96.0  # m

@@ -21,15 +21,14 @@ PAGES = Path(__file__).parent / "api"
 LINE = re.compile(r"^\{\{api ([\w.]+)(?::([^}]*))?\}\}$", flags=re.MULTILINE)
 NOT_CALLED = {
     "cli",
+    "column.time_series",
+    "column.transport",
     "constants",
     "declarations",
-    "extras",
-    "interrupts",
-    "machine",
     "quantities",
-    "self_test",
-    "time_series",
-    "transport",
+    "runtime.extras",
+    "runtime.interrupts",
+    "runtime.machine",
 }
 """Folders and modules that serve the others."""
 
@@ -37,11 +36,16 @@ NOT_CALLED = {
 def modules() -> list[str]:
     """The package, its public folders, also those in folders, and the modules beside them."""
     walked = pkgutil.walk_packages(tunax_lite.__path__, "tunax_lite.")
-    own = [each.name for each in walked if each.ispkg or each.name.count(".") == 1]
-    return [
-        "tunax_lite",
-        *(name for name in own if name.split(".")[1][0] != "_" and name.split(".")[1] not in NOT_CALLED),
+    own = [
+        each.name
+        for each in walked
+        if each.ispkg
+        or each.name.count(".") == 1
+        or re.fullmatch(r"tunax_lite\.(column|extensions\.coupling)\.\w+", each.name)
     ]
+    hidden = {f"tunax_lite.{name}" for name in NOT_CALLED}
+    is_hidden = lambda name: any(f"{name}.".startswith(f"{each}.") for each in hidden)  # noqa: E731
+    return ["tunax_lite", *(name for name in own if name.split(".")[1][0] != "_" and not is_hidden(name))]
 
 
 @functools.cache

@@ -14,8 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tunax_lite as tl
+from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.config import build_run, load_run
-from tunax_lite.diagnostics import diagnose
 
 tl.configure()
 path = Path(tl.__file__).parents[1] / "configs/runs/synthetic_station.yaml"

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 
 import tunax_lite as tl
 from tunax_lite.config import build_gotm
-from tunax_lite.gotm import load_gotm
+from tunax_lite.extensions.gotm import load_gotm
 
 tl.configure()
 folder = Path(tempfile.mkdtemp())

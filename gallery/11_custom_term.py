@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 
 import tunax_lite as tl
-from tunax_lite.terms import AbstractTerm, Column, Tendency
+from tunax_lite.column.terms import AbstractTerm, Column, Tendency
 
 
 class Oxygen(AbstractTerm):

@@ -24,7 +24,7 @@ from tunax_lite.calibration import (
     Target,
     calibrate,
 )
-from tunax_lite.corrections import CorrectedForcing
+from tunax_lite.column.corrections import CorrectedForcing
 
 tl.configure()
 DAY = 86400.0

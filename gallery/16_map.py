@@ -17,9 +17,9 @@ import xarray as xr
 
 import tunax_lite as tl
 from tunax_lite.config import build_map, load_map
-from tunax_lite.engine import ThisProcess
-from tunax_lite.maps.plan import planned
-from tunax_lite.maps.run import run_map
+from tunax_lite.extensions.maps.plan import planned
+from tunax_lite.extensions.maps.run import run_map
+from tunax_lite.runtime.engine import ThisProcess
 
 tl.configure()
 path = Path(tl.__file__).parents[1] / "configs/maps/synthetic.yaml"

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.engine import ThisProcess, open_engine
+from tunax_lite.runtime.engine import ThisProcess, open_engine
 
 STRESSES = np.linspace(0.05, 0.4, 8)  # N m-2
 

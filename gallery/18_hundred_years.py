@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.forcing import AbstractForcing
+from tunax_lite.column.forcing import AbstractForcing
 
 YEAR = 365 * 86400.0
 

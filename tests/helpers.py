@@ -44,7 +44,7 @@ from tunax_lite.closures import (
     PriceWellerPinkel,
     RiBased,
 )
-from tunax_lite.forcing import WaterSurface
+from tunax_lite.column.forcing import WaterSurface
 
 ALL_CLOSURES = [
     Constant(),

@@ -14,7 +14,7 @@ from tests.errors import error_naming
 from tunax_lite import io
 from tunax_lite.calibration import FreeParameter, FreeParameters
 from tunax_lite.closures import Constant
-from tunax_lite.terms import AbstractTerm, Tendency
+from tunax_lite.column.terms import AbstractTerm, Tendency
 
 GUIDE = Path(__file__).parents[1] / "docs" / "terms.md"
 GRID = tl.Grid.stretched(20.0, 8, surface_zoom=1.0)

@@ -30,7 +30,7 @@ from tests.helpers import (
 from tunax_lite import Grid, Model, SaveSteps, first_non_finite, simulate, stack_cases
 from tunax_lite._types import iterate_parameters, iterate_vectors
 from tunax_lite.closures import AbstractClosure, AbstractStepper, CloState, ClosureInputs, RiBased
-from tunax_lite.simulation import batched_case, run_frames, start_of
+from tunax_lite.column.integrate import batched_case, run_frames, start_of
 
 DT = 60.0
 RUN = 120 * DT

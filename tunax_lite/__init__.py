@@ -20,8 +20,6 @@ if TYPE_CHECKING:
         iterate_parameters,
         parameter,
     )
-    from .case import Case, stack_cases
-    from .checkpointing import Auto, SaveEverything, SavePairs, SaveSegments, SaveSteps
     from .closures import (
         Constant,
         ConvectiveAdjustment,
@@ -34,42 +32,44 @@ if TYPE_CHECKING:
         PacanowskiPhilander,
         SecondMomentClosure,
     )
-    from .forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
-    from .grid import Grid
-    from .maps.datasets import columns_from_dataset
-    from .model import Model
-    from .observations import Observations
+    from .column.case import Case, stack_cases
+    from .column.checkpointing import Auto, SaveEverything, SavePairs, SaveSegments, SaveSteps
+    from .column.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+    from .column.grid import Grid
+    from .column.integrate import simulate
+    from .column.model import Model
+    from .column.observations import Observations
+    from .column.planning import choose_checkpointing, estimate_memory
+    from .column.sensitivity import jacobian
+    from .column.state import State
+    from .column.trajectory import Restart, Trajectory, first_non_finite
+    from .extensions.maps.datasets import columns_from_dataset
+    from .numerics.ranges import constrained, unconstrained
     from .physics import LinearEquationOfState, TwoBandAbsorption, coriolis_parameter, mixed_layer_depth
-    from .planning import choose_checkpointing, estimate_memory
-    from .ranges import constrained, unconstrained
     from .runtime import configure
-    from .sensitivity import jacobian
-    from .simulation import simulate
-    from .state import State
-    from .trajectory import Restart, Trajectory, first_non_finite
 
     __version__: str
 
 _NAMES = {
     "_types": "CenterArray FaceArray InnerFaceArray Scalar "
     "ScalarLike iterate_parameters parameter in_precision",
-    "case": "Case stack_cases",
-    "checkpointing": "Auto SaveEverything SavePairs SaveSegments SaveSteps",
+    "column.case": "Case stack_cases",
+    "column.checkpointing": "Auto SaveEverything SavePairs SaveSegments SaveSteps",
     "closures": "Constant ConvectiveAdjustment GenericLengthScale KEpsilon KEpsilonTheta "
     "KOmega MellorYamada OneEquation PacanowskiPhilander SecondMomentClosure",
-    "forcing": "ConstantForcing SurfaceFluxes TimeSeriesForcing",
-    "grid": "Grid",
-    "maps.datasets": "columns_from_dataset",
-    "model": "Model",
-    "observations": "Observations",
+    "column.forcing": "ConstantForcing SurfaceFluxes TimeSeriesForcing",
+    "column.grid": "Grid",
+    "extensions.maps.datasets": "columns_from_dataset",
+    "column.model": "Model",
+    "column.observations": "Observations",
     "physics": "LinearEquationOfState TwoBandAbsorption coriolis_parameter mixed_layer_depth",
-    "planning": "choose_checkpointing estimate_memory",
+    "column.planning": "choose_checkpointing estimate_memory",
     "runtime": "configure",
-    "sensitivity": "jacobian",
-    "simulation": "simulate",
-    "state": "State",
-    "trajectory": "Restart Trajectory first_non_finite",
-    "ranges": "constrained unconstrained",
+    "column.sensitivity": "jacobian",
+    "column.integrate": "simulate",
+    "column.state": "State",
+    "column.trajectory": "Restart Trajectory first_non_finite",
+    "numerics.ranges": "constrained unconstrained",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

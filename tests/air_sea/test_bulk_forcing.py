@@ -26,8 +26,8 @@ from tunax_lite.air_sea import (
     SolarPosition,
     Weather,
 )
+from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.physics import RgbAbsorption, Teos10
-from tunax_lite.time_series import TimeSeries
 
 TIMES = np.linspace(0.0, 86400.0, 9)
 SUN = SolarPosition("2011-06-21T00:00:00", 50.0, -145.0)

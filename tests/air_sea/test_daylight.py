@@ -25,7 +25,7 @@ from tunax_lite.air_sea import (
     with_mean_sun,
 )
 from tunax_lite.air_sea.daylight import time_between_records
-from tunax_lite.time_series import TimeSeries
+from tunax_lite.column.time_series import TimeSeries
 
 WATER, DAY = water_surface(0.0, 0.0, 10.0, 0.0), 86400.0
 DAILY = np.array([120.0, 310.0, 50.0, 226.0, 180.0, 260.0, 90.0])

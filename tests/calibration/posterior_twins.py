@@ -10,8 +10,8 @@ from tests.calibration.twins import CHEAP_FREE, make_case, observe
 from tunax_lite.calibration import Target, with_parameters
 from tunax_lite.calibration.posterior import Likelihood
 from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.model import Model
-from tunax_lite.observations import Observations
+from tunax_lite.column.model import Model
+from tunax_lite.column.observations import Observations
 
 NOISE = 0.01  # [K]
 FREE = CHEAP_FREE.resolve(PacanowskiPhilander())

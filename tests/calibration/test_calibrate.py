@@ -42,8 +42,8 @@ from tunax_lite.calibration.evaluation import GradientEvaluator
 from tunax_lite.calibration.files import write_tree
 from tunax_lite.calibration.problem import Evaluation, Fit
 from tunax_lite.closures import KEpsilon, PacanowskiPhilander
+from tunax_lite.column.model import Model
 from tunax_lite.io.dataset import write_dataset
-from tunax_lite.model import Model
 from tunax_lite.plotting import save_figures
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -38,8 +38,8 @@ from tunax_lite.calibration.evaluation import (
 )
 from tunax_lite.calibration.problem import Evaluation, Fit, Problem
 from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.engine import ThisProcess
-from tunax_lite.model import Model
+from tunax_lite.column.model import Model
+from tunax_lite.runtime.engine import ThisProcess
 
 MODEL = Model(PacanowskiPhilander())
 

@@ -25,18 +25,18 @@ from tunax_lite.calibration import (
 from tunax_lite.calibration.evaluation import GradientEvaluator
 from tunax_lite.calibration.misfit.operators import AtCenters
 from tunax_lite.calibration.problem import Problem
-from tunax_lite.case import Case
-from tunax_lite.checkpointing import Auto, SaveEverything, SaveSegments
 from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.engine import ThisProcess
-from tunax_lite.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
-from tunax_lite.grid import Grid
-from tunax_lite.model import Model
-from tunax_lite.observations import Observations
+from tunax_lite.column.case import Case
+from tunax_lite.column.checkpointing import Auto, SaveEverything, SaveSegments
+from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from tunax_lite.column.grid import Grid
+from tunax_lite.column.integrate import simulate
+from tunax_lite.column.model import Model
+from tunax_lite.column.observations import Observations
+from tunax_lite.column.state import State
 from tunax_lite.physics import LinearEquationOfState, Teos10
 from tunax_lite.physics.equation_of_state import SpecificVolumeTeos10
-from tunax_lite.simulation import simulate
-from tunax_lite.state import State
+from tunax_lite.runtime.engine import ThisProcess
 
 DT = 300.0
 MODEL = Model(PacanowskiPhilander())

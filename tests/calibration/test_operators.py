@@ -13,15 +13,15 @@ from tests.errors import error_naming
 from tunax_lite.calibration import Correlation, MeanSquare, Target, account, misfit, residuals
 from tunax_lite.calibration.misfit.operators import faces_from_centers
 from tunax_lite.calibration.misfit.sampled import starting_at
-from tunax_lite.checkpointing import SaveSegments
 from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.grid import Grid
-from tunax_lite.model import Model
-from tunax_lite.observables import OBSERVABLES, ColumnState, observable, unit_of_difference
-from tunax_lite.observations import Observations
+from tunax_lite.column.checkpointing import SaveSegments
+from tunax_lite.column.grid import Grid
+from tunax_lite.column.integrate import simulate
+from tunax_lite.column.model import Model
+from tunax_lite.column.observables import OBSERVABLES, ColumnState, observable, unit_of_difference
+from tunax_lite.column.observations import Observations
+from tunax_lite.column.state import State
 from tunax_lite.physics import LinearEquationOfState
-from tunax_lite.simulation import simulate
-from tunax_lite.state import State
 
 DT = 300.0
 MODEL = Model(PacanowskiPhilander())

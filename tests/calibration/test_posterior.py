@@ -37,8 +37,8 @@ from tunax_lite.calibration.posterior.result import covariance_of, draw_normal, 
 from tunax_lite.calibration.posterior.weighting import resampled, weigh_runs
 from tunax_lite.calibration.problem import Evaluation, Fit, Problem
 from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.model import Model
-from tunax_lite.simulation import simulate
+from tunax_lite.column.integrate import simulate
+from tunax_lite.column.model import Model
 
 MODEL = Model(PacanowskiPhilander())
 NOISE_OF_LINE = 0.3

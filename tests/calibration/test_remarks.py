@@ -27,8 +27,8 @@ from tunax_lite.calibration.known import in_short, units_in_short
 from tunax_lite.calibration.posterior import Bands
 from tunax_lite.cli.commands import app
 from tunax_lite.closures import KEpsilon
-from tunax_lite.corrections import CorrectedForcing
-from tunax_lite.observations import Observations
+from tunax_lite.column.corrections import CorrectedForcing
+from tunax_lite.column.observations import Observations
 from tunax_lite.plotting.calibration import plot_bands
 from tunax_lite.report import parameter_rows, read_run_folder, render
 

@@ -11,18 +11,18 @@ from tests.errors import error_naming
 from tunax_lite.calibration import Target, errors_of, residuals
 from tunax_lite.calibration.misfit.comparison import MeanSquare, misfit
 from tunax_lite.calibration.misfit.sampled import seen_through
-from tunax_lite.case import Case
-from tunax_lite.checkpointing import SaveEverything
 from tunax_lite.closures import Constant
-from tunax_lite.diagnostics import diagnose
-from tunax_lite.forcing import ConstantForcing, SurfaceFluxes
-from tunax_lite.grid import Grid
-from tunax_lite.model import Model
-from tunax_lite.observables import ColumnState, observable, unit_of_difference, variable_of
-from tunax_lite.observations import Observations
+from tunax_lite.column.case import Case
+from tunax_lite.column.checkpointing import SaveEverything
+from tunax_lite.column.diagnostics import diagnose
+from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes
+from tunax_lite.column.grid import Grid
+from tunax_lite.column.integrate import simulate
+from tunax_lite.column.model import Model
+from tunax_lite.column.observables import ColumnState, observable, unit_of_difference, variable_of
+from tunax_lite.column.observations import Observations
+from tunax_lite.column.state import State
 from tunax_lite.physics.equation_of_state import LinearEquationOfState
-from tunax_lite.simulation import simulate
-from tunax_lite.state import State
 
 GRID = Grid.uniform(200.0, 100)
 """Centers at odd depths: 1, 3, 5 m, ..."""

@@ -20,9 +20,9 @@ from tunax_lite.calibration import (
 )
 from tunax_lite.calibration.problem import MiniBatch
 from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.engine import ThisProcess
-from tunax_lite.model import Model
+from tunax_lite.column.model import Model
 from tunax_lite.plotting import history_figures
+from tunax_lite.runtime.engine import ThisProcess
 
 
 def two_valleys(x):

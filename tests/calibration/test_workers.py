@@ -23,8 +23,8 @@ from tunax_lite.calibration import LevenbergMarquardt, MeanSquare
 from tunax_lite.calibration.cross_validation import cross_validate
 from tunax_lite.calibration.posterior import NUTS
 from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.engine import ThisProcess, WorkersLost, open_engine, watch
-from tunax_lite.model import Model
+from tunax_lite.column.model import Model
+from tunax_lite.runtime.engine import ThisProcess, WorkersLost, open_engine, watch
 
 METHODS = "adam", "levenberg_marquardt", "ensemble_kalman"
 
@@ -62,7 +62,7 @@ from tunax_lite.runtime import configure
 
 configure()  # before there are any numbers
 from tests.calibration.twins import calibrate_cheap
-from tunax_lite.engine import open_engine
+from tunax_lite.runtime.engine import open_engine
 
 if __name__ == "__main__":
     with open_engine(int(sys.argv[2])) as engine:

@@ -26,14 +26,14 @@ from tunax_lite.calibration import (
     with_parameters,
 )
 from tunax_lite.calibration.problem import Evaluation, Fit
-from tunax_lite.case import Case
 from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.forcing import ConstantForcing, SurfaceFluxes
-from tunax_lite.grid import Grid
-from tunax_lite.model import Model
-from tunax_lite.observations import Observations
-from tunax_lite.simulation import simulate
-from tunax_lite.state import State
+from tunax_lite.column.case import Case
+from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes
+from tunax_lite.column.grid import Grid
+from tunax_lite.column.integrate import simulate
+from tunax_lite.column.model import Model
+from tunax_lite.column.observations import Observations
+from tunax_lite.column.state import State
 
 CHEAP_TRUTH = {"alpha": 4.0, "viscosity_scale": 0.02, "convective_coefficient": 0.05}
 CHEAP_FREE = FreeParameters(

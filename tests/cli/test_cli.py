@@ -494,7 +494,7 @@ def test_unexpected_error_is_one_message(invoke, monkeypatch):
     def fail(*args, **kwargs):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(importlib.import_module("tunax_lite.streaming"), "simulate", fail)
+    monkeypatch.setattr(importlib.import_module("tunax_lite.cli.streaming"), "simulate", fail)
     result = invoke("run", KATO, code=1)
     assert "unexpected RuntimeError: out of luck" in result.stderr and "--debug" in result.stderr
 
@@ -503,7 +503,7 @@ def test_interrupt_has_its_own_code(invoke, monkeypatch, tmp_path):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(importlib.import_module("tunax_lite.streaming"), "simulate", interrupt)
+    monkeypatch.setattr(importlib.import_module("tunax_lite.cli.streaming"), "simulate", interrupt)
     assert "interrupted" in invoke("run", KATO, code=130).stderr
     assert not _files(tmp_path)
 

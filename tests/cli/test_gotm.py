@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tests.gotm.folders import write_case, write_series
+from tests.extensions.gotm.folders import write_case, write_series
 from tunax_lite.cli.commands import app
 from tunax_lite.io import read_trajectory
 

@@ -15,13 +15,13 @@ from tests.hostile.catalogue import attacks_of, sample_of
 from tests.hostile.judge import Outcome, contents, judge
 from tests.hostile.workers import run_attack
 from tunax_lite.cli.commands import app
-from tunax_lite.grid import Grid
+from tunax_lite.column.grid import Grid
+from tunax_lite.column.state import State
 from tunax_lite.io import FileFormatError, read_cf_netcdf, read_lesbrary
 from tunax_lite.io.errors import reading, shortened, within_a_screen
 from tunax_lite.io.writing import file_name
 from tunax_lite.io.yaml_file import ConfigError, parse_yaml
 from tunax_lite.runtime.memory import TooLargeError, check_memory, check_steps, lift_limits
-from tunax_lite.state import State
 
 
 @pytest.fixture(scope="module")

@@ -25,9 +25,9 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.cli.test_startup import CONFIG
-from tunax_lite import interrupts
 from tunax_lite.cli.commands import app
 from tunax_lite.io.netcdf import read_netcdf
+from tunax_lite.runtime import interrupts
 
 COMMAND = (sys.executable, "-X", "faulthandler", "-c", "from tunax_lite.cli import main; main()")
 ENDS_IN_A_ROW = 5
@@ -196,7 +196,7 @@ def faults_of(code: int, said: str, sent: signal.Signals | None, after: float) -
 def invoke(tmp_path, monkeypatch):
     """Run a command in an empty folder; with `ends_after`, a SIGTERM comes at that report of its progress."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(importlib.import_module("tunax_lite.streaming"), "_WORK_OF_A_PIECE", 40 * 12 * 30)
+    monkeypatch.setattr(importlib.import_module("tunax_lite.cli.streaming"), "_WORK_OF_A_PIECE", 40 * 12 * 30)
 
     def run(*arguments: str, code: int = 0, ends_after: int = 0) -> str:
         monkeypatch.setattr(interrupts, "_state", interrupts._State())

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from tests.cli.test_doctor import FINE
 from tests.hostile.plausible_inputs import cf_simulation, simulated
-from tunax_lite.bmi import Bmi
 from tunax_lite.cli.commands import app
+from tunax_lite.extensions.coupling.bmi import Bmi
 
 HERE = {"PYTHONPATH": str(Path(__file__).parents[2])}
 CASE = {"format": "cf_netcdf", "path": "les.nc"}

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import pytest
 
 import tunax_lite as tl
-from tests.maps.synthetic import SyntheticMap
-from tests.maps.test_run import RUN
+from tests.extensions.maps.synthetic import SyntheticMap
+from tests.extensions.maps.test_run import RUN
 from tunax_lite.cli.recommended import on_recommended, on_recommended_map
 from tunax_lite.closures import KEpsilon, recommended_sets
 from tunax_lite.config import Run

@@ -10,7 +10,7 @@ import numpy as np
 from tunax_lite import Grid, LinearEquationOfState, State, SurfaceFluxes, TwoBandAbsorption
 from tunax_lite.closures import ClosureInputs, SurfaceWaves
 from tunax_lite.closures.energy import TurbulenceState
-from tunax_lite.terms import Column
+from tunax_lite.column.terms import Column
 
 
 def random_grid(seed: int, n_cells: int, depth: float = 40.0) -> Grid:

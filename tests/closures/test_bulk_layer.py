@@ -5,16 +5,7 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import closure_inputs, mixed_depth
-from tunax_lite import (
-    Case,
-    ConstantForcing,
-    Grid,
-    Model,
-    State,
-    SurfaceFluxes,
-    TimeSeriesForcing,
-    simulate,
-)
+from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, TimeSeriesForcing, simulate
 from tunax_lite.closures import KrausTurner, PriceWellerPinkel
 
 GRAVITY, DENSITY, ALPHA, HEAT_CAPACITY = 9.81, 1027.0, 2e-4, 3991.86796

@@ -12,7 +12,7 @@ from tests.closures.columns import closure_inputs, random_grid, surface_waves
 from tests.errors import error_naming
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
 from tunax_lite.closures import CATKE, CATKEState
-from tunax_lite.terms import BottomFriction, Interior
+from tunax_lite.column.terms import BottomFriction, Interior
 
 N = 12
 U_STAR, COOLING = 8e-3, 6e-8

@@ -8,8 +8,8 @@ from tests.closures.columns import closure_inputs, random_grid, random_turbulenc
 from tunax_lite import Case, ConstantForcing, Grid, KEpsilon, Model, State, SurfaceFluxes, simulate
 from tunax_lite.closures import GenericLengthScale, KEpsilonTheta, KOmega, SecondMomentClosure
 from tunax_lite.closures.k_equation import EddyNumbers, Production, Rates, SchmidtNumber, Step
-from tunax_lite.terms import DriftVector, Interior, StokesDrift
-from tunax_lite.time_series import TimeSeries
+from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
+from tunax_lite.column.time_series import TimeSeries
 
 
 def cooled(closure, floors=(1e-10, 1e-12)) -> np.ndarray:

@@ -15,10 +15,10 @@ from tests.helpers import ALL_CLOSURES, CASES, VARIANTS, id_of, some_long
 from tunax_lite._types import at_path, iterate_parameters
 from tunax_lite.calibration import FreeParameter, FreeParameters, Tied
 from tunax_lite.closures import KPP, KEpsilon, KOmega, Langmuir, MellorYamada
-from tunax_lite.terms.interior import Interior
-from tunax_lite.terms.pressure import BottomFriction
-from tunax_lite.terms.stokes_drift import DriftVector, StokesDrift
-from tunax_lite.time_series import TimeSeries
+from tunax_lite.column.terms.interior import Interior
+from tunax_lite.column.terms.pressure import BottomFriction
+from tunax_lite.column.terms.stokes_drift import DriftVector, StokesDrift
+from tunax_lite.column.time_series import TimeSeries
 
 WAVES = StokesDrift(TimeSeries.constant(DriftVector(jnp.asarray(0.1), jnp.asarray(0.02))))
 IN_WAVES = dataclasses.replace(

@@ -19,8 +19,8 @@ import pytest
 import tunax_lite as tl
 from tests.closures.columns import beyond
 from tunax_lite.closures import CATKE, KPP, AbstractClosure, CATKEState, Constant, KEpsilonTheta
+from tunax_lite.column.integrate import batched_case, run_frames, start_of
 from tunax_lite.config.closures import closure_names, closure_with
-from tunax_lite.simulation import batched_case, run_frames, start_of
 
 N_STEPS = 24
 LARGEST_GAP = 1e-10

@@ -19,9 +19,9 @@ from tunax_lite.closures import (
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.closures.k_epsilon_theta import VarianceFunctions
 from tunax_lite.closures.stability import Flow
-from tunax_lite.diagnostics import diagnose
-from tunax_lite.terms import CounterGradientHeat
-from tunax_lite.terms.turbulence import Plumes
+from tunax_lite.column.diagnostics import diagnose
+from tunax_lite.column.terms import CounterGradientHeat
+from tunax_lite.column.terms.turbulence import Plumes
 
 step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))
 

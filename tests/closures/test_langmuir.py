@@ -11,19 +11,11 @@ import pytest
 
 from tests.closures.turbulence_numpy import SecondMoments
 from tests.helpers import get_leaf
-from tunax_lite import (
-    Case,
-    ConstantForcing,
-    Grid,
-    Model,
-    State,
-    SurfaceFluxes,
-    simulate,
-)
+from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
 from tunax_lite.closures import Harcourt, MellorYamada
 from tunax_lite.closures.stability import Flow, Waves
-from tunax_lite.terms import DriftVector, Interior, StokesDrift
-from tunax_lite.time_series import TimeSeries
+from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
+from tunax_lite.column.time_series import TimeSeries
 
 A_1, A_2, B_1, B_2, C_1, C_2, C_3 = 0.92, 0.74, 16.6, 10.1, 0.08, 0.7, 0.2
 FUNCTIONS = Harcourt().stability_functions()

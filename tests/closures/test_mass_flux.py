@@ -8,7 +8,7 @@ from jax import lax
 
 from tunax_lite import Case, Grid, KEpsilon, Model, State
 from tunax_lite.closures import ConvectiveAdjustment, MassFluxConvection
-from tunax_lite.forcing import ConstantForcing, SurfaceFluxes
+from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes
 
 N, DEPTH = 50, 100.0
 THERMAL = 9.81 * 2e-4  # g alpha [m s-2 K-1]

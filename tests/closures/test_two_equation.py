@@ -49,7 +49,7 @@ from tunax_lite.closures import (
     KOmega,
     MellorYamada,
 )
-from tunax_lite.terms import BottomFriction, Interior
+from tunax_lite.column.terms import BottomFriction, Interior
 
 GRID, DT, U_STAR, U_BOTTOM = random_grid(80, 9), 60.0, 0.01, 0.004
 WAVES = BreakingWaves()

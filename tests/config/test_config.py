@@ -229,7 +229,7 @@ def test_what_is_stored_with_results_is_a_configuration_of_the_same_run(path, tm
 
 TERM = """
 from tunax_lite._types import Scalar, parameter
-from tunax_lite.terms import AbstractTerm, Tendency
+from tunax_lite.column.terms import AbstractTerm, Tendency
 
 
 class Heater(AbstractTerm):

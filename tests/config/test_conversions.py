@@ -8,11 +8,11 @@ import xarray as xr
 import yaml
 
 from tests.errors import error_naming
+from tests.extensions.maps.ocean import ocean
 from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
 from tests.io.observation_files import cf_dataset, write_lesbrary
-from tests.maps.ocean import ocean
 from tunax_lite.config import build_map, build_run, load_map, load_run
 from tunax_lite.config.conversions import notes_on_conversions
 from tunax_lite.io import read_argo_profiles, read_cf_netcdf, read_lesbrary, read_oceansites

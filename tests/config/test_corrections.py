@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from tests.errors import error_naming
-from tests.gotm.folders import write_case, write_series
+from tests.extensions.gotm.folders import write_case, write_series
 from tunax_lite.cli.session import build_source
 from tunax_lite.config import ConfigError, build_calibration, build_run, load_calibration, load_run
 

@@ -9,11 +9,11 @@ import yaml
 
 from tests.conftest import find_gotm_case
 from tests.errors import error_naming
-from tests.gotm.folders import write_case, write_series
+from tests.extensions.gotm.folders import write_case, write_series
 from tunax_lite import simulate
 from tunax_lite.cli.check import check
 from tunax_lite.config import ConfigError, build_gotm, build_run, configuration_of, load_run
-from tunax_lite.gotm import load_gotm
+from tunax_lite.extensions.gotm import load_gotm
 
 
 @pytest.fixture

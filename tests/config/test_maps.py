@@ -10,7 +10,7 @@ import xarray as xr
 from typer.testing import CliRunner
 
 from tests.errors import error_naming
-from tests.maps.ocean import ocean
+from tests.extensions.maps.ocean import ocean
 from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError, build_map, load_any, load_map
 from tunax_lite.config.maps import MapConfig

@@ -13,7 +13,7 @@ from tunax_lite.calibration import Correlation, ZScore, account
 from tunax_lite.calibration.misfit.comparison import misfit as misfit_of
 from tunax_lite.calibration.misfit.comparison import residuals
 from tunax_lite.calibration.misfit.target import Change
-from tunax_lite.checkpointing import SaveEverything
+from tunax_lite.column.checkpointing import SaveEverything
 from tunax_lite.config import ConfigError, build_calibration, evaluation_of, load_any, load_calibration
 
 SYNTHETIC = """

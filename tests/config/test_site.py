@@ -17,21 +17,21 @@ from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
 from tunax_lite.air_sea import AlbedoOfTheDay, Clark, Coare36, Cogley, DownwardLongwave, Fairall, Payne
-from tunax_lite.config import build_calibration, build_run, evaluation_of, load_calibration, load_run
-from tunax_lite.io import FileFormatError, read_era5
-from tunax_lite.io.errors import ConfigError
-from tunax_lite.io.series import profiles_on_grid
-from tunax_lite.io.table import read_table, read_weather
-from tunax_lite.observations import Observations
-from tunax_lite.physics import RgbAbsorption
-from tunax_lite.physics.equation_of_state import LinearEquationOfState, Teos10
-from tunax_lite.terms import (
+from tunax_lite.column.observations import Observations
+from tunax_lite.column.terms import (
     AdvectionScheme,
     BuoyancyGradient,
     MeanVelocity,
     PlumeOnSlope,
     VelocityAtHeight,
 )
+from tunax_lite.config import build_calibration, build_run, evaluation_of, load_calibration, load_run
+from tunax_lite.io import FileFormatError, read_era5
+from tunax_lite.io.errors import ConfigError
+from tunax_lite.io.series import profiles_on_grid
+from tunax_lite.io.table import read_table, read_weather
+from tunax_lite.physics import RgbAbsorption
+from tunax_lite.physics.equation_of_state import LinearEquationOfState, Teos10
 
 START = "2012-06-10T00:00:00"
 DAY = 86400.0

@@ -6,13 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.gotm.folders import write_case
+from tests.extensions.gotm.folders import write_case
 from tests.helpers import some_long
 from tunax_lite import simulate
+from tunax_lite.column.terms import LidFriction
 from tunax_lite.config import build_gotm
-from tunax_lite.gotm import load_gotm
+from tunax_lite.extensions.gotm import load_gotm
 from tunax_lite.ice import BasalMelt
-from tunax_lite.terms import LidFriction
 
 AIR = -15.0
 FROST = {

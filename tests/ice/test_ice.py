@@ -26,14 +26,14 @@ from tunax_lite import (
     stack_cases,
 )
 from tunax_lite.air_sea import BulkForcing, Clark, ConstantAlbedo, Kondo, SolarPosition, Weather
+from tunax_lite.column.diagnostics import diagnose
+from tunax_lite.column.grid import Hypsography
+from tunax_lite.column.terms import Interior, LakeLevel, LidFriction
+from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.declarations import name_of
-from tunax_lite.diagnostics import diagnose
-from tunax_lite.grid import Hypsography
 from tunax_lite.ice import BasalMelt, FreezingBound, Lebedev, MyLake, UppermostCell, Winton
 from tunax_lite.ice.winton import Layers
 from tunax_lite.physics.equation_of_state import SpecificVolumeTeos10
-from tunax_lite.terms import Interior, LakeLevel, LidFriction
-from tunax_lite.time_series import TimeSeries
 
 DAY, S, FREEZING = 86400.0, 32.0, -0.0575 * 32.0
 MIXED = Model(Constant(1e-3, 1e-3))

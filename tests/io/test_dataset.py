@@ -14,7 +14,7 @@ import xarray as xr
 import tunax_lite as tl
 from tests.errors import error_naming
 from tunax_lite.closures import CloState, MassFluxConvection
-from tunax_lite.diagnostics import diagnose
+from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.io import (
     FileFormatError,
     Provenance,

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from tests.cli import test_notes as notes
 from tests.cli.test_cli import CONFIGS, KATO, SHORT, SYNTHETIC
-from tests.gotm.folders import write_case
+from tests.extensions.gotm.folders import write_case
 from tests.helpers import some_long
 from tests.hostile.plausible_inputs import cf_simulation, simulated
 from tunax_lite.cli.commands import app
@@ -305,10 +305,10 @@ def _contents(folder: Path) -> dict[str, bytes]:
 REMOVING = {
     "io/protection.py",
     "io/writing.py",
-    "interrupts.py",
+    "runtime/interrupts.py",
     "runtime/cache.py",
-    "engine/cluster.py",
-    "maps/store.py",  # incomplete shards in a store that is its own
+    "runtime/engine/cluster.py",
+    "extensions/maps/store.py",  # incomplete shards in a store that is its own
 }
 
 

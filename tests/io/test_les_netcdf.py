@@ -12,9 +12,9 @@ import tunax_lite as tl
 from tests.errors import error_naming
 from tunax_lite.closures import Constant, KEpsilon
 from tunax_lite.closures.energy import EnergyStepper
+from tunax_lite.column.terms import AbstractStokesDrift, DriftProfiles, DriftVectors, Interior
+from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.io import FileFormatError, Mapping, read_cf_netcdf
-from tunax_lite.terms import AbstractStokesDrift, DriftProfiles, DriftVectors, Interior
-from tunax_lite.time_series import TimeSeries
 
 LEVELS = np.arange(-39.0, 0.0, 2.0)
 DRIFT = 0.1 * np.exp(LEVELS / 5.0)
@@ -54,7 +54,7 @@ def test_background_mixing_replaces_that_of_the_model():
     case, observations = read_cf_netcdf(les_dataset())
     assert (case.background_viscosity, case.background_diffusivity) == (1e-4, 2e-5)
     assert case.interior.stokes_drift is None and not observations.notes
-    assert isinstance(case.forcing, tl.forcing.ConstantForcing)
+    assert isinstance(case.forcing, tl.ConstantForcing)
     closure = Constant(viscosity=0.0, diffusivity=0.0)
     same = tl.Model(closure, molecular_viscosity=1e-4, molecular_diffusivity=2e-5)
     without = dataclasses.replace(case, background_viscosity=None, background_diffusivity=None)

@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 
 from tests.cli.test_cli import CONFIGS, KATO, SHORT, SYNTHETIC, _files, invoke  # noqa: F401
 from tests.errors import error_naming
+from tunax_lite.cli.streaming import run_to_file
 from tunax_lite.io.netcdf import read_netcdf
 from tunax_lite.io.protection import OverwriteError, check_outputs, mark_of, note_input, protecting
 from tunax_lite.io.writing import InUseError, claimed, replacing
 from tunax_lite.plotting import save_figure
-from tunax_lite.streaming import run_to_file
 
 CALIBRATION = str(CONFIGS / "calibrations/synthetic.yaml")
 SMALL = ["--set", "n_iterations=1", "--set", "grid.n_cells=16", "--set", "misfit.end=21600"]

@@ -10,16 +10,9 @@ import pytest
 
 from tests.errors import error_naming
 from tests.helpers import CASES
-from tunax_lite import (
-    Auto,
-    KEpsilon,
-    Model,
-    PacanowskiPhilander,
-    SaveSegments,
-    simulate,
-)
-from tunax_lite.checkpointing import shared_among
+from tunax_lite import Auto, KEpsilon, Model, PacanowskiPhilander, SaveSegments, simulate
 from tunax_lite.closures import MunkAndersonMixing, RiBased
+from tunax_lite.column.checkpointing import shared_among
 from tunax_lite.runtime.devices import BYTES_PER_BLOCK, block_size
 
 N_COLUMNS = 5

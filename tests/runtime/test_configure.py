@@ -11,7 +11,7 @@ import pytest
 
 from tests.errors import error_naming
 from tunax_lite.runtime import configuration, configure
-from tunax_lite.runtime.configure import FUSION_FLAG, time_loop_is_fused, vector_flag
+from tunax_lite.runtime.jax_setup import FUSION_FLAG, time_loop_is_fused, vector_flag
 
 REPORT = """
 import json, jax, jax.numpy as jnp

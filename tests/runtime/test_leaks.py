@@ -10,8 +10,8 @@ import pytest
 
 from tests.calibration.twins import calibrate_cheap, make_case
 from tunax_lite import Model
+from tunax_lite.cli.streaming import run_to_file
 from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.streaming import run_to_file
 
 N_ITERATIONS = 500
 # Measured 60 kB: the history, and what allocators move by themselves. 4 kB per iteration would be found.

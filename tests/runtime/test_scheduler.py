@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tunax_lite.engine import open_engine
-from tunax_lite.engine import scheduler as schedulers
+from tunax_lite.runtime.engine import open_engine
+from tunax_lite.runtime.engine import scheduler as schedulers
 
 posix = pytest.mark.skipif(os.name != "posix", reason="there are no owners and permissions of this kind")
 root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give away")

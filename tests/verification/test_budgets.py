@@ -10,11 +10,11 @@ import pytest
 from tests.conftest import find_gotm_case
 from tunax_lite import Case, Model
 from tunax_lite._types import Scalar
+from tunax_lite.column.forcing import WaterSurface
+from tunax_lite.column.integrate import start_of
+from tunax_lite.column.state import State
 from tunax_lite.config import build_gotm
-from tunax_lite.forcing import WaterSurface
-from tunax_lite.gotm import load_gotm
-from tunax_lite.simulation import start_of
-from tunax_lite.state import State
+from tunax_lite.extensions.gotm import load_gotm
 
 
 class Gains(NamedTuple):

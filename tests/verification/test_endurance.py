@@ -11,11 +11,11 @@ from tests.conftest import find_gotm_case
 from tunax_lite import Case, Grid, Model, State, SurfaceFluxes, Trajectory, simulate
 from tunax_lite.closures import NeuralCorrection, RiBased
 from tunax_lite.closures.length_equation import AbstractTwoEquation
+from tunax_lite.column.forcing import AbstractForcing
+from tunax_lite.column.time_series import TimeSeries, named_leaves
+from tunax_lite.column.trajectory import first_non_finite
 from tunax_lite.config import Run, build_gotm
-from tunax_lite.forcing import AbstractForcing
-from tunax_lite.gotm import load_gotm
-from tunax_lite.time_series import TimeSeries, named_leaves
-from tunax_lite.trajectory import first_non_finite
+from tunax_lite.extensions.gotm import load_gotm
 
 CASES = (
     "couette/couette",

@@ -21,9 +21,9 @@ from tunax_lite.air_sea import (
     Weather,
     WeatherOffsets,
 )
-from tunax_lite.forcing import WaterSurface
+from tunax_lite.column.forcing import WaterSurface
+from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.physics import surface_temperature
-from tunax_lite.time_series import TimeSeries
 
 REFERENCE_DENSITY = 1027.0
 

@@ -47,8 +47,8 @@ from tunax_lite import (
     simulate,
 )
 from tunax_lite._types import iterate_parameters
+from tunax_lite.column.integrate import batched_case, run_frames, start_of
 from tunax_lite.io import read_lesbrary
-from tunax_lite.simulation import batched_case, run_frames, start_of
 
 DT = 60.0
 FRAMES = {2: (2, 1), 500: (10, 50), 2880: (48, 60)}  # frames, steps per frame

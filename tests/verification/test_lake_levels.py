@@ -26,12 +26,12 @@ from tunax_lite import (
     stack_cases,
 )
 from tunax_lite.closures import AbstractClosure
-from tunax_lite.diagnostics import diagnose
-from tunax_lite.grid import Hypsography
+from tunax_lite.column.diagnostics import diagnose
+from tunax_lite.column.grid import Hypsography
+from tunax_lite.column.terms import Interior, LakeLevel, Stream, Streams
+from tunax_lite.column.terms.base import MovingLevel
+from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.io import read_trajectory, write_trajectory
-from tunax_lite.terms import Interior, LakeLevel, Stream, Streams
-from tunax_lite.terms.base import MovingLevel
-from tunax_lite.time_series import TimeSeries
 
 # The basin of `lake()`, with a shore above it.
 HEIGHTS = np.array([-25.0, -20.0, -12.0, -4.0, 0.0, 3.0])

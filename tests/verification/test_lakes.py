@@ -25,12 +25,12 @@ from tunax_lite import (
 )
 from tunax_lite.closures.k_equation import advance
 from tunax_lite.closures.walls import EndCondition
-from tunax_lite.diagnostics import diagnose
+from tunax_lite.column.diagnostics import diagnose
+from tunax_lite.column.terms import BottomFriction, Interior, Stream, StreamPlace, Streams, StreamWater
+from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.io import read_trajectory, write_trajectory
 from tunax_lite.numerics import column_integral
 from tunax_lite.physics import LinearEquationOfState, TwoBandAbsorption
-from tunax_lite.terms import BottomFriction, Interior, Stream, StreamPlace, Streams, StreamWater
-from tunax_lite.time_series import TimeSeries
 
 DEPTH, DIFFUSIVITY = 40.0, 1e-3
 NO_FORCING = ConstantForcing(SurfaceFluxes())

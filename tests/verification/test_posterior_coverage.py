@@ -7,7 +7,7 @@ from tests.calibration.posterior_twins import FREE, noisy_twin
 from tunax_lite.calibration.posterior import NUTS, infer
 from tunax_lite.calibration.posterior.result import covariance_of
 from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.model import Model
+from tunax_lite.column.model import Model
 
 N_TWINS = 40
 NINETY_PERCENT = 1.6448536269514722

@@ -13,12 +13,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._types import Scalar, ScalarLike, array_field, as_float_array, is_traced, parameter
+from ..column.forcing import AbstractForcing, IceSurface, SurfaceFluxes, WaterSurface
+from ..column.time_series import TimeSeries
 from ..declarations import setting
-from ..forcing import AbstractForcing, IceSurface, SurfaceFluxes, WaterSurface
 from ..numerics.elementary import at_most, reciprocal, vector_norm
 from ..physics.teos10 import surface_temperature
 from ..quantities import quantity_of
-from ..time_series import TimeSeries
 from .air import (
     AIR_HEAT_CAPACITY,
     GAS_CONSTANT,

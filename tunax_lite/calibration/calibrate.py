@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..checkpointing import AbstractCheckpointing
-from ..engine import AbstractEngine, ThisProcess
+from ..column.checkpointing import AbstractCheckpointing
+from ..column.model import Model
 from ..io.writing import claims
-from ..model import Model
+from ..runtime.engine import AbstractEngine, ThisProcess
 from . import files
 from .history import CalibrationResult, History
 from .methods.base import AbstractMethod, MethodState

@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import InnerFaceArray, in_precision, precision_of
-from ..case import Case
 from ..closures import AbstractClosure, Constant
-from ..forcing import ConstantForcing, SurfaceFluxes
+from ..column.case import Case
+from ..column.forcing import ConstantForcing, SurfaceFluxes
+from ..column.integrate import simulate
+from ..column.model import Model
+from ..column.observables import unit_of_difference
+from ..column.terms import Interior
 from ..io.water_limits import Extreme
-from ..model import Model
-from ..observables import unit_of_difference
 from ..physics.stratification import buoyancy_frequency_squared
-from ..simulation import simulate
-from ..terms import Interior
 from .known import known_parameters, with_case_parameters, with_parameters
 from .misfit.comparison import Comparison, errors_and_water, root_mean_square_errors
 from .misfit.target import Target

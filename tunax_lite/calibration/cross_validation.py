@@ -17,12 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..checkpointing import AbstractCheckpointing
-from ..engine import AbstractEngine, Check, ThisProcess
+from ..column.checkpointing import AbstractCheckpointing
+from ..column.model import Model
+from ..column.observables import unit_of_difference
 from ..io.errors import names_its_file, read_text
 from ..io.writing import claims, write_csv
-from ..model import Model
-from ..observables import unit_of_difference
+from ..runtime.engine import AbstractEngine, Check, ThisProcess
 from .calibrate import Iteration, Report, calibrate_weighted
 from .checks import LARGEST_GROWTH, CheckRow, persistence_errors
 from .files import write_results

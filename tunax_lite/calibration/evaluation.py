@@ -33,11 +33,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..checkpointing import AbstractCheckpointing, Auto
-from ..model import Model
-from ..planning import CheckpointingChoice, choose_checkpointing
+from ..column.checkpointing import AbstractCheckpointing, Auto
+from ..column.model import Model
+from ..column.planning import CheckpointingChoice, choose_checkpointing
+from ..column.sensitivity import CompiledJacobian, sums_of_products
 from ..runtime import Program, Shared, compile_program, free_memory
-from ..sensitivity import CompiledJacobian, sums_of_products
 from .misfit.comparison import Comparison, misfit, residuals
 from .parameters import UnconstrainedVector
 from .problem import AbstractEvaluator, CaseWork, Evaluation, MiniBatch, PlainWork, Problem

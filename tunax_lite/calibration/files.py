@@ -16,13 +16,13 @@ from jaxtyping import PyTree
 
 from .. import __version__
 from .._types import JSON
+from ..column.observables import unit_of_difference
 from ..io.checksums import digest_of_tree, sealing, unsealed
 from ..io.dataset import described, titled, variable_name, write_dataset
 from ..io.errors import FileFormatError, names_its_file, read_text, shortened
 from ..io.protection import mark_of, remove_file
 from ..io.writing import replacing
 from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
-from ..observables import unit_of_difference
 from .base import Base, CalibratedValues
 from .history import CalibrationResult, remarks, remarks_in_short
 from .known import by_field, known_parameters, split_path

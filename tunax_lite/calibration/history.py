@@ -8,8 +8,8 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from ..case import Case
 from ..closures.base import AbstractClosure
+from ..column.case import Case
 from .known import paths_in_short, with_case_parameters, with_parameters
 from .parameters import FreeNumber, ResolvedParameters
 from .priors import LogBounded, LogNormal, LogUniform, Normal

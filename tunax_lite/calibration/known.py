@@ -19,8 +19,8 @@ import numpy as np
 from jaxtyping import Array
 
 from .._types import ParameterInfo, at_path, check_range, iterate_parameters, iterate_vectors, precision_of
-from ..case import Case
 from ..closures.base import AbstractClosure
+from ..column.case import Case
 from .base import CalibratedValues
 
 T = TypeVar("T", bound=eqx.Module)

@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from .._types import ParameterInfo, precision_of
-from ..case import Case
 from ..closures.base import AbstractClosure
-from ..model import Model
+from ..column.case import Case
+from ..column.model import Model
 from .known import (
     OF_ALL_CASES,
     Tied,

@@ -33,7 +33,7 @@ import numpy as np
 
 from .._types import Scalar
 from ..declarations import check_settings, named, setting
-from ..ranges import bounded
+from ..numerics.ranges import bounded
 
 
 class AbstractPrior(abc.ABC):

@@ -19,10 +19,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, ArrayLike, PyTree
 
-from ..checkpointing import AbstractCheckpointing, SaveSegments
-from ..engine import AbstractEngine, ThisProcess
-from ..model import Model
+from ..column.checkpointing import AbstractCheckpointing, SaveSegments
+from ..column.model import Model
 from ..runtime import Shared
+from ..runtime.engine import AbstractEngine, ThisProcess
 from .misfit.comparison import AbstractScore, Comparison
 from .misfit.target import Target
 from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector, VectorOrMembers

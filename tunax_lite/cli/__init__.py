@@ -7,7 +7,7 @@ SIGHUP, Ctrl-C and SIGTERM.
 
 import gc
 
-from .. import interrupts
+from ..runtime import interrupts
 
 
 def main() -> None:

@@ -20,14 +20,14 @@ from ..calibration.calibrate import Iteration
 from ..calibration.checks import CheckRow, run_checks
 from ..calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from ..calibration.known import units_in_short
-from ..case import Case
+from ..column.case import Case
+from ..column.trajectory import Trajectory
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
-from ..engine import open_engine
-from ..interrupts import Interrupted, advise, ordered_end
 from ..io.protection import check_letters, remove_file
 from ..io.water_limits import Extreme, extremes_of
 from ..io.writing import claimed
-from ..trajectory import Trajectory
+from ..runtime.engine import open_engine
+from ..runtime.interrupts import Interrupted, advise, ordered_end
 from . import session
 from .map import calibrate_map
 from .options import Engine

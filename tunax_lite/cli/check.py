@@ -11,7 +11,12 @@ from rich.table import Table
 
 from .._types import iterate_parameters, iterate_vectors
 from ..calibration.posterior import NUTS
-from ..case import Case
+from ..column.case import Case
+from ..column.forcing import ConstantForcing, WaterSurface
+from ..column.inputs import budgets_of, inputs_of
+from ..column.integrate import length_of_run
+from ..column.model import Model
+from ..column.observations import Observations
 from ..config import (
     Calibration,
     CalibrationConfig,
@@ -27,17 +32,12 @@ from ..config import (
     load_any,
     reference,
 )
-from ..extras import MissingPackageError, needed
-from ..forcing import ConstantForcing, WaterSurface
-from ..gotm import load_gotm
-from ..inputs import budgets_of, inputs_of
+from ..extensions.gotm import load_gotm
+from ..extensions.maps.setup import MapRun
 from ..io import replacing
 from ..io.protection import check_outputs
 from ..io.writing import file_name
-from ..maps.setup import MapRun
-from ..model import Model
-from ..observations import Observations
-from ..simulation import length_of_run
+from ..runtime.extras import MissingPackageError, needed
 from . import session
 from .application import Answer
 from .page import draw_inputs, duration, say_budgets, say_inputs

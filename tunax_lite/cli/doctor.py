@@ -9,12 +9,12 @@ from pathlib import Path
 import jax
 
 from .._types import JSON
-from ..extras import MissingPackageError, command_for, installed
-from ..machine import n_processors, processor, versions
 from ..runtime import cache_contents, cache_statistics, configuration, free_memory, used_memory
+from ..runtime.extras import MissingPackageError, command_for, installed
+from ..runtime.machine import n_processors, processor, versions
 from ..runtime.memory import Device
-from ..self_test import SelfTest, self_test
 from .check import check
+from .self_test import SelfTest, self_test
 from .terminal import echo
 
 PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")

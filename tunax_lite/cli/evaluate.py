@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .. import __version__, comparison
+from .. import __version__
+from ..calibration import comparison
 from ..calibration.checks import ErrorRow, ModelOnTargets, errors_by_label, run_checks, with_values
 from ..calibration.cross_validation import folder_without, left_out_together
 from ..calibration.files import PARAMETERS_NAME
@@ -25,12 +26,12 @@ from ..config import (
     load_any,
     load_comparison,
 )
-from ..engine import open_engine
-from ..interrupts import advise
 from ..io.checksums import digest_of_tree
 from ..io.protection import check_outputs
 from ..io.water_limits import Extreme
 from ..io.writing import claimed, file_name, write_csv
+from ..runtime.engine import open_engine
+from ..runtime.interrupts import advise
 from . import session
 from .application import Answer
 from .calibrate import say_checks

@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from ..machine import n_processors
+from ..runtime.machine import n_processors
 
 _ADDRESS_SPACE = 1_900_000_000  # bytes; `run` and `calibrate` reach 1.8e9 with two processors
 _THREADS = 16, 4  # in total, and per processor; 21 were observed with two processors

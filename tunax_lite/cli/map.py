@@ -13,20 +13,20 @@ from typer import Exit
 
 from ..calibration.files import check_folder
 from ..config import ConfigError, build_map, build_map_fit, load_map
-from ..engine import AbstractEngine, open_engine
-from ..extras import needed
-from ..interrupts import advise
+from ..extensions.maps import fitted
+from ..extensions.maps import store as stores
+from ..extensions.maps.calibration import Progress, fit_map
+from ..extensions.maps.equations import MapFit
+from ..extensions.maps.plan import planned, read_together
+from ..extensions.maps.run import Broken, MapReport, run_map
+from ..extensions.maps.setup import MapRun
+from ..extensions.maps.states import verify
+from ..extensions.maps.store import MapStore
 from ..io.protection import remove_file
 from ..io.writing import claimed
-from ..maps import fitted
-from ..maps import store as stores
-from ..maps.calibration import Progress, fit_map
-from ..maps.equations import MapFit
-from ..maps.plan import planned, read_together
-from ..maps.run import Broken, MapReport, run_map
-from ..maps.setup import MapRun
-from ..maps.states import verify
-from ..maps.store import MapStore
+from ..runtime.engine import AbstractEngine, open_engine
+from ..runtime.extras import needed
+from ..runtime.interrupts import advise
 from ..runtime.memory import check_disk
 from . import session
 from .options import Engine

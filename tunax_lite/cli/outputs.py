@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ..calibration.files import CHECKPOINT_NAME, RESULTS
 from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
+from ..extensions.maps import fitted
 from ..io.protection import CALIBRATION, POSTERIOR, Provenance, check_outputs, mark_of, product_of_run
 from ..io.runs import parts_folder
-from ..maps import fitted
 
 
 def check_run_outputs(path: Path, about: Provenance, overwrite: bool, figures: Iterable[str] = ()) -> None:

@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ..inputs import Budget, Input
+from ..column.inputs import Budget, Input
 from ..io.protection import check_outputs
 from ..io.series import start_of_case
 from .application import Answer

@@ -20,8 +20,8 @@ from ..calibration.posterior import (
 )
 from ..calibration.posterior.chains import ChainReport
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
-from ..engine import open_engine
 from ..io.writing import claimed
+from ..runtime.engine import open_engine
 from . import session
 from .options import Engine
 from .outputs import check_posterior_outputs

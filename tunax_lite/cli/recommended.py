@@ -6,13 +6,13 @@ import jax
 import numpy as np
 
 from ..calibration.base import Base
-from ..case import Case
 from ..closures import AbstractClosure, ValidRange, recommended_sets
+from ..column.case import Case
+from ..column.forcing import WaterSurface
+from ..column.grid import Grid
 from ..config import Run
 from ..declarations import name_of
-from ..forcing import WaterSurface
-from ..grid import Grid
-from ..maps.setup import MapRun
+from ..extensions.maps.setup import MapRun
 
 _N_TIMES = 500  # at which fluxes are looked at
 

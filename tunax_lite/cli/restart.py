@@ -10,11 +10,11 @@ import typer
 
 from .. import io
 from .._types import JSON, iterate_options
+from ..column.trajectory import Restart
 from ..config import ConfigError, Run
 from ..io.errors import FileFormatError, check_possible
 from ..io.protection import Provenance, read_provenance
 from ..io.yaml_file import parse_yaml
-from ..trajectory import Restart
 
 _MAY_DIFFER = ("time", "output", "evaluation", "accept", "precision", "grid", "model.closure", "model.theta")
 """What is said elsewhere, or checked by itself."""

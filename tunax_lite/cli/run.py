@@ -9,16 +9,16 @@ import jax
 import numpy as np
 
 from .. import io
+from ..column.diagnostics import diagnostic
+from ..column.trajectory import Restart, carried
 from ..config import ConfigError, Run, load_run
 from ..config.section import closest
-from ..diagnostics import diagnostic
-from ..gotm import load_gotm
-from ..gotm.output import OURS
-from ..interrupts import advise, ordered_end
+from ..extensions.gotm import load_gotm
+from ..extensions.gotm.output import OURS
 from ..io.protection import Provenance
 from ..io.water_limits import Extreme, extremes_of, merged
 from ..io.writing import claimed
-from ..trajectory import Restart, carried
+from ..runtime.interrupts import advise, ordered_end
 from . import session
 from .outputs import check_run_outputs
 from .progress import fraction_of
@@ -86,7 +86,7 @@ def _simulate(
     clock = time.perf_counter()
     # Slow import.
     from ..io.runs import parts_folder, parts_of
-    from ..streaming import Progress, run_to_file
+    from .streaming import Progress, run_to_file
 
     kept = f"What was computed is in {parts_folder(path)}: the same command continues after it, "
     kept += f"tunax-lite plot {path} draws it."

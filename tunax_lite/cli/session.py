@@ -20,12 +20,13 @@ import numpy as np
 import typer
 from typer import Exit
 
-from .. import interrupts
 from .._types import iterate_options, iterate_parameters, iterate_vectors
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
 from ..calibration.base import CalibratedValues
 from ..calibration.known import paths_of_other_cases
 from ..closures import AbstractClosure
+from ..column.integrate import columns_of
+from ..column.onset import delay_of_convection
 from ..config import (
     CalibrationConfig,
     ConfigError,
@@ -39,19 +40,17 @@ from ..config import (
 )
 from ..config.closures import constants_of
 from ..declarations import name_of
-from ..extras import MissingPackageError, command_for
-from ..gotm import LoadedGotm, looks_like_gotm, read_set_up
+from ..extensions.gotm import LoadedGotm, looks_like_gotm, read_set_up
+from ..extensions.maps.setup import MapRun
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
 from ..io.water_limits import Extreme
 from ..io.yaml_file import naming, read_document
-from ..machine import commit, n_processors, processor
-from ..maps.setup import MapRun
-from ..onset import delay_of_convection
-from ..runtime import configure, is_own_flag
-from ..runtime.configure import seconds_are_told
+from ..runtime import configure, interrupts, is_own_flag
+from ..runtime.extras import MissingPackageError, command_for
+from ..runtime.jax_setup import seconds_are_told
+from ..runtime.machine import commit, n_processors, processor
 from ..runtime.memory import expected_seconds, lift_limits
-from ..simulation import columns_of
 from .recommended import on_recommended
 from .terminal import echo
 

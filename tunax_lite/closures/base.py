@@ -9,15 +9,15 @@ import jax.numpy as jnp
 
 from .. import constants
 from .._types import CenterArray, FaceArray, FieldValue, InnerFaceArray, Scalar, ScalarLike
+from ..column.grid import Grid
+from ..column.state import State
+from ..column.terms import AbstractTerm
+from ..column.terms.turbulence import PlumeEnergy
 from ..declarations import name_of, names_of
-from ..grid import Grid
 from ..numerics.elementary import with_end_faces
 from ..numerics.tridiagonal import PlatformDefault
 from ..numerics.tridiagonal_methods import AbstractTridiagonalMethod
 from ..physics.equation_of_state import AbstractEquationOfState
-from ..state import State
-from ..terms import AbstractTerm
-from ..terms.turbulence import PlumeEnergy
 from .recommended import ConstantValue, recommended_sets
 
 

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from .._types import CenterArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..column.grid import Grid
 from ..declarations import named
-from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, difference, reciprocal, smallest_upward
 from .base import AbstractPlainClosure, ClosureInputs, EddyCoefficients
 

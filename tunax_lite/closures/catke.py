@@ -33,8 +33,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..column.grid import Grid
+from ..column.state import State
+from ..column.terms import AbstractTerm, StokesMixing
 from ..declarations import named, setting
-from ..grid import Grid
 from ..numerics.diffusion import Added, diffuse
 from ..numerics.elementary import (
     at_least,
@@ -46,8 +48,6 @@ from ..numerics.elementary import (
     with_end_faces,
 )
 from ..physics.stratification import richardson_number
-from ..state import State
-from ..terms import AbstractTerm, StokesMixing
 from .base import AbstractPlainClosure, CloState, ClosureInputs
 from .langmuir import drift_at_surface
 

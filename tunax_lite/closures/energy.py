@@ -7,10 +7,10 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..column.state import State
+from ..column.terms import AbstractTerm, CounterGradientHeat, StokesMixing
 from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, quotient, reciprocal, safe_sqrt, with_end_faces
-from ..state import State
-from ..terms import AbstractTerm, CounterGradientHeat, StokesMixing
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .k_equation import AbstractDiffusion, AbstractLengthScale, EddyNumbers, Production, Rates, Step, advance
 from .second_moment import SecondMomentClosure

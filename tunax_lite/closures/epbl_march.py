@@ -27,8 +27,8 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from .._types import CenterArray, Scalar, ScalarLike, parameter
+from ..column.grid import Grid
 from ..declarations import named
-from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, reciprocal
 
 Depths = Float[Array, "depth *#batch"]

@@ -18,11 +18,11 @@ import jax
 import jax.numpy as jnp
 
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..column.grid import Grid
+from ..column.state import State
+from ..column.terms import AbstractTerm, NonlocalTransport
 from ..declarations import named, setting
-from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, inverse_cube_root, reciprocal, safe_sqrt, with_end_faces
-from ..state import State
-from ..terms import AbstractTerm, NonlocalTransport
 from . import kpp_interior, kpp_layer
 from .base import AbstractPlainClosure, CloState, ClosureInputs
 from .kpp_interior import AbstractInteriorShear, Coefficients, DoubleDiffusion, InteriorConvection, LargeShear

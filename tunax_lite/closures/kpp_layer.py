@@ -34,7 +34,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from .._types import CenterArray, ColumnArray, InnerFaceArray, Scalar, parameter
-from ..grid import Grid
+from ..column.grid import Grid
 from ..numerics.elementary import at_least, at_most, inverse_cube_root, reciprocal, safe_sqrt, with_end_faces
 
 _WEAKEST_FORCING = 7e-12

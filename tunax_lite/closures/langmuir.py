@@ -18,8 +18,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from .._types import CenterArray, InnerFaceArray, Scalar, parameter
+from ..column.grid import Grid
 from ..declarations import named, setting
-from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, horner, reciprocal, safe_sqrt, vector_norm
 from .base import ClosureInputs, SurfaceWaves
 

@@ -25,11 +25,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from .._types import FaceArray, Scalar, ScalarLike, parameter
+from ..column.state import State
+from ..column.terms import AbstractTerm
+from ..column.terms.turbulence import PlumeEnergy, Plumes
 from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, mean_of_neighbours, reciprocal, safe_sqrt, with_end_faces
-from ..state import State
-from ..terms import AbstractTerm
-from ..terms.turbulence import PlumeEnergy, Plumes
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .energy import TurbulenceState
 from .two_equation import KEpsilon

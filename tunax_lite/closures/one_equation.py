@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from .._types import ColumnArray, InnerFaceArray, Scalar, parameter
+from ..column.grid import Grid
 from ..declarations import named, setting
-from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
 from .energy import AbstractEnergyClosure, EnergyStepper
 from .k_equation import AbstractLengthScale, SchmidtNumber, Step

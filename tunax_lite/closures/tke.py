@@ -21,8 +21,8 @@ import jax.numpy as jnp
 
 from .. import constants
 from .._types import ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..column.grid import Grid
 from ..declarations import named, setting
-from ..grid import Grid
 from ..numerics.diffusion import Added, EndValues, diffuse
 from ..numerics.elementary import (
     at_least,

@@ -10,10 +10,10 @@ from pydantic import Field
 from .. import air_sea, io
 from ..air_sea.air import HumidityMeasure
 from ..air_sea.daylight import AlbedoOf
+from ..column.forcing import AbstractForcing
+from ..column.terms import WindVector
+from ..column.time_series import TimeSeries
 from ..declarations import names_of
-from ..forcing import AbstractForcing
-from ..terms import WindVector
-from ..time_series import TimeSeries
 from .builder import choice, one_of, part_of, section_of
 from .conversions import UNITS, UnitGiven, conversions_of
 from .section import Annotation, Section, invalid, key

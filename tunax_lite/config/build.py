@@ -10,8 +10,20 @@ import numpy as np
 from .. import io
 from .._types import JSON
 from ..calibration import with_case_parameters, with_parameters
-from ..case import Case
-from ..gotm import GotmOptions, LoadedGotm, ObservedInputs, Report, Translation, load_gotm, translate
+from ..column.case import Case
+from ..column.integrate import start_of
+from ..column.model import Model
+from ..column.observations import Observations
+from ..column.trajectory import Restart
+from ..extensions.gotm import (
+    GotmOptions,
+    LoadedGotm,
+    ObservedInputs,
+    Report,
+    Translation,
+    load_gotm,
+    translate,
+)
 from ..io.cf_netcdf import name_of_case
 from ..io.checksums import sha256_of
 from ..io.gotm_restart import restarted
@@ -20,17 +32,13 @@ from ..io.les import name_of_lesbrary
 from ..io.netcdf import read_contents
 from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, Document, yaml_text
-from ..model import Model
-from ..observations import Observations
 from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import collecting, remarks
-from ..run import Run
-from ..simulation import start_of
-from ..trajectory import Restart
 from .build_site import placed_case
 from .cases import CfNetcdfCase, GotmCase, IdealisedCase, LegayCase, LesbraryCase, SiteCase
 from .conversions import conversions_of, notes_on_conversions
 from .load import Loaded, validated
+from .run import Run
 from .schema import GridSection, ModelSection, NativeGrid, RunConfig, TimeSection
 from .section import SomeCase
 from .series import Place, Setting

@@ -14,13 +14,13 @@ from ..calibration.methods.base import AbstractMethod
 from ..calibration.misfit.comparison import AbstractScore
 from ..calibration.misfit.sampled import can_be_observed, starting_at
 from ..calibration.parameters import ResolvedParameters
-from ..case import Case
-from ..forcing import WaterSurface
+from ..column.case import Case
+from ..column.forcing import WaterSurface
+from ..column.model import Model
+from ..column.observations import Observations
+from ..column.terms import BottomHeat
 from ..io.yaml_file import ConfigError
-from ..model import Model
-from ..observations import Observations
 from ..runtime.memory import check_steps
-from ..terms import BottomHeat
 from .build import (
     FromFile,
     build_case,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..extensions.maps.equations import MapFit
+from ..extensions.maps.setup import MapRun
 from ..io.yaml_file import ConfigError
-from ..maps.equations import MapFit
-from ..maps.setup import MapRun
 from ..plausibility import Finding, Position, collecting, remarks
 from .air_sea import bulk_arguments
 from .build import build_model
@@ -18,7 +18,7 @@ from .load import Loaded
 from .maps import MapConfig
 
 if TYPE_CHECKING:
-    from ..maps.gridded import GriddedColumns
+    from ..extensions.maps.gridded import GriddedColumns
 
 
 def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None = None) -> MapRun:
@@ -28,7 +28,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
         ConfigError: values that contradict each other.
         FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
-    from ..maps.gridded import GriddedColumns  # takes long
+    from ..extensions.maps.gridded import GriddedColumns  # takes long
 
     config, section, where = loaded.config, loaded.config.map, loaded.place.below("map")
 

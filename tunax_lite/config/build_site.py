@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 
-from ..case import Case
+from ..column.case import Case
+from ..column.observations import Observations
 from ..io.gotm_restart import restarted
 from ..io.series import Series, on_common_times, profiles_on_grid, start_of_case
-from ..observations import Observations
 from ..physics import AbstractEquationOfState, coriolis_parameter
 from . import cases
 from .air_sea import bulk_forcing, wind_of

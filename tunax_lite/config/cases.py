@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from .._types import JSON
 from ..air_sea.daylight import AlbedoOf
-from ..gotm import GotmOptions, ObservedInputs
+from ..extensions.gotm import GotmOptions, ObservedInputs
 from ..ice import AbstractIce
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
@@ -19,14 +19,7 @@ from .interior import InteriorSection
 from .lakes import HypsographySection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
 from .section import Section, closest, invalid, key
-from .series import (
-    CoriolisParameter,
-    Paths,
-    Quantities,
-    TimedSection,
-    TimedValue,
-    increases,
-)
+from .series import CoriolisParameter, Paths, Quantities, TimedSection, TimedValue, increases
 
 GoodFlags = Annotated[
     list[Annotated[int, Field(ge=0, le=9)]],

@@ -13,8 +13,8 @@ from pydantic import BeforeValidator, field_validator
 from .._types import JSON
 from ..calibration.known import with_parameters
 from ..closures import AbstractClosure
+from ..column.terms import AbstractTerm
 from ..declarations import names_of
-from ..terms import AbstractTerm
 from .builder import STANDS_AS, Made, declared_fields, is_number, section_of
 from .section import Located, Section, closest, invalid, key
 

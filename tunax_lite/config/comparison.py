@@ -9,13 +9,13 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from .._types import JSON
 from ..calibration import read_parameters, with_parameters
+from ..calibration.comparison import Candidate, Reference, StoredResult
 from ..closures import AbstractClosure
-from ..comparison import Candidate, Reference, StoredResult
-from ..grid import Grid
+from ..column.grid import Grid
+from ..column.model import Model
 from ..io.errors import FileFormatError
 from ..io.registry import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, read_document, with_overrides
-from ..model import Model
 from ..runtime.memory import check_steps
 from .build import build_case, case_name, with_observations, with_remarks
 from .cases import CaseSection

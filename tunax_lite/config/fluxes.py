@@ -8,7 +8,7 @@ import numpy as np
 from .. import io
 from ..air_sea.daylight import MeanSun, days_of, diurnal_cycle, time_between_records
 from ..air_sea.radiation import ConstantAlbedo, SolarPosition
-from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from ..column.forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..io.series import Series, on_common_times
 from ..io.yaml_file import ConfigError
 from .cases import FluxesSection

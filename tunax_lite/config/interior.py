@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from pydantic import Field
 
-from .. import terms
+from ..column import terms
+from ..column.time_series import TimeSeries
 from ..io.series import Series
 from ..io.yaml_file import ConfigError
-from ..time_series import TimeSeries
 from .builder import Made, part_of
 from .lakes import Converted, LevelSection, StreamSection, moving_surface
 from .profiles import Profile, ProfileSection, profile_series, read_profiles, values_of

@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Array
 from pydantic import Field
 
-from .. import terms
-from ..grid import Grid, Hypsography
+from ..column import terms
+from ..column.grid import Grid, Hypsography
+from ..column.time_series import TimeSeries
 from ..io import read_hypsography
 from ..io.hypsography import in_metres
 from ..io.yaml_file import ConfigError
-from ..time_series import TimeSeries
 from .builder import part_of
 from .conversions import UNITS, UnitGiven, conversions_of
 from .section import Section, invalid, key

@@ -8,8 +8,8 @@ from pydantic import BeforeValidator
 from .._types import JSON
 from ..calibration import FreeParameter, FreeParameters, ResolvedParameters, Tied
 from ..closures import AbstractClosure
+from ..extensions.maps import Gridded, MapInput
 from ..ice import AbstractIce
-from ..maps import Gridded, MapInput
 from ..runtime.memory import check_steps
 from .air_sea import LONGWAVE, AirSeaSection
 from .builder import STANDS_AS, one_of, part_of

@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from .. import io
+from ..column.observations import Observations
 from ..io import sea_water
 from ..io.series import Series, profiles_on_grid
 from ..io.yaml_file import ConfigError
-from ..observations import Observations
 from ..physics.equation_of_state import carries_conservative_temperature
 from . import cases
 from .conversions import conversions_of

@@ -11,6 +11,8 @@ from jaxtyping import PyTree
 from pydantic import BeforeValidator
 
 from .._types import JSON
+from ..column.state import State
+from ..column.time_series import TimeSeries
 from ..io.series import Series, on_common_times
 from ..physics import (
     AbstractAbsorption,
@@ -21,8 +23,6 @@ from ..physics import (
 )
 from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
-from ..state import State
-from ..time_series import TimeSeries
 from .builder import one_of, part_of
 from .conversions import ConversionSection
 from .section import Annotation, Section, SomeCase, invalid, key

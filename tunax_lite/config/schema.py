@@ -8,12 +8,12 @@ import equinox as eqx
 import numpy as np
 from pydantic import Field, field_validator
 
-from ..case import Case
-from ..corrections import CORRECTIONS, CorrectedForcing, InitialCorrection
-from ..diagnostics import DIAGNOSTICS, diagnostic
-from ..forcing import WaterSurface
-from ..grid import Grid
-from ..model import Model
+from ..column.case import Case
+from ..column.corrections import CORRECTIONS, CorrectedForcing, InitialCorrection
+from ..column.diagnostics import DIAGNOSTICS, diagnostic
+from ..column.forcing import WaterSurface
+from ..column.grid import Grid
+from ..column.model import Model
 from ..runtime.memory import MOST_CELLS, check_steps
 from .builder import part_of
 from .cases import CaseSection, IdealisedCase, SiteCase

@@ -14,15 +14,15 @@ from pydantic import BeforeValidator, Field
 
 from .. import io
 from .._types import JSON
-from ..gotm.files import Column, Period, SeriesReader
-from ..gotm.profiles import ProfileReader
-from ..grid import Grid, Hypsography
+from ..column.grid import Grid, Hypsography
+from ..column.time_series import TimeSeries
+from ..extensions.gotm.files import Column, Period, SeriesReader
+from ..extensions.gotm.profiles import ProfileReader
 from ..io.errors import FileFormatError, check_possible
 from ..io.registry import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
-from ..time_series import TimeSeries
 from .builder import Made
 from .conversions import CONVERSION_KEYS, ConversionSection
 from .section import Located, Section, invalid, key

@@ -6,10 +6,11 @@ import jax.numpy as jnp
 from jaxtyping import Array
 from pydantic import Field
 
-from .. import io, terms
+from .. import io
+from ..column import terms
+from ..column.time_series import TimeSeries
 from ..io.series import Series, profiles_on_grid
 from ..io.yaml_file import ConfigError
-from ..time_series import TimeSeries
 from .builder import part_of
 from .conversions import UNITS, UnitGiven, conversions_of
 from .profiles import ProfileSection, read_profiles, together

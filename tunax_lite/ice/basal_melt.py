@@ -17,10 +17,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, parameter
+from ..column.forcing import SurfaceFluxes
+from ..column.state import State
 from ..declarations import named, setting
-from ..forcing import SurfaceFluxes
 from ..numerics.elementary import at_least, safe_sqrt
-from ..state import State
 from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell
 
 

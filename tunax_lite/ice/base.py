@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from .._types import Scalar, ScalarLike, parameter
-from ..forcing import IceSurface, SurfaceFluxes
-from ..state import State
+from ..column.forcing import IceSurface, SurfaceFluxes
+from ..column.state import State
 
 Carried = dict[str, Float[Array, "..."]]
 """What ice remembers, by name, one number per column."""

@@ -6,10 +6,10 @@ Neither closes the heat budget of the water: the bound adds the heat that the ai
 import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, parameter
+from ..column.forcing import IceSurface
+from ..column.state import State
 from ..declarations import named
-from ..forcing import IceSurface
 from ..numerics.elementary import at_least, at_most
-from ..state import State
 from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, check_air
 
 

@@ -15,10 +15,10 @@ Source: Saloranta and Andersen (2007), Ecol. Modell. 207, 45-60; constants of ST
 import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, parameter
+from ..column.forcing import IceSurface
+from ..column.state import State
 from ..declarations import named, setting
-from ..forcing import IceSurface
 from ..numerics.elementary import at_least, reciprocal
-from ..state import State
 from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, check_air, flux_like
 
 

@@ -24,10 +24,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import Scalar, ScalarLike, is_traced, parameter
+from ..column.forcing import IceSurface, SurfaceFluxes
+from ..column.state import State
 from ..declarations import named, setting
-from ..forcing import IceSurface, SurfaceFluxes
 from ..numerics.elementary import at_least, at_most, safe_sqrt
-from ..state import State
 from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, flux_like
 
 

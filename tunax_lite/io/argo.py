@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..observations import Observations
+from ..column.observations import Observations
 from ..plausibility import Position, Samples, in_file, leave
 from .axes import TimeAxis, as_seconds, as_sources, has_flag, measured, order_in_time, read_time, stem_of
 from .errors import FileFormatError, check_names, name_of, names_its_file

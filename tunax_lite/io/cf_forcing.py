@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from ..case import Case
+from ..column.case import Case
+from ..column.forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from ..column.observations import Observations
 from ..declarations import check_settings, setting
-from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
-from ..observations import Observations
 from ..physics import AbstractEquationOfState, LinearEquationOfState, TwoBandAbsorption
 from ..quantities import quantity_of
 from .attributes import examine

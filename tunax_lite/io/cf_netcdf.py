@@ -16,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ..case import Case
-from ..grid import Grid
-from ..observations import Observations
+from ..column.case import Case
+from ..column.grid import Grid
+from ..column.observations import Observations
+from ..column.state import State
+from ..column.terms import BottomHeat
 from ..physics.stratification import coriolis_parameter
-from ..state import State
-from ..terms import BottomHeat
 from .attributes import examine
 from .axes import TimeAxis, find_axis, read_time
 from .cf_forcing import STATE_VARIABLES, STATED, Mapping, read_forcing

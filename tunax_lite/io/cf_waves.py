@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from ..grid import Grid
-from ..terms import DriftProfiles, DriftVector, DriftVectors, Interior
-from ..time_series import TimeSeries
+from ..column.grid import Grid
+from ..column.terms import DriftProfiles, DriftVector, DriftVectors, Interior
+from ..column.time_series import TimeSeries
 from .axes import find_axis, read_time
 from .cf_forcing import DRIFT_VARIABLES, Mapping, since_start
 from .errors import check_possible

@@ -20,11 +20,11 @@ from jaxtyping import ArrayLike, PyTree
 
 from .. import closures
 from .._types import iterate_parameters
-from ..case import Case
-from ..grid import Grid
-from ..observables import is_depth_of_a_criterion, variable_of
+from ..column.case import Case
+from ..column.grid import Grid
+from ..column.observables import is_depth_of_a_criterion, variable_of
+from ..column.trajectory import Means, Trajectory
 from ..quantities import GRID_NAMES
-from ..trajectory import Means, Trajectory
 from .frames import Frames, write_frames
 from .protection import Provenance
 from .writing import replacing

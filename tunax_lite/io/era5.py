@@ -23,8 +23,8 @@ from ..air_sea import (
     Weather,
     with_mean_sun,
 )
-from ..forcing import TimeSeriesForcing
-from ..time_series import TimeSeries
+from ..column.forcing import TimeSeriesForcing
+from ..column.time_series import TimeSeries
 from .axes import Record, as_sources, in_order, joined, stem_of
 from .era5_sums import HOUR, Parameter, Point, checked, parameters_of, with_conversions
 from .errors import FileFormatError, check_names, name_of, names_its_file

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..closures.base import CloState
-from ..state import State
+from ..column.state import State
 from .errors import FileFormatError, check_possible
 from .netcdf import read_contents
 

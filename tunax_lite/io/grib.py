@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..extras import MissingPackageError, command_for, needed
+from ..runtime.extras import MissingPackageError, command_for, needed
 from .errors import FileFormatError, Source, existing_file, is_path
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ import re
 import numpy as np
 
 from .. import constants
-from ..case import Case
-from ..forcing import ConstantForcing, SurfaceFluxes
-from ..grid import Grid
-from ..observations import Observations
+from ..column.case import Case
+from ..column.forcing import ConstantForcing, SurfaceFluxes
+from ..column.grid import Grid
+from ..column.observations import Observations
 from ..physics.equation_of_state import LinearEquationOfState
 from .axes import stem_of
 from .errors import check_increasing, check_names, check_possible, names_its_file

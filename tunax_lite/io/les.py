@@ -14,14 +14,14 @@ import numpy as np
 from jaxtyping import Array
 
 from .. import constants
-from ..case import Case
-from ..forcing import ConstantForcing, SurfaceFluxes
-from ..grid import Grid
-from ..observations import Observations
+from ..column.case import Case
+from ..column.forcing import ConstantForcing, SurfaceFluxes
+from ..column.grid import Grid
+from ..column.observations import Observations
+from ..column.state import State
 from ..physics.absorption import TwoBandAbsorption
 from ..physics.equation_of_state import LinearEquationOfState
 from ..runtime.memory import MOST_CELLS
-from ..state import State
 from .errors import (
     check_declared,
     check_increasing,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from ..observations import Observations
+from ..column.observations import Observations
 from ..plausibility import Position, Samples, in_file, leave
 from .attributes import examine
 from .axes import (

@@ -19,10 +19,10 @@ import numpy as np
 
 from .. import closures
 from .._types import JSON
-from ..grid import Grid
+from ..column.grid import Grid
+from ..column.state import State
+from ..column.trajectory import Trajectory
 from ..quantities import GRID_NAMES
-from ..state import State
-from ..trajectory import Trajectory
 from .axes import read_time
 from .checksums import check_digest, digest_of
 from .dataset import SELECTED, STATE_NAMES, class_name

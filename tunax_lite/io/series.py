@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..observations import Observations
+from ..column.observations import Observations
 
 GOOD_FLAGS = (1, 2, 5, 8)
 """Good, probably good, changed, interpolated or estimated: the same numbers in OceanSITES and Argo."""

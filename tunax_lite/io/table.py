@@ -15,8 +15,8 @@ import numpy as np
 from ..air_sea import Weather
 from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
-from ..observables import OBSERVABLES, is_number, parse
-from ..time_series import TimeSeries
+from ..column.observables import OBSERVABLES, is_number, parse
+from ..column.time_series import TimeSeries
 from .attributes import examine
 from .axes import Record, as_sources, find_axis, has_flag, in_order, joined, measured, read_time, stem_of
 from .errors import (

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from jax.typing import ArrayLike
 
+from ..column.trajectory import Trajectory
 from ..quantities import quantity_of
-from ..trajectory import Trajectory
 
 _SUPERCOOLED, _UNDER_ICE, _FROZEN = 0.1, 1.0, 10.0
 """Below the freezing point [K]: more than in any sea; under ice, whose models have linear freezing points and

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from ..interrupts import at_end, deferred
+from ..runtime.interrupts import at_end, deferred
 from .protection import check_replaceable, note_made
 
 try:

@@ -27,8 +27,7 @@ from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.representer import SafeRepresenter
 
 from .._types import JSON
-from .errors import ConfigError as ConfigError
-from .errors import FileFormatError, read_text, shortened, what_is_at
+from .errors import ConfigError, FileFormatError, read_text, shortened, what_is_at
 from .protection import note_input
 
 _MOST_VALUES = 1_000_000

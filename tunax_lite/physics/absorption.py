@@ -23,10 +23,10 @@ from .._types import (
     as_float_array,
     parameter,
 )
+from ..column.grid import Grid
+from ..column.time_series import TimeSeries
 from ..declarations import SETTING, named
-from ..grid import Grid
 from ..numerics.elementary import at_least
-from ..time_series import TimeSeries
 
 
 class AbstractAbsorption(eqx.Module):

@@ -5,9 +5,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .. import constants
 from .._types import CenterArray, InnerFaceArray, Scalar, ScalarLike
-from ..grid import Grid
+from ..column.grid import Grid
+from ..column.state import State
 from ..numerics.elementary import at_least, difference, mean_of_neighbours, reciprocal
-from ..state import State
 from .equation_of_state import AbstractEquationOfState
 
 

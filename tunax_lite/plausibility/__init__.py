@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from ..case import Case
-from ..observations import Observations
+from ..column.case import Case
+from ..column.observations import Observations
 from . import air, fluxes, limits, place, records, sun, water
 from .evidence import Evidence, Samples, evidence_of, evidence_of_forcing, evidence_of_observations
 from .finding import RULES, Finding, Position, Rule, check_accepted, collecting, leave, once

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..air_sea import BulkForcing
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
-from ..case import Case
-from ..corrections import CorrectedForcing
-from ..forcing import AbstractForcing, ConstantForcing, TimeSeriesForcing
-from ..observations import Observations
+from ..column.case import Case
+from ..column.corrections import CorrectedForcing
+from ..column.forcing import AbstractForcing, ConstantForcing, TimeSeriesForcing
+from ..column.observations import Observations
 from ..quantities import quantity_of
 
 DAY = 86400.0

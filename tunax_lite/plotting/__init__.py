@@ -13,12 +13,12 @@ import jax
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..column.trajectory import Trajectory
 from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
 from ..io.runs import join_parts, read_trajectory
 from ..physics import Teos10
 from ..physics.equation_of_state import AbstractEquationOfState
-from ..trajectory import Trajectory
 from .calibration import (
     history_figures,
     plot_bands,

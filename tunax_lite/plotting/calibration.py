@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..calibration.cross_validation import CrossValidationRow
 from ..calibration.posterior import Bands, spectrum_of
-from ..observations import Observations
+from ..column.observations import Observations
 from . import style
 from .style import BLUE, RED, FigureTime, Option, in_words
 

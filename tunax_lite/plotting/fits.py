@@ -14,14 +14,14 @@ from matplotlib.ticker import MaxNLocator
 
 from ..calibration import CalibrationResult, Target
 from ..calibration.misfit.operators import faces_from_centers
-from ..case import Case
-from ..diagnostics import diagnose
-from ..model import Model
+from ..column.case import Case
+from ..column.diagnostics import diagnose
+from ..column.integrate import simulate
+from ..column.model import Model
+from ..column.observations import Observations
+from ..column.trajectory import Trajectory
 from ..numerics.regridding import regrid
-from ..observations import Observations
 from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
-from ..simulation import simulate
-from ..trajectory import Trajectory
 from . import style
 from .runs import MixedLayer
 from .style import BLUE, RED, FigureTime, Option, fields_of

@@ -11,8 +11,8 @@ from matplotlib.collections import Collection
 from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
 
-from ..extras import needed
 from ..io.errors import FileFormatError
+from ..runtime.extras import needed
 from . import style
 from .style import STATE, FigureTime, Option
 

@@ -12,14 +12,14 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..calibration.comparison import ComparisonRow, ShownCase
 from ..calibration.misfit.sampled import is_determined, on_centers
-from ..comparison import ComparisonRow, ShownCase
-from ..grid import Grid
-from ..observables import MIXED_LAYER_DIFFERENCE, parse, usual_mixed_layer
-from ..observations import Observations
+from ..column.grid import Grid
+from ..column.observables import MIXED_LAYER_DIFFERENCE, parse, usual_mixed_layer
+from ..column.observations import Observations
+from ..column.trajectory import Trajectory
 from ..physics.equation_of_state import AbstractEquationOfState
 from ..physics.stratification import mixed_layer_depth
-from ..trajectory import Trajectory
 from . import style
 from .style import LOGARITHMIC_DECADES, STATE, FigureTime, Option
 

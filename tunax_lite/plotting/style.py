@@ -25,15 +25,15 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
+from ..column.observables import unit_of_difference
+from ..column.trajectory import Trajectory
 from ..io.errors import shortened
 from ..io.protection import product_of
 from ..io.series import start_of_case
 from ..io.writing import replacing
-from ..observables import unit_of_difference
 from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
 from ..physics.teos10 import surface_temperature
 from ..quantities import QUANTITIES
-from ..trajectory import Trajectory
 
 STATE = ("temperature", "salinity", "u", "v")
 BLUE, RED = "#3b75af", "#c44e30"

@@ -21,9 +21,9 @@ from ..calibration.cross_validation import (
 )
 from ..calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
 from ..calibration.posterior.infer import POSTERIOR_NAME
+from ..column.corrections import VARIABLES as INITIAL_VARIABLES
+from ..column.corrections import CorrectedForcing
 from ..config import closure_of
-from ..corrections import VARIABLES as INITIAL_VARIABLES
-from ..corrections import CorrectedForcing
 from ..declarations import meanings, summary_and_source
 from ..io.errors import FileFormatError, names_its_file, read_text, reading, what_is_at
 from ..io.netcdf import read_netcdf

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.colors import LogNorm
 
 from .._types import JSON
+from ..column.trajectory import Trajectory
 from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_contents
 from ..io.protection import note_input, text_mark
@@ -18,7 +19,6 @@ from ..io.writing import replacing
 from ..plotting import in_words, style
 from ..plotting.runs import MixedLayer
 from ..quantities import QUANTITIES
-from ..trajectory import Trajectory
 from .page import Origin, page
 
 _MOST_VALUES, _MOST_FRAMES, _FEWEST_FRAMES = 1_500_000, 600, 50  # shown of a long run, evenly spaced

@@ -1,11 +1,43 @@
-"""The machine: JAX configuration, compiled programs, memory and devices.
+"""The machine: JAX configuration, compiled programs, memory and devices; nothing of the ocean.
 
-Independent of the model. Call `configure` before creating the first array.
+Call `configure` before creating the first array. Names are imported on first use, because the command line
+handles signals before it imports JAX.
 """
 
-from .cache import CacheStatistics, cache_contents, cache_statistics
-from .compilation import Program, ProgramMemory, Shared, Timing, compile_program, program_table
-from .configure import Configuration, configuration, configure, default_cache_folder, for_threads, is_own_flag
-from .devices import Devices, column_mesh, map_columns, shard_columns
-from .memory import free_memory, used_memory
-from .processes import deadline, join_processes
+TYPE_CHECKING = False  # true for type checkers; the module `typing` takes milliseconds to import
+
+if TYPE_CHECKING:
+    from .cache import CacheStatistics, cache_contents, cache_statistics
+    from .compilation import Program, ProgramMemory, Shared, Timing, compile_program, program_table
+    from .devices import Devices, column_mesh, map_columns, shard_columns
+    from .jax_setup import (
+        Configuration,
+        configuration,
+        configure,
+        default_cache_folder,
+        for_threads,
+        is_own_flag,
+    )
+    from .memory import free_memory, used_memory
+    from .processes import deadline, join_processes
+
+_NAMES = {
+    "cache": "CacheStatistics cache_contents cache_statistics",
+    "compilation": "Program ProgramMemory Shared Timing compile_program program_table",
+    "devices": "Devices column_mesh map_columns shard_columns",
+    "jax_setup": "Configuration configuration configure default_cache_folder for_threads is_own_flag",
+    "memory": "free_memory used_memory",
+    "processes": "deadline join_processes",
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = tuple(_MODULES)
+
+
+def __getattr__(name: str):
+    import importlib
+
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
+    globals()[name] = value  # so that Python finds it itself from now on
+    return value

@@ -21,15 +21,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from ..._types import Scalar
-from ...case import Case
-from ...checkpointing import AbstractCheckpointing, SaveEverything
+from ...column.case import Case
+from ...column.checkpointing import AbstractCheckpointing, SaveEverything
+from ...column.integrate import advance, batched_case, run_frames, start_of
+from ...column.model import Model
+from ...column.observables import ColumnState, observable
+from ...column.trajectory import Restart
 from ...declarations import named
 from ...io.water_limits import Extreme, extremes
-from ...model import Model
 from ...numerics.elementary import safe_sqrt
-from ...observables import ColumnState, observable
-from ...simulation import advance, batched_case, run_frames, start_of
-from ...trajectory import Restart
 from .operators import AbstractOperator, Interpolation, Whitening
 
 Differences = dict[str, Float[Array, "_level *#member"]]

@@ -23,8 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ...column.integrate import count_steps
 from ...declarations import setting
-from ...simulation import count_steps
 
 Values = Float[Array, "center *#member"]
 Observed = Float[Array, "level *#member"]

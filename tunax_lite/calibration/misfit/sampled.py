@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...case import Case
-from ...forcing import ConstantForcing
-from ...grid import Grid
+from ...column.case import Case
+from ...column.forcing import ConstantForcing
+from ...column.grid import Grid
+from ...column.observables import INTEGRALS, ColumnState, is_number, observable, parse
+from ...column.observations import Observations
+from ...column.state import State
 from ...numerics.regridding import regrid
-from ...observables import INTEGRALS, ColumnState, is_number, observable, parse
-from ...observations import Observations
-from ...state import State
 from . import operators
 
 _NEAR_SURFACE = 10.0

@@ -19,10 +19,10 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ..._types import in_precision, precision_of
-from ...case import Case
+from ...column.case import Case
+from ...column.observables import observable
+from ...column.observations import Observations
 from ...declarations import check_settings, named, setting
-from ...observables import observable
-from ...observations import Observations
 from .comparison import Comparison
 from .operators import Correlation, Interpolation, place_in_time, whitening
 from .sampled import Sampled, can_be_observed, sample, with_levels

@@ -23,9 +23,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from ...declarations import check_settings, named, setting
-from ...engine import AbstractEngine, Check, ThisProcess
-from ...extras import needed
 from ...runtime import Program, Shared, compile_program
+from ...runtime.engine import AbstractEngine, Check, ThisProcess
+from ...runtime.extras import needed
 from ..files import read_tree, write_tree
 from .likelihood import LogDensity
 

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...checkpointing import AbstractCheckpointing
-from ...engine import AbstractEngine, ThisProcess
+from ...column.checkpointing import AbstractCheckpointing
+from ...column.model import Model
 from ...io.protection import remove_file
 from ...io.writing import claims
-from ...model import Model
+from ...runtime.engine import AbstractEngine, ThisProcess
 from ..base import Base
 from ..evaluation import EnsembleEvaluator, NormalEquationsEvaluator
 from ..files import check_folder, fingerprint, read_tree, write_tree
@@ -24,15 +24,7 @@ from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 from ..problem import Evaluation, Problem
 from .chains import NUTS, ChainReport, Chains, blackjax_module, sample_chains, start_chain
 from .likelihood import Likelihood, estimate_likelihood, log_posterior
-from .result import (
-    Laplace,
-    Posterior,
-    Sampling,
-    Weighting,
-    covariance_of,
-    draw_normal,
-    fisher_information,
-)
+from .result import Laplace, Posterior, Sampling, Weighting, covariance_of, draw_normal, fisher_information
 from .weighting import ImportanceSampling, Weighted, resampled, weigh_runs
 
 MODE_NAME = "posterior_mode.eqx"

@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from ...column.model import Model
 from ...declarations import check_settings, setting
-from ...model import Model
 from ...runtime import Shared
 from ..misfit.comparison import misfit, residuals
 from ..parameters import UnconstrainedVector

@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...case import Case
-from ...checkpointing import SaveEverything
-from ...diagnostics import Snapshot, diagnose, diagnostic
+from ...column.case import Case
+from ...column.checkpointing import SaveEverything
+from ...column.diagnostics import Snapshot, diagnose, diagnostic
+from ...column.integrate import simulate
+from ...column.model import Model
+from ...column.observables import unit_of_difference
+from ...column.sensitivity import jacobian
 from ...io.writing import write_csv
-from ...model import Model
-from ...observables import unit_of_difference
-from ...sensitivity import jacobian
-from ...simulation import simulate
 from ..parameters import ResolvedParameters, UnconstrainedVector
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

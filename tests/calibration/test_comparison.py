@@ -1,0 +1,491 @@
+"""Closures side by side: errors against numbers worked out by hand, rows that say what went wrong, files."""
+
+import csv
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib import _pylab_helpers
+from typer.testing import CliRunner
+
+import tunax_lite as tl
+from tests.conftest import ROOT, find_lesbrary
+from tests.errors import error_naming
+from tests.io.observation_files import write_lesbrary
+from tunax_lite.calibration.comparison import (
+    Candidate,
+    ComparisonRow,
+    KeptRows,
+    Reference,
+    StoredResult,
+    compare_closures,
+    summaries,
+)
+from tunax_lite.calibration.comparison.reference import Yardstick
+from tunax_lite.cli.commands import app
+from tunax_lite.closures import AbstractPlainClosure
+from tunax_lite.config import load_comparison
+from tunax_lite.io import read_lesbrary, write_trajectory
+from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.runs import read_stored_run
+from tunax_lite.runtime.engine import ThisProcess
+
+COLUMNS = (
+    "closure,case,n_cells,time_step,temperature_rms,velocity_rms,mixed_layer_depth_rms,microseconds_per_step,"
+    "finite,note,cell_thickness,group"
+).split(",")
+DEPTH, N_CELLS, DT = 32.0, 8, 60.0
+NAMES = ("temperature", "u", "v")
+
+
+def _case(n_cells: int = N_CELLS) -> tl.Case:
+    grid = tl.Grid.uniform(DEPTH, n_cells)
+    return tl.Case(
+        grid=grid,
+        initial_state=tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.02 * z),
+        forcing=tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1, stress_v=0.0, heat_flux=-100.0)),
+        coriolis_parameter=1e-4,
+        duration=3600.0,
+        name="small",
+    )
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """What constant coefficients give: a closure with the same has no error."""
+    case = _case()
+    run = tl.simulate(tl.Model(tl.Constant()), case, dt=DT, output_interval=600.0)
+    profiles = {name: getattr(run.state, name) for name in NAMES}
+    return Reference(case, tl.Observations(run.time, case.grid.z_center, profiles, name="small"))
+
+
+class Exploding(AbstractPlainClosure):
+    """Constant coefficients that are no numbers after the first step."""
+
+    inner: tl.Constant
+
+    def init(self, inputs):
+        return self.inner.init(inputs)
+
+    def step(self, clo_state, inputs, dt):
+        after = self.inner.step(clo_state, inputs, dt)
+        return eqx.tree_at(lambda c: c.eddy_diffusivity, after, after.eddy_diffusivity * jnp.nan)
+
+
+class Refusing(AbstractPlainClosure):
+    """A closure that does not like its inputs."""
+
+    def init(self, inputs):
+        raise ValueError("Refusing: expected a step of at most 1 s.\nChoose a shorter one.")
+
+    def step(self, clo_state, inputs, dt):
+        raise AssertionError("never reached")
+
+
+def test_table_of_closures_one_of_which_blows_up(reference):
+    seen = []
+    compared = compare_closures(
+        [
+            Candidate("same", tl.Model(tl.Constant())),
+            Candidate("exploding", tl.Model(Exploding(tl.Constant()))),
+            Candidate("explicit", tl.Model(tl.Constant(viscosity=1e3, diffusivity=1e3), theta=0.0)),
+            Candidate("refusing", tl.Model(Refusing())),
+            Candidate("weak", tl.Model(tl.Constant(viscosity=1e-3, diffusivity=1e-3))),
+        ],
+        [reference],
+        n_cells=[N_CELLS],
+        time_steps=[DT, 600.0],
+        start=1200.0,
+        shown=(N_CELLS, DT),
+        n_timings=1,
+        report=seen.append,
+    )
+    rows = {(row.closure, row.time_step): row for row in compared.rows}
+    assert seen == list(compared.rows) and len(rows) == 10
+    same = rows["same", DT]
+    # The program makes the same steps as `simulate`, in the same order; averages add in another one.
+    assert same.temperature_rms < 1e-13 and same.velocity_rms < 1e-15 and same.mixed_layer_depth_rms < 1e-9
+    assert same.finite and same.note == "" and 0.0 < same.microseconds_per_step < 1e4
+    assert rows["same", 600.0].temperature_rms > 1e-5
+    for label, dt, note in (
+        ("exploding", DT, "not finite after 0.167 h"),
+        ("exploding", 600.0, "not finite after 0.167 h"),
+        ("explicit", DT, "water that cannot be"),
+        ("refusing", DT, "at most 1 s. Choose"),
+        ("refusing", 600.0, "at most 1 s. Choose"),
+    ):
+        row = rows[label, dt]
+        assert not row.finite and note in row.note and "\n" not in row.note
+        assert np.isnan([row.temperature_rms, row.velocity_rms, row.mixed_layer_depth_rms]).all()
+    (shown,) = compared.shown
+    assert list(shown.runs) == ["same", "weak"]
+    difference = {name: shown.runs["weak"][name] - shown.reference[name] for name in NAMES}
+    weak = rows["weak", DT]
+    square = {name: np.mean(values[:, 2:] ** 2) for name, values in difference.items()}  # from 1200 s on
+    assert weak.temperature_rms == pytest.approx(np.sqrt(square["temperature"]), rel=1e-12)
+    assert weak.velocity_rms == pytest.approx(np.sqrt(square["u"] + square["v"]), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cooling", "is_possible", "expected"),
+    [
+        # 4 m of still water at 19.96 degC lose Q 28 800 s / (1026 * 3992 * 4) K: 23.7 K, or 43.9 K.
+        (1.35e4, True, "unlikely water: temperature -3.7"),
+        (2.5e4, False, "water that cannot be: temperature -2"),
+    ],
+)
+def test_water_beyond_its_limits_is_noted_and_what_cannot_be_has_no_errors(cooling, is_possible, expected):
+    still = tl.Constant(viscosity=1e-8, diffusivity=1e-8)
+    fluxes = eqx.tree_at(lambda f: f.heat_flux, tl.SurfaceFluxes(heat_flux=-1.0), jnp.asarray(-cooling))
+    forcing = eqx.tree_at(lambda f: f.fluxes, tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-1.0)), fluxes)
+    case = dataclasses.replace(_case(), forcing=forcing, duration=28800.0)
+    run = tl.simulate(tl.Model(tl.Constant()), case, dt=DT, output_interval=3600.0)
+    profiles = {name: getattr(run.state, name) for name in NAMES}
+    reference = Reference(case, tl.Observations(run.time, case.grid.z_center, profiles, name="small"))
+    candidates = [Candidate("still", tl.Model(still))]
+    compared = compare_closures(candidates, [reference], n_cells=[N_CELLS], time_steps=[DT], n_timings=0)
+    (row,) = compared.rows
+    assert row.finite == is_possible and np.isfinite(row.temperature_rms) == is_possible
+    assert row.note.startswith(expected)
+    titles = [part.title for part in summaries(compared.rows, resolution=row.resolution, time_step=DT)]
+    assert titles[2:] == ["Unlikely water" if is_possible else "Not finite"]
+
+
+@pytest.mark.parametrize("n_cells", [4, 8, 16])
+def test_errors_are_those_of_means_on_the_coarser_grid(reference, n_cells):
+    rng = np.random.default_rng(3)
+    grid = tl.Grid.uniform(DEPTH, n_cells)
+    yardstick = Yardstick(reference, grid, start=0.0, temperature_difference=0.05)
+    n_times = reference.observations.time.size
+    model = {name: rng.normal(size=(n_cells, n_times)) for name in NAMES}
+    les = {name: np.asarray(reference.observations.profiles[name]).T for name in NAMES}
+    n = min(n_cells, N_CELLS)
+
+    def coarse(values):
+        return values.reshape(n, -1, n_times).mean(axis=1)
+
+    square = {name: np.mean((coarse(model[name]) - coarse(les[name])) ** 2) for name in NAMES}
+    temperature, velocity, _ = yardstick.scores(yardstick.averaged(model))
+    assert temperature == pytest.approx(np.sqrt(square["temperature"]), rel=1e-12)
+    assert velocity == pytest.approx(np.sqrt(square["u"] + square["v"]), rel=1e-12)
+
+
+def test_error_of_the_mixed_layer_depth_of_linear_profiles():
+    case = _case()
+    z, time = np.asarray(case.grid.z_center), jnp.asarray([0.0, 600.0])
+    slope = {"reference": 0.02, "model": 0.01}
+    profile = {name: np.stack([20.0 + value * z] * 2) for name, value in slope.items()}
+    zero = jnp.zeros((2, N_CELLS))
+    observed = {"temperature": jnp.asarray(profile["reference"]), "u": zero, "v": zero}
+    reference = Reference(case, tl.Observations(time, case.grid.z_center, observed))
+    yardstick = Yardstick(reference, case.grid, start=0.0, temperature_difference=0.1)
+    rest = np.zeros((N_CELLS, 2))
+    *_, mixed_layer_depth = yardstick.scores({"temperature": profile["model"].T, "u": rest, "v": rest})
+    # 2 m below the surface lies the uppermost center; from there 0.1 K are 5 m and 10 m.
+    assert mixed_layer_depth == pytest.approx(5.0, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"profiles": lambda o: {"temperature": o.profiles["temperature"]}}, "small temperature u v"),
+        ({"time": lambda o: o.time + 600.0}, "small 0 7 600"),
+        ({"time": lambda o: o.time**2}, "small 7 0"),
+        ({"z": lambda o: o.z - 1.0}, "small 8 -31 -3"),
+        (
+            {"profiles": lambda o: {k: v.at[0, 0].set(jnp.nan) for k, v in o.profiles.items()}},
+            "small",
+        ),
+    ],
+)
+def test_references_that_are_refused(reference, change, message):
+    changed = {name: of(reference.observations) for name, of in change.items()}
+    with error_naming(ValueError, message):
+        Reference(reference.case, dataclasses.replace(reference.observations, **changed))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"time_steps": [700.0]}, "small 600 700"),
+        ({"time_steps": [1200.0]}, "small 600 1200"),
+        ({"start": 7200.0}, "small 3600 7200"),
+        ({"candidates": []}, "compare_closures none"),
+        (
+            {"candidates": [Candidate("a", tl.Model(tl.Constant()))] * 2},
+            "compare_closures a",
+        ),
+    ],
+)
+def test_comparisons_that_are_refused(reference, settings, message):
+    given = {
+        "candidates": [Candidate("a", tl.Model(tl.Constant()))],
+        "n_cells": [N_CELLS],
+        "time_steps": [DT],
+    }
+    given |= {"references": [reference], "start": 0.0} | settings
+    with error_naming(ValueError, message):
+        compare_closures(**given)
+
+
+def test_a_number_of_steps_known_only_when_it_runs():
+    """`advance` makes the steps of `simulate`, bit by bit, and none if asked for none."""
+    from tunax_lite.column.integrate import advance, start_of
+
+    model, case = tl.Model(tl.Constant()), _case()
+    start = start_of(model, case)
+    run = eqx.filter_jit(advance)
+    end = run(model, case, start, jnp.asarray(DT), jnp.asarray(20))
+    expected = tl.simulate(model, case, dt=DT, duration=1200.0, output_interval=600.0).restart()
+    np.testing.assert_array_equal(end.state.temperature, expected.state.temperature)
+    np.testing.assert_array_equal(end.state.u, expected.state.u)
+    assert int(end.step) == 20
+    same = run(model, case, start, jnp.asarray(DT), jnp.asarray(0))
+    np.testing.assert_array_equal(same.state.temperature, case.initial_state.temperature)
+
+
+def test_initial_profiles_kept_and_stored_results_are_rows_too(reference):
+    observed = reference.observations
+    profiles = {name: np.asarray(observed.profiles[name]).T[:, ::2] for name in NAMES}
+    profiles["temperature"] = profiles["temperature"] + 0.01
+    time = np.append(np.asarray(observed.time)[::2], 1e5)  # every other time, and one that the case lacks
+    profiles = {name: np.append(values, values[:, -1:], axis=1) for name, values in profiles.items()}
+    peer = StoredResult("peer", "small", time, reference.case.grid, profiles, 30.0)
+    candidates = [Candidate("a", tl.Model(tl.Constant()))]
+    given = {"n_cells": [N_CELLS], "time_steps": [DT], "start": 1200.0, "n_timings": 0}
+    _, kept, stored = compare_closures(
+        candidates, [reference], with_persistence=True, stored=[peer], **given
+    ).rows
+    assert (kept.closure, kept.finite) == ("persistence", True) and np.isnan(kept.microseconds_per_step)
+    change = np.asarray(observed.profiles["temperature"]) - np.asarray(
+        reference.case.initial_state.temperature
+    )
+    assert kept.temperature_rms == pytest.approx(np.sqrt(np.mean(change[2:] ** 2)), rel=1e-12)
+    assert (stored.closure, stored.n_cells, stored.time_step) == ("peer", N_CELLS, 30.0)
+    assert stored.temperature_rms == pytest.approx(0.01, rel=1e-9) and stored.velocity_rms < 1e-15
+    for change, message in (
+        ({"case": "large"}, "peer small large"),
+        ({"label": "a"}, "a label"),
+        ({"label": "persistence"}, "a label"),
+        ({"time": time + 100.0}, "peer small 600 0 100"),
+        ({"grid": tl.Grid.uniform(64.0, N_CELLS)}, "peer small 32 64"),
+    ):
+        wrong = dataclasses.replace(peer, **change)
+        with error_naming(ValueError, message):
+            compare_closures(candidates, [reference], with_persistence=True, stored=[wrong], **given)
+
+
+def test_errors_at_the_levels_of_the_simulation_with_cells_of_a_thickness(reference):
+    candidates = [Candidate("a", tl.Model(tl.Constant(viscosity=1e-3, diffusivity=1e-3)))]
+    given = {"n_cells": [16.0], "time_steps": [DT], "start": 1200.0, "n_timings": 0, "averaging": "points"}
+    compared = compare_closures(
+        candidates, [dataclasses.replace(reference, group="some")], shown=(16.0, DT), **given
+    )
+    (row,), (shown,) = compared.rows, compared.shown
+    assert (row.n_cells, row.cell_thickness, row.resolution, row.group) == (3, 16.0, "cells of 16 m", "some")
+    case = reference.case.on(tl.Grid.uniform(DEPTH, 3))
+    run = tl.simulate(candidates[0].model, case, dt=DT, output_interval=600.0)
+    z = np.asarray(reference.observations.z)
+    at_levels = [
+        np.interp(z, np.asarray(case.grid.z_center), row) for row in np.asarray(run.state.temperature)
+    ]
+    difference = np.stack(at_levels) - np.asarray(reference.observations.profiles["temperature"])
+    assert row.temperature_rms == pytest.approx(np.sqrt(np.mean(difference[2:] ** 2)), rel=1e-12)
+    np.testing.assert_allclose(shown.runs["a"]["temperature"], np.stack(at_levels).T, rtol=1e-12)
+
+
+def test_a_comparison_goes_on_with_what_is_done(reference, tmp_path):
+    candidates = [Candidate(name, tl.Model(tl.Constant(viscosity=x))) for name, x in (("a", 0.1), ("b", 0.2))]
+    given = {"n_cells": [4, 8.0], "time_steps": [DT], "start": 0.0, "n_timings": 0, "shown": (4, DT)}
+    whole = compare_closures(candidates, [reference], **given)
+
+    def interrupted(row):
+        if (row.closure, row.resolution) == ("a", "cells of 8 m"):  # one resolution after another
+            raise KeyboardInterrupt
+
+    kept = KeptRows(tmp_path / "rows", candidates, "settings")
+    with pytest.raises(KeyboardInterrupt):
+        compare_closures(candidates, [reference], kept=kept, report=interrupted, **given)
+    assert len(list((tmp_path / "rows").iterdir())) == 3
+    computed: list[str] = []
+
+    class Counted(ThisProcess):
+        def map(self, function, items, report=lambda number, result: None):
+            computed.extend(candidate.label for candidate, _ in items)
+            return super().map(function, items, report)
+
+    again = compare_closures(candidates, [reference], kept=kept, engine=Counted(), **given)
+    assert computed == ["b"]
+    assert list(map(repr, again.rows)) == list(map(repr, whole.rows))  # NaN is not equal to itself
+    for one, other in zip(again.shown, whole.shown, strict=True):
+        np.testing.assert_array_equal(one.runs["a"]["u"], other.runs["a"]["u"])
+    changed = [Candidate("a", tl.Model(tl.Constant(viscosity=0.3)))]
+    assert KeptRows(tmp_path / "rows", changed, "settings").find("a", 4) is None
+    kept.clear()
+    assert not (tmp_path / "rows").exists()
+
+
+def write_gotm(path, **changes):
+    """A result of GOTM of 2 cells at 3 times; changes replace variables, or remove them with `None`."""
+    rows = np.arange(6.0).reshape(3, 2, 1, 1)
+    column = ("time", "z", "lat", "lon")
+    variables = {
+        "time": (("time",), [0.0, 600.0, 1200.0], {"units": "seconds since 2000-01-01 00:00:00"}),
+        "zi": (
+            ("time", "zi", "lat", "lon"),
+            np.tile(np.reshape([-10.0, -4.0, 0.0], (1, 3, 1, 1)), (3, 1, 1, 1)),
+        ),
+        "temp": (column, 10.0 + rows),
+        "u": (column, 0.1 * rows),
+        "v": (column, 0.0 * rows),
+    } | changes
+    given = {name: value for name, value in variables.items() if value is not None}
+    attributes = {"gotm_yaml": "time:\n   dt: 30.0\n"}
+    xr.Dataset(given, attrs=attributes).to_netcdf(path)
+    return path
+
+
+def test_results_of_gotm_and_of_this_package_are_read(tmp_path):
+    run = read_stored_run(write_gotm(tmp_path / "gotm.nc"))
+    np.testing.assert_array_equal(run.z_face, [-10.0, -4.0, 0.0])
+    np.testing.assert_array_equal(run.time, [0.0, 600.0, 1200.0])
+    np.testing.assert_array_equal(run.profiles["temperature"], [[10.0, 12.0, 14.0], [11.0, 13.0, 15.0]])
+    assert run.dt == 30.0
+    for change, message in (
+        ({"temp": None}, "bad.nc temp u v zi"),
+        ({"time": (("time",), [0.0, 1.0, 2.0], {"units": "months since 2000-01-01"})}, "bad.nc time months"),
+    ):
+        with error_naming(FileFormatError, message):
+            read_stored_run(write_gotm(tmp_path / "bad.nc", **change))
+    case = _case()
+    trajectory = tl.simulate(tl.Model(tl.Constant()), case, dt=DT, output_interval=600.0)
+    write_trajectory(trajectory, tmp_path / "own.nc")
+    own = read_stored_run(tmp_path / "own.nc")
+    np.testing.assert_array_equal(own.profiles["u"], np.asarray(trajectory.state.u).T)
+    np.testing.assert_array_equal(own.z_face, case.grid.z_face)
+
+
+def test_summaries_show_means_and_what_failed():
+    def row(closure, case, dt, error, finite=True):
+        return ComparisonRow(
+            closure, case, 8, dt, error, 2.0 * error, 1e3 * error, 4.0, finite, "" if finite else "why"
+        )
+
+    rows = [row("a", "x", 60.0, 0.001), row("a", "y", 60.0, 0.003), row("a", "x", 600.0, 0.002)]
+    rows += [row("b", "x", 60.0, 0.005), row("b", "y", 60.0, np.nan, finite=False), row("b", "x", 600.0, 0.1)]
+    by_case, by_resolution, failed = summaries(rows, resolution="8 cells", time_step=60.0)
+    assert by_case.header[:4] == ("closure", "x", "y", "mean [mK]")
+    assert by_case.rows == (
+        ("a", "1.00", "3.00", "2.00", "4.0", "2.0", "4.00"),
+        ("b", "5.00", "–", "–", "–", "–", "4.00"),
+    )
+    assert by_resolution.rows == (("a", "2.00", "2.00"), ("b", "–", "100.00"))
+    assert failed.rows == (("b", "y", "8", "60", "why"),)
+
+
+CONFIG = """
+closures:
+  - constant
+  - {name: constant, label: calibrated, parameters: values.yaml}
+  - {name: constant, label: given, parameters: {viscosity: 0.03, diffusivity: 0.02}}
+cases: [{format: lesbrary, path: little.jld2}]
+n_cells: [4, 8]
+time_steps: [60.0, 600.0]
+start: 600.0
+n_timings: 1
+figures: {n_cells: 8, time_step: 60.0}
+"""
+
+
+def _invoke(*arguments):
+    result = CliRunner().invoke(app, ["compare", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def _rows(path):
+    with open(path, newline="") as file:
+        lines = list(csv.reader(file))
+    assert lines[0] == COLUMNS
+    return [dict(zip(COLUMNS, line, strict=True)) for line in lines[1:]]
+
+
+def test_command_writes_table_summary_and_figures(tmp_path):
+    write_lesbrary(tmp_path / "little.jld2")
+    (tmp_path / "values.yaml").write_text(
+        "closure: Constant\nparameters: {viscosity: 0.03, diffusivity: {value: 0.02}}\n"
+    )
+    config = tmp_path / "few.yaml"
+    config.write_text(CONFIG)
+    output = _invoke(config, "--output", tmp_path / "out")
+    rows = _rows(tmp_path / "out/comparison.csv")
+    labels = ["constant", "calibrated", "given", "persistence"]
+    assert [row["closure"] for row in rows[::4]] == labels and len(rows) == 16
+    assert {row["finite"] for row in rows} == {"true"}
+    errors = {
+        label: [row["temperature_rms"] for row in rows if row["closure"] == label]
+        for label in ("constant", "calibrated", "given")
+    }
+    assert errors["calibrated"] == errors["given"] != errors["constant"]
+    names = {
+        "comparison.csv",
+        "comparison.md",
+        "cost.png",
+        "profiles_little_case.png",
+        "sections_little_case.png",
+    }
+    assert {path.name for path in (tmp_path / "out").iterdir()} == names
+    assert all(f"wrote {tmp_path}/out/{name}" in output for name in names)
+    text = (tmp_path / "out/comparison.md").read_text()
+    assert "| calibrated |" in text and "](cost.png)" in text
+    assert "3 closures, 1 cases, 12 rows" in output and "[mK]" in output
+    assert not _pylab_helpers.Gcf.figs
+    # Chosen ones alone, and the same numbers again.
+    _invoke(config, "--output", tmp_path / "one", "--closures", "given", "--cases", "little_case")
+    again = _rows(tmp_path / "one/comparison.csv")
+    untimed = [{k: v for k, v in row.items() if k != "microseconds_per_step"} for row in rows + again]
+    assert untimed[8:16] == untimed[16:]
+    # Files of cases that are not chosen are not read.
+    absent = "cases: [{format: lesbrary, path: absent.jld2}, {format: lesbrary, path: little.jld2}]"
+    config.write_text(CONFIG.replace("cases: [{format: lesbrary, path: little.jld2}]", absent))
+    setup = load_comparison(config)
+    assert [one.case.name for one in setup.references(["little_case"])] == ["little_case"]
+    with error_naming(FileNotFoundError, "cases.0.path absent.jld2"):
+        setup.references(["other"])
+
+
+def test_table_on_a_large_eddy_simulation(tmp_path):
+    path = find_lesbrary("strong_wind")
+    settings = [
+        "n_cells=[32]",
+        "time_steps=[600.0]",
+        "figures={n_cells: 32, time_step: 600.0}",
+        "n_timings=1",
+        "persistence=false",
+    ]
+    options = [word for setting in settings for word in ("--set", setting)]
+    config = ROOT / "configs/comparisons/lesbrary.yaml"
+    chosen = ["--closures", "pacanowski_philander", "--cases", "strong_wind"]
+    _invoke(config, "--output", tmp_path, *chosen, *options)
+    (row,) = _rows(tmp_path / "comparison.csv")
+
+    case, observations = read_lesbrary(path)
+    coarse = case.on(tl.Grid.uniform(256.0, 32))
+    run = tl.simulate(tl.Model(tl.PacanowskiPhilander()), coarse, dt=600.0, output_interval=600.0)
+    from_two_hours = np.asarray(run.time) >= 7200.0
+    square = {
+        name: np.mean(
+            (
+                np.asarray(getattr(run.state, name))
+                - np.asarray(observations.profiles[name]).reshape(-1, 32, 2).mean(axis=2)
+            )[from_two_hours]
+            ** 2
+        )
+        for name in NAMES
+    }
+    # The file has six digits.
+    assert float(row["temperature_rms"]) == pytest.approx(np.sqrt(square["temperature"]), rel=1e-5)
+    assert float(row["velocity_rms"]) == pytest.approx(np.sqrt(square["u"] + square["v"]), rel=1e-5)

@@ -1,0 +1,303 @@
+"""Runs that are written while they go on."""
+
+import dataclasses
+import functools
+import json
+import random
+import shutil
+from collections import Counter
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.monitoring
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from tests.errors import error_naming
+from tunax_lite import (
+    Case,
+    ConstantForcing,
+    Grid,
+    Model,
+    State,
+    SurfaceFluxes,
+    TimeSeriesForcing,
+    io,
+    simulate,
+)
+from tunax_lite.cli import streaming
+from tunax_lite.closures import KEpsilon, PacanowskiPhilander
+from tunax_lite.io import runs
+from tunax_lite.io.errors import FileFormatError
+
+GRID = Grid.uniform(40.0, 10)
+TIMES: dict[str, Any] = {"dt": 60.0, "duration": 36000.0, "output_interval": 1200.0}
+SMALL = 9000
+"""Bytes: about ten frames of 30."""
+
+
+class Stopped(Exception):
+    """Stands for anything that ends the process."""
+
+
+def case_of(heat: float = -200.0) -> Case:
+    state = State.from_profiles(GRID, temperature=lambda z: 15.0 + 0.05 * z)
+    return Case(GRID, state, ConstantForcing(SurfaceFluxes(stress_u=0.1, heat_flux=heat)), duration=36000.0)
+
+
+def to_file(path, case, **options):
+    streaming.run_to_file(Model(KEpsilon()), case, path, **TIMES, **options)
+
+
+def assert_equal(first, second):
+    for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return simulate(Model(KEpsilon()), case_of(), **TIMES)
+
+
+@pytest.mark.parametrize("budget", [SMALL, 2**26])
+@pytest.mark.long  # pieces of equal length: another test
+def test_a_file_in_parts_is_the_run(tmp_path, whole, budget):
+    path, ends = tmp_path / "out.nc", []
+    to_file(
+        path,
+        case_of(),
+        memory_budget=budget,
+        diagnostics=["heat_content"],
+        report=lambda progress: ends.append(progress.time),
+    )
+    assert_equal(io.read_trajectory(path), whole)
+    assert ends[-1] == 36000.0 and (len(ends) > 2) == (budget == SMALL)
+    assert [found.name for found in tmp_path.iterdir()] == ["out.nc"]
+    dataset = io.to_dataset(whole)
+    written = xr.open_dataset(path, decode_times=False)
+    assert set(written.variables) - set(dataset.variables) == {"heat_content"}
+    np.testing.assert_allclose(np.diff(written["heat_content"]), -200.0 * 1200.0, rtol=1e-6)
+    written.close()
+    assert io.count_frames(path) == 31
+    np.testing.assert_array_equal(io.read_trajectory(path, every=10).time, 12000.0 * np.arange(4))
+
+
+def test_means_of_a_file_in_parts_are_those_of_all_steps(tmp_path):
+    path = tmp_path / "out.nc"
+    model = Model(PacanowskiPhilander())
+    streaming.run_to_file(model, case_of(), path, **TIMES, memory_budget=SMALL, means=True)
+    steps = simulate(model, case_of(), dt=60.0, output_interval=60.0)
+    with xr.open_dataset(path, decode_times=False) as written:
+        for name, values in (
+            ("temperature", steps.state.temperature),
+            ("eddy_diffusivity", steps.clo_state.eddy_diffusivity),
+        ):
+            wanted = np.asarray(values)[1:].reshape(30, 20, -1).mean(axis=1)
+            mean = written[f"{name}_mean"]
+            assert mean.dims == written[name].dims and mean.attrs["cell_methods"] == "time: mean"
+            assert mean.attrs["units"] == written[name].attrs["units"]
+            np.testing.assert_allclose(mean[1:], wanted, rtol=1e-9)
+            np.testing.assert_array_equal(mean[0], written[name][0])
+        assert written["time"].attrs["bounds"] == "time_bounds"
+        np.testing.assert_array_equal(written["time_bounds"][:, 1], written["time"])
+        np.testing.assert_array_equal(written["time_bounds"][1:, 0], written["time"][:-1])
+    # From such a file a run goes on as from any other.
+    assert io.read_trajectory(path).means is None
+
+
+@pytest.fixture(scope="module")
+def in_parts(tmp_path_factory):
+    """The parts of a run that ended after its second part."""
+    path, ends = tmp_path_factory.mktemp("parts") / "out.nc", []
+
+    def stop(progress):
+        ends.append(progress.time)
+        if len(ends) == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        to_file(path, case_of(), memory_budget=SMALL, report=stop)
+    assert ends == [12000.0, 24000.0] and not path.exists()
+    assert len(runs.parts_of(path)) == 2
+    return runs.parts_folder(path)
+
+
+def test_an_interrupted_run_goes_on_after_its_last_part(in_parts, whole, tmp_path):
+    path, ends = tmp_path / "out.nc", []
+    shutil.copytree(in_parts, runs.parts_folder(path))
+    to_file(path, case_of(), memory_budget=SMALL, report=lambda progress: ends.append(progress.time))
+    # What was computed when it stopped is kept, whether it filled a part or not.
+    assert ends == [36000.0]
+    assert_equal(io.read_trajectory(path), whole)
+
+
+@pytest.mark.parametrize("interval", [1260.0, 36060.0])  # 28 whole frames and 12 steps; none and all
+def test_a_run_that_is_interrupted_before_its_shorter_last_frame(tmp_path, interval):
+    path = tmp_path / "out.nc"
+    times = TIMES | {"output_interval": interval}
+    ends = []
+
+    def stop(progress):
+        ends.append(progress.time)
+        if len(ends) == 4:
+            raise Stopped
+
+    whole = simulate(Model(KEpsilon()), case_of(), **times)
+    assert float(whole.time[-1]) == 36000.0
+    run = functools.partial(streaming.run_to_file, Model(KEpsilon()), case_of(), path, **times)
+    if interval < 36000.0:
+        with pytest.raises(Stopped):
+            run(memory_budget=SMALL, report=stop)
+        assert ends == [12600.0, 25200.0, 35280.0, 36000.0]
+    run(memory_budget=SMALL)
+    assert_equal(io.read_trajectory(path), whole)
+
+    with xr.open_dataset(path, decode_times=False) as found:
+        assert float(found.time[-1]) == 36000.0
+
+
+def change(path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+def exchange(first, second) -> None:
+    first.rename(first.with_suffix(".tmp"))
+    second.rename(first)
+    first.with_suffix(".tmp").rename(second)
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (lambda parts: change(parts[1], 5000), "000001.nc SHA-256"),
+        (lambda parts: parts[1].write_bytes(parts[1].read_bytes()[:-9]), "000001.nc SHA-256"),
+        (lambda parts: exchange(*parts), "000000.nc SHA-256"),
+        (lambda parts: change(parts[0].with_name("run.json"), 0), "run.json"),
+    ],
+)
+def test_a_damaged_part_is_named(in_parts, whole, tmp_path, damage, named):
+    path = tmp_path / "out.nc"
+    folder = shutil.copytree(in_parts, runs.parts_folder(path))
+    damage(runs.parts_of(path))
+    with error_naming(FileFormatError, named):
+        to_file(path, case_of(), memory_budget=SMALL)
+    for part in sorted(folder.glob("*.nc"))[1:] if "run" not in named else folder.glob("*"):
+        part.unlink()  # as the message says
+    if "000000" not in named:
+        to_file(path, case_of(), memory_budget=SMALL)
+        assert_equal(io.read_trajectory(path), whole)
+
+
+def test_a_part_that_was_not_noted_is_computed_again(in_parts, whole, tmp_path):
+    """Of a run that was killed between the two."""
+    path = tmp_path / "out.nc"
+    folder = shutil.copytree(in_parts, runs.parts_folder(path))
+    known = json.loads((folder / "run.json").read_text())
+    del known["parts"]["000001.nc"]
+    (folder / "run.json").write_text(json.dumps(known))
+    to_file(path, case_of(), memory_budget=SMALL)
+    assert_equal(io.read_trajectory(path), whole)
+
+
+def test_parts_of_another_case_model_or_start_are_refused(in_parts, whole, tmp_path):
+    path = tmp_path / "out.nc"
+    shutil.copytree(in_parts, runs.parts_folder(path))
+    with error_naming(ValueError, "out.nc.parts configuration"):
+        to_file(path, case_of(heat=-100.0), memory_budget=SMALL)
+    with error_naming(ValueError, "out.nc.parts configuration"):
+        streaming.run_to_file(Model(KEpsilon(c_eps_1=1.5)), case_of(), path, **TIMES, memory_budget=SMALL)
+    with error_naming(ValueError, "out.nc.parts configuration"):
+        to_file(path, case_of(), memory_budget=SMALL, start=whole.restart(0))
+
+
+def test_a_flipped_bit_of_a_file_of_a_run_changes_no_number(tmp_path):
+    """NetCDF compares the checksum of every chunk."""
+    path, damaged, chance = tmp_path / "out.nc", tmp_path / "damaged.nc", random.Random(3)
+    to_file(path, case_of())
+    whole, expected, n_noticed = path.read_bytes(), io.read_trajectory(path), 0
+    # The values of z_face, which are stored as they are; elsewhere bits may be unused.
+    at = whole.index(np.asarray(GRID.z_face).tobytes())
+    for place in [at + 3, *(chance.randrange(len(whole)) for _ in range(20))]:
+        damaged.write_bytes(
+            whole[:place] + bytes([whole[place] ^ 1 << chance.randrange(8)]) + whole[place + 1 :]
+        )
+        try:
+            assert_equal(io.read_trajectory(damaged), expected)
+        except FileFormatError:
+            n_noticed += 1
+    assert n_noticed > 1
+
+
+def test_a_run_that_fails_late_keeps_its_parts(tmp_path):
+    path = tmp_path / "out.nc"
+    case = case_of()
+    heat = np.full(31, -200.0)
+    series = TimeSeriesForcing.from_values(np.linspace(0.0, 36000.0, 31), heat_flux=heat)
+    heat[25:] = 1e300  # which no constructor accepts
+    series = eqx.tree_at(lambda it: it.fluxes.heat_flux, series, jnp.asarray(heat))
+    case = dataclasses.replace(case, forcing=series)
+    with error_naming(FloatingPointError, "out.nc.parts"):
+        to_file(path, case, memory_budget=SMALL)
+    parts = sorted((tmp_path / "out.nc.parts").glob("*.nc"))
+    assert parts and not path.exists()
+    assert np.all(np.isfinite(io.read_trajectory(parts[-1]).state.temperature))
+
+
+def test_pieces_of_equal_length_are_the_run_wherever_it_is_interrupted(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        streaming, "_WORK_OF_A_PIECE", 200 * 8
+    )  # four pieces of 8 frames for 30: the last overlaps
+    path, whole = tmp_path / "out.nc", tmp_path / "whole.nc"
+    ends, programs = [], Counter()
+
+    def interrupt(progress):
+        ends.append(progress.time)
+        programs[progress.trajectory.n_frames] += 1
+        raise KeyboardInterrupt
+
+    diagnostics: dict[str, Any] = {"diagnostics": ["heat_content", "shear_production"], "means": True}
+    for parts in range(1, 5):
+        with pytest.raises(KeyboardInterrupt):
+            to_file(path, case_of(), report=interrupt, **diagnostics)
+        assert not path.exists() and len(runs.parts_of(path)) == parts
+        runs.join_parts(runs.parts_of(path), tmp_path / "so_far.nc")
+        assert io.count_frames(tmp_path / "so_far.nc") == ends[-1] / 1200.0 + 1
+    assert ends == [9600.0, 19200.0, 28800.0, 36000.0]
+    assert programs == {9: 4}  # no separate program for the last
+    to_file(path, case_of(), **diagnostics)
+    monkeypatch.undo()
+    to_file(whole, case_of(), **diagnostics)
+    with (
+        xr.open_dataset(path, decode_times=False) as one,
+        xr.open_dataset(whole, decode_times=False) as other,
+    ):
+        xr.testing.assert_equal(one, other)
+    assert {found.name for found in tmp_path.iterdir()} == {"out.nc", "whole.nc", "so_far.nc"}
+
+
+def test_a_run_in_pieces_compiles_its_time_loop_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(streaming, "_WORK_OF_A_PIECE", 200 * 7)  # 5 of 6 frames each
+    compiled = []
+
+    def note(event: str, duration_secs: float, **described: str | int) -> None:
+        if event.endswith("backend_compile_duration"):
+            compiled.append(described["fun_name"])
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        to_file(tmp_path / "out.nc", case_of(heat=-123.0))
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
+    assert compiled.count("jit(_simulate)") == 1
+
+
+def test_a_frame_that_does_not_fit_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr(streaming, "free_memory", lambda: 1000)
+    with error_naming(MemoryError, "ulimit -v"):
+        to_file(tmp_path / "out.nc", case_of())
+    assert not list(tmp_path.iterdir())

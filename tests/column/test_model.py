@@ -1,0 +1,299 @@
+"""One time step of the column against dense matrices, and the input of the closure."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.closures.columns import exchange_matrix, random_grid
+from tests.errors import error_naming
+from tests.helpers import CASES
+from tunax_lite import (
+    Case,
+    Constant,
+    ConstantForcing,
+    LinearEquationOfState,
+    Model,
+    PacanowskiPhilander,
+    State,
+    SurfaceFluxes,
+    TimeSeriesForcing,
+    TwoBandAbsorption,
+)
+from tunax_lite.closures import AbstractPlainClosure, CloState, ClosureInputs
+from tunax_lite.column.terms import NonlocalTransport
+from tunax_lite.numerics import PlatformDefault, ThomasScan, TwistedThomas, VendorLibrary
+
+N = 10
+GRID = random_grid(90, N)
+EOS = LinearEquationOfState(reference_density=1020.0, heat_capacity=4000.0, gravity=9.8)
+F, DT, TIME = 1.2e-4, 900.0, 1800.0
+
+FLUXES = {
+    "stress_u": [0.1, 0.2, -0.1],
+    "stress_v": [0.0, -0.3, 0.1],
+    "heat_flux": [-100.0, 50.0, 200.0],
+    "shortwave_flux": [0.0, 300.0, 500.0],
+    "freshwater_flux": [1e-4, -2e-4, 3e-4],
+    "salt_flux": [1e-6, 2e-6, -1e-6],
+    "tracer_fluxes": {"dye": [1e-5, 2e-5, -3e-5]},
+}
+
+
+class RecordedState(CloState):
+    eddy_viscosity: jax.Array
+    eddy_diffusivity: jax.Array
+    fraction: jax.Array | None
+    inputs: ClosureInputs
+
+    def terms(self, state):
+        return () if self.fraction is None else (NonlocalTransport(self.fraction),)
+
+
+class Recorder(AbstractPlainClosure[RecordedState]):
+    """Given coefficients, and a memory of what the closure was told."""
+
+    viscosity: jax.Array
+    diffusivity: jax.Array
+    fraction: jax.Array | None = None
+
+    def init(self, inputs):
+        return RecordedState(self.viscosity, self.diffusivity, self.fraction, inputs)
+
+    def step(self, clo_state, inputs, dt):
+        return self.init(inputs)
+
+
+def recorder(fraction=None):
+    rng = np.random.default_rng(91)
+    nu, kappa = 10.0 ** rng.uniform(-5.0, -2.0, (2, N + 1))
+    return Recorder(jnp.asarray(nu), jnp.asarray(kappa), fraction)
+
+
+def random_case(forcing=None, **changes):
+    rng = np.random.default_rng(92)
+    u, v, t, s, dye = rng.normal(size=(5, N))
+    state = State.from_profiles(
+        GRID,
+        u=jnp.asarray(u),
+        v=jnp.asarray(v),
+        temperature=jnp.asarray(10.0 + t),
+        salinity=jnp.asarray(30.0 + s),
+        tracers={"dye": jnp.asarray(dye)},
+    )
+    if forcing is None:
+        times = [0.0, TIME + DT, 2.0 * TIME + DT]
+        forcing = TimeSeriesForcing.from_values(times, **jax.tree.map(np.array, FLUXES, is_leaf=_is_series))
+    return Case(GRID, state, forcing, **{"coriolis_parameter": F, "equation_of_state": EOS, **changes})
+
+
+def _is_series(x):
+    return isinstance(x, list)
+
+
+def content(values):
+    return float(jnp.sum(values * GRID.cell_thickness))
+
+
+@eqx.filter_jit
+def one_step(model, case):
+    return model.step(case.initial_state, model.init(case), case, jnp.asarray(TIME), jnp.asarray(DT))
+
+
+def reference(case, theta, viscosity, diffusivity):
+    """The equations of the module with dense matrices and fluxes at the end of the step."""
+    h, spacing = np.asarray(GRID.cell_thickness), np.asarray(GRID.center_spacing)
+    state = jax.tree.map(np.asarray, case.initial_state)
+
+    def diffused(values, coefficient, molecular, source):
+        exchange = exchange_matrix((np.asarray(coefficient)[1:-1] + molecular) / spacing, N)
+        right = h * values + DT * ((1.0 - theta) * exchange @ values + source)
+        return np.linalg.solve(np.diag(h) - theta * DT * exchange, right)
+
+    def at_surface(flux):
+        return np.array([0.0] * (N - 1) + [flux])
+
+    angle = F * DT
+    u = np.cos(angle) * state.u + np.sin(angle) * state.v
+    v = np.cos(angle) * state.v - np.sin(angle) * state.u
+    now = {name: series[1] for name, series in FLUXES.items() if name != "tracer_fluxes"}
+    z = np.asarray(GRID.z_face)
+    light = 0.58 * np.exp(z / 0.35) + 0.42 * np.exp(z / 23.0)
+    light[0] = 0.0
+    sun = now["shortwave_flux"] * np.diff(light) / (1020.0 * 4000.0)
+    salt = (1e3 * now["salt_flux"] - now["freshwater_flux"] * state.salinity[-1]) / 1020.0
+    return {
+        "u": diffused(u, viscosity, 1.3e-6, at_surface(now["stress_u"] / 1020.0)),
+        "v": diffused(v, viscosity, 1.3e-6, at_surface(now["stress_v"] / 1020.0)),
+        "temperature": diffused(
+            state.temperature, diffusivity, 1.4e-7, at_surface(now["heat_flux"] / (1020.0 * 4000.0)) + sun
+        ),
+        "salinity": diffused(state.salinity, diffusivity, 1.4e-7, at_surface(salt)),
+        "dye": diffused(state.tracers["dye"], diffusivity, 1.4e-7, at_surface(2e-5)),
+    }
+
+
+@pytest.mark.parametrize("theta", [1.0, 0.6])
+def test_step_equals_a_reference_with_dense_matrices(theta):
+    closure, case = recorder(), random_case()
+    state, clo_state = one_step(Model(closure, theta=theta), case)
+    expected = reference(case, theta, closure.viscosity, closure.diffusivity)
+    for name in ("u", "v", "temperature", "salinity"):
+        np.testing.assert_allclose(getattr(state, name), expected[name], rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(state.tracers["dye"], expected["dye"], rtol=1e-11, atol=1e-12)
+    # The closure sees the state after the transport.
+    assert eqx.tree_equal(clo_state.inputs.state, state)
+
+
+def test_contents_change_by_what_enters():
+    case = random_case()
+    new, old = one_step(Model(recorder()), case)[0], case.initial_state
+    heat = (50.0 + 300.0) / (1020.0 * 4000.0)
+    salt = (1e3 * 2e-6 + 2e-4 * float(old.salinity[-1])) / 1020.0
+    for x, y, flux in (
+        (new.temperature, old.temperature, heat),
+        (new.salinity, old.salinity, salt),
+        (new.tracers["dye"], old.tracers["dye"], 2e-5),
+    ):
+        # Round-off of the content.
+        np.testing.assert_allclose(content(x) - content(y), DT * flux, atol=1e-14 * abs(content(y)) + 1e-13)
+
+
+def test_absent_fluxes_are_no_fluxes():
+    none = random_case(ConstantForcing(SurfaceFluxes()))
+    zero = random_case(
+        ConstantForcing(
+            SurfaceFluxes(
+                **{name: 0.0 for name in FLUXES if name != "tracer_fluxes"}, tracer_fluxes={"dye": 0.0}
+            )
+        )
+    )
+    assert eqx.tree_equal(*(one_step(Model(Constant()), case)[0] for case in (none, zero)))
+
+
+def test_absorption_decides_where_shortwave_heats():
+    sun = ConstantForcing(SurfaceFluxes(shortwave_flux=500.0))
+    still = Model(Constant(0.0, 0.0), molecular_diffusivity=0.0, molecular_viscosity=0.0)
+    clear = random_case(sun, absorption=TwoBandAbsorption(0.0, 1.0, 20.0))
+    heated = one_step(still, clear)[0].temperature - clear.initial_state.temperature
+    light = np.exp(np.asarray(GRID.z_face) / 20.0)
+    light[0] = 0.0
+    expected = DT * 500.0 / (1020.0 * 4000.0) * np.diff(light) / np.asarray(GRID.cell_thickness)
+    np.testing.assert_allclose(heated, expected, rtol=1e-9)
+
+
+def test_nonlocal_transport_moves_the_surface_flux_down_and_conserves():
+    cooling = random_case(ConstantForcing(SurfaceFluxes(heat_flux=-200.0, tracer_fluxes={"dye": 1e-4})))
+    fraction = jnp.concatenate([jnp.zeros(1), jnp.linspace(0.0, 0.9, N - 1), jnp.zeros(1)])
+    zeros = jnp.zeros(N + 1)
+    still = Model(Recorder(zeros, zeros, fraction), molecular_diffusivity=0.0, molecular_viscosity=0.0)
+    new = one_step(still, cooling)[0]
+    old = cooling.initial_state
+    h = np.asarray(GRID.cell_thickness)
+    # What passes a face downward is its fraction of the flux; all of the flux passes the surface.
+    passing = np.asarray(fraction).copy()
+    passing[-1] = 1.0
+    for x, y, flux in (
+        (new.temperature, old.temperature, -200.0 / (1020.0 * 4000.0)),
+        (new.tracers["dye"], old.tracers["dye"], 1e-4),
+    ):
+        np.testing.assert_allclose(x - y, DT * flux * np.diff(passing) / h, rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(content(x) - content(y), DT * flux, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("fluxes", "sign"),
+    [
+        ({"heat_flux": 100.0}, 1.0),
+        ({"heat_flux": -100.0}, -1.0),
+        ({"freshwater_flux": 1e-4}, 1.0),
+        ({"salt_flux": 1e-5}, -1.0),
+        ({"shortwave_flux": 100.0}, 0.0),
+        ({"stress_u": 0.1}, 0.0),
+    ],
+    ids=str,
+)
+def test_buoyancy_flux_is_positive_where_it_stabilises(fluxes, sign):
+    case = random_case(ConstantForcing(SurfaceFluxes(**fluxes)))
+    start = Model(recorder()).init(case)
+    assert isinstance(start, RecordedState)
+    assert np.sign(start.inputs.surface_buoyancy_flux) == sign
+
+
+def test_what_the_closure_is_told():
+    case = random_case(ConstantForcing(SurfaceFluxes(stress_u=0.3, stress_v=-0.4, heat_flux=150.0)))
+    inputs = one_step(Model(recorder()), case)[1].inputs
+    np.testing.assert_allclose(inputs.surface_friction_velocity, np.sqrt(0.5 / 1020.0), rtol=1e-13)
+    np.testing.assert_allclose(
+        inputs.surface_buoyancy_flux, 9.8 * 2e-4 * 150.0 / (1020.0 * 4000.0), rtol=1e-13
+    )
+    assert inputs.coriolis_parameter == F
+
+
+def test_viscous_loss_of_energy_is_the_shear_production_told_to_the_closure():
+    closure = recorder()
+    case = random_case(ConstantForcing(SurfaceFluxes()))
+    state, clo_state = one_step(Model(closure), case)
+    old = case.initial_state
+    lost = 0.5 * content(old.u**2 + old.v**2 - state.u**2 - state.v**2)
+    viscosity = closure.viscosity[1:-1] + 1.3e-6
+    produced = jnp.sum(viscosity * clo_state.inputs.shear_squared * GRID.center_spacing) * DT
+    np.testing.assert_allclose(produced, lost, rtol=1e-11)
+
+
+@pytest.mark.parametrize("theta", [-0.1, 1.1, np.nan])
+def test_theta_outside_of_its_range_is_refused(theta):
+    with error_naming(ValueError, "theta 0 1"):
+        Model(Constant(), theta=theta)
+
+
+def test_parameters_of_the_case_are_differentiable():
+    case = random_case()
+
+    forcing = case.forcing
+    assert isinstance(forcing, TimeSeriesForcing)
+
+    def warming(capacity, heat):
+        eos = dataclasses.replace(EOS, heat_capacity=capacity)
+        moved = eqx.tree_at(lambda c: (c.equation_of_state, c.forcing.fluxes.heat_flux), case, (eos, heat))
+        return content_of(one_step(Model(Constant()), moved)[0].temperature)
+
+    def content_of(values):
+        return jnp.sum(values * GRID.cell_thickness)
+
+    gradient = jax.jit(jax.grad(warming, argnums=(0, 1)))
+    to_capacity, to_heat = gradient(jnp.asarray(4000.0), forcing.fluxes.heat_flux)
+    np.testing.assert_allclose(to_capacity, -DT * 350.0 / (1020.0 * 4000.0**2), rtol=1e-8)
+    np.testing.assert_allclose(to_heat, [0.0, DT / (1020.0 * 4000.0), 0.0], rtol=1e-8)
+
+
+def test_a_second_sweep_has_coefficients_halfway_to_those_that_the_first_found():
+    closure, case = PacanowskiPhilander(), CASES["wind"]
+    once, twice = Model(closure), Model(closure, n_sweeps=2)
+    state, start = case.initial_state, once.init(case)
+    program = eqx.filter_jit(lambda model, clo_state: model.step(state, clo_state, case, 0.0, 3600.0))
+    _, found = program(once, start)
+
+    def halfway(name):
+        return 0.5 * (getattr(start, name) + getattr(found, name))
+
+    names = ("eddy_viscosity", "eddy_diffusivity")
+    between = dataclasses.replace(start, **{name: halfway(name) for name in names})
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15),
+        program(twice, start),
+        program(once, between),
+    )
+    with error_naming(ValueError, "n_sweeps 1 0"):
+        Model(closure, n_sweeps=0)
+
+
+@pytest.mark.parametrize(("fused", "expected"), [(True, TwistedThomas), (False, ThomasScan)])
+def test_the_solver_suits_the_way_in_which_the_time_loop_is_compiled(monkeypatch, fused, expected):
+    monkeypatch.setattr("tunax_lite.column.model.time_loop_is_fused", lambda: fused)
+    chosen = Model(Constant()).solver
+    assert isinstance(chosen, PlatformDefault) and type(chosen.cpu) is expected
+    assert isinstance(Model(Constant(), tridiagonal_method=VendorLibrary()).solver, VendorLibrary)

@@ -1,0 +1,135 @@
+"""What a configuration of GOTM wants written, and what of it the file of a run holds."""
+
+import pytest
+import xarray as xr
+
+from tests.errors import error_naming
+from tests.extensions.gotm.folders import write_case
+from tunax_lite.cli.run import select
+from tunax_lite.cli.streaming import run_to_file
+from tunax_lite.config import ConfigError, build_gotm
+from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.extensions.gotm.output import OURS
+from tunax_lite.quantities import QUANTITIES
+
+BELOW = ("SS", "P", "NN", "G", "buoy")
+SOURCES = ("temp", "h", "NN", "nuh", "qe", "u_taus", "sst", "my_tracer")
+
+
+def build(folder, **files):
+    return build_gotm(load_gotm(write_case(folder, {"output": files})))
+
+
+def variables(*sources):
+    return [{"source": source} for source in sources]
+
+
+def test_names_become_diagnostics_and_the_rest_is_named(tmp_path):
+    prof = {"time_unit": "hour", "time_step": 6, "variables": variables(*SOURCES)}
+    surf = {"time_unit": "hour", "time_method": "mean", "groups": [{"variables": variables("heat", "tx")}]}
+    made = build(tmp_path, prof=prof, surf=surf)
+    assert made.run is not None and made.run.output_interval == 21600.0
+    assert set(made.run.diagnostics) == {
+        "buoyancy_frequency_squared",
+        "friction_velocity",
+        "sea_surface_temperature",
+        "surface_heat_flux",
+        "surface_latent_heat_flux",
+        "surface_stress_u",
+    }
+    said = "\n".join(made.report.differences)
+    assert "output: not written, because not computed here: my_tracer." in said
+    assert made.run.means
+    assert "output.surf.time_method: no means of variables outside the state of the model" in said
+    assert "frames: heat, tx." in said and "; means are over 21600 s" in said
+    assert "output.surf: its variables are in the file of the run, every 21600 s instead of 3600 s" in said
+
+
+OF_ICE = {OURS[name] for name in ("Hice", "Hfrazil", "Tice_surface", "T1", "T2")}  # which this case has not
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("/*", set(OURS.values()) - OF_ICE),
+        (
+            "surface/heat_fluxes/*",
+            {OURS[name] for name in ("heat", "qe", "qh", "ql", "I_0")},
+        ),
+        ("q*", {f"surface_{part}_flux" for part in ("latent_heat", "sensible_heat", "longwave")}),
+        (
+            "/turbulence/*",
+            {OURS[name] for name in ("num", "nuh", "tke", "eps", "Rig", "SS", "P", "NN", "G", "buoy")},
+        ),
+        ("mld_*", {"mixed_layer_depth_richardson"}),
+    ],
+)
+def test_patterns_stand_for_what_is_computed(tmp_path, pattern, expected):
+    made = build(tmp_path, prof={"variables": variables(pattern)})
+    assert made.run is not None
+    state = {"temperature", "salinity", "u", "v", "cell_thickness"}
+    carried = {"eddy_viscosity", "eddy_diffusivity", "turbulent_kinetic_energy", "dissipation_rate"}
+    assert set(made.run.diagnostics) == expected - state - carried
+    assert not any("not written" in line for line in made.report.differences)
+
+
+def test_means_are_asked_for_and_what_else_a_method_says_is_named(tmp_path):
+    prof = {"time_method": "mean", "variables": variables("temp", "nuh")}
+    made = build(tmp_path, prof=prof)
+    assert made.run is not None and made.run.means
+    assert not any("time_method" in line for line in made.report.differences)
+    made = build(tmp_path, prof=prof | {"use": False}, other=prof | {"time_method": "integrated"})
+    assert made.run is not None and not made.run.means
+    said = "\n".join(made.report.differences)
+    assert (
+        "output.other.time_method: values at the times of the frames are written, not the integrated" in said
+    )
+
+
+def test_the_file_holds_all_that_was_asked_for(tmp_path):
+    made = build(tmp_path, prof={"time_unit": "hour", "time_step": 12, "variables": variables("/*")})
+    run = made.run
+    assert run is not None
+    run_to_file(
+        run.model,
+        run.case,
+        tmp_path / "out.nc",
+        dt=run.dt,
+        duration=run.duration_from(0.0),
+        output_interval=run.output_interval,
+        diagnostics=run.diagnostics,
+    )
+    with xr.open_dataset(tmp_path / "out.nc") as dataset:
+        for name in set(OURS.values()) - {"cell_thickness"} - OF_ICE:
+            assert name in dataset and dataset[name].attrs["units"] == QUANTITIES[name].unit
+        assert dataset["surface_stress_u"].values == pytest.approx([0.1, 0.1, 0.1])
+
+
+def test_variables_are_chosen_by_our_names_and_by_those_of_gotm(tmp_path):
+    run = build(tmp_path, prof={"variables": variables("/*")}).run
+    assert run is not None
+    chosen, names = select(
+        run, ["temp", "nuh", "NN", "mixed_layer_depth_from_10m", "temperature"], "--variables"
+    )
+    assert names == (
+        "temperature",
+        "eddy_diffusivity",
+        "buoyancy_frequency_squared",
+        "mixed_layer_depth_from_10m",
+    )
+    assert chosen.diagnostics == names[2:]
+    with error_naming(ConfigError, "--variables tmep temp"):
+        select(run, ["tmep"], "--variables")
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"prof": 3}, "output.prof 3"),
+        ({"prof": {"variables": ["temp"]}}, "output.prof.variables source"),
+        ({"prof": {"time_unit": "week"}}, "line output.prof.time_unit"),
+    ],
+)
+def test_sections_that_are_none_name_their_line(tmp_path, files, message):
+    with error_naming(ConfigError, message):
+        build(tmp_path, **files)

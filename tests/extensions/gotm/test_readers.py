@@ -1,0 +1,311 @@
+"""Series and profiles of GOTM: what the files hold, and errors with file, line, time and value."""
+
+import datetime
+
+import numpy as np
+import pytest
+
+from tests.errors import error_naming
+from tests.extensions.gotm.folders import START, write_case, write_series
+from tunax_lite.config import ConfigError, build_gotm
+from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.extensions.gotm.files import Column, Period, SeriesReader
+from tunax_lite.extensions.gotm.profiles import ProfileReader
+from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.series import Series, on_common_times
+
+MIDNIGHT = int(np.datetime64(START.replace(" ", "T"), "s").astype(np.int64))
+DAY = Period(MIDNIGHT, 86400.0)
+Z = np.array([-7.5, -5.0, -2.5, -1.0])
+
+
+def column_of(folder, quantity="wind_u", column=1, **scaling):
+    return Column(folder / "f.dat", column, quantity, "c.yaml: line 4: surface.u10.file", **scaling)
+
+
+def read(folder, text=None, quantity="wind_u", period=DAY, **keys):
+    if text is not None:
+        (folder / "f.dat").write_text(text)
+    return SeriesReader(period).read(column_of(folder, quantity, **keys))
+
+
+def day(*values: str, hours=(0, 12, 24)) -> str:
+    """Three records that cover the day."""
+    times = [f"2011-03-{1 + hour // 24:02d} {hour % 24:02d}:00:00" for hour in hours]
+    return "".join(f"{time} {value}\n" for time, value in zip(times, values, strict=True))
+
+
+def test_series_are_scaled_columns_over_the_run(tmp_path):
+    hours = np.arange(-5, 40)
+    write_series(tmp_path / "f.dat", hours, 2.0 * hours, start="2011-02-28 19:00:00")
+    series = read(tmp_path, column=2, scale_factor=1.5, offset=1.0)
+    # One record on each side at most: both ends are records themselves.
+    np.testing.assert_array_equal(series.time, 3600.0 * np.arange(0, 25))
+    np.testing.assert_allclose(series.values, 3.0 * np.arange(25) + 1.0, rtol=1e-15)
+    part = read(tmp_path, column=1, period=Period(MIDNIGHT + 1800, 3600.0))
+    np.testing.assert_array_equal(part.time, [-1800.0, 1800.0, 5400.0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a comment\n! another\n\n2011-03-01 00:00:00\t1.5\t9\n2011-03-02 00:00:00\t2.5\t9\n",
+        "2011/03/01 00:00:00, 1.5, text\n2011/03/02 00:00:00, 2.5, more text\n",
+        "2011-03-01T00:00:00 1.5D0\n2011-03-02T00:00:00 0.25d+1\n",
+        "2011-03-01 00:00:00 1.5\r\n2011-03-01 24:00:00 2.5\r\n",
+    ],
+)
+def test_what_fortran_reads_is_read(tmp_path, text):
+    series = read(tmp_path, text)
+    np.testing.assert_array_equal(series.time, [0.0, 86400.0])
+    np.testing.assert_array_equal(series.values, [1.5, 2.5])
+
+
+def as_a_forward_reader(hours, values, at):
+    """At times [h] that increase: between the last record passed and the first ahead of a file read once."""
+    found, first, second = [], (-np.inf, 0.0), (-np.inf, 0.0)
+    records = iter(zip(hours, values, strict=True))
+    for time in at:
+        while second[0] < time:  # what is on the dot was ahead before
+            first, second = second, next(records)
+            while second[0] <= time:
+                first, second = second, next(records)
+        found.append(first[1] + (time - first[0]) * (second[1] - first[1]) / (second[0] - first[0]))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("hours", "n_back"),
+    [
+        ((0, 3, 6, 5, 9, 24), 1),
+        ((0, 3, 6, 6, 6, 9, 24), 2),
+        ((-2, 0, 12, 3, 6, 9, 10, 24), 4),
+        ((0, 9, 3, 12, 11, 6, 24, 2), 4),
+    ],
+)
+def test_records_out_of_order_are_read_as_by_gotm(tmp_path, hours, n_back):
+    values = np.random.default_rng(3).normal(size=len(hours))
+    start = np.datetime64("2011-03-01", "s")
+    times = [str(start + np.timedelta64(3600 * hour, "s")).replace("T", " ") for hour in hours]
+    (tmp_path / "f.dat").write_text("".join(f"{t} {v}\n" for t, v in zip(times, values, strict=True)))
+    reader = SeriesReader(DAY)
+    series, _ = (reader.read(column_of(tmp_path)) for _ in range(2))
+    assert np.all(np.diff(series.time) > 0.0)
+    at = np.arange(1, 24 * 12) / 12.0 - 1 / 24  # no record is on the dot
+    expected = as_a_forward_reader(hours, values, at)
+    np.testing.assert_allclose(series.on(3600.0 * at), expected, atol=1e-13)
+    (warning,) = reader.warnings
+    assert f"{n_back} of {len(hours)} records are out of order" in warning
+    first = next(i for i in range(1, len(hours)) if hours[i] <= max(hours[:i]))
+    assert f"line {first + 1}: {times[first]} is not after {times[first - 1]}" in warning
+    levels = "".join(f"{t} 1 2\n-1 {20 + v}\n" for t, v in zip(times, values, strict=True))
+    profiles = read_profiles(tmp_path, levels)
+    np.testing.assert_allclose(profiles.on(3600.0 * at), 20.0 + expected[:, None] + 0 * Z, atol=1e-13)
+
+
+def test_what_is_odd_is_noted_and_refused_strictly(tmp_path):
+    write_series(tmp_path / "f.dat", [0.1, 0.1, 0.2], step=43200)
+    lines = (tmp_path / "f.dat").read_text().splitlines()
+    (tmp_path / "f.dat").write_text("\n".join([*lines[:2], lines[1], lines[2]]))
+    tide = {"method": "tidal", "tidal": {"amp_1": 1e-6}}
+    path = write_case(
+        tmp_path,
+        {
+            "time": {"start": "2011/03/01 00:00", "stop": "2011.03.01T24:00:00"},
+            "surface": {"fluxes": {"tx": {"method": "file", "file": "f.dat"}}},
+            "mimic_3d": {"ext_pressure": {"dpdx": tide, "period_1": -44714.0}},
+        },
+    )
+    made = build_gotm(load_gotm(path))
+    made.report.check()
+    assert len(made.report.warnings) == 2
+    period, series = made.report.warnings
+    assert "mimic_3d.ext_pressure.period_1: a negative period" in period
+    assert "line 3" in series and "(1 at the time of the record before)" in series
+    with error_naming(ConfigError, "line 3 --strict"):
+        made.report.check(strict=True)
+    slope = made.run.case.interior.pressure_gradient.series.at(44714.0 / 4).x  # pyright: ignore
+    np.testing.assert_allclose(slope, -1e-6, rtol=2e-3)  # linear between steps of 600 s
+
+
+def test_leap_days_and_centuries_count(tmp_path):
+    text = "1900-02-28 00:00:00 1\n1900-03-01 00:00:00 2\n2000-02-29 00:00:00 3\n2012-02-29 00:00:01 4\n"
+    start = int(np.datetime64("1900-02-28", "s").astype(np.int64))
+    length = float(np.datetime64("2012-02-29T00:00:01", "s").astype(np.int64) - start)
+    series = read(tmp_path, text, period=Period(start, length))
+    begin = datetime.datetime(1900, 2, 28)
+    dates = [(1900, 2, 28), (1900, 3, 1), (2000, 2, 29), (2012, 2, 29, 0, 0, 1)]
+    expected = [(datetime.datetime(*date) - begin).total_seconds() for date in dates]
+    np.testing.assert_array_equal(series.time, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
+        (day("1", "x", "3"), ("line 2", "a number in column 1", "'x'")),
+        (day("1", "", "3"), ("line 2", "at least 1 columns", "0")),
+        (day("1", "nan", "3"), ("line 2", "a finite value", "nan at 2011-03-01 12:00:00", "fill the gap")),
+        (day("1", "2", "3", hours=(1, 12, 24)), ("from 2011-03-01 00:00:00", "2011-03-01 01:00:00 to")),
+        (day("1", "2", "3", hours=(0, 12, 23)), ("to 2011-03-02 00:00:00", "extend the file")),
+        (day("1", "120", "3"), ("line 2", "from -100 to 100", "120 at 2011-03-01 12:00:00")),
+        ("2011-03-01 00:00 1\n", ("line 1", "YYYY-MM-DD HH:MM:SS")),
+        ("2011-02-29 00:00:00 1\n", ("line 1", "YYYY-MM-DD HH:MM:SS")),
+        ("2011-13-01 00:00:00 1\n", ("line 1", "YYYY-MM-DD HH:MM:SS")),
+        ("# nothing\n", ("dates with values", "none")),
+    ],
+)
+def test_bad_series_name_line_time_and_value(tmp_path, text, fragments):
+    with pytest.raises(FileFormatError) as error:
+        read(tmp_path, text)
+    message = str(error.value)
+    assert message.startswith(f"{tmp_path}/f.dat: ")
+    assert all(fragment in message for fragment in fragments), message
+
+
+def test_lines_count_with_comments(tmp_path):
+    with error_naming(FileFormatError, "line 6"):
+        read(tmp_path, "# one\n\n" + day("1", "2", "3").replace("2011-03-02", "# three\n2011-03-00"))
+
+
+def test_a_missing_file_names_the_line_of_the_configuration(tmp_path):
+    with error_naming(FileNotFoundError, "c.yaml 4 surface.u10.file f.dat"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "value", "advice"),
+    [
+        ("air_pressure", "1013", "hPa, set scale_factor: 100"),
+        ("specific_humidity", "8.1", "g/kg, set scale_factor: 0.001"),
+        ("relative_humidity", "0.8", "in %"),
+        ("cloud_cover", "60", "oktas"),
+        ("precipitation", "2.5", "mm per hour"),
+        ("sea_surface_temperature", "285", "Kelvin, set offset: -273.15"),
+        ("shortwave_flux", "-5", "from -1 to 1800 W m-2"),
+        ("air_temperature", "90", "from -90 to 60"),
+    ],
+)
+def test_units_that_cannot_be_right_are_caught(tmp_path, quantity, value, advice):
+    with pytest.raises(FileFormatError) as error:
+        read(tmp_path, day(value, value, value), quantity)
+    message = str(error.value)
+    assert "line 1" in message and f"{float(value):g} at 2011-03-01 00:00:00" in message
+    assert advice in message
+
+
+def test_air_temperatures_above_100_are_kelvin(tmp_path):
+    series = read(tmp_path, day("285.15", "12", "274.15"), "air_temperature")
+    np.testing.assert_allclose(series.values, [12.0, 12.0, 1.0], atol=1e-12)
+
+
+def test_long_gaps_are_warned_of(tmp_path):
+    hours = [0, *range(48, 72)]
+    times = (np.datetime64("2011-03-01", "s") + 3600 * np.array(hours)).astype(str)
+    (tmp_path / "f.dat").write_text("".join(f"{time.replace('T', ' ')} 1\n" for time in times))
+    reader = SeriesReader(Period(MIDNIGHT, 70 * 3600.0))
+    for _ in range(2):
+        reader.read(column_of(tmp_path))
+    assert len(reader.warnings) == 1
+    assert "line 2: 48 h without a record after 2011-03-01 00:00:00" in reader.warnings[0]
+
+
+def test_common_times_leave_series_unchanged():
+    rng = np.random.default_rng(1)
+    first = Series(np.array([-60.0, 40.0, 200.0]), rng.normal(size=3))
+    second = Series(np.array([-10.0, 30.0, 100.0, 300.0]), rng.normal(size=(4, 5)))
+    time, values = on_common_times({"a": first, "b": second, "c": 2.5}, 150.0)
+    np.testing.assert_array_equal(time, [-10.0, 30.0, 40.0, 100.0, 200.0])
+    at = np.linspace(0.0, 150.0, 31)
+    np.testing.assert_allclose(
+        np.interp(at, time, np.asarray(values["a"])), np.interp(at, first.time, first.values), atol=1e-14
+    )
+    np.testing.assert_allclose(Series(time, np.asarray(values["b"])).on(at), second.on(at), atol=1e-14)
+    assert values["c"] == 2.5
+    alone, _ = on_common_times({"c": 1.0}, 150.0)
+    np.testing.assert_array_equal(alone, [0.0, 150.0])
+
+
+def profile(time: str, count: int, direction: int, *levels: str) -> str:
+    return f"{time} {count} {direction}\n" + "".join(f"{level}\n" for level in levels)
+
+
+DOWN = ("0 20", "-2 18", "-6 10")
+
+
+def read_profiles(folder, text, *, whole_period=True, **keys):
+    (folder / "f.dat").write_text(text)
+    return ProfileReader(DAY, Z).read(column_of(folder, "temperature", **keys), whole_period=whole_period)
+
+
+def test_profiles_are_interpolated_to_cells_and_constant_beyond(tmp_path):
+    downward = profile("2011-03-01 00:00:00", 3, 2, *DOWN)
+    series = read_profiles(tmp_path, downward)
+    expected = [10.0, 12.0, 17.0, 19.0]
+    np.testing.assert_allclose(series.values, [expected, expected], atol=1e-14)
+    np.testing.assert_array_equal(series.time, [0.0, 86400.0])
+    upward = read_profiles(tmp_path, profile("2011-03-01 00:00:00", 3, 1, *reversed(DOWN)))
+    np.testing.assert_array_equal(upward.values, series.values)
+
+
+def test_profiles_of_any_levels_follow_each_other(tmp_path):
+    text = (
+        "# observed\n"
+        + profile("2011-02-28 00:00:00", 1, 2, "-1 5 7")
+        + profile("2011-03-01 12:00:00", 2, 2, "-1 6 8", "-5 4 6")
+        + profile("2011-03-03 00:00:00", 2, 1, "-5 4 6", "-1 6 9")
+    )
+    series = read_profiles(tmp_path, text, column=2)
+    np.testing.assert_array_equal(series.time, [-86400.0, 43200.0, 172800.0])
+    np.testing.assert_allclose(series.values[0], 7.0)
+    np.testing.assert_allclose(series.values[1:], [[6.0, 6.0, 7.25, 8.0], [6.0, 6.0, 7.875, 9.0]])
+    only_start = read_profiles(tmp_path, text, column=2, whole_period=False)
+    np.testing.assert_array_equal(only_start.time, series.time[:2])
+
+
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
+        (profile("2011-03-01 00:00:00", 4, 2, *DOWN), ("line 1", "4 levels", "got 3")),
+        (profile("2011-03-01 00:00:00", 2, 2, *DOWN), ("line 4", "after the 2 levels of line 1", "'-6 10'")),
+        (
+            profile("2011-03-01 00:00:00", 4, 2, *DOWN) + profile("2011-03-02 00:00:00", 3, 2, *DOWN),
+            ("line 1", "4 levels", "got 3"),
+        ),
+        (
+            profile("2011-03-01 00:00:00", 3, 1, *DOWN),
+            ("line 3", "1 upward, 2 downward", "2011-03-01 00:00:00"),
+        ),
+        (profile("2011-03-01 00:00:00", 3, 2, "0 20", "-2 x", "-6 10"), ("line 3", "'x'")),
+        (profile("2011-03-01 00:00:00", 3, 2, "0 20", "-2", "-6 10"), ("line 3", "at least 2 columns")),
+        (profile("2011-03-01 00:00:00", 3, 2, "0 20", "-2 nan", "-6 1"), ("line 3", "a finite value")),
+        (profile("2011-03-01 00:00:00", 3, 2, "0 290", "-2 289", "-6 285"), ("line 4", "Kelvin", "285")),
+        (
+            profile("2011-03-01 00:00:00", 2, 2, "50 20", "20 18"),
+            ("line 3", "negative below the surface", "20"),
+        ),
+        (
+            profile("2011-03-01 12:00:00", 3, 2, *DOWN) + profile("2011-03-03 00:00:00", 3, 2, *DOWN),
+            ("times from 2011-03-01 00:00:00", "2011-03-01 12:00:00 to"),
+        ),
+        (
+            profile("2011-03-01 00:00:00", 3, 2, *DOWN) + profile("2011-02-03 00:00:00", 3, 2, *DOWN),
+            ("to 2011-03-02 00:00:00", "extend the file"),
+        ),
+    ],
+)
+def test_bad_profiles_name_line_time_and_value(tmp_path, text, fragments):
+    with pytest.raises(FileFormatError) as error:
+        read_profiles(tmp_path, text)
+    message = str(error.value)
+    assert str(tmp_path / "f.dat") in message
+    assert all(fragment in message for fragment in fragments), message
+
+
+def test_constants_are_checked_too(tmp_path):
+    weather = {"fluxes": {"method": "kondo"}, "airp": 101300.0, "airt": 285.15, "hum": 80.0}
+    made = build_gotm(load_gotm(write_case(tmp_path, {"surface": weather})))
+    assert made.run is not None
+    assert float(made.run.case.forcing.weather.at(0.0).air_temperature) == pytest.approx(12.0)  # pyright: ignore
+    path = write_case(tmp_path, {"surface": weather | {"airp": 1013.0}})
+    with error_naming(ConfigError, "surface.airp 50000 120000 [Pa] 1013"):
+        build_gotm(load_gotm(path))

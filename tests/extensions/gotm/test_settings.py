@@ -1,0 +1,153 @@
+"""Configurations of GOTM: defaults, the forms that values take, and errors with file and line."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.errors import error_naming
+from tests.extensions.gotm.folders import case_data, write_case
+from tunax_lite.config import ConfigError
+from tunax_lite.extensions.gotm import looks_like_gotm
+from tunax_lite.extensions.gotm.keys import INPUTS, KEYS, WORDS
+from tunax_lite.extensions.gotm.older import up_to_date
+from tunax_lite.extensions.gotm.settings import Settings
+from tunax_lite.io.yaml_file import read_document
+
+
+def settings_of(folder: Path, text: str) -> Settings:
+    path = folder / "case.gotm.yaml"
+    path.write_text(text)
+    return Settings(*up_to_date(read_document(path)))
+
+
+def refused(folder: Path, text: str) -> str:
+    with pytest.raises(ConfigError) as error:
+        settings_of(folder, text)
+    return str(error.value)
+
+
+def test_what_the_file_does_not_say_is_at_gotms_default(tmp_path):
+    settings = settings_of(tmp_path, "version: 7\n")
+    assert settings["turbulence.turb_method"] == "second_order"
+    assert settings["turbulence.scnd.scnd_coeff"] == "canuto-a"
+    assert settings["turbulence.turb_param.k_min"] == 1e-10
+    assert settings["surface.longwave_radiation.method"] == "clark"
+    assert settings["surface.swr.method"] == "constant"
+    assert settings["temperature.method"] == settings["mimic_3d.w.max.method"] == "off"
+    assert settings["surface.roughness.z0s_min"] == 0.02
+    assert settings["surface.ssuv_method"] == "relative"
+    assert settings["light_extinction.g2.constant_value"] == 8.0
+    assert settings["velocities.relax.tau"] == 1e15
+
+
+def test_the_schema_is_complete_and_consistent():
+    # The number of settings of version 7, those of sections that users name left out.
+    assert len(KEYS) > 500 and len(INPUTS) > 40
+    for path, key in KEYS.items():
+        if key.kind == "choice":
+            assert key.default in key.choices, path
+            assert len(set(key.choices.values())) == len(key.choices), path
+        if key.kind in ("number", "integer"):
+            assert key.low <= key.default <= key.high, path
+
+
+def test_rules_and_words_name_keys_that_there_are():
+    def keys_of(rules):
+        for rule in rules:
+            yield from keys_of(rule.get("rules", []))
+            yield from (key for part in ("ignore", "refuse", "if", "unless") for key in rule.get(part, ()))
+            yield from [rule["of"]] if "of" in rule else re.findall(r"\{(.*?)\}", rule.get("why", ""))
+
+    known = {".".join(path.split(".")[:n]) for path in KEYS for n in range(1, path.count(".") + 2)}
+    assert set(keys_of(WORDS["rules"])) <= known
+    for equation in WORDS["equations"].values():
+        assert {f"turbulence.{equation['group']}.{name}" for name in equation["numbers"]} <= known
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "expected"),
+    [
+        ("turbulence: {turb_method: 2}", "turbulence.turb_method", "first_order"),
+        ("turbulence: {turb_method: First_Order}", "turbulence.turb_method", "first_order"),
+        ("surface: {swr: {type: 2}}", "surface.swr.type", "downward"),
+        ("surface: {swr: {type: net shortwave radiation}}", "surface.swr.type", "net"),
+        ("turbulence: {turb_param: {k_min: 1.0D-6}}", "turbulence.turb_param.k_min", 1e-6),
+        ("turbulence: {turb_param: {length_lim: .false.}}", "turbulence.turb_param.length_lim", False),
+        ("turbulence: {turb_param: {ri_st: 0.2}}", "turbulence.turb_param.Ri_st", 0.2),
+        ("surface: {u10: 7.5}", "surface.u10.constant_value", 7.5),
+        ("temperature: {method: off}", "temperature.method", "off"),
+        ("temperature: {relax: }", "temperature.relax.tau", 1e15),
+    ],
+)
+def test_values_take_the_forms_that_gotm_takes(tmp_path, text, path, expected):
+    assert settings_of(tmp_path, f"version: 7\n{text}\n")[path] == expected
+
+
+def test_unknown_keys_name_line_and_nearest_key(tmp_path):
+    message = refused(tmp_path, "version: 7\ngrid:\n   nlevs: 10\nsurface:\n   u_10: 3\n")
+    assert f"{tmp_path}/case.gotm.yaml: line 3: grid.nlevs: unknown key; did you mean grid.nlev." in message
+    assert "line 5: surface.u_10: unknown key; did you mean surface.u10." in message
+    assert "did you mean turbulence.turb_param.k_min" in refused(tmp_path, "version: 7\nk_min: 1\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
+        ("location: {latitude: 95}", ("line 2", "location.latitude", "from -90 to 90", "got 95")),
+        ("grid: {nlev: 10.5}", ("grid.nlev", "a whole number", "10.5")),
+        ("grid: {nlev: many}", ("grid.nlev", "a whole number", "'many'")),
+        ("time: {dt: .nan}", ("time.dt", "a number [s]", "nan")),
+        ("turbulence: {len_scale_method: disipation}", ("len_scale_method", "did you mean dissipation")),
+        ("fabm: {use: maybe}", ("fabm.use", "true or false", "'maybe'")),
+        ("grid: 10", ("grid", "a group of keys", "10")),
+        ("time: {dt: {a: 1}}", ("time.dt", "one value", "keys")),
+        ("turbulence: {epsprof: 3}", ("turbulence.epsprof", "a group of keys")),
+    ],
+)
+def test_values_that_cannot_be_are_refused(tmp_path, text, fragments):
+    message = refused(tmp_path, f"version: 7\n{text}\n")
+    assert all(fragment in message for fragment in fragments), message
+
+
+def test_all_problems_come_at_once(tmp_path):
+    message = refused(tmp_path, "version: 7\nlocation:\n   latitude: 95\n   depth: -1\n")
+    assert "line 3" in message and "line 4" in message
+
+
+@pytest.mark.parametrize("version", ["4", "8", "seven", "true"])
+def test_other_versions_are_told_what_to_do(tmp_path, version):
+    message = refused(tmp_path, f"version: {version}\ntitle: old\n")
+    assert "line 1: version: expected 5, 6 or 7" in message and "update_setup.py" in message
+
+
+def test_gotm_files_are_told_from_ours():
+    assert looks_like_gotm(case_data())
+    assert looks_like_gotm({"location": {}, "time": {}})
+    assert not looks_like_gotm({"case": {"format": "idealised"}, "grid": {}, "time": {}})
+    assert not looks_like_gotm({"cases": [], "parameters": {}})
+
+
+def test_inputs_know_what_they_do_not_need(tmp_path):
+    path = write_case(tmp_path, {"surface": {"u10": {"method": "constant", "file": "u.dat", "column": 3}}})
+    settings = Settings(read_document(path))
+    assert settings.input("surface.u10") == (0.0, "surface.u10.constant_value")
+    assert "surface.u10.constant_value" in settings.used and "surface.u10.column" not in settings.used
+    assert settings.reason("surface.u10.column") == "surface.u10.method is constant"
+    with error_naming(ConfigError, "file"):
+        Settings(read_document(write_case(tmp_path, {"surface": {"u10": {"method": "file"}}}))).input(
+            "surface.u10"
+        )
+
+
+def _samples() -> list[Path]:
+    folder = os.environ.get("TUNAX_LITE_DATA")
+    return sorted(Path(folder).glob("gotm_cases/*/*.yaml")) if folder else []
+
+
+@pytest.mark.skipif(not _samples(), reason="needs the GOTM cases below $TUNAX_LITE_DATA")
+@pytest.mark.parametrize("path", _samples(), ids=lambda path: path.stem)
+def test_the_cases_of_gotm_have_no_unknown_key(path):
+    settings = Settings(read_document(path))
+    assert len(settings.given) > 290

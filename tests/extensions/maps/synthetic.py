@@ -1,0 +1,116 @@
+"""A small ocean that needs no file: columns with their own depth, weather and latitude, and land."""
+# pyright: reportIncompatibleVariableOverride=false
+
+import dataclasses
+import datetime
+import time
+from pathlib import Path
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from tunax_lite import Case, Grid, Model, State, TimeSeriesForcing, coriolis_parameter
+from tunax_lite.extensions.maps import ColumnMap
+
+HOUR = 3600.0
+
+
+@dataclasses.dataclass(frozen=True)
+class SyntheticMap(ColumnMap):
+    """Wind and cooling that change with place and time, known every `interval` [s], for ten days.
+
+    Args:
+        shape: of the grid; every third point of it is land, and the whole of the second row.
+        n_cells: of all columns.
+        broken: column whose forcing is absurd after some time [s].
+        delay: that reading takes [s].
+        wind: amplitude of the stress [N m-2].
+        cooling: heat flux out of all columns, added to that of the place [W m-2].
+    """
+
+    shape: tuple[int, ...] = (6, 9)
+    n_cells: int = 12
+    interval: float = HOUR
+    broken: tuple[int, float] | None = None
+    delay: float = 0.0
+    wind: float = 0.1
+    cooling: float = 0.0
+    fingerprint: str = "synthetic"
+    epoch: datetime.datetime = datetime.datetime(2001, 3, 1)
+    duration: float = 240 * HOUR
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    inputs: tuple[Path, ...] = ()
+
+    @property
+    def index(self) -> np.ndarray:
+        flat = np.arange(np.prod(self.shape))
+        row = flat // int(np.prod(self.shape[1:]))
+        return flat[(flat % 3 != 2) & ((row != 1) | (len(self.shape) == 1))]
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.index)
+
+    @property
+    def latitude(self) -> np.ndarray:
+        lat = np.linspace(-60.0, 60.0, self.shape[0])
+        return lat[np.unravel_index(self.index, self.shape)[0]]
+
+    @property
+    def longitude(self) -> np.ndarray:
+        return 5.0 * np.unravel_index(self.index, self.shape)[-1]
+
+    @property
+    def coordinates(self) -> dict[str, tuple]:
+        lat = np.linspace(-60.0, 60.0, self.shape[0])
+        if len(self.shape) == 1:
+            return {"lat": ("point", lat, {}), "lon": ("point", 5.0 * np.arange(self.shape[0]), {})}
+        lon = 5.0 * np.arange(self.shape[1])
+        return {
+            "lat": ("lat", lat, {"units": "degrees_north", "standard_name": "latitude"}),
+            "lon": ("lon", lon, {"units": "degrees_east", "standard_name": "longitude"}),
+        }
+
+    def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
+        if start < 0.0 or stop > self.duration:
+            raise ValueError(
+                f"synthetic map: expected times of 0 to {self.duration:g} s, got {start:g}, {stop:g}."
+            )
+        time.sleep(self.delay)
+        number = np.arange(self.n_columns)[columns]
+        lat, lon = self.latitude[number], self.longitude[number]
+        depth = 40.0 + lon + 0.2 * np.abs(lat)
+        faces = np.linspace(-1.0, 0.0, self.n_cells + 1)[:, None] * depth
+        grid = Grid(faces)
+        first, n_times = int(start // self.interval), int(round((stop - start) / self.interval)) + 1
+        times = self.interval * (first + np.arange(n_times))
+        days = times[:, None] / 86400.0
+        wind = self.wind * np.sin(2.0 * np.pi * (days + lon / 90.0))
+        temperature = jnp.asarray(20.0 - 0.2 * np.abs(lat)) + 0.05 * grid.z_center
+        forcing = TimeSeriesForcing.from_values(
+            times, stress_u=wind, heat_flux=-50.0 - self.cooling - np.abs(lat) + 0.0 * days
+        )
+        if self.broken is not None:  # by a wind that no constructor accepts
+            wind = np.where((number == self.broken[0]) & (times[:, None] > self.broken[1]), 1.7e308, wind)
+            forcing = eqx.tree_at(lambda it: it.fluxes.stress_u, forcing, jnp.asarray(wind))
+        return Case(
+            grid=grid,
+            initial_state=State.from_profiles(
+                grid, temperature=temperature, salinity=35.0 + 0.0 * temperature
+            ),
+            forcing=forcing,
+            coriolis_parameter=coriolis_parameter(jnp.asarray(lat)),
+            duration=stop,
+        )
+
+    def read_together(self, columns: np.ndarray | None) -> None:
+        """Nothing is read."""
+
+    def model(self, model: Model, columns: slice | np.ndarray) -> Model:
+        return model
+
+    def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
+        lat = self.latitude[columns]
+        return 20.0 - 0.2 * np.abs(lat) - 0.02 * times[:, None] / HOUR

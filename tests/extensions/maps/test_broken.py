@@ -1,0 +1,196 @@
+"""Columns that break down, and what the command, the engine and the figures say."""
+
+import dataclasses
+import fcntl
+import importlib
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+from tests.errors import error_naming
+from tests.extensions.maps.synthetic import HOUR, SyntheticMap
+from tests.extensions.maps.test_run import RUN, SMALL
+from tunax_lite.cli.commands import app
+from tunax_lite.cli.map import bytes_of
+from tunax_lite.config import ConfigError
+from tunax_lite.extensions.maps import store as stores
+from tunax_lite.extensions.maps.plan import planned
+from tunax_lite.extensions.maps.run import run_map
+from tunax_lite.extensions.maps.sources import open_source
+from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.protection import OverwriteError
+from tunax_lite.plotting import map_figures
+from tunax_lite.runtime.engine import ThisProcess, open_engine
+from tunax_lite.runtime.engine.worker import Raised
+
+ROOT = Path(__file__).parents[3]
+BROKEN = 7
+TINY = dataclasses.replace(RUN, columns=SyntheticMap(broken=(BROKEN, 40 * HOUR)))
+POINTS = dataclasses.replace(RUN, columns=SyntheticMap(shape=(5,)), means=(), duration=24 * HOUR)
+
+
+@pytest.fixture(scope="module")
+def made(plan, tmp_path_factory):
+    path = tmp_path_factory.mktemp("broken") / "map.zarr"
+    report = run_map(TINY, path, SMALL, plan.variables, ThisProcess())
+    return path, report
+
+
+def test_a_column_that_breaks_down_is_named_and_the_others_are_kept(made):
+    path, report = made
+    (broken,) = report.broken
+    columns = TINY.columns
+    assert broken == (columns.latitude[BROKEN], columns.longitude[BROKEN], 42 * HOUR)
+    assert broken.described(columns.epoch) == "-12 N 5 E before 2001-03-02 18:00"
+    with xr.open_zarr(path, chunks=None) as store:
+        assert store.attrs["tunax_lite_not_finite"] == [broken._asdict()]
+        values = store.heat_content.values.reshape(16, -1)[:, columns.index]
+    missing = np.zeros_like(values, dtype=bool)
+    missing[6:, BROKEN] = True  # from the frame on in which it broke down
+    np.testing.assert_array_equal(np.isnan(values), missing)
+
+
+def test_figures_show_maps_and_points_of_a_store(made):
+    figures = map_figures(made[0], [(-60.0, 4.0)])
+    assert set(figures) == {
+        *(f"map_{name}" for name in ("heat_content", "mixed_layer_depth", "sea_surface_temperature")),
+        *(f"sections_{name}" for name in ("temperature", "temperature_mean", "eddy_diffusivity")),
+    }
+    of_map = figures["map_sea_surface_temperature"]
+    label = of_map.axes[-1].get_ylabel().replace("\n", " ")
+    assert label == "in-situ temperature of the uppermost cell [°C], white: no value"  # a column failed
+    assert [panel.get_title() for panel in of_map.axes[:2]] == ["2001-03-01 06:00", "2001-03-02 12:00"]
+    section = figures["sections_temperature"]
+    assert section.axes[0].get_title() == "60°S 5°E"
+    assert section.axes[0].get_ylim()[1] == pytest.approx(0.0, abs=5.0)
+    with error_naming(ValueError, "--point 0 N 180 E"):
+        map_figures(made[0], [(0.0, 180.0)])
+    with error_naming(FileFormatError, str(made[0].parent)):
+        map_figures(made[0].parent)
+
+
+def test_a_list_of_points_has_a_store_and_figures(tmp_path):
+    path, plan = tmp_path / "sites.zarr", planned(POINTS, 2**31)
+    run_map(POINTS, path, plan.layout, plan.variables, ThisProcess())
+    with xr.open_zarr(path, chunks=None) as store:
+        assert store.temperature.dims == ("time", "z_center", "point")
+        assert np.isfinite(store.temperature.values[..., [0, 1, 3, 4]]).all()
+    assert "sections_temperature" in map_figures(path)
+
+
+def test_what_is_no_store_is_not_written_over(tmp_path, made):
+    other = tmp_path / "other.zarr"
+    other.mkdir()
+    (other / "thesis.txt").write_text("")
+    with error_naming(OverwriteError, str(other)):
+        stores.prepare(other, "", resume=False, overwrite=True)
+    assert (other / "thesis.txt").exists()
+    damaged = tmp_path / "damaged.zarr"
+    shutil.copytree(made[0], damaged)
+    (damaged / "zarr.json").write_text("{")
+    with error_naming(OverwriteError, str(damaged)):
+        stores.prepare(damaged, "", resume=True, overwrite=False)
+    with error_naming(OverwriteError, "complete --overwrite"):
+        stores.prepare(made[0], TINY.fingerprint, resume=False, overwrite=False)
+
+
+def test_sizes_of_memory_are_read():
+    assert (bytes_of("2GiB"), bytes_of("500 MB"), bytes_of("0.5kb")) == (2**31, 500_000_000, 500)
+    with error_naming(ConfigError, "--memory pages 2GiB"):
+        bytes_of("2 pages")
+
+
+def test_errors_come_back_from_workers():
+    told = FileFormatError("ocean.nc", "wind", "numbers", "none", "fill them")
+    error = pickle.loads(pickle.dumps(Raised(type(told), told.args))).error()
+    assert isinstance(error, FileFormatError) and str(error) == str(told)
+
+
+def test_a_map_that_goes_on_says_what_it_does_not_judge(tmp_path, monkeypatch):
+    command = ["map", str(ROOT / "configs/maps/synthetic.yaml"), "--output", str(tmp_path / "ocean.zarr")]
+    command += ["--set", "time.duration=172800", "--set", "model.closure.name=pacanowski_philander"]
+
+    def interrupted(*arguments, report, **options):
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        return run_map(*arguments, report=stop, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(importlib.import_module("tunax_lite.cli.map"), "run_map", interrupted)
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 130 and "--resume" in result.output
+    result = CliRunner().invoke(app, [*command, "--resume"])
+    assert result.exit_code == 0, result.output
+    assert "note: " in result.output and "only the pieces computed now were searched" in result.output
+
+
+def test_the_command_runs_refuses_goes_on_and_draws(tmp_path):
+    store, folder = str(tmp_path / "ocean.zarr"), str(tmp_path)
+    command = ["map", str(ROOT / "configs/maps/synthetic.yaml"), "--output", store]
+    command += ["--set", "time.duration=172800", "--set", "model.closure.name=pacanowski_philander"]
+
+    def run(code: int, *arguments: str) -> str:
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == code, result.output
+        return result.output
+
+    said = run(0, *command)
+    assert "89 columns of 9 x 10 points, 96 steps of 1800 s, 2 frames" in said
+    assert "results: 0.0242 MB" in said and f"wrote {store}" in said
+    assert "got the complete store of a map; add --overwrite" in run(2, *command)
+    assert "complete; nothing to do" in run(0, *command, "--resume")
+    with open(tmp_path / ".ocean.zarr.lock", "w") as lock:  # as another process holds it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "expected to be the only process that writes there" in run(2, *command, "--resume")
+    assert "got that of another one" in run(2, *command, "--resume", "--set", "time.step=900")
+    assert "expected at least" in run(1, *command, "--overwrite", "--memory", "1MB")
+    drawn = run(0, "plot", store, "--output", folder)
+    assert drawn.count("wrote") == 3 and (tmp_path / "ocean_map_mixed_layer_depth.png").is_file()
+    assert "--point 91,0: expected latitude and longitude" in run(2, "plot", store, "--point", "91,0")
+
+
+def test_an_engine_that_cannot_be_says_why(tmp_path):
+    with error_naming(ValueError, "--workers --scheduler"):
+        with open_engine(2, "tcp://127.0.0.1:1"):
+            pass
+    with error_naming(FileNotFoundError, str(tmp_path / "none.json")):
+        with open_engine(scheduler_file=tmp_path / "none.json"):
+            pass
+    with error_naming(ValueError, "1 0"):
+        with open_engine(0):
+            pass
+
+
+class _Runs:
+    """Makes a file where it is unpickled."""
+
+    def __init__(self, path: str):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+@pytest.mark.parametrize("codecs", [[], [{"id": "vlen-utf8"}]], ids=["alone", "behind another"])
+def test_a_store_that_would_run_a_program_is_refused_before_it_is_read(tmp_path, codecs):
+    """Versions of zarr before 3.4 unpickle what a store of version 2 says; later ones refuse most of it."""
+    array = tmp_path / "sea.zarr" / "x"
+    array.mkdir(parents=True)
+    (array.parent / ".zgroup").write_text('{"zarr_format": 2}')
+    told = {"zarr_format": 2, "shape": [1], "chunks": [1], "dtype": "|O", "compressor": None}
+    told |= {"fill_value": None, "order": "C", "filters": [*codecs, {"id": "pickle", "protocol": 5}]}
+    (array / ".zarray").write_text(json.dumps(told))
+    (array / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["x"]}')
+    (array / "0").write_bytes(pickle.dumps([_Runs(str(tmp_path / "ran"))]))
+    with error_naming(FileFormatError, "sea.zarr pickle") as caught:
+        open_source("sea.zarr", lambda name: tmp_path / name)
+    assert not (tmp_path / "ran").exists()
+    if codecs:
+        assert "x: expected codecs that only unpack numbers, got pickle" in str(caught.value)

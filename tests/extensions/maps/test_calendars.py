@@ -1,0 +1,120 @@
+"""Times of records: calendars, years that repeat, windows of a constant number of records, gaps."""
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.errors import error_naming
+from tunax_lite.extensions.maps.calendars import RecordTimes, read_times
+from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.netcdf import Variable
+
+EPOCH = datetime.datetime(2003, 3, 1)
+DAY = 86400.0
+
+
+def times(values, units, repeats=None, stretched=False, **attributes) -> RecordTimes:
+    own = {"units": units, **attributes}
+    one = Variable(Path("file.nc"), "time", ("time",), np.asarray(values, dtype=float), own)
+    return read_times([one], EPOCH, repeats, stretched)
+
+
+def dates(found: RecordTimes, numbers) -> list[str]:
+    seconds = found.at(np.asarray(numbers))
+    return [(EPOCH + datetime.timedelta(seconds=float(each))).isoformat(timespec="hours") for each in seconds]
+
+
+FERRET = 366.0 + 730.485 * np.arange(12)
+
+
+@pytest.mark.parametrize(
+    ("values", "units", "attributes"),
+    [
+        (FERRET, "hour since 0000-01-01 00:00:00", {"modulo": " "}),
+        (np.arange(12) + 0.5, "months since 0001-01-01", {"calendar": "NOLEAP", "modulo": " "}),
+        (30.0 * np.arange(12) + 15.0, "days since 0001-01-01", {"calendar": "360_day"}),
+        (
+            30.4 * np.arange(12) + 15.0,
+            "days since 1990-01-01",
+            {"calendar": "noleap", "climatology": "bounds"},
+        ),
+    ],
+)
+def test_climatological_months_repeat_and_stay_in_place(values, units, attributes):
+    found = times(values, units, **attributes)
+    assert found.repeats
+    moments = dates(found, np.arange(-12, 36))
+    assert {moment[:4] for moment in moments[:12]} == {"2002"} and {m[:4] for m in moments[24:36]} == {
+        "2004"
+    }, moments
+    assert len({moment[:7] for moment in moments}) == 48  # one in each month
+
+
+def test_a_year_of_dates_repeats_where_it_is_said():
+    day = np.arange(365) + 0.5
+    assert not times(day, "days since 1982-01-01", calendar="julian").repeats
+    found = times(day, "days since 1982-01-01", repeats=True, calendar="julian")
+    assert dates(found, [0, 364, 365])[:2] == ["2003-01-01T12", "2003-12-31T12"]
+    # Records from July to June: in the order of the year.
+    found = times(30.5 * np.arange(12), "days since 1999-07-02", repeats=True)
+    assert found.records(np.array([0])) == [6] and np.all(np.diff(found.at(np.arange(30))) > 0.0)
+
+
+def test_series_go_by_their_dates():
+    noleap = times([58.0, 59.0, 60.0], "days since 2004-01-01", calendar="noleap")
+    assert dates(noleap, [0, 1, 2]) == ["2004-02-28T00", "2004-03-01T00", "2004-03-02T00"]
+    with error_naming(FileFormatError, "time 360_day stretched_years"):
+        times([0.0, 30.0], "days since 2004-01-01", calendar="360_day")
+    stretched = times([0.0, 180.0, 360.0], "days since 2004-01-01", stretched=True, calendar="360_day")
+    assert dates(stretched, [0, 1, 2]) == ["2004-01-01T00", "2004-07-02T00", "2005-01-01T00"]
+
+
+@pytest.mark.parametrize("length", [0.0, 3600.0, 10 * DAY, 30 * DAY, 45.3 * DAY, 366 * DAY])
+def test_windows_of_equal_length_have_equally_many_records_that_cover_them(length):
+    monthly = times(FERRET, "hour since 0000-01-01")
+    daily = times(np.arange(800.0) + 0.5, "days since 2003-02-20")
+    for found in (monthly, daily):
+        sizes = set()
+        for start in np.append(np.arange(0.0, 370 * DAY, 1.7 * DAY), [0.5 * DAY, 5.5 * DAY]):
+            window = found.at(found.window(float(start), float(start) + length))
+            assert window[0] <= start and window[-1] >= start + length and np.all(np.diff(window) > 0.0)
+            sizes.add(window.size)
+        assert len(sizes) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "units", "attributes", "message"),
+    [
+        (
+            np.delete(FERRET, 4),
+            "hour since 0000-01-01",
+            {},
+            "time 107 168 3 4",
+        ),
+        (
+            np.delete(np.arange(30.0), 7),
+            "days since 2003-02-20",
+            {},
+            "time 2003-02-26T00:00 2003-02-28T00:00",
+        ),
+        ([0.0, 1.0, 1.0], "days since 2003-02-20", {}, "time 2003-02-21T00:00 2 1"),
+        ([0.0, 1.0], "days", {}, "time days standard"),
+        ([0.0, 1.0], "fortnights since 2000-01-01", {}, "time fortnights"),
+        ([0.0, 1.0], "days since 2000-01-01", {"calendar": "lunar"}, "time lunar"),
+        ([0.0, np.nan], "days since 2000-01-01", {}, "time NaN"),
+    ],
+)
+def test_times_that_cannot_be_used_are_refused(values, units, attributes, message):
+    with error_naming(FileFormatError, message) as error:
+        times(values, units, **attributes)
+    assert str(error.value).startswith("file.nc: time: expected")
+
+
+def test_a_series_that_is_too_short_says_from_when_to_when():
+    found = times([0.0, 1.0, 2.0], "days since 2003-03-02")
+    with error_naming(FileFormatError, "time 2003-03-01T00:00 2003-03-02T00:00 2003-03-04T00:00 repeats"):
+        found.window(0.0, DAY)
+    with error_naming(FileFormatError, "time 1.1"):
+        times(np.arange(0.0, 410.0, 10.0) * 1.0037, "days since 2003-03-02", repeats=True)

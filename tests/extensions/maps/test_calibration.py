@@ -1,0 +1,215 @@
+"""Corrections of columns and shared parameters are fitted together, and read again as they were found."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from tests.errors import error_naming
+from tests.extensions.maps.synthetic import HOUR, SyntheticMap
+from tunax_lite import Model, simulate
+from tunax_lite.calibration import FreeParameter, FreeParameters, read_parameters
+from tunax_lite.closures import Constant
+from tunax_lite.column.corrections import CorrectedForcing
+from tunax_lite.extensions.maps.calibration import fit_map
+from tunax_lite.extensions.maps.equations import Block, Equations, MapFit, equations_of, step
+from tunax_lite.extensions.maps.fitted import write_fit
+from tunax_lite.extensions.maps.setup import MapRun
+from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.protection import Provenance
+from tunax_lite.runtime.engine import ThisProcess, open_engine
+
+
+@dataclasses.dataclass(frozen=True)
+class Observed(SyntheticMap):
+    """A map with observations at 6-hourly times, `(n_times, n_columns)`."""
+
+    values: Any = None
+
+    def observed(self, columns, times):
+        return self.values[np.round(times / (6 * HOUR)).astype(int)][:, columns]
+
+
+SHAPE = 3, 6
+N = SyntheticMap(shape=SHAPE).n_columns
+TRUTH, CORRECTION = 3e-3, np.linspace(-60.0, 90.0, N)
+MODEL = Model(Constant())
+FREE = FreeParameters((FreeParameter("diffusivity", 1e-4, 1.0, scale="log"),))
+
+
+def surface_temperature(diffusivity: float, correction: np.ndarray) -> np.ndarray:
+    """Of all columns at all times, by `simulate`."""
+    case = SyntheticMap(shape=SHAPE).case(np.arange(N), 0.0, 48 * HOUR)
+    case = dataclasses.replace(
+        case, forcing=CorrectedForcing(case.forcing, None, heat_flux_bias=jnp.asarray(correction)[None])
+    )
+    model = Model(Constant(1e-3, diffusivity))
+    found = simulate(model, case, dt=HOUR, output_interval=6 * HOUR)
+    return np.asarray(found.state.temperature[:, -1])
+
+
+@pytest.fixture(scope="module")
+def fit() -> MapFit:
+    columns = Observed(shape=SHAPE, values=surface_temperature(TRUTH, CORRECTION))
+    run = MapRun(MODEL, columns, HOUR, 6 * HOUR, 48 * HOUR, ())
+    return MapFit(run, FREE.resolve(MODEL.closure), penalty=1e-6, begin=6 * HOUR)
+
+
+@pytest.fixture(scope="module")
+def fitted(fit):
+    return fit_map(fit, 8, ThisProcess())
+
+
+def test_a_twin_is_recovered(fit, fitted):
+    assert fitted.losses[-1] < 1e-6 * fitted.losses[0] and fitted.n_left_out == 0
+    np.testing.assert_allclose(fitted.correction, CORRECTION, atol=0.5)
+    np.testing.assert_allclose(fit.values(fitted.x), TRUTH, rtol=0.02)
+
+
+def test_columns_that_cannot_be_followed_do_not_move_what_all_share(fit):
+    """Two columns of eight observed in water that mixes thirty times as much."""
+    values = fit.run.columns.values.copy()  # type: ignore
+    strange = [2, 5]
+    values[:, strange] = surface_temperature(30.0 * TRUTH, CORRECTION)[:, strange]
+    run = dataclasses.replace(fit.run, columns=dataclasses.replace(fit.run.columns, values=values))
+    found = {}
+    for scale in (None, 0.01):
+        other = dataclasses.replace(fit, run=run, scale=scale)
+        progress = fit_map(other, 10, ThisProcess())
+        found[scale] = float(other.values(progress.x)[0])
+        assert progress.losses[-1] < 0.3 * progress.losses[0]
+        u = np.linspace(0.0, 4.0, 9) * (scale or 1.0) ** 2
+        slope = (other.counts(u + 1e-9) - other.counts(u)) / 1e-9
+        flat = Equations(u, np.zeros((2, u.size)), np.zeros((2, 2, u.size)))
+        np.testing.assert_allclose(other.weight(flat), slope, rtol=1e-5)
+    assert found[None] > 1.5 * TRUTH
+    assert found[0.01] == pytest.approx(TRUTH, rel=0.01)
+
+
+def test_a_column_with_derivatives_that_explode_does_not_stop_what_all_share(fit):
+    x = np.asarray(fit.free.to_unconstrained({"diffusivity": 1e-2}))
+    found = equations_of(fit, Block(np.arange(N), x, np.zeros(N)))
+    factor = np.where(np.arange(N) == 3, 1e6, 1.0)
+    found = Equations(found.mean_square, factor * found.gradient, factor**2 * found.matrix)
+    others = Equations(*(np.delete(part, 3, axis=-1) for part in found))
+
+    def shared(equations: Equations, scale: float | None) -> float:
+        weight = dataclasses.replace(fit, scale=scale).weight(equations) / N
+        return float(step(equations, weight, 0.01, np.full(weight.size, 0.01))[0][0])
+
+    assert abs(shared(found, None)) < 1e-6 * abs(shared(others, 0.1))
+    assert 0.5 < shared(found, 0.1) / shared(others, 0.1) < 1.0  # it counts as ten of eight
+
+
+def test_equations_are_those_of_differences(fit):
+    """Of columns that `simulate` runs; central differences are good to the square of their step."""
+    diffusivity, correction = 1e-2, np.linspace(20.0, -20.0, N)
+    x = np.asarray(fit.free.to_unconstrained({"diffusivity": diffusivity}))
+    found = equations_of(fit, Block(np.arange(N), x, correction))
+    observed = fit.run.columns.values[2:]  # type: ignore
+
+    def residuals(shift, more):
+        (value,) = fit.values(x + shift)
+        return surface_temperature(value, correction + more)[2:] - observed
+
+    rows = residuals(1e-3, 0.0) - residuals(-1e-3, 0.0), residuals(0.0, 0.1) - residuals(0.0, -0.1)
+    jacobian = np.stack(rows) / np.array([2e-3, 0.2])[:, None, None]
+    base = residuals(0.0, 0.0)
+    np.testing.assert_allclose(found.mean_square, np.mean(base**2, axis=0), rtol=1e-9)
+    np.testing.assert_allclose(found.gradient, np.mean(jacobian * base, axis=1), rtol=1e-4, atol=1e-9)
+    matrix = np.mean(jacobian[:, None] * jacobian[None], axis=2)
+    np.testing.assert_allclose(found.matrix, matrix, rtol=1e-4, atol=1e-9)
+
+
+def test_a_step_is_that_of_all_equations_together():
+    """Against the solution of the whole matrix of all corrections and shared numbers."""
+    random, n, m, damping = np.random.default_rng(0), 7, 3, 0.3
+    jacobian = 0.2 * random.standard_normal((m + 1, 20, n))
+    residuals = 0.1 * random.standard_normal((20, n))
+    gradient = np.mean(jacobian * residuals, axis=1)
+    matrix = np.mean(jacobian[:, None] * jacobian[None], axis=2)
+    area, dampings = random.random(n), random.random(n)
+    area /= area.sum()
+    whole, right = np.zeros((n + m, n + m)), np.zeros(n + m)
+    for i in range(n):
+        own = [*range(m), m + i]
+        whole[np.ix_(own, own)] += area[i] * matrix[:, :, i]
+        whole[m + i, m + i] += area[i] * dampings[i] * matrix[-1, -1, i]
+        right[own] += area[i] * gradient[:, i]
+    whole[range(m), range(m)] *= 1.0 + damping
+    expected = np.linalg.solve(whole, -right)
+    shared, own = step(Equations(np.zeros(n), gradient, matrix), area, damping, dampings)
+    assert np.abs(expected[:m]).max() < 0.5  # or the step is shortened
+    np.testing.assert_allclose(shared, expected[:m], rtol=1e-9)
+    np.testing.assert_allclose(own, expected[m:], rtol=1e-9)
+
+
+def same(one, two) -> None:
+    assert one.losses == two.losses
+    np.testing.assert_array_equal(one.x, two.x)
+    np.testing.assert_array_equal(one.correction, two.correction)
+
+
+def test_a_fit_goes_on_to_the_same_bits(fit, fitted, tmp_path):
+    path = tmp_path / "iterations.eqx"
+    fit_map(fit, 3, ThisProcess(), path=path)
+    begun = []
+    same(fit_map(fit, 8, ThisProcess(), path=path, begin=begun.append), fitted)
+    assert len(begun[0].losses) >= 3
+    with error_naming(ValueError, "configuration"):
+        fit_map(dataclasses.replace(fit, penalty=1.0), 8, ThisProcess(), path=path)
+    path.write_bytes(b"half")
+    with error_naming(ValueError, "iterations.eqx SHA-256"):
+        fit_map(fit, 8, ThisProcess(), path=path)
+
+
+@pytest.mark.long
+def test_a_fit_does_not_go_on_with_other_input_or_damaged_iterations(fit, tmp_path):
+    path, source = tmp_path / "iterations.eqx", tmp_path / "ocean.nc"
+    source.write_bytes(bytes(100))
+    columns = dataclasses.replace(fit.run.columns, inputs=(source,))
+    of_file = dataclasses.replace(fit, run=dataclasses.replace(fit.run, columns=columns))
+    fit_map(of_file, 1, ThisProcess(), path=path)
+    source.write_bytes(bytes(99) + b"1")
+    with error_naming(ValueError, str(source)):
+        fit_map(of_file, 1, ThisProcess(), path=path)
+    source.write_bytes(bytes(100))
+    with error_naming(FileFormatError, f"{source} SHA-256"):
+        fit_map(of_file, 2, ThisProcess(), path=path, part=lambda done: source.write_bytes(b"2"))
+    source.write_bytes(bytes(100))
+    data = bytearray(path.read_bytes())
+    data[-1000] ^= 1
+    path.write_bytes(data)
+    with error_naming(FileFormatError, f"{path} SHA-256"):
+        fit_map(of_file, 1, ThisProcess(), path=path)
+
+
+def test_workers_give_the_bits_of_one_process(fit, fitted):
+    with open_engine(workers=2) as engine:
+        same(fit_map(fit, 8, engine), fitted)
+
+
+def test_columns_that_break_down_are_left_out(fit, fitted):
+    broken = dataclasses.replace(fit.run.columns, broken=(4, 6 * HOUR))
+    other = dataclasses.replace(fit, run=dataclasses.replace(fit.run, columns=broken))
+    found = fit_map(other, 8, ThisProcess())
+    assert found.n_left_out == 1 and np.isnan(found.first[4]) and found.correction[4] == 0.0
+    others = np.delete(np.arange(N), 4)
+    np.testing.assert_allclose(found.correction[others], CORRECTION[others], atol=0.5)
+
+
+def test_what_was_found_is_written_for_maps_and_runs(fit, fitted, tmp_path):
+    paths = write_fit(fit, fitted, tmp_path, Provenance(case="twin"))
+    with xr.open_dataset(paths[0]) as found:
+        values = found.heat_flux_correction
+        assert values.dims == ("lat", "lon") and values.units == "W m-2"
+        np.testing.assert_array_equal(values.values.ravel()[fit.run.columns.index], fitted.correction)
+        assert int(values.isnull().sum()) == np.prod(SHAPE) - N
+        assert float(found.misfit_after.max()) < 0.1 * float(found.misfit_before.max())
+        np.testing.assert_array_equal(found.loss, fitted.losses)
+        assert found.attrs["tunax_lite_case"] == "twin"
+    values = read_parameters(paths[1], "Constant")
+    assert values == {"diffusivity": pytest.approx(TRUTH, rel=0.02)}

@@ -1,0 +1,402 @@
+"""Columns of gridded files: the same from any layout, tiles as the whole, own depths, and what is refused."""
+
+import pickle
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from tests.errors import error_naming
+from tests.extensions.maps.ocean import DEPTH, SETTINGS, floor, heat, ocean, temperature
+from tunax_lite import Grid, KEpsilon, Model, columns_from_dataset
+from tunax_lite.air_sea import MeanSun, Payne
+from tunax_lite.column.forcing import WaterSurface
+from tunax_lite.extensions.maps import Gridded, GridPoints, MapInput, SitePoints, map_input
+from tunax_lite.extensions.maps.fields import Reader
+from tunax_lite.extensions.maps.gridded import GriddedColumns
+from tunax_lite.io.errors import FileFormatError
+
+LEVELS = Grid.stretched(1.0, 8, surface_zoom=1.0)
+DAY = 86400.0
+
+
+def columns(dataset=None, **changed) -> GriddedColumns:
+    sources = dataset if isinstance(dataset, list) else [ocean() if dataset is None else dataset]
+    return GriddedColumns(map_input(**{**SETTINGS, **changed}), LEVELS, sources=sources)
+
+
+def whole(found: GriddedColumns) -> Any:
+    return found.case(slice(None), 0.0, found.duration)
+
+
+def assert_equal(one: Any, other: Any, tolerance: float = 0.0) -> None:
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(a, b, rtol=0.0, atol=tolerance)
+
+
+def test_own_points_have_their_values_depths_and_places():
+    found = columns()
+    lat, lon = found.latitude, found.longitude
+    assert found.shape == (9, 36) and found.n_columns == 9 * 32 and found.counts["land"] == 36
+    assert not np.any((lon > 100.0) & (lon < 150.0))
+    # Down to the lower edge of the deepest level with water.
+    edges = np.append(0.5 * (DEPTH[1:] + DEPTH[:-1]), 140.0)
+    deepest = np.searchsorted(DEPTH, floor(lat, lon), side="right") - 1
+    np.testing.assert_allclose(found.depth, np.maximum(edges[deepest], 10.0))
+    case = whole(found)
+    np.testing.assert_allclose(case.grid.depth, found.depth)
+    np.testing.assert_allclose(case.coriolis_parameter, 1.4584e-4 * np.sin(np.deg2rad(lat)), atol=1e-8)
+    z = np.clip(-np.asarray(case.grid.z_center), 0.0, DEPTH[deepest])
+    np.testing.assert_allclose(case.initial_state.temperature, temperature(lat, lon, z), atol=1e-12)
+    # The middle of January, to which the end of the month is linear from that of February.
+    at = case.forcing.at(15.5 * DAY)
+    np.testing.assert_allclose(at.heat_flux, heat(0.5 + (15.5 - 365 / 24) / (365 / 12), lat, lon), atol=1e-9)
+
+
+@pytest.mark.parametrize("start", [-180.0, 20.0])
+@pytest.mark.parametrize(
+    "points",
+    [GridPoints(spacing=20.0, latitude=(-40.0, 40.0)), SitePoints({"a": [5.0, -31.0], "b": [-21.0, 200.0]})],
+)
+def test_the_layout_of_the_file_does_not_matter(start, points):
+    expected = whole(columns(points=points))
+    longitude = np.sort((np.arange(0.0, 360.0, 10.0) - start) % 360.0 + start)
+    for latitude in (np.arange(-40.0, 41.0, 10.0), np.arange(40.0, -41.0, -10.0)):
+        assert_equal(whole(columns(ocean(latitude, longitude), points=points)), expected, 1e-10)
+
+
+def test_fill_values_decoding_files_stores_and_chunks_do_not_matter(tmp_path):
+    plain, names = ocean(), {"units": "m", "positive": "up"}
+    expected = whole(columns(plain))
+    filled = ocean(fill=-1e34)
+    filled.to_netcdf(tmp_path / "all.nc")
+    plain.to_zarr(tmp_path / "all.zarr", zarr_format=3, consolidated=False)
+    plain.to_zarr(tmp_path / "two.zarr", zarr_format=2)
+    for part, months in (("a", slice(0, 5)), ("b", slice(5, None))):
+        plain.isel(time=months).to_netcdf(tmp_path / f"{part}.nc")
+    others = [
+        filled,
+        xr.open_dataset(tmp_path / "all.nc", decode_times=False).load(),
+        str(tmp_path / "all.nc"),
+        str(tmp_path / "all.zarr"),
+        str(tmp_path / "two.zarr"),
+        [tmp_path / "a.nc", tmp_path / "b.nc"],
+        plain.isel(depth=slice(None, None, -1)).assign_coords(depth=("depth", -DEPTH[::-1], names)),
+        ocean(fill=-999.0).map(
+            lambda one: one.drop_attrs().assign_attrs(
+                units=one.attrs["units"], standard_name=one.attrs.get("standard_name", "")
+            )
+        ),
+    ]
+    for number, other in enumerate(others):
+        changed: dict[str, Any] = {}
+        if number == len(others) - 1:
+            fields = {name: Gridded(name, missing=-999.0) for name in ("thetao", "so", "taux", "heat")}
+            changed = {"temperature": fields["thetao"], "salinity": fields["so"]}
+            changed["fluxes"] = {"stress_u": fields["taux"], "heat_flux": fields["heat"]}
+        assert_equal(whole(columns(other, **changed)), expected, 1e-12)
+
+
+def test_chunks_of_dask_are_read(tmp_path):
+    pytest.importorskip("dask")
+    assert_equal(whole(columns(ocean().chunk({"time": 3, "lat": 4}))), whole(columns()))
+
+
+def test_tiles_and_pieces_are_the_whole_to_the_bit_and_of_one_shape():
+    found = pickle.loads(pickle.dumps(columns(duration=365 * DAY)))
+    all_columns = found.case(slice(None), 0.0, 365 * DAY)
+    shapes = set()
+    for chosen in (np.arange(0, 40), np.arange(100, 140), np.append(np.arange(251, 288), [287, 287, 287])):
+        for start in (0.0, 11 * DAY, 200 * DAY, 355 * DAY):
+            tile = found.case(chosen, start, start + 10 * DAY)
+            shapes.add(str(jax.tree.map(np.shape, tile)) + str(jax.tree.structure(tile)))
+            np.testing.assert_array_equal(tile.grid.z_face, all_columns.grid.z_face[:, chosen])
+            np.testing.assert_array_equal(
+                tile.initial_state.temperature, all_columns.initial_state.temperature[:, chosen]
+            )
+            for time in (start, start + 4 * DAY, start + 10 * DAY):
+                expected = all_columns.forcing.at(time).heat_flux[chosen]
+                np.testing.assert_array_equal(tile.forcing.at(time).heat_flux, expected)
+    assert len(shapes) == 1
+
+
+def test_only_what_a_tile_needs_is_read(monkeypatch):
+    found = columns()
+    read = []
+    from tunax_lite.extensions.maps import fields
+
+    def noted(source, **options):
+        variable = fields_read(source, **options)
+        read.append(sum(one.values.size for one in variable.variables.values()))
+        return variable
+
+    fields_read = fields.read_contents
+    monkeypatch.setattr(fields, "read_contents", noted)
+    found.case(np.arange(32), 0.0, DAY)
+    assert max(read) <= 3 * 36  # records of a window of one row of the map
+
+
+def test_tiles_read_together_are_those_read_alone_and_are_read_once(monkeypatch):
+    found, tiles = columns(), (np.arange(32, 64), np.arange(64, 90), np.array([90, 95, 95]))
+    alone = [[found.case(tile, start, start + DAY) for tile in tiles] for start in (0.0, 5 * DAY)]
+    n_reads = 0
+
+    def counted(*given):
+        nonlocal n_reads
+        n_reads += 1
+        return read(*given)
+
+    read = Reader.block
+    monkeypatch.setattr(Reader, "block", counted)
+    found.read_together(np.arange(32, 96))
+    assert_equal([found.case(tile, 0.0, DAY) for tile in tiles], alone[0])
+    n_together = n_reads
+    assert_equal([found.case(tile, 5 * DAY, 6 * DAY) for tile in tiles], alone[1])
+    assert_equal(
+        found.case(tiles[0] - 32, 0.0, DAY), columns().case(tiles[0] - 32, 0.0, DAY)
+    )  # not among them
+    found.read_together(None)
+    n_reads = 0
+    assert_equal([found.case(tile, 0.0, DAY) for tile in tiles], alone[0])
+    assert n_reads == 3 * n_together
+
+
+def test_bathymetry_and_neighbours_stand_for_what_is_missing():
+    dataset = ocean()
+    lat, lon = np.meshgrid(dataset.lat, dataset.lon, indexing="ij")
+    dataset["elevation"] = (
+        ("lat", "lon"),
+        np.where(lon == 100.0, 200.0, -77.0),
+        {"units": "m", "standard_name": "altitude"},
+    )
+    found = columns(dataset, depth="elevation", reach=3e6)
+    assert found.counts["filled from a neighbour"] == found.counts["columns"] - 9 * 32 + 9
+    np.testing.assert_allclose(found.depth, 77.0)
+    assert np.isfinite(whole(found).initial_state.temperature).all()
+    near = columns(dataset, depth="elevation", reach=1.2e6)
+    assert near.counts["without values in reach"] > 0 and near.n_columns < found.n_columns
+    assert near.fingerprint != found.fingerprint == columns(dataset, depth="elevation", reach=3e6).fingerprint
+
+
+def test_weather_restoring_waves_corrections_and_parameters():
+    dataset = ocean()
+    dataset["clear"] = (
+        ("lat", "lon"),
+        np.where(np.isnan(dataset.heat[0]), np.nan, 5.0 + np.abs(dataset.lat.values[:, None])),
+        {},
+    )
+    weather = {"wind_u": "taux", "wind_v": 3.0, "wind_speed": 7.5, "air_temperature": 12.0, "humidity": 80.0}
+    weather |= {"shortwave": 100.0, "longwave": -50.0, "wind_u": Gridded("taux", unit="m s-1", factor=30.0)}
+    found = columns(
+        dataset,
+        fluxes=None,
+        weather=weather,
+        restoring={"temperature": "thetao", "temperature_velocity": 2e-5},
+        stokes_drift={"u": 0.1, "v": Gridded(sum_of=(Gridded(constant=0.02), Gridded(constant=0.03)))},
+        flux_corrections={"heat_flux": Gridded("heat", upward=True)},
+        parameters={"case.absorption.visible_depth": "clear", "c_eps_1": 1.5},
+    )
+    chosen = np.array([5, 100])
+    case: Any = found.case(chosen, 0.0, DAY)
+    air = case.forcing.forcing.weather.at(0.0)
+    np.testing.assert_allclose(np.hypot(air.wind_u, air.wind_v), 7.5)
+    np.testing.assert_allclose(air.wind_u / air.wind_v, 1.0)
+    np.testing.assert_allclose(case.absorption.visible_depth, 5.0 + np.abs(found.latitude[chosen]))
+    np.testing.assert_allclose(case.interior.stokes_drift.at_surface(0.0)[1], 0.05)
+    np.testing.assert_allclose(
+        case.terms["restoring"].temperature.at(0.0), temperature(found.latitude, found.longitude, 0.0)[chosen]
+    )
+    knots = case.forcing.time
+    of_month = 0.5 + (np.asarray(knots)[:, None] / DAY - 365 / 24) / (365 / 12)
+    expected = -heat(of_month % 12.0, found.latitude[chosen], found.longitude[chosen])
+    # The middle of December 2000 lies half a day later in a year of 366 days.
+    np.testing.assert_allclose(case.forcing.heat_flux_bias, expected, atol=0.02)
+    closure: Any = found.model(Model(KEpsilon()), chosen).closure
+    np.testing.assert_allclose(closure.c_eps_1, [1.5, 1.5])
+    assert columns().model(model := Model(KEpsilon()), chosen) is model
+
+
+@pytest.mark.parametrize("diurnal_cycle", [False, True])
+def test_monthly_radiation_takes_the_albedo_of_the_day_or_is_spread_over_it(diurnal_cycle):
+    weather: dict[str, Any] = {
+        "wind_u": 5.0,
+        "wind_v": 3.0,
+        "air_temperature": 12.0,
+        "humidity": 80.0,
+        "longwave": -50.0,
+    }
+    dataset = ocean()
+    dataset["heat"] = 0.0 * dataset["heat"] + 200.0
+    weather["shortwave"] = Gridded("heat", unit="W m-2")
+    given = map_input(**{**SETTINGS, "fluxes": None, "weather": weather})
+    how = MeanSun(diurnal_cycle=diurnal_cycle)
+    found = GriddedColumns(given, LEVELS, sources=[dataset], bulk={"albedo": Payne()}, mean_sun=how)
+    assert "h apart" in found.notes[-1]
+    chosen, ends = np.array([5, 100]), 3600.0 * np.arange(1, 25)
+    case: Any = found.case(chosen, 0.0, DAY)
+    water = WaterSurface(jnp.zeros(2), jnp.zeros(2), jnp.full(2, 10.0), jnp.full(2, 33.0))
+    light = np.stack([np.asarray(case.forcing.at(end, water).shortwave_flux) for end in ends])
+    # Of 200 W m-2, water of the tropics and middle latitudes reflects 6 to 20 %, not 40.
+    assert np.all((light.mean(axis=0) > 160.0) & (light.mean(axis=0) < 190.0))
+    assert np.all(np.ptp(light, axis=0) > 300.0) if diurnal_cycle else np.all(np.ptp(light, axis=0) < 1.0)
+
+
+def broken(name, change, **attributes):
+    dataset = ocean()
+    old = dataset[name]
+    return dataset.assign({name: (old.dims, change(old.values), old.attrs | attributes)})
+
+
+def with_a_gap(values):
+    return np.where(np.arange(values.size).reshape(values.shape) == (3 * 9 + 4) * 36 + 5, np.nan, values)
+
+
+WRONG_TIMES = {
+    "calendar": ("time", 30.0 * np.arange(12), {"units": "days since 2000-12-15", "calendar": "360_day"}),
+    "short": ("time", np.arange(12.0), {"units": "days since 2001-01-01"}),
+}
+BAD = {
+    "elsewhere": (
+        lambda: ocean(),
+        {"points": GridPoints(spacing=5.0, latitude=(60.0, 80.0))},
+        "points -40 40 288",
+    ),
+    "on land": (
+        lambda: ocean(),
+        {"points": SitePoints({"siberia": [0.0, 120.0]})},
+        "points 1",
+    ),
+    "unit": (
+        lambda: broken("heat", lambda v: v, units="degC"),
+        {},
+        "heat W degC unit",
+    ),
+    "kelvin": (
+        lambda: broken("thetao", lambda v: v + 273.15),
+        {},
+        "thetao temperature -5 60 40 0 K",
+    ),
+    "too much": (
+        lambda: broken("heat", lambda v: 1e5 * v),
+        {},
+        "heat heat_flux -10000 10000 40 0 16",
+    ),
+    "missing month": (
+        lambda: ocean().isel(time=[0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11]),
+        {},
+        "time 77 138 2 3",
+    ),
+    "calendar": (
+        lambda: ocean().assign_coords(time=WRONG_TIMES["calendar"]),
+        {},
+        "time 360_day stretched_years",
+    ),
+    "short": (
+        lambda: ocean().assign_coords(time=WRONG_TIMES["short"]),
+        {},
+        "time 2001-01-01T00:00 2001-01-31T00:00 2001-01-12T00:00",
+    ),
+    "no temperature": (
+        lambda: ocean().drop_vars("thetao"),
+        {},
+        "temperature so heat taux variable",
+    ),
+    "no flux": (
+        lambda: ocean(),
+        {"fluxes": {"heat_flux": "qnet"}},
+        "qnet heat_flux thetao",
+    ),
+    "no depth": (lambda: ocean(), {"temperature": "heat"}, "heat time lat lon"),
+    "no kind": (
+        lambda: broken("so", lambda v: v, standard_name="x"),
+        {"salinity": "so"},
+        "so salinity_kind x",
+    ),
+    "no latitude": (
+        lambda: ocean().rename(lat="j").assign_coords(j=("j", np.arange(9), {})),
+        {},
+        "thetao lon degrees_north degrees_east",
+    ),
+    "depths upward that are said to be downward": (
+        lambda: ocean().assign_coords(depth=("depth", -DEPTH, {"units": "m", "positive": "down"})),
+        {},
+        "depth 120 positive",
+    ),
+    "negative depth of the sea": (
+        lambda: ocean().assign(floor=(("lat", "lon"), np.full((9, 36), -80.0), {"units": "m"})),
+        {"depth": "floor"},
+        "floor positive up -80 factor -1",
+    ),
+    "longitude twice": (
+        lambda: ocean(longitude=[*np.arange(0.0, 340.0, 10.0), 330.0, 350.0]),
+        {},
+        "lon 330",
+    ),
+    "no latitude on Earth": (
+        lambda: ocean(latitude=np.arange(-40.0, 41.0, 10.0) + 100.0),
+        {},
+        "lat -90 90 140",
+    ),
+    "weather without wind": (
+        lambda: ocean(),
+        {
+            "fluxes": None,
+            "weather": {"wind_u": "taux", "wind_v": "VWND", "air_temperature": 10.0, "humidity": 80.0},
+        },
+        "VWND wind_v thetao",
+    ),
+    "parameter": (
+        lambda: ocean(),
+        {"parameters": {"case.depth_of_sea": 3.0}},
+        "parameters.depth_of_sea",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_maps_say_what_is_wrong_where(name):
+    dataset, changed, message = BAD[name]
+    with error_naming(ValueError, message):
+        found = columns(dataset(), **changed)
+        found.case(slice(None), 0.0, found.duration)
+
+
+def test_gaps_in_some_records_are_filled_or_named(monkeypatch):
+    """Those of a climatology are seen before; those of a long series are named."""
+    dataset = broken("heat", with_a_gap)
+    found = columns(dataset, duration=200 * DAY, reach=1.5e6)
+    at: Any = found.case(slice(None), 0.0, 200 * DAY).forcing.at(105 * DAY)
+    assert found.counts["filled from a neighbour"] == 1 and np.isfinite(np.asarray(at.heat_flux)).all()
+    monkeypatch.setattr("tunax_lite.extensions.maps.fields._MOST_SCANNED", 10)
+    found = columns(dataset, duration=200 * DAY)
+    found.case(slice(None), 0.0, 50 * DAY)
+    message = "heat 0 50 107"
+    with error_naming(FileFormatError, message):
+        found.case(slice(None), 90 * DAY, 110 * DAY)
+
+
+def test_settings_that_do_not_go_together_are_refused():
+    with error_naming(ValueError, "weather fluxes"):
+        MapInput(start_time="2001-01-01", duration=1.0)
+    with error_naming(ValueError, "points.latitude 10 -10"):
+        GridPoints(spacing=5.0, latitude=(10.0, -10.0))
+    with error_naming(ValueError, "points.latitude 7 -90 90"):
+        GridPoints(spacing=7.0)
+    with error_naming(ValueError, "points.places.nowhere latitude longitude 95 0"):
+        SitePoints({"nowhere": [95.0, 0.0]})
+
+
+def test_a_batch_for_notebooks_has_places_and_names():
+    places = {"north": [30.0, 200.0], "south": [-30.0, -10.0]}
+    case: Any = columns_from_dataset(ocean(), LEVELS, points=SitePoints(places), **SETTINGS)
+    assert (
+        case.batch_shape == (2,)
+        and case.sites == ("north", "south")
+        and case.duration == SETTINGS["duration"]
+    )
+    np.testing.assert_allclose(case.latitude, [30.0, -30.0])
+    case.check_covers(0.0, case.duration)

@@ -1,0 +1,77 @@
+"""What a map or a large batch asks of the machine is looked at before it starts."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import pytest
+from typer.testing import CliRunner
+
+from tests.errors import error_naming
+from tests.extensions.maps.ocean import ocean
+from tests.extensions.maps.test_gridded import columns
+from tests.helpers import CASES
+from tunax_lite import Model, PacanowskiPhilander, simulate
+from tunax_lite.cli.commands import app
+from tunax_lite.column import integrate as simulation
+from tunax_lite.io.errors import FileFormatError
+
+CONFIG = str(Path(__file__).parents[3] / "configs/maps/synthetic.yaml")
+TIMES: dict[str, Any] = {"dt": 60.0, "duration": 3600.0, "output_interval": 60.0}
+
+
+def said(code: int, *arguments: str) -> str:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("command", ["check", "map", "calibrate"])
+def test_maps_of_more_steps_than_anybody_waits_for_are_refused(tmp_path, command):
+    output = [] if command == "check" else ["--output", str(tmp_path / "map.zarr")]
+    message = said(2, command, CONFIG, "--set", "time.step=1e-3", *output)
+    assert "time.step: expected at most 1e+09 time steps, got 2.59e+09" in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_more_than_an_hour_is_told_before():
+    # 89 columns of 30 cells, a month in steps of 0.02 s, at 2e-8 s per cell and step: 1.9 hours.
+    assert "about 1.9 hours of computing (1.3e+08 steps, 30 cells, 89 columns" in said(
+        0, "check", CONFIG, "--set", "time.step=0.02"
+    )
+    assert "of computing" not in said(0, "check", CONFIG)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("kind", ["device", "pipe", "nothing"])
+def test_a_store_of_regular_files_alone_is_opened(tmp_path, zarr_format, kind):
+    path = tmp_path / "ocean.zarr"
+    ocean().to_zarr(path, zarr_format=zarr_format, consolidated=zarr_format == 2)
+    assert columns([str(path)]).inputs == columns([f"file://{path}"]).inputs == (path,)
+    chunk = next(one for one in (path / "taux").rglob("*") if one.name[0].isdigit() and one.is_file())
+    chunk.unlink()
+    if kind == "pipe":
+        os.mkfifo(chunk)
+    else:
+        chunk.symlink_to("/dev/zero" if kind == "device" else tmp_path / "nowhere")
+    with error_naming(FileFormatError, str(chunk)):
+        columns([str(path)])
+
+
+def test_frames_that_do_not_fit_are_refused_before_they_are_computed():
+    case = CASES["wind"]
+    spread = lambda leaf: jax.ShapeDtypeStruct((len(leaf), 10**9), leaf.dtype)  # noqa: E731
+    case = eqx.tree_at(lambda c: c.initial_state, case, jax.tree.map(spread, case.initial_state))
+    with error_naming(MemoryError, "simulate 61 1000000000 output_interval"):
+        simulate(Model(PacanowskiPhilander()), case, **TIMES)
+
+
+def test_the_device_runs_out_of_memory(monkeypatch):
+    def exhausted(*arguments):
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 58792800000 bytes.")
+
+    monkeypatch.setattr(simulation, "_simulate", exhausted)
+    with error_naming(MemoryError, "simulate RESOURCE_EXHAUSTED output_interval"):
+        simulate(Model(PacanowskiPhilander()), CASES["wind"], **TIMES)

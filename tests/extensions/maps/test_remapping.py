@@ -1,0 +1,119 @@
+"""Remapping: fields that are linear, integrals over the sphere, coasts, and an independent library."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import sparse
+
+from tests.errors import error_naming
+from tunax_lite.extensions.maps.points import Points
+from tunax_lite.extensions.maps.remapping import around_coasts, weights
+
+LATITUDE, LONGITUDE = np.arange(-80.0, 81.0, 10.0), np.arange(5.0, 360.0, 10.0)
+SOURCE = Points(LATITUDE, LONGITUDE, True)
+
+
+def grid_of(spacing: float) -> Points:
+    lat, lon = (
+        np.linspace(*ends, round((ends[1] - ends[0]) / spacing) + 1) for ends in ((-90, 90), (0, 360))
+    )
+    return Points(0.5 * (lat[1:] + lat[:-1]), 0.5 * (lon[1:] + lon[:-1]), True, lat, lon)
+
+
+def area(points: Points) -> np.ndarray:
+    latitude, longitude = points.edges()
+    return np.abs(np.outer(np.diff(np.sin(np.deg2rad(latitude))), np.diff(np.deg2rad(longitude)))).ravel()
+
+
+def on(points: Points, function) -> np.ndarray:
+    return function(*points.all())
+
+
+def test_bilinear_is_exact_for_linear_fields_around_the_globe():
+    rng = np.random.default_rng(1)
+    target = Points(rng.uniform(-80.0, 80.0, 200), rng.uniform(-360.0, 360.0, 200), False)
+    matrix = weights(SOURCE, target, "bilinear")
+    np.testing.assert_allclose(
+        matrix @ on(SOURCE, lambda lat, lon: 2.0 - 0.3 * lat), 2.0 - 0.3 * target.latitude
+    )
+    inside = (target.longitude % 360.0 > 5.0) & (target.longitude % 360.0 < 355.0)
+    linear = matrix @ on(SOURCE, lambda lat, lon: lon)
+    np.testing.assert_allclose(linear[inside], (target.longitude % 360.0)[inside])
+    # Second order, across the meridian where the file begins too: h² / 8 of the second derivative.
+    wave = matrix @ on(SOURCE, lambda lat, lon: np.cos(np.deg2rad(lon)))
+    assert np.abs(wave - np.cos(np.deg2rad(target.longitude))).max() < np.deg2rad(10.0) ** 2 / 8.0
+
+
+@pytest.mark.parametrize("start", [-180.0, 0.0, 20.0])
+def test_any_longitude_convention_and_order_gives_the_same(start):
+    longitude = (LONGITUDE - start) % 360.0 + start
+    for lat, lon in ((LATITUDE, np.sort(longitude)), (LATITUDE[::-1], np.sort(longitude)[::-1])):
+        other = Points(lat, lon, True)
+        field = lambda lat, lon: np.cos(np.deg2rad(lon)) + 0.01 * lat  # noqa: E731
+        for target, method in ((grid_of(4.0), "bilinear"), (grid_of(4.0), "conservative")):
+            expected = weights(SOURCE, target, method) @ on(SOURCE, field)
+            found = weights(other, target, method) @ on(other, field)
+            np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("fine", "coarse"), [(2.0, 5.0), (5.0, 2.0), (3.0, 3.0)])
+def test_conservative_keeps_integrals_over_the_sphere(fine, coarse):
+    source, target = grid_of(fine), grid_of(coarse)
+    matrix = weights(source, target, "conservative")
+    values = np.random.default_rng(0).normal(size=source.latitude.size * source.longitude.size)
+    np.testing.assert_allclose(matrix @ np.ones_like(values), 1.0)
+    np.testing.assert_allclose(
+        area(target) @ (matrix @ values), area(source) @ values, rtol=1e-12, atol=1e-12
+    )
+
+
+def test_a_cell_counts_the_part_of_it_that_the_file_covers():
+    source = Points(np.array([5.0, 15.0]), np.array([5.0, 15.0]), True)
+    target = Points(np.array([10.0]), np.array([20.0]), True, np.array([0.0, 20.0]), np.array([0.0, 40.0]))
+    np.testing.assert_allclose(weights(source, target, "conservative").sum(axis=1), 0.5)
+
+
+def test_agrees_with_another_library():
+    """Which weights latitudes of a conservative remapping by their cosine, and keeps integrals to 1e-3."""
+    pytest.importorskip("xarray_regrid")
+    source, target = grid_of(2.0), grid_of(5.0)
+    field = lambda lat, lon: np.sin(np.deg2rad(2.0 * lat)) + np.cos(np.deg2rad(3.0 * lon))  # noqa: E731
+    values = on(source, field).reshape(source.shape)
+    given = xr.DataArray(values, {"latitude": source.latitude, "longitude": source.longitude})
+    wanted = xr.Dataset(coords={"latitude": target.latitude, "longitude": target.longitude})
+    for method, tolerance in (("linear", 1e-12), ("conservative", 5e-3)):
+        expected = getattr(given.regrid, method)(wanted).values[1:-1, 1:-1]
+        matrix = weights(source, target, "bilinear" if method == "linear" else method)
+        found = (matrix @ values.ravel()).reshape(target.shape)[1:-1, 1:-1]
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=tolerance)
+
+
+def test_coasts_take_wet_neighbours_and_what_is_farther_is_left_out():
+    wet = on(SOURCE, lambda lat, lon: lon < 200.0)
+    target = Points(np.array([0.0, 0.0, 0.0]), np.array([193.0, 207.0, 280.0]), False)
+    matrix = weights(SOURCE, target, "bilinear")
+    values = np.where(wet, on(SOURCE, lambda lat, lon: lon), 1e30)
+    found, filled, empty = around_coasts(matrix, wet, SOURCE, target.all(), 2e6)
+    np.testing.assert_allclose((found @ values)[:2], [193.0, 195.0])
+    assert filled.tolist() == [False, True, False] and empty.tolist() == [False, False, True]
+    # 12 degrees on the equator are 1334 km.
+    near = (
+        around_coasts(matrix, wet, SOURCE, target.all(), 1.33e6)[2],
+        around_coasts(matrix, wet, SOURCE, target.all(), 1.34e6)[2],
+    )
+    assert near[0].tolist() == [False, True, True] and near[1].tolist() == [False, False, True]
+    assert isinstance(found, sparse.csr_array)
+
+
+def test_points_outside_have_no_weight():
+    part = Points(np.array([0.0, 10.0]), np.array([350.0, 0.0]), True)
+    target = Points(np.array([4.0, 4.0, 30.0, 4.0]), np.array([-4.0, 4.0, 355.0, 180.0]), False)
+    np.testing.assert_allclose(weights(part, target, "bilinear").sum(axis=1), [1.0, 1.0, 0.0, 0.0])
+
+
+def test_what_cannot_be_remapped_is_refused():
+    curved = Points(np.array([0.0, 1.0]), np.array([0.0, 1.0]), False)
+    with error_naming(ValueError, "latitude longitude points"):
+        weights(curved, grid_of(10.0), "bilinear")
+    with error_naming(ValueError, "remapping bilinear conservative"):
+        weights(SOURCE, curved, "conservative")

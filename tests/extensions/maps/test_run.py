@@ -1,0 +1,274 @@
+"""Maps run in tiles and pieces as `simulate` does their columns, on many workers, whatever happens."""
+
+import dataclasses
+import os
+import shutil
+import signal
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tests.errors import error_naming
+from tests.extensions.maps.synthetic import HOUR, SyntheticMap
+from tests.kills import kill_at_random, started, wait_for
+from tunax_lite import Model, PacanowskiPhilander, simulate
+from tunax_lite.column.diagnostics import diagnose
+from tunax_lite.extensions.maps import store as stores
+from tunax_lite.extensions.maps.plan import planned
+from tunax_lite.extensions.maps.run import run_map, run_tiles
+from tunax_lite.extensions.maps.setup import Layout, MapRun
+from tunax_lite.extensions.maps.sources import open_source
+from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.protection import OverwriteError
+from tunax_lite.runtime.engine import ThisProcess, open_engine
+
+VARIABLES = "temperature", "eddy_diffusivity", "sea_surface_temperature", "mixed_layer_depth", "heat_content"
+RUN = MapRun(
+    model=Model(PacanowskiPhilander()),
+    columns=SyntheticMap(),
+    dt=1800.0,
+    output_interval=6 * HOUR,
+    duration=96 * HOUR,
+    variables=VARIABLES,
+    means=("temperature",),
+)
+SMALL = Layout(n_rows=2, n_frames=5, block=4, width=12, memory=0)
+"""Tiles of 6, 12 and 12 columns; three pieces of five frames, and one frame that is left."""
+
+
+@pytest.fixture(scope="module")
+def whole(plan, tmp_path_factory) -> Path:
+    """The store of a run that nothing disturbed."""
+    path = tmp_path_factory.mktemp("whole") / "map.zarr"
+    run_map(RUN, path, SMALL, plan.variables, ThisProcess())
+    return path
+
+
+def assert_identical(path: Path, other: Path) -> None:
+    """The same axes, values and attributes, to the bit, and nothing beside them."""
+    assert not stores.parts_of(path).exists() and not list(path.rglob("*.partial"))
+    with xr.open_zarr(path, chunks=None) as one, xr.open_zarr(other, chunks=None) as two:
+        xr.testing.assert_identical(one, two)
+
+
+def test_columns_of_a_map_are_those_of_a_batch(whole):
+    columns = np.arange(RUN.columns.n_columns)
+    case = RUN.columns.case(columns, 0.0, RUN.duration)
+    trajectory = simulate(RUN.model, case, dt=RUN.dt, output_interval=RUN.output_interval, means=True)
+    expected = diagnose(trajectory, case, VARIABLES[2:])
+    expected["temperature"] = trajectory.state.temperature
+    expected["eddy_diffusivity"] = trajectory.clo_state.eddy_diffusivity
+    assert trajectory.means is not None
+    expected["temperature_mean"] = trajectory.means.state.temperature
+    with xr.open_zarr(whole, chunks=None) as store:
+        assert store.attrs["tunax_lite_complete"] is True
+        ends = np.array(["2001-03-01T06", "2001-03-05"], "M8[ns]")
+        np.testing.assert_array_equal(store.time.values[[0, -1]], ends)
+        for name, values in expected.items():
+            found = store[name].values.reshape(*store[name].shape[:-2], -1)[..., RUN.columns.index]
+            # Profiles are kept in single precision; another number of columns side by side changes rounding.
+            np.testing.assert_allclose(found, np.asarray(values)[1:], rtol=1e-6, atol=1e-9, err_msg=name)
+        on_land = np.setdiff1d(np.arange(54), RUN.columns.index)
+        assert np.isnan(store.temperature.values.reshape(16, 12, 54)[..., on_land]).all()
+        heights = store.height_face.values.reshape(13, 54)[:, RUN.columns.index]
+        np.testing.assert_array_equal(heights, case.grid.z_face)
+
+
+SHORTER = dataclasses.replace(RUN, duration=94 * HOUR)
+"""15 whole frames, and one of 4 h."""
+
+
+def test_a_shorter_last_frame_is_at_the_end_wherever_a_run_is_ended(plan, tmp_path):
+    case = RUN.columns.case(np.arange(RUN.columns.n_columns), 0.0, SHORTER.duration)
+    lengths = {"output_interval": RUN.output_interval, "duration": SHORTER.duration}
+    trajectory = simulate(RUN.model, case, dt=RUN.dt, **lengths, means=True)  # pyright: ignore
+    assert trajectory.means is not None
+    path, mixed = tmp_path / "map.zarr", tmp_path / "mixed.zarr"
+    run_map(SHORTER, path, SMALL, plan.variables, ThisProcess(), 3)
+    with xr.open_zarr(path, chunks=None, decode_times=False) as store:
+        np.testing.assert_array_equal(store.time, np.append(np.arange(6.0, 91.0, 6.0), 94.0) * HOUR)
+        np.testing.assert_array_equal(store.time_bounds[-1], [90.0 * HOUR, 94.0 * HOUR])
+        for name, mean in {"temperature": False, "temperature_mean": True}.items():
+            values = store[name].values.reshape(*store[name].shape[:-2], -1)[..., RUN.columns.index]
+            expected = (trajectory.means.state if mean else trajectory.state).temperature[1:]
+            np.testing.assert_allclose(values, expected, rtol=1e-6)
+
+    class Ended(Exception):
+        pass
+
+    def end(done: float) -> None:
+        if done == 0.75:  # three of four pieces: all whole ones
+            raise Ended
+
+    stores.create(mixed, RUN.columns, plan.variables, SHORTER.times, SMALL, SHORTER.fingerprint, RUN.about)
+    with pytest.raises(Ended):
+        run_tiles(SHORTER, mixed, [1], end)
+    store = stores.prepare(mixed, SHORTER.fingerprint, resume=True, overwrite=False)
+    run_map(SHORTER, mixed, SMALL, plan.variables, ThisProcess(), store=store)
+    assert_identical(mixed, path)
+
+
+def test_pieces_before_a_shorter_frame_are_whole():
+    assert [RUN.frames_per_piece(most) for most in (16, 9, 7, 5)] == [16, 8, 6, 4]
+    assert [SHORTER.frames_per_piece(most) for most in (16, 9, 7, 4)] == [15, 5, 5, 3]
+    with error_naming(ValueError, "output_interval 1800 21600"):
+        _ = dataclasses.replace(RUN, duration=1800.0).length
+
+
+def test_a_plan_fits_its_memory_and_results_do_not_depend_on_it(plan, whole, tmp_path):
+    assert plan.layout.memory < 2**31
+    assert plan.results == 16 * 30 * (4 * (12 + 13 + 12) + 3 * 8)
+    run_map(RUN, tmp_path / "map.zarr", plan.layout, plan.variables, ThisProcess())
+    with xr.open_zarr(whole, chunks=None) as one, xr.open_zarr(tmp_path / "map.zarr", chunks=None) as two:
+        xr.testing.assert_allclose(one, two, rtol=1e-6)
+    with error_naming(MemoryError, "map --memory 1"):
+        planned(RUN, 2**20)
+
+
+def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
+    """Ended in the middle of a tile; shards of a piece whose end was not noted are written again."""
+    path = tmp_path / "map.zarr"
+    times = RUN.times
+    stores.create(path, RUN.columns, plan.variables, times, SMALL, RUN.fingerprint, RUN.about)
+
+    class Ended(Exception):
+        pass
+
+    def end(done: float) -> None:
+        if done > 0.5:
+            raise Ended
+
+    run_tiles(RUN, path, [1])
+    with pytest.raises(Ended):
+        run_tiles(RUN, path, [0], end)
+    (path / "temperature" / "c" / "0" / "x.partial").write_bytes(b"half")
+    with xr.open_zarr(path) as store:  # with dask, while it is not complete
+        assert store.attrs["tunax_lite_complete"] is False
+        assert int(store.sea_surface_temperature.notnull().sum()) > 0
+    with error_naming(OverwriteError, "map.zarr --resume --overwrite"):
+        stores.prepare(path, RUN.fingerprint, resume=False, overwrite=False)
+    other = dataclasses.replace(RUN, dt=900.0)
+    with error_naming(OverwriteError, "map.zarr --overwrite"):
+        stores.prepare(path, other.fingerprint, resume=True, overwrite=False)
+    with error_naming(FileFormatError, "map.zarr --resume"):
+        open_source(str(path), Path)  # as the input of another map
+    store = stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False)
+    run_map(RUN, path, SMALL, plan.variables, ThisProcess(), 3, store=store)
+    assert_identical(path, whole)
+    assert stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False).is_complete  # type: ignore
+    assert stores.prepare(path, RUN.fingerprint, resume=False, overwrite=True) is None
+    stores.create(path, RUN.columns, plan.variables, times, SMALL, RUN.fingerprint, RUN.about)
+    assert not stores.MapStore(path).is_complete and not list(path.rglob("temperature/c/*"))
+
+
+def test_a_store_opens_whenever_the_process_ends(plan, whole, tmp_path, monkeypatch):
+    """After each file that takes its place another process finds a store, and no warning."""
+    path, moved, found = tmp_path / "map.zarr", Path.replace, set()
+
+    def replace(self: Path, target: Path) -> Path:
+        there = moved(self, target)
+        if path.exists():
+            with xr.open_zarr(path, chunks=None) as store:
+                found.add((store.attrs["tunax_lite_complete"], "temperature" in store))
+        return there
+
+    monkeypatch.setattr(Path, "replace", replace)
+    run_map(RUN, path, SMALL, plan.variables, ThisProcess())
+    assert found == {(False, True), (True, True)}
+    assert_identical(path, whole)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tunax_lite.runtime import configure
+
+configure()  # before there are any numbers
+from tests.extensions.maps.test_run import SLOW, SMALL
+from tunax_lite.runtime.engine import open_engine
+from tunax_lite.extensions.maps import store as stores
+from tunax_lite.extensions.maps.plan import planned
+from tunax_lite.extensions.maps.run import run_map
+
+if __name__ == "__main__":
+    path, workers = Path(sys.argv[1]), int(sys.argv[2])
+    store = stores.prepare(path, SLOW.fingerprint, resume=True, overwrite=False)
+    with open_engine(workers) as engine:
+        variables = planned(SLOW, 2**31).variables
+        run_map(SLOW, path, SMALL, variables, engine, 2, store=store)
+"""
+SLOW = dataclasses.replace(RUN, columns=SyntheticMap(delay=0.2))
+"""The same numbers, with time between pieces to be killed in."""
+
+
+def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, whole, tmp_path):
+    path = tmp_path / "map.zarr"
+    with open_engine(workers=2) as engine:
+        one = next(iter(engine._client.run(os.getpid).values()))  # type: ignore
+
+        def kill_one() -> None:
+            wait_for(lambda: list(stores.parts_of(path).glob("*.npz")))
+            os.kill(one, signal.SIGKILL)
+
+        thread = threading.Thread(target=kill_one)
+        thread.start()
+        report = run_map(SLOW, path, SMALL, plan.variables, engine, 2)
+        thread.join()
+        assert one not in engine._client.run(os.getpid).values()  # type: ignore
+    assert not report.broken and report.peak_memory > 0
+    assert_identical(path, whole)
+
+
+@pytest.mark.long  # a worker that is killed: above; a run that is ended goes on: before that
+def test_a_client_that_is_killed_goes_on(plan, whole, tmp_path):
+    path, script = tmp_path / "map.zarr", _script(tmp_path)
+    process = started(script, path, 1)
+    wait_for(lambda: process.poll() is not None or _has_saved(path, 0))
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    with xr.open_zarr(path, chunks=None) as store:
+        store.load()  # whole, whatever is missing
+    _go_on(path, plan)
+    assert_identical(path, whole)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n_workers", [2, 7])
+def test_twenty_kills_of_client_and_workers_at_random_moments(plan, whole, tmp_path, n_workers):
+    """A map that is complete is compared, and begun anew."""
+    path, errors, script = tmp_path / "map.zarr", tmp_path / "errors", _script(tmp_path)
+
+    def after_kill() -> None:
+        if path.exists():
+            with xr.open_zarr(path, chunks=None) as store:
+                store.load()  # whole, whatever is missing
+
+    def after_end() -> None:
+        assert_identical(path, whole)
+        shutil.rmtree(path)
+
+    kill_at_random(
+        lambda: started(script, path, n_workers, errors=errors),
+        errors, lambda since: _has_saved(path, since), after_kill, after_end,
+    )  # fmt: skip
+    _go_on(path, plan)
+    assert_identical(path, whole)
+
+
+def _script(folder: Path) -> Path:
+    (folder / "run.py").write_text(KILLED)
+    return folder / "run.py"
+
+
+def _go_on(path: Path, plan) -> None:
+    store = stores.prepare(path, SLOW.fingerprint, resume=True, overwrite=False)
+    if store is None or not store.is_complete:
+        run_map(SLOW, path, SMALL, plan.variables, ThisProcess(), store=store)
+
+
+def _has_saved(path: Path, since: int) -> bool:
+    """Whether a tile noted that it did a piece after some time [ns]."""
+    return any(one.stat().st_mtime_ns > since for one in stores.parts_of(path).glob("*.npz"))

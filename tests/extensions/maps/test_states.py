@@ -1,0 +1,187 @@
+"""Maps that continue: with the same input only, and from nothing that was damaged."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+from tests.errors import error_naming
+from tests.extensions.maps.ocean import SETTINGS, ocean
+from tests.extensions.maps.test_run import RUN, SMALL, assert_identical
+from tunax_lite import Grid, Model, PacanowskiPhilander
+from tunax_lite.extensions.maps import GridPoints, map_input
+from tunax_lite.extensions.maps import store as stores
+from tunax_lite.extensions.maps.gridded import GriddedColumns
+from tunax_lite.extensions.maps.run import run_map, run_tiles
+from tunax_lite.extensions.maps.setup import Layout, MapRun, MapVariable
+from tunax_lite.extensions.maps.states import read_state, state_path
+from tunax_lite.io.errors import FileFormatError
+from tunax_lite.runtime.engine import ThisProcess
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def begun(path: Path, run: MapRun, layout: Layout, variables, after: float = 0.5) -> None:
+    """A map that ended before it was complete."""
+    times = run.times
+    stores.create(path, run.columns, variables, times, layout, run.fingerprint, run.about)
+
+    def end(done: float) -> None:
+        if done > after:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_tiles(run, path, run.tiles(layout), end)
+
+
+@pytest.fixture(scope="module")
+def unfinished(plan, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("unfinished") / "map.zarr"
+    begun(path, RUN, SMALL, plan.variables)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(plan, unfinished, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("whole") / "map.zarr"
+    run_map(RUN, path, SMALL, plan.variables, ThisProcess())
+    return path
+
+
+def flip(path: Path, share: float = 0.5) -> None:
+    data = bytearray(path.read_bytes())
+    data[int(share * len(data))] ^= 1
+    path.write_bytes(data)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+def exchange(one: Path, other: Path) -> None:
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+
+
+TEMPERATURE = "temperature/c/{piece}/0/{tile}/0"
+DAMAGE = {
+    "a bit of a state": (lambda path, state, part: flip(state(0)), "0.npz"),
+    "a state that is cut": (lambda path, state, part: cut(state(1)), "1.npz"),
+    "an empty state": (lambda path, state, part: state(1).write_bytes(b""), "1.npz"),
+    "states exchanged": (
+        lambda path, state, part: exchange(state(0), state(1)),
+        "expected tile 0 of the",
+    ),
+    "a bit of a chunk": (lambda path, state, part: flip(part(0, 0)), TEMPERATURE.format(piece=0, tile=0)),
+    "a chunk that is cut": (lambda path, state, part: cut(part(0, 1)), TEMPERATURE.format(piece=0, tile=1)),
+    "a chunk that is gone": (lambda path, state, part: part(0, 1).unlink(), "got no file"),
+    "chunks exchanged": (lambda path, state, part: exchange(part(0, 0), part(0, 1)), "expected SHA-256"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_tile_with_a_damaged_file_is_computed_again(unfinished, whole, tmp_path, kind):
+    path, said = tmp_path / "map.zarr", []
+    for folder in (unfinished, stores.parts_of(unfinished)):
+        shutil.copytree(folder, tmp_path / folder.name)
+    store = stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False)
+    assert store is not None
+    assert all((state := read_state(store, tile)) and 0 < state.done < 4 for tile in (0, 1))
+    damage, named = DAMAGE[kind]
+    damage(
+        path,
+        lambda tile: state_path(store, tile),
+        lambda piece, tile: path / TEMPERATURE.format(piece=piece, tile=tile),
+    )
+    run_map(RUN, path, SMALL, (), ThisProcess(), store=store, announce=said.append)
+    assert named in said[0] and "is computed again" in said[0]
+    assert len(said) == (2 if "exchanged" in kind else 1)
+    assert_identical(path, whole)
+
+
+@pytest.mark.parametrize("damage", [flip, cut, Path.unlink])
+@pytest.mark.parametrize("name", [TEMPERATURE.format(piece=2, tile=1), "lat/zarr.json", "zarr.json"])
+def test_a_complete_store_is_complete(whole, tmp_path, damage, name):
+    path = tmp_path / "map.zarr"
+    shutil.copytree(whole, path)
+    if name == "zarr.json" and damage is not flip:
+        return  # then it is no store
+    damage(path / name) if damage is not flip else flip(path / name, 0.9)
+    named = path if name == "zarr.json" else path / name
+    with error_naming((FileFormatError, stores.OverwriteError), str(named)):
+        store = stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False)
+        run_map(RUN, path, SMALL, (), ThisProcess(), store=store)
+
+
+def test_readers_of_a_store_notice_a_flipped_bit(whole, tmp_path):
+    """Its chunks have the checksum of Zarr, which xarray compares."""
+    path = tmp_path / "map.zarr"
+    shutil.copytree(whole, path)
+    flip(path / TEMPERATURE.format(piece=1, tile=1), 0.3)
+    with xr.open_zarr(path, chunks=None) as store, error_naming(ValueError, "checksum"):
+        store.temperature.load()
+
+
+LEVELS, LAYOUT = Grid.stretched(1.0, 8, surface_zoom=1.0), Layout(1, 2, 9, 9, 0)
+VARIABLES = (
+    MapVariable("height_center", "height_center", (8,), ("z_center",), np.dtype(float)),
+    MapVariable("height_face", "height_face", (9,), ("z_face",), np.dtype(float)),
+    MapVariable("sea_surface_temperature", "sea_surface_temperature", (), (), np.dtype(float)),
+)
+
+
+def run_on(path: Path) -> MapRun:
+    points = GridPoints(spacing=40.0, latitude=(-40.0, 40.0))
+    columns = GriddedColumns(map_input(**SETTINGS, points=points), LEVELS, sources=[str(path)])
+    hour = 3600.0
+    return MapRun(Model(PacanowskiPhilander()), columns, hour, 6 * hour, 48 * hour, (VARIABLES[2].name,))
+
+
+def triple_the_wind(path: Path) -> None:
+    """Or undo that: in the middle of the file, whose size and times remain; or in a chunk of the store."""
+    if path.is_file():
+        data, found = path.read_bytes(), path.stat()
+        before, after = (np.full(20, value).tobytes() for value in (0.1, 0.3))
+        if before not in data:  # tripled already
+            before, after = after, before
+        assert data.count(before) > 100
+        path.write_bytes(data.replace(before, after))
+        os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+    else:
+        stress = zarr.open_group(path, mode="r+")["taux"]
+        stress[...] = 3.0 * np.asarray(stress[...])  # type: ignore
+
+
+@pytest.mark.parametrize("kind", ["nc", "zarr"])
+def test_a_map_does_not_continue_with_another_input(tmp_path, kind):
+    source = tmp_path / f"ocean.{kind}"
+    values = ocean(np.arange(-40.0, 41.0, 2.0), np.arange(0.0, 360.0, 2.0))
+    values = values[["thetao", "taux", "so", "heat"]]  # 2.1 MB, the stress amid
+    values.to_netcdf(source) if kind == "nc" else values.to_zarr(source, zarr_format=3, consolidated=False)
+    path, run = tmp_path / "map.zarr", run_on(source)
+    begun(path, run, LAYOUT, VARIABLES)
+    triple_the_wind(source)
+    other = run_on(source)
+    assert other.fingerprint == run.fingerprint  # of settings; what is in the file is compared by itself
+    store = stores.prepare(path, other.fingerprint, resume=True, overwrite=False)
+    with error_naming(FileFormatError, f"{source} SHA-256 map.zarr --overwrite"):
+        run_map(other, path, LAYOUT, (), ThisProcess(), store=store)
+    shutil.rmtree(path)
+    shutil.rmtree(stores.parts_of(path))
+    changed = []
+
+    def change(done: float, where: str) -> None:
+        if not changed:
+            changed.append(triple_the_wind(source))
+
+    again = run_on(source)
+    with error_naming(FileFormatError, f"{source} SHA-256 {path} --overwrite"):
+        run_map(again, path, LAYOUT, VARIABLES, ThisProcess(), report=change)  # while it runs
+    assert not stores.MapStore(path).is_complete

@@ -1,0 +1,222 @@
+"""Numbers out of their declared range are refused wherever they are declared, and optimisers stay inside."""
+
+import dataclasses
+import importlib
+import inspect
+import math
+import sys
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import tunax_lite as tl
+from tests.errors import error_naming
+from tests.helpers import ALL_CLOSURES, CLOSURE_IDS
+from tunax_lite._types import at_path, check_range, iterate_parameters, parameter
+from tunax_lite.calibration import Correlation
+from tunax_lite.declarations import check_settings, setting
+from tunax_lite.io import read_cf_netcdf, resolve
+from tunax_lite.numerics.ranges import bounded, unbounded
+
+# Where numbers and settings are declared; importing the rest takes long.
+PARTS = "air_sea column.case closures column.corrections ice column.model physics column.terms "
+PARTS += "calibration.methods.least_squares calibration.methods.starts calibration.posterior "
+PARTS += "calibration.misfit.operators io.cf_forcing extensions.maps.settings"
+for part in PARTS.split():
+    importlib.import_module(f"tunax_lite.{part}")
+
+
+def _all_below(kind: type) -> set[type]:
+    return {kind}.union(*(_all_below(each) for each in kind.__subclasses__()))
+
+
+def _dataclasses() -> list[type]:
+    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("tunax_lite.")]
+    found = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
+    ours = (each for each in found if each.__module__.startswith("tunax_lite."))
+    return sorted(filter(dataclasses.is_dataclass, ours), key=lambda each: each.__qualname__)
+
+
+DECLARED = [
+    pytest.param(kind, field, id=f"{kind.__name__}.{field.name}")
+    for kind in sorted(_all_below(eqx.Module), key=lambda kind: kind.__qualname__)
+    if kind.__module__.startswith("tunax_lite.") and not inspect.isabstract(kind)
+    for field in dataclasses.fields(kind)
+    if np.isfinite(field.metadata.get("valid_range", math.inf)).any()
+]
+"""Numbers of modules with a bound."""
+
+
+@pytest.mark.parametrize(("kind", "field"), DECLARED)
+def test_every_declared_range_is_checked(kind, field):
+    """What the constructor does with a field; some modules need much else to be made."""
+    lower, upper = field.metadata["valid_range"]
+    convert = field.metadata["converter"]
+    for value in (lower, upper, 0.5 * lower + 0.5 * upper):
+        if math.isfinite(value):
+            assert float(convert(value)) == value
+            assert float(convert(jnp.asarray(value, jnp.float32))) == np.float32(value)
+    for outside in (lower - 1e-3 * max(1.0, abs(lower)), upper + 1e-3 * max(1.0, abs(upper)), math.nan):
+        if not math.isinf(outside):
+            with error_naming(ValueError, field.name):
+                convert(outside)
+
+
+def test_there_are_many_such_numbers():
+    assert len(DECLARED) > 200
+
+
+SETTINGS = [
+    pytest.param(kind, field, id=f"{kind.__name__}.{field.name}")
+    for kind in _dataclasses()
+    if not inspect.isabstract(kind)
+    for field in dataclasses.fields(kind)
+    if (told := field.metadata.get("setting")) is not None and (told["choices"] or told["bounds"])
+]
+
+
+@pytest.mark.parametrize(("kind", "field"), SETTINGS)
+def test_every_declared_setting_is_checked(kind, field):
+    """A text that is no choice, or a number beyond its bounds, is refused by the module or the dataclass."""
+    told = field.metadata["setting"]
+    bounds = told["bounds"]
+    if told["choices"] is not None:
+        value = "no such choice"
+    elif "ge" in bounds or "gt" in bounds:
+        value = bounds.get("ge", bounds.get("gt")) - 1
+    else:
+        value = bounds.get("le", bounds.get("lt")) + 1
+    if issubclass(kind, eqx.Module):
+        with error_naming(ValueError, field.name):
+            field.metadata["converter"](value)
+        return
+    made = object.__new__(kind)
+    for each in dataclasses.fields(kind):
+        default = each.default_factory() if each.default_factory is not dataclasses.MISSING else each.default
+        object.__setattr__(made, each.name, None if default is dataclasses.MISSING else default)
+    object.__setattr__(made, field.name, value)
+    with error_naming(ValueError, field.name):
+        check_settings(made)
+    if kind is Correlation:
+        return  # both numbers at once: tests/calibration/test_operators
+    ours = [each for each in kind.__mro__ if each.__module__.startswith("tunax_lite.")]
+    assert any("check_settings(" in inspect.getsource(sys.modules[each.__module__]) for each in ours)
+
+
+def test_constructors_refuse_what_they_know_and_name_it():
+    for make in (
+        lambda: tl.KEpsilon(c_eps_1=-3),
+        lambda: tl.KEpsilon(c_eps_1=np.float32(-3)),
+        lambda: tl.KEpsilon(c_eps_1=jnp.asarray([1.4, -3.0])),
+        lambda: dataclasses.replace(tl.KEpsilon(), c_eps_1=np.array(-3.0)),
+    ):
+        with error_naming(ValueError, "c_eps_1 1 2.5 -3"):
+            make()
+    with error_naming(ValueError, "c_eps_1 -3 1 3"):
+        tl.KEpsilon(c_eps_1=jnp.asarray([1.4, -3.0, 9.0]))
+    with error_naming(ValueError, "thermal_expansion 0 0.001"):
+        tl.LinearEquationOfState(thermal_expansion=2e-1)
+    check_range("x", True, (2.0, 3.0))  # no number
+
+
+class Own(eqx.Module):
+    """As a user's closure declares it."""
+
+    depth: tl.Scalar = parameter(1.0, unit="m", valid_range=(0.1, 10.0))
+    kind: str = setting("a", choices=("a", "b"))
+
+
+def test_the_module_of_a_user_is_checked_too():
+    with error_naming(ValueError, "depth 0.1 10 0"):
+        Own(0)
+    with error_naming(ValueError, "kind a b c"):
+        Own(kind="c")
+    assert Own(jnp.asarray(0.1, jnp.float32)).depth.dtype == jnp.float32
+
+
+def test_transformations_build_modules_with_any_numbers():
+    own = Own(2.0)
+    minus = jax.tree.map(lambda leaf: -leaf, own)
+    assert float(minus.depth) == -2.0
+    assert float(eqx.tree_at(lambda m: m.depth, own, jnp.asarray(-1.0)).depth) == -1.0
+    gradient = eqx.filter_jit(eqx.filter_grad(lambda module: -3.0 * module.depth))(own)
+    assert isinstance(gradient, Own) and float(gradient.depth) == -3.0
+    depths = jax.jit(lambda x: Own(x).depth)(jnp.asarray(-5.0))  # traced: unknown
+    assert float(depths) == -5.0
+    np.testing.assert_array_equal(jax.vmap(lambda x: Own(x).depth)(jnp.array([-1.0, 2.0])), [-1.0, 2.0])
+    with jax.disable_jit(), error_naming(ValueError, "depth 0.1 10"):
+        jax.jit(lambda x: Own(x).depth)(jnp.asarray(-5.0))
+
+
+RANGES = [(1.0, 2.5), (1e-16, 1e-3), (0.0, math.inf), (-math.inf, -1.0), (-math.inf, math.inf), (-5.0, 2.0)]
+
+
+@pytest.mark.parametrize(("lower", "upper"), RANGES)
+def test_the_transform_goes_both_ways_and_has_no_end(lower, upper):
+    x = jnp.linspace(-12.0, 12.0, 49)
+    values = bounded(x, lower, upper)
+    np.testing.assert_allclose(unbounded(values, lower, upper), x, rtol=0.0, atol=1e-6)
+    assert np.all(np.diff(values) > 0.0)
+    is_finite = math.isfinite(lower) and math.isfinite(upper)
+    far = jnp.asarray([-1e6, 1e6] if is_finite else [-80.0, 80.0])
+    for precision in (jnp.float64, jnp.float32):
+        ends = bounded(far.astype(precision), lower, upper)
+        assert np.all((ends >= np.asarray(lower, precision)) & (ends <= np.asarray(upper, precision)))
+    # From the formula of the logistic function, 1 / (1 + e) = 0.2689414.
+    if is_finite:
+        expected = lower + 0.2689414213699951 * (upper - lower)
+        np.testing.assert_allclose(bounded(jnp.asarray(-1.0), lower, upper), expected)
+
+
+@pytest.mark.parametrize("closure", ALL_CLOSURES, ids=CLOSURE_IDS)
+def test_every_closure_goes_there_and_back(closure):
+    back = tl.constrained(tl.unconstrained(closure))
+    assert jax.tree.structure(back) == jax.tree.structure(closure)
+    for first, second in zip(jax.tree.leaves(back), jax.tree.leaves(closure), strict=True):
+        np.testing.assert_allclose(first, second, rtol=1e-12, atol=0.0 if np.any(second) else 1e-14)
+
+
+def test_a_number_on_its_bound_stays_there():
+    own = Own(0.1)
+    x = tl.unconstrained(own)
+    assert np.isfinite(x.depth)
+    value, slope = jax.value_and_grad(lambda x: tl.constrained(x).depth)(x)
+    assert float(value) == 0.1 and float(slope.depth) == 0.0
+    with error_naming(ValueError, "depth 0.1 10"):
+        tl.unconstrained(eqx.tree_at(lambda m: m.depth, own, jnp.asarray(-1.0)))
+
+
+def test_adam_stays_within_all_ranges_for_fifty_steps():
+    """The example of the README, with longer steps, over all numbers of k-epsilon."""
+    case, observed = read_cf_netcdf(resolve("synthetic:wind_and_cooling"))
+
+    def misfit(closure):
+        trajectory = tl.simulate(tl.Model(closure), case, dt=1200.0, output_interval=3600.0)
+        return jnp.mean((trajectory.state.temperature - observed.profiles["temperature"]) ** 2)
+
+    adam: Any = optax.adam(0.05)  # its types do not know modules as pytrees
+    x = tl.unconstrained(tl.KEpsilon())
+    state, losses = adam.init(x), []
+    value_and_gradient = eqx.filter_jit(eqx.filter_value_and_grad(lambda x: misfit(tl.constrained(x))))
+    for _ in range(50):
+        loss, gradient = value_and_gradient(x)
+        losses.append(float(loss))
+        with jax.numpy_dtype_promotion("standard"):  # optax mixes types
+            updates, state = adam.update(gradient, state)
+        x = eqx.apply_updates(x, updates)
+    assert np.isfinite(losses).all() and min(losses[-10:]) < 0.2 * losses[0]
+    closure = tl.constrained(x)
+    moved = 0
+    for info in iterate_parameters(closure):
+        if info.value is not None:
+            lower, upper = info.valid_range
+            assert lower <= float(info.value) <= upper, info.path
+            moved += float(info.value) != float(at_path(tl.KEpsilon(), info.path))
+    assert moved > 20
+    # Values that a constructor accepts.
+    dataclasses.replace(closure)

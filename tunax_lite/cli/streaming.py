@@ -1,0 +1,173 @@
+"""Runs written piece by piece, so that memory stays constant and an interrupted run resumes.
+
+A run is computed in pieces of about a second, so that it can report progress. Results are written as a part,
+a complete file in the folder `OUT.nc.parts` beside the output, when they fill a memory budget, after a
+minute, and when the run is interrupted. At the end the parts are joined to `OUT.nc` and the folder is
+removed. An interrupted run resumes after its last part and gives the same numbers as an uninterrupted one.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..column.case import Case
+from ..column.diagnostics import OF_THE_STEP, diagnose
+from ..column.integrate import length_of_run, restart_of, simulate
+from ..column.model import Model
+from ..column.terms import ELEVATION
+from ..column.trajectory import Restart, Trajectory, first_non_finite
+from ..io.checksums import digest_of_tree
+from ..io.dataset import frames_of
+from ..io.protection import Provenance
+from ..io.runs import Parts, read_trajectory
+from ..io.writing import claims
+from ..runtime import free_memory
+
+_WORK_OF_A_PIECE = 4_000_000
+"""Cells times steps: about a second of one column, less of many side by side."""
+_COPIES = 3
+"""Of the frames of a piece: as computed, with the start in front, as written."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """Progress of a run: simulated time [s], its end [s], and the newest results."""
+
+    time: float
+    end: float
+    trajectory: Trajectory
+
+
+@claims("path")
+def run_to_file(
+    model: Model,
+    case: Case,
+    path,
+    *,
+    dt: float,
+    duration: float,
+    output_interval: float,
+    start: Restart | None = None,
+    diagnostics: Sequence[str] = (),
+    means: bool = False,
+    provenance: Provenance | None = None,
+    start_time: str | None = None,
+    memory_budget: int = 2**26,
+    report: Callable[[Progress], None] = lambda progress: None,
+) -> None:
+    """Run a model on a case and write the trajectory, in parts if it is long.
+
+    Args:
+        model, case, dt, duration, output_interval, start: as in `simulate`.
+        diagnostics, means: names of `DIAGNOSTICS`, and whether to write means between frames.
+        provenance, start_time: as in `to_dataset`.
+        memory_budget: bytes of frames held at once.
+        report: called after each piece; an exception ends the run, which keeps its results.
+
+    Raises:
+        FloatingPointError: a value that is not finite; earlier parts are kept.
+        MemoryError: a frame that does not fit into free memory.
+        ValueError: errors of `simulate`, or parts of another run beside the output.
+    """
+    path, begin = Path(path), 0.0 if start is None else float(start.step) * dt
+    n_frames, steps_per_frame, rest = length = length_of_run(duration, output_interval, dt)
+    step_starts = bool(OF_THE_STEP.intersection(diagnostics))
+    budget = memory_budget // (1 + means + step_starts)
+    piece, part = _sizes(model, case, start, length.n_all, steps_per_frame, budget)
+    piece = max(1, min(piece, n_frames))
+    settings = dt, duration, output_interval, begin, tuple(diagnostics), means
+    parts = Parts(path, _identity(model, case, start, provenance, settings))
+
+    run = functools.partial(simulate, model, case, dt=dt, means=means, step_starts=step_starts)
+
+    def compute(frames: int, restart: Restart | None, interval: float = output_interval) -> Trajectory:
+        trajectory = run(duration=frames * interval, output_interval=interval, start=restart)
+        bad = first_non_finite(jax.block_until_ready(trajectory))
+        if bad is not None:
+            advice = "try a shorter time step, or other parameters"
+            level = trajectory.state.surface.get(ELEVATION)
+            if level is not None and bool(np.any(np.isinf(np.asarray(level)))):
+                advice = "the lake ran dry: extend its hypsography, or correct streams and evaporation"
+                if bool(np.any(np.asarray(level) > 0.0)):
+                    advice = "the lake rose above its basin: extend the shore "
+                    advice += "(hypsography.top), or correct streams and rain"
+            kept = f"earlier frames are in {parts.folder}" if parts.paths else "nothing was written"
+            raise FloatingPointError(
+                f"{case.name}: expected finite values, got a {bad[0]} that is not, first at {bad[1]:g} s; "
+                f"{kept}; {advice}."
+            )
+        return trajectory
+
+    done, last = parts.n_frames, read_trajectory(parts.paths[-1]) if parts.paths else None
+    try:
+        while done < length.n_all:
+            # Steps that do not fill a frame make a shorter last one.
+            is_rest = done == n_frames
+            # The last piece starts earlier, repeating known frames, so that no new program is compiled.
+            frames, again = (1, 0) if is_rest else (piece, max(0, done + piece - n_frames))
+            if again >= (1 if last is None else last.n_frames):
+                frames, again = n_frames - done, 0
+            if last is not None:
+                start = last.restart(-1 - again)
+            elif start is None and frames < n_frames:
+                start = restart_of(model, case)
+            last = compute(frames, start, rest * dt if is_rest else output_interval)
+            further = diagnose(last, case, diagnostics, model)
+            found = frames_of(
+                last,
+                case=case,
+                closure=model.closure,
+                diagnostics=further,
+                provenance=provenance,
+                start_time=start_time,
+            )
+            # The first frame of a piece is the last of the previous one.
+            parts.add(found if done == 0 else found.after(1 + again))
+            done += frames - again
+            report(Progress(min(begin + done * output_interval, begin + duration), begin + duration, last))
+            if done < length.n_all and parts.are_due(part - piece):
+                parts.write()
+    except BaseException as error:
+        # A run that fails immediately leaves nothing; an interrupted one keeps its results.
+        if parts.paths or not isinstance(error, Exception):
+            with contextlib.suppress(Exception):
+                parts.write()
+        raise
+    parts.finish()
+
+
+def _sizes(
+    model: Model, case: Case, start: Restart | None, n_frames: int, steps_per_frame: int, memory_budget: int
+) -> tuple[int, int]:
+    """Number of frames computed at once, and held at most; `MemoryError` if not even one fits."""
+    shapes = start if start is not None else eqx.filter_eval_shape(restart_of, model, case)
+    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
+    with contextlib.suppress(RuntimeError):  # a system that does not report free memory
+        free = free_memory()
+        if _COPIES * size > free:
+            raise MemoryError(
+                f"{case.name}: expected memory for a few frames of {size / 1e6:.4g} MB, got "
+                f"{free / 1e6:.4g} MB that are free or allowed to this process; take fewer columns or "
+                "levels, or raise the limit (ulimit -v, that of the job or container)."
+            )
+        memory_budget = min(memory_budget, free // _COPIES)
+    part = max(1, min(n_frames, memory_budget // size))
+    work = shapes.state.temperature.size * steps_per_frame
+    n_pieces = math.ceil(n_frames / max(1, min(part, _WORK_OF_A_PIECE // work)))
+    return math.ceil(n_frames / n_pieces), part
+
+
+def _identity(
+    model: Model, case: Case, start: Restart | None, provenance: Provenance | None, settings: tuple
+) -> str:
+    """Identity of a run, shared by all its parts: all numbers of model, case, start and settings."""
+    told = provenance or Provenance()
+    known = told.config, told.parameters, told.restart, told.version, settings
+    return digest_of_tree((model, case.unlabelled(), start), known)

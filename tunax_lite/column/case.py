@@ -1,0 +1,300 @@
+"""A case: one water column (or a batch of columns) with its forcing and all terms that act on it."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._types import (
+    Scalar,
+    ScalarLike,
+    array_field,
+    as_float_array,
+    batch_shape_of,
+    in_precision,
+    is_traced,
+    parameter,
+)
+from ..ice.base import AbstractIce, IceStep, UppermostCell
+from ..physics.absorption import AbstractAbsorption, TwoBandAbsorption
+from ..physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
+from ..quantities import check_values
+from .corrections import InitialCorrection
+from .forcing import AbstractForcing, IceSurface, SurfaceFluxes, WaterSurface
+from .grid import Grid
+from .state import State
+from .terms import ELEVATION, AbstractTerm, Interior
+from .time_series import check_covers
+
+
+class Case(eqx.Module):
+    """The column: grid, initial state, forcing, rotation, equation of state, duration.
+
+    The equation of state belongs to the case, not to the model: a large-eddy simulation has its own thermal
+    expansion, and one model runs many cases.
+
+    Args:
+        grid: the vertical grid.
+        initial_state: on that grid.
+        forcing: surface fluxes as a function of the time since the start.
+        coriolis_parameter: f [s-1]; `physics.coriolis_parameter(latitude)` gives it for a latitude.
+        equation_of_state: relates buoyancy to temperature and salinity.
+        absorption: of shortwave radiation with depth; used only if the forcing has a shortwave flux.
+        interior: prescribed terms below the surface; none by default.
+        terms: further terms, under arbitrary names; none by default.
+        ice: ice model; none by default.
+        initial_correction: added to the initial state; none by default.
+        background_viscosity, background_diffusivity: constant, as in large-eddy simulations; replace the
+            molecular values of the model [m2 s-1].
+        duration: length of the case [s].
+        name: for messages and files.
+        start_time: ISO 8601 date and time of the start; `None` for an idealised case.
+        latitude, longitude: of the position [degrees north, degrees east], for files; the physics uses
+            `coriolis_parameter`, and the sun has its own position.
+        sites: names of the columns of a batch, for files.
+
+    Raises:
+        ValueError: a state with a different number of cells, a value that is not finite or impossible for its
+            quantity, such as 293 degC, a duration that is
+            not positive, an invalid position, terms without names, streams or a level without a lake, a
+            surface_elevation in a lake, or ice without the weather that it needs.
+    """
+
+    grid: Grid
+    initial_state: State
+    forcing: AbstractForcing
+    coriolis_parameter: Scalar = parameter(0.0, unit="s-1", valid_range=(-1e-2, 1e-2))
+    equation_of_state: AbstractEquationOfState = eqx.field(default_factory=LinearEquationOfState)
+    absorption: AbstractAbsorption = eqx.field(default_factory=TwoBandAbsorption)
+    interior: Interior = eqx.field(default_factory=Interior)
+    terms: dict[str, AbstractTerm] = eqx.field(default_factory=dict)
+    ice: AbstractIce | None = None
+    initial_correction: InitialCorrection | None = None
+    background_viscosity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(0.0, 1.0))
+    background_diffusivity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(0.0, 1.0))
+    duration: float = eqx.field(default=172800.0, static=True)
+    name: str = eqx.field(default="case", static=True)
+    start_time: str | None = eqx.field(default=None, static=True)
+    latitude: Scalar | None = array_field(0, default=None, converter=as_float_array)
+    longitude: Scalar | None = array_field(0, default=None, converter=as_float_array)
+    sites: tuple[str, ...] = eqx.field(default=(), static=True)
+
+    def __check_init__(self):
+        for name, least, largest in (("latitude", -90.0, 90.0), ("longitude", -360.0, 360.0)):
+            value = getattr(self, name)
+            if not isinstance(value, jax.Array) or is_traced(value):
+                continue
+            if not np.all((np.asarray(value) >= least) & (np.asarray(value) <= largest)):
+                raise ValueError(
+                    f"{self.name}: expected a {name} of {least:g} to {largest:g} degrees, got {value}."
+                )
+        if self.grid.area is None and self.interior.streams is not None:
+            expected = "a grid with areas, of a lake, where there are streams, got one without"
+            raise ValueError(f"{self.name}: expected {expected}; give its hypsography.")
+        if self.grid.area is not None and self.interior.surface_elevation is not None:
+            expected = "no surface_elevation of a lake, whose areas above the surface are not known, got one"
+            raise ValueError(f"{self.name}: expected {expected}; give it as the level of a basin.")
+        if self.grid.area is None and self.interior.level is not None:
+            expected = "a grid with areas, of a lake, where its level moves, got one without"
+            raise ValueError(f"{self.name}: expected {expected}; give its hypsography.")
+        if not isinstance(self.terms, dict) or not all(map(str.isidentifier, self.terms)):
+            raise ValueError(
+                f"{self.name}: expected terms by name, such as {{'algae': Algae()}}, got {self.terms!r:.100}."
+            )
+        if not (np.isfinite(self.duration) and self.duration > 0.0):
+            raise ValueError(f"{self.name}: expected a positive duration [s], got {self.duration}.")
+        for path, leaf in jax.tree_util.tree_leaves_with_path(self.initial_state.without_surface()):
+            if is_traced(leaf) or not isinstance(leaf, (jax.Array, np.ndarray)):
+                continue
+            variable = jax.tree_util.keystr(path).lstrip(".")
+            if leaf.shape[:1] != (self.grid.n_cells,):
+                raise ValueError(
+                    f"{self.name}: expected {variable} on the {self.grid.n_cells} cells of the grid, "
+                    f"got shape {leaf.shape}; use `case.on(grid)` to move a case to another grid."
+                )
+            bad = np.argwhere(~np.isfinite(np.asarray(leaf)))
+            if len(bad):
+                raise ValueError(
+                    f"{self.name}: expected a finite initial {variable}, got "
+                    f"{np.asarray(leaf)[tuple(bad[0])]} in cell {int(bad[0][0])} (0 is the bottom)."
+                )
+            if variable in ("temperature", "salinity", "u", "v"):
+                check_values(f"{self.name}: initial {variable}", variable, np.asarray(leaf))
+        if self.ice is not None and isinstance(self.initial_state.salinity, (jax.Array, np.ndarray)):
+            air = eqx.filter_eval_shape(self.forcing.air_temperature, 0.0)
+            self.ice.check(self.initial_state, air is not None)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Common batch shape of all arrays in the case: `()` for one column."""
+        return batch_shape_of(self)
+
+    def acting(self) -> tuple[AbstractTerm, ...]:
+        """Terms that act on the column below its surface, in order of summation."""
+        return *self.interior.terms(), *self.terms.values()
+
+    def check_covers(self, start: float, end: float) -> None:
+        """Raise `ValueError` if any forcing or term does not cover `start` to `end` [s]."""
+        for part in (self.forcing, self.interior, *self.terms.values()):
+            part.check_covers(start, end)
+        check_covers(self.absorption, start, end)
+
+    @property
+    def start_state(self) -> State:
+        """Initial state of a run, with its correction and ice."""
+        state = self.initial_state
+        if self.initial_correction is not None:
+            state = self.initial_correction.add_to(state, self.grid)
+        if state.surface:
+            return state
+        ice = {} if self.ice is None else self.ice.start(state)
+        level = {} if self.interior.level is None else self.interior.level.start(state.temperature[-1])
+        return dataclasses.replace(state, surface=ice | level) if ice or level else state
+
+    def placed(self, state: State, time: ScalarLike | None = None) -> "Case":
+        """The case on the grid of a state with a varying level, or at the surface elevation of a time [s]."""
+        grid, level = self.grid, self.interior.level
+        if level is not None:
+            grid = level.grid_at(grid, state.surface[ELEVATION])
+        elif time is not None:
+            grid = self.interior.moved(grid, time)
+        return self if grid is self.grid else eqx.tree_at(lambda case: case.grid, self, grid)
+
+    def at_surface(self, state: State, time: ScalarLike, dt: ScalarLike) -> IceStep:
+        """Effect of the ice over a step of `dt` [s] that ends at `time` [s] since the start."""
+        assert self.ice is not None
+        eos, water, thickness = self.equation_of_state, WaterSurface.of(state), self.grid.cell_thickness[-1]
+
+        def sky(surface: IceSurface | None) -> SurfaceFluxes:
+            return self.forcing.at(time, water._replace(ice=surface))
+
+        lid = self.interior.lid_friction
+        at_rest = jnp.zeros_like(water.temperature)
+        cell = UppermostCell(
+            temperature=water.temperature,
+            salinity=water.salinity,
+            thickness=thickness,
+            volume=self.grid.cell_volume[-1],
+            heat_capacity=eos.heat_capacity,
+            density=eos.reference_density,
+            friction_velocity=at_rest if lid is None else lid.friction_velocity(water.u, water.v, thickness),
+        )
+        return self.ice.step(state.surface, cell, sky, self.forcing.air_temperature(time), dt)
+
+    def unlabelled(self) -> "Case":
+        """The same case without name, start time, position and duration.
+
+        A program compiled for one unlabelled case serves all cases of the same shapes.
+        """
+        nowhere = {"latitude": None, "longitude": None, "sites": ()}
+        return dataclasses.replace(self, name="case", start_time=None, duration=1.0, **nowhere)
+
+    def on(self, grid: Grid) -> "Case":
+        """The same case on another grid of the same depth; conserves contents, wave transport and precision.
+
+        A grid without areas takes those of the case. With other faces the discrete volume of a lake changes:
+        then means over the volume are conserved.
+
+        Source: first-order conservative remapping, with values constant within a cell.
+
+        Raises:
+            ValueError: a grid of different depth, or a batch of grids.
+        """
+        if self.grid.area is not None and grid.area is None:
+            grid = grid.with_hypsography(self.grid.z_face, self.grid.area)
+        grid = in_precision(grid, self.grid.z_face.dtype)
+        old = self.initial_state
+        state = jax.tree.map(lambda values: remap(values, self.grid, grid), old.without_surface())
+        state = dataclasses.replace(state, surface=old.surface)
+        moved = eqx.tree_at(lambda case: (case.grid, case.initial_state), self, (grid, state))
+        drift = self.interior.stokes_drift
+        if drift is None:
+            return moved
+        return eqx.tree_at(lambda case: case.interior.stokes_drift, moved, drift.on(self.grid, grid))
+
+
+def stack_cases(cases: Sequence[Case]) -> Case:
+    """Stack single columns into one batched case; quantities that differ get a trailing axis.
+
+    Args:
+        cases: with the same number of cells, the same kinds of fluxes, and series on the same times.
+
+    Returns:
+        A case of batch shape `(n_cases,)`, as long as the shortest case, with case names as sites, and with
+        positions and start time if all cases have positions and share the start time.
+
+    Raises:
+        ValueError: no cases, or cases of different structure, shapes or times.
+    """
+    if not cases:
+        raise ValueError("stack_cases: expected at least one case, got none.")
+    plain = [case.unlabelled() for case in cases]
+    shapes = [jax.tree.map(jnp.shape, case) for case in plain]
+    for case, same, shape in zip(cases, plain, shapes, strict=True):
+        if jax.tree.structure(same) != jax.tree.structure(plain[0]) or shape != shapes[0]:
+            raise ValueError(
+                f"stack_cases: expected {case.name} to have the cells, tracers and fluxes of "
+                f"{cases[0].name}; move it to the same grid, and give absent fluxes as 0."
+            )
+
+    def stack(path, *leaves):
+        name = jax.tree_util.keystr(path)
+        if name.endswith((".time", ".initial_correction.z")):
+            if any(not np.array_equal(leaf, leaves[0]) for leaf in leaves):
+                what = "series of forcing on the same times" if name.endswith("time") else "the same heights"
+                raise ValueError(f"stack_cases: expected {what}.")
+            return leaves[0]
+        return jnp.stack(leaves, axis=-1)
+
+    stacked = jax.tree_util.tree_map_with_path(stack, *plain)
+    start_times = {case.start_time for case in cases}
+    places = {name: [getattr(case, name) for case in cases] for name in ("latitude", "longitude")}
+    known = {name: of for name, of in places.items() if not any(place is None for place in of)}
+    return dataclasses.replace(
+        stacked,
+        duration=min(case.duration for case in cases),
+        name="stacked",
+        start_time=start_times.pop() if len(start_times) == 1 else None,
+        sites=tuple(case.name for case in cases),
+        **{name: jnp.stack(of, axis=-1) for name, of in known.items()},
+    )
+
+
+def remap(values, source: Grid, target: Grid):
+    """Cell means on another grid of the same depth, conserving the mean over the column."""
+    if source.batch_shape or target.batch_shape:
+        raise ValueError("remap: expected grids of a single column, got a batch of grids.")
+    # NumPy, because inside `jit` even an index of a constant array is traced.
+    deep, deep_target = (-float(np.asarray(grid.z_face)[0]) for grid in (source, target))
+    if abs(deep - deep_target) > 1e-6 * deep:
+        raise ValueError(
+            f"grid: expected the depth of the case, {deep:g} m, got {deep_target:g} m; "
+            "choose a grid of the same depth."
+        )
+    if source.n_cells == target.n_cells and np.allclose(
+        source.z_face, target.z_face, rtol=0.0, atol=1e-9 * deep
+    ):
+        return values
+    x, x_target = _content_coordinate(source), _content_coordinate(target)
+    thickness = (x[1:] - x[:-1]).reshape((-1,) + (1,) * (values.ndim - 1))
+    content = jnp.concatenate([jnp.zeros_like(values[:1]), jnp.cumsum(values * thickness, axis=0)])
+
+    def interpolate(column):
+        return jnp.interp(x_target, x, column)
+
+    flat = content.reshape(content.shape[0], -1)
+    at_faces = jax.vmap(interpolate, in_axes=1, out_axes=1)(flat)
+    at_faces = at_faces.reshape(at_faces.shape[:1] + values.shape[1:])
+    new_thickness = (x_target[1:] - x_target[:-1]).reshape((-1,) + (1,) * (values.ndim - 1))
+    return (at_faces[1:] - at_faces[:-1]) / new_thickness
+
+
+def _content_coordinate(grid: Grid):
+    """Coordinate proportional to content: face height, or the fraction of the volume below."""
+    if grid.area is None:
+        return grid.z_face
+    below = jnp.cumsum(grid.cell_volume)
+    return jnp.concatenate([jnp.zeros_like(below[:1]), below / below[-1]])

@@ -1,0 +1,255 @@
+"""Corrections of surface fluxes and initial profiles that a calibration can estimate.
+
+Surface fluxes have a bias and a scale factor, constant or linear in time between knots. Initial profiles have
+increments, the control variables of state estimation, linear between given heights and constant beyond the
+outermost. Increments are defined on heights rather than cells, so that they are independent of the grid.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._types import ColumnArray, Scalar, ScalarLike, array_field, as_float_array, is_traced, vector_parameter
+from .forcing import AbstractForcing, SurfaceFluxes, WaterSurface
+from .grid import Grid
+from .state import State
+from .time_series import TimeSeries
+
+Knots = Float[Array, "_ *#batch"]
+"""One number, or one at each knot."""
+
+
+def _bias(unit: str):
+    return vector_parameter(unit=unit, coordinate="time", default=None)
+
+
+def _scale():
+    return vector_parameter(valid_range=(0.0, 10.0), coordinate="time", default=None)
+
+
+def _known(names: Iterable[str], allowed: Sequence[str], expected: str) -> tuple[str, ...]:
+    names = tuple(names)
+    unknown = [name for name in names if name not in allowed]
+    if unknown or not names:
+        raise ValueError(f"{expected} among {', '.join(allowed)}, got {', '.join(unknown) or 'none'}.")
+    return names
+
+
+class CorrectedForcing(AbstractForcing):
+    """A forcing with corrected fluxes, `scale * flux + bias`.
+
+    Each correction is a vector: one constant, or one value per knot, linear in between and constant before
+    the first and after the last knot. With a period, it is linear from the last knot to the first of the next
+    period, so that an estimate from some years applies to others. Bulk fluxes respond to the corrected water
+    temperature: the air removes part of the heat that a correction adds.
+
+    Args:
+        forcing: to be corrected.
+        time: knots [s] since the start of the case, increasing, `(n_knots,)`; `None` for constants only.
+        period: after which the knots repeat [s], such as a year for a seasonal correction; longer than the
+            time between the first and last knots.
+        stress_u_bias, stress_v_bias: added to the stress [N m-2].
+        stress_scale: factor of both stress components and of the drag [1].
+        heat_flux_bias: added to the heat absorbed at the surface, positive into the water [W m-2].
+        heat_flux_scale: factor of the heat absorbed at the surface [1].
+        shortwave_flux_bias: added to the shortwave radiation [W m-2], also at night.
+        shortwave_flux_scale: factor of the shortwave radiation [1].
+        freshwater_flux_bias: added to precipitation minus evaporation [kg m-2 s-1].
+        freshwater_flux_scale: factor of precipitation minus evaporation [1].
+        salt_flux_bias: added to the flux of salt into the water [kg m-2 s-1].
+        salt_flux_scale: factor of the salt flux [1].
+
+    Raises:
+        ValueError: knots that do not increase or exceed one period, or a correction with a different number
+            of values.
+    """
+
+    forcing: AbstractForcing
+    time: Float[Array, " knot"] | None = array_field(1, default=None, converter=as_float_array)
+    stress_u_bias: Knots | None = _bias("N m-2")
+    stress_v_bias: Knots | None = _bias("N m-2")
+    stress_scale: Knots | None = _scale()
+    heat_flux_bias: Knots | None = _bias("W m-2")
+    heat_flux_scale: Knots | None = _scale()
+    shortwave_flux_bias: Knots | None = _bias("W m-2")
+    shortwave_flux_scale: Knots | None = _scale()
+    freshwater_flux_bias: Knots | None = _bias("kg m-2 s-1")
+    freshwater_flux_scale: Knots | None = _scale()
+    salt_flux_bias: Knots | None = _bias("kg m-2 s-1")
+    salt_flux_scale: Knots | None = _scale()
+    period: float | None = eqx.field(default=None, static=True, kw_only=True)
+
+    @classmethod
+    def neutral(
+        cls, forcing: AbstractForcing, corrections: Iterable[str], time=None, period: float | None = None
+    ) -> "CorrectedForcing":
+        """Corrections without effect, as a first guess for calibration.
+
+        Args:
+            forcing: to be corrected.
+            corrections: names of the fields, such as `heat_flux_bias`.
+            time: knots [s]; `None` for constants.
+            period: after which they repeat [s].
+
+        Raises:
+            ValueError: an unknown name, or invalid knots.
+        """
+        corrections = _known(corrections, CORRECTIONS, "corrected forcing: expected corrections")
+        n_knots = 1 if time is None else len(time)
+        values = {name: jnp.full(n_knots, 1.0 if name.endswith("_scale") else 0.0) for name in corrections}
+        knots = None if time is None else jnp.asarray(time, dtype=float)
+        return cls(forcing, knots, **values, period=period)
+
+    def __check_init__(self):
+        if is_traced(self) or not all(isinstance(v, jax.Array) for v in self._given().values()):
+            return
+        n_knots = 1 if self.time is None else len(self.time)
+        if self.time is not None and isinstance(self.time, jax.Array):
+            TimeSeries(self.time, np.zeros(n_knots), "knots of the corrected forcing")
+        if self.period is not None:
+            knots = np.zeros(1) if self.time is None else np.asarray(self.time)
+            if self.time is None or not knots[-1] - knots[0] < self.period < np.inf:
+                got = "no knots" if self.time is None else f"knots over {knots[-1] - knots[0]:g} s"
+                raise ValueError(
+                    f"corrected forcing: expected knots within one period of {self.period:g} s, got {got}; "
+                    "leave out the knot that repeats the first."
+                )
+        for name, values in self._given().items():
+            if values.shape[0] not in (1, n_knots):
+                raise ValueError(
+                    f"corrected forcing: expected one number of {name}, or one at each of the {n_knots} "
+                    f"knots, got {values.shape[0]}."
+                )
+
+    def _given(self) -> dict[str, Knots]:
+        return {name: getattr(self, name) for name in CORRECTIONS if getattr(self, name) is not None}
+
+    def check_covers(self, start: float, end: float) -> None:
+        self.forcing.check_covers(start, end)
+
+    def air_temperature(self, time: ScalarLike) -> Scalar | None:
+        return self.forcing.air_temperature(time)
+
+    def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
+        fluxes = self.forcing.at(time, water)
+        given = self._given()
+        moving = {} if self.time is None else {k: v for k, v in given.items() if v.shape[0] > 1}
+        now = {name: values[0] for name, values in given.items() if name not in moving}
+        if moving:
+            assert self.time is not None
+            knots, first = self.time, self.time[0]
+            if self.period is not None:
+                time = first + (time - first) % self.period
+                knots = jnp.append(knots, first + self.period)
+                moving = {name: jnp.concatenate([values, values[:1]]) for name, values in moving.items()}
+            now |= TimeSeries(knots, moving).at(time)
+        scales = {flux: now[name] for flux, name in _SCALES.items() if name in now}
+        idle = {_SCALES[name] for name in scales}
+        idle -= {_SCALES[name] for name in scales if getattr(fluxes, name) is not None}
+        if idle:
+            raise ValueError(
+                f"corrected forcing: expected a flux for each scale, got none for {', '.join(sorted(idle))}; "
+                "leave the scale out, or give a bias."
+            )
+        changed = {}
+        for name in _FLUXES:
+            flux, bias = getattr(fluxes, name), now.get(f"{name}_bias")
+            if flux is not None and name in scales:
+                flux = scales[name] * flux
+            changed[name] = flux if bias is None else bias if flux is None else flux + bias
+        if fluxes.surface_drag is not None and "stress_u" in scales:
+            changed["surface_drag"] = scales["stress_u"] * fluxes.surface_drag
+        return dataclasses.replace(fluxes, **changed)
+
+
+_FLUXES = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
+_SCALES = {name: "stress_scale" if name.startswith("stress") else f"{name}_scale" for name in _FLUXES}
+CORRECTIONS = tuple(
+    name for name in CorrectedForcing.__dataclass_fields__ if name.endswith(("_bias", "_scale"))
+)
+"""Names of all corrections."""
+
+
+VARIABLES = ("temperature", "salinity", "u", "v")
+
+
+class InitialCorrection(eqx.Module):
+    """Increments of the initial profiles; `None` means no increment, at no cost.
+
+    Args:
+        z: heights [m], increasing, at most 0, `(n_heights,)`.
+        temperature: increments of conservative temperature at these heights [K].
+        salinity: increments of absolute salinity [g kg-1].
+        u, v: increments of velocity [m s-1].
+
+    Raises:
+        ValueError: heights that do not increase or lie above the surface, or a different number of
+            increments.
+    """
+
+    z: Float[Array, " height"] = array_field(1, converter=as_float_array)
+    temperature: ColumnArray | None = vector_parameter(unit="K", coordinate="z", default=None)
+    salinity: ColumnArray | None = vector_parameter(unit="g kg-1", coordinate="z", default=None)
+    u: ColumnArray | None = vector_parameter(unit="m s-1", coordinate="z", default=None)
+    v: ColumnArray | None = vector_parameter(unit="m s-1", coordinate="z", default=None)
+
+    @classmethod
+    def zero(cls, z, variables: Iterable[str] = ("temperature",)) -> "InitialCorrection":
+        """Zero increments, as a first guess for calibration.
+
+        Args:
+            z: heights [m]; the cell centers of a grid for one increment per cell.
+            variables: to be corrected: temperature, salinity, u, v.
+
+        Raises:
+            ValueError: an unknown name, or invalid heights.
+        """
+        variables = _known(variables, VARIABLES, "initial correction: expected variables")
+        z = jnp.asarray(z, dtype=float)
+        return cls(z, **{name: jnp.zeros_like(z) for name in variables})
+
+    def __check_init__(self):
+        if is_traced(self) or not isinstance(self.z, jax.Array):
+            return
+        z = np.asarray(self.z)
+        if z.size == 0 or not (np.all(np.isfinite(z)) and np.all(np.diff(z) > 0.0) and z[-1] <= 0.0):
+            raise ValueError(
+                "initial correction: expected heights [m] that increase and end at or below 0, got "
+                f"{np.array2string(z, threshold=6, edgeitems=2)}; sort them, deepest first."
+            )
+        for name in VARIABLES:
+            values = getattr(self, name)
+            if isinstance(values, jax.Array) and values.shape[0] != z.shape[0]:
+                raise ValueError(
+                    f"initial correction: expected an increment of {name} at each of the {z.shape[0]} "
+                    f"heights, got {values.shape[0]}."
+                )
+
+    def add_to(self, state: State, grid: Grid) -> State:
+        """The state with increments added."""
+        at = grid.z_center
+        # Weights of heights at centers, (n_cells, n_heights, *batch).
+        rows = jnp.eye(self.z.shape[0], dtype=at.dtype)
+        fraction = jnp.stack([jnp.interp(at, self.z, row) for row in rows], axis=1)
+
+        def corrected(name: str):
+            values, increments = getattr(state, name), getattr(self, name)
+            if increments is None:
+                return values
+            if fraction.ndim == 2:
+                added = jnp.tensordot(fraction, increments, 1)
+            else:
+                added = jnp.sum(fraction * _like(increments[None], fraction), axis=1)
+            return _like(values, added) + _like(added, values)
+
+        return dataclasses.replace(state, **{name: corrected(name) for name in VARIABLES})
+
+
+def _like(values, batch):
+    """Values of one column, to be broadcast over a batch of columns."""
+    return values.reshape(values.shape + (1,) * max(0, batch.ndim - values.ndim))

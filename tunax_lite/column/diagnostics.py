@@ -1,0 +1,351 @@
+"""Diagnostics of a run: stratification, mixed layer depth, budgets, contents and energies.
+
+Each is a function of one `Snapshot`, with the vertical first and the batch last; `diagnose` applies the
+requested ones to all frames of a trajectory.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
+from ..closures.base import CloState, ClosureInputs
+from ..closures.energy import AbstractEnergyStepper, TurbulenceState
+from ..numerics.elementary import (
+    column_integral,
+    gradient,
+    reciprocal,
+    safe_sqrt,
+    vector_norm,
+    with_end_faces,
+)
+from ..physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin, first_face_below
+from .case import Case
+from .forcing import SurfaceFluxes, WaterSurface
+from .grid import Grid
+from .integrate import batched_case
+from .model import Model
+from .observables import OBSERVABLES, ColumnState, Observable, observable, parse
+from .state import State
+from .terms import ELEVATION, CounterGradientHeat
+from .trajectory import Restart, Trajectory
+
+
+class LastStep(eqx.Module):
+    """The step that ended with a frame.
+
+    Args:
+        clo_state: at the start of the step, with the coefficients that mixed the column.
+        inputs: of the closure.
+        fluxes: through the surface.
+        production: P, B and P_St [m2 s-3] of a closure with an equation for k, on inner faces.
+    """
+
+    clo_state: CloState
+    inputs: ClosureInputs
+    fluxes: SurfaceFluxes
+    production: tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray | None] | None
+
+    @classmethod
+    def of(cls, model: Model, start: Restart, end: State, case: Case, dt: Scalar) -> "LastStep":
+        """The step from `start` to a state."""
+        time = start.step.astype(dt.dtype) * dt
+        inputs, fluxes = model.inputs_of_closure(start.state, start.clo_state, end, case, time, dt)
+        closure, before, produced = model.closure.prepare(), start.clo_state, None
+        if isinstance(closure, AbstractEnergyStepper) and isinstance(before, TurbulenceState):
+            produced = closure.production(before, inputs)
+        return cls(start.clo_state, inputs, fluxes, produced)
+
+
+class Snapshot(eqx.Module):
+    """One frame of a run at a time [s], with its case.
+
+    Heights are those at rest, except in a lake with a varying level. If the step before the frame is known,
+    fluxes and production are those of that step.
+    """
+
+    state: State
+    clo_state: CloState
+    time: ScalarLike
+    grid: Grid
+    case: Case
+    last: LastStep | None = None
+
+    @property
+    def mixing(self) -> CloState:
+        """The closure state whose coefficients mix the column."""
+        return self.clo_state if self.last is None else self.last.clo_state
+
+    @property
+    def fluxes(self) -> SurfaceFluxes:
+        """Surface fluxes over the water of the frame; those of a step are over the water at its start."""
+        if self.last is not None:
+            return self.last.fluxes
+        if self.case.ice is not None:
+            return self.case.at_surface(self.state, self.time, 1.0).fluxes
+        return self.case.forcing.at(self.time, WaterSurface.of(self.state))
+
+    @property
+    def nothing(self) -> Scalar:
+        """Zero, one per column."""
+        return jnp.zeros_like(self.state.u[-1])
+
+
+Diagnostic = Callable[[Snapshot], Float[Array, "..."]]
+
+
+def _of_water(function: Observable) -> Diagnostic:
+    return lambda now: function(ColumnState(now.state, now.grid, now.case.equation_of_state))
+
+
+DIAGNOSTICS: dict[str, Diagnostic] = {name: _of_water(function) for name, function in OBSERVABLES.items()}
+"""Diagnostics by name; names, units and places are those of `QUANTITIES`."""
+OF_THE_STEP: set[str] = set()
+"""Diagnostics of what acts in a step: of the last one, where the trajectory holds its start."""
+
+
+def _named(name: str, *, of_the_step: bool = False) -> Callable[[Diagnostic], Diagnostic]:
+    """Make a function a diagnostic."""
+
+    def register(function: Diagnostic) -> Diagnostic:
+        DIAGNOSTICS[name] = function
+        if of_the_step:
+            OF_THE_STEP.add(name)
+        return function
+
+    return register
+
+
+def _on_faces(inner: InnerFaceArray) -> FaceArray:
+    return with_end_faces(inner, 0.0, 0.0)
+
+
+@_named("buoyancy_frequency_squared")
+def _stratification(now: Snapshot) -> FaceArray:
+    """N² [s-2], zero at both ends."""
+    return _on_faces(buoyancy_frequency_squared(now.state, now.grid, now.case.equation_of_state))
+
+
+@_named("shear_squared", of_the_step=True)
+def _shear(now: Snapshot) -> FaceArray:
+    """S² [s-2], zero at both ends: that of the closure in the last step, or of the frame."""
+    if now.last is not None:
+        return _on_faces(now.last.inputs.shear_squared)
+    return _on_faces(gradient(now.state.u, now.grid) ** 2 + gradient(now.state.v, now.grid) ** 2)
+
+
+@_named("richardson_number", of_the_step=True)
+def _richardson_number(now: Snapshot) -> FaceArray:
+    """N² / (S² + 1e-10 s-2) [1]; the added shear keeps it finite at rest."""
+    return _stratification(now) * reciprocal(_shear(now) + 1e-10)
+
+
+@_named("shear_production", of_the_step=True)
+def _shear_production(now: Snapshot) -> FaceArray:
+    """P = nu S² [m2 s-3]; in the last step, with the contribution of waves."""
+    if now.last is not None and now.last.production is not None:
+        return _on_faces(now.last.production[0])
+    return now.mixing.eddy_viscosity * _shear(now)
+
+
+@_named("buoyancy_production", of_the_step=True)
+def _buoyancy_production(now: Snapshot) -> FaceArray:
+    """B = -kappa N² + g alpha Gamma [m2 s-3], Gamma a non-local flux; positive where it produces TKE."""
+    if now.last is not None and now.last.production is not None:
+        return _on_faces(now.last.production[1])
+    down_gradient = -now.mixing.eddy_diffusivity * _stratification(now)
+    for term in now.mixing.terms(now.state):
+        if isinstance(term, CounterGradientHeat):
+            of_heat = buoyancy_per_kelvin(now.state, now.grid, now.case.equation_of_state)
+            down_gradient = down_gradient + _on_faces(of_heat * term.upward[1:-1])
+    return down_gradient
+
+
+@_named("mixed_layer_depth_richardson", of_the_step=True)
+def _depth_by_richardson_number(now: Snapshot) -> Scalar:
+    """Depth of the first face from the surface with a Richardson number above 0.5 [m]."""
+    return first_face_below(_richardson_number(now) > 0.5, now.grid)
+
+
+@_named("mixed_layer_depth_turbulence")
+def _depth_by_turbulence(now: Snapshot) -> Scalar:
+    """Depth of the first face from the surface with a diffusivity below 1e-5 m2 s-1 [m]."""
+    return first_face_below(now.clo_state.eddy_diffusivity < 1e-5, now.grid)
+
+
+@_named("turbulent_energy")
+def _turbulent_energy(now: Snapshot) -> Scalar:
+    """rho_0 integral of k [J m-2]; zero for a closure without k."""
+    tke = getattr(now.clo_state, "turbulent_kinetic_energy", None)
+    if tke is None:
+        return now.nothing
+    mean = 0.5 * (tke[1:] + tke[:-1])
+    return now.case.equation_of_state.reference_density * column_integral(mean, now.grid)
+
+
+def _surface_flux(name: str, absent: float = 0.0) -> Diagnostic:
+    """One of the surface fluxes, or a substitute where there is none."""
+
+    def flux(now: Snapshot) -> Scalar:
+        value = getattr(now.fluxes, name)
+        return (absent if value is None else value) + now.nothing
+
+    return _named(f"surface_{name}", of_the_step=absent == 0.0)(flux)
+
+
+_stress_u, _stress_v = _surface_flux("stress_u"), _surface_flux("stress_v")
+
+
+@_named("friction_velocity", of_the_step=True)
+def _friction_velocity(now: Snapshot) -> Scalar:
+    """sqrt(|stress| / rho_0) at the surface [m s-1], including the stress of a lid."""
+    stress, density = (_stress_u(now), _stress_v(now)), now.case.equation_of_state.reference_density
+    if (lid := now.case.interior.lid_friction) is not None:
+        held = lid.stress(now.state, now.grid, density)
+        stress = stress[0] + held[0], stress[1] + held[1]
+    return safe_sqrt(vector_norm(*stress) / density)
+
+
+_surface_flux("heat_flux")
+# The components of a heat flux prescribed as a sum are unknown.
+for _part in ("latent_heat_flux", "sensible_heat_flux", "longwave_flux"):
+    _surface_flux(_part, math.nan)
+for _part in ("shortwave_flux", "freshwater_flux"):
+    _surface_flux(_part)
+
+
+@_named("bottom_friction_velocity", of_the_step=True)
+def _bottom_friction_velocity(now: Snapshot) -> Scalar:
+    """u* of the logarithmic layer at the bottom [m s-1]; zero without bottom friction."""
+    friction = now.case.interior.bottom_friction
+    if friction is None:
+        return now.nothing
+    if now.last is not None and now.last.inputs.bottom is not None:
+        return now.last.inputs.bottom.friction_velocity
+    return friction.at(now.state.u[0], now.state.v[0], now.grid.cell_thickness[0])[0]
+
+
+@_named("surface_elevation")
+def _surface_elevation(now: Snapshot) -> Scalar:
+    """Height of the surface above its level at rest [m]."""
+    if ELEVATION in now.state.surface:
+        return now.state.surface[ELEVATION]
+    elevation = now.case.interior.surface_elevation
+    return (0.0 if elevation is None else elevation.at(now.time)) + now.nothing
+
+
+def _discharges(now: Snapshot) -> tuple[Scalar, Scalar]:
+    streams = now.case.interior.streams
+    if streams is None:
+        return now.nothing, now.nothing
+    entering, leaving = streams.discharge(now.time)
+    return entering + now.nothing, leaving + now.nothing
+
+
+@_named("stream_inflow")
+def _stream_inflow(now: Snapshot) -> Scalar:
+    """Inflow by streams [m3 s-1]."""
+    return _discharges(now)[0]
+
+
+@_named("stream_outflow")
+def _stream_outflow(now: Snapshot) -> Scalar:
+    """Outflow by streams [m3 s-1]."""
+    return _discharges(now)[1]
+
+
+@_named("level_outflow", of_the_step=True)
+def _level_outflow(now: Snapshot) -> Scalar:
+    """Outflow at the surface that maintains the prescribed level of a lake [m3 s-1].
+
+    Zero without areas, and where the level follows the water budget.
+    """
+    level, rising = now.case.interior.level, 0.0
+    prescribed = None if level is None else level.prescribed
+    if now.grid.area is None or (level is not None and prescribed is None):
+        return now.nothing
+    if prescribed is not None:
+        rising = jax.jvp(prescribed.at, (now.time,), (jnp.ones_like(now.time),))[1]
+    entering, leaving = _discharges(now)
+    rain = 0.0 if now.fluxes.freshwater_flux is None else now.fluxes.freshwater_flux
+    density = now.case.equation_of_state.reference_density
+    return entering - leaving + (rain / density - rising) * now.grid.area[-1] + now.nothing
+
+
+def _stokes_drift(now: Snapshot, component: int) -> CenterArray:
+    """A component of the Stokes drift [m s-1]; zero without waves."""
+    waves = now.case.interior.stokes_drift
+    profile = 0.0 if waves is None else waves.at(now.grid, now.time)[component]
+    return profile + jnp.zeros_like(now.state.u)
+
+
+for _component in (0, 1):
+    DIAGNOSTICS[f"stokes_drift_{'uv'[_component]}"] = functools.partial(_stokes_drift, component=_component)
+
+
+def diagnostic(name: str) -> Diagnostic:
+    """Look up a diagnostic by name, which may contain numbers like that of an observable; reject others."""
+    if name in DIAGNOSTICS:
+        return DIAGNOSTICS[name]
+    if parse(name).name not in OBSERVABLES:
+        raise ValueError(f"diagnose: expected names among {', '.join(DIAGNOSTICS)}, got {name}.")
+    return _of_water(observable(name))
+
+
+@eqx.filter_jit
+def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Model | None):
+    case = case if model is None else model.completed(case)
+    time, starts = frames[2:]
+    dt = None if starts is None else time[-1] / jnp.asarray(starts[1][-1], time.dtype)
+
+    def of_frame(frame):
+        state, clo_state, time, start_of_step = frame
+        placed = dataclasses.replace(case, grid=grid).placed(state)
+        now = Snapshot(state, clo_state, time, placed.grid, case)
+        found = {name: diagnostic(name)(now) for name in names}
+        if model is None or start_of_step is None or dt is None:
+            return found
+        start, step = start_of_step
+        after = dataclasses.replace(now, last=LastStep.of(model, start, state, case, dt))
+        # In fixed order, so that every process compiles the same program and finds it in the cache.
+        for name in (name for name in names if name in OF_THE_STEP):
+            # No step precedes the first frame of a run.
+            found[name] = jnp.where(start.step < step, DIAGNOSTICS[name](after), found[name])
+        return found
+
+    return jax.lax.map(of_frame, frames)
+
+
+def diagnose(
+    trajectory: Trajectory, case: Case, names: Sequence[str], model: Model | None = None
+) -> dict[str, Float[Array, "..."]]:
+    """Diagnostics of all frames.
+
+    Args:
+        trajectory, case: a run, and its case.
+        names: of `DIAGNOSTICS`, or with numbers, such as `mixed_layer_depth_0.5K_from_10m`.
+        model: of the run; with it, and a trajectory with `step_starts`, the diagnostics in `OF_THE_STEP` are
+            those of the last step before each frame instead of being evaluated from the frame.
+
+    Returns:
+        By name, values with a leading time axis, on cells, on faces, or one per column.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    for name in names:
+        diagnostic(name)  # raises if unknown
+    if not names:
+        return {}
+    starts = None
+    if model is not None and trajectory.step_starts is not None:
+        starts = trajectory.step_starts, trajectory.step
+        case = batched_case(model, case)
+    frames = trajectory.state, trajectory.clo_state, trajectory.time, starts
+    return _diagnose(frames, trajectory.grid, case.unlabelled(), tuple(names), model)

@@ -1,0 +1,396 @@
+"""Run a model on a case: a scan over saved frames of a scan over time steps."""
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh
+from jaxtyping import Array, Int, PyTree
+
+from .._types import ScalarLike, batch_shape_of, is_traced, leading_axes, precision_of, without_weak_types
+from ..runtime.devices import (
+    ColumnBlock,
+    Devices,
+    Split,
+    block_size,
+    check_block,
+    column_mesh,
+    map_blocks,
+    map_columns,
+    shard_columns,
+)
+from ..runtime.memory import free_memory
+from .case import Case
+from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
+from .model import Model
+from .trajectory import Means, Restart, Trajectory
+
+
+def count_steps(interval: float, dt: float, name: str, unit: str = "dt") -> int:
+    """Number of steps of `dt` in an interval [s]; `name` and `unit` are used in messages."""
+    if not (math.isfinite(dt) and dt > 0.0):
+        raise ValueError(f"simulate: expected a positive dt [s], got {dt}.")
+    n = round(interval / dt) if math.isfinite(interval) else 0
+    if n < 1 or abs(n * dt - interval) > 1e-9 * abs(interval):
+        raise ValueError(
+            f"simulate: expected {name} to be a positive multiple of {unit} = {dt:g} s, got {interval:g} s."
+        )
+    return n
+
+
+class Length(NamedTuple):
+    """Steps of a run: whole frames, and those of a shorter last one, if any, which ends with the run."""
+
+    n_frames: int  # whole ones
+    steps_per_frame: int
+    rest: int
+
+    @property
+    def n_all(self) -> int:
+        """Number of all frames after the start."""
+        return self.n_frames + (self.rest > 0)
+
+
+def length_of_run(duration: float, output_interval: float, dt: float, name: str = "the duration") -> Length:
+    """Frames of a run [s]; `ValueError` for an interval or a duration that is no multiple of the step."""
+    steps_per_frame = count_steps(output_interval, dt, "output_interval")
+    n_frames, rest = divmod(count_steps(duration, dt, name), steps_per_frame)
+    return Length(n_frames, steps_per_frame, rest)
+
+
+def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
+    """The common batch shape of model and case: `()` for one column."""
+    return batch_shape_of((model, case))
+
+
+def batched_case(model: Model, case: Case) -> Case:
+    """The case with its corrected state, grid and interior broadcast to the batch shape of model and case."""
+    precision_of(model=model, case=case)
+    batch_shape = shape_of_batch(model, case)
+    rank = len(batch_shape)
+    return dataclasses.replace(
+        case,
+        grid=case.grid.with_batch_rank(rank),
+        initial_state=case.start_state.broadcast(batch_shape),
+        interior=_with_batch_rank(case.interior, rank),
+        terms={name: _with_batch_rank(term, rank) for name, term in case.terms.items()},
+        initial_correction=None,
+    )
+
+
+def _with_batch_rank(parts: PyTree, rank: int) -> PyTree:
+    """Add trailing axes of length one, so that profiles shared by all columns broadcast with the state."""
+
+    def spread(path, leaf, axes: int):
+        missing = axes + rank - jnp.ndim(leaf)
+        is_time = jax.tree_util.keystr(path).endswith(".time")  # of a series, always shared
+        if axes < 1 or missing <= 0 or is_time:
+            return leaf
+        return jnp.reshape(leaf, (*jnp.shape(leaf), *(1,) * missing))
+
+    return jax.tree_util.tree_map_with_path(spread, parts, leading_axes(parts))
+
+
+def start_of(model: Model, case: Case) -> Restart:
+    """State, closure state and step counter at the start of a case."""
+    return Restart(case.start_state, model.init(case), jnp.zeros((), jnp.int32))
+
+
+@eqx.filter_jit
+def _compiled_start(model: Model, case: Case) -> Restart:
+    return start_of(model, batched_case(model, case))
+
+
+def restart_of(model: Model, case: Case) -> Restart:
+    """The start of a case as a `Restart`: a run in pieces then needs one program for all of them."""
+    model, case = without_weak_types((model, case), precision_of(model=model, case=case))
+    return _compiled_start(model, case.unlabelled())
+
+
+def run_frames(*arguments, **options):
+    """The time loop alone; its arguments are those of `end_and_frames`."""
+    return end_and_frames(*arguments, **options)[1]
+
+
+def end_and_frames(
+    model: Model,
+    case: Case,
+    start: Restart,
+    dt: ScalarLike,
+    *,
+    n_frames: int,
+    steps_per_frame: int,
+    checkpointing: AbstractCheckpointing,
+    save=lambda restart: restart,
+    inputs: PyTree = None,
+    means: bool = False,
+    step_starts: bool = False,
+):
+    """The time loop, for callers that save something other than whole states; also returns where to restart.
+
+    Args:
+        model, case: with the case broadcast over its batch by `batched_case`.
+        start: from `start_of` or `Trajectory.restart`.
+        dt: time step [s].
+        n_frames, steps_per_frame, checkpointing: length of the run, and what reverse mode stores.
+        save: function from `Restart`, and the inputs of the frame if there are any, to stored variables.
+        inputs: pytree of arrays with a leading axis of `n_frames`, such as observations.
+        means: also save means of state and closure state over the steps of the frame.
+        step_starts: also save the start of the last step of the frame.
+
+    Returns the end as a `Restart`, and the saved variables with a leading axis of `n_frames`, without the
+    start.
+    """
+    dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
+    step = _stepping(model, case, dt)
+    one = save if inputs is not None else lambda current, _: save(current)
+    carry, both = start, one
+    if means:
+        step = _averaging(step, start.step, steps_per_frame)
+        carry = (start, (start.state, start.clo_state))
+        both = lambda current, given: (one(current[0], given), current[1])  # noqa: E731
+    if step_starts:
+        of = lambda carry: carry[0] if means else carry  # noqa: E731
+        once, kept = step, both
+        step, carry = lambda two: (once(two[0]), of(two[0])), (carry, of(carry))
+        both = lambda two, given: (kept(two[0], given), two[1])  # noqa: E731
+    length = {"n_frames": n_frames, "steps_per_frame": steps_per_frame}
+    end, saved = scan_frames(step, both, carry, inputs=inputs, checkpointing=checkpointing, **length)
+    end = end[0] if step_starts else end
+    return end[0] if means else end, saved
+
+
+def advance(
+    model: Model, case: Case, start: Restart, dt: ScalarLike, n_steps: int | Int[Array, ""]
+) -> Restart:
+    """Make `n_steps` without saving; with 0, returns the start. Other arguments are those of `run_frames`.
+
+    The number may be known only at run time, except in reverse mode.
+    """
+    step = _stepping(model, case, jnp.asarray(dt, dtype=precision_of(case=case, start=start)))
+    return jax.lax.fori_loop(0, n_steps, lambda _, current: step(current), start)
+
+
+def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], Restart]:
+    """One step of a loop, with loop-invariant work moved out."""
+    stepper, case = model.closure.prepare(), model.completed(case)
+
+    def step(current: Restart) -> Restart:
+        time = current.step.astype(dt.dtype) * dt
+        state, clo_state = model.step(current.state, current.clo_state, case, time, dt, stepper)
+        return Restart(state, clo_state, current.step + 1)
+
+    return step
+
+
+def _averaging(step: Callable[[Restart], Restart], begin: Int[Array, ""], steps_per_frame: int):
+    """A step that carries the mean of state and closure state since the previous frame."""
+
+    def advance(carry):
+        current, mean = carry
+        following = step(current)
+        n = (current.step - begin) % steps_per_frame + 1
+
+        def mix(before, now):
+            if not jnp.issubdtype(now.dtype, jnp.inexact):
+                return now
+            # The first step has weight one, which discards the previous mean.
+            weight = 1.0 / n.astype(now.dtype)
+            return (1.0 - weight) * before + weight * now
+
+        return following, jax.tree.map(mix, mean, (following.state, following.clo_state))
+
+    return advance
+
+
+def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree, PyTree, PyTree]:
+    """Which arrays carry the columns of a batch as their last axis, for each leaf of the three."""
+    batch_shape = shape_of_batch(model, case)
+    if not batch_shape:
+        raise ValueError(
+            "simulate: expected a batch of columns to split over devices, got a single column; leave "
+            "`devices` out, stack cases with `stack_cases`, or give parameters one value per column."
+        )
+
+    # The number of columns alone could not distinguish 64 levels or 64 times from 64 columns.
+    def has_columns(leaf, axes: int) -> bool:
+        return axes >= 0 and jnp.ndim(leaf) > axes and leaf.shape[-1] == batch_shape[-1]
+
+    of_model, of_case = (jax.tree.map(has_columns, tree, leading_axes(tree)) for tree in (model, case))
+    # Profiles of a batch have two axes after the start: a single axis is one number per column.
+    return of_model, of_case, jax.tree.map(lambda leaf: has_columns(leaf, 0), start)
+
+
+def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: ColumnBlock, options):
+    """The frames of a batch, on one or several devices, each running its blocks of columns in turn."""
+    has_columns = columns_of(model, case, start)
+
+    def saved_of(start):
+        saved = (start, (start.state, start.clo_state)) if options["means"] else start
+        return (saved, start) if options["step_starts"] else saved
+
+    split = Split((*has_columns, False), saved_of(start), saved_of(has_columns[2]))
+
+    def run(arguments):
+        start = arguments[2]
+        n_columns = jax.tree.leaves(start.state)[0].shape[-1]
+        n_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(start))
+        block = block_size(column_block, n_columns, n_bytes)
+        if block == n_columns:
+            return run_frames(*arguments, **options)
+        # Reverse mode stores the data of all blocks at the same time.
+        checkpointing = shared_among(-(-n_columns // block), options["checkpointing"])
+        one = lambda part: run_frames(*part, **options | {"checkpointing": checkpointing})  # noqa: E731
+        # Only local columns: each of several devices has its part of them.
+        return map_blocks(one, arguments, split._replace(like=saved_of(start)), block)
+
+    arguments = (model, case, start, dt)
+    if mesh is None:
+        return run(arguments)
+    return map_columns(run, arguments, split, mesh)
+
+
+@eqx.filter_jit
+def _simulate(model, case, start, dt, mesh: Mesh | None, column_block, options) -> Trajectory:
+    case = batched_case(model, case)
+    start = _compiled_start(model, case) if start is None else start
+    if not shape_of_batch(model, case):
+        saved = run_frames(model, case, start, dt, **options)
+    else:
+        saved = _run_columns(model, case, start, dt, mesh, column_block, options)
+    with_start = lambda first, rest: jnp.concatenate([first[None], rest])  # noqa: E731
+    saved, step_starts = saved if options["step_starts"] else (saved, None)
+    saved, means = saved if options["means"] else (saved, None)
+    frames = jax.tree.map(with_start, start, saved)
+    time = frames.step.astype(dt.dtype) * dt
+    if means is not None:
+        means = jax.tree.map(with_start, (start.state, start.clo_state), means)
+        means = Means(*means, since=jnp.concatenate([time[:1], time[:-1]]))
+    if step_starts is not None:
+        step_starts = jax.tree.map(with_start, start, step_starts)
+    return Trajectory(case.grid, time, frames.step, frames.state, frames.clo_state, means, step_starts)
+
+
+def simulate(
+    model: Model,
+    case: Case,
+    *,
+    dt: float = 60.0,
+    duration: float | None = None,
+    output_interval: float = 600.0,
+    checkpointing: AbstractCheckpointing | None = None,
+    start: Restart | None = None,
+    devices: Devices | None = None,
+    column_block: ColumnBlock = "auto",
+    means: bool = False,
+    step_starts: bool = False,
+) -> Trajectory:
+    """Run a model on a case.
+
+    Args:
+        model: closure and time scheme.
+        case: one column or a batch; model parameters with a batch axis make an ensemble.
+        dt: time step [s].
+        duration: length of the run [s], a multiple of `dt`; by default the rest of the case after `start`.
+        output_interval: time between saved frames [s], a multiple of `dt`. The last frame is at the end of
+            the run, sooner after the one before if the interval does not divide the duration.
+        checkpointing: what reverse mode stores; see `checkpointing`.
+        start: frame of an earlier run to continue, `Trajectory.restart(frame)`; with the same `dt` the
+            results are identical bit for bit. By default the initial state of the case.
+        devices: over which a batch is split evenly along its last axis: `"all"` of this process, or some. By
+            default the columns stay together where JAX places them.
+        column_block: number of columns run at once on a device, so that they fit into its cache: a number,
+            `"auto"` for a size measured to be fast, or `None` for all. Results change only by rounding.
+        means: whether to average state and closure state over all steps between frames, too.
+        step_starts: whether to save the start of the last step before each frame, too, so that `diagnose` can
+            evaluate that step.
+
+    Returns:
+        The initial state and all frames. Values that are not finite are returned, not raised: see
+        `first_non_finite`.
+
+    Raises:
+        MemoryError: frames that do not fit into the memory of the device.
+        ValueError: times that are not multiples of the step, a forcing that does not cover the run, a model
+            and a case of different precision, or a block of zero columns.
+    """
+    check_block(column_block)
+    precision = precision_of(model=model, case=case)
+    model, case = without_weak_types((model, case), precision)
+    begin = 0.0 if start is None or is_traced(start.step) else float(start.step) * dt
+    whole = case.duration - begin if duration is None else duration
+    length = length_of_run(whole, output_interval, dt, "the duration (or what is left of it)")
+    if not is_traced(case.forcing):
+        case.check_covers(begin, begin + whole)
+    if length.rest:
+        run = partial(
+            simulate, model, case, dt=dt, checkpointing=checkpointing, devices=devices,
+            column_block=column_block, means=means, step_starts=step_starts,
+        )  # fmt: skip
+        return _with_shorter_end(run, length, start, dt)
+    options = {
+        "n_frames": length.n_frames,
+        "steps_per_frame": length.steps_per_frame,
+        "checkpointing": Auto() if checkpointing is None else checkpointing,
+        "means": means,
+        "step_starts": step_starts,
+    }
+    dt_array = jnp.asarray(dt, dtype=case.grid.z_face.dtype)
+    case, mesh = case.unlabelled(), None
+    if devices is not None:
+        has_columns = columns_of(model, case, start)
+        mesh = column_mesh(devices, shape_of_batch(model, case)[-1])
+        model, case, start = shard_columns((model, case, start), has_columns, mesh)
+    with _enough_memory(model, case, (length.n_frames + 1) * (1 + means + step_starts), mesh):
+        return _simulate(model, case, start, dt_array, mesh, column_block, options)
+
+
+_LARGE = 1e8
+"""Bytes from which on memory is looked at: that takes longer than a short run."""
+
+
+@contextlib.contextmanager
+def _enough_memory(model: Model, case: Case, n_frames: int, mesh: Mesh | None) -> Iterator[None]:
+    """Raise `MemoryError`, with a remedy, for frames that do not fit, before or while they are computed."""
+    columns = math.prod(shape_of_batch(model, case))
+    least = n_frames * 4.0 * columns * case.grid.n_cells * case.grid.z_face.dtype.itemsize
+    message = (
+        f"simulate: expected memory for {n_frames} frames of {columns} columns, at least "
+        f"{least / 1e9:.3g} GB, got {{}}; save less often (output_interval), take fewer columns, or write "
+        "the run piece by piece (streaming.run_to_file, or tunax-lite map); estimate_memory tells what a run "
+        "needs."
+    )
+    if least > _LARGE and not is_traced((model, case)):
+        with contextlib.suppress(RuntimeError):  # a system that does not report it
+            devices = jax.devices()[:1] if mesh is None else list(mesh.devices.flat)
+            on_host = devices[0].platform == "cpu"
+            free = free_memory(devices[0]) * (1 if on_host else len(devices))
+            if least > free:
+                raise MemoryError(message.format(f"{free / 1e9:.3g} GB that are free"))
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise MemoryError(message.format(str(error).splitlines()[0])) from error
+
+
+def _with_shorter_end(
+    run: Callable[..., Trajectory], length: Length, start: Restart | None, dt: float
+) -> Trajectory:
+    """The whole frames, by the program that a run of these alone has, and the steps that are left as one."""
+    last = {"duration": length.rest * dt, "output_interval": length.rest * dt}
+    if not length.n_frames:
+        return run(start=start, **last)
+    interval = length.steps_per_frame * dt
+    before = run(start=start, duration=length.n_frames * interval, output_interval=interval)
+    after = run(start=before.restart(), **last)
+    frames = lambda one: (one.time, one.step, one.state, one.clo_state, one.means, one.step_starts)  # noqa: E731
+    joined = jax.tree.map(lambda a, b: jnp.concatenate([a, b[1:]]), frames(before), frames(after))
+    return Trajectory(before.grid, *joined)

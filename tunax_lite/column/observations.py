@@ -1,0 +1,82 @@
+"""Observations or large-eddy simulation results: profiles and scalars of the column."""
+
+from collections.abc import Mapping
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._types import is_traced
+
+
+class Observations(eqx.Module):
+    """Profiles and scalars on common times; heights are common, or vary in time.
+
+    Args:
+        time: [s] since the start of the case, increasing, `(n_times,)`.
+        z: heights [m], increasing, at most 0, `(n_levels,)`; or one set per time, `(n_times, n_levels)`,
+            padded with NaN. Empty if there are no profiles.
+        profiles: by name (`temperature`, `salinity`, `u`, `v`, a tracer, or a profile of `OBSERVABLES`),
+            `(n_times, n_levels)`, in the units of `State`; NaN where there is no value.
+        series: scalars by name (`sea_surface_temperature`, `mixed_layer_depth`, ...), `(n_times,)`; NaN where
+            there is no value.
+        uncertainty: standard deviation of a variable, one number each [unit of the variable]; optional.
+        name: for messages and files.
+        source: kind of data, for figures: `observations`, or `LES`.
+        rejected: number of values per variable that the reader rejected because of quality flags.
+        notes: sentences on how the files were read.
+
+    Raises:
+        ValueError: times or heights that do not increase, or a profile or series of unexpected shape.
+    """
+
+    time: Float[Array, " time"]
+    z: Float[Array, " level"] | Float[Array, "time level"] = eqx.field(default_factory=lambda: jnp.zeros(0))
+    profiles: dict[str, Float[Array, "time level"]] = eqx.field(default_factory=dict)
+    uncertainty: dict[str, Float[Array, ""]] = eqx.field(default_factory=dict)
+    series: dict[str, Float[Array, " time"]] = eqx.field(default_factory=dict)
+    name: str = eqx.field(default="observations", static=True)
+    source: str = eqx.field(default="observations", static=True)
+    rejected: Mapping[str, int] = eqx.field(default_factory=dict, static=True)
+    notes: tuple[str, ...] = eqx.field(default=(), static=True)
+
+    def __check_init__(self):
+        if is_traced((self.time, self.z, self.profiles)) or not hasattr(self.time, "shape"):
+            return
+        _check_increase(self.name, "times [s]", self.time)
+        if self.moves:
+            for time, row in zip(np.asarray(self.time), np.asarray(self.z), strict=True):
+                n_known = int(np.isfinite(row).sum())
+                if n_known < row.size and not np.isnan(row[n_known:]).all():
+                    n_known = row.size  # a gap among the heights, which the check rejects
+                if n_known:
+                    _check_increase(self.name, f"heights [m] at {time:g} s", row[:n_known])
+        elif self.z.size or self.profiles or not self.series:
+            _check_increase(self.name, "heights [m]", self.z)
+        shape = (self.time.shape[0], self.z.shape[-1])
+        for variable, values in self.profiles.items():
+            if values.shape != shape:
+                expected = f"{variable} of shape (time, level) = {shape}"
+                raise ValueError(f"{self.name}: expected {expected}, got {values.shape}.")
+        for variable, values in self.series.items():
+            if values.shape != shape[:1] or variable in self.profiles:
+                expected = f"{variable} of shape (time,) = {shape[:1]}, and not as a profile too"
+                raise ValueError(f"{self.name}: expected {expected}, got {values.shape}.")
+
+    @property
+    def moves(self) -> bool:
+        """Whether heights vary in time."""
+        return self.z.ndim == 2
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all observed variables."""
+        return (*self.profiles, *self.series)
+
+
+def _check_increase(name: str, label: str, values) -> None:
+    values = np.asarray(values)
+    if values.size < 1 or not np.all(np.isfinite(values)) or np.any(np.diff(values) <= 0.0):
+        got = np.array2string(values, threshold=6, edgeitems=2)
+        raise ValueError(f"{name}: expected {label} that are finite and increase, got {got}.")

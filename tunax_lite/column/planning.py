@@ -1,0 +1,170 @@
+"""Memory of a run, its gradient or its Jacobian, estimated by compiling only; checkpointing that fits."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from .._types import at_path, iterate_parameters
+from ..runtime import Program, compile_program, free_memory
+from .case import Case
+from .checkpointing import AbstractCheckpointing, Auto
+from .integrate import simulate
+from .model import Model
+from .sensitivity import ChunkSize, CompiledJacobian
+from .trajectory import Trajectory
+
+What = Literal["forward", "gradient", "jacobian"]
+
+_SHARE_OF_FREE_MEMORY = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryEstimate:
+    """The compiler's memory estimate for a program, in bytes; prints as one line."""
+
+    what: str  # description of the program
+    arguments: int
+    outputs: int
+    temporary: int
+    code: int
+    peak: int  # the sum of these, in use while the program runs
+    trace_seconds: float
+    compile_seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what}: {self.peak} bytes ({self.arguments} arguments, {self.outputs} outputs, "
+            f"{self.temporary} temporary, {self.code} code), traced in {self.trace_seconds:.1f} s, "
+            f"compiled in {self.compile_seconds:.1f} s"
+        )
+
+
+def estimate_memory(
+    model: Model,
+    case: Case,
+    *,
+    what: What = "forward",
+    n_columns: int | None = None,
+    checkpointing: AbstractCheckpointing | None = None,
+    dt: float = 60.0,
+    output_interval: float = 600.0,
+    duration: float | None = None,
+    parameters: Sequence[str] | None = None,
+    residuals: Callable[[Trajectory], PyTree] = lambda run: (run.state.temperature, run.state.u, run.state.v),
+    chunk_size: ChunkSize = "auto",
+) -> MemoryEstimate:
+    """Memory and compile time of a run, its gradient or its Jacobian, without running it.
+
+    Args:
+        model, case: a single column if `n_columns` is given.
+        what: `forward`: a run with all its frames. `gradient`: of the mean square of the residuals, in
+            reverse mode. `jacobian`: of the residuals, in the mode that `jacobian` chooses.
+        n_columns: size of a batch of such columns; nothing of that size is allocated.
+        checkpointing: what reverse mode stores; by default `Auto()`.
+        dt, output_interval, duration: as in `simulate` [s].
+        parameters: paths in the closure to differentiate by; by default all that are set.
+        residuals: function of a trajectory; by default all profiles of temperature, u and v.
+        chunk_size: of the Jacobian, as in `jacobian`.
+
+    Raises:
+        ValueError: an unknown `what`, a number of columns that is not positive or given for a batch, an
+            unknown parameter, or errors of `simulate`.
+    """
+    if what not in ("forward", "gradient", "jacobian"):
+        raise ValueError(f"estimate_memory: expected what to be forward, gradient or jacobian, got {what!r}.")
+    layout = Auto() if checkpointing is None else checkpointing
+    if n_columns is not None:
+        if case.batch_shape != ():
+            raise ValueError(
+                f"estimate_memory: expected a single column to make {n_columns} of, got a case with the "
+                f"batch {case.batch_shape}; leave n_columns out."
+            )
+        if n_columns < 1:
+            raise ValueError(f"estimate_memory: expected n_columns of at least 1, got {n_columns}.")
+        spread = lambda leaf: jax.ShapeDtypeStruct((*leaf.shape, n_columns), leaf.dtype)  # noqa: E731
+        case = eqx.tree_at(lambda c: c.initial_state, case, jax.tree.map(spread, case.initial_state))
+
+    def run(model: Model, case: Case) -> Trajectory:
+        times = {"dt": dt, "output_interval": output_interval, "duration": duration}
+        return simulate(model, case, checkpointing=layout, **times)
+
+    def of_parameters(values, model: Model, case: Case) -> PyTree:
+        where = lambda m: [at_path(m.closure, path) for path in paths]  # noqa: E731
+        return residuals(run(eqx.tree_at(where, model, list(values)), case))
+
+    def mean_square(values, model: Model, case: Case):
+        leaves = jax.tree.leaves(of_parameters(values, model, case))
+        return sum(jnp.sum(leaf**2) for leaf in leaves) / sum(leaf.size for leaf in leaves)
+
+    if what == "forward":
+        program = compile_program(run, model, case)
+    else:
+        known = [info.path for info in iterate_parameters(model.closure) if info.value is not None]
+        paths = known if parameters is None else parameters
+        if not paths or not set(paths) <= set(known):
+            unknown = ", ".join(path for path in paths if path not in known) or "none"
+            raise ValueError(f"estimate_memory: expected parameters among {', '.join(known)}; got {unknown}.")
+        given = jnp.stack([at_path(model.closure, path) for path in paths]), model, case
+        if what == "gradient":
+            program = compile_program(jax.value_and_grad(mean_square), *given)
+        else:
+            program = CompiledJacobian(of_parameters, *given, chunk_size=chunk_size).program
+    columns = "one column" if case.batch_shape == () else f"{int(np.prod(case.batch_shape))} columns"
+    seconds = program.trace_seconds, program.compile_seconds
+    return MemoryEstimate(f"{what} of {columns}", *program.memory, *seconds)
+
+
+class CheckpointingChoice(NamedTuple):
+    """The chosen layout, its program, and the reason as one line."""
+
+    checkpointing: AbstractCheckpointing
+    program: Program
+    explanation: str
+
+
+def choose_checkpointing(
+    function_of_layout: Callable[[AbstractCheckpointing], Callable[..., PyTree]],
+    arguments: tuple,
+    memory_budget: int | None = None,
+    *,
+    candidates: Sequence[AbstractCheckpointing] | None = None,
+) -> CheckpointingChoice:
+    """The fastest layout whose compiled program fits a memory budget.
+
+    Args:
+        function_of_layout: returns, for a layout, the function to compile, such as a gradient.
+        arguments: of that function, arrays or their shapes.
+        memory_budget: bytes for temporary memory; by default half of the free memory of the device.
+        candidates: from the fastest to the most frugal; by default those of `Auto`.
+
+    Raises:
+        ValueError: no candidates, or a budget that is not positive.
+        MemoryError: no candidate fits.
+    """
+    candidates = Auto().candidates if candidates is None else candidates
+    if not candidates:
+        raise ValueError("choose_checkpointing: expected at least one candidate, got none.")
+    if memory_budget is not None and not memory_budget > 0:
+        raise ValueError(
+            f"choose_checkpointing: expected a positive memory_budget in bytes, got {memory_budget}."
+        )
+    budget = int(_SHARE_OF_FREE_MEMORY * free_memory()) if memory_budget is None else memory_budget
+    tried: list[str] = []
+    needed = 0
+    for layout in candidates:
+        program = compile_program(function_of_layout(layout), *arguments)
+        needed = program.memory.temporary
+        if needed <= budget:
+            before = f" ({', '.join(tried)} would not)" if tried else ""
+            return CheckpointingChoice(layout, program, f"{layout}: {needed} bytes of {budget} fit{before}")
+        tried.append(f"{layout} with {needed} bytes")
+    raise MemoryError(
+        f"choose_checkpointing: expected a budget of at least {needed} bytes, which the most frugal layout, "
+        f"{candidates[-1]}, needs; got {budget}. Give more memory, or make fewer steps or columns."
+    )

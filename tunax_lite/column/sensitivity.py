@@ -1,0 +1,380 @@
+"""Jacobians of runs with respect to parameters, for least squares and sensitivities.
+
+    J_ij = d residual_i / d parameter_j
+
+Forward mode pushes a chunk of parameters through the run at a time; reverse mode pulls a chunk of residuals
+back through it. Memory is linear in the size of the chunk.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PyTree
+
+from .._types import is_traced
+from ..numerics.batch_last import vmap_last
+from ..runtime import Program, Shared, compile_program, free_memory
+
+Mode = Literal["auto", "forward", "reverse"]
+ChunkSize = int | Literal["auto"] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class JacobianPlan:
+    """How a Jacobian is computed; prints as one line."""
+
+    mode: Literal["forward", "reverse"]
+    chunk_size: int  # parameters pushed forward, or residuals pulled back, at the same time
+    n_parameters: int  # columns of the matrix
+    n_residuals: int  # its rows
+    n_bytes: int  # memory of the program: inputs, outputs and temporaries
+
+    @property
+    def n_chunks(self) -> int:
+        n = self.n_parameters if self.mode == "forward" else self.n_residuals
+        return math.ceil(n / self.chunk_size)
+
+    def __str__(self) -> str:
+        chunks = "1 chunk" if self.n_chunks == 1 else f"{self.n_chunks} chunks"
+        return (
+            f"Jacobian of {self.n_residuals} residuals by {self.n_parameters} parameters: {self.mode} mode, "
+            f"{chunks} of {self.chunk_size}, {self.n_bytes} bytes"
+        )
+
+
+class NormalEquations(NamedTuple):
+    """Sums needed for a Gauss-Newton step d from residuals r and their Jacobian J: JᵀJ d = -Jᵀr."""
+
+    matrix: Float[Array, "parameter parameter"]  # JᵀJ
+    gradient: Float[Array, " parameter"]  # Jᵀr, the gradient of rᵀr / 2
+    sum_of_squares: Float[Array, ""]  # rᵀr
+
+
+@dataclasses.dataclass(frozen=True)
+class JacobianResult:
+    """Residuals and their derivatives; both may contain values that are not finite."""
+
+    residuals: Float[Array, " residual"]
+    matrix: Float[Array, "residual parameter"]  # derivative of each residual with respect to each parameter
+    plans: tuple[JacobianPlan, ...]  # how they were computed, one per case
+
+    @property
+    def plan(self) -> JacobianPlan:
+        """The plan, if there is only one case."""
+        (plan,) = self.plans
+        return plan
+
+    @property
+    def is_finite(self) -> bool:
+        return bool(jnp.isfinite(self.residuals).all() & jnp.isfinite(self.matrix).all())
+
+    def normal_equations(self, limit: float = math.inf) -> NormalEquations:
+        """Sums over the residuals; in JᵀJ, rows with a derivative above a limit are scaled down to it."""
+        return _normal_equations(self.residuals, self.matrix, limit)
+
+
+@jax.jit
+def _normal_equations(residuals, matrix, limit) -> NormalEquations:
+    largest = jnp.max(jnp.abs(matrix), axis=1, keepdims=True)
+    scaled = matrix * jnp.minimum(1.0, limit / jnp.maximum(largest, jnp.finfo(matrix.dtype).tiny))
+    return NormalEquations(sums_of_products(scaled), matrix.T @ residuals, residuals @ residuals)
+
+
+_ROWS = 128
+"""That are added up at a time."""
+
+
+def sums_of_products(matrix: Float[Array, "row column"]) -> Float[Array, "column column"]:
+    """MᵀM, with an order of summation that does not depend on the number of processors, unlike `@`."""
+    n_blocks, n_columns = len(matrix) // _ROWS, matrix.shape[1]
+    blocks, rest = matrix[: n_blocks * _ROWS], matrix[n_blocks * _ROWS :]
+
+    def add(total, rows):
+        return total + rows.T @ rows, None
+
+    return lax.scan(add, rest.T @ rest, blocks.reshape(n_blocks, _ROWS, n_columns))[0]
+
+
+def _forward_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):
+    """Residuals and matrix, pushing `chunk` parameters forward at a time."""
+
+    def columns(start):
+        residuals, tangents = _map_chunk(lambda d: jax.jvp(function, (flat,), (d,)), start, chunk, flat)
+        return residuals[:, 0], tangents
+
+    return _in_chunks(columns, chunk, flat.size, 1)
+
+
+def _reverse_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):
+    """Residuals and matrix, pulling `chunk` residuals back at a time."""
+    residuals, pull = jax.vjp(function, flat)
+
+    def rows(start):
+        return None, _map_chunk(lambda cotangent: pull(cotangent)[0], start, chunk, residuals).T
+
+    return residuals, _in_chunks(rows, chunk, residuals.size, 0)[1]
+
+
+def _in_chunks(of_chunk: Callable, chunk: int, n: int, axis: int):
+    """Auxiliary result of a function from the last chunk, and its matrix assembled along an axis."""
+    if chunk == n:
+        return of_chunk(0)
+
+    def turn(i, result):
+        start = jnp.minimum(i * chunk, n - chunk)  # the last chunk overlaps the previous one
+        beside, part = of_chunk(start)
+        return beside, lax.dynamic_update_slice_in_dim(result[1], part, start, axis)
+
+    beside, part = jax.eval_shape(lambda: of_chunk(0))
+    whole = jax.ShapeDtypeStruct((*part.shape[:axis], n, *part.shape[axis + 1 :]), part.dtype)
+    empty = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), (beside, whole))
+    return lax.fori_loop(0, math.ceil(n / chunk), turn, empty)
+
+
+def _map_chunk(function: Callable[[PyTree], PyTree], start, chunk: int, like: Float[Array, " n"]) -> PyTree:
+    """Map over rows `start` to `start + chunk` of the identity matrix."""
+    vectors = (jnp.arange(like.size)[:, None] == start + jnp.arange(chunk)).astype(like.dtype)
+    if chunk == 1:  # scalars are faster in the loops over levels than vectors of length one
+        return jax.tree.map(lambda result: result[..., None], function(vectors[:, 0]))
+    return vmap_last(function)(vectors)
+
+
+_PULL_OVER_PUSH = 4
+"""Cost of pulling one residual back, with checkpointing, over that of pushing one parameter forward."""
+_LARGEST_CHUNK_ON_CPU = 32
+"""A larger chunk saves less than a tenth of the time, and its tangents leave the fast caches."""
+
+
+class CompiledJacobian:
+    """The Jacobian of one function, compiled for given shapes; call it with parameters and arguments.
+
+    Args:
+        function: from parameters and arguments to residuals, a pytree of floating-point arrays.
+        x: parameters, a pytree of floating-point arrays; columns follow the order of its leaves.
+        args: pytrees of arrays. Values that the function closes over become part of the program.
+        mode: `auto` selects reverse if it is cheaper: for far fewer residuals than parameters.
+        chunk_size: parameters (residuals in reverse mode) at a time. `auto` takes as many as fit the budget,
+            but on a CPU no more than speed it up. `None` takes all. If chunks do not divide evenly, the last
+            one overlaps the previous one, so that nothing is compiled twice.
+        memory_budget: bytes for `auto`; by default half of the free memory of the device.
+
+    Raises:
+        ValueError: an unknown mode or chunk size, no parameters or residuals, or some that are not
+            floating-point numbers; when called, parameters that are not finite.
+        MemoryError: a chunk of one does not fit the budget.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., PyTree],
+        x: PyTree,
+        *args: PyTree,
+        mode: Mode = "auto",
+        chunk_size: ChunkSize = "auto",
+        memory_budget: int | None = None,
+    ):
+        if mode not in ("auto", "forward", "reverse"):
+            raise ValueError(f"jacobian: expected the mode auto, forward or reverse, got {mode!r}.")
+        self._function = function
+        self._shapes = jax.eval_shape(lambda *given: given, x, *args)
+        n_parameters = _count("parameters", self._shapes[0])
+        n_residuals = _count("residuals", jax.eval_shape(function, *self._shapes))
+        if mode == "auto":
+            mode = "reverse" if _PULL_OVER_PUSH * n_residuals < n_parameters else "forward"
+        self._mode: Literal["forward", "reverse"] = mode
+        self._n = n_parameters if mode == "forward" else n_residuals
+        self._problem = f"{n_residuals} residuals by {n_parameters} parameters in {mode} mode"
+        chunk, self.program = self._choose_chunk(chunk_size, memory_budget)
+        self.plan = JacobianPlan(mode, chunk, n_parameters, n_residuals, self.program.memory.total)
+
+    def __call__(self, x: PyTree, *args: PyTree) -> JacobianResult:
+        """Residuals and matrix for parameters and arguments of the same shapes; nothing is compiled."""
+        _check_finite(x)
+        residuals, matrix = self.program(x, *args)
+        return JacobianResult(residuals, matrix, (self.plan,))
+
+    def _choose_chunk(self, chunk_size: ChunkSize, memory_budget: int | None) -> tuple[int, Program]:
+        """The requested size, or the fewest chunks that fit, of nearly equal size."""
+        if chunk_size != "auto":
+            chunk = self._n if chunk_size is None else chunk_size
+            if isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1:
+                raise ValueError(
+                    "jacobian: expected chunk_size to be auto, None or an integer of at least 1, got "
+                    f"{chunk!r}."
+                )
+            chunk = min(chunk, self._n)
+            return chunk, self._compile(chunk)
+        budget = int(0.5 * free_memory()) if memory_budget is None else memory_budget
+        if memory_budget is not None and not budget > 0:
+            raise ValueError(f"jacobian: expected a positive memory_budget in bytes, got {budget}.")
+
+        def even(largest: int) -> int:
+            return math.ceil(self._n / math.ceil(self._n / largest))
+
+        chunk = even(_LARGEST_CHUNK_ON_CPU if jax.default_backend() == "cpu" else self._n)
+        program = self._compile(chunk)
+        if program.memory.total <= budget:
+            return chunk, program
+        single = program if chunk == 1 else self._compile(1)
+        least = single.memory.total
+        while chunk > 1 and program.memory.total > budget >= least:
+            bytes_per_column = (program.memory.total - least) / (chunk - 1)
+            chunk = even(min(1 + int((budget - least) / bytes_per_column), chunk - 1))
+            program = single if chunk == 1 else self._compile(chunk)
+        if program.memory.total > budget:
+            raise MemoryError(
+                f"jacobian: expected a budget of at least {least} bytes, which a chunk of 1 needs for "
+                f"{self._problem}, got {budget}; give more memory or fewer residuals, or take the sums over "
+                "the cases of `BlockedJacobian.normal_equations`."
+            )
+        return chunk, program
+
+    def _compile(self, chunk: int) -> Program:
+        by_mode = _forward_mode if self._mode == "forward" else _reverse_mode
+
+        def program(x: PyTree, *args: PyTree):
+            flat, unravel = ravel_pytree(x)
+            return by_mode(lambda p: ravel_pytree(self._function(unravel(p), *args))[0], chunk, flat)
+
+        return compile_program(program, *self._shapes)
+
+
+def jacobian(
+    function: Callable[..., PyTree],
+    x: PyTree,
+    *args: PyTree,
+    mode: Mode = "auto",
+    chunk_size: ChunkSize = "auto",
+    memory_budget: int | None = None,
+) -> JacobianResult:
+    """Residuals and their Jacobian.
+
+    Every call compiles. To avoid this, keep a `CompiledJacobian`; arguments and errors are the same.
+    """
+    _check_finite(x)
+    options = {"mode": mode, "chunk_size": chunk_size, "memory_budget": memory_budget}
+    return CompiledJacobian(function, x, *args, **options)(x, *args)
+
+
+def _check_finite(x: PyTree) -> None:
+    """Raise for parameters that are not finite, or not known yet."""
+    if is_traced(x):
+        raise ValueError(
+            "jacobian: expected parameters with values, got traced ones; it compiles by itself, so call it "
+            "outside of jit, grad and vmap."
+        )
+    for path, leaf in jax.tree_util.tree_leaves_with_path(x):
+        values = np.asarray(leaf)
+        bad = np.argwhere(~np.isfinite(values))
+        if len(bad):
+            place = jax.tree_util.keystr(path) + (str(bad[0].tolist()) if values.ndim else "")
+            raise ValueError(
+                f"jacobian: expected finite parameters, got {values[tuple(bad[0])]} at x{place}."
+            )
+
+
+def _count(what: str, shapes: PyTree) -> int:
+    """Number of values of parameters or residuals, all of which must be floating-point."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+            place = jax.tree_util.keystr(path)
+            raise ValueError(
+                f"jacobian: expected {what} that are floating-point numbers, got {leaf.dtype}"
+                f"{f' at {place}' if place else ''}; convert them, or leave out what is not differentiated."
+            )
+    n = sum(leaf.size for leaf in jax.tree.leaves(shapes))
+    if n == 0:
+        raise ValueError(f"jacobian: expected at least one of the {what}, got none.")
+    return n
+
+
+Block = Callable[..., PyTree] | tuple[Callable[..., PyTree], tuple]
+"""A function of the parameters, or a function with the tuple of its further arguments."""
+
+
+class BlockedJacobian:
+    """The Jacobian of several cases, compiled for given shapes; call it with parameters.
+
+    Args:
+        blocks: one per case. Cases that share a function and argument shapes share a program.
+        x, mode, memory_budget: as in `CompiledJacobian`; cases are computed one after another, and the budget
+            applies to each.
+        chunk_size: for all cases, or one for each.
+
+    Raises:
+        ValueError: no case, a different number of chunk sizes, or errors of `CompiledJacobian`, with the
+            case.
+        MemoryError: a case that does not fit the budget.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        x: PyTree,
+        *,
+        mode: Mode = "auto",
+        chunk_size: ChunkSize | Sequence[ChunkSize] = "auto",
+        memory_budget: int | None = None,
+    ):
+        pairs = [block if isinstance(block, tuple) else (block, ()) for block in blocks]
+        if not pairs:
+            raise ValueError("jacobian_by_case: expected at least one case, got none.")
+        same = chunk_size is None or isinstance(chunk_size, (int, str))
+        sizes: Sequence[ChunkSize] = [chunk_size] * len(pairs) if same else chunk_size  # pyright: ignore[reportAssignmentType]
+        if len(sizes) != len(pairs):
+            raise ValueError(
+                f"jacobian_by_case: expected one chunk_size for each of {len(pairs)} cases, got {len(sizes)}."
+            )
+        shared: Shared[CompiledJacobian] = Shared()
+        self._calls: list[tuple[CompiledJacobian, tuple]] = []
+        for number, ((function, args), size) in enumerate(zip(pairs, sizes, strict=True)):
+            options = functools.partial(CompiledJacobian, mode=mode, memory_budget=memory_budget)
+            make = functools.partial(options, function, x, *args, chunk_size=size)
+            try:
+                self._calls.append((shared.get(make, args, id(function), size), args))
+            except (ValueError, MemoryError) as error:
+                raise type(error)(f"case {number}: {error}") from None
+        self.n_compiled = len(shared.all)
+
+    @property
+    def plans(self) -> tuple[JacobianPlan, ...]:
+        """One plan per case."""
+        return tuple(compiled.plan for compiled, _ in self._calls)
+
+    def __call__(self, x: PyTree) -> JacobianResult:
+        """Residuals and rows of all cases, in order."""
+        found = [compiled(x, *args) for compiled, args in self._calls]
+        residuals = jnp.concatenate([result.residuals for result in found])
+        return JacobianResult(residuals, jnp.concatenate([each.matrix for each in found]), self.plans)
+
+    def normal_equations(self, x: PyTree) -> NormalEquations:
+        """Sums over the cases; only the rows of one case at a time are in memory."""
+
+        # Wait, because JAX would otherwise start the next case concurrently.
+        of_case = lambda call: jax.block_until_ready(call[0](x, *call[1]).normal_equations())  # noqa: E731
+        add = functools.partial(jax.tree.map, jnp.add)
+        return functools.reduce(add, map(of_case, self._calls))
+
+
+def jacobian_by_case(
+    blocks: Sequence[Block],
+    x: PyTree,
+    *,
+    mode: Mode = "auto",
+    chunk_size: ChunkSize | Sequence[ChunkSize] = "auto",
+    memory_budget: int | None = None,
+) -> JacobianResult:
+    """Residuals and Jacobian of several cases, stacked in order.
+
+    Every call compiles. To avoid this, keep a `BlockedJacobian`; arguments and errors are the same.
+    """
+    _check_finite(x)
+    return BlockedJacobian(blocks, x, mode=mode, chunk_size=chunk_size, memory_budget=memory_budget)(x)

@@ -1,0 +1,161 @@
+"""Interface of a term: it receives the column in a step and returns tendencies.
+
+    h dY/dt = gain of the cell + flux through the ends + flux between cells - h L Y
+
+`transport` sums the tendencies of all terms for each quantity and solves for the new values. Absent terms are
+not in the list and cost nothing.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
+from ...numerics.diffusion import CarryingRates
+from ...physics.absorption import AbstractAbsorption
+from ...physics.equation_of_state import AbstractEquationOfState
+from ..forcing import SurfaceFluxes
+from ..grid import Grid
+from ..state import State
+from ..time_series import check_covers
+
+Velocity = tuple[CenterArray, CenterArray]  # eastward and northward component on cells
+
+
+class Tendency(NamedTuple):
+    """Effect of a term on one quantity; `None` for no effect of a kind.
+
+    Args:
+        cells: gained in each cell per area and time [unit m s-1]: a source [unit s-1] times the thickness.
+        surface: flux into the uppermost cell [unit m s-1].
+        bottom: flux into the lowest cell [unit m s-1].
+        downward: flux from each cell to the one below [unit m s-1], on inner faces.
+        against_gradient: the same, reduced by one factor where it would exceed the range that the quantity
+            has without it.
+        loss_rate: L [s-1], at least zero, implicit: the quantity decays, and stays positive.
+        carrying: rates at which cells carry their value to a neighbour [m s-1], at least zero, implicit: the
+            quantity sinks or rises, and stays positive.
+        sinking: value [unit] that sinks in exchange for what is carried up, on inner faces; from at most one
+            term.
+    """
+
+    cells: CenterArray | None = None
+    surface: Scalar | None = None
+    bottom: Scalar | None = None
+    downward: InnerFaceArray | None = None
+    against_gradient: InnerFaceArray | None = None
+    loss_rate: CenterArray | None = None
+    carrying: CarryingRates | None = None
+    sinking: InnerFaceArray | None = None
+
+
+class MovingLevel(NamedTuple):
+    """Change of the lake level in a step.
+
+    Args:
+        elevation: of the surface above its level at rest, at the end of the step [m].
+        volume_before: of the cells at the start, divided by the surface area at the end [m].
+        fresh_water: precipitation minus evaporation, which raise the level [m s-1]; `None` if it is
+            prescribed.
+    """
+
+    elevation: Scalar
+    volume_before: CenterArray
+    fresh_water: Scalar | None
+
+
+class Column(NamedTuple):
+    """The column in one step: the input of terms.
+
+    Args:
+        state: at the start of the step, after rotation by the Coriolis force.
+        carried: the same after vertical advection.
+        velocity: of the water, u and v [m s-1]: at the start, or as in GOTM the newest known.
+        grid: vertical grid, with its surface at the end of the step.
+        equation_of_state, absorption, coriolis_parameter: of the case.
+        fluxes: through the surface, at the end of the step.
+        fluxes_before: those that non-local fluxes follow: the same, or as in GOTM those of the previous step.
+        stokes_drift: eastward and northward Stokes drift of the cells [m s-1]; `None` without waves.
+        eddy_viscosity, eddy_diffusivity: of the step [m2 s-1].
+        time: end of the step [s] since the start of the case.
+        dt: length of the step [s].
+        surface: prognostic variables of ice and lake level, at the end of the step.
+        level: change of a lake level, if it varies.
+    """
+
+    state: State
+    carried: State
+    velocity: Velocity
+    grid: Grid
+    equation_of_state: AbstractEquationOfState
+    absorption: AbstractAbsorption
+    coriolis_parameter: Scalar
+    fluxes: SurfaceFluxes
+    fluxes_before: SurfaceFluxes
+    stokes_drift: Velocity | None
+    eddy_viscosity: FaceArray
+    eddy_diffusivity: FaceArray
+    time: ScalarLike
+    dt: ScalarLike
+    surface: dict[str, Scalar] = {}
+    level: MovingLevel | None = None
+
+    def starting_from(self, state: State) -> "Column":
+        """The same column with another initial state."""
+        return self._replace(state=state, carried=state, velocity=(state.u, state.v))
+
+    @property
+    def shortwave(self) -> FaceArray:
+        """Downward shortwave radiation through each face [W m-2]; zero at night."""
+        entering = or_zero(self.fluxes.shortwave_flux, self.state)
+        return entering * self.absorption.transmission(self.grid)
+
+
+class AbstractTerm(eqx.Module):
+    """A term that acts on the column. By default every method does nothing.
+
+    Quantities are named `u`, `v`, `temperature`, `salinity`, and by the names of the tracers.
+    """
+
+    def before(self, column: Column) -> State:
+        """The initial state of the step, in place of `column.state`."""
+        return column.state
+
+    def carry(self, column: Column) -> State:
+        """The state after vertical advection, in place of `column.carried`."""
+        return column.carried
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        """Tendencies of u and v. Both share one matrix: return the same object as their rates."""
+        return {}
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        """Tendencies of temperature, salinity and tracers."""
+        return {}
+
+    def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
+        """The new velocity [m s-1], from the solution."""
+        return u, v
+
+    def stirring(self, state: State) -> InnerFaceArray | None:
+        """Production of turbulent kinetic energy over the step that ends in a state [m2 s-3]."""
+        return None
+
+    def own_tracers(self) -> tuple[str, ...]:
+        """Tracers that belong to the term: nothing else mixes, advects or changes them."""
+        return ()
+
+    def check_covers(self, start: float, end: float) -> None:
+        """Raise `ValueError` if a series of the term does not cover `start` to `end` [s]."""
+        check_covers(self, start, end)
+
+
+def or_zero(flux: Scalar | None, state: State) -> Scalar:
+    """A flux, or zero in the precision of the state if there is none."""
+    return jnp.zeros((), state.temperature.dtype) if flux is None else flux
+
+
+def accelerating(x: ScalarLike, y: ScalarLike, grid: Grid) -> dict[str, Tendency]:
+    """Tendencies from accelerations of u and v [m s-2]."""
+    return {"u": Tendency(cells=grid.cell_thickness * x), "v": Tendency(cells=grid.cell_thickness * y)}

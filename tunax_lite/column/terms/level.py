@@ -1,0 +1,109 @@
+"""A varying lake level: from the water budget, or prescribed.
+
+    dV/dt = streams + (rain - evaporation) A_s,        z_i = -H + s_i (H + zeta),     s_i as at rest
+
+The bottom is fixed; all cells stretch and shrink together, and take the areas and volumes of the basin
+between their faces. Water does not move with the faces: the flow through a face follows from the streams and
+the motion of the faces (`terms.streams`), so that uniform water stays uniform, and contents change only by
+inflow and outflow. Rain has the temperature of the surface and no salt; evaporation removes heat and
+momentum, and leaves salt and tracers behind.
+
+Source: GOTM's lake branch, `water_balance_method: free_surface`, for the balance and the grid.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ..._types import Scalar, ScalarLike, SeriesOrScalar, is_traced, parameter
+from ..grid import Grid, Hypsography
+from ..time_series import TimeSeries
+from .base import Column, MovingLevel, or_zero
+from .streams import Streams
+
+ELEVATION = "surface_elevation"
+"""Name of the level in `State.surface`."""
+
+
+class LakeLevel(eqx.Module):
+    """Level of a lake over time.
+
+    Args:
+        basin: the lake at heights above and below the level at rest, that of its grid.
+        initial: initial height of the level above that at rest [m].
+        prescribed: height over time [m]; surplus water leaves at the surface with its properties, and a
+            deficit enters there. `None` if the level follows the water budget.
+
+    A level that leaves the basin becomes inf (above) or -inf (below), and stays so.
+
+    Raises:
+        ValueError: a level outside the basin, or both an initial and a prescribed level.
+    """
+
+    basin: Hypsography
+    initial: Scalar = parameter(0.0, unit="m", valid_range=(-1000.0, 1000.0))
+    prescribed: TimeSeries[SeriesOrScalar] | None = None
+
+    def __check_init__(self):
+        if is_traced((self.basin, self.initial, self.prescribed)):
+            return
+        levels = np.asarray(self.initial)[None] if self.prescribed is None else self.prescribed.values
+        low, high = (float(x) for x in (np.max(self.basin.z[0]), np.min(self.basin.z[-1])))
+        outside = (np.asarray(levels) <= low) | (np.asarray(levels) > high)
+        if np.any(outside):
+            row = int(np.argwhere(outside)[0][0])
+            at = "at the start" if self.prescribed is None else f"at {float(self.prescribed.time[row]):g} s"
+            found = float(np.asarray(levels)[row].flat[0])
+            raise ValueError(
+                f"level: expected a level within the basin, {low:g} to {high:g} m, got {found:g} m {at}; "
+                "extend the hypsography (upwards by its key top), or check unit and sign."
+            )
+
+    def start(self, like: Scalar) -> dict[str, Scalar]:
+        """Initial value of `State.surface`, with the shape of the columns."""
+        first = self.initial if self.prescribed is None else self.prescribed.at(0.0)
+        return {ELEVATION: first + 0.0 * like}
+
+    def grid_at(self, at_rest: Grid, elevation: Scalar) -> Grid:
+        """The grid at a level [m]; heights count from the surface."""
+        faces = at_rest.z_face * (1.0 + elevation / at_rest.depth)
+        heights = faces + elevation
+        below = self.basin.volume_below(heights)
+        return Grid(faces, self.basin.area_at(heights), below[1:] - below[:-1])
+
+    def moved(
+        self, column: Column, at_rest: Grid, elevation: Scalar, streams: Streams | None, density: Scalar
+    ) -> Column:
+        """The column at the start of the step on the grid of its end; `elevation` [m] is the initial one."""
+        before = column.grid
+        assert before.area is not None
+        rain = or_zero(column.fluxes.freshwater_flux, column.state) / density * before.area[-1]
+        if self.prescribed is not None:
+            new = self.prescribed.at(column.time) + 0.0 * elevation
+        else:
+            net = rain
+            if streams is not None:
+                entering, leaving = streams.discharge(column.time)
+                net = rain + (entering - leaving)
+            new = self._filled(at_rest, elevation, column.dt * net)
+        grid = self.grid_at(at_rest, new)
+        assert grid.area is not None
+        spread = before.area[-1] / grid.area[-1]
+        fresh_water = rain / grid.area[-1] if self.prescribed is None else None
+        level = MovingLevel(new, before.cell_volume * spread, fresh_water)
+        # An ice cover keeps its volume.
+        ice = {
+            name: value * spread if name.endswith("thickness") else value
+            for name, value in column.surface.items()
+        }
+        return column._replace(grid=grid, level=level, surface=ice | {ELEVATION: new})
+
+    def _filled(self, at_rest: Grid, elevation: Scalar, gained: ScalarLike) -> Scalar:
+        """The level after adding a volume of water [m3]."""
+        ends = jnp.stack([elevation, -at_rest.depth + 0.0 * elevation, self.basin.z[-1] + 0.0 * elevation])
+        now, empty, full = self.basin.volume_below(ends)
+        held = now + gained
+        new = self.basin.height_of(held[None])[0]
+        new = jnp.where(held > empty, new, jnp.where(held <= empty, -jnp.inf, jnp.nan))
+        new = jnp.where(held > full, jnp.inf, new)
+        return jnp.where(jnp.isinf(elevation), elevation, new)

@@ -1,0 +1,189 @@
+"""Streams into and out of a lake, and the resulting flow through the faces of its cells.
+
+    d(V Y)/dt = q_in Y_in - q_out Y + W_down Y_down - W_up Y_up,      W_up - W_down = q_in - q_out - dV/dt
+
+The volume flux W through the faces balances the streams below and the growth of cells with the level. If the
+level is constant or prescribed, surplus water leaves at the surface with its properties and a deficit enters
+there, as precipitation and evaporation do. W carries the water of the cell that it leaves, implicitly: no
+value leaves the range of its neighbours, however small the lowest cell, at the cost of a numerical
+diffusivity of half the speed times the thickness.
+"""
+
+import enum
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..._types import (
+    CenterArray,
+    Scalar,
+    ScalarLike,
+    SeriesOrScalar,
+    array_field,
+    as_float_array,
+    is_traced,
+    parameter,
+)
+from ...declarations import setting
+from ...numerics.diffusion import CarryingRates
+from ...numerics.elementary import reciprocal
+from ..time_series import TimeSeries
+from .base import AbstractTerm, Column, Tendency
+
+
+class StreamPlace(enum.Enum):
+    """Where a stream enters or leaves: uppermost or lowest cell, a range of heights, or its own density."""
+
+    SURFACE = "surface"
+    BOTTOM = "bottom"
+    RANGE = "range"
+    INTERLEAVING = "interleaving"
+
+
+class StreamWater(eqx.Module):
+    """Discharge [m3 s-1], negative for outflow, temperature [degC] and salinity [g kg-1].
+
+    Without a temperature, inflow has that of the cells; without a salinity, it is fresh. Outflow has the
+    properties of the cells.
+    """
+
+    discharge: SeriesOrScalar = array_field(0, converter=as_float_array)
+    temperature: SeriesOrScalar | None = array_field(0, default=None, converter=as_float_array)
+    salinity: SeriesOrScalar | None = array_field(0, default=None, converter=as_float_array)
+
+
+def _salinity(water: StreamWater) -> ScalarLike:
+    return 0.0 if water.salinity is None else water.salinity
+
+
+class Stream(eqx.Module):
+    """One stream.
+
+    Args:
+        series: discharge, temperature and salinity.
+        place: where the stream enters or leaves.
+        lower, upper: heights of a range above the level at rest [m].
+        density_width: density difference [kg m-3] within which a stream finds its level: its water enters
+            cells with a weight of exp(-(rho - rho_stream)² / (2 width²)) times their thickness, the heaviest
+            at the bottom, the lightest at the surface.
+
+    Raises:
+        ValueError: a range of zero height, or an interleaving stream without a temperature.
+    """
+
+    series: TimeSeries[StreamWater]
+    place: StreamPlace = setting(StreamPlace.SURFACE)
+    lower: Scalar = parameter(-1.0, unit="m", valid_range=(-12000.0, 0.0))
+    upper: Scalar = parameter(0.0, unit="m", valid_range=(-12000.0, 0.0))
+    density_width: Scalar = parameter(0.02, unit="kg m-3", valid_range=(1e-4, 10.0))
+
+    def __check_init__(self):
+        if self.place is StreamPlace.INTERLEAVING and self.series.values.temperature is None:
+            raise ValueError("streams: expected the temperature of an interleaving stream, got none.")
+        if self.place is not StreamPlace.RANGE or is_traced((self.lower, self.upper)):
+            return
+        if not jnp.all(self.lower < self.upper):
+            raise ValueError(
+                f"streams: expected lower < upper, heights below the surface [m], got {self.lower} and "
+                f"{self.upper}."
+            )
+
+    def shares(self, column: Column, water: StreamWater) -> CenterArray:
+        """Fraction of the discharge per cell [1]; they sum to 1."""
+        faces, thickness = column.grid.z_face, column.grid.cell_thickness
+        nothing = jnp.zeros_like(thickness)
+        first, rest = jnp.ones_like(nothing[:1]), nothing[1:]
+        match self.place:
+            case StreamPlace.SURFACE:
+                return jnp.concatenate([rest, first])
+            case StreamPlace.BOTTOM:
+                return jnp.concatenate([first, rest])
+            case StreamPlace.RANGE:
+                if column.level is not None:
+                    faces = faces + column.level.elevation
+                weight = jnp.maximum(
+                    jnp.minimum(faces[1:], self.upper) - jnp.maximum(faces[:-1], self.lower), 0.0
+                )
+                total = jnp.sum(weight, axis=0)
+                # A range below the bottom means the lowest cell.
+                lowest = jnp.concatenate([first, rest])
+                return jnp.where(total > 0.0, weight / jnp.where(total > 0.0, total, 1.0), lowest)
+            case StreamPlace.INTERLEAVING:
+                state, eos = column.state, column.equation_of_state
+                own = eos.density(state.temperature, state.salinity, jnp.zeros_like(state.temperature))
+                zero = jnp.zeros_like(state.temperature[-1])
+                assert water.temperature is not None
+                stream = eos.density(water.temperature + zero, _salinity(water) + zero, zero)
+                exponent = -0.5 * ((own - stream) / self.density_width) ** 2
+                weight = thickness * jnp.exp(exponent - jnp.max(exponent, axis=0))
+                return weight / jnp.sum(weight, axis=0)
+
+
+class _Flows(NamedTuple):
+    """Flow in a step, per unit area of the surface [m s-1]: into and out of cells, with its properties."""
+
+    entering: CenterArray
+    leaving: CenterArray
+    temperature: CenterArray  # [K m s-1]
+    salinity: CenterArray  # [g kg-1 m s-1]
+    missing: Scalar  # inflow at the surface that closes the budget of the level
+    growth: CenterArray  # of the cells
+
+
+class Streams(AbstractTerm):
+    """All streams of a lake, by name. Inflow has no momentum and no tracers; outflow carries both."""
+
+    streams: dict[str, Stream]
+
+    def discharge(self, time: ScalarLike) -> tuple[Scalar, Scalar]:
+        """Inflow and outflow at a time [m3 s-1], without the correction that maintains the level."""
+        every = [stream.series.at(time).discharge for stream in self.streams.values()]
+        return sum(jnp.maximum(q, 0.0) for q in every), sum(jnp.maximum(-q, 0.0) for q in every)
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        parts = self._parts(column, self._flows(column))
+        return {"u": parts, "v": parts}
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        flows, carried = self._flows(column), column.carried
+        parts, area = self._parts(column, flows), column.grid.cell_area
+        assert area is not None
+        taken = {"temperature": flows.temperature, "salinity": flows.salinity}
+
+        def brought(name: str, values: CenterArray) -> CenterArray:
+            top = flows.missing * values[-1:]
+            along = taken.get(name, jnp.zeros_like(values))
+            return (along + jnp.concatenate([jnp.zeros_like(values[1:]), top])) / area
+
+        every = {"temperature": carried.temperature, "salinity": carried.salinity, **carried.tracers}
+        return {name: parts._replace(cells=brought(name, values)) for name, values in every.items()}
+
+    def _flows(self, column: Column) -> _Flows:
+        grid, state = column.grid, column.carried
+        assert grid.area is not None  # set in every case with streams
+        zero = jnp.zeros_like(state.temperature)
+        entering = leaving = temperature = salinity = zero
+        for stream in self.streams.values():
+            water = stream.series.at(column.time)
+            flow = stream.shares(column, water) * (water.discharge / grid.area[-1])
+            inward = jnp.maximum(flow, 0.0)
+            own = state.temperature if water.temperature is None else water.temperature
+            entering, leaving = entering + inward, leaving + jnp.maximum(-flow, 0.0)
+            temperature, salinity = temperature + inward * own, salinity + inward * _salinity(water)
+        change, level = zero, column.level
+        if level is not None:
+            change = (grid.cell_volume - level.volume_before) / column.dt
+        if level is not None and level.fresh_water is not None:
+            return _Flows(entering, leaving, temperature, salinity, zero[-1], change)
+        surplus = jnp.sum(entering - leaving - change, axis=0)
+        over = jnp.concatenate([zero[1:], zero[:1] + jnp.maximum(surplus, 0.0)])
+        return _Flows(entering, leaving + over, temperature, salinity, jnp.maximum(-surplus, 0.0), change)
+
+    def _parts(self, column: Column, flows: _Flows) -> Tendency:
+        """Flow from cells to each other and out of the lake."""
+        grid, kept = column.grid, flows.entering - flows.leaving - flows.growth
+        assert grid.relative_area is not None
+        upward = jnp.cumsum(kept, axis=0)[:-1] / grid.relative_area[1:-1]
+        rates = CarryingRates(jnp.maximum(upward, 0.0), jnp.maximum(-upward, 0.0))
+        return Tendency(loss_rate=flows.leaving * reciprocal(grid.cell_volume), carrying=rates)

@@ -1,0 +1,101 @@
+"""Terms of every column: Coriolis force, surface fluxes, shortwave radiation."""
+
+import dataclasses
+
+import jax.numpy as jnp
+
+from ..._types import FaceArray, Scalar
+from ...declarations import setting
+from ...physics.equation_of_state import AbstractEquationOfState
+from ...physics.stratification import rotate
+from ..forcing import SurfaceFluxes
+from ..state import State
+from .base import AbstractTerm, Column, Tendency, or_zero
+
+
+class CoriolisForce(AbstractTerm):
+    """Rotates the velocity together with the Stokes drift, before all other terms.
+
+    Args:
+        drifts: whether the velocity includes the Stokes drift, and rotates alone.
+    """
+
+    drifts: bool = setting(False)
+
+    def before(self, column: Column) -> State:
+        state, drift = column.state, None if self.drifts else column.stokes_drift
+        u, v = (state.u, state.v) if drift is None else (state.u + drift[0], state.v + drift[1])
+        u, v = rotate(u, v, column.coriolis_parameter, column.dt)
+        if drift is not None:
+            u, v = u - drift[0], v - drift[1]
+        return State(u, v, state.temperature, state.salinity, state.tracers)
+
+
+class SurfaceExchange(AbstractTerm):
+    """Stress, heat, fresh water, salt and tracers through the surface into the uppermost cell."""
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        fluxes, state, density = column.fluxes, column.state, column.equation_of_state.reference_density
+        stress = dict(zip(("u", "v"), surface_stress(fluxes, state), strict=True))
+        if column.level is not None and (fresh := column.level.fresh_water) is not None:
+            lost = density * jnp.minimum(fresh, 0.0)
+            stress = {name: of + lost * getattr(state, name)[-1] for name, of in stress.items()}
+        if fluxes.surface_drag is None:
+            return {name: Tendency(surface=of / density) for name, of in stress.items()}
+        # The reduction of the stress by the current is implicit in the new velocity.
+        at_rest = {name: of + fluxes.surface_drag * getattr(state, name)[-1] for name, of in stress.items()}
+        rate = fluxes.surface_drag / (density * column.grid.cell_volume[-1])
+        rate = jnp.concatenate([jnp.zeros_like(state.u[1:]), jnp.zeros_like(state.u[:1]) + rate])
+        return {name: Tendency(surface=of / density, loss_rate=rate) for name, of in at_rest.items()}
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        fluxes, state, level = column.fluxes, column.state, column.level
+        if level is not None and level.fresh_water is not None:
+            # With a varying level, rain adds volume instead of diluting, and has the temperature of the
+            # surface.
+            fluxes = dataclasses.replace(fluxes, freshwater_flux=None)
+        entering = kinematic_fluxes(state, column.equation_of_state, fluxes)
+        if level is not None and level.fresh_water is not None:
+            entering["temperature"] = entering["temperature"] + level.fresh_water * state.temperature[-1]
+        return {name: Tendency(surface=flux) for name, flux in entering.items()}
+
+
+class ShortwaveHeating(AbstractTerm):
+    """Absorption of shortwave radiation in the water, and at an absorbing bottom.
+
+    In a lake, part of the radiation falls on the ring of bottom beside each cell: if it absorbs, a cell gains
+    A_up I_up - A_down I_down, otherwise I_up - I_down on its mean area.
+    """
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        passing = shortwave_heating(column.fluxes, column)
+        if passing is None:
+            return {}
+        areas, own = column.grid.relative_area, column.grid.cell_area
+        if areas is None or own is None or not column.absorption.bottom_absorbs:
+            return {"temperature": Tendency(cells=passing[1:] - passing[:-1])}
+        passing = areas * passing
+        return {"temperature": Tendency(cells=(passing[1:] - passing[:-1]) / own)}
+
+
+def surface_stress(fluxes: SurfaceFluxes, state: State) -> tuple[Scalar, Scalar]:
+    """Eastward and northward surface stress [N m-2]."""
+    return or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
+
+
+def kinematic_fluxes(state: State, eos: AbstractEquationOfState, fluxes: SurfaceFluxes) -> dict[str, Scalar]:
+    """Fluxes into the uppermost cell: temperature [K m s-1], salinity [g kg-1 m s-1], tracers."""
+    heat = or_zero(fluxes.heat_flux, state) / (eos.reference_density * eos.heat_capacity)
+    # Fresh water dilutes the uppermost cell without changing its volume; salt flux is in kg, salinity in g.
+    dilution = -state.salinity[-1] * or_zero(fluxes.freshwater_flux, state)
+    salt = (dilution + 1e3 * or_zero(fluxes.salt_flux, state)) / eos.reference_density
+    tracers = {name: or_zero(fluxes.tracer_fluxes.get(name), state) for name in state.tracers}
+    return {"temperature": heat, "salinity": salt, **tracers}
+
+
+def shortwave_heating(fluxes: SurfaceFluxes, column: Column) -> FaceArray | None:
+    """Downward flux of heat by shortwave radiation through each face [K m s-1]; `None` at night."""
+    if fluxes.shortwave_flux is None:
+        return None
+    heat = column.equation_of_state.reference_density * column.equation_of_state.heat_capacity
+    return fluxes.shortwave_flux / heat * column.absorption.transmission(column.grid)

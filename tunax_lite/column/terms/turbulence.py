@@ -1,0 +1,167 @@
+"""Turbulent transport other than down-gradient mixing: terms from `CloState.terms`.
+
+Plumes of total mass flux M (area times velocity, positive downward) entrain water on their way down,
+
+    phi_p(below) = (1 - chi) phi_p(above) + chi phi(cell),     flux of phi upward: -M (phi_p - phi)
+
+where phi is the value in the surroundings, which rise in exchange, so that it is taken from the cell below.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+from jax import lax
+from jaxtyping import PyTree
+
+from ..._types import CenterArray, FaceArray, InnerFaceArray
+from ...numerics.diffusion import CarryingRates
+from ...numerics.elementary import at_least, difference, gradient, mean_of_neighbours, reciprocal
+from ...physics.equation_of_state import AbstractEquationOfState
+from ..grid import Grid
+from ..state import State
+from .base import AbstractTerm, Column, Tendency
+from .surface import kinematic_fluxes, shortwave_heating
+
+
+class NonlocalTransport(AbstractTerm):
+    """Distributes a fraction of the surface flux over the faces, whatever the gradients.
+
+    Args:
+        fraction: of the surface flux [1], 0 at both ends; for heat, this flux includes shortwave radiation
+            absorbed in the water above.
+    """
+
+    fraction: FaceArray
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        # The fluxes of tracers are those of the same step.
+        now = kinematic_fluxes(column.state, column.equation_of_state, column.fluxes)
+        before = kinematic_fluxes(column.state, column.equation_of_state, column.fluxes_before)
+        heat, passing = before["temperature"], shortwave_heating(column.fluxes_before, column)
+        if passing is not None:
+            heat = heat + (passing[-1] - passing[1:-1])
+        entered = {**now, "salinity": before["salinity"], "temperature": heat}
+        return {name: Tendency(downward=flux * self.fraction[1:-1]) for name, flux in entered.items()}
+
+
+class CounterGradientHeat(AbstractTerm):
+    """A counter-gradient heat flux, limited so that it creates no new extrema."""
+
+    upward: FaceArray  # flux [K m s-1], 0 at both ends
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        return {"temperature": Tendency(against_gradient=-self.upward[1:-1])}
+
+
+class StokesMixing(AbstractTerm):
+    """Turbulent momentum flux down the shear of the Stokes drift."""
+
+    viscosity: FaceArray  # nu_S [m2 s-1]
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        if column.stokes_drift is None:
+            return {}
+        inner = self.viscosity[1:-1]
+        u, v = (inner * gradient(drift, column.grid) for drift in column.stokes_drift)
+        return {"u": Tendency(downward=u), "v": Tendency(downward=v)}
+
+
+class PlumeWater(NamedTuple):
+    """Water properties in the plumes on inner faces, by quantity; units as in `State`."""
+
+    velocity: dict[str, InnerFaceArray]
+    scalars: dict[str, InnerFaceArray]
+
+
+class Plumes(AbstractTerm):
+    """Transport by plumes, on faces; zero at both ends."""
+
+    mass_flux: FaceArray  # for temperature, salinity and tracers [m s-1], positive downward
+    momentum_flux: FaceArray  # for velocity: less by the effect of pressure
+    water: PlumeWater  # properties in the plumes, from the state at the start of the step
+
+    @classmethod
+    def of(
+        cls, state: State, mass_flux: FaceArray, momentum_flux: FaceArray, entrained_fraction: FaceArray
+    ) -> "Plumes":
+        """Plumes in a column; the fraction chi [1] of their water at a face comes from the cell above."""
+        quantities = PlumeWater({"u": state.u, "v": state.v}, _scalars(state))
+        return cls(mass_flux, momentum_flux, carried(quantities, entrained_fraction[1:-1]))
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        return _exchanged(self.momentum_flux, self.water.velocity)
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        return _exchanged(self.mass_flux, self.water.scalars)
+
+
+def _scalars(state: State) -> dict[str, CenterArray]:
+    return {"temperature": state.temperature, "salinity": state.salinity, **state.tracers}
+
+
+def _exchanged(flux: FaceArray, water: dict[str, InnerFaceArray]) -> dict[str, Tendency]:
+    """The surroundings rise, implicitly, in exchange for the sinking plume water."""
+    rising = CarryingRates(upward=flux[1:-1])
+    return {name: Tendency(carrying=rising, sinking=values) for name, values in water.items()}
+
+
+def carried(quantities: PyTree, entrained_fraction: InnerFaceArray) -> PyTree:
+    """Values in the plumes on inner faces, from cell values; chi is 1 where a plume begins."""
+
+    def sink(above: PyTree, level: PyTree) -> tuple[PyTree, PyTree]:
+        fraction, cell = level
+        below = jax.tree.map(lambda plume, value: plume + fraction * (value - plume), above, cell)
+        return below, below
+
+    start = jax.tree.map(lambda values: values[-1] + 0.0 * entrained_fraction[-1], quantities)
+    cells = jax.tree.map(lambda values: values[1:], quantities)
+    return lax.scan(sink, start, (entrained_fraction, cells), reverse=True)[1]
+
+
+class PlumeEnergy(eqx.Module):
+    """Energy converted by plumes in a step, on inner faces."""
+
+    shear_production: InnerFaceArray  # kinetic energy from the mean flow to turbulence [m2 s-3]
+    buoyancy_production: InnerFaceArray  # potential energy of the mean state to turbulence [m2 s-3]
+    slip_squared: InnerFaceArray  # slip of the plumes without pressure effects [m2 s-2]
+    rising: InnerFaceArray | None  # mass flux that carries k upward [m s-1]; `None` if it stays
+    sinking_energy: InnerFaceArray | None = None  # times the area of plumes [m2 s-2]; `None` if it stays
+    sinking_velocity: InnerFaceArray | None = None  # of the plumes [m s-1], positive downward
+
+    @classmethod
+    def of(
+        cls, plumes: Plumes, new: State, old: State, grid: Grid, eos: AbstractEquationOfState
+    ) -> "PlumeEnergy":
+        """Energy lost by the mean flow in the step from `old` (already rotated) to `new`.
+
+        Exact to round-off where expansion is constant.
+        """
+        rising, momentum = plumes.mass_flux[1:-1], plumes.momentum_flux[1:-1]
+        water, velocity = plumes.water.scalars, plumes.water.velocity
+        alpha, beta = eos.expansion(
+            mean_of_neighbours(new.temperature), mean_of_neighbours(new.salinity), grid.z_face[1:-1]
+        )
+        warmth = alpha * (water["temperature"] - new.temperature[:-1])
+        buoyancy = eos.gravity * (warmth - beta * (water["salinity"] - new.salinity[:-1]))
+        slip = velocity["u"] - new.u[:-1], velocity["v"] - new.v[:-1]
+        changes = [difference(a) + difference(b) for a, b in ((new.u, old.u), (new.v, old.v))]
+        along = 0.5 * (slip[0] * changes[0] + slip[1] * changes[1])
+        return cls(
+            shear_production=momentum * along * reciprocal(grid.center_spacing),
+            buoyancy_production=-rising * buoyancy,
+            slip_squared=slip[0] ** 2 + slip[1] ** 2,
+            rising=rising,
+        )
+
+    def turbulent_flow(self, tke: InnerFaceArray) -> CarryingRates | None:
+        """Rates at which the volumes around inner faces carry k to each other, in the cells between.
+
+        Upwind values are those of the face above a cell (as in the paper); sinking k is a fraction of the k
+        at its own face, so that no k, however small, is removed twice.
+        """
+        if self.sinking_energy is None or self.sinking_velocity is None:
+            return None
+        fraction = self.sinking_energy * reciprocal(at_least(tke, self.sinking_energy))
+        upward = None if self.rising is None else self.rising[1:]
+        return CarryingRates(upward=upward, downward=(self.sinking_velocity * fraction)[1:])

@@ -1,0 +1,97 @@
+"""The result of a run: states and closure states with a leading time axis."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PyTree
+
+from ..closures.base import CloState
+from .grid import Grid
+from .state import State
+
+
+class Restart(eqx.Module):
+    """Where a run can continue: a state, a closure state and the number of steps made."""
+
+    state: State
+    clo_state: CloState
+    step: Int[Array, ""]
+
+
+def carried(state: State, clo_state: CloState) -> dict[str, PyTree]:
+    """Prognostic variables by name: water, tracers, ice, level, and those of the closure."""
+    found = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")}
+    found |= state.tracers | state.surface
+    pending = [clo_state]
+    while pending:
+        part = pending.pop()
+        for field in dataclasses.fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, CloState):
+                pending.append(value)
+            elif value is not None:
+                found[field.name] = value
+    return found
+
+
+class Means(eqx.Module):
+    """Means over the steps since the previous frame; for the first frame, its own values.
+
+    Args:
+        state, clo_state: leaves as in a trajectory; leaves that are not real numbers are those of the last
+            step.
+        since: start of the intervals [s], `(n_frames,)`; they end at the frames.
+    """
+
+    state: State
+    clo_state: CloState
+    since: Float[Array, " time"]
+
+
+class Trajectory(eqx.Module):
+    """Saved frames of a run; the first is the state that the run started from.
+
+    Args:
+        time, step: time of the frames [s] and number of steps since the start of the case, `(n_frames,)`.
+        state: leaves `(n_frames, n_cells, *batch)`.
+        clo_state: leaves `(n_frames, n_faces, *batch)`; some closures have leaves on cells, or one per
+            column.
+        means: over the time between frames, if requested.
+        step_starts: start of the last step before each frame, if requested, leaves as above; a frame without
+            a preceding step is its own start.
+    """
+
+    grid: Grid
+    time: Float[Array, " time"]
+    step: Int[Array, " time"]
+    state: State
+    clo_state: CloState
+    means: Means | None = None
+    step_starts: Restart | None = None
+
+    @property
+    def n_frames(self) -> int:
+        return self.time.shape[0]
+
+    def restart(self, frame: int = -1) -> Restart:
+        """Restart from a frame; the continued run is bit-identical to an uninterrupted one."""
+        if not -self.n_frames <= frame < self.n_frames:
+            raise ValueError(f"restart: expected a frame of 0 to {self.n_frames - 1}, got {frame}.")
+        take = lambda leaf: jnp.asarray(leaf)[frame]  # noqa: E731
+        return Restart(*jax.tree.map(take, (self.state, self.clo_state, self.step)))
+
+
+def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:
+    """Variable and time [s] of the first saved value that is not finite; `None` if all are."""
+    found = []
+    for path, leaf in jax.tree_util.tree_leaves_with_path((trajectory.state, trajectory.clo_state)):
+        values = np.asarray(leaf)
+        bad = ~np.isfinite(values.reshape(values.shape[0], -1)).all(axis=1)
+        if bad.any():
+            name = jax.tree_util.keystr(path[1:]).lstrip(".")
+            found.append((name, float(trajectory.time[int(np.argmax(bad))])))
+    # If a level left its basin, everything else in that frame is not finite either.
+    return min(found, key=lambda one: (one[1], not one[0].startswith("surface")), default=None)

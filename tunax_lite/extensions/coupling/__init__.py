@@ -1,0 +1,1 @@
+"""The column as a component of another program."""

@@ -1,0 +1,146 @@
+"""A column as a component of a coupled model: explicit state, with fluxes from outside.
+
+Time stepping is that of `simulate`, through its time loop `advance`. All methods are pure functions of
+arrays: they work in `jax.jit`, `jax.lax.scan` and `jax.checkpoint`, and derivatives pass through them.
+`tunax_lite.bmi` offers the same column behind the Basic Model Interface.
+"""
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..._types import Scalar, ScalarLike, is_traced, precision_of, without_weak_types
+from ...column.case import Case
+from ...column.forcing import AbstractForcing, SurfaceFluxes, WaterSurface, check_fluxes
+from ...column.integrate import advance, batched_case, count_steps, start_of
+from ...column.model import Model
+from ...column.observables import ColumnState, observable
+from ...column.trajectory import Restart, carried
+from ...quantities import check_values
+
+
+class CoupledForcing(AbstractForcing):
+    """Fluxes from another model, which override those of a case.
+
+    Args:
+        own: forcing of the case, which provides the fluxes that are `None` in `given`. A given stress
+            replaces both components and the drag of the case.
+        given: fluxes from the other model.
+    """
+
+    own: AbstractForcing
+    given: SurfaceFluxes
+
+    def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
+        given = {name: flux for name, flux in vars(self.given).items() if flux is not None}
+        fluxes = self.own.at(time, water)
+        if {"stress_u", "stress_v"} & set(given):
+            given = {"stress_u": None, "stress_v": None, "surface_drag": None} | given
+        given["tracer_fluxes"] = fluxes.tracer_fluxes | self.given.tracer_fluxes
+        return dataclasses.replace(fluxes, **given)
+
+    def air_temperature(self, time: ScalarLike) -> Scalar | None:
+        return self.own.air_temperature(time)
+
+    def check_covers(self, start: float, end: float) -> None:
+        self.own.check_covers(start, end)
+
+
+class Component(eqx.Module):
+    """A column, or a batch of columns, that another model steps.
+
+    Args:
+        model: closure and time scheme.
+        case: provides the grid, the initial state, and all forcing and terms other than the given fluxes.
+        dt: time step [s].
+
+    Raises:
+        ValueError: a model and a case of different precision, or a time step that is not positive.
+    """
+
+    model: Model
+    case: Case
+    dt: float = eqx.field(static=True)
+
+    def __init__(self, model: Model, case: Case, dt: float = 60.0):
+        count_steps(dt, dt, "dt")
+        self.model, case = without_weak_types((model, case), precision_of(model=model, case=case))
+        self.case = batched_case(self.model, case.unlabelled())
+        self.dt = float(dt)
+
+    @eqx.filter_jit
+    def init(self) -> Restart:
+        """Prognostic variables at the start of the case."""
+        return start_of(self.model, self.case)
+
+    def step(self, now: Restart, fluxes: SurfaceFluxes, interval: float | None = None) -> Restart:
+        """Advance under fluxes that are constant over an interval.
+
+        Args:
+            now: from `init`, `step` or `set_value`.
+            fluxes: each a number or one per column, positive into the water; `None` uses those of the case at
+                the time of each step.
+            interval: a multiple of `dt` [s]; by default one time step.
+
+        Raises:
+            ValueError: an interval that is not a multiple of `dt`, or impossible fluxes, such as 1 MW m-2,
+                unless they are traced.
+        """
+        check_fluxes("Component.step", fluxes)
+        return self._step(now, fluxes, interval)
+
+    @eqx.filter_jit
+    def _step(self, now: Restart, fluxes: SurfaceFluxes, interval: float | None) -> Restart:
+        n_steps = 1 if interval is None else count_steps(interval, self.dt, "interval")
+        return self.steps(now, fluxes, n_steps)
+
+    def steps(self, now: Restart, fluxes: SurfaceFluxes, n_steps: int | Array) -> Restart:
+        """The same for a number of steps, which may be traced unless reverse mode is needed."""
+        case = eqx.tree_at(lambda c: c.forcing, self.case, CoupledForcing(self.case.forcing, fluxes))
+        return advance(self.model, case, now, self.dt, n_steps)
+
+    def time(self, now: Restart) -> Float[Array, ""]:
+        """Seconds since the start of the case."""
+        return now.step.astype(now.state.u.dtype) * self.dt
+
+    def get_value(self, now: Restart, name: str) -> Float[Array, "..."]:
+        """Any prognostic variable or observable.
+
+        Args:
+            now: from `init`, `step` or `set_value`.
+            name: of the state, a tracer, the ice, the lake level or the closure; or an observable such as
+                `sea_surface_temperature` or `mixed_layer_depth`.
+
+        Returns:
+            `(n_cells, *batch)`, `(n_faces, *batch)` or one number per column, in the unit given in
+            `tunax_lite.quantities.QUANTITIES`.
+
+        Raises:
+            ValueError: an unknown name.
+        """
+        if name in (held := carried(now.state, now.clo_state)):
+            return held[name]
+        state = now.state
+        grid = self.case.placed(state, self.time(now)).grid
+        function = observable(name, state.tracers)
+        return function(ColumnState(state, grid, self.case.equation_of_state))
+
+    def set_value(self, now: Restart, name: str, value: Float[Array, "..."] | ScalarLike) -> Restart:
+        """`now` with new values of a variable, on the same levels; a number applies to all of them.
+
+        Raises:
+            ValueError: a name that is not prognostic, values of another shape, or impossible ones.
+        """
+        held = carried(now.state, now.clo_state)
+        if name not in held:
+            raise ValueError(f"set_value: expected one of {', '.join(held)}, got '{name}'.")
+        new = jnp.asarray(value, held[name].dtype)
+        if new.ndim and new.shape != held[name].shape:
+            raise ValueError(f"set_value: expected {name} of shape {held[name].shape}, got {new.shape}.")
+        if not is_traced(new):
+            check_values("set_value", name, np.asarray(new))
+        new = jnp.broadcast_to(new, held[name].shape)
+        return eqx.tree_at(lambda restart: carried(restart.state, restart.clo_state)[name], now, new)

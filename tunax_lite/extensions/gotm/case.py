@@ -1,0 +1,296 @@
+"""Translate a GOTM configuration to one of this package, and report on every key."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..._types import JSON
+from ...io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
+from .closure import closure_section
+from .interior import interior_section
+from .keys import KEYS, WORDS
+from .lakes import depth_of, hypsography
+from .namelists import is_namelist, read_namelists
+from .older import up_to_date
+from .output import read_times
+from .settings import Content, Said, Settings
+from .surface import draft, ice_section, surface_sections
+from .water import (
+    ObservedInputs,
+    absorption,
+    coriolis_parameter,
+    equation_of_state,
+    grid_section,
+    hydrography,
+    observed_section,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputOptions:
+    """Where a run writes its files."""
+
+    folder: str = "results"
+    figures: bool = True
+    variables: list[str] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class GotmOptions:
+    """Settings that a configuration of this package has and one of GOTM lacks.
+
+    Args:
+        precision: of the run.
+        output: where the run writes its files.
+        name: of the case; `None` for the name of the file, which does not suffice if one file makes several
+            cases.
+        salinity_anomaly: whether practical salinity is converted with the TEOS-10 anomaly of the position; a
+            GOTM built without the table of anomalies uses the reference-composition ratio.
+        relax_from_zero: whether a relaxation towards practical salinity, in-situ or potential temperature
+            relaxes towards zero in its first step, as in GOTM.
+        vertical_velocity: whether `mimic_3d.w` advects the profiles; GOTM reads it, but switches it off.
+    """
+
+    precision: str = "float64"
+    output: OutputOptions = OutputOptions()
+    name: str | None = None
+    salinity_anomaly: bool = True
+    relax_from_zero: bool = True
+    vertical_velocity: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadedGotm:
+    """A GOTM configuration that is read but not yet checked, with the settings that it lacks."""
+
+    document: Document
+    path: Path
+    config: GotmOptions = GotmOptions()
+    note: str | None = None  # on conversion from an earlier version
+
+    @property
+    def name(self) -> str:
+        """Its own name, or that of the file without `.gotm.yaml`, or that of the folder of namelists."""
+        of_folder = self.path.absolute().parent.name if is_namelist(self.path) else None
+        return self.config.name or of_folder or self.path.stem.removesuffix(".gotm")
+
+    @property
+    def text(self) -> str:
+        """The settings of the file as YAML, for storage with the results."""
+        return yaml_text(self.document.data)
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """Report for the user.
+
+    Args:
+        source: the configuration file.
+        n_followed: number of keys of the file that the run uses.
+        differences: what is done differently from GOTM.
+        without_effect: keys of the file that are not at their defaults and change nothing, with the reason.
+        unsupported: keys of the file that are not supported, and at their defaults.
+        errors: keys that would change the result and are not supported.
+        warnings: oddities of the configuration and its files, which are read nevertheless.
+    """
+
+    source: str
+    n_followed: int
+    differences: tuple[str, ...]
+    without_effect: tuple[str, ...]
+    unsupported: tuple[str, ...]
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Report":
+        """The report once all supported settings have been read."""
+        refused = {path for path, _ in settings.refusals}
+        errors = [f"{settings.where(path)}: {reason}." for path, reason in settings.refusals]
+        inactive: dict[tuple[str, str], list[str]] = {}
+        unsupported, n_followed = [], 0
+        for path, value in settings.given.items():
+            reason = settings.reason(path)
+            if path in settings.used:
+                n_followed += path not in refused
+            elif value == KEYS[path].default and reason is None:
+                unsupported.append(f"{settings.line(path)}.")
+            elif reason is None:
+                todo = f"use the default, {KEYS[path].default!r}"
+                errors.append(f"{settings.where(path)}: {value!r} is not supported; {todo}.")
+            elif value != KEYS[path].default:
+                inactive.setdefault((path.rpartition(".")[0], str(reason)), []).append(path)
+        return cls(
+            source=settings.source,
+            n_followed=n_followed,
+            differences=tuple(f"{settings.line(path)}: {text}." for path, text in settings.notes),
+            without_effect=tuple(_grouped(settings, inactive)),
+            unsupported=tuple(unsupported),
+            errors=tuple(errors),
+            warnings=tuple(f"{settings.where(path)}: {text}." for path, text in settings.oddities),
+        )
+
+    def check(self, *, strict: bool = False, unsupported: bool = True) -> None:
+        """Raise `ConfigError` listing all unsupported settings, or if strict also all oddities."""
+        if strict and self.warnings:
+            raise ConfigError("\n".join(self.warnings) + "\nWithout `--strict` the files are read so.")
+        if unsupported and self.errors:
+            raise ConfigError(
+                "\n".join(self.errors)
+                + "\n`--ignore-unsupported`, or `case.ignore_unsupported: true` in a configuration of the "
+                "package, runs without what these settings ask for."
+            )
+
+    def lines(self) -> list[str]:
+        """The report as text."""
+        start = f"{self.source}: "
+        lines = [f"{start}{self.n_followed} settings are followed"]
+        for title, entries in (
+            ("in another way than in GOTM", self.differences),
+            ("without effect", self.without_effect),
+            ("not supported, at the default", self.unsupported),
+            ("odd in the files", self.warnings),
+            ("not supported, and changes the result", [e.removeprefix(start) for e in self.errors]),
+        ):
+            if entries:
+                lines += [f"{title}:", *(f"  {entry}" for entry in entries)]
+        return lines
+
+
+@dataclasses.dataclass(frozen=True)
+class Translation:
+    """A GOTM configuration in the package's terms, without a `model` if its closure was rejected.
+
+    Args:
+        origins: where each key was set: line and key of GOTM's file, by key path.
+    """
+
+    content: dict[str, JSON]
+    origins: dict[tuple[str, ...], str]
+    report: Report
+
+
+def load_gotm(
+    path: Path,
+    overrides: Sequence[str] | Mapping[str, JSON] = (),
+    source: str = "--set",
+    *,
+    config: GotmOptions = GotmOptions(),  # noqa: B008
+) -> LoadedGotm:
+    """Read a GOTM configuration: a YAML file of any name, or the namelists beside a `gotmrun.nml`.
+
+    Args:
+        overrides: settings `key.path=value`, or values by key path, that override those of the file.
+        source: where the overrides were set, for messages.
+        config: settings that GOTM's configuration lacks.
+
+    Raises:
+        ConfigError: a file that cannot be read.
+    """
+    document, note = up_to_date(read_set_up(Path(path)))
+    return LoadedGotm(with_overrides(document, overrides, source), Path(path), config, note)
+
+
+def read_set_up(path: Path) -> Document:
+    """The document of a YAML file, or of the namelists in a folder, of which one is given."""
+    return read_namelists(path) if is_namelist(path) else read_document(path)
+
+
+def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Translation:
+    """Translate a GOTM configuration to one of this package; its series and profiles stay in their files.
+
+    Raises:
+        ConfigError: a key, or a value, that cannot be used; names file, line and key.
+        FileNotFoundError, FileFormatError: a file that defines the grid cannot be used.
+    """
+    settings, options = Settings(loaded.document, loaded.note), loaded.config
+    times, grid = read_times(settings), grid_section(settings)
+    settings.follow(WORDS["rules"])
+    _check_extensions(settings)
+    closure = closure_section(settings)
+    depth, below_ice = depth_of(settings), draft(settings)
+    water, relaxation, held = hydrography(settings, times["dt"], relax_from_zero=options.relax_from_zero)
+    case = {
+        "format": "site",
+        "name": loaded.name,
+        "latitude": settings.said("location.latitude"),
+        "longitude": settings.said("location.longitude"),
+        "coriolis_parameter": Said(coriolis_parameter(settings), "location.latitude"),
+        "start_time": Said(times["start_time"], "time.start"),
+        "duration": Said(times["length"], "time.stop"),
+        "depth": depth._replace(value=depth.value - below_ice),
+        "hypsography": hypsography(settings),
+        **water,
+        "salinity_anomaly": options.salinity_anomaly,
+        "equation_of_state": equation_of_state(settings) | ({"draft": below_ice} if below_ice else {}),
+        "ice": ice_section(settings),
+        **surface_sections(settings, held),
+        "interior": interior_section(settings, times, vertical_velocity=options.vertical_velocity)
+        | {"relaxation": relaxation, "held": held},
+        "absorption": absorption(settings),
+    }
+    if settings["restart.load"]:
+        missing = settings.said("restart.allow_missing_variable")
+        text = "turbulence continues with the length of eps; GOTM stores none and restarts from the shortest"
+        settings.note("restart.load", f"{text} with omega, gls and mellor_yamada")
+        path = str(settings.folder.absolute() / "restart.nc")
+        case["restart"] = {"path": Said(path, "restart.load"), "allow_missing": missing}
+    if observed is not None:
+        case["observations"] = observed_section(settings, observed)
+    model: dict[str, Content] = {"closure": closure}
+    for ours, key in {"viscosity": "avmolu", "diffusivity": "avmolt", "salt_diffusivity": "avmols"}.items():
+        model[f"molecular_{ours}"] = settings.said(f"physical_constants.{key}")
+    model |= {"theta": settings.said("time.cnpar"), "like_gotm": True}
+    content = {
+        "case": case,
+        "grid": grid,
+        **({} if closure is None else {"model": model}),
+        "time": {
+            "step": settings.said("time.dt"),
+            "output_interval": Said(times["output_interval"], "output"),
+        },
+        "output": {"diagnostics": times["diagnostics"], "means": times["means"]},
+    }
+    origins: dict[tuple[str, ...], str] = {}
+    plain = _plain(content, (), settings, origins)
+    # After everything that reads a setting: what has not been read is not supported.
+    return Translation(plain, origins, Report.of(settings))
+
+
+def _plain(
+    content: Content, path: tuple[str, ...], settings: Settings, origins: dict[tuple[str, ...], str]
+) -> JSON:
+    """The values alone; records the GOTM lines and keys that they come from."""
+    if isinstance(content, Said):
+        origins[path] = settings.line(content.key)
+        return content.value
+    if isinstance(content, dict):
+        return {key: _plain(value, (*path, key), settings, origins) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_plain(value, (*path, str(i)), settings, origins) for i, value in enumerate(content)]
+    return content
+
+
+def _check_extensions(settings: Settings) -> None:
+    """Reject GOTM modules that are not supported."""
+    if settings["fabm.use"]:
+        feedbacks = ("shade", "albedo", "surface_drag")
+        if any(settings[f"fabm.feedbacks.{name}"] for name in feedbacks):
+            settings.refuse("fabm.use", "biogeochemistry that acts back on the physics is not supported")
+        else:
+            text = "no biogeochemistry is computed; the physics does without its feedbacks"
+            settings.note("fabm.use", text)
+        settings.without_effect("fabm", "no biogeochemistry is computed")
+    settings.without_effect("fabm", "fabm.use is false")
+
+
+def _grouped(settings: Settings, inactive: dict[tuple[str, str], list[str]]) -> list[str]:
+    """Group keys that have no effect for the same reason into one line."""
+    lines = []
+    for (group, reason), paths in inactive.items():
+        where = settings.line(paths[0])
+        if len(paths) > 1:
+            names = ", ".join(path.rpartition(".")[2] for path in paths)
+            where = f"{where.partition(':')[0]}: {group}: {names}"
+        lines.append(f"{where}: {reason}.")
+    return lines

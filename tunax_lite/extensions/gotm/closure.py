@@ -1,0 +1,368 @@
+"""GOTM's turbulence settings as the section `closure` of a configuration of this package.
+
+A closure consists of a name, options (parts and switches) and parameters (numbers).
+"""
+
+import math
+
+import equinox as eqx
+
+from ..._types import JSON, Scalar
+from ...closures import GenericLengthScale
+from ...closures.second_moment import StabilityFunctions
+from ...closures.stability import AbstractStability
+from ...declarations import names_of
+from .keys import WORDS
+from .settings import Content, Said, Settings
+
+_EQUATIONS: dict[str, JSON] = WORDS["equations"]
+_PROPERTIES: dict[str, str] = WORDS["properties"]
+
+
+def closure_section(settings: Settings) -> dict[str, Content] | None:
+    """Build the closure section; `None` if its model was rejected."""
+    method = settings["turbulence.turb_method"]
+    if method == "cvmix":
+        return kpp_section(settings)
+    if method == "no_model":
+        numbers = {"const_num": "viscosity", "const_nuh": "diffusivity"}
+        return {"name": "constant", "parameters": settings.renamed("turbulence.turb_param", numbers)}
+    length_scale, tke = (settings[f"turbulence.{key}"] for key in ("len_scale_method", "tke_method"))
+    if length_scale == "eifler_schrimpf":
+        settings.refuse("turbulence.len_scale_method", "GOTM 7 has eifler_schrimpf no more; choose another")
+        return None
+    common = _common(settings, method)
+    if length_scale not in _EQUATIONS:
+        return _one_equation(settings, length_scale, tke, common)
+    expected = "mellor_yamada" if length_scale == "mellor_yamada" else "tke"
+    if tke != expected:
+        settings.refuse(
+            "turbulence.tke_method",
+            f"{tke} is not supported with len_scale_method {length_scale}; use {expected}",
+        )
+    equation = _EQUATIONS[length_scale]
+    return _two_equations(settings, equation, _numbers(settings, equation), common)
+
+
+def _numbers(settings: Settings, equation: dict[str, JSON]) -> dict[str, Said]:
+    """Numbers of a length-scale equation, by GOTM's names, except those that others replace."""
+    prefix, names = f"turbulence.{equation['group']}.", list(equation["numbers"])
+    varies = equation["group"] == "keps" and settings[f"{prefix}sig_peps"]
+    if varies and settings["turbulence.turb_param.compute_kappa"]:
+        raise settings.error(
+            f"{prefix}sig_peps",
+            "expected turb_param.compute_kappa: false with it, as GOTM does, got true; prescribe kappa",
+        )
+    if equation["group"] == "generic":
+        computed = settings[f"{prefix}compute_param"]
+        names = ["cpsi3minus", "cpsi4", *_PROPERTIES] if computed else [*names, "gen_n"]
+        names += ["gen_m", "gen_p"]
+    return {name: settings.said(prefix + name) for name in names}
+
+
+def _two_equations(
+    settings: Settings, equation: dict[str, JSON], given: dict[str, Said], common: dict[str, Content]
+) -> dict[str, Content]:
+    """A closure with an equation for the length scale."""
+    options, parameters = dict(common["options"]), dict(common["parameters"])
+    param, group = "turbulence.turb_param.", equation["group"]
+    # The generic equation has its own kappa, whatever the configuration says.
+    if not settings[f"{param}compute_kappa"] and group != "generic":
+        parameters["imposed_von_karman"] = settings.said(f"{param}kappa")
+    numbers = {ours: given[theirs] for theirs, ours in equation["numbers"].items() if theirs in given}
+    if settings[f"{param}compute_c3"]:
+        # c3 follows from the steady-state Richardson number if enabled, otherwise it is prescribed.
+        del numbers[next(ours for ours in numbers if ours.endswith("3_minus"))]
+        parameters["steady_state_richardson_number"] = settings.said(f"{param}Ri_st")
+        _check_steady_state(settings, options["stability"])
+    if group == "generic" and settings["turbulence.generic.compute_param"]:
+        numbers |= _generated(settings, given, options["stability"])
+        options["exponents"] = numbers.pop("exponents")
+    elif "wall" in equation:
+        _check_wall(settings, given, *equation["wall"])
+        if group == "generic":
+            options["exponents"] = [given[f"gen_{letter}"].value for letter in "pmn"]
+    if group == "generic":  # k-epsilon's value for unstable stratification, whatever the group says
+        unstable = settings.said("turbulence.keps.ce3plus")
+        exponents: Content = options["exponents"]
+        _, m, n = exponents
+        numbers["c_psi_3_plus"] = unstable._replace(value=(1.5 - unstable.value) * n + m)
+    if settings["seagrass.method"] == "file":
+        of_shear, of_leaves = (settings.said(f"turbulence.{group}.{name}") for name in equation["canopy"])
+        if of_shear.value <= 0.0:
+            settings.refuse(of_shear.key, "a constant above 0 is needed where there is sea grass")
+        elif of_leaves.value != of_shear.value:
+            parameters["stirring_ratio"] = of_leaves._replace(value=of_leaves.value / of_shear.value)
+    if group == "keps":
+        options["varying_schmidt_number"] = settings["turbulence.keps.sig_peps"]
+    if group == "my":
+        options["wall_length"] = settings["turbulence.my.length"]
+        if options["stability"]["name"] == "harcourt":
+            parameters["s_h"] = 0.41
+    return {"name": equation["closure"], "options": options, "parameters": parameters | numbers}
+
+
+def _generated(
+    settings: Settings, given: dict[str, Said], stability: dict[str, Content]
+) -> dict[str, Content]:
+    """Exponents and constants that follow from observed properties of turbulence, as GOTM computes them."""
+    asked = {**_PROPERTIES, "gen_m": "m", "gen_p": "p"}
+    key = f"turbulence.{WORDS['equations']['gls']['group']}.compute_param"
+    try:
+        made = GenericLengthScale.generated(
+            von_karman=settings["turbulence.turb_param.kappa"],
+            stability=_made(stability, settings),
+            **{ours: given[theirs].value for theirs, ours in asked.items()},
+        )
+    except (ValueError, ZeroDivisionError) as error:
+        if ": expected a value between" in str(error):
+            raise settings.error(key, f"expected properties with possible constants, got {error}") from None
+        got = ", ".join(f"{name} {given[name].value:g}" for name in asked)
+        raise settings.error(
+            given["gen_d"].key,
+            "expected properties from which a negative gen_n follows: gen_d near -1.2, gen_alpha near -2.5, "
+            f"gen_l near 0.2, a positive gen_m, and a turb_param.cm0_fix above 0, got {got}; correct them",
+        ) from None
+    p, m, n = made.exponents
+    names = ("sigma_k", "c_psi_1", "c_psi_2", "sigma_psi")
+    numbers: dict[str, Content] = {name: Said(float(getattr(made, name)), key) for name in names}
+    return {**numbers, "exponents": [p, m, n]}
+
+
+def _check_wall(settings: Settings, given: dict[str, Said], first: str, second: str) -> None:
+    """Reject constants without a logarithmic layer, for which GOTM stops or obtains no Schmidt number."""
+    if not given[second].value > given[first].value:
+        raise settings.error(
+            given[second].key,
+            f"expected more than {first} = {given[first].value:g}, without which there is no logarithmic "
+            f"layer, got {given[second].value:g}; correct one of them",
+        )
+    if "gen_n" in given and given["gen_n"].value >= 0.0:
+        raise settings.error(
+            given["gen_n"].key,
+            f"expected a negative exponent, got {given['gen_n'].value:g}: a quantity that grows with the "
+            "length needs a wall function, as len_scale_method mellor_yamada has it",
+        )
+
+
+def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> None:
+    """Reject a Richardson number without equilibrium, for which GOTM finds no c3 and stops."""
+    found = _critical_richardson_number(_made(stability, settings))
+    if found is None:
+        return
+    critical, wanted = float(found), settings["turbulence.turb_param.Ri_st"]
+    if math.isnan(critical):
+        raise settings.error(
+            "turbulence.scnd.scnd_coeff",
+            "expected constants cc1 to ctt with which stratification damps turbulence, got some without a "
+            "critical Richardson number; correct them",
+        )
+    if not wanted < critical:
+        raise settings.error(
+            "turbulence.turb_param.Ri_st",
+            f"expected less than {critical:.3g}, the critical number of scnd_coeff "
+            f"{settings.peek('turbulence.scnd.scnd_coeff')}, got {wanted:g}; lower it",
+        )
+
+
+@eqx.filter_jit  # one compiled program instead of many
+def _critical_richardson_number(stability: AbstractStability) -> Scalar | None:
+    functions = stability.stability_functions()
+    return functions.critical_richardson_number if isinstance(functions, StabilityFunctions) else None
+
+
+def _made(stability: dict[str, Content], settings: Settings) -> AbstractStability:
+    """The stability functions of a section, from which other constants follow."""
+    numbers = {key: value.value if isinstance(value, Said) else value for key, value in stability.items()}
+    try:
+        return names_of(AbstractStability)[numbers.pop("name")].make(**numbers)
+    except ValueError as error:
+        name = str(error).partition(":")[0]
+        if not isinstance(said := stability.get(name), Said):
+            raise
+        raise settings.error(said.key, str(error)) from None
+
+
+def _common(settings: Settings, method: str) -> dict[str, Content]:
+    """Options and parameters shared by all closures with an equation for k."""
+    prefix = "turbulence.turb_param."
+    get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
+    breaking = get("bc.ubc_type") == "tke_injection"
+    walls = {key: WORDS["conditions"][get(f"bc.{key}")] for key in ("k_ubc", "k_lbc", "psi_ubc", "psi_lbc")}
+    options: dict[str, Content] = {
+        "stability": _stability(settings, method),
+        "surface": {"tke": walls["k_ubc"], "length_scale": walls["psi_ubc"], "breaking_waves": breaking},
+        "bottom": {"tke": walls["k_lbc"], "length_scale": walls["psi_lbc"]},
+    }
+    floors = {"k_min": "turbulent_kinetic_energy_floor", "eps_min": "dissipation_rate_floor"}
+    parameters = settings.renamed("turbulence.turb_param", floors)
+    parameters["surface_roughness_length"] = settings.said("surface.roughness.z0s_min")
+    factor = settings.said(f"{prefix}cw")
+    if breaking:
+        parameters["surface.breaking_waves.energy_flux_factor"] = factor
+    if settings[f"{prefix}length_lim"]:
+        parameters["length_limit"] = settings.said(f"{prefix}galp")
+    else:
+        options["length_limit"] = None
+    if settings["surface.roughness.charnock"]:
+        parameters["charnock_constant"] = settings.said("surface.roughness.charnock_val")
+    waves = get("iw.method")
+    if waves == "large" and method == "second_order":
+        return {"options": options, "parameters": parameters}
+    if waves != "off":
+        name = "wave_shear" if waves == "mellor" else "background_mixing"
+        numbers = settings.renamed("turbulence.iw", WORDS["internal_waves"][waves])
+        options["internal_waves"] = {"name": name} | numbers
+    return {"options": options, "parameters": parameters}
+
+
+def _stability(settings: Settings, method: str) -> dict[str, Content]:
+    """Stability functions, or the constants of a second-order closure."""
+    get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
+    if method != "second_order":
+        name = "brueggemann" if get("stab_method") == "icon" else get("stab_method")
+        names = {"cm0_fix": "c_mu_0", "Prandtl0_fix": "neutral_prandtl_number"}
+        numbers = settings.renamed("turbulence.turb_param", names)
+        if name == "brueggemann":
+            del numbers["neutral_prandtl_number"]
+        return {"name": name} | numbers
+    equilibrium = {"weak_eq_kb_eq": "weak"}.get(get("scnd.method"), "quasi")
+    constants: dict[str, Content] = {}
+    if get("scnd.scnd_coeff") == "custom":
+        constants = settings.renamed("turbulence.scnd", {name: name for name in WORDS["second_moment"]})
+        name = "canuto_a"  # with other constants
+    else:
+        name = get("scnd.scnd_coeff").replace("-", "_")
+    section = {"name": name, **constants, "equilibrium": equilibrium}
+    if get("scnd.method") != "quasi_eq_h15":
+        return section
+    # With Langmuir turbulence the functions have their own constants; c_mu0 is that of the given set.
+    return {"name": "harcourt", "c_mu_0": float(_made(section, settings).stability_functions().c_mu_0)}
+
+
+def _one_equation(
+    settings: Settings, length_scale: str, tke: str, common: dict[str, Content]
+) -> dict[str, Content] | None:
+    """k-equation with an algebraic length scale; GOTM takes kappa = 0.4 where it is to be computed."""
+    if tke == "mellor_yamada":
+        settings.refuse(
+            "turbulence.tke_method",
+            f"mellor_yamada is not supported with len_scale_method {length_scale}; use tke",
+        )
+        return None
+    if length_scale == "bougeault_andre":
+        settings.note(
+            "turbulence.len_scale_method",
+            "a sinking parcel is stopped by stratification, as published; in GOTM's code nothing stops it",
+        )
+    kappa: Content = 0.4
+    if not settings["turbulence.turb_param.compute_kappa"]:
+        kappa = settings.said("turbulence.turb_param.kappa")
+    if settings["turbulence.turb_param.compute_c3"]:
+        settings.said("turbulence.turb_param.Ri_st")
+    numbers = {"von_karman": kappa, "sigma_k": settings.said("turbulence.keps.sig_k")}
+    options = {"length": length_scale, "local_equilibrium": tke == "local_eq"}
+    return {
+        "name": "one_equation",
+        "options": common["options"] | options,
+        "parameters": common["parameters"] | numbers,
+    }
+
+
+_NO_FLOOR = {"unresolved_shear_floor": 1e-14}
+"""GOTM has none [m2 s-2]."""
+_LEAST_WAVES = 0.02
+"""Height of the waves that GOTM assumes at least [m]."""
+
+
+def kpp_section(settings: Settings) -> dict[str, Content]:
+    """KPP with its surface and bottom layers, either of which may be absent."""
+    options, parameters = _interior(settings)
+    options["closed_base"] = True
+    surface, bottom = (f"cvmix.{end}_layer" for end in ("surface", "bottom"))
+    if settings[f"{surface}.use"]:
+        of_layer, numbers = _layer(settings, surface)
+        options |= of_layer | {"enhanced_diffusivity": settings[f"{surface}.use_enhanced_diff"]}
+        options["langmuir"] = _langmuir(settings)
+        parameters |= numbers | _NO_FLOOR
+    else:
+        options["surface_layer"] = False
+    if settings[f"{bottom}.use"]:
+        of_layer, numbers = _layer(settings, bottom)
+        options["bottom_layer"] = of_layer | numbers | _NO_FLOOR
+        if settings["surface.swr.method"] != "constant" or settings["surface.swr.constant_value"] > 0.0:
+            settings.note(
+                f"{bottom}.use",
+                "light that warms the water near the bottom thickens the layer; in GOTM it thins it",
+            )
+    return {"name": "kpp", "options": options, "parameters": parameters}
+
+
+def _layer(settings: Settings, group: str) -> tuple[dict[str, Content], dict[str, Content]]:
+    """Options and parameters of the surface or the bottom boundary layer."""
+    shape = settings[f"{group}.match_technique"]
+    matches = shape in ("gradient", "both")
+    if matches and settings[f"{group}.OBL_interp_type"] != "lmd94":
+        settings.refuse(f"{group}.OBL_interp_type", "only lmd94 is supported")
+    options = {
+        "depth_interpolation": settings[f"{group}.bulk_Ri_interp_type"],
+        "shape": WORDS["shapes"][shape],
+        "match_slope": matches and not settings[f"{group}.use_noDGat1"],
+        "limit_by_ekman_depth": settings[f"{group}.check_Ekman_length"],
+        "limit_by_monin_obukhov_depth": settings[f"{group}.check_MonOb_length"],
+    }
+    names = {"Ri_c": "critical_richardson_number", "surface_layer_extent": "surface_layer_fraction"}
+    return options, settings.renamed(group, names)
+
+
+def _langmuir(settings: Settings) -> dict[str, Content] | None:
+    method = settings["cvmix.surface_layer.langmuir_method"]
+    if method == "none":
+        return None
+    height = _LEAST_WAVES
+    if settings["waves.Hs.method"] == "constant":
+        height = max(_LEAST_WAVES, settings["waves.Hs.constant_value"])
+    # With prescribed fluxes GOTM reads no wind, and treats it as a westerly.
+    direction = 0.0 if settings["surface.fluxes.method"] == "off" else None
+    wind = "from the west, as in GOTM without bulk formulae" if direction == 0.0 else "along the wind stress"
+    settings.note(
+        "cvmix.surface_layer.langmuir_method",
+        f"the wind that turns Langmuir cells blows {wind}",
+    )
+    return {"name": WORDS["langmuir"][method], "wave_roughness": 4.0 * height, "wind_direction": direction}
+
+
+def _interior(settings: Settings) -> tuple[dict[str, Content], dict[str, Content]]:
+    """Options and parameters of the mixing in the interior."""
+    group = "cvmix.interior"
+    get = lambda key: settings[f"{group}.{key}"]  # noqa: E731
+    options: dict[str, Content] = {"shear": None}
+    background: dict[str, Content] = {"background_viscosity": 0.0, "background_diffusivity": 0.0}
+    if not get("use"):
+        return options, background
+    if get("tidal_mixing.use"):
+        settings.refuse(f"{group}.tidal_mixing.use", "tidal mixing is not supported, nor is it in GOTM")
+    if get("background.use"):
+        names = {name: f"background_{name}" for name in ("viscosity", "diffusivity")}
+        background = settings.renamed(f"{group}.background", names)
+    if get("shear.use"):
+        options |= _shear(settings, f"{group}.shear")
+    if get("convection.use"):
+        if not get("convection.basedOnBVF"):
+            settings.refuse(f"{group}.convection.basedOnBVF", "only true is supported, also by GOTM")
+        names = {"viscosity": "viscosity", "diffusivity": "diffusivity"}
+        numbers = settings.renamed(f"{group}.convection", names)
+        threshold = min(get("convection.triggerBVF"), 0.0)
+        options["convection"] = {"name": "adjustment", **numbers, "threshold": threshold}
+    if get("double_diffusion.use"):
+        options["double_diffusion"] = "fingers_and_layers"
+    return options, background
+
+
+def _shear(settings: Settings, group: str) -> dict[str, Content]:
+    scheme = settings[f"{group}.mix_scheme"]
+    name = {"name": "pacanowski_philander" if scheme == "pp" else "large"}
+    numbers = settings.renamed(group, WORDS["interior_shear"][scheme])
+    if scheme == "kpp" and settings[f"{group}.KPP_exp"] != 3.0:
+        numbers["exponent"] = settings.said(f"{group}.KPP_exp")
+    return {"shear": name | numbers, "n_smoothing": settings.said(f"{group}.num_smooth_Ri")}

@@ -1,0 +1,308 @@
+"""GOTM's text files: lines, times, columns and series, with plausibility checks."""
+
+import dataclasses
+from pathlib import Path
+from typing import NamedTuple, SupportsInt
+
+import numpy as np
+
+from ...io.errors import FileFormatError, check_size, decimal, reading, shortened, what_is_at
+from ...io.protection import note_input
+from ...io.series import Series
+from ...quantities import quantity_of
+
+TIME_WIDTH = 19
+"""Characters of a date and time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TextFile:
+    """Lines of a file without comments, and their line numbers, from 1."""
+
+    path: Path
+    numbers: np.ndarray
+    texts: list[str]
+
+    def error(self, index: int, expected: str, got: str, advice: str) -> FileFormatError:
+        """An error about one line."""
+        return FileFormatError(self.path, f"line {self.numbers[index]}", expected, got, advice)
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """A column of a file, counted from 1 without dates and heights, and its quantity after scaling.
+
+    Args:
+        quantity: name in the table of quantities.
+        where: configuration file, line and key that name the file, for messages.
+    """
+
+    file: Path
+    number: int
+    quantity: str
+    where: str
+    scale_factor: float = 1.0
+    offset: float = 0.0
+
+    def scaled(self, values: np.ndarray) -> np.ndarray:
+        return self.scale_factor * values + self.offset
+
+
+def read_text(path: Path | str, where: str) -> TextFile:
+    """Read the lines of a file; `where` tells what names it."""
+    path = Path(path)
+    found = what_is_at(path)
+    if found != "a file":
+        raise FileNotFoundError(
+            f"{where}: expected the file {shortened(path)}, got {shortened(found)}; put it beside the "
+            "configuration or correct its name."
+        )
+    note_input(path)
+    with reading(path, "a text file"):
+        check_size(path, "file", 8 * path.stat().st_size)
+        content = path.read_bytes()
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        lines = content.decode("latin-1").splitlines()
+    kept = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and line.lstrip()[0] not in "#!"]
+    if not kept:
+        raise FileFormatError(path, "lines", "dates with values", "none", "check the file")
+    numbers, texts = zip(*kept, strict=True)
+    return TextFile(path, np.asarray(numbers), list(texts))
+
+
+def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
+    """Times of lines [s] since 1970, from their first characters."""
+    texts = file.texts
+    heads = np.array([texts[index][:TIME_WIDTH] for index in indices], dtype=f"U{TIME_WIDTH}")
+    digits = heads.view(np.uint32).reshape(len(indices), TIME_WIDTH).astype(np.int64) - ord("0")
+    digits[digits == ord(" ") - ord("0")] = 0
+    fields, valid = [], np.ones(len(indices), bool)
+    for begin, end in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19)):
+        field = digits[:, begin:end]
+        valid &= np.all((field >= 0) & (field <= 9), axis=1)
+        fields.append(field @ (10 ** np.arange(end - begin)[::-1]))
+    year, month, day, hour, minute, second = fields
+    valid &= (month >= 1) & (month <= 12) & (day >= 1) & (hour <= 24) & (minute < 60) & (second <= 60)
+    months = (np.where(valid, year, 1970) - 1970) * 12 + np.where(valid, month, 1) - 1
+    first = months.astype("datetime64[M]")
+    valid &= day <= ((first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")).astype(np.int64)
+    if not valid.all():
+        index = int(indices[int(np.flatnonzero(~valid)[0])])
+        raise file.error(
+            index,
+            "a date and time YYYY-MM-DD HH:MM:SS",
+            repr(texts[index][:TIME_WIDTH]),
+            "correct the line, or start it with # if it is a comment",
+        )
+    days = first.astype("datetime64[D]").astype(np.int64) + day - 1
+    return days * 86400 + hour * 3600 + minute * 60 + second
+
+
+def read_columns(
+    file: TextFile, indices: np.ndarray, columns: tuple[int, ...], *, skip: int, names: str
+) -> np.ndarray:
+    """Numbers by line and column; columns count from 0 after `skip` characters."""
+    texts = [file.texts[index][skip:] for index in indices]
+    if any("," in text for text in texts[:1]):
+        texts = [text.replace(",", " ") for text in texts]
+    try:
+        values = np.loadtxt(texts, usecols=columns, ndmin=2, comments=None)
+        if values.shape[0] == len(texts):  # fails on blank lines
+            return values
+    except ValueError:
+        pass
+    # Line by line: to name the wrong line, and to read Fortran's exponents `1.0D-3`.
+    values = np.empty((len(texts), len(columns)))
+    for row, text in enumerate(texts):
+        words = text.replace(",", " ").split()
+        if len(words) <= max(columns):
+            raise file.error(
+                int(indices[row]),
+                f"at least {max(columns) + 1} columns ({names})",
+                f"{len(words)}: {file.texts[indices[row]].strip()!r}",
+                "check the column number and the line",
+            )
+        for place, column in enumerate(columns):
+            try:
+                values[row, place] = decimal(words[column].lower().replace("d", "e"))
+            except ValueError:
+                expected = f"a number in column {column + 1} ({names})"
+                at, got = int(indices[row]), repr(words[column])
+                raise file.error(at, expected, got, "correct the line") from None
+    return values
+
+
+def iso(seconds: SupportsInt) -> str:
+    """A time [s] since 1970 as text."""
+    return str(np.datetime64(int(seconds), "s")).replace("T", " ")
+
+
+# Advice on units that are easily confused.
+_REMEDIES = {
+    "hPa": "hPa, set scale_factor: 100 in a file of GOTM, unit: hPa in one of the package",
+    "%": "per cent or oktas, set scale_factor (factor in the package): 0.01 or 0.125",
+    "g kg-1": "g/kg, set scale_factor: 0.001 in a file of GOTM, unit: g kg-1 in one of the package",
+    "K": "Kelvin, set offset: -273.15 in a file of GOTM, unit: K in one of the package",
+    "mm h-1 or mm day-1": "mm per hour or day, set scale_factor in a file of GOTM, else the unit",
+}
+
+
+def check_plausible(
+    column: Column, file: TextFile, indices: np.ndarray, time: np.ndarray, values: np.ndarray
+) -> None:
+    """Raise `FileFormatError` for a gap or an impossible value, with its line and time [s] since 1970."""
+
+    def error(index: int, expected: str, advice: str) -> FileFormatError:
+        expected, got = f"{expected} for {column.quantity} ({column.where})", f"{values[index]:g}"
+        return file.error(int(indices[index]), expected, f"{got} at {iso(time[index])}", advice)
+
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise error(int(bad[0]), "a finite value", "fill the gap before the run")
+    known = quantity_of(column.quantity)
+    low, high = known.possible
+    outside = np.flatnonzero((values < low) | (values > high))
+    if outside.size:
+        advice = "check the unit, the sign, the column and the fill value"
+        if known.suspect is not None and known.suspect[1] <= values[outside[0]] <= known.suspect[2]:
+            advice = f"the values look like {_REMEDIES[known.suspect[0]]}"
+        raise error(int(outside[0]), f"a value from {low:g} to {high:g} {known.unit}", advice)
+    if column.quantity == "relative_humidity" and values.size > 1 and 0.0 < values.max() <= 1.5:
+        expected = "relative humidity in %, of which some exceeds 1.5"
+        raise error(
+            int(np.argmax(values)),
+            expected,
+            "a fraction, set scale_factor: 100, or unit: 1 outside GOTM",
+        )
+
+
+_KELVIN = 273.15
+_IN_KELVIN = ("air_temperature", "wet_bulb", "dew_point")
+"""Temperatures of the air above 100 are in Kelvin, as in GOTM."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Period:
+    """The time span of a run: its start [s] since 1970, and its length [s]."""
+
+    start: int
+    length: float
+
+    def within(self, time: np.ndarray, column: Column) -> slice:
+        """Which records at times [s] since 1970 the run needs, with one before and one after."""
+        begin, end = self.start, self.start + self.length
+        after = np.flatnonzero(time > begin)
+        first = (int(after[0]) if after.size else time.size) - 1
+        reaches = np.flatnonzero(time >= end)
+        if first < 0 or not reaches.size:
+            raise FileFormatError(
+                column.file,
+                column.quantity,
+                f"times from {iso(begin)} to {iso(np.ceil(end))}, those of the run",
+                f"{iso(time[0])} to {iso(time[-1])}",
+                f"extend the file ({column.where}), or change the start or the length of the run",
+            )
+        return slice(first, max(int(reaches[0]), first + 1) + 1)
+
+
+class Knots(NamedTuple):
+    """Increasing times [s] since 1970, each with the two records of a file to interpolate between."""
+
+    time: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    weight: np.ndarray  # of the later record [1]
+
+    @classmethod
+    def of_records(cls, time: np.ndarray) -> "Knots":
+        """Knots from the times of all records in file order.
+
+        GOTM reads a file once, and interpolates from the last record that it has passed to the first one
+        ahead. After a record that is not later than its predecessors, interpolation therefore restarts from
+        it, and the series jumps at the record before, between two whole seconds of GOTM's clock.
+        """
+        latest = np.maximum.accumulate(time)
+        ahead = np.flatnonzero(np.append(True, time[1:] > latest[:-1]))
+        knots = cls(time[ahead], ahead, ahead, np.zeros(ahead.size))
+        new = ahead[1:][(np.diff(ahead) > 1) & (np.diff(time[ahead]) > 1)]
+        if not new.size:
+            return knots
+        jump, behind = latest[new - 1] + 1, new - 1
+        weight = (jump - time[behind]) / (time[new] - time[behind])
+        joined = [np.concatenate(pair) for pair in zip(knots, (jump, behind, new, weight), strict=True)]
+        order = np.argsort(joined[0])
+        return cls(*(each[order] for each in joined))
+
+    def cut(self, part: slice) -> tuple[np.ndarray, "Knots"]:
+        """The records that these knots need, and the knots with indices into those."""
+        time, before, after, weight = (each[part] for each in self)
+        records, places = np.unique(np.concatenate([before, after]), return_inverse=True)
+        return records, Knots(time, places[: before.size], places[before.size :], weight)
+
+    def values(self, of_records: np.ndarray) -> np.ndarray:
+        """Values at the times, from those of the records along the first axis."""
+        weight = self.weight.reshape((-1,) + (1,) * (of_records.ndim - 1))
+        return of_records[self.before] + weight * (of_records[self.after] - of_records[self.before])
+
+
+def warn_of_order(file: TextFile, indices: np.ndarray, time: np.ndarray, warnings: list[str]) -> None:
+    """Note how many records (given by line indices) are not later than all before them."""
+    latest = np.maximum.accumulate(time)
+    back = np.flatnonzero(time[1:] <= latest[:-1]) + 1
+    if back.size:
+        first, n_again = int(back[0]), int(np.sum(time[back] == time[back - 1]))
+        again = f" ({n_again} at the time of the record before)" if n_again else ""
+        warnings.append(
+            f"{file.path}: line {file.numbers[indices[first]]}: {iso(time[first])} is not after "
+            f"{iso(latest[first - 1])}; {back.size} of {time.size} records are out of order{again}. They "
+            "are read as GOTM reads them, with a jump at each; sort the records by time."
+        )
+
+
+class SeriesReader:
+    """Read series from the files of a case over a period, each file once."""
+
+    def __init__(self, period: Period):
+        self.period = period
+        self.warnings: list[str] = []
+        self._files: dict = {}
+
+    def read(self, column: Column) -> Series:
+        """Read the series of a column over the period.
+
+        Raises:
+            FileNotFoundError: no such file.
+            FileFormatError: with file, line, time and value: a line that is not a record, times that do not
+                cover the run, a gap, an impossible value.
+        """
+        with reading(column.file, "a series of GOTM"):
+            if column.file not in self._files:
+                file = read_text(column.file, column.where)
+                indices = np.arange(len(file.texts))
+                time = read_times(file, indices)
+                warn_of_order(file, indices, time, self.warnings)
+                self._files[column.file] = (file, time, Knots.of_records(time))
+            return self._read(column, *self._files[column.file])
+
+    def _read(self, column: Column, file: TextFile, time: np.ndarray, knots: Knots) -> Series:
+        indices, knots = knots.cut(self.period.within(knots.time, column))
+        raw = read_columns(file, indices, (column.number - 1,), skip=TIME_WIDTH, names=column.quantity)[:, 0]
+        values = column.scaled(raw)
+        if column.quantity in _IN_KELVIN:
+            values = np.where(values > 100.0, values - _KELVIN, values)
+        check_plausible(column, file, indices, time[indices], values)
+        self._warn_of_gap(file, indices[knots.after], knots.time)
+        return Series((knots.time - self.period.start).astype(float), knots.values(values))
+
+    def _warn_of_gap(self, file: TextFile, indices: np.ndarray, time: np.ndarray) -> None:
+        steps = np.diff(time)
+        longest = int(np.argmax(steps))
+        if steps.size > 10 and steps[longest] > 12 * np.median(steps):
+            warning = (
+                f"{file.path}: line {file.numbers[indices[longest + 1]]}: {steps[longest] / 3600:g} h "
+                f"without a record after {iso(time[longest])}; interpolated linearly."
+            )
+            if warning not in self.warnings:
+                self.warnings.append(warning)

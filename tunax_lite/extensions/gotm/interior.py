@@ -1,0 +1,250 @@
+"""Processes within the column, as the section `interior` of a configuration of this package."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...io.errors import reading
+from .files import read_columns, read_text
+from .lakes import level, streams
+from .settings import Content, Said, Settings, is_zero
+
+_MOST_KNOTS = 1_000_000
+"""Of a tide that stands as a series; with fewer steps the series is exact at the end of every step."""
+
+_DRIFT = "waves.stokes_drift"
+
+
+def interior_section(
+    settings: Settings, times: Mapping[str, Content], *, vertical_velocity: bool
+) -> dict[str, Content]:
+    """Everything below the surface, except relaxation and prescribed profiles."""
+    parts = {
+        "pressure_gradient": _external_pressure(settings, times),
+        "buoyancy_gradient": _gradients(settings),
+        "plume": _plume(settings),
+        "vertical_velocity": _vertical_velocity(settings, vertical_velocity),
+        "bottom_friction": _bottom_friction(settings),
+        "seagrass": _seagrass(settings),
+        "streams": streams(settings),
+        "lid_friction": _lid_friction(settings),
+        "stokes_drift": _stokes_drift(settings),
+        "level": level(settings),
+        "wave_height": _wave_height(settings),
+        "surface_elevation": _elevation(settings, times),
+    }
+    if parts["stokes_drift"] is not None and settings[f"{_DRIFT}.dusdz.method"] == "off":
+        parts["stokes_shear"] = False
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _constant_tide_or_file(
+    settings: Settings, path: str, group: str, times: Mapping[str, Content]
+) -> Content:
+    """An input that may also be two tidal harmonics around a constant, with the periods of a group.
+
+    Source: GOTM counts tidal time from midnight of the first day.
+    """
+    if settings[f"{path}.method"] != "tidal":
+        return settings.input(path)
+    settings.input(path)
+    harmonics = []
+    for n in (1, 2):
+        period = settings.said(f"{group}.period_{n}")
+        phase = settings[f"{path}.tidal.phase_{n}"] - times["since_midnight"]
+        amplitude = settings.said(f"{path}.tidal.amp_{n}")
+        if period.value == 0.0:
+            raise settings.error(period.key, "expected a period [s] that is not 0, got 0; correct it")
+        if period.value < 0.0:
+            settings.odd(period.key, "a negative period is read as GOTM reads it: the tide falls first")
+            amplitude, period = (said._replace(value=-said.value) for said in (amplitude, period))
+        harmonics.append({"amplitude": amplitude, "period": period, "phase": phase})
+    n_times = min(round(times["length"] / times["dt"]), _MOST_KNOTS) + 1
+    constant = Said(settings.peek(f"{path}.constant_value"), f"{path}.constant_value")
+    return {"harmonics": harmonics, "constant": constant, "n_times": n_times}
+
+
+def _external_pressure(settings: Settings, times: Mapping[str, Content]) -> dict[str, Content] | None:
+    group = "mimic_3d.ext_pressure"
+    kind = settings[f"{group}.type"]
+    given = {
+        ours: _constant_tide_or_file(settings, f"{group}.{theirs}", group, times)
+        for theirs, ours in (("dpdx", "x"), ("dpdy", "y"))
+    }
+    if kind == "elevation" and all(is_zero(slope) for slope in given.values()):
+        return None
+    if kind == "velocity":
+        return {"kind": "velocity_at_height", **given, "height": settings.input(f"{group}.h")}
+    return {"kind": "surface_slope" if kind == "elevation" else "mean_velocity", **given}
+
+
+_INTERNAL = "mimic_3d.int_pressure"
+
+
+def _plume(settings: Settings) -> dict[str, Content] | None:
+    at_surface = settings[f"{_INTERNAL}.plume.type"] == "surface"
+    if settings[f"{_INTERNAL}.type"] != "plume":
+        return None
+    slopes = settings.renamed(f"{_INTERNAL}.plume", {"x_slope": "slope_x", "y_slope": "slope_y"})
+    return {**slopes, "at_surface": at_surface, "from_rest": True}
+
+
+def _gradients(settings: Settings) -> dict[str, Content] | None:
+    group = _INTERNAL
+    kind = settings[f"{group}.type"]
+    advected = {name: settings[f"{group}.{name}_adv"] for name in ("t", "s")}
+    if kind != "gradients" and not any(advected.values()):
+        return None
+    names = {"dtdx": "temperature_x", "dtdy": "temperature_y", "dsdx": "salinity_x", "dsdy": "salinity_y"}
+    switches = {"advect_temperature": advected["t"], "advect_salinity": advected["s"]}
+    switches |= {"accelerates": kind == "gradients", "from_rest": True}
+    return {**settings.inputs(f"{group}.gradients", names), **switches}
+
+
+def _vertical_velocity(settings: Settings, carries: bool) -> dict[str, Content] | None:
+    group = "mimic_3d.w"
+    is_given = settings[f"{group}.max.method"] != "off"
+    if is_given and not carries:
+        settings.note(
+            f"{group}.max.method",
+            "GOTM 7 reads the velocity and switches it off, so that it carries nothing, here either; "
+            "`vertical_velocity: true` of a case in a configuration of this package switches it on",
+        )
+        settings.without_effect(group, "GOTM 7 switches the vertical velocity off")
+        return None
+    velocity = settings.input(f"{group}.max")
+    if not is_given:
+        settings.without_effect(group, f"{group}.max.method is off")
+        return None
+    scheme = settings[f"{group}.adv_discr"]
+    if scheme == "p2":
+        settings.refuse(f"{group}.adv_discr", "p2 is not supported, it has no limiter; use p2_pdm")
+        scheme = "p2_pdm"
+    height = settings.input(f"{group}.height")
+    return {"velocity": velocity, "height": height, "scheme": scheme, "n_substeps": None}
+
+
+def _bottom_friction(settings: Settings) -> dict[str, Content] | None:
+    if settings["bottom.max_it_z0b"] != 1:
+        settings.note(
+            "bottom.max_it_z0b", "the roughness is that of the friction velocity before: 1 iteration"
+        )
+    if not settings["bottom.calc_bottom_stress"]:
+        return None
+    return {
+        "physical_roughness": settings.said("bottom.h0b"),
+        "von_karman": _von_karman(settings),
+        "viscosity": settings.said("physical_constants.avmolu"),
+        "from_rest": not settings["restart.load"],
+    }
+
+
+def _seagrass(settings: Settings) -> dict[str, Content] | None:
+    """Canopy from a file: the number of levels, then height, excursion and friction on one line each."""
+    if settings["seagrass.method"] == "off":
+        return None
+    name = settings.file("seagrass.file").value
+    with reading(name, "a file of sea grass"):
+        file = read_text(name, settings.where("seagrass.file"))
+        rows = np.arange(1, len(file.texts))
+        (n_levels,) = read_columns(file, np.arange(1), (0,), skip=0, names="number of levels")[0]
+        if not 2 <= n_levels <= rows.size:
+            raise file.error(
+                0,
+                "the number of levels, at least 2, and as many lines",
+                f"{n_levels:g} and {rows.size} lines",
+                "correct the file",
+            )
+        names = "height, excursion and friction of a level"
+        levels = read_columns(file, rows[: int(n_levels)], (0, 1, 2), skip=0, names=names)
+    profiles = dict(zip(("height", "excursion", "friction"), levels.T.tolist(), strict=True))
+    return profiles | {"efficiency": settings.said("seagrass.alpha")}
+
+
+def _von_karman(settings: Settings) -> Content:
+    """KPP has no wall at the bottom; there GOTM takes the kappa of the other closures."""
+    has_wall = settings["turbulence.turb_method"] != "cvmix"
+    return None if has_wall else settings.said("turbulence.turb_param.kappa")
+
+
+def _lid_friction(settings: Settings) -> dict[str, Content] | None:
+    """Friction of the lid that GOTM places above a surface plume, whatever its ice model."""
+    if settings[f"{_INTERNAL}.type"] != "plume" or settings[f"{_INTERNAL}.plume.type"] != "surface":
+        return None
+    roughness = settings.said("surface.roughness.z0s_min")
+    return {"roughness_length": roughness, "von_karman": _von_karman(settings)}
+
+
+def _elevation(settings: Settings, times: Mapping[str, Content]) -> Content:
+    """Height of the surface above its level at rest; GOTM moves it only if the ice models are off."""
+    path = "mimic_3d.zeta"
+    ice = settings["surface.ice.model"]
+    if ice != "no_ice" or settings[f"{path}.method"] == "water_balance":
+        return None
+    elevation = _constant_tide_or_file(settings, path, f"{path}.tidal", times)
+    if is_zero(elevation):
+        return None
+    if settings["grid.method"] == "file_h":
+        settings.note(path + ".method", "as in GOTM, layers of given thickness do not stretch")
+        return None
+    return elevation
+
+
+def _stokes_drift(settings: Settings) -> dict[str, Content] | None:
+    """Stokes drift with the profile type of `us`, which `vs` must share."""
+    shape = settings[f"{_DRIFT}.us.method"]
+    shears = {name: settings[f"{_DRIFT}.{name}.method"] for name in ("dusdz", "dvsdz")}
+    if shape != "file":
+        for name in ("us", "vs", *shears):
+            settings.input(f"{_DRIFT}.{name}")
+    # With `off`, GOTM treats a drift from file as zero.
+    if shape == "off" and shears["dusdz"] != "file":
+        settings.without_effect(_DRIFT, f"{_DRIFT}.us.method is off")
+        return None
+    used = {"exponential": ("us0", "vs0", "exponential"), "file": ("us0", "vs0")}.get(shape, ("empirical",))
+    for name in ("us0", "vs0", "exponential", "empirical"):
+        if name not in used:
+            settings.without_effect(f"{_DRIFT}.{name}", f"{_DRIFT}.us.method is {shape}")
+    if shears["dusdz"] == "off" and settings["turbulence.scnd.method"] == "quasi_eq_h15":
+        settings.refuse(
+            f"{_DRIFT}.dusdz.method", "a shear is needed with scnd.method quasi_eq_h15; choose us"
+        )
+    if shears["dusdz"] == "file":
+        settings.refuse(
+            f"{_DRIFT}.dusdz.method", "a shear of a file is not supported; use us, that of the drift"
+        )
+    if shape == "off":
+        return None
+    if shape == "empirical":
+        return _wind_drift(settings)
+    if shape == "file":
+        surface = settings.inputs(_DRIFT, {"us0": "surface_u", "vs0": "surface_v"})
+        return {"kind": "profiles", **settings.inputs(_DRIFT, {"us": "u", "vs": "v"}), **surface}
+    surface = settings.inputs(_DRIFT, {"us0": "u", "vs0": "v"})
+    return {"kind": "exponential", "decay_depth": settings.input(f"{_DRIFT}.exponential.ds"), **surface}
+
+
+def _wave_height(settings: Settings) -> Content:
+    """Wave height for Langmuir turbulence in KPP; a constant is part of the closure."""
+    if settings["turbulence.turb_method"] != "cvmix" or settings["waves.Hs.method"] == "constant":
+        return None
+    if settings["cvmix.surface_layer.langmuir_method"] == "none":
+        return None
+    return settings.input("waves.Hs")
+
+
+def _wind_drift(settings: Settings) -> dict[str, Content]:
+    """Drift from the wind in its own inputs, or from that of the air-sea fluxes."""
+    section = {"kind": "wind_sea", "gravity": settings.said("physical_constants.gravity")}
+    paths = {axis: f"{_DRIFT}.empirical.{axis}wnd" for axis in ("u", "v")}
+    has_own = settings[f"{paths['u']}.method"] != "off"
+    if not has_own:
+        settings.without_effect(f"{_DRIFT}.empirical", f"{paths['u']}.method is off")
+        paths = {axis: f"surface.{axis}10" for axis in paths}
+    if has_own or settings["surface.fluxes.method"] != "off":
+        return section | {axis: settings.input(path) for axis, path in paths.items()}
+    settings.note(
+        f"{_DRIFT}.us.method",
+        "GOTM reads no wind with surface.fluxes.method off; there is no drift here too",
+    )
+    return section | {"u": 0.0, "v": 0.0}

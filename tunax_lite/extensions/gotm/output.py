@@ -1,0 +1,190 @@
+"""Times of a run, and its output: intervals, and the package's variables that correspond to GOTM's."""
+
+import dataclasses
+import datetime
+import re
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+
+from ..._types import JSON
+from ...column.diagnostics import DIAGNOSTICS
+from ...io.yaml_file import ConfigError
+from ...quantities import QUANTITIES
+from ...runtime.memory import TooLargeError, check_steps
+from .keys import OUTPUT, WORDS
+from .settings import Settings, checked
+
+_SECONDS = {"second": 1.0, "hour": 3600.0, "day": 86400.0, "month": 30.0 * 86400.0, "year": 365.0 * 86400.0}
+
+_TABLE: dict[str, dict[str, str]] = WORDS["variables"]
+OURS = {name: ours for variables in _TABLE.values() for name, ours in variables.items()}
+"""Our names of the variables of GOTM's output; what is not here is not computed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputFile:
+    """A file that GOTM would write: its interval [s], and GOTM's variables, with patterns resolved."""
+
+    name: str
+    interval: float
+    variables: tuple[str, ...]
+    means: bool = False
+
+    @property
+    def has_profiles(self) -> bool:
+        known = [OURS[name] for name in self.variables if name in OURS]
+        return any(QUANTITIES[name].location != "scalar" for name in known)
+
+
+def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
+    """The files that are in use."""
+    files, origins = settings.free.get("output", ({}, {}))
+    if not isinstance(files, dict):
+        raise settings.error("output", f"expected names of files with their keys, got {files!r}; write them")
+    found = []
+    for name, section in files.items():
+        section = {} if section is None else section
+        if not isinstance(section, dict):
+            raise settings.error(f"output.{name}", f"expected keys of the file, got {section!r}; write them")
+        get = lambda key, name=name, section=section: _value(settings, origins, name, section, key)  # noqa: E731
+        if not (get("use") and get("is_active")):
+            continue
+        unit = get("time_unit")
+        seconds = get("time_step") * (dt if unit == "dt" else _SECONDS[unit])
+        variables = tuple(dict.fromkeys(_resolved(_sources(settings, str(name), section))))
+        found.append(OutputFile(str(name), seconds, variables, get("time_method") == "mean"))
+        _note(settings, found[-1], section, get)
+    return found
+
+
+def _diagnostics(files: list[OutputFile], settings: Settings) -> list[str]:
+    """Diagnostics that the files ask for; reports those that are not available."""
+    wanted = list(dict.fromkeys(name for file in files for name in file.variables))
+    absent = [name for name in wanted if name not in OURS]
+    if absent:
+        settings.notes.append(("output", f"not written, because not computed here: {', '.join(absent)}"))
+    carried = _TABLE["ice"].values()  # part of the state with ice
+    names = (OURS[name] for name in wanted if name in OURS)
+    return list(dict.fromkeys(name for name in names if name in DIAGNOSTICS and name not in carried))
+
+
+def say_intervals(files: list[OutputFile], output_interval: float, settings: Settings) -> None:
+    """Note the files whose interval is not that of the frames."""
+    for file in files:
+        if abs(file.interval - output_interval) > 1e-9 * output_interval:
+            means = f"; means are over {output_interval:g} s" if file.means else ""
+            text = f"its variables are in the file of the run, every {output_interval:g} s instead of "
+            text += f"{file.interval:g} s; profiles as often as that bring them too{means}"
+            settings.notes.append((f"output.{file.name}", text))
+
+
+def _note(settings: Settings, file: OutputFile, section: dict, get: Callable[[str], JSON]) -> None:
+    """Report what is done differently for a file."""
+    name = file.name
+    points = [variable for variable in file.variables if OURS.get(variable) in DIAGNOSTICS]
+    if file.means and points:
+        text = "no means of variables outside the state of the model, but values at the times of the frames: "
+        settings.notes.append((f"output.{name}.time_method", text + ", ".join(points)))
+    if (method := get("time_method")) not in ("point", "mean"):
+        text = f"values at the times of the frames are written, not the {method} over the interval"
+        settings.notes.append((f"output.{name}.time_method", text))
+    for key in ("time_start", "time_stop"):
+        if section.get(key):
+            settings.notes.append((f"output.{name}.{key}", "the whole run is written"))
+    if get("format") == "text":
+        settings.notes.append((f"output.{name}.format", "NetCDF is written"))
+
+
+def _value(settings: Settings, origins: dict, name: str, section: dict, key: str) -> JSON:
+    try:
+        return checked(OUTPUT[key], section.get(key))
+    except ValueError as error:
+        line = origins.get(("output", name, key), "")
+        raise ConfigError(f"{settings.source}: {line}: output.{name}.{key}: {error}") from error
+
+
+def _sources(settings: Settings, name: str, section: dict) -> Iterator[str]:
+    """Names and patterns of the variables of a file, including nested groups."""
+    for group in ("variables", "groups"):
+        items = section.get(group) or []
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise settings.error(
+                f"output.{name}.{group}", f"expected a list of items with `source`, got {items!r}"
+            )
+        for item in items:
+            if group == "groups":
+                yield from _sources(settings, name, item)
+            elif item.get("source") is not None:
+                yield str(item["source"])
+
+
+def _resolved(sources: Iterator[str]) -> Iterator[str]:
+    """Resolve a pattern to the available variables, by name or with the category as prefix."""
+    for source in sources:
+        if "*" not in source:
+            yield source.rpartition("/")[2]
+            continue
+        pattern = source.lstrip("/")
+        for category, variables in _TABLE.items():
+            for name in variables:
+                if fnmatchcase(name, pattern) or fnmatchcase(f"{category}/{name}", pattern):
+                    yield name
+
+
+def read_times(settings: Settings) -> dict[str, JSON]:
+    """Start, length, time step and frames of a run, and output beyond the state."""
+    if settings["time.method"] != "start_stop":
+        raise settings.error("time.method", "expected start_stop, got a number of steps; give time.stop")
+    start, stop = (_instant(settings, f"time.{name}") for name in ("start", "stop"))
+    dt = settings["time.dt"]
+    if stop <= start:
+        got = f"got {stop}; correct one"
+        raise settings.error("time.stop", f"expected a time after time.start, {start}, {got}")
+    if dt <= 0.0:
+        raise settings.error("time.dt", f"expected a positive time step [s], got {dt:g}")
+    try:
+        check_steps((stop - start).total_seconds(), dt)
+    except TooLargeError as error:
+        raise settings.error("time.dt", str(error).rstrip(".")) from None
+    # GOTM rounds to the nearest whole number of steps.
+    n_steps = int((stop - start).total_seconds() / dt + 0.5)
+    if n_steps < 1:
+        raise settings.error("time.dt", f"expected a time step within the run, got {dt:g} s; shorten it")
+    files = read_output_files(settings, dt)
+    steps = _steps_per_frame(settings, files, dt, n_steps)
+    say_intervals(files, steps * dt, settings)
+    return {
+        "start_time": start.isoformat(),
+        "since_midnight": 3600 * start.hour + 60 * start.minute + start.second,
+        "length": n_steps * dt,
+        "dt": dt,
+        "output_interval": steps * dt,
+        "diagnostics": _diagnostics(files, settings),
+        "means": any(file.means for file in files),
+    }
+
+
+def _instant(settings: Settings, path: str) -> datetime.datetime:
+    text, date = settings[path], r"(\d{4}).([ \d]\d).([ \d]\d)"
+    # As in records: GOTM accepts any separator between the numbers, and missing seconds as 0.
+    found = re.fullmatch(date + r".([ \d]\d).([ \d]\d)(?:.([ \d]\d)(?:[.]0*|Z)?)?", text.strip())
+    try:
+        numbers = [int(part or 0) for part in found.groups()] if found else []
+        is_midnight = numbers[3:] == [24, 0, 0]
+        when = datetime.datetime(*numbers[:3], *([0, 0, 0] if is_midnight else numbers[3:]))  # pyright: ignore
+    except (TypeError, ValueError):
+        raise settings.error(path, f"expected YYYY-MM-DD HH:MM:SS, got {text!r}; correct the date") from None
+    return when + datetime.timedelta(days=is_midnight)
+
+
+def _steps_per_frame(settings: Settings, files: list[OutputFile], dt: float, n_steps: int) -> int:
+    """Time steps between frames: those of the most frequent file with profiles."""
+    if not files:
+        return min(n_steps, max(1, int(86400.0 / dt + 0.5)))
+    some = [file.interval for file in files if file.has_profiles]
+    wanted = min(some or [file.interval for file in files])
+    steps = min(n_steps, max(1, int(wanted / dt + 0.5)))
+    if abs(steps * dt - wanted) > 1e-9 * wanted:
+        text = f"frames every {steps * dt:g} s, whole time steps, instead of {wanted:g} s"
+        settings.notes.append(("output", text))
+    return steps

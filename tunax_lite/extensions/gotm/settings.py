@@ -1,0 +1,282 @@
+"""A GOTM configuration as checked values that record where they were set and whether they were used.
+
+Values read by the translation count as used. An unread value that is not at its default needs a reason, or
+raises an error: no key of a file is silently ignored.
+"""
+
+import contextlib
+import difflib
+import math
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..._types import JSON
+from ...io.errors import decimal
+from ...io.yaml_file import ConfigError, Document
+from .keys import FREE_SECTIONS, INPUTS, KEYS, OF_INPUTS, Key
+
+_CANONICAL = {path.lower(): path for path in (*KEYS, *INPUTS)}
+_GROUPS = {".".join(path.split(".")[:n]) for path in KEYS for n in range(1, path.count(".") + 1)}
+_CANONICAL |= {group.lower(): group for group in _GROUPS}
+
+_TRUE = {"true", "t", ".true.", ".t.", "yes"}
+_FALSE = {"false", "f", ".false.", ".f.", "no"}
+
+
+Content = Any  # of a configuration of this package: plain YAML, or `Said` in its place
+
+
+class Said(NamedTuple):
+    """A value for a configuration of this package, and the GOTM key that it comes from."""
+
+    value: JSON
+    key: str
+
+
+def is_zero(given: Content) -> bool:
+    """Whether an input is the constant 0."""
+    return not isinstance(given, dict) and (given.value if isinstance(given, Said) else given) == 0.0
+
+
+class Settings:
+    """Values of all keys, from the file or by default.
+
+    Args:
+        document: the YAML file, converted to version 7.
+        note: on that conversion.
+
+    Raises:
+        ConfigError: unknown keys, and values of the wrong kind or out of range; lists all of them, with file,
+            line and key.
+    """
+
+    def __init__(self, document: Document, note: str | None = None):
+        self.source = document.source
+        self.folder = Path(document.source).parent
+        self.lines: dict[str, str] = {}
+        self.free: dict[str, JSON] = {}
+        self.given: dict[str, JSON] = {}  # values of the keys set in the file
+        self.used: set[str] = set()
+        self._reasons: dict[str, str] = {}
+        self.notes: list[tuple[str, str]] = []
+        self.refusals: list[tuple[str, str]] = []
+        self.oddities: list[tuple[str, str]] = []
+        if note is not None:
+            self.notes.append(("version", note))
+        problems: list[str] = []
+        self._read(document.data, (), document.origins, problems)
+        if problems:
+            raise ConfigError("\n".join(problems))
+
+    def _read(self, data: dict, above: tuple[str, ...], origins: dict, problems: list[str]) -> None:
+        for name, value in data.items():
+            raw = (*above, name)
+            given = ".".join(raw)
+            self.lines[given] = origins.get(raw, "line ?")
+            path = _CANONICAL.get(given.lower())
+            if given in FREE_SECTIONS:
+                below = {key: at for key, at in origins.items() if key[: len(raw)] == raw}
+                self.free[given] = (value or {}, below)
+                self.lines |= {".".join(str(part) for part in key): at for key, at in below.items()}
+                continue
+            if path is None:
+                problems.append(f"{self.where(given)}: unknown key; {_nearest(given)}.")
+                continue
+            self.lines[path] = self.lines[given]
+            if path in KEYS:
+                self._set(path, value, problems)
+            elif isinstance(value, dict):
+                self._read(value, raw, origins, problems)
+            elif path in INPUTS and value is not None and f"{path}.constant_value" in KEYS:
+                # GOTM accepts a number instead of a group for a constant.
+                self._set(f"{path}.method", "constant", problems)
+                self._set(f"{path}.constant_value", value, problems)
+                self.lines[f"{path}.constant_value"] = self.lines[path]
+            elif value is not None or path in INPUTS:
+                problems.append(
+                    f"{self.where(path)}: expected a group of keys, got {value!r}; write the keys of "
+                    f"{path} indented below it."
+                )
+
+    def _set(self, path: str, value: JSON, problems: list[str]) -> None:
+        try:
+            self.given[path] = checked(KEYS[path], value)
+        except ValueError as error:
+            problems.append(f"{self.where(path)}: {error}")
+
+    def __getitem__(self, path: str) -> JSON:
+        """Value of a key, which then counts as used."""
+        self.used.add(path)
+        return self.peek(path)
+
+    def peek(self, path: str) -> JSON:
+        """Value of a key without marking it as used."""
+        return self.given.get(path, KEYS[path].default)
+
+    def said(self, path: str) -> Said:
+        """Value of a key together with the key, which then counts as used."""
+        return Said(self[path], path)
+
+    def renamed(self, group: str, names: dict[str, str]) -> dict[str, Said]:
+        """Values of the keys of a group under the package's names; the table lists GOTM's names first."""
+        return {ours: self.said(f"{group}.{theirs}") for theirs, ours in names.items()}
+
+    def inputs(self, group: str, names: dict[str, str]) -> dict[str, Content]:
+        """Inputs of a group, likewise."""
+        return {ours: self.input(f"{group}.{theirs}") for theirs, ours in names.items()}
+
+    def input(self, path: str) -> Content:
+        """An input in the package's terms: a number, or a column of a file; 0 if it is off.
+
+        Settings that its method does not need are marked as without effect.
+        """
+        method = self[f"{path}.method"]
+        for key in OF_INPUTS:
+            if f"{path}.{key}" in KEYS:
+                if (key == "constant_value") == (method != "file"):
+                    self.used.add(f"{path}.{key}")
+                else:
+                    self.without_effect(f"{path}.{key}", f"{path}.method is {method}")
+        if method == "constant":
+            return Said(self.peek(f"{path}.constant_value"), f"{path}.constant_value")
+        if method != "file":
+            return 0.0
+        section: dict[str, Content] = {"path": self.file(f"{path}.file")}
+        for ours, theirs in (("column", "column"), ("factor", "scale_factor"), ("offset", "offset")):
+            if self.peek(f"{path}.{theirs}") != KEYS[f"{path}.{theirs}"].default or theirs == "column":
+                section[ours] = Said(self.peek(f"{path}.{theirs}"), f"{path}.{theirs}")
+        return section
+
+    def file(self, path: str) -> Said:
+        """Path of a file, relative to the configuration."""
+        if not self[path]:
+            raise self.error(path, "expected the name of a file, got none; name it, or use another method")
+        return Said(str(self.folder.absolute() / self[path]), path)
+
+    def line(self, path: str) -> str:
+        """Line and key; if the file does not set the key, the line of the nearest group."""
+        parts = path.split(".")
+        for n in range(len(parts), 0, -1):
+            line = self.lines.get(".".join(parts[:n]))
+            if line is not None:
+                return f"{line}: {path}"
+        return f"{path} (not in the file)"
+
+    def where(self, path: str) -> str:
+        """File, line and key, for messages."""
+        return f"{self.source}: {self.line(path)}"
+
+    def error(self, path: str, problem: str) -> ConfigError:
+        """An error about a key: what was expected, got, and what to do, without a full stop."""
+        return ConfigError(f"{self.where(path)}: {problem}.")
+
+    def without_effect(self, path: str, reason: str) -> None:
+        """Record why a key, or all unused keys of a group, have no effect."""
+        self._reasons.setdefault(path, reason)
+
+    def note(self, path: str, difference: str) -> None:
+        """Record a difference from GOTM."""
+        self.used.add(path)
+        self.notes.append((path, difference))
+
+    def odd(self, path: str, what: str) -> None:
+        """Record a setting that is probably a mistake."""
+        if (path, what) not in self.oddities:
+            self.oddities.append((path, what))
+
+    def refuse(self, path: str, reason: str) -> None:
+        """Record an unsupported setting that would change the result; collected for the report."""
+        self.used.add(path)
+        if (path, reason) not in self.refusals:
+            self.refusals.append((path, reason))
+
+    def follow(self, rules: list[dict[str, JSON]]) -> None:
+        """Ignore and reject keys by the rules in `words.yaml`."""
+        for rule in rules:
+            holds, hinders = rule.get("if", {}), rule.get("unless", {})
+            if any(self.peek(key) not in values for key, values in holds.items()):
+                continue
+            if any(self.peek(key) in values for key, values in hinders.items()):
+                continue
+            self.follow(rule.get("rules", []))
+            why = re.sub(r"\{(.*?)\}", lambda key: self._shown(key[1]), rule.get("why", ""))
+            for key in rule.get("ignore", []):
+                self.without_effect(key, why or f"{rule['of']} is {self._shown(rule['of'])}")
+            for key in rule.get("refuse", []):
+                self.refuse(key, why)
+
+    def _shown(self, key: str) -> str:
+        value = self.peek(key)
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    def reason(self, path: str) -> str | None:
+        """Why a key has no effect, from the key or the nearest group above."""
+        parts = path.split(".")
+        found = (self._reasons.get(".".join(parts[:n])) for n in range(len(parts), 0, -1))
+        return next((reason for reason in found if reason is not None), None)
+
+
+def looks_like_gotm(data: dict[str, JSON]) -> bool:
+    """Whether the top level of a YAML file is that of a GOTM configuration, of any version."""
+    return not {"case", "cases"} & set(data) and bool({"location", "turbulence", "mimic_3d"} & set(data))
+
+
+def _nearest(path: str) -> str:
+    """Suggest a key: one of the same group, one of the same name elsewhere, or a similar path."""
+    group, _, name = path.rpartition(".")
+    siblings = {
+        candidate.removeprefix(f"{group}." if group else "").split(".")[0]
+        for candidate in KEYS
+        if not group or candidate.startswith(f"{_CANONICAL.get(group.lower(), group)}.")
+    }
+    near = difflib.get_close_matches(name, sorted(siblings), n=1, cutoff=0.6)
+    near = [f"{group}.{sibling}" if group else sibling for sibling in near]
+    near = near or [candidate for candidate in KEYS if candidate.split(".")[-1] == name]
+    near = near or difflib.get_close_matches(path, list(KEYS), n=1, cutoff=0.5)
+    return f"did you mean {near[0]}" if near else f"expected one of {', '.join(sorted(siblings))}"
+
+
+def checked(key: Key, value: JSON) -> JSON:
+    """Convert a value to the kind of the key."""
+    if value is None:
+        return key.default
+    if isinstance(value, (dict, list)):
+        got = "keys" if isinstance(value, dict) else "a list"
+        raise ValueError(f"expected one value, got {got}; write one.")
+    if key.kind in ("text", "path"):
+        return str(value).strip()
+    if key.kind == "flag":
+        word = str(value).strip().lower()
+        if word not in _TRUE | _FALSE:
+            raise ValueError(f"expected true or false, got {value!r}; choose one of these.")
+        return word in _TRUE
+    if key.kind == "choice":
+        return _chosen(key, value)
+    return _number(key, value)
+
+
+def _chosen(key: Key, value: JSON) -> str:
+    word = str(value).strip().lower()
+    for name, number in key.choices.items():
+        # GOTM also accepts the long names of choices that have no short one.
+        if word in (name.lower(), str(number)) or word.startswith(f"{name.lower()} "):
+            return name
+    close = difflib.get_close_matches(word, [name.lower() for name in key.choices], n=1)
+    hint = f"did you mean {close[0]}" if close else "choose one of these"
+    raise ValueError(f"expected one of {', '.join(key.choices)}, got {str(value)!r}; {hint}.")
+
+
+def _number(key: Key, given: JSON) -> float | int:
+    value: JSON = given
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError):  # Fortran's exponent may be `d`
+            value = decimal(given.lower().replace("d", "e"))
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or (key.kind == "integer" and value != int(value)):
+        kind = "a whole number" if key.kind == "integer" else f"a number [{key.unit}]"
+        raise ValueError(f"expected {kind}, got {value!r}; correct it.")
+    if not key.low <= value <= key.high:
+        expected = f"expected a number from {key.low:g} to {key.high:g} [{key.unit}]"
+        raise ValueError(f"{expected}, got {value:g}; correct it.")
+    return int(value) if key.kind == "integer" else float(value)

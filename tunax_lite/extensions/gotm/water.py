@@ -1,0 +1,217 @@
+"""Grid, initial profiles, relaxation and water properties, as in a configuration of this package."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from ...declarations import check_settings, setting
+from ...io.errors import reading
+from .files import read_columns, read_text
+from .keys import WORDS
+from .lakes import depth_of
+from .settings import Content, Said, Settings
+
+NO_RELAXATION = 1e15
+"""Time scale [s] from which on GOTM's relaxation is off: its default."""
+
+_TEOS10_HEAT_CAPACITY = 3991.86795711963
+"""Of TEOS-10 [J kg-1 K-1]: with it GOTM replaces the one given, unless the equation of state is custom."""
+
+
+def grid_section(settings: Settings) -> dict[str, Content]:
+    """The section `grid`."""
+    method, depth, n_cells = settings["grid.method"], depth_of(settings).value, settings["grid.nlev"]
+    if method == "analytical":
+        cells = {"n_cells": settings.said("grid.nlev")}
+        zooms = settings.renamed("grid", {"ddu": "surface_zoom", "ddl": "bottom_zoom"})
+        if any(zoom.value for zoom in zooms.values()):
+            return {"kind": "stretched", **cells, **zooms}
+        return {"kind": "uniform", **cells}
+    file = settings.file("grid.file").value
+    with reading(file, "a file of layer thicknesses"):
+        thickness = _thicknesses(settings, file, n_cells, depth if method == "file_h" else 1.0)
+    # The last face is exactly the surface.
+    depths = np.concatenate([[0.0], np.cumsum(thickness)])
+    return {"kind": "faces", "z_face": Said((-depth * depths[::-1] / depths[-1]).tolist(), "grid.file")}
+
+
+def _thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> np.ndarray:
+    """Thicknesses from the surface down, as in the file."""
+    file = read_text(name, settings.where("grid.file"))
+    values = read_columns(file, np.arange(len(file.texts)), (0,), skip=0, names="layer thickness")[:, 0]
+    if int(values[0]) != n_cells or values.size < n_cells + 1:
+        raise file.error(
+            0,
+            f"the number of layers, {n_cells} as grid.nlev says, and as many lines",
+            f"{values[0]:g} and {values.size - 1} lines",
+            "correct the file or grid.nlev",
+        )
+    thickness = values[1 : n_cells + 1]
+    bad = np.flatnonzero(~(thickness > 0.0))
+    if bad.size:
+        raise file.error(
+            int(bad[0]) + 1, "a positive thickness", f"{thickness[bad[0]]:g}", "correct the line"
+        )
+    if abs(thickness.sum() - total) > 1e-5 * max(total, 1.0):
+        expected = f"thicknesses that add up to {total:g}"
+        raise file.error(0, expected, f"{thickness.sum():g}", "correct the file or the depth")
+    return thickness
+
+
+def hydrography(
+    settings: Settings, dt: float, *, relax_from_zero: bool
+) -> tuple[dict[str, Content], dict[str, Content], list[str]]:
+    """Profiles of the case with their kinds, the section `relaxation`, and prescribed variables."""
+    case: dict[str, Content] = {name: _profile(settings, name) for name in ("temperature", "salinity")}
+    case |= {name: settings.input(f"velocities.{name}") for name in ("u", "v")}
+    kind = settings.said("temperature.type")
+    case["temperature_kind"] = kind._replace(value=kind.value.replace("-", "_"))
+    case["salinity_kind"] = settings.said("salinity.type")
+    relaxation = {name: _rates(settings, name, dt) for name in ("temperature", "salinity")}
+    for name, kind in (("temperature", "conservative"), ("salinity", "absolute")):
+        section = relaxation[name]
+        if section is not None and relax_from_zero and settings[f"{name}.type"] != kind:
+            section["from_zero"] = True
+            settings.note(
+                f"{name}.relax.tau",
+                "as in GOTM the first step relaxes to zero, because the profile is converted after it; "
+                "`relax_from_zero: false` of a case in a configuration of this package avoids this",
+            )
+    relaxation["velocity"] = _velocity_rates(settings)
+    held = [name for name in ("temperature", "salinity") if settings[f"{name}.method"] == "off"]
+    return case, {name: rates for name, rates in relaxation.items() if rates is not None}, held
+
+
+def _profile(settings: Settings, name: str) -> Content:
+    """Profile of temperature or salinity, in the kind that the configuration names."""
+    method, letter = settings[f"{name}.method"], name[0]
+    layers, given = f"{name}.two_layer", settings.input(name)
+    if method == "two_layer":
+        names = {"z_s": "upper_depth", f"{letter}_s": "upper", "z_b": "lower_depth", f"{letter}_b": "lower"}
+        layer = settings.renamed(layers, names)
+        top, bottom = layer["upper_depth"].value, layer["lower_depth"]
+        if bottom.value < top:
+            raise settings.error(bottom.key, f"expected at least z_s = {top:g} m, got {bottom.value:g}")
+        return {"two_layer": layer}
+    if method == "off":
+        return settings.peek(f"{name}.constant_value")
+    if method != "buoyancy":
+        return given
+    other = "salinity" if name == "temperature" else "temperature"
+    if settings[f"{other}.method"] != "constant":
+        raise settings.error(
+            f"{name}.method",
+            f"expected a constant {other} where {name} follows from the buoyancy frequency, got "
+            f"{other}.method: {settings[f'{other}.method']}",
+        )
+    n_squared = {"buoyancy_frequency_squared": settings.said(f"{name}.NN"), "everywhere": True}
+    return {"surface": settings.said(f"{layers}.{letter}_s"), **n_squared}
+
+
+def _rates(settings: Settings, name: str, dt: float) -> dict[str, Content] | None:
+    """Relaxation of temperature or salinity; `None` if there is none."""
+    keys = ("tau", "tau_s", "tau_b", "h_s", "h_b")
+    read = settings.renamed(f"{name}.relax", dict(zip(keys, keys, strict=True)))
+    if settings[f"{name}.method"] == "off":
+        return None
+    for key, (value, path) in read.items():
+        if key.startswith("tau") and value <= 0.0:
+            raise settings.error(path, f"expected a positive time scale [s], got {value:g}")
+    layers = {"surface": "s", "bottom": "b"}
+    layers = {layer: end for layer, end in layers.items() if read[f"h_{end}"].value > 0.0}
+    scales = [read["tau"], *(read[f"tau_{end}"] for end in layers.values())]
+    if all(scale.value >= NO_RELAXATION for scale in scales):
+        return None
+    # GOTM converts the relaxation profile at the end of a step, for the next one.
+    section = {"profile": "case", "lag": dt, "time_scale": read["tau"]}
+    for layer, end in layers.items():
+        section |= {f"{layer}_height": read[f"h_{end}"], f"{layer}_time_scale": read[f"tau_{end}"]}
+    return section
+
+
+def _velocity_rates(settings: Settings) -> dict[str, Content] | None:
+    tau, ramp = settings.said("velocities.relax.tau"), settings.said("velocities.relax.ramp")
+    if tau.value >= NO_RELAXATION:
+        return None
+    if tau.value <= 0.0:
+        raise settings.error(tau.key, f"expected a positive time scale [s], got {tau.value:g}")
+    section = {"u": "case", "v": "case", "time_scale": tau}
+    if ramp.value >= NO_RELAXATION:
+        return section
+    settings.note(
+        ramp.key,
+        "as GOTM computes it, the relaxation fades over the ramp and is back at full strength after it",
+    )
+    return section | {"fading_period": ramp}
+
+
+def equation_of_state(settings: Settings) -> dict[str, Content]:
+    """The section `equation_of_state`, with GOTM's reference density and gravity."""
+    method, group = settings["equation_of_state.method"], "equation_of_state.linear"
+    section: dict[str, Content] = {
+        "gravity": settings.said("physical_constants.gravity"),
+        "reference_density": settings.said("equation_of_state.rho0"),
+        "heat_capacity": _TEOS10_HEAT_CAPACITY,
+    }
+    if method == "linear_custom":
+        numbers = settings.renamed(group, WORDS["linear_equation_of_state"])
+        return {"name": "linear"} | section | numbers
+    if method == "full_teos-10":
+        return {"name": "specific_volume"} | section
+    tangent = settings.renamed(group, {"T0": "temperature", "S0": "salinity", "p0": "pressure"})
+    return {"name": "linear", "tangent_to_teos10": tangent | {"form": "specific_volume"}} | section
+
+
+def absorption(settings: Settings) -> dict[str, Content]:
+    """The section `absorption`; radiation that reaches the bottom leaves the column, as in GOTM."""
+    method = settings["light_extinction.method"]
+    section: dict[str, Content] = {"name": "two_band", "bottom_absorbs": False}
+    if method != "custom":
+        return section | dict(zip(WORDS["optics"].values(), WORDS["jerlov"][method], strict=True))
+    numbers = settings.inputs("light_extinction", WORDS["optics"])
+    if any(isinstance(number, dict) for number in numbers.values()):
+        section["name"] = "two_band_series"
+    return section | numbers
+
+
+def coriolis_parameter(settings: Settings) -> float:
+    """f [s-1] from the latitude."""
+    angle = math.radians(settings["location.latitude"])
+    return 4.0 * math.pi / settings["physical_constants.rotation_period"] * math.sin(angle)
+
+
+@dataclasses.dataclass(frozen=True)
+class ObservedInputs:
+    """Which inputs of a case are observations.
+
+    Args:
+        surface_temperature: the series `surface.sst`, as `sea_surface_temperature`.
+        surface_interval: use only records at multiples of this time since the start [s]; `None` for all.
+        profiles: use the profiles of `temperature`.
+        z: heights to interpolate profiles to [m]; `None` for the centers.
+    """
+
+    surface_temperature: bool = True
+    surface_interval: float | None = setting(None, above=0.0)
+    profiles: bool = False
+    z: tuple[float, ...] | None = None
+
+    def __post_init__(self):
+        check_settings(self)  # pyright: ignore[reportArgumentType]
+
+
+def observed_section(settings: Settings, observed: ObservedInputs) -> dict[str, Content]:
+    """The section `observations`: which inputs of a case are observations."""
+    section: dict[str, Content] = {"format": "inputs", "surface_interval": observed.surface_interval}
+    section |= {"profiles": observed.profiles, "z": None if observed.z is None else list(observed.z)}
+    needed = {"surface.sst": observed.surface_temperature, "temperature": observed.profiles}
+    for path, is_needed in needed.items():
+        if is_needed and settings[f"{path}.method"] != "file":
+            method = settings[f"{path}.method"]
+            raise settings.error(
+                f"{path}.method", f"expected a file of observations to compare with, got {method}"
+            )
+    if observed.surface_temperature:
+        section["surface_temperature"] = settings.input("surface.sst")
+    return section

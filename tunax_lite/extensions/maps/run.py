@@ -1,0 +1,333 @@
+"""Runs columns on a map, in tiles of columns and pieces of time, within known memory.
+
+    while a piece is computed, the forcing of the next is read and the results of the previous are written
+
+All tiles and pieces have the same shapes, so that one compiled program serves all, and another a shorter
+frame at the end: tiles are padded with copies of the last column, and blocks consisting of copies only are
+skipped. A process takes several tiles through a piece before the next one, so that it reads the forcing of
+all of them at once. A tile continues from the file written after its last piece, so that a run may end
+anywhere; anything computed twice is bit-identical.
+"""
+
+import contextlib
+import datetime
+import functools
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import jax
+import numpy as np
+
+from ...column.case import Case
+from ...column.integrate import restart_of
+from ...column.model import Model
+from ...column.trajectory import Restart
+from ...io.water_limits import Extreme, extremes, merged
+from ...runtime.engine import AbstractEngine, ThisProcess
+from ...runtime.memory import peak_memory
+from . import store as stores
+from .fields import place_in_words
+from .program import Results, piece_program
+from .setup import Layout, MapRun, MapVariable
+from .states import TileState, check_input, read_state, verify, write_state
+from .store import MapStore
+
+T = TypeVar("T")
+
+FEWEST_TO_GIVE_UP = 16
+"""Columns: where all of so many in a tile are not finite, the fault is not that of a place."""
+
+
+_PART_OF_SHARE = 0.75
+"""Fraction of its share of the remaining tiles that a worker takes at once; the rest balances the load."""
+
+
+class Broken(NamedTuple):
+    """A column with values that are not finite from a time on [s since the epoch]."""
+
+    latitude: float
+    longitude: float
+    time: float
+
+    def described(self, epoch: datetime.datetime) -> str:
+        moment = epoch + datetime.timedelta(seconds=self.time)
+        return f"{self.latitude:.4g} N {self.longitude:.4g} E before {moment:%Y-%m-%d %H:%M}"
+
+
+class TilesResult(NamedTuple):
+    """Failed columns of tiles, and the peak memory [bytes] of the process that computed them."""
+
+    broken: tuple[Broken, ...]
+    peak_memory: int
+    beyond: tuple[Extreme, ...] = ()  # water that cannot be, or is unlikely
+
+
+TilesReport = Callable[[float], None]
+"""Called with the fraction that is done."""
+
+
+def run_tiles(
+    run: MapRun, path: Path, tiles: Sequence[int], report: TilesReport = lambda done: None
+) -> TilesResult:
+    """Compute and write the missing pieces of neighbouring tiles.
+
+    Raises:
+        FloatingPointError: all columns of a tile failed.
+        OSError: a file that cannot be read or written.
+    """
+    store = MapStore(path)
+    works = [_Tile(run, store, tile) for tile in tiles]
+    missing = [(work, piece) for piece in range(run.n_pieces(store.layout)) for work in works]
+    missing = [(work, piece) for work, piece in missing if work.done <= piece]
+    if missing:
+        if len(works) > 1:
+            run.columns.read_together(np.concatenate([run.columns_of(tile, store.layout) for tile in tiles]))
+        try:
+            with _one_thread() as reader, _one_thread() as writer:
+                _run_pieces(missing, len(works), reader, writer, report)
+        finally:
+            run.columns.read_together(None)
+    beyond: list[Extreme] = []
+    for work in works:
+        beyond = merged(beyond, work.beyond, same_columns=False)
+    broken = tuple(one for work in works for one in work.broken_columns())
+    return TilesResult(broken, peak_memory(), tuple(beyond))
+
+
+def _run_pieces(
+    missing: Sequence[tuple["_Tile", int]],
+    n_ahead: int,
+    reader: ThreadPoolExecutor,
+    writer: ThreadPoolExecutor,
+    report: TilesReport,
+) -> None:
+    """Compute pieces of tiles in order; `n_ahead` of them are read ahead."""
+    x64 = bool(jax.config.read("jax_enable_x64"))  # of this thread
+
+    def in_precision(function: Callable[..., T], *given: object) -> T:
+        with jax.enable_x64(x64):
+            return function(*given)
+
+    def read(number: int) -> None:
+        if number < len(missing):
+            work, piece = missing[number]
+            reading.append(reader.submit(in_precision, work.read, piece))
+
+    reading: deque[Future[tuple[Model, Case]]] = deque()
+    writing: Future | None = None
+    for number in range(n_ahead):
+        read(number)
+    for number, (work, piece) in enumerate(missing):
+        batch = reading.popleft().result()
+        read(number + n_ahead)
+        results = work.compute(batch, piece)
+        if writing is not None:
+            writing.result()
+        writing = writer.submit(in_precision, work.write, results, piece, batch[1], work.broken)
+        report((number + 1) / len(missing))
+    if writing is not None:
+        writing.result()
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[ThreadPoolExecutor]:
+    """A thread that works in order and starts nothing after an error."""
+    pool = ThreadPoolExecutor(1)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Tile:
+    """A tile in progress: its columns and their current state."""
+
+    def __init__(self, run: MapRun, store: MapStore, tile: int):
+        self._run, self._store, self._layout = run, store, store.layout
+        self._rows, self._columns = run.rows_of(tile, store.layout), run.columns_of(tile, store.layout)
+        n_missing = store.layout.width - len(self._columns)
+        self._padded = np.concatenate([self._columns, np.repeat(self._columns[-1:], n_missing)])
+        n_before = self._rows.start * math.prod(run.columns.shape[1:])
+        self._places = run.columns.index[self._columns] - n_before
+        self._tile, self._parts = tile, dict[str, str]()
+        self._restart: Restart | None = None
+        self._leaves: list[np.ndarray] | None = None
+        self.broken = np.full(len(self._columns), -1)  # first frame affected
+        self.done = 0
+        self.beyond: list[Extreme] = []  # of the pieces that this process computes
+        if (state := read_state(store, tile)) is not None:
+            self.done, self.broken, self._leaves, self._parts = state
+
+    def read(self, piece: int) -> tuple[Model, Case]:
+        return self._run.batch(self._padded, *self._run.covered(piece, self._layout))
+
+    def compute(self, batch: tuple[Model, Case], piece: int) -> Results:
+        run = self._run
+        start = self._restart
+        if start is None and self._leaves is None:
+            start = restart_of(*batch)
+        elif start is None:
+            structure = jax.tree.structure(jax.eval_shape(restart_of, *batch))
+            start = jax.tree.unflatten(structure, map(jax.numpy.asarray, self._leaves or ()))
+        is_shorter = run.is_shorter(piece, self._layout)
+        program = piece_program(run, self._layout, batch, start, is_shorter=is_shorter)
+        results = program(batch, start, -(-len(self._columns) // self._layout.block))
+        self._restart = results.end
+        self._note_broken(np.asarray(results.finite), piece)
+        return results
+
+    def _note_broken(self, finite: np.ndarray, piece: int) -> None:
+        """Record failed columns; `finite` has frames first, then columns."""
+        frames = self._run.frames_of(piece, self._layout)
+        bad = ~finite[: frames.stop - frames.start, : len(self._columns)]
+        new = bad.any(axis=0) & (self.broken < 0)
+        self.broken = np.where(new, frames.start + bad.argmax(axis=0), self.broken)
+        if len(self.broken) >= FEWEST_TO_GIVE_UP and (self.broken >= 0).all():
+            first = min(self.broken_columns(), key=lambda one: one.time).described(self._run.columns.epoch)
+            raise FloatingPointError(
+                f"map: expected finite values, got none in all {len(self.broken)} columns of a tile, "
+                f"first at {first}; try a shorter time step, or other parameters."
+            )
+
+    def broken_columns(self) -> tuple[Broken, ...]:
+        columns, times = self._run.columns, self._run.times
+        return tuple(
+            Broken(float(columns.latitude[i]), float(columns.longitude[i]), float(times[frame]))
+            for i, frame in zip(self._columns, self.broken, strict=True)
+            if frame >= 0
+        )
+
+    def write(self, results: Results, piece: int, case: Case, broken: np.ndarray) -> None:
+        """Write the results of a piece, then the state; a kill in between only repeats the piece."""
+        frames = self._run.frames_of(piece, self._layout)
+        n_frames = frames.stop - frames.start
+        try:
+            if piece == 0:
+                self._parts = self._write_heights(case)
+            gone = (broken >= 0) & (np.arange(frames.start, frames.stop)[:, None] >= broken)
+            for name, values in results.values.items():
+                found = np.asarray(values)[:n_frames, ..., : len(self._columns)]
+                if gone.any():
+                    found = np.where(gone.reshape(n_frames, *(1,) * (found.ndim - 2), -1), np.nan, found)
+                self._parts |= self._store.write(self._rows, frames, {name: self._on_map(found)})
+            self._judge(results, frames, case)
+            leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(results.end)]
+            write_state(self._store, self._tile, TileState(piece + 1, broken, leaves, self._parts))
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"{self._store.path}: expected to write to it, got: {error.strerror or error}; make room, "
+                "and continue with --resume.",
+            ) from error
+
+    def _judge(self, results: Results, frames: slice, case: Case) -> None:
+        """Note water beyond its limits: in the stored frames, or else at the end of the piece."""
+        names, columns = ("temperature", "salinity"), self._run.columns
+        n_frames, n_columns = frames.stop - frames.start, len(self._columns)
+        if all(name in results.values for name in names):
+            fields = [np.asarray(results.values[name])[:n_frames, :, :n_columns] for name in names]
+            time = self._run.times[frames]
+        else:
+            fields = [np.asarray(getattr(results.end.state, name))[None, :, :n_columns] for name in names]
+            time = self._run.times[[frames.stop - 1]]
+        z = np.asarray(case.grid.z_center).reshape(case.grid.n_cells, -1)[:, :n_columns]
+        found = extremes(fields[0], fields[1], z, time, has_ice=case.ice is not None)
+        places = [self._columns[one.column] for one in found]
+        named = (place_in_words(float(columns.latitude[i]), float(columns.longitude[i])) for i in places)
+        found = [one._replace(place=f"{place}, ") for one, place in zip(found, named, strict=True)]
+        self.beyond = merged(self.beyond, found)
+
+    def _write_heights(self, case: Case) -> dict[str, str]:
+        written = {}
+        for name in ("height_center", "height_face"):
+            values = np.asarray(getattr(case.grid, f"z_{name[7:]}"))
+            values = np.broadcast_to(values.reshape(len(values), -1), (len(values), self._layout.width))
+            on_map = self._on_map(values[:, : len(self._columns)])
+            written |= self._store.write_static(self._rows, {name: on_map})
+        return written
+
+    def _on_map(self, values: np.ndarray) -> np.ndarray:
+        """Put columns (the last axis) at their positions in the rows of the tile."""
+        shape = self._rows.stop - self._rows.start, *self._run.columns.shape[1:]
+        found = np.full((*values.shape[:-1], math.prod(shape)), np.nan, values.dtype)
+        found[..., self._places] = values
+        return found.reshape(*values.shape[:-1], *shape)
+
+
+class MapReport(NamedTuple):
+    """Failed columns, the peak memory of a process [bytes], and water beyond its limits."""
+
+    broken: tuple[Broken, ...]
+    peak_memory: int
+    beyond: tuple[Extreme, ...] = ()
+
+
+def run_map(
+    run: MapRun,
+    path: Path,
+    layout: Layout,
+    variables: Sequence[MapVariable],
+    engine: AbstractEngine,
+    together: int = 1,
+    *,
+    store: MapStore | None = None,
+    report: Callable[[float, str], None] = lambda done, where: None,
+    announce: Callable[[str], None] = lambda sentence: None,
+) -> MapReport:
+    """Run a map and write its store, or continue one.
+
+    Args:
+        run, layout, variables: from `planned`.
+        engine: runs the tiles; all its workers must have access to the folder of the store.
+        together: number of tiles that a process may read at once, from `read_together`; results do not
+            depend on it.
+        store: from `stores.prepare`; `None` for a new one.
+        report: called with the fraction done, and the position.
+        announce: called with a sentence for each tile that is computed again because a file of it is damaged.
+
+    Raises:
+        FileFormatError: the input changed since the store was begun, or meanwhile.
+        FloatingPointError: all columns of a tile failed.
+        OSError: a file that cannot be read or written; computed results are kept.
+    """
+    if store is None:
+        store = stores.create(path, run.columns, variables, run.times, layout, run.fingerprint, run.about)
+    else:
+        verify(store, run, announce)
+    tiles = run.tiles(store.layout)
+    shares = _shares(tiles, together, engine.n_workers)
+    done: dict[tuple[int, ...], float] = {}
+
+    def note(share: tuple[int, ...], fraction: float) -> None:
+        done[share] = fraction * len(share)
+        report(sum(done.values()) / len(tiles), f"{sum(done.values()):.3g} of {len(tiles)} tiles")
+
+    one: Callable[[tuple[int, ...]], TilesResult]
+    if isinstance(engine, ThisProcess):
+        one = lambda share: run_tiles(run, path, share, functools.partial(note, share))  # noqa: E731
+    else:
+        one = functools.partial(run_tiles, run, path)
+    results = engine.map(one, shares, lambda number, result: note(shares[number], 1.0))
+    broken = tuple(column for result in results for column in result.broken)
+    check_input(store, run.columns)  # read to the end meanwhile
+    states = [read_state(store, tile) for tile in tiles]
+    parts = {name: digest for state in states if state for name, digest in state.parts.items()}
+    store.finish([column._asdict() for column in broken], parts)
+    beyond: list[Extreme] = []
+    for result in results:
+        beyond = merged(beyond, result.beyond, same_columns=False)
+    return MapReport(broken, max((result.peak_memory for result in results), default=0), tuple(beyond))
+
+
+def _shares(tiles: Sequence[int], together: int, n_workers: int) -> list[tuple[int, ...]]:
+    """Neighbouring tiles for one process after the other, ever fewer, so that all end together."""
+    shares, left = [], list(tiles)
+    while left:
+        n = len(left) if n_workers == 1 else math.ceil(_PART_OF_SHARE * len(left) / n_workers)
+        shares.append(tuple(left[: min(n, together)]))
+        left = left[len(shares[-1]) :]
+    return shares

@@ -1,0 +1,93 @@
+"""The interface of engines, and the engine that is this process."""
+
+import abc
+import concurrent.futures
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from .. import for_threads
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+Report = Callable[[int, Any], None]  # of the type that the function returns
+"""Called with the number of an item and its result as soon as there is one, in any order."""
+
+Check = Callable[[], None]
+"""Raises `CancelledError` where what it is called by is not wanted any more."""
+
+
+class AbstractEngine(abc.ABC):
+    """Runs a function for many items.
+
+    Args:
+        n_workers: number of concurrent items.
+        n_here: number of these that share the memory of this machine.
+        n_drivers: number of concurrent functions in `side_by_side`.
+    """
+
+    def __init__(self, n_workers: int, n_here: int, n_drivers: int):
+        self.n_workers, self.n_here, self.n_drivers = n_workers, n_here, n_drivers
+
+    @abc.abstractmethod
+    def map(
+        self,
+        function: Callable[[ItemT], ResultT],
+        items: Sequence[ItemT],
+        report: Report = lambda number, result: None,
+    ) -> list[ResultT]:
+        """Results in the order of the items.
+
+        Raises the exception of the function, for the first item that is known to fail; `WorkersLost` if an
+        item ended several workers, or none is left. A repeated call with the same function reuses its
+        programs.
+        """
+
+    def side_by_side(self, functions: Sequence[Callable[[Check], ResultT]]) -> list[ResultT]:
+        """Results of functions that run on threads of this process and submit maps to the engine.
+
+        Each is called with a function that it calls between its maps, in case another one has failed. Raises
+        the exception of the first that fails.
+        """
+        stop = threading.Event()
+
+        def check() -> None:
+            if stop.is_set():
+                raise concurrent.futures.CancelledError
+
+        with ThreadPoolExecutor(max(1, min(self.n_drivers, len(functions)))) as pool:
+            futures = [pool.submit(for_threads(function), check) for function in functions]
+            try:
+                concurrent.futures.wait(futures, return_when=concurrent.futures.FIRST_EXCEPTION)
+            finally:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+        errors = [None if future.cancelled() else future.exception() for future in futures]
+        for error in errors:
+            if error is not None and not isinstance(error, concurrent.futures.CancelledError):
+                raise error
+        return [future.result() for future in futures]
+
+
+class ThisProcess(AbstractEngine):
+    """This process: one item after the other, or a few at a time on threads, as compiled programs allow."""
+
+    def __init__(self, n_threads: int = 1):
+        super().__init__(n_threads, n_threads, n_threads)
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    def map(self, function, items, report=lambda number, result: None):
+        if self._pool is None:
+            found = map(function, items)
+        else:
+            found = self._pool.map(for_threads(function), items)
+        results = []
+        for number, result in enumerate(found):
+            results.append(result)
+            report(number, result)
+        return results
+
+
+class WorkersLost(OSError):
+    """Workers repeatedly ended at the same item, or there are no workers or no scheduler left."""

@@ -1,0 +1,239 @@
+"""The workers of a Dask cluster."""
+
+import concurrent.futures
+import contextlib
+import functools
+import hashlib
+import itertools
+import logging
+import os
+import pickle
+import queue
+import re
+import shutil
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .. import configuration
+from ..extras import needed
+from ..interrupts import at_end
+from . import worker
+from .base import AbstractEngine, ThisProcess, WorkersLost
+from .watch import Client, Future, Watch
+
+RETRIES = 3
+"""Of an item that met an error of the system: a disk, a connection, memory."""
+DEATHS = 50
+"""Of local workers at one item, before it is taken for the cause."""
+SILENCE = 60.0
+"""After which a local worker that is not heard of any more counts as dead [s]."""
+
+
+class DaskEngine(AbstractEngine):
+    """The workers of a Dask cluster.
+
+    Args:
+        client: of `distributed`.
+        places: processors and environment variables of local workers, by name.
+        time_limit: per item [s]; a worker that takes longer is restarted.
+    """
+
+    def __init__(self, client: Client, places: dict[str, worker.Place], time_limit: float | None = None):
+        super().__init__(max(1, len(client.nthreads())), max(1, len(places)), 64)
+        self._client, self._places = client, places
+        self._sent: deque[tuple[Callable, str, Future]] = deque(maxlen=worker.N_FUNCTIONS)
+        self._sending, self._n_maps = threading.Lock(), itertools.count()
+        self._watch = Watch(client, time_limit)
+
+    def map(self, function, items, report=lambda number, result: None):
+        import cloudpickle
+        from distributed import KilledWorker
+
+        name, shared = self._shared(function)
+        name = f"{name}-{next(self._n_maps)}"
+        setup = worker.Setup(configuration().precision, self._places)
+        finished: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        send = functools.partial(self._client.submit, worker.run, setup, shared, retries=RETRIES, pure=False)
+        futures = {send(cloudpickle.dumps(item), key=f"{name}-{i}"): i for i, item in enumerate(items)}
+        results: list[Any] = [None] * len(items)  # filled in order of completion
+        try:
+            for future in futures:
+                future.add_done_callback(finished.put)
+            for _ in items:
+                future = self._watch.wait_for(finished)
+                number = futures[future]
+                try:
+                    found = pickle.loads(future.result())
+                except KilledWorker as error:
+                    raise WorkersLost(
+                        f"item {number + 1} of {len(items)}: expected a worker to complete it, got "
+                        "several that ended one after the other; give them more memory, and see their logs."
+                    ) from error
+                except concurrent.futures.CancelledError as error:
+                    raise self._watch.lost(error) from error
+                if isinstance(found, worker.Raised):
+                    raise found.error()
+                results[number] = found
+                report(number, found)
+        finally:
+            self._client.cancel([future for future in futures if not future.done()])
+        return results
+
+    def _shared(self, function: Callable) -> tuple[str, Future]:
+        """A name for a function, and how workers find it."""
+        import cloudpickle
+
+        with self._sending:
+            for known, name, shared in self._sent:
+                if known is function:
+                    return name, shared
+            data = cloudpickle.dumps(function)
+            name = f"tunax-lite-{hashlib.sha256(data).hexdigest()[:12]}-{os.urandom(4).hex()}"
+            # A result on the cluster, which the scheduler can recompute if all copies are lost.
+            shared = self._client.submit(worker.same, data, key=f"{name}-function", retries=RETRIES)
+            self._sent.append((function, name, shared))
+            return name, shared
+
+
+@contextlib.contextmanager
+def open_engine(
+    workers: int | None = None,
+    scheduler: str | None = None,
+    scheduler_file: Path | None = None,
+    time_limit: float | None = None,
+    *,
+    n_threads: int = 1,
+) -> Iterator[AbstractEngine]:
+    """The engine that runs items: this process by default.
+
+    Args:
+        workers: number of processes on this machine, each with part of the cores, or one of the GPUs.
+        scheduler: address of a Dask scheduler with workers, such as `tls://node1:8786`.
+        scheduler_file: its file, from `dask scheduler --scheduler-file`.
+        time_limit: per item [s]; a worker that takes longer is restarted, and another one takes the item.
+            Without it Dask drops silent workers, but waits for those that respond.
+        n_threads: number of concurrent items in this process.
+
+    Raises:
+        ValueError: more than one of the first three, zero workers, a time limit without them or not above 0,
+            or Dask is not installed.
+        OSError: a scheduler that does not answer, a missing file, or workers that do not start.
+    """
+    given = {"--workers": workers, "--scheduler": scheduler, "--scheduler-file": scheduler_file}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise ValueError(f"expected one of {', '.join(given)}, got {' and '.join(named)}; choose one.")
+    if workers is not None and workers < 1:
+        raise ValueError(f"--workers {workers}: expected at least 1.")
+    if time_limit is not None and not (named and time_limit > 0.0):
+        raise ValueError(
+            f"--time-limit {time_limit:g}: expected a number of seconds above 0, with {' or '.join(given)}."
+        )
+    if not named or workers == 1:
+        yield ThisProcess(n_threads)
+        return
+    needed("distributed", f"{named[0]} {given[named[0]]}", "or leave the option out")
+    import dask.config
+    import distributed
+
+    quiet = {
+        "distributed.scheduler.allowed-failures": DEATHS,
+        "distributed.scheduler.worker-ttl": f"{SILENCE:.0f} s",
+        # After 15 s Dask would kill the process that restarts a worker, even if that is just slow.
+        "distributed.deploy.lost-worker-timeout": "10000 h",
+        "distributed.admin.large-graph-warning-threshold": "1TB",
+        # Items are long: one waits at the scheduler for whoever is free, and nobody looks at profiles.
+        "distributed.scheduler.worker-saturation": 1.0,
+        "distributed.scheduler.work-stealing-interval": "100 ms",
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.system-monitor.interval": "10 s",
+        # Servers of pages cannot be left out: they have none, and stop listening.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+        "distributed.worker.multiprocessing-method": "spawn",  # over pipes; JAX does not survive a fork
+    }
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are raised here anyway
+    with dask.config.set(quiet), contextlib.ExitStack() as stack:
+        if workers is not None:
+            places = _places(workers)
+            cluster = stack.enter_context(_local_cluster(workers, stack.enter_context(_private_folder())))
+            client = stack.enter_context(distributed.Client(cluster))
+        else:
+            from .scheduler import client_of  # imports Dask
+
+            places = {}
+            client = stack.enter_context(client_of(scheduler, scheduler_file))
+        yield DaskEngine(client, places, time_limit)
+
+
+@contextlib.contextmanager
+def _private_folder() -> Iterator[str]:
+    """A folder for the files of workers: Dask's own is shared by all users of the machine."""
+    with tempfile.TemporaryDirectory(prefix="tunax-lite-", ignore_cleanup_errors=True) as folder:
+        with at_end(functools.partial(shutil.rmtree, folder, ignore_errors=True)):
+            yield folder
+
+
+def _local_cluster(workers: int, folder: str) -> contextlib.AbstractContextManager:
+    """Workers on this machine, which only this process can reach: a new certificate never leaves memory."""
+    import distributed
+
+    try:
+        cluster = distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=None,  # known in advance; Dask would kill workers near its own estimate
+            security=distributed.Security.temporary(),
+            protocol="tls://",
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            host="127.0.0.1",
+            local_directory=folder,
+            preload=[worker.__name__],
+            silence_logs=logging.CRITICAL,
+            env=_environment(),
+        )
+        worker.dask_setup(cluster.scheduler)
+        return cluster
+    except ImportError as error:
+        raise ValueError(
+            f"--workers {workers}: expected the package cryptography, for certificates that keep other users "
+            f"out, got none ({error}); pip install 'tunax_lite[cluster]'."
+        ) from error
+    except (OSError, RuntimeError) as error:
+        raise WorkersLost(
+            f"--workers {workers}: expected workers that start, got: {str(error).rstrip('.')}; start fewer, "
+            "or again, if one was killed."
+        ) from error
+
+
+def _environment() -> dict[str, str]:
+    """Environment variables that local workers take from the JAX configuration of this process."""
+    folder = configuration().cache_folder
+    if folder is None:
+        return {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+    seconds = configuration().cache_minimum_seconds
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(seconds),
+    }
+
+
+def _places(workers: int) -> dict[str, worker.Place]:
+    """Processors and GPU of each local worker, by name; shared if there are too few."""
+    if not hasattr(os, "sched_getaffinity"):
+        return {}
+    cores = sorted(os.sched_getaffinity(0))
+    gpus = sorted(name[6:] for name in os.listdir("/dev") if re.fullmatch(r"nvidia\d+", name))
+    gpus = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(gpus)).split(",") if name]
+    places = {}
+    for i in range(workers):
+        own = cores[i * len(cores) // workers : (i + 1) * len(cores) // workers] or [cores[i % len(cores)]]
+        environment = {"CUDA_VISIBLE_DEVICES": gpus[i % len(gpus)]} if gpus else {}
+        places[str(i)] = {"cores": own, "environment": environment}
+    return places
