@@ -13,8 +13,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 import tunax_lite as tl
-from tunax_lite.config import build_gotm
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
 
 from .forward import seconds_of
 from .harness import Row, Setting, Worker, least_seconds

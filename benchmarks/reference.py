@@ -18,9 +18,9 @@ import yaml
 
 import tunax_lite as tl
 from tunax_lite import in_precision
-from tunax_lite.config import ConfigError, build_gotm, build_run, configuration_of, load_run
+from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.config.run import Run
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.io import read_lesbrary, resolve
 from tunax_lite.io.errors import FileFormatError
 
@@ -210,7 +210,7 @@ def _distances(run: Run, gotm: xr.Dataset) -> dict[str, float]:
 
 def _with_own_choices(path: Path) -> Run:
     """A case of GOTM with Boussinesq density, and without what only GOTM does."""
-    text = configuration_of(load_gotm(path)).replace("name: specific_volume", "name: teos10")
+    text = load_gotm(path).as_configuration().replace("name: specific_volume", "name: teos10")
     with tempfile.TemporaryDirectory() as temporary:
         target = Path(temporary) / "own.yaml"
         target.write_text(yaml.safe_dump(_without(yaml.safe_load(text), GOTM_ALONE)), encoding="utf-8")

@@ -16,8 +16,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import tunax_lite as tl
-from tunax_lite.config import build_gotm
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
 
 tl.configure()
 folder = Path(tempfile.mkdtemp())

@@ -21,7 +21,7 @@ FILES = {
 # From below: each name is a module or a folder of the package. Imports go to an earlier floor, or to a
 # sibling that is named.
 FLOORS = (
-    ("_types", "constants", "declarations", "quantities"),
+    ("_lazy", "_types", "constants", "declarations", "quantities", "registry"),
     ("runtime",),
     ("numerics", "physics", "column", "air_sea", "ice", "closures"),  # the core, in the order below
     ("plausibility",),
@@ -67,7 +67,7 @@ BASE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {
     "runtime": BASE | {"platformdirs", "dask", "distributed", "cloudpickle"},
     "io": BASE | {"xarray", "netCDF4", "h5py", "pooch", "ruamel", "gsw"},
-    "extensions": BASE | {"xarray", "netCDF4", "scipy", "zarr"},
+    "extensions": BASE | {"xarray", "netCDF4", "scipy", "zarr", "pydantic", "matplotlib", "typer"},
     "calibration": BASE | {"optax", "xarray"},  # blackjax by name, where it is installed
     "plotting": BASE | {"matplotlib", "cmocean", "xarray"},
     "config": BASE | {"pydantic", "pydantic_core"},

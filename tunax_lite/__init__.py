@@ -7,6 +7,8 @@ Names and modules are imported on first use: the command line must handle signal
 takes a second.
 """
 
+from ._lazy import lazily
+
 TYPE_CHECKING = False  # true for type checkers; the module `typing` takes milliseconds to import
 
 if TYPE_CHECKING:
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from .column.sensitivity import jacobian
     from .column.state import State
     from .column.trajectory import Restart, Trajectory, first_non_finite
-    from .extensions.maps.datasets import columns_from_dataset
     from .numerics.ranges import constrained, unconstrained
     from .physics import LinearEquationOfState, TwoBandAbsorption, coriolis_parameter, mixed_layer_depth
     from .runtime import configure
@@ -59,7 +60,6 @@ _NAMES = {
     "KOmega MellorYamada OneEquation PacanowskiPhilander SecondMomentClosure",
     "column.forcing": "ConstantForcing SurfaceFluxes TimeSeriesForcing",
     "column.grid": "Grid",
-    "extensions.maps.datasets": "columns_from_dataset",
     "column.model": "Model",
     "column.observations": "Observations",
     "physics": "LinearEquationOfState TwoBandAbsorption coriolis_parameter mixed_layer_depth",
@@ -71,7 +71,7 @@ _NAMES = {
     "column.trajectory": "Restart Trajectory first_non_finite",
     "numerics.ranges": "constrained unconstrained",
 }
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+_MODULES, _load = lazily(__name__, _NAMES)
 
 
 def __getattr__(name: str):
@@ -80,18 +80,15 @@ def __getattr__(name: str):
     if name == "__version__":
         from importlib.metadata import version
 
-        value = version("tunax_lite")
-    elif name in _MODULES:
-        value = getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
-    else:
-        try:
-            return importlib.import_module(f".{name}", __name__)
-        except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
-                raise
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value  # so that Python finds it itself from now on
-    return value
+        return version("tunax_lite")
+    if name in _MODULES:
+        return _load(name)
+    try:
+        return importlib.import_module(f".{name}", __name__)
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -10,9 +10,10 @@ import pytest
 import tunax_lite as tl
 from tests.extensions.maps.synthetic import SyntheticMap
 from tests.extensions.maps.test_run import RUN
-from tunax_lite.cli.recommended import on_recommended, on_recommended_map
+from tunax_lite.cli.recommended import on_recommended
 from tunax_lite.closures import KEpsilon, recommended_sets
 from tunax_lite.config import Run
+from tunax_lite.extensions.maps.notes import recommended_constants
 
 HOURS = jnp.array([0.0, 12.0, 24.0])
 VALID = recommended_sets()["k_epsilon"].valid
@@ -65,8 +66,8 @@ def test_stress_and_heat_beyond_their_range_are_noted(fluxes, expected):
 
 def test_a_map_says_the_range():
     recommended = dataclasses.replace(RUN, model=tl.Model(KEpsilon.recommended()), columns=SyntheticMap())
-    notes = on_recommended_map(recommended)
+    notes = recommended_constants(recommended)
     assert any(f"up to {VALID.stress[1]:.3g} N m-2" in note for note in notes)
     # Cells of 1 / 12 of 42 m or more; the step of half an hour is longer than 600 s.
     assert any("steps of at most 600 s" in note and "got 1800 s" in note for note in notes)
-    assert on_recommended_map(dataclasses.replace(RUN, columns=SyntheticMap())) == []
+    assert recommended_constants(dataclasses.replace(RUN, columns=SyntheticMap())) == []

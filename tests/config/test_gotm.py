@@ -12,8 +12,8 @@ from tests.errors import error_naming
 from tests.extensions.gotm.folders import write_case, write_series
 from tunax_lite import simulate
 from tunax_lite.cli.check import check
-from tunax_lite.config import ConfigError, build_gotm, build_run, configuration_of, load_run
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.config import ConfigError, build_run, load_run
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def written(tmp_path, *changes):
     source = load_gotm(write_case(tmp_path, *changes))
     own = build_gotm(source).run
     assert own is not None
-    text = configuration_of(source)
+    text = source.as_configuration()
     (tmp_path / "ours.yaml").write_text(text)
     return own, yaml.safe_load(text), build_run(load_run(tmp_path / "ours.yaml"))
 
@@ -293,7 +293,7 @@ def test_what_is_written_is_the_whole_case_to_the_bit(tmp_path, name):
 @pytest.mark.parametrize("name", ["ows_papa/ows_papa_meteo", "langmuir/langmuir_kpp_exp", "estuary/estuary"])
 def test_cases_of_gotm_are_written_to_the_bit(tmp_path, name):
     source = load_gotm(find_gotm_case(f"{name}.gotm.yaml"))
-    (tmp_path / "ours.yaml").write_text(configuration_of(source))
+    (tmp_path / "ours.yaml").write_text(source.as_configuration())
     own, run = build_gotm(source).run, build_run(load_run(tmp_path / "ours.yaml"))
     assert own is not None
     assert_same((run.case, run.model), (own.case, own.model))

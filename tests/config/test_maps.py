@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 from tests.errors import error_naming
 from tests.extensions.maps.ocean import ocean
 from tunax_lite.cli.commands import app
-from tunax_lite.config import ConfigError, build_map, load_any, load_map
-from tunax_lite.config.maps import MapConfig
+from tunax_lite.config import ConfigError, load_any
+from tunax_lite.extensions.maps import build_map, load_map
+from tunax_lite.extensions.maps.sections import MapConfig
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "maps"
 DATA = Path(os.environ.get("TUNAX_LITE_DATA", "")) / "maps"

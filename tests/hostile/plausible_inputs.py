@@ -21,8 +21,9 @@ from tunax_lite import io
 from tunax_lite.air_sea import BulkForcing, ClearSky, DownwardLongwave, SolarPosition
 from tunax_lite.air_sea.air import HumidityMeasure
 from tunax_lite.column.forcing import TimeSeriesForcing
-from tunax_lite.config import build_gotm, build_map, build_run, load_map, load_run
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.config import build_run, load_run
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
+from tunax_lite.extensions.maps import build_map, load_map
 from tunax_lite.physics import Teos10, coriolis_parameter
 from tunax_lite.plausibility import collecting, remarks
 

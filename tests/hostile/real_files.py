@@ -18,8 +18,9 @@ from benchmarks.observation_files import _NEMO, _UNITS, START
 from tunax_lite import configure, io
 from tunax_lite.air_sea import BulkForcing
 from tunax_lite.column.observations import Observations
-from tunax_lite.config import build_gotm, build_map, build_run, load_map, load_run
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.config import build_run, load_run
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
+from tunax_lite.extensions.maps import build_map, load_map
 from tunax_lite.io.axes import find_axis, read_time
 from tunax_lite.io.netcdf import read_contents
 from tunax_lite.plausibility import (

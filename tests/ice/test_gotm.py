@@ -10,8 +10,7 @@ from tests.extensions.gotm.folders import write_case
 from tests.helpers import some_long
 from tunax_lite import simulate
 from tunax_lite.column.terms import LidFriction
-from tunax_lite.config import build_gotm
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.ice import BasalMelt
 
 AIR = -15.0

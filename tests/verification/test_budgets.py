@@ -13,8 +13,7 @@ from tunax_lite._types import Scalar
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.column.integrate import start_of
 from tunax_lite.column.state import State
-from tunax_lite.config import build_gotm
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
 
 
 class Gains(NamedTuple):

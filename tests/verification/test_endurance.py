@@ -14,8 +14,8 @@ from tunax_lite.closures.length_equation import AbstractTwoEquation
 from tunax_lite.column.forcing import AbstractForcing
 from tunax_lite.column.time_series import TimeSeries, named_leaves
 from tunax_lite.column.trajectory import first_non_finite
-from tunax_lite.config import Run, build_gotm
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.config import Run
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
 
 CASES = (
     "couette/couette",

@@ -13,8 +13,7 @@ import tunax_lite as tl
 from tests.conftest import find_gotm_case
 from tests.helpers import central_difference
 from tunax_lite.column.integrate import batched_case, run_frames, start_of
-from tunax_lite.config import build_gotm
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.physics.teos10 import surface_temperature
 from tunax_lite.runtime import compile_program
 

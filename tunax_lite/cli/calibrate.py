@@ -23,13 +23,14 @@ from ..calibration.known import units_in_short
 from ..column.case import Case
 from ..column.trajectory import Trajectory
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
+from ..config.kinds import kinds
 from ..io.protection import check_letters, remove_file
 from ..io.water_limits import Extreme, extremes_of
 from ..io.writing import claimed
+from ..io.yaml_file import read_document
 from ..runtime.engine import open_engine
 from ..runtime.interrupts import Interrupted, advise, ordered_end
 from . import session
-from .map import calibrate_map
 from .options import Engine
 from .outputs import check_calibration_outputs
 from .progress import fraction_of, progress_of
@@ -46,8 +47,9 @@ def calibrate(
     overwrite: bool,
 ) -> None:
     """See `commands.calibrate`."""
-    if session.is_map(config):
-        calibrate_map(config, settings, output, engine, resume=resume, overwrite=overwrite)
+    kind = next((each for each in kinds() if each.key in read_document(config).data), None)
+    if kind is not None and kind.calibrate is not None:
+        kind.calibrate(config, settings, output, engine, resume=resume, overwrite=overwrite)
         return
     loaded = load_calibration(config, settings)
     folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)

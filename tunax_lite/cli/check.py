@@ -22,26 +22,21 @@ from ..config import (
     CalibrationConfig,
     ConfigError,
     Loaded,
-    MapConfig,
     Run,
     RunConfig,
     build_calibration,
-    build_gotm,
-    build_map,
-    configuration_of,
     load_any,
     reference,
 )
-from ..extensions.gotm import load_gotm
-from ..extensions.maps.setup import MapRun
+from ..config.formats import AbstractSetUp
+from ..config.kinds import kind_of
 from ..io import replacing
 from ..io.protection import check_outputs
 from ..io.writing import file_name
 from ..runtime.extras import MissingPackageError, needed
 from . import session
 from .application import Answer
-from .page import draw_inputs, duration, say_budgets, say_inputs
-from .recommended import on_recommended_map
+from .page import draw_inputs, say_budgets, say_inputs
 from .terminal import echo
 
 
@@ -56,27 +51,26 @@ def check(
     figure: Path | None = None,
 ) -> Answer:
     """See `commands.check`."""
-    page = _Page(figure, overwrite)
+    page = Page(figure, overwrite)
     if figure is not None:
         check_outputs([figure], overwrite=overwrite)
-    if session.is_gotm(config):
-        answer = _check_gotm(config, settings, write_config, page, strict=strict)
+    if (set_up := session.set_up_format(config)) is not None:
+        answer = _check_set_up(set_up.load(config, settings), write_config, page, strict=strict)
         echo(f"{config}: fine")
         return answer
     if write_config is not None:
         raise ConfigError(
-            f"--write-config {write_config}: expected a configuration of GOTM, got one of the package; "
-            "copy the file."
+            f"--write-config {write_config}: expected a set-up of another model, got a configuration of the "
+            "package; copy the file."
         )
     loaded = load_any(config, settings)
     with session.precision(loaded):
         if isinstance(loaded.config, RunConfig):
             notes: list[str] = []
             answer = _describe_run(session.build_source(loaded, parameters, say=notes.extend), page, notes)
-        elif isinstance(loaded.config, MapConfig):
+        elif (kind := kind_of(loaded.config)) is not None:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            needed("zarr", "tunax-lite map")
-            answer = _describe_map(build_map(loaded, values), page, loaded.name)
+            answer = kind.check(loaded, values, page)
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
             answer = _describe_calibration(build_calibration(loaded, values), page)
@@ -93,24 +87,21 @@ def _say_what_the_posterior_lacks(loaded: Loaded[CalibrationConfig]) -> None:
             session.say_notes([str(error)])
 
 
-def _check_gotm(
-    config: Path, settings: Sequence[str], write_config: Path | None, page: "_Page", *, strict: bool
-) -> Answer:
-    source = load_gotm(config, settings)
-    with session.precision(source):
-        made = build_gotm(source)
-        for line in made.report.lines():
+def _check_set_up(set_up: AbstractSetUp, write_config: Path | None, page: "Page", *, strict: bool) -> Answer:
+    with session.precision(set_up):
+        run, report = set_up.build()
+        for line in report.lines():
             echo(line)
-        answer = {"kind": "run"} if made.run is None else _describe_run(made.run, page)
-        made.report.check(strict=strict)
-        if write_config is not None and made.run is not None:
-            _write(write_config, configuration_of(source), page.overwrite)
-    return answer | {"gotm": dataclasses.asdict(made.report)}
+        answer = {"kind": "run"} if run is None else _describe_run(run, page)
+        report.check(strict=strict)
+        if write_config is not None and run is not None:
+            _write(write_config, set_up.as_configuration(), page.overwrite)
+    return answer | {set_up.model: dataclasses.asdict(report)}
 
 
 @dataclasses.dataclass(frozen=True)
-class _Page:
-    """Where the figure goes, if there is one."""
+class Page:
+    """The page of inputs and budgets, and where its figure goes, if there is one."""
 
     figure: Path | None
     overwrite: bool
@@ -128,55 +119,29 @@ class _Page:
         return answer
 
 
-def _describe_run(run: Run, page: _Page, notes: Sequence[str] = ()) -> Answer:
+def _describe_run(run: Run, page: Page, notes: Sequence[str] = ()) -> Answer:
     """What runs, its inputs, and `notes` at the end; those of a GOTM case are in its report."""
-    case, model = _describe_case(run.case, run.observations), _describe_model(run.model)
+    case, model = _describe_case(run.case, run.observations), describe_model(run.model)
     case |= page.of(run.case, run.observations)
     length = run.duration_from(0.0)
     run.check_output(length, Path.cwd())
     run.case.check_covers(0.0, length)
-    times = _describe_times(length, run.dt, run.output_interval)
+    times = describe_times(length, run.dt, run.output_interval)
     session.say_how_long(length / run.dt, run.case.grid.n_cells)
     session.say_notes(notes)
     notes = list(dict.fromkeys([*run.notes, *notes]))
     return {"kind": "run", "cases": [case], "model": model, "time": times, "notes": notes}
 
 
-_COLUMNS_SHOWN, _TIME_SHOWN = 64, 31 * 86400.0
-"""Of a map: its columns and its time [s] whose inputs are shown."""
-
-
-def _describe_map(run: MapRun, page: _Page, name: str) -> Answer:
-    columns = run.columns
-    model = _describe_model(columns.model(run.model, slice(0, 1)))
-    n_cells = run.first_grid.n_cells
-    echo(
-        f"map: {' x '.join(map(str, columns.shape))} points, {n_cells} cells in a column, from "
-        f"{columns.epoch:%Y-%m-%d %H:%M} on"
-    )
-    shown = np.unique(np.linspace(0, columns.n_columns - 1, _COLUMNS_SHOWN).astype(int))
-    length = min(run.duration, _TIME_SHOWN)
-    sample = dataclasses.replace(columns.case(shown, 0.0, length), duration=length)
-    sample = dataclasses.replace(sample, name=name, start_time=columns.epoch.isoformat())
-    echo(f"inputs of {shown.size} of {columns.n_columns} columns, over {duration(length)}:")
-    answer = page.of(sample, None)
-    times = _describe_times(run.duration, run.dt, run.output_interval)
-    session.say_how_long(run.duration / run.dt, n_cells, columns.n_columns)
-    notes = [*columns.notes, *session.on_late_convection_of_map(run), *on_recommended_map(run)]
-    session.say_notes(notes)
-    points = {"shape": list(columns.shape), "n_cells": n_cells, "start": columns.epoch.isoformat()}
-    found = {"kind": "map", "map": points, "model": model, "time": times, "notes": notes}
-    return found | answer
-
-
-def _describe_times(length: float, dt: float, output_interval: float) -> Answer:
+def describe_times(length: float, dt: float, output_interval: float) -> Answer:
+    """Print the steps and frames of a run."""
     n_steps, frames = round(length / dt), length_of_run(length, output_interval, dt)
     last = f", the last of {frames.rest * dt:g} s" if frames.rest else ""
     echo(f"time: {n_steps} steps of {dt:g} s, {frames.n_all} frames of {output_interval:g} s{last}")
     return {"n_steps": n_steps, "step": dt, "n_frames": frames.n_all, "output_interval": output_interval}
 
 
-def _describe_calibration(setup: Calibration, page: _Page) -> Answer:
+def _describe_calibration(setup: Calibration, page: Page) -> Answer:
     cases = []
     for target in setup.targets:
         case = _describe_case(target.case, target.observations)
@@ -184,7 +149,7 @@ def _describe_calibration(setup: Calibration, page: _Page) -> Answer:
         weights = ", ".join(f"{name} {weight:g}" for name, weight in target.weights.items())
         echo(f"  weights: {weights}; time step {target.dt:g} s")
         cases.append(case | {"weights": dict(target.weights), "step": target.dt})
-    model, free = _describe_model(setup.model), []
+    model, free = describe_model(setup.model), []
     for parameter in setup.free_parameters.numbers:
         prior = repr(parameter.distribution)
         echo(f"free: {parameter.path} from {parameter.start:g} [{parameter.unit}], {prior}")
@@ -227,7 +192,8 @@ def _describe_case(case: Case, observations: Observations | None) -> Answer:
     return place | {"coriolis_parameter": rotation, "fluxes_at_start": fluxes, "observed": observed}
 
 
-def _describe_model(model: Model) -> Answer:
+def describe_model(model: Model) -> Answer:
+    """Print the closure and the time scheme."""
     n_parameters = len(list(iterate_parameters(model.closure)))
     n_parameters += sum(len(info.value) for info in iterate_vectors(model.closure))
     name = type(model.closure).__name__

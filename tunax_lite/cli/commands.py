@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
+from ..registry import modules
 from . import options
 from .application import Answer, command
 from .application import app as app
@@ -245,7 +246,9 @@ def check(
 
 @command()
 def schema(
-    kind: Annotated[str, Argument(help="Kind of configuration: run, calibration, comparison, map.")] = "run",
+    kind: Annotated[
+        str, Argument(help="Kind of configuration: run, calibration, comparison, or one of an extension.")
+    ] = "run",
     output: Annotated[
         Path | None,
         Option("--output", "-o", metavar="FILE.json", help="File to write; by default the screen."),
@@ -306,24 +309,4 @@ def describe(
     describe(name)
 
 
-@command("Complete pieces stay in the store: continue with --resume.", name="map")
-def map_columns(
-    config: options.Config,
-    output: Annotated[Path, Option(metavar="STORE.zarr", help="Zarr store for the results.")],
-    parameters: options.Parameters = None,
-    settings: options.Settings = None,
-    memory: Annotated[
-        str, Option(metavar="SIZE", help="Memory limit of each process, such as 2GiB.")
-    ] = "2GiB",
-    engine: options.Engine = options.HERE,
-    resume: Annotated[bool, Option("--resume", help="Continue an incomplete store.")] = False,
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing store.")] = False,
-) -> None:
-    """Run the columns of a map; write a Zarr store, which can be read while it grows.
-
-    After any interruption, --resume continues with the same numbers.
-    """
-    from .map import map_columns
-
-    settings = settings or []
-    map_columns(config, settings, output, parameters, memory, engine, resume=resume, overwrite=overwrite)
+modules("commands")  # of extensions

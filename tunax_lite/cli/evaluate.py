@@ -30,6 +30,7 @@ from ..io.checksums import digest_of_tree
 from ..io.protection import check_outputs
 from ..io.water_limits import Extreme
 from ..io.writing import claimed, file_name, write_csv
+from ..registry import additions
 from ..runtime.engine import open_engine
 from ..runtime.interrupts import advise
 from . import session
@@ -147,15 +148,15 @@ def plot(file: Path, folder: Path, points: Sequence[str], *, overwrite: bool) ->
     """See `commands.plot`."""
     # Slow imports, only where needed.
     from ..io.runs import parts_folder, parts_of
-    from ..plotting import figures_of_parts, file_figures, map_figures, save_figures
+    from ..plotting import figures_of_parts, file_figures, save_figures
 
     parts = [] if file.exists() else parts_of(file)
     if parts:
         session.say_notes([f"{file} is not there yet: these are the parts of it in {parts_folder(file)}"])
     if points and not file.is_dir():
         raise ConfigError(f"--point: expected the store of a map, got {file}; leave the option out.")
-    if file.is_dir():
-        figures = map_figures(file, [_point(text) for text in points])
+    if file.is_dir() and (drawn := additions("outputs", "FOLDERS")):
+        figures = drawn[0](file, [_point(text) for text in points])
     else:
         figures = figures_of_parts(parts) if parts else file_figures(file)
     check_figures_of(file, [folder / f"{file.stem}_{name}.png" for name in figures], overwrite)

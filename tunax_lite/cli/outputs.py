@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ..calibration.files import CHECKPOINT_NAME, RESULTS
 from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
-from ..extensions.maps import fitted
 from ..io.protection import CALIBRATION, POSTERIOR, Provenance, check_outputs, mark_of, product_of_run
 from ..io.runs import parts_folder
 
@@ -38,12 +37,7 @@ def check_calibration_outputs(folder: Path, overwrite: bool, *, figures: bool, c
 
     drawn = (*FIGURES, "series", *(f"series_{case}" for case in cases)) if figures else ()
     names = [CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in drawn)]
-    _check_folder(folder, names, [CHECKPOINT_NAME], overwrite, CALIBRATION)
-
-
-def check_map_fit_outputs(folder: Path, overwrite: bool) -> None:
-    """Of a calibration of a map."""
-    _check_folder(folder, fitted.FILES, [], overwrite, CALIBRATION)
+    check_folder_outputs(folder, names, [CHECKPOINT_NAME], overwrite, CALIBRATION)
 
 
 def check_posterior_outputs(folder: Path, overwrite: bool, *, figures: bool) -> None:
@@ -52,23 +46,23 @@ def check_posterior_outputs(folder: Path, overwrite: bool, *, figures: bool) -> 
 
     drawn = [f"{name}.png" for name in (POSTERIOR_FIGURES if figures else ())]
     names = [MODE_NAME, POSTERIOR_NAME, "posterior.yaml", "influences.csv", *drawn]
-    _check_folder(folder, names, [MODE_NAME, POSTERIOR_NAME], overwrite, POSTERIOR)
+    check_folder_outputs(folder, names, [MODE_NAME, POSTERIOR_NAME], overwrite, POSTERIOR)
 
 
 def check_comparison_outputs(folder: Path, names: Iterable[str], of: str, overwrite: bool) -> None:
     """Of a comparison: the names of its files, and a text that identifies what it compares."""
     product = f"comparison {hashlib.sha256(of.encode()).hexdigest()[:16]}"
-    _check_folder(folder, names, ["comparison.md"], overwrite, product)
+    check_folder_outputs(folder, names, ["comparison.md"], overwrite, product)
 
 
-def _check_folder(
+def check_folder_outputs(
     folder: Path,
     names: Iterable[str],
     keys: Iterable[str],
     overwrite: bool,
     product: str,
 ) -> None:
-    """Tables carry no origin; those beside a file that does belong to it."""
+    """Of a folder; tables carry no origin, and those beside a file that does belong to it."""
     is_ours = product in [mark_of(folder / key) for key in keys]
     paths = [folder / name for name in names]
     tables = [path for path in paths if is_ours and path.suffix == ".csv"]

@@ -12,47 +12,32 @@ from ..column.forcing import WaterSurface
 from ..column.grid import Grid
 from ..config import Run
 from ..declarations import name_of
-from ..extensions.maps.setup import MapRun
 
 _N_TIMES = 500  # at which fluxes are looked at
 
 
 def on_recommended(run: Run) -> list[str]:
     """Where a run with recommended constants leaves the range of cells, steps, stress and heat flux."""
-    valid = _range_of(run.model.closure)
+    valid = valid_range_of(run.model.closure)
     if valid is None:
         return []
     stress, heat = _extremes(run.case, run.duration_from(0.0))
     return [
-        *_on_resolution(run.model.closure, valid, run.case.grid, run.dt),
+        *on_resolution(run.model.closure, valid, run.case.grid, run.dt),
         *_beyond(run.model.closure, "wind stress", stress, valid.stress, "N m-2"),
         *_beyond(run.model.closure, "heat flux into the water", heat, valid.heat_flux, "W m-2"),
     ]
 
 
-def on_recommended_map(run: MapRun) -> list[str]:
-    """The same for a map, whose fluxes are read during the run only: their range is said."""
-    columns = run.columns
-    closure = columns.model(run.model, slice(0, 1)).closure
-    valid = _range_of(closure)
-    if valid is None:
-        return []
-    return [
-        *_on_resolution(closure, valid, run.first_grid, run.dt),
-        f"recommended constants of {name_of(type(closure))}: judged under wind stress up to "
-        f"{valid.stress[1]:.3g} N m-2 and heat fluxes into the water from {valid.heat_flux[0]:.4g} to "
-        f"{valid.heat_flux[1]:.4g} W m-2, without the sun; errors may be larger beyond them",
-    ]
-
-
-def _range_of(closure: AbstractClosure) -> ValidRange | None:
-    """Of the recommended constants of a closure; `None` if it has others."""
+def valid_range_of(closure: AbstractClosure) -> ValidRange | None:
+    """Range in which the recommended constants of a closure were judged; `None` if it has others."""
     name = name_of(type(closure))
     known = recommended_sets().get(name or "")
     return None if known is None or Base.of(closure, ()).name != f"{name}_recommended" else known.valid
 
 
-def _on_resolution(closure: AbstractClosure, valid: ValidRange, grid: Grid, dt: float) -> Iterator[str]:
+def on_resolution(closure: AbstractClosure, valid: ValidRange, grid: Grid, dt: float) -> Iterator[str]:
+    """Notes on cells and steps outside the range."""
     thinnest = float(np.min(np.diff(np.asarray(grid.z_face), axis=0)))
     yield from _beyond(closure, "cells", (thinnest, thinnest), valid.cell_thickness, "m")
     yield from _beyond(closure, "steps", (dt, dt), valid.time_step, "s")

@@ -13,11 +13,10 @@ from ..column.diagnostics import diagnostic
 from ..column.trajectory import Restart, carried
 from ..config import ConfigError, Run, load_run
 from ..config.section import closest
-from ..extensions.gotm import load_gotm
-from ..extensions.gotm.output import OURS
 from ..io.protection import Provenance
 from ..io.water_limits import Extreme, extremes_of, merged
 from ..io.writing import claimed
+from ..registry import additions
 from ..runtime.interrupts import advise, ordered_end
 from . import session
 from .outputs import check_run_outputs
@@ -43,7 +42,8 @@ def run(
     overwrite: bool,
 ) -> None:
     """See `commands.run`."""
-    loaded = (load_gotm if session.is_gotm(config) else load_run)(config, settings)
+    set_up = session.set_up_format(config)
+    loaded = load_run(config, settings) if set_up is None else set_up.load(config, settings)
     if output is not None and output.suffix != ".nc":
         raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
     with session.precision(loaded):
@@ -141,11 +141,14 @@ def _draw(path: Path, setup: Run) -> list[Path]:
 def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str, ...]]:
     """Select the requested diagnostics of a run; also returns the names of the variables in the file.
 
-    Names are the package's or GOTM's, such as `temp` and `nuh`; `where` is used in messages.
+    Names are the package's or those of another model, such as GOTM's `temp`; `where` is used in messages.
     """
+    others: dict[str, str] = {}
+    for names_of_model in additions("formats", "VARIABLE_NAMES"):
+        others |= names_of_model
     shapes = jax.eval_shape(lambda case: (case.start_state, setup.model.init(case)), setup.case)
     held = set(carried(*shapes))
-    ours = tuple(dict.fromkeys(name if name in held else OURS.get(name, name) for name in names))
+    ours = tuple(dict.fromkeys(name if name in held else others.get(name, name) for name in names))
     computed = tuple(name for name in ours if name not in held)
     for name in computed:
         try:
@@ -153,6 +156,6 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
         except ValueError:
             raise ConfigError(
                 f"{where}: expected variables of this run, or diagnostics, got '{name}'; "
-                f"{closest(name, [*sorted(held), *OURS])}"
+                f"{closest(name, [*sorted(held), *others])}"
             ) from None
     return dataclasses.replace(setup, diagnostics=computed), ours

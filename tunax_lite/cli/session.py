@@ -25,27 +25,24 @@ from ..calibration import Target, account, read_parameters, with_case_parameters
 from ..calibration.base import CalibratedValues
 from ..calibration.known import paths_of_other_cases
 from ..closures import AbstractClosure
-from ..column.integrate import columns_of
 from ..column.onset import delay_of_convection
 from ..config import (
     CalibrationConfig,
     ConfigError,
     Loaded,
-    MapConfig,
     Run,
     RunConfig,
-    build_gotm,
     build_run,
     data_files,
 )
 from ..config.closures import constants_of
+from ..config.formats import AbstractSetUp, SetUpFormat
 from ..declarations import name_of
-from ..extensions.gotm import LoadedGotm, looks_like_gotm, read_set_up
-from ..extensions.maps.setup import MapRun
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
 from ..io.water_limits import Extreme
-from ..io.yaml_file import naming, read_document
+from ..io.yaml_file import naming
+from ..registry import additions
 from ..runtime import configure, interrupts, is_own_flag
 from ..runtime.extras import MissingPackageError, command_for
 from ..runtime.jax_setup import seconds_are_told
@@ -54,8 +51,7 @@ from ..runtime.memory import expected_seconds, lift_limits
 from .recommended import on_recommended
 from .terminal import echo
 
-_N_TRIED = 24  # columns of a map
-_LATE = 3 * 3600.0  # [s], delay of convection to report: a layer otherwise mixes within an hour or two
+LATE = 3 * 3600.0  # [s], delay of convection to report: a layer otherwise mixes within an hour or two
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
 _CODES = (
@@ -163,8 +159,8 @@ def results_folder(
     return output or Path(loaded.config.output.folder or Path("results") / loaded.name)
 
 
-RunSource = Loaded[RunConfig] | LoadedGotm
-Source = RunSource | Loaded[CalibrationConfig] | Loaded[MapConfig]
+RunSource = Loaded[RunConfig] | AbstractSetUp
+Source = RunSource | Loaded
 
 
 def precision(loaded: Source):
@@ -209,10 +205,10 @@ def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str
 
 
 def _data_of(loaded: Source) -> dict[str, str]:
-    """Checksums of the files of a configuration; a folder of GOTM and a map are too much to read again."""
-    if isinstance(loaded, LoadedGotm) or isinstance(loaded.config, MapConfig):
-        return {}
-    return data_files(loaded)
+    """Checksums of the files of a configuration; those of extensions are too much to read again."""
+    if isinstance(loaded, Loaded) and isinstance(loaded.config, RunConfig | CalibrationConfig):
+        return data_files(loaded)
+    return {}
 
 
 def origin_of(loaded: Loaded[CalibrationConfig], names: Iterable[str], closure: AbstractClosure):
@@ -237,14 +233,9 @@ def _in_utf_8(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def is_gotm(config: Path) -> bool:
-    """Whether a file is a configuration of GOTM."""
-    return looks_like_gotm(read_set_up(config).data)
-
-
-def is_map(config: Path) -> bool:
-    """Whether a file is the configuration of a map."""
-    return "map" in read_document(config).data
+def set_up_format(config: Path) -> SetUpFormat | None:
+    """The format of a file if it is a set-up of another model."""
+    return next((each for each in additions("formats", "SET_UPS") if each.recognises(config)), None)
 
 
 def build_source(
@@ -257,13 +248,12 @@ def build_source(
 ) -> Run:
     """The objects of a run, with values of a parameter file; prints notes, or passes them to `say`."""
     say = say or say_notes
-    if isinstance(source, LoadedGotm):
-        made = build_gotm(source)
-        made.report.check(strict=strict, unsupported=not ignore_unsupported or made.run is None)
-        assert made.run is not None  # otherwise there are errors
-        run = made.run
-    else:
+    if isinstance(source, Loaded):
         run = build_run(source)
+    else:
+        run, report = source.build()
+        report.check(strict=strict, unsupported=not ignore_unsupported or run is None)
+        assert run is not None  # otherwise there are errors
     say(run.notes)
     closure, case = run.model.closure, run.case
     values = parameters_for(parameters, type(closure).__name__)
@@ -282,15 +272,16 @@ def _on_late_convection(run: Run) -> list[str]:
     if run.start is not None:
         return []
     delay = delay_of_convection(run.model, run.case, run.duration_from(0.0))
-    if delay is None or delay < _LATE:
+    if delay is None or delay < LATE:
         return []
     when = f"begins {delay / 3600.0:.2g} h after the water became unstable"
     if math.isinf(delay):
         when = "does not begin in this run"
-    return [f"cooled as at the start of the case, convection {when}: {_remedy(run.model.closure)}"]
+    remedy = remedy_of_late_convection(run.model.closure)
+    return [f"cooled as at the start of the case, convection {when}: {remedy}"]
 
 
-def _remedy(closure: AbstractClosure) -> str:
+def remedy_of_late_convection(closure: AbstractClosure) -> str:
     """Why convection is late, and what to do."""
     name = name_of(type(closure))
     known = name is not None and "recommended" in constants_of(name)
@@ -299,25 +290,6 @@ def _remedy(closure: AbstractClosure) -> str:
         f"turbulence of {type(closure).__name__} has to grow from its floors; `{remedy}` of the closure "
         "starts it at once"
     )
-
-
-def on_late_convection_of_map(run: MapRun) -> list[str]:
-    """The same for a map, of columns in even steps over it."""
-    columns, n_late, n_cooled = run.columns, 0, 0
-    chosen = np.unique(np.linspace(0, columns.n_columns - 1, _N_TRIED).astype(int))
-    for column in chosen:
-        at = slice(int(column), int(column) + 1)
-        batch = columns.model(run.model, at), columns.case(at, 0.0, run.output_interval).unlabelled()
-        along = columns_of(*batch, None)
-        model, case = jax.tree.map(lambda leaf, has: leaf[..., 0] if has else leaf, batch, along[:2])
-        delay = delay_of_convection(model, case, run.duration)
-        n_cooled, n_late = n_cooled + (delay is not None), n_late + (delay is not None and delay >= _LATE)
-    if not n_late:
-        return []
-    return [
-        f"cooled as at the start of the map, convection begins late or never in {n_late} of {n_cooled} "
-        f"columns that were tried and lose heat: {_remedy(run.model.closure)}"
-    ]
 
 
 _LONG = 3600.0  # [s] that a command takes at least where it says beforehand how long

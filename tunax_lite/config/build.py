@@ -15,15 +15,6 @@ from ..column.integrate import start_of
 from ..column.model import Model
 from ..column.observations import Observations
 from ..column.trajectory import Restart
-from ..extensions.gotm import (
-    GotmOptions,
-    LoadedGotm,
-    ObservedInputs,
-    Report,
-    Translation,
-    load_gotm,
-    translate,
-)
 from ..io.cf_netcdf import name_of_case
 from ..io.checksums import sha256_of
 from ..io.gotm_restart import restarted
@@ -31,13 +22,14 @@ from ..io.legay import name_of_legay
 from ..io.les import name_of_lesbrary
 from ..io.netcdf import read_contents
 from ..io.registry import resolve
-from ..io.yaml_file import ConfigError, Document, yaml_text
+from ..io.yaml_file import ConfigError
 from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import collecting, remarks
 from .build_site import placed_case
-from .cases import CfNetcdfCase, GotmCase, IdealisedCase, LegayCase, LesbraryCase, SiteCase
+from .cases import CfNetcdfCase, IdealisedCase, LegayCase, LesbraryCase, SiteCase
 from .conversions import conversions_of, notes_on_conversions
-from .load import Loaded, validated
+from .formats import AbstractTranslatedCase
+from .load import Loaded
 from .run import Run
 from .schema import GridSection, ModelSection, NativeGrid, RunConfig, TimeSection
 from .section import SomeCase
@@ -56,10 +48,12 @@ def build_run(
         FileNotFoundError, FileFormatError: a file of the case that is missing, or cannot be used.
     """
     config, own, told = loaded.config, loaded, ()
-    if isinstance(config.case, GotmCase):  # which provides grid, model and times unless they are set
+    if isinstance(
+        config.case, AbstractTranslatedCase
+    ):  # which provides grid, model and times unless they are set
         grid = config.grid if "grid" in config.model_fields_set else NativeGrid(kind="native")
         step = config.time.step if "step" in config.time.model_fields_set else None
-        own, report = _in_our_words(config.case, loaded.place.below("case"), grid, step)
+        own, report = config.case.translated(loaded.place.below("case"), grid, step)
         told = report.errors + report.differences + report.warnings
     model = config.model if "model" in config.model_fields_set else own.config.model
     time, output = own.config.time, own.config.output
@@ -124,61 +118,6 @@ def _start(section: SomeCase, where: Place, model: Model, case: Case) -> Restart
     return dataclasses.replace(rest, clo_state=turbulence)
 
 
-def _in_our_words(
-    case: GotmCase, where: Place, grid: GridSection, step: float | None
-) -> tuple[Loaded[RunConfig], Report]:
-    """Translate a GOTM case to a configuration of this package, with GOTM's time step if `step` is `None`."""
-    replaced: dict[str, JSON] = dict(case.settings)
-    if not isinstance(grid, NativeGrid):
-        replaced["grid.method"] = "analytical"  # whatever its grid file
-    if step is not None:
-        replaced["time.dt"] = step
-    path, options = where.file(case.path, "path"), GotmOptions(**case.given())
-    made = translate(load_gotm(path, replaced, f"{where.path}:", config=options), case.observed)
-    if not case.ignore_unsupported or "model" not in made.content:
-        made.report.check()
-    own = _translated(made, path)
-    if not isinstance(grid, NativeGrid):
-        own = dataclasses.replace(own, config=own.config.model_copy(update={"grid": grid}))
-    return own, made.report
-
-
-def _translated(made: Translation, path: Path) -> Loaded[RunConfig]:
-    document = Document(made.content, made.origins, str(path))
-    return Loaded(validated(document, RunConfig), Place(path, made.origins))
-
-
-@dataclasses.dataclass(frozen=True)
-class GotmRun:
-    """A GOTM case, ready to run, and the report on its keys; no run if its model was rejected."""
-
-    run: Run | None
-    report: Report
-
-
-def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> GotmRun:
-    """Objects of a run, from a GOTM configuration and its files; some of these may be observations.
-
-    Raises:
-        ConfigError: a configuration that cannot be used; names file, line and key.
-        FileNotFoundError: a forcing file that is missing.
-        FileFormatError: a forcing file that cannot be used; names file, line, time and value.
-    """
-    made = translate(source, observed)
-    if "model" not in made.content:
-        return GotmRun(None, made.report)
-    run = build_run(_translated(made, source.path), translated=True)
-    report = dataclasses.replace(made.report, warnings=(*made.report.warnings, *run.notes))
-    notes = (*report.errors, *report.differences, *report.warnings)
-    return GotmRun(dataclasses.replace(run, notes=notes), report)
-
-
-def configuration_of(source: LoadedGotm) -> str:
-    """Text of a configuration of this package for a GOTM case; its series stay in their files."""
-    header = f"# {source.name}: the case of GOTM in {source.path.name}, in the words of this package.\n"
-    return header + yaml_text(translate(source).content)
-
-
 def build_model(section: ModelSection, place: Place, parameters: Mapping[str, float] | None = None) -> Model:
     """The model of a configuration; `parameters` override values of the closure."""
     closure = section.closure.build()
@@ -202,8 +141,8 @@ def build_case(section: SomeCase, grid: GridSection, where: Place, step: float |
         ConfigError: values that contradict each other.
         FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
-    if isinstance(section, GotmCase):
-        own, _ = _in_our_words(section, where, grid, step)
+    if isinstance(section, AbstractTranslatedCase):
+        own, _ = section.translated(where, grid, step)
         return build_case(own.config.case, own.config.grid, own.place.below("case"), own.config.time.step)
     if isinstance(section, IdealisedCase | SiteCase):
         with where.whole.naming("grid"):
@@ -262,8 +201,8 @@ def case_name(section: SomeCase, where: Place) -> str:
     """Name of the case of a section; reads no more of its files than necessary."""
     if isinstance(section, IdealisedCase | SiteCase):
         return section.name
-    if isinstance(section, GotmCase):
-        return case_name(_in_our_words(section, where, NativeGrid(kind="native"), None)[0].config.case, where)
+    if isinstance(section, AbstractTranslatedCase):
+        return case_name(section.translated(where, NativeGrid(kind="native"), None)[0].config.case, where)
     path = where.file(section.path, "path")
     if isinstance(section, LegayCase):
         return name_of_legay(path)

@@ -33,8 +33,8 @@ from .build import (
 )
 from .calibration import AdamSection, CalibrationConfig, CheckSection
 from .conversions import notes_on_conversions
+from .kinds import kind_of
 from .load import Loaded, load_run
-from .maps import MapConfig
 from .schema import EvaluationSection
 from .series import Place
 
@@ -211,9 +211,9 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
         ConfigError: a case without observations, or with none of the variables.
         FileNotFoundError, FileFormatError: a file of a case that is missing, or cannot be used.
     """
-    if isinstance(loaded.config, MapConfig):
-        expected = "a configuration with observations to compare with"
-        raise ConfigError(f"{loaded.path}: expected {expected}, got that of a map; use `tunax-lite map`.")
+    if (kind := kind_of(loaded.config)) is not None:
+        expected, command = "a configuration with observations to compare with", f"tunax-lite {kind.label}"
+        raise ConfigError(f"{loaded.path}: expected {expected}, got that of {kind.name}; use `{command}`.")
     if isinstance(loaded.config, CalibrationConfig):
         setup = build_calibration(loaded)
         start_and_end = setup.targets[0].time_window

@@ -1,25 +1,25 @@
 """Sections of a configuration file that define cases: a site, idealised values, or a file."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Union
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from .._types import JSON
 from ..air_sea.daylight import AlbedoOf
-from ..extensions.gotm import GotmOptions, ObservedInputs
 from ..ice import AbstractIce
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
 from ..io.units import Conversion
+from ..registry import additions
 from .air_sea import AirSeaSection, AlbedoSection, Era5Source, WeatherSection
 from .builder import one_of, part_of
-from .closures import TermSection, flatten
+from .closures import TermSection
 from .conversions import UNITS, ConversionSection, UnitGiven, conversions_of
 from .interior import InteriorSection
 from .lakes import HypsographySection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
 from .section import Section, closest, invalid, key
-from .series import CoriolisParameter, Paths, Quantities, TimedSection, TimedValue, increases
+from .series import CoriolisParameter, DataPath, Paths, Quantities, TimedSection, TimedValue, increases
 
 GoodFlags = Annotated[
     list[Annotated[int, Field(ge=0, le=9)]],
@@ -291,12 +291,6 @@ class SiteCase(_PlacedCase):
                 )
 
 
-DataPath = Annotated[
-    str,
-    key("path of a file, or a name such as lesbrary:two_day_suite/8m/strong_wind", min_length=1),
-]
-
-
 class LesbraryCase(Section):
     """A large-eddy simulation of the LESbrary; everything comes from the file."""
 
@@ -365,35 +359,6 @@ class CfNetcdfCase(Section):
     mapping: MappingSection = key("information missing in the file", MappingSection())
 
 
-class GotmObservations(part_of(ObservedInputs)):
-    """Observations in the files of a GOTM case, for comparison."""
-
-    surface_temperature: bool = key("surface.sst, as sea_surface_temperature", False)
-
-    def _check(self) -> None:
-        if not (self.surface_temperature or self.profiles):
-            raise invalid("`surface_temperature` or `profiles`", "neither", "set one of them to true")
-
-
-class GotmCase(part_of(GotmOptions, "name salinity_anomaly relax_from_zero vertical_velocity")):
-    """A GOTM case: its configuration, with the files that it names."""
-
-    format: Literal["gotm"]
-    path: DataPath
-    settings: Annotated[dict[str, JSON], BeforeValidator(flatten)] = key(
-        "values that replace those of the file, with GOTM's names", default_factory=dict
-    )
-    ignore_unsupported: bool = key("whether to run without settings that are not supported", False)
-    observations: GotmObservations | None = key("data of its files for the comparison", None)
-
-    @property
-    def observed(self) -> ObservedInputs | None:
-        """Which of its inputs are observations."""
-        return None if self.observations is None else ObservedInputs(**self.observations.given())
-
-
-CaseSection = Annotated[
-    LesbraryCase | LegayCase | CfNetcdfCase | GotmCase | IdealisedCase | SiteCase,
-    Field(discriminator="format"),
-]
-"""Where a case comes from."""
+_FROM_FILES = (LesbraryCase, LegayCase, CfNetcdfCase, *additions("formats", "CASE_FORMATS"))
+CaseSection = Annotated[Union[*_FROM_FILES, IdealisedCase, SiteCase], Field(discriminator="format")]
+"""Where a case comes from; extensions add formats."""

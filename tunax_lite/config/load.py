@@ -13,15 +13,14 @@ from ..closures import AbstractClosure
 from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from .calibration import CalibrationConfig
-from .cases import GotmCase
 from .closures import closure_class
-from .maps import MapConfig
+from .formats import AbstractTranslatedCase
+from .kinds import kinds
 from .schema import RunConfig
-from .section import MISSING
+from .section import MISSING, Section
 from .series import Place
 
-ConfigT = TypeVar("ConfigT", RunConfig, CalibrationConfig, MapConfig)
-SectionT = TypeVar("SectionT", bound=pydantic.BaseModel)
+ConfigT = TypeVar("ConfigT", bound=Section)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,15 +47,20 @@ class Loaded(Generic[ConfigT]):
     @property
     def closure_class(self) -> type[AbstractClosure]:
         """Class of the closure in the configuration."""
-        return closure_class(self.config.model.closure.name)
+        config: Any = self.config  # every kind has a model
+        return closure_class(config.model.closure.name)
 
     @property
     def text(self) -> str:
         """All values, including defaults, as YAML: stored with results.
 
-        For a GOTM case, settings from GOTM's own configuration are not filled in with defaults.
+        For a case of another model, settings of its own files are not filled in with defaults.
         """
-        own = isinstance(self.config.case, GotmCase) if isinstance(self.config, RunConfig) else False
+        own = (
+            isinstance(self.config.case, AbstractTranslatedCase)
+            if isinstance(self.config, RunConfig)
+            else False
+        )
         unset = {"grid", "model", "time"} - self.config.model_fields_set if own else None
         return yaml_text(self.config.model_dump(exclude=unset))
 
@@ -71,47 +75,41 @@ def load_run(path: Path, overrides: Sequence[str] | Mapping[str, JSON] = ()) -> 
     Raises:
         ConfigError: an invalid file or setting; names file, key path and what was expected.
     """
-    return _load(path, overrides, RunConfig)
+    return load(path, overrides, RunConfig)
 
 
 def load_calibration(path: Path, overrides: Sequence[str] = ()) -> Loaded[CalibrationConfig]:
     """Read the configuration of a calibration; arguments and errors as in `load_run`."""
-    return _load(path, overrides, CalibrationConfig)
-
-
-def load_map(path: Path, overrides: Sequence[str] = ()) -> Loaded[MapConfig]:
-    """Read the configuration of a map; arguments and errors as in `load_run`."""
-    return _load(path, overrides, MapConfig)
+    return load(path, overrides, CalibrationConfig)
 
 
 def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[Any]:  # of any kind
-    """Read the configuration of a run, of a calibration if it has `cases`, or of a map if it has `map`."""
-    return _load(path, overrides)
+    """Read the configuration of a run, of a calibration if it has `cases`, or of a kind of an extension."""
+    return load(path, overrides)
 
 
-def _load(
-    path: Path,
-    overrides: Sequence[str] | Mapping[str, JSON],
-    model: Any = None,  # one of `_KINDS`
-) -> Loaded[Any]:  # of the same kind
-    """Load a file of one kind, or of any; another kind, identified by its keys, is rejected."""
+def load(
+    path: Path, overrides: Sequence[str] | Mapping[str, JSON] = (), config: type[ConfigT] | None = None
+) -> Loaded[ConfigT]:
+    """Read a configuration of one kind, or of any; another kind, identified by its keys, is rejected."""
     document = with_overrides(with_cases(read_document(Path(path))), overrides)
-    found = [key for key in _KINDS if key in document.data]
-    if model is None:
-        kinds = {key: kind for key, kind in _KINDS.items() if kind.model is not None}
-        model = next((_KINDS[key].model for key in found), RunConfig)
-        expected, todo = "a run, a calibration or a map", "use `tunax-lite compare`"
+    known = _kinds()
+    present = [key for key in known if key in document.data]
+    if config is None:
+        accepted = {key: kind for key, kind in known.items() if kind.config is not None}
+        chosen: Any = next((known[key].config for key in present), RunConfig)  # of the kind of the file
+        expected, todo = listed_or([kind.name for kind in accepted.values()]), "use `tunax-lite compare`"
     else:
-        kinds = {key: kind for key, kind in _KINDS.items() if kind.model is model}
-        expected, todo = next(iter(kinds.values())).name, "use another file or another command"
-    for key in found:
-        if key not in kinds:
-            got = _KINDS[key].name
+        accepted = {key: kind for key, kind in known.items() if kind.config is config}
+        chosen = config
+        expected, todo = next(iter(accepted.values())).name, "use another file or another command"
+    for key in present:
+        if key not in accepted:
             raise ConfigError(
-                f"{document.source}: expected the configuration of {expected}, got that of {got} (it has "
-                f"`{key}`); {todo}."
+                f"{document.source}: expected the configuration of {expected}, got that of "
+                f"{known[key].name} (it has `{key}`); {todo}."
             )
-    return Loaded(validated(document, model), Place(Path(path), document.origins))
+    return Loaded(validated(document, chosen), Place(Path(path), document.origins))
 
 
 def with_cases(document: Document) -> Document:
@@ -137,22 +135,28 @@ def with_cases(document: Document) -> Document:
 
 
 class _Kind(NamedTuple):
-    """A kind of configuration file and its section; `None` if it has its own loader."""
+    """Name of a kind of configuration file in messages, and its section; `None` if it has its own loader."""
 
     name: str
-    model: type[RunConfig | CalibrationConfig | MapConfig] | None
+    config: type[Section] | None
 
 
-_KINDS = {
-    "closures": _Kind("a comparison", None),
-    "map": _Kind("a map", MapConfig),
-    "cases": _Kind("a calibration", CalibrationConfig),
-    "case": _Kind("a run", RunConfig),
-}
-"""Kinds by the key that only they have; a comparison has `cases` too."""
+def _kinds() -> dict[str, _Kind]:
+    """Kinds by the key that only they have; a comparison has `cases` too."""
+    return {
+        "closures": _Kind("a comparison", None),
+        **{kind.key: _Kind(kind.name, kind.config) for kind in kinds()},
+        "cases": _Kind("a calibration", CalibrationConfig),
+        "case": _Kind("a run", RunConfig),
+    }
 
 
-def validated(document: Document, model: type[SectionT]) -> SectionT:
+def listed_or(names: Sequence[str]) -> str:
+    """Names as a list in words."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def validated(document: Document, model: type[ConfigT]) -> ConfigT:
     """Validate keys and values as sections."""
     try:
         return model.model_validate(document.data)

@@ -16,24 +16,27 @@ from .builder import is_number
 from .calibration import CalibrationConfig
 from .closures import options_of
 from .comparison import ComparisonConfig
-from .maps import MapConfig
+from .kinds import kinds
 from .schema import RunConfig
-from .section import closest
+from .section import Section, closest
 
-KINDS = {
-    "run": RunConfig,
-    "calibration": CalibrationConfig,
-    "comparison": ComparisonConfig,
-    "map": MapConfig,
-}
-"""Kinds of configuration file."""
+
+def configurations() -> dict[str, type[Section]]:
+    """Kinds of configuration file, by label."""
+    return {
+        "run": RunConfig,
+        "calibration": CalibrationConfig,
+        "comparison": ComparisonConfig,
+        **{kind.label: kind.config for kind in kinds()},
+    }
 
 
 def json_schema(kind: str) -> dict[str, JSON]:
-    """The JSON Schema of a kind of configuration file (`KINDS`), for editors."""
-    if kind not in KINDS:
-        raise ValueError(f"expected a kind of configuration, got '{kind}'; {closest(kind, list(KINDS))}.")
-    schema = KINDS[kind].model_json_schema()
+    """The JSON Schema of a kind of configuration file (`configurations`), for editors."""
+    known = configurations()
+    if kind not in known:
+        raise ValueError(f"expected a kind of configuration, got '{kind}'; {closest(kind, list(known))}.")
+    schema = known[kind].model_json_schema()
     definitions = schema["$defs"]
     for section in ("ClosureSection", "ComparedClosureSection"):
         if section in definitions:

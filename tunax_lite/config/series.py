@@ -16,8 +16,7 @@ from .. import io
 from .._types import JSON
 from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
-from ..extensions.gotm.files import Column, Period, SeriesReader
-from ..extensions.gotm.profiles import ProfileReader
+from ..io.dated_text import Column, Period, ProfileReader, SeriesReader
 from ..io.errors import FileFormatError, check_possible
 from ..io.registry import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
@@ -39,6 +38,10 @@ Paths = Annotated[
     BeforeValidator(
         lambda said: [said] if isinstance(said, str) else said, json_schema_input_type=list[str] | str
     ),
+]
+DataPath = Annotated[
+    str,
+    key("path of a file, or a name such as lesbrary:two_day_suite/8m/strong_wind", min_length=1),
 ]
 CoriolisParameter = Annotated[float, key("Coriolis parameter [s-1]", ge=-1e-2, le=1e-2)]
 ColumnNumber = Annotated[

@@ -31,7 +31,6 @@ from .calibration import (
     posterior_figures,
 )
 from .fits import CaseRuns, calibration_figures, fit_figures, plot_differences, plot_fits, plot_series
-from .maps import map_figures
 from .runs import (
     plot_closure_profiles,
     plot_closure_sections,

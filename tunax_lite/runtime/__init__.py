@@ -4,6 +4,8 @@ Call `configure` before creating the first array. Names are imported on first us
 handles signals before it imports JAX.
 """
 
+from .._lazy import lazily
+
 TYPE_CHECKING = False  # true for type checkers; the module `typing` takes milliseconds to import
 
 if TYPE_CHECKING:
@@ -29,15 +31,4 @@ _NAMES = {
     "memory": "free_memory used_memory",
     "processes": "deadline join_processes",
 }
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
-__all__ = tuple(_MODULES)
-
-
-def __getattr__(name: str):
-    import importlib
-
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
-    globals()[name] = value  # so that Python finds it itself from now on
-    return value
+_MODULES, __getattr__ = lazily(__name__, _NAMES)

@@ -9,8 +9,7 @@ import pytest
 from tests.errors import error_naming
 from tests.extensions.gotm.folders import write_case, write_series
 from tunax_lite.column.terms import StreamPlace
-from tunax_lite.config import build_gotm
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.io.yaml_file import ConfigError
 
 LAKE = {

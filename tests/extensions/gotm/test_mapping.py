@@ -37,8 +37,8 @@ from tunax_lite.column.terms import (
     VelocityAtHeight,
     WindSeaDrift,
 )
-from tunax_lite.config import ConfigError, build_gotm
-from tunax_lite.extensions.gotm import GotmOptions, load_gotm
+from tunax_lite.config import ConfigError
+from tunax_lite.extensions.gotm import GotmOptions, build_gotm, load_gotm
 from tunax_lite.ice import FreezingBound
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.physics.equation_of_state import LinearEquationOfState, SpecificVolumeTeos10

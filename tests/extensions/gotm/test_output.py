@@ -7,8 +7,8 @@ from tests.errors import error_naming
 from tests.extensions.gotm.folders import write_case
 from tunax_lite.cli.run import select
 from tunax_lite.cli.streaming import run_to_file
-from tunax_lite.config import ConfigError, build_gotm
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.config import ConfigError
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.extensions.gotm.output import OURS
 from tunax_lite.quantities import QUANTITIES
 

@@ -7,10 +7,9 @@ import pytest
 
 from tests.errors import error_naming
 from tests.extensions.gotm.folders import START, write_case, write_series
-from tunax_lite.config import ConfigError, build_gotm
-from tunax_lite.extensions.gotm import load_gotm
-from tunax_lite.extensions.gotm.files import Column, Period, SeriesReader
-from tunax_lite.extensions.gotm.profiles import ProfileReader
+from tunax_lite.config import ConfigError
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
+from tunax_lite.io.dated_text import Column, Period, ProfileReader, SeriesReader
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.series import Series, on_common_times
 

@@ -9,8 +9,8 @@ import numpy as np
 from tests.errors import error_naming
 from tests.extensions.gotm.folders import START, write_case
 from tunax_lite import simulate
-from tunax_lite.config import ConfigError, build_gotm
-from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.config import ConfigError
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.io.errors import FileFormatError
 
 HALF = {"time": {"stop": "2011-03-01 12:00:00"}}

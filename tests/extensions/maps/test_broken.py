@@ -17,15 +17,15 @@ from tests.errors import error_naming
 from tests.extensions.maps.synthetic import HOUR, SyntheticMap
 from tests.extensions.maps.test_run import RUN, SMALL
 from tunax_lite.cli.commands import app
-from tunax_lite.cli.map import bytes_of
 from tunax_lite.config import ConfigError
+from tunax_lite.extensions.maps import map_figures
 from tunax_lite.extensions.maps import store as stores
+from tunax_lite.extensions.maps.command import bytes_of
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.sources import open_source
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.protection import OverwriteError
-from tunax_lite.plotting import map_figures
 from tunax_lite.runtime.engine import ThisProcess, open_engine
 from tunax_lite.runtime.engine.worker import Raised
 
@@ -123,7 +123,7 @@ def test_a_map_that_goes_on_says_what_it_does_not_judge(tmp_path, monkeypatch):
         return run_map(*arguments, report=stop, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(importlib.import_module("tunax_lite.cli.map"), "run_map", interrupted)
+        patch.setattr(importlib.import_module("tunax_lite.extensions.maps.command"), "run_map", interrupted)
         result = CliRunner().invoke(app, command)
         assert result.exit_code == 130 and "--resume" in result.output
     result = CliRunner().invoke(app, [*command, "--resume"])

@@ -6,8 +6,9 @@ import pytest
 
 from tests.errors import error_naming
 from tests.extensions.maps.ocean import DEPTH, SETTINGS, ocean
-from tunax_lite import Grid, Model, PacanowskiPhilander, columns_from_dataset, simulate
+from tunax_lite import Grid, Model, PacanowskiPhilander, simulate
 from tunax_lite.column.diagnostics import diagnose
+from tunax_lite.extensions.maps.datasets import columns_from_dataset
 from tunax_lite.io import to_dataset
 
 EDGES = np.concatenate([[0.0], 0.5 * (DEPTH[1:] + DEPTH[:-1]), [140.0]])

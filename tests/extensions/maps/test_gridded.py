@@ -11,10 +11,11 @@ import xarray as xr
 
 from tests.errors import error_naming
 from tests.extensions.maps.ocean import DEPTH, SETTINGS, floor, heat, ocean, temperature
-from tunax_lite import Grid, KEpsilon, Model, columns_from_dataset
+from tunax_lite import Grid, KEpsilon, Model
 from tunax_lite.air_sea import MeanSun, Payne
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.extensions.maps import Gridded, GridPoints, MapInput, SitePoints, map_input
+from tunax_lite.extensions.maps.datasets import columns_from_dataset
 from tunax_lite.extensions.maps.fields import Reader
 from tunax_lite.extensions.maps.gridded import GriddedColumns
 from tunax_lite.io.errors import FileFormatError

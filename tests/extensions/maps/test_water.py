@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 from tests.extensions.maps.synthetic import HOUR, SyntheticMap
 from tests.extensions.maps.test_run import RUN
 from tunax_lite import ConstantForcing, KEpsilon, Model, simulate
-from tunax_lite.cli import session
 from tunax_lite.cli.commands import app
 from tunax_lite.closures import Constant
 from tunax_lite.closures.energy import TurbulenceState
+from tunax_lite.extensions.maps.notes import late_convection
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.runtime.engine import ThisProcess
@@ -62,7 +62,7 @@ def test_convection_that_begins_late_is_said():
     """
     columns = SyntheticMap(shape=(6, 3), wind=1.0)
     run = dataclasses.replace(RUN, columns=columns, model=Model(KEpsilon()), duration=12 * HOUR)
-    (note,) = session.on_late_convection_of_map(run)
+    (note,) = late_convection(run)
     assert "in 5 of 7 columns" in note and "`constants: recommended`" in note
     case = columns.case(np.arange(2), 0.0, run.duration)
     case = dataclasses.replace(case, forcing=ConstantForcing(case.forcing.at(0.0)))
@@ -71,4 +71,4 @@ def test_convection_that_begins_late_is_said():
     tke = np.asarray(found.turbulent_kinetic_energy)[1, 1:-1].max(axis=0)  # after three hours
     assert tke[0] < 1e-6 < 1e-4 < tke[1]
     recommended = dataclasses.replace(run, model=Model(KEpsilon.recommended()))
-    assert session.on_late_convection_of_map(recommended) == []
+    assert late_convection(recommended) == []

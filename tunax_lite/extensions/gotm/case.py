@@ -3,9 +3,12 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..._types import JSON
-from ...io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
+from ...config.formats import AbstractSetUp, Report, Translated
+from ...config.series import Place
+from ...io.yaml_file import Document, read_document, with_overrides, yaml_text
 from .closure import closure_section
 from .interior import interior_section
 from .keys import KEYS, WORDS
@@ -13,7 +16,7 @@ from .lakes import depth_of, hypsography
 from .namelists import is_namelist, read_namelists
 from .older import up_to_date
 from .output import read_times
-from .settings import Content, Said, Settings
+from .settings import Content, Said, Settings, looks_like_gotm
 from .surface import draft, ice_section, surface_sections
 from .water import (
     ObservedInputs,
@@ -24,6 +27,10 @@ from .water import (
     hydrography,
     observed_section,
 )
+
+if TYPE_CHECKING:
+    from ...config.load import Loaded
+    from ...config.schema import RunConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,13 +67,14 @@ class GotmOptions:
 
 
 @dataclasses.dataclass(frozen=True)
-class LoadedGotm:
+class LoadedGotm(AbstractSetUp):
     """A GOTM configuration that is read but not yet checked, with the settings that it lacks."""
 
     document: Document
     path: Path
     config: GotmOptions = GotmOptions()
     note: str | None = None  # on conversion from an earlier version
+    model: str = "gotm"
 
     @property
     def name(self) -> str:
@@ -79,82 +87,14 @@ class LoadedGotm:
         """The settings of the file as YAML, for storage with the results."""
         return yaml_text(self.document.data)
 
+    def build(self) -> Translated:
+        """Objects of its run, as of `build_gotm`."""
+        return build_gotm(self)
 
-@dataclasses.dataclass(frozen=True)
-class Report:
-    """Report for the user.
-
-    Args:
-        source: the configuration file.
-        n_followed: number of keys of the file that the run uses.
-        differences: what is done differently from GOTM.
-        without_effect: keys of the file that are not at their defaults and change nothing, with the reason.
-        unsupported: keys of the file that are not supported, and at their defaults.
-        errors: keys that would change the result and are not supported.
-        warnings: oddities of the configuration and its files, which are read nevertheless.
-    """
-
-    source: str
-    n_followed: int
-    differences: tuple[str, ...]
-    without_effect: tuple[str, ...]
-    unsupported: tuple[str, ...]
-    errors: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, settings: Settings) -> "Report":
-        """The report once all supported settings have been read."""
-        refused = {path for path, _ in settings.refusals}
-        errors = [f"{settings.where(path)}: {reason}." for path, reason in settings.refusals]
-        inactive: dict[tuple[str, str], list[str]] = {}
-        unsupported, n_followed = [], 0
-        for path, value in settings.given.items():
-            reason = settings.reason(path)
-            if path in settings.used:
-                n_followed += path not in refused
-            elif value == KEYS[path].default and reason is None:
-                unsupported.append(f"{settings.line(path)}.")
-            elif reason is None:
-                todo = f"use the default, {KEYS[path].default!r}"
-                errors.append(f"{settings.where(path)}: {value!r} is not supported; {todo}.")
-            elif value != KEYS[path].default:
-                inactive.setdefault((path.rpartition(".")[0], str(reason)), []).append(path)
-        return cls(
-            source=settings.source,
-            n_followed=n_followed,
-            differences=tuple(f"{settings.line(path)}: {text}." for path, text in settings.notes),
-            without_effect=tuple(_grouped(settings, inactive)),
-            unsupported=tuple(unsupported),
-            errors=tuple(errors),
-            warnings=tuple(f"{settings.where(path)}: {text}." for path, text in settings.oddities),
-        )
-
-    def check(self, *, strict: bool = False, unsupported: bool = True) -> None:
-        """Raise `ConfigError` listing all unsupported settings, or if strict also all oddities."""
-        if strict and self.warnings:
-            raise ConfigError("\n".join(self.warnings) + "\nWithout `--strict` the files are read so.")
-        if unsupported and self.errors:
-            raise ConfigError(
-                "\n".join(self.errors)
-                + "\n`--ignore-unsupported`, or `case.ignore_unsupported: true` in a configuration of the "
-                "package, runs without what these settings ask for."
-            )
-
-    def lines(self) -> list[str]:
-        """The report as text."""
-        start = f"{self.source}: "
-        lines = [f"{start}{self.n_followed} settings are followed"]
-        for title, entries in (
-            ("in another way than in GOTM", self.differences),
-            ("without effect", self.without_effect),
-            ("not supported, at the default", self.unsupported),
-            ("odd in the files", self.warnings),
-            ("not supported, and changes the result", [e.removeprefix(start) for e in self.errors]),
-        ):
-            if entries:
-                lines += [f"{title}:", *(f"  {entry}" for entry in entries)]
-        return lines
+    def as_configuration(self) -> str:
+        """Text of a configuration of this package for the case; its series stay in their files."""
+        header = f"# {self.name}: the case of GOTM in {self.path.name}, in the words of this package.\n"
+        return header + yaml_text(translate(self).content)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,6 +129,11 @@ def load_gotm(
     """
     document, note = up_to_date(read_set_up(Path(path)))
     return LoadedGotm(with_overrides(document, overrides, source), Path(path), config, note)
+
+
+def is_gotm(path: Path) -> bool:
+    """Whether a file is a configuration of GOTM, of any version."""
+    return looks_like_gotm(read_set_up(path).data)
 
 
 def read_set_up(path: Path) -> Document:
@@ -254,7 +199,46 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     origins: dict[tuple[str, ...], str] = {}
     plain = _plain(content, (), settings, origins)
     # After everything that reads a setting: what has not been read is not supported.
-    return Translation(plain, origins, Report.of(settings))
+    return Translation(plain, origins, report_on(settings))
+
+
+def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> Translated:
+    """Objects of a run, from a GOTM configuration and its files; some of these may be observations.
+
+    Raises:
+        ConfigError: a configuration that cannot be used; names file, line and key.
+        FileNotFoundError: a forcing file that is missing.
+        FileFormatError: a forcing file that cannot be used; names file, line, time and value.
+    """
+    translation = translate(source, observed)
+    if "model" not in translation.content:
+        return Translated(None, translation.report)
+    # The sections of runs import the formats of cases, and with them this module.
+    from ...config.build import build_run
+
+    run = build_run(_loaded(source, translation), translated=True)
+    before = translation.report
+    report = dataclasses.replace(before, warnings=(*before.warnings, *run.notes))
+    notes = (*report.errors, *report.differences, *report.warnings)
+    return Translated(dataclasses.replace(run, notes=notes), report)
+
+
+def as_run(
+    source: LoadedGotm, observed: ObservedInputs | None, *, check: bool
+) -> "tuple[Loaded[RunConfig], Report]":
+    """The configuration of a run, and the report; unsupported settings are an error if they are checked."""
+    translation = translate(source, observed)
+    if check or "model" not in translation.content:
+        translation.report.check()
+    return _loaded(source, translation), translation.report
+
+
+def _loaded(source: LoadedGotm, translation: Translation) -> "Loaded[RunConfig]":
+    from ...config.load import Loaded, validated
+    from ...config.schema import RunConfig
+
+    document = Document(translation.content, translation.origins, str(source.path))
+    return Loaded(validated(document, RunConfig), Place(source.path, translation.origins))
 
 
 def _plain(
@@ -282,6 +266,34 @@ def _check_extensions(settings: Settings) -> None:
             settings.note("fabm.use", text)
         settings.without_effect("fabm", "no biogeochemistry is computed")
     settings.without_effect("fabm", "fabm.use is false")
+
+
+def report_on(settings: Settings) -> Report:
+    """The report once all supported settings have been read."""
+    refused = {path for path, _ in settings.refusals}
+    errors = [f"{settings.where(path)}: {reason}." for path, reason in settings.refusals]
+    inactive: dict[tuple[str, str], list[str]] = {}
+    unsupported, n_followed = [], 0
+    for path, value in settings.given.items():
+        reason = settings.reason(path)
+        if path in settings.used:
+            n_followed += path not in refused
+        elif value == KEYS[path].default and reason is None:
+            unsupported.append(f"{settings.line(path)}.")
+        elif reason is None:
+            todo = f"use the default, {KEYS[path].default!r}"
+            errors.append(f"{settings.where(path)}: {value!r} is not supported; {todo}.")
+        elif value != KEYS[path].default:
+            inactive.setdefault((path.rpartition(".")[0], str(reason)), []).append(path)
+    return Report(
+        source=settings.source,
+        n_followed=n_followed,
+        differences=tuple(f"{settings.line(path)}: {text}." for path, text in settings.notes),
+        without_effect=tuple(_grouped(settings, inactive)),
+        unsupported=tuple(unsupported),
+        errors=tuple(errors),
+        warnings=tuple(f"{settings.where(path)}: {text}." for path, text in settings.oddities),
+    )
 
 
 def _grouped(settings: Settings, inactive: dict[tuple[str, str], list[str]]) -> list[str]:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ...io.dated_text import read_columns, read_text
 from ...io.errors import reading
-from .files import read_columns, read_text
 from .lakes import level, streams
 from .settings import Content, Said, Settings, is_zero
 

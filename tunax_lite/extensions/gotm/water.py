@@ -6,8 +6,8 @@ import math
 import numpy as np
 
 from ...declarations import check_settings, setting
+from ...io.dated_text import read_columns, read_text
 from ...io.errors import reading
-from .files import read_columns, read_text
 from .keys import WORDS
 from .lakes import depth_of
 from .settings import Content, Said, Settings

@@ -1,9 +1,21 @@
-"""Columns on a map: gridded input, remapped to points, and batches of columns.
+"""Columns on a map: gridded input, remapped to points, run in tiles of columns and pieces of time."""
 
-The module `gridded`, which reads files, is imported on demand.
-"""
+from ..._lazy import lazily
 
-from .columns import ColumnMap
-from .settings import Gridded, GridPoints, InputPoints, MapInput, SitePoints, map_input
+TYPE_CHECKING = False
 
-__all__ = ["ColumnMap", "GridPoints", "Gridded", "InputPoints", "MapInput", "SitePoints", "map_input"]
+if TYPE_CHECKING:
+    from .build import build_map, build_map_fit, load_map
+    from .columns import ColumnMap
+    from .datasets import columns_from_dataset
+    from .figures import map_figures
+    from .settings import Gridded, GridPoints, InputPoints, MapInput, SitePoints, map_input
+
+_NAMES = {
+    "build": "build_map build_map_fit load_map",
+    "columns": "ColumnMap",
+    "datasets": "columns_from_dataset",
+    "figures": "map_figures",
+    "settings": "Gridded GridPoints InputPoints MapInput SitePoints map_input",
+}
+__all__, __getattr__ = lazily(__name__, _NAMES)

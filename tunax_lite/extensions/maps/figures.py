@@ -11,10 +11,10 @@ from matplotlib.collections import Collection
 from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
 
-from ..io.errors import FileFormatError
-from ..runtime.extras import needed
-from . import style
-from .style import STATE, FigureTime, Option
+from ...io.errors import FileFormatError
+from ...plotting import style
+from ...plotting.style import STATE, FigureTime, Option
+from ...runtime.extras import needed
 
 if TYPE_CHECKING:
     import xarray as xr

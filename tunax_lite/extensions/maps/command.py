@@ -11,29 +11,30 @@ from pathlib import Path
 import numpy as np
 from typer import Exit
 
-from ..calibration.files import check_folder
-from ..config import ConfigError, build_map, build_map_fit, load_map
-from ..extensions.maps import fitted
-from ..extensions.maps import store as stores
-from ..extensions.maps.calibration import Progress, fit_map
-from ..extensions.maps.equations import MapFit
-from ..extensions.maps.plan import planned, read_together
-from ..extensions.maps.run import Broken, MapReport, run_map
-from ..extensions.maps.setup import MapRun
-from ..extensions.maps.states import verify
-from ..extensions.maps.store import MapStore
-from ..io.protection import remove_file
-from ..io.writing import claimed
-from ..runtime.engine import AbstractEngine, open_engine
-from ..runtime.extras import needed
-from ..runtime.interrupts import advise
-from ..runtime.memory import check_disk
-from . import session
-from .options import Engine
-from .outputs import check_map_fit_outputs
-from .progress import fraction_of
-from .recommended import on_recommended_map
-from .terminal import echo
+from ...calibration.files import check_folder
+from ...cli import session
+from ...cli.options import Engine
+from ...cli.outputs import check_folder_outputs
+from ...cli.progress import fraction_of
+from ...cli.terminal import echo
+from ...config import ConfigError
+from ...io.protection import CALIBRATION, remove_file
+from ...io.writing import claimed
+from ...runtime.engine import AbstractEngine, open_engine
+from ...runtime.extras import needed
+from ...runtime.interrupts import advise
+from ...runtime.memory import check_disk
+from . import fitted
+from . import store as stores
+from .build import build_map, build_map_fit, load_map
+from .calibration import Progress, fit_map
+from .equations import MapFit
+from .notes import late_convection, recommended_constants
+from .plan import planned, read_together
+from .run import Broken, MapReport, run_map
+from .setup import MapRun
+from .states import verify
+from .store import MapStore
 
 _NAMED = 10  # columns that failed
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -67,7 +68,7 @@ def map_columns(
             verify(store, run, _note)
             echo(f"{output}: complete; nothing to do")
             return
-        session.say_notes([*session.on_late_convection_of_map(run), *on_recommended_map(run)])
+        session.say_notes([*late_convection(run), *recommended_constants(run)])
         with open_engine(*engine) as opened:
             report = _run(run, output, store, opened, budget, engine.workers)
     _say_broken(report.broken, run)
@@ -152,7 +153,7 @@ def calibrate_map(
         folder = output or Path(section.folder or Path("results") / loaded.name)
         held = [name for name in fitted.FILES if (folder / name).exists()]
         check_folder("calibration", folder, held, resume, overwrite)
-        check_map_fit_outputs(folder, overwrite)
+        check_folder_outputs(folder, fitted.FILES, [], overwrite, CALIBRATION)
         columns, path = fit.run.columns, folder / fitted.ITERATIONS_NAME
         session.say_notes(columns.notes)
         names = ", ".join(fit.free.paths)

@@ -5,20 +5,20 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from .._types import JSON
-from ..calibration import FreeParameter, FreeParameters, ResolvedParameters, Tied
-from ..closures import AbstractClosure
-from ..extensions.maps import Gridded, MapInput
-from ..ice import AbstractIce
-from ..runtime.memory import check_steps
-from .air_sea import LONGWAVE, AirSeaSection
-from .builder import STANDS_AS, one_of, part_of
-from .calibration import FreeParameterSection, free_parameter
-from .conversions import ConversionSection
-from .profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
-from .schema import GridSection, ModelSection, NativeGrid, Precision, StretchedGrid, TimeSection
-from .section import Accepted, Section, invalid, key
-from .series import Paths
+from ..._types import JSON
+from ...calibration import FreeParameter, FreeParameters, ResolvedParameters, Tied
+from ...closures import AbstractClosure
+from ...config.air_sea import LONGWAVE, AirSeaSection
+from ...config.builder import STANDS_AS, one_of, part_of
+from ...config.calibration import FreeParameterSection, free_parameter
+from ...config.conversions import ConversionSection
+from ...config.profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
+from ...config.schema import GridSection, ModelSection, NativeGrid, Precision, StretchedGrid, TimeSection
+from ...config.section import Accepted, Section, invalid, key
+from ...config.series import Paths
+from ...ice import AbstractIce
+from ...runtime.memory import check_steps
+from .settings import Gridded, MapInput
 
 _FIELD = "variable upward repeats stretched_years missing constant"
 

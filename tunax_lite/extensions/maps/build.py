@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..extensions.maps.equations import MapFit
-from ..extensions.maps.setup import MapRun
-from ..io.yaml_file import ConfigError
-from ..plausibility import Finding, Position, collecting, remarks
-from .air_sea import bulk_arguments
-from .build import build_model
-from .conversions import notes_on_conversions
-from .load import Loaded
-from .maps import MapConfig
+from ...config.air_sea import bulk_arguments
+from ...config.build import build_model
+from ...config.conversions import notes_on_conversions
+from ...config.load import Loaded, load
+from ...io.yaml_file import ConfigError
+from ...plausibility import Finding, Position, collecting, remarks
+from .equations import MapFit
+from .sections import MapConfig
+from .setup import MapRun
 
 if TYPE_CHECKING:
-    from ..extensions.maps.gridded import GriddedColumns
+    from .gridded import GriddedColumns
+
+
+def load_map(path: Path, overrides: Sequence[str] = ()) -> Loaded[MapConfig]:
+    """Read the configuration of a map; arguments and errors as in `load_run`."""
+    return load(path, overrides, MapConfig)
 
 
 def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None = None) -> MapRun:
@@ -28,7 +33,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
         ConfigError: values that contradict each other.
         FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
-    from ..extensions.maps.gridded import GriddedColumns  # takes long
+    from .gridded import GriddedColumns  # takes long
 
     config, section, where = loaded.config, loaded.config.map, loaded.place.below("map")
 

@@ -1,0 +1,124 @@
+"""What an extension offers to run cases of another model, in the words of this package.
+
+A set-up of another model is translated to a configuration of a run, with a report on every key of its files.
+The same set-up may be the case of a configuration, with a grid, a model or times of its own.
+"""
+
+import abc
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..io.yaml_file import ConfigError
+from .run import Run
+from .section import Section
+from .series import Place
+
+SomeGrid = Any  # a section of `schema`, which imports this module
+SomeLoaded = Any  # `load.Loaded[RunConfig]`, for the same reason
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What became of the keys of a set-up of another model.
+
+    Args:
+        source: the configuration file.
+        n_followed: number of keys of the file that the run uses.
+        differences: what is done differently from the other model.
+        without_effect: keys of the file that are not at their defaults and change nothing, with the reason.
+        unsupported: keys of the file that are not supported, and at their defaults.
+        errors: keys that would change the result and are not supported.
+        warnings: oddities of the configuration and its files, which are read nevertheless.
+    """
+
+    source: str
+    n_followed: int
+    differences: tuple[str, ...]
+    without_effect: tuple[str, ...]
+    unsupported: tuple[str, ...]
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+    def check(self, *, strict: bool = False, unsupported: bool = True) -> None:
+        """Raise `ConfigError` listing all unsupported settings, or if strict also all oddities."""
+        if strict and self.warnings:
+            raise ConfigError("\n".join(self.warnings) + "\nWithout `--strict` the files are read so.")
+        if unsupported and self.errors:
+            raise ConfigError(
+                "\n".join(self.errors)
+                + "\n`--ignore-unsupported`, or `case.ignore_unsupported: true` in a configuration of the "
+                "package, runs without what these settings ask for."
+            )
+
+    def lines(self) -> list[str]:
+        """The report as text."""
+        start = f"{self.source}: "
+        lines = [f"{start}{self.n_followed} settings are followed"]
+        for title, entries in (
+            ("in another way than in GOTM", self.differences),
+            ("without effect", self.without_effect),
+            ("not supported, at the default", self.unsupported),
+            ("odd in the files", self.warnings),
+            ("not supported, and changes the result", [e.removeprefix(start) for e in self.errors]),
+        ):
+            if entries:
+                lines += [f"{title}:", *(f"  {entry}" for entry in entries)]
+        return lines
+
+
+class Translated(NamedTuple):
+    """A set-up as a run, unless its model was rejected, and the report on its keys."""
+
+    run: Run | None
+    report: Report
+
+
+class AbstractSetUp(abc.ABC):
+    """A set-up of another model that is read, but not yet checked."""
+
+    model: str
+    """Name of the other model."""
+    path: Path
+    """Its main file."""
+    config: Any  # what the other model has no settings for: `precision` and `output`, as those of a run
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """Name of the case."""
+
+    @property
+    @abc.abstractmethod
+    def text(self) -> str:
+        """The settings of its files, stored with results."""
+
+    @abc.abstractmethod
+    def build(self) -> Translated:
+        """Objects of its run."""
+
+    @abc.abstractmethod
+    def as_configuration(self) -> str:
+        """Text of the equivalent configuration of this package; series stay in their files."""
+
+
+class SetUpFormat(NamedTuple):
+    """How set-ups of another model are recognised and read."""
+
+    recognises: Callable[[Path], bool]
+    load: Callable[[Path, Sequence[str]], AbstractSetUp]
+
+
+class AbstractTranslatedCase(Section):
+    """A case of another model; its files also give grid, model and times."""
+
+    @abc.abstractmethod
+    def translated(self, where: Place, grid: SomeGrid, step: float | None) -> tuple[SomeLoaded, Report]:
+        """The loaded configuration of its run, and the report.
+
+        Args:
+            where: this section.
+            grid: the section of a grid, which replaces that of the files unless it is native.
+            step: time step [s]; `None` for that of the files.
+        """

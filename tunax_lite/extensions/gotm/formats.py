@@ -1,0 +1,63 @@
+"""GOTM as a format: of the case of a configuration, and of files that run as they are."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+
+from ..._types import JSON
+from ...config.builder import part_of
+from ...config.closures import flatten
+from ...config.formats import AbstractTranslatedCase, Report, SetUpFormat, SomeGrid, SomeLoaded
+from ...config.section import invalid, key
+from ...config.series import DataPath, Place
+from .case import GotmOptions, as_run, is_gotm, load_gotm
+from .output import OURS
+from .water import ObservedInputs
+
+
+class GotmObservations(part_of(ObservedInputs)):
+    """Observations in the files of a GOTM case, for comparison."""
+
+    surface_temperature: bool = key("surface.sst, as sea_surface_temperature", False)
+
+    def _check(self) -> None:
+        if not (self.surface_temperature or self.profiles):
+            raise invalid("`surface_temperature` or `profiles`", "neither", "set one of them to true")
+
+
+class GotmCase(
+    part_of(GotmOptions, "name salinity_anomaly relax_from_zero vertical_velocity"), AbstractTranslatedCase
+):
+    """A GOTM case: its configuration, with the files that it names."""
+
+    format: Literal["gotm"]
+    path: DataPath
+    settings: Annotated[dict[str, JSON], BeforeValidator(flatten)] = key(
+        "values that replace those of the file, with GOTM's names", default_factory=dict
+    )
+    ignore_unsupported: bool = key("whether to run without settings that are not supported", False)
+    observations: GotmObservations | None = key("data of its files for the comparison", None)
+
+    @property
+    def observed(self) -> ObservedInputs | None:
+        """Which of its inputs are observations."""
+        return None if self.observations is None else ObservedInputs(**self.observations.given())
+
+    def translated(self, where: Place, grid: SomeGrid, step: float | None) -> tuple[SomeLoaded, Report]:
+        options = GotmOptions(**self.given())
+        replaced: dict[str, JSON] = dict(self.settings)
+        if grid.kind != "native":
+            replaced["grid.method"] = "analytical"  # whatever its grid file
+        if step is not None:
+            replaced["time.dt"] = step
+        source = load_gotm(where.file(self.path, "path"), replaced, f"{where.path}:", config=options)
+        loaded, report = as_run(source, self.observed, check=not self.ignore_unsupported)
+        if grid.kind != "native":
+            loaded = dataclasses.replace(loaded, config=loaded.config.model_copy(update={"grid": grid}))
+        return loaded, report
+
+
+CASE_FORMATS = (GotmCase,)
+SET_UPS = (SetUpFormat(is_gotm, load_gotm),)
+VARIABLE_NAMES = (OURS,)

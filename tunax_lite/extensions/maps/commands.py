@@ -1,0 +1,32 @@
+"""The command `map`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from ...cli import options
+from ...cli.application import command
+
+
+@command("Complete pieces stay in the store: continue with --resume.", name="map")
+def map_columns(
+    config: options.Config,
+    output: Annotated[Path, Option(metavar="STORE.zarr", help="Zarr store for the results.")],
+    parameters: options.Parameters = None,
+    settings: options.Settings = None,
+    memory: Annotated[
+        str, Option(metavar="SIZE", help="Memory limit of each process, such as 2GiB.")
+    ] = "2GiB",
+    engine: options.Engine = options.HERE,
+    resume: Annotated[bool, Option("--resume", help="Continue an incomplete store.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing store.")] = False,
+) -> None:
+    """Run the columns of a map; write a Zarr store, which can be read while it grows.
+
+    After any interruption, --resume continues with the same numbers.
+    """
+    from .command import map_columns
+
+    settings = settings or []
+    map_columns(config, settings, output, parameters, memory, engine, resume=resume, overwrite=overwrite)

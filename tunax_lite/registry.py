@@ -1,0 +1,46 @@
+"""Extensions: packages that add to this one, and that nothing else names.
+
+An extension is a folder of `tunax_lite/extensions`, or a package with an entry point of the group
+`tunax_lite.extensions`. It adds by modules of fixed names, each imported where its additions are needed:
+
+    commands    commands of `tunax-lite`, declared with `cli.application.command`; imports nothing slow
+    formats     closures and terms (`declarations.named`), `CASE_FORMATS`: sections of cases, `SET_UPS`: files
+                of other models that run as they are, `VARIABLE_NAMES`: other names of variables
+    kinds       `KINDS`: kinds of configuration, with what commands do with them
+    outputs     `FOLDERS`: functions that draw a folder of results, for `tunax-lite plot`
+"""
+
+import functools
+import importlib
+import importlib.util
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+Role = Literal["commands", "formats", "kinds", "outputs"]
+GROUP = "tunax_lite.extensions"
+
+
+@functools.cache
+def packages() -> tuple[str, ...]:
+    """Names of the packages of all extensions: those of this package, then the installed ones."""
+    from importlib.metadata import entry_points
+
+    folder = Path(__file__).parent / "extensions"
+    own = sorted(f"{GROUP}.{each.name}" for each in pkgutil.iter_modules([str(folder)]))
+    return (*own, *sorted(entry.value for entry in entry_points(group=GROUP)))
+
+
+@functools.cache
+def modules(role: Role) -> tuple[ModuleType, ...]:
+    """The modules of one role, imported."""
+    names = [f"{package}.{role}" for package in packages()]
+    return tuple(
+        importlib.import_module(name) for name in names if importlib.util.find_spec(name) is not None
+    )
+
+
+def additions(role: Role, name: str) -> tuple[Any, ...]:  # Any: of the type that the role requires
+    """What all extensions add under one name, in their order."""
+    return tuple(addition for module in modules(role) for addition in getattr(module, name, ()))
