@@ -24,8 +24,9 @@ READ_AND_WRITE = (
     "benchmarks",
     "calibration",
     "cli",
-    "comparison",
     "config",
+    "coupling",
+    "extensions",
     "gotm",
     "io",
     "maps",
@@ -33,13 +34,12 @@ READ_AND_WRITE = (
     "runtime",
     "validation",
     # Files beside these folders.
+    "test_adding_a_flux",
     "test_adding_a_term",
     "test_corrections",
-    "test_coupling",
     "test_docs",
     "test_extending",
     "test_other_libraries",
-    "test_streaming",
 )
 
 MOST_MEMORY = 1.5e9  # [bytes] that a process may hold from one file to the next
@@ -103,6 +103,14 @@ def _optimisation(request: pytest.FixtureRequest) -> Iterator[None]:
         if quickly:
             patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
         yield
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """Run a command where pip brought no extra."""
+    from tests.without_extras import commands_without_extras
+
+    return commands_without_extras(monkeypatch)
 
 
 @pytest.fixture(autouse=True, scope="module")

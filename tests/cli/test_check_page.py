@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 KATO = str(ROOT / "configs/runs/kato_phillips.yaml")
 CALIBRATION = str(ROOT / "configs/calibrations/synthetic.yaml")
 STATION = str(ROOT / "configs/runs/synthetic_station.yaml")
-MAP = str(ROOT / "configs/maps/synthetic.yaml")
 
 
 def check(*arguments, code=0):
@@ -56,7 +55,7 @@ def test_the_same_for_scripts(tmp_path):
 
 
 def test_a_figure_of_each_kind_of_case(tmp_path):
-    for name, config in (("run", KATO), ("station", STATION), ("map", MAP)):
+    for name, config in (("run", KATO), ("station", STATION)):
         path = tmp_path / f"{name}.png"
         assert f"wrote {path}" in check(config, "--figure", path).output.replace("\n", "")
         assert path.read_bytes().startswith(b"\x89PNG")

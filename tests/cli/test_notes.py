@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import matplotlib.image
@@ -16,7 +15,6 @@ from typer.testing import CliRunner
 from tests.cli.test_doctor import FINE
 from tests.hostile.plausible_inputs import cf_simulation, simulated
 from tunax_lite.cli.commands import app
-from tunax_lite.extensions.coupling.bmi import Bmi
 
 HERE = {"PYTHONPATH": str(Path(__file__).parents[2])}
 CASE = {"format": "cf_netcdf", "path": "les.nc"}
@@ -54,8 +52,7 @@ COMMANDS = {
 }
 
 
-@pytest.fixture
-def upward(tmp_path, monkeypatch) -> Path:
+def write_upward(tmp_path, monkeypatch) -> Path:
     """A simulation that cools while its flux, which counts upward, warms; and configurations of it."""
     given = simulated()
     given.scale("surface_heat_flux", -1.0)
@@ -68,6 +65,11 @@ def upward(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(module, "self_test", lambda seconds: FINE)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def upward(tmp_path, monkeypatch) -> Path:
+    return write_upward(tmp_path, monkeypatch)
 
 
 def notes_of(*arguments: str) -> list[str]:
@@ -84,14 +86,6 @@ def test_commands_note_the_same(upward, command):
     assert "-2.59e+07 J m-2, the flux adds 2.59e+07: an upward flux? `sign: -1`" in said
     name = COMMANDS[command][1]
     assert notes_of(*(f"accepting_{name}" if one == name else one for one in COMMANDS[command])) == []
-
-
-def test_the_basic_model_interface_warns_of_the_same(upward):
-    with pytest.warns(UserWarning, match=r"profiles gain -2\.59e\+07.*accept: \[heat_budget\]"):
-        Bmi().initialize("run.yaml")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        Bmi().initialize("accepting_run.yaml")
 
 
 def test_the_doctor_names_all_configurations_that_cannot_run(upward):

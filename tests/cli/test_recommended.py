@@ -1,6 +1,5 @@
 """Recommended constants beyond the stress and heat flux under which they were judged."""
 
-import dataclasses
 import re
 from pathlib import Path
 
@@ -8,12 +7,9 @@ import jax.numpy as jnp
 import pytest
 
 import tunax_lite as tl
-from tests.extensions.maps.synthetic import SyntheticMap
-from tests.extensions.maps.test_run import RUN
 from tunax_lite.cli.recommended import on_recommended
 from tunax_lite.closures import KEpsilon, recommended_sets
 from tunax_lite.config import Run
-from tunax_lite.extensions.maps.notes import recommended_constants
 
 HOURS = jnp.array([0.0, 12.0, 24.0])
 VALID = recommended_sets()["k_epsilon"].valid
@@ -62,12 +58,3 @@ def test_stress_and_heat_beyond_their_range_are_noted(fluxes, expected):
         assert float(found[2]) == pytest.approx(float(got), rel=1e-2)  # at one of 500 times
         assert float(found[1]) in (*(round(x, 6) for x in (*VALID.stress, *VALID.heat_flux)),)
     assert on_recommended(run_of(KEpsilon(), **fluxes)) == []
-
-
-def test_a_map_says_the_range():
-    recommended = dataclasses.replace(RUN, model=tl.Model(KEpsilon.recommended()), columns=SyntheticMap())
-    notes = recommended_constants(recommended)
-    assert any(f"up to {VALID.stress[1]:.3g} N m-2" in note for note in notes)
-    # Cells of 1 / 12 of 42 m or more; the step of half an hour is longer than 600 s.
-    assert any("steps of at most 600 s" in note and "got 1800 s" in note for note in notes)
-    assert recommended_constants(dataclasses.replace(RUN, columns=SyntheticMap())) == []

@@ -8,14 +8,12 @@ import xarray as xr
 import yaml
 
 from tests.errors import error_naming
-from tests.extensions.maps.ocean import ocean
 from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
 from tests.io.observation_files import cf_dataset, write_lesbrary
 from tunax_lite.config import build_run, load_run
 from tunax_lite.config.conversions import notes_on_conversions
-from tunax_lite.extensions.maps import build_map, load_map
 from tunax_lite.io import read_argo_profiles, read_cf_netcdf, read_lesbrary, read_oceansites
 from tunax_lite.io.cf_forcing import Mapping
 from tunax_lite.io.errors import ConfigError, FileFormatError
@@ -205,39 +203,6 @@ def test_a_tracer_keeps_its_unit_and_takes_the_rest(tmp_path):
     np.testing.assert_allclose(found.values, said(3.0))
     with error_naming(ValueError, "dye"):
         read_series(tmp_path / "q.csv", "q", "dye", start_time=START, unit="m")
-
-
-MAP = """
-map:
-  paths: ocean.nc
-  start_time: 2001-01-01
-  duration: 864000.0
-  temperature: {variable: thetao, unit: K, factor: 2.0, offset: -1.0}
-  fluxes: {heat_flux: {variable: heat, %s}}
-grid: {kind: uniform, n_cells: 10}
-time: {step: 1800.0, output_interval: 86400.0}
-"""
-
-
-def test_a_map_converts_the_unit_first(tmp_path):
-    dataset = ocean()
-    plain = dataset.thetao.values.copy()
-    dataset["thetao"] = dataset.thetao.copy(data=plain + 273.15).assign_attrs(units="K")
-    dataset.to_netcdf(tmp_path / "ocean.nc")
-    (tmp_path / "map.yaml").write_text(MAP % "factor: 2.0, offset: 0.5, sign: -1", encoding="utf-8")
-    made = build_map(load_map(tmp_path / "map.yaml"))
-    case: Any = made.columns.case(np.arange(2), 0.0, 86400.0)
-    # The factor acts on degC, not on K.
-    expected = 2.0 * np.nanmax(plain[..., 0, :, :]) - 1.0
-    everywhere: Any = made.columns.case(slice(None), 0.0, 86400.0)
-    assert float(np.max(everywhere.initial_state.temperature)) <= expected + 1e-3
-    (tmp_path / "map.yaml").write_text(MAP % "unit: W m-2", encoding="utf-8")
-    as_it_is: Any = build_map(load_map(tmp_path / "map.yaml")).columns.case(np.arange(2), 0.0, 86400.0)
-    np.testing.assert_allclose(case.forcing.fluxes.heat_flux, said(as_it_is.forcing.fluxes.heat_flux))
-    assert any("map.fluxes.heat_flux: values are multiplied by 2" in note for note in made.columns.notes)
-    (tmp_path / "map.yaml").write_text(MAP % "upward: true, sign: -1", encoding="utf-8")
-    with error_naming(ConfigError, "map.fluxes.heat_flux upward sign -1"):
-        load_map(tmp_path / "map.yaml")
 
 
 def test_notes_name_the_place_of_every_conversion_that_acts(tmp_path):

@@ -22,13 +22,16 @@ from tunax_lite.calibration import Correlation
 from tunax_lite.declarations import check_settings, setting
 from tunax_lite.io import read_cf_netcdf, resolve
 from tunax_lite.numerics.ranges import bounded, unbounded
+from tunax_lite.registry import modules
 
 # Where numbers and settings are declared; importing the rest takes long.
 PARTS = "air_sea column.case closures column.corrections ice column.model physics column.terms "
 PARTS += "calibration.methods.least_squares calibration.methods.starts calibration.posterior "
-PARTS += "calibration.misfit.operators io.cf_forcing extensions.maps.settings"
+PARTS += "calibration.misfit.operators io.cf_forcing"
 for part in PARTS.split():
     importlib.import_module(f"tunax_lite.{part}")
+modules("formats")
+modules("kinds")
 
 
 def _all_below(kind: type) -> set[type]:

@@ -18,8 +18,6 @@ from tests.hostile import mistakes, real_files
 from tests.hostile.plausible_inputs import csv_weather, moored, weather
 from tunax_lite.air_sea import SolarPosition
 from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes
-from tunax_lite.extensions.coupling.bmi import Bmi
-from tunax_lite.extensions.coupling.component import Component
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.plausibility import RULES, Evidence, Samples, findings_of, remarks, sun
 from tunax_lite.plausibility.records import codes_in
@@ -109,30 +107,6 @@ def test_python_rejects_what_cannot_be():
         case_of(293.0)
     with error_naming(ValueError, "forcing heat_flux 1e6"):
         ConstantForcing(SurfaceFluxes(heat_flux=1e6))
-    component = Component(tl.Model(tl.Constant()), case_of(), dt=600.0)
-    now = component.init()
-    with error_naming(ValueError, "Component.step shortwave_flux 1e6"):
-        component.step(now, SurfaceFluxes(shortwave_flux=1e6))
-    with error_naming(ValueError, "salinity 0 60 -3"):
-        component.set_value(now, "salinity", -3.0)
-    stepped = component.step(now, SurfaceFluxes(heat_flux=-200.0))
-    assert float(stepped.state.temperature[-1]) < 12.0
-
-
-def test_a_coupled_model_rejects_what_cannot_be(tmp_path):
-    (tmp_path / "run.yaml").write_text(
-        "case: {format: idealised, depth: 16.0, duration: 3600.0, temperature: {surface: 20.0}}\n"
-        "grid: {kind: uniform, n_cells: 8}\nmodel: {closure: {name: k_epsilon}}\ntime: {step: 600.0}\n"
-    )
-    column = Bmi()
-    column.initialize(str(tmp_path / "run.yaml"))
-    for name, value in (("temperature", 293.0), ("turbulent_kinetic_energy", -1e-3)):
-        size = column.get_value(name, np.empty(column.get_var_nbytes(name) // 8)).size
-        with error_naming(ValueError, f"{value:g}"):
-            column.set_value(name, np.full(size, value))
-    with error_naming(ValueError, "-10000 10000 1e6"):
-        column.set_value("surface_heat_flux", np.array([1e6]))
-    column.set_value("surface_heat_flux", np.array([-100.0]))
 
 
 def test_the_sun_is_that_of_the_bulk_forcing():

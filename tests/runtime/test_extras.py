@@ -2,48 +2,19 @@
 
 import importlib
 import importlib.metadata
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from tests.errors import error_naming
 from tunax_lite.calibration.posterior.chains import blackjax_module
 from tunax_lite.cli import session
-from tunax_lite.cli.commands import app
 from tunax_lite.runtime import extras
 from tunax_lite.runtime.engine import open_engine
 
 ROOT = Path(__file__).parents[2]
-MAP = ROOT / "configs/maps/synthetic.yaml"
 CALIBRATION = ROOT / "configs/calibrations/synthetic.yaml"
-
-
-class Absent:
-    """Finds none of the optional packages, as in an installation without extras."""
-
-    names = {name for packages in extras.EXTRAS.values() for name in packages}
-
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        if name.partition(".")[0] in cls.names:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-
-@pytest.fixture
-def bare(monkeypatch):
-    """Run a command where pip brought no extra."""
-    for name in [name for name in sys.modules if name.partition(".")[0] in Absent.names]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "meta_path", [Absent, *sys.meta_path])
-
-    def missing(package):
-        raise importlib.metadata.PackageNotFoundError(package)
-
-    monkeypatch.setattr("importlib.metadata.version", missing)
-    return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_extras_are_those_of_the_package():
@@ -51,15 +22,6 @@ def test_extras_are_those_of_the_package():
     for extra, packages in extras.EXTRAS.items():
         for package in packages:
             assert any(package in requirement for requirement in declared[extra]), package
-
-
-@pytest.mark.parametrize("command", ["map", "check"])
-def test_a_map_without_zarr(bare, tmp_path, command):
-    output = ["--output", tmp_path / "out.zarr"] if command == "map" else []
-    result = bare(command, MAP, *output)
-    assert result.exit_code == session.BAD_INPUT, result.output
-    assert "tunax-lite map: expected the package zarr, got none" in result.stderr
-    assert "pip install 'tunax_lite[cluster]' (in a clone: pip install '.[cluster]')" in result.stderr
 
 
 def test_workers_without_dask(bare):

@@ -16,7 +16,7 @@ from tunax_lite.config import ConfigError, load_any
 from tunax_lite.extensions.maps import build_map, load_map
 from tunax_lite.extensions.maps.sections import MapConfig
 
-CONFIGS = Path(__file__).parents[2] / "configs" / "maps"
+CONFIGS = Path(__file__).parents[3] / "configs" / "maps"
 DATA = Path(os.environ.get("TUNAX_LITE_DATA", "")) / "maps"
 MAP = """
 map:
