@@ -12,6 +12,7 @@ import math
 import operator
 import re
 import sys
+import types
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -141,6 +142,33 @@ def _arguments(text: str) -> dict[str, str]:
         names, _, meaning = " ".join(entry.split()).partition(": ")
         found |= dict.fromkeys((name.strip() for name in names.split(",")), meaning)
     return found
+
+
+def module_of(fields: Mapping[str, tuple[Any, Any]], about: Mapping[str, str]) -> Any:  # to derive from
+    """A module whose fields follow from the declarations of another class.
+
+    Args:
+        fields: type and field by name.
+        about: meanings of fields.
+    """
+    parts = {name: field for name, (_, field) in fields.items()}
+    kinds = {name: kind for name, (kind, _) in fields.items()}
+    names = {"__module__": __name__, "__doc__": _documented(about), "__annotations__": kinds}
+    return types.new_class("Derived", (eqx.Module,), exec_body=lambda body: body.update(parts | names))
+
+
+def dataclass_of(fields: Mapping[str, tuple[Any, Any]], about: Mapping[str, str]) -> Any:  # to derive from
+    """A frozen dataclass whose fields follow from the declarations of another class; see `module_of`."""
+    declared = [(name, kind, field) for name, (kind, field) in fields.items()]
+    return dataclasses.make_dataclass(
+        "Derived", declared, frozen=True, namespace={"__doc__": _documented(about)}
+    )
+
+
+def _documented(about: Mapping[str, str]) -> str:
+    """A docstring that `meanings` reads."""
+    lines = (f"    {name}: {meaning}\n" for name, meaning in about.items())
+    return "Derived fields.\n\nArgs:\n" + "".join(lines)
 
 
 def summary_and_source(kind: type) -> tuple[str, str]:

@@ -1,18 +1,22 @@
 """The quantities of the package as a table: name, unit, location, CF standard name, sign, valid range.
 
+Most rows are in `quantities.csv`. Surface fluxes and the weather are rows by themselves: the classes
+`SurfaceFluxes` and `Weather` declare each of them with its field, and enter them when they are imported.
 Standard names are from version 93 of the CF table; `None` if there is no suitable one.
 """
 
 import csv
+import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
 Location = Literal["center", "face", "scalar", "outside"]
+K = TypeVar("K", bound=type)
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,11 @@ class Quantity:
     possible: tuple[float, float] = (-math.inf, math.inf)
     positive: str | None = None
     suspect: tuple[str, float, float] | None = None
+
+    @property
+    def unit_of_differences(self) -> str:
+        """The unit of a difference between two values."""
+        return "K" if self.unit == "degC" else self.unit
 
     def first_impossible(self, values: np.ndarray) -> tuple[int, ...] | None:
         """Index of the first value that cannot be; those that are not finite pass."""
@@ -73,6 +82,27 @@ def _read() -> Iterator[Quantity]:
 
 QUANTITIES: dict[str, Quantity] = {quantity.name: quantity for quantity in _read()}
 """The table by name."""
+
+
+def declares(location: Location, prefix: str = "") -> Callable[[K], K]:
+    """Enter the quantities of a class into the table, each named after its field.
+
+    A field declares its quantity in its metadata, as `{"quantity": Quantity(...)}` without name.
+
+    Args:
+        location: of all of them.
+        prefix: of their names.
+    """
+
+    def enter(kind: K) -> K:
+        for field in dataclasses.fields(kind):
+            if "quantity" in field.metadata:
+                name = prefix + field.name
+                declared = field.metadata["quantity"]
+                QUANTITIES[name] = dataclasses.replace(declared, name=name, location=location)
+        return kind
+
+    return enter
 
 
 def quantity_of(name: str) -> Quantity:

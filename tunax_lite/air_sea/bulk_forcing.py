@@ -5,20 +5,29 @@ Elliott (1971), J. Phys. Oceanogr. 1, 145-148, for its momentum; GOTM.
 """
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
-from .._types import Scalar, ScalarLike, array_field, as_float_array, is_traced, parameter
+from .._types import (
+    FieldValue,
+    Scalar,
+    ScalarLike,
+    SeriesOrScalar,
+    array_field,
+    as_float_array,
+    is_traced,
+    parameter,
+)
 from ..column.forcing import AbstractForcing, IceSurface, SurfaceFluxes, WaterSurface
 from ..column.time_series import TimeSeries
-from ..declarations import setting
+from ..declarations import meanings, module_of, setting
 from ..numerics.elementary import at_most, reciprocal, vector_norm
 from ..physics.teos10 import surface_temperature
-from ..quantities import quantity_of
+from ..quantities import Quantity, declares, quantity_of
 from .air import (
     AIR_HEAT_CAPACITY,
     GAS_CONSTANT,
@@ -36,56 +45,125 @@ from .coare import Fairall
 from .daylight import DiurnalCycle, MeanSun, days_of, diurnal_cycle, time_between_records
 from .radiation import AbstractAlbedo, AbstractLongwave, ClearSky, ConstantAlbedo, SolarPosition
 
-Values = Float[Array, "..."]
+Values = SeriesOrScalar
 
 
+def weather_variable(
+    long_name: str,
+    unit: str,
+    possible: tuple[float, float],
+    *,
+    standard_name: str | None = None,
+    positive: str | None = None,
+    suspect: tuple[str, float, float] | None = None,
+    usual: float | None = None,
+    optional: bool = False,
+) -> FieldValue:
+    """Declare a variable of the weather, from which files, configurations, maps and offsets follow.
+
+    Its name is that of the field, its meaning is in the docstring of the class.
+
+    Args:
+        long_name: in words, for figures.
+        unit: as written in the UDUNITS package.
+        possible: lowest and highest possible value.
+        standard_name: in CF.
+        positive: direction in which it counts positive.
+        suspect: a unit that is easily confused, and the range of values that suggests it.
+        usual: value where configurations and maps give none.
+        optional: whether there may be none.
+    """
+    quantity = Quantity("", long_name, unit, "outside", standard_name, possible, positive, suspect)
+    metadata = {"quantity": quantity, "usual": usual}
+    if optional:
+        return eqx.field(default=None, converter=as_float_array, metadata=metadata)
+    return eqx.field(converter=as_float_array, metadata=metadata)
+
+
+_KELVIN = "K", 183.0, 340.0
+"""A unit that is easily confused with degC, and the values that suggest it."""
+
+
+@declares("outside")
 class Weather(eqx.Module):
     """Weather at one position: at one time, or over time with time as the first axis.
 
     Args:
-        wind_u, wind_v: towards east and north at 10 m [m s-1].
-        air_temperature: at 2 m [degC].
-        humidity: at 2 m, in one of the kinds of `HumidityMeasure`.
-        air_pressure: at the surface [Pa].
-        cloud_cover: fraction of the sky, 0 to 1.
-        precipitation: [m s-1].
-        shortwave: shortwave radiation at the surface [W m-2].
-        longwave: net into the water, or downward if the forcing expects that [W m-2].
-    """
-
-    wind_u: Values = eqx.field(converter=as_float_array)
-    wind_v: Values = eqx.field(converter=as_float_array)
-    air_temperature: Values = eqx.field(converter=as_float_array)
-    humidity: Values = eqx.field(converter=as_float_array)
-    air_pressure: Values = eqx.field(converter=as_float_array)
-    cloud_cover: Values | None = eqx.field(default=None, converter=as_float_array)
-    precipitation: Values | None = eqx.field(default=None, converter=as_float_array)
-    shortwave: Values | None = eqx.field(default=None, converter=as_float_array)
-    longwave: Values | None = eqx.field(default=None, converter=as_float_array)
-
-
-class WeatherOffsets(eqx.Module):
-    """Offsets added to each series of the weather, for calibrations and sensitivities; 0 by default.
-
-    Args:
-        wind_u, wind_v: eastward and northward wind [m s-1].
-        air_temperature: of the air [K].
-        humidity: in its unit.
-        air_pressure: of the air [Pa].
-        cloud_cover: fraction of the sky [1].
+        wind_u: eastward wind at 10 m [m s-1].
+        wind_v: northward wind at 10 m [m s-1].
+        air_temperature: air temperature at 2 m [degC].
+        humidity: humidity at 2 m, in the unit of its measure.
+        air_pressure: air pressure at the surface [Pa].
+        cloud_cover: cloud cover, 0 to 1.
         precipitation: rain [m s-1].
-        shortwave, longwave: radiation [W m-2].
+        shortwave: shortwave radiation at the surface [W m-2].
+        longwave: longwave radiation, net into the water or downward [W m-2].
     """
 
-    wind_u: Scalar = parameter(0.0, unit="m s-1")
-    wind_v: Scalar = parameter(0.0, unit="m s-1")
-    air_temperature: Scalar = parameter(0.0, unit="K")
-    humidity: Scalar = parameter(0.0, unit="as the humidity")
-    air_pressure: Scalar = parameter(0.0, unit="Pa")
-    cloud_cover: Scalar = parameter(0.0, unit="1")
-    precipitation: Scalar = parameter(0.0, unit="m s-1")
-    shortwave: Scalar = parameter(0.0, unit="W m-2")
-    longwave: Scalar = parameter(0.0, unit="W m-2")
+    wind_u: Values = weather_variable(
+        "eastward wind", "m s-1", (-100.0, 100.0), standard_name="eastward_wind", positive="eastward"
+    )
+    wind_v: Values = weather_variable(
+        "northward wind", "m s-1", (-100.0, 100.0), standard_name="northward_wind", positive="northward"
+    )
+    air_temperature: Values = weather_variable(
+        "air temperature", "degC", (-90.0, 60.0), standard_name="air_temperature", suspect=_KELVIN
+    )
+    humidity: Values = array_field(0, converter=as_float_array)  # a quantity for each measure
+    air_pressure: Values = weather_variable(
+        "air pressure",
+        "Pa",
+        (5e4, 1.2e5),
+        standard_name="air_pressure",
+        suspect=("hPa", 500.0, 1200.0),
+        usual=101325.0,
+    )
+    cloud_cover: Values | None = weather_variable(
+        "cover of the sky by clouds",
+        "1",
+        (0.0, 1.0),
+        standard_name="cloud_area_fraction",
+        suspect=("%", 10.01, 100.0),
+        optional=True,
+    )
+    precipitation: Values | None = weather_variable(
+        "precipitation",
+        "m s-1",
+        (-1e-4, 1e-3),
+        standard_name="lwe_precipitation_rate",
+        positive="into the water",
+        suspect=("mm h-1 or mm day-1", 1e-3, 1e3),
+        optional=True,
+    )
+    shortwave: Values | None = weather_variable(
+        "shortwave radiation of the sky",
+        "W m-2",
+        (-50.0, 1800.0),
+        positive="into the water",
+        optional=True,
+    )
+    longwave: Values | None = weather_variable(
+        "longwave radiation of the sky", "W m-2", (-600.0, 700.0), positive="into the water", optional=True
+    )
+
+
+WEATHER = tuple(dataclasses.fields(Weather))
+"""Fields of the weather, with their declaration in the metadata."""
+
+
+def _offsets() -> Any:  # to derive from
+    fields, about = {}, {}
+    for field in WEATHER:
+        quantity = field.metadata.get("quantity")
+        unit = f"as the {field.name}" if quantity is None else quantity.unit_of_differences
+        meaning = meanings(Weather)[field.name].partition(" [")[0].removesuffix(".")
+        fields[field.name] = Scalar, parameter(0.0, unit=unit)
+        about[field.name] = f"added to the {meaning} [{unit}]."
+    return module_of(fields, about)
+
+
+class WeatherOffsets(_offsets()):
+    """Offsets added to each series of the weather, for calibrations and sensitivities; 0 by default."""
 
     def add_to(self, weather: Weather) -> Weather:
         """The weather with the offsets added."""
@@ -108,7 +186,7 @@ def check_weather(weather: TimeSeries[Weather], humidity_measure: HumidityMeasur
     Raises:
         ValueError: with name, value and time.
     """
-    for name in Weather.__dataclass_fields__:
+    for name in (field.name for field in WEATHER):
         quantity = quantity_of(HUMIDITY_QUANTITIES[humidity_measure] if name == "humidity" else name)
         lowest, highest = quantity.possible
         values = getattr(weather.values, name)

@@ -7,6 +7,7 @@ outermost. Increments are defined on heights rather than cells, so that they are
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -14,22 +15,25 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._types import ColumnArray, Scalar, ScalarLike, array_field, as_float_array, is_traced, vector_parameter
-from .forcing import AbstractForcing, SurfaceFluxes, WaterSurface
+from .._types import (
+    ColumnArray,
+    FieldValue,
+    Scalar,
+    ScalarLike,
+    array_field,
+    as_float_array,
+    is_traced,
+    vector_parameter,
+)
+from ..declarations import meanings, module_of
+from .forcing import DECLARED_FLUXES, FLUXES, AbstractForcing, SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .state import State
 from .time_series import TimeSeries
 
 Knots = Float[Array, "_ *#batch"]
 """One number, or one at each knot."""
-
-
-def _bias(unit: str):
-    return vector_parameter(unit=unit, coordinate="time", default=None)
-
-
-def _scale():
-    return vector_parameter(valid_range=(0.0, 10.0), coordinate="time", default=None)
+_Correction = Knots | None
 
 
 def _known(names: Iterable[str], allowed: Sequence[str], expected: str) -> tuple[str, ...]:
@@ -40,7 +44,34 @@ def _known(names: Iterable[str], allowed: Sequence[str], expected: str) -> tuple
     return names
 
 
-class CorrectedForcing(AbstractForcing):
+SCALES = {
+    field.name: field.metadata["scale"] or f"{field.name}_scale"
+    for field in DECLARED_FLUXES
+    if field.name in FLUXES
+}
+"""Name of the correction that scales each flux."""
+
+
+def _declared() -> tuple[dict[str, tuple[object, FieldValue]], dict[str, str]]:
+    """A bias for each flux, a factor for those with a common scale, and their meanings."""
+    units = {field.name: field.metadata["quantity"].unit for field in DECLARED_FLUXES}
+    options = {"coordinate": "time", "default": None, "kw_only": True}
+    fields, about = {}, {}
+    for scale in dict.fromkeys(SCALES.values()):
+        for name in (each for each in FLUXES if SCALES[each] == scale):
+            fields[f"{name}_bias"] = _Correction, vector_parameter(unit=units[name], **options)
+            about[f"{name}_bias"] = f"added to {meanings(SurfaceFluxes)[name]}"
+        fields[scale] = _Correction, vector_parameter(valid_range=(0.0, 10.0), **options)
+        about[scale] = f"factor of the {scale.removesuffix('_scale').replace('_', ' ')} [1]."
+    return fields, about
+
+
+_FIELDS, _ABOUT = _declared()
+CORRECTIONS = tuple(_FIELDS)
+"""Names of all corrections."""
+
+
+class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _ABOUT)):
     """A forcing with corrected fluxes, `scale * flux + bias`.
 
     Each correction is a vector: one constant, or one value per knot, linear in between and constant before
@@ -53,16 +84,6 @@ class CorrectedForcing(AbstractForcing):
         time: knots [s] since the start of the case, increasing, `(n_knots,)`; `None` for constants only.
         period: after which the knots repeat [s], such as a year for a seasonal correction; longer than the
             time between the first and last knots.
-        stress_u_bias, stress_v_bias: added to the stress [N m-2].
-        stress_scale: factor of both stress components and of the drag [1].
-        heat_flux_bias: added to the heat absorbed at the surface, positive into the water [W m-2].
-        heat_flux_scale: factor of the heat absorbed at the surface [1].
-        shortwave_flux_bias: added to the shortwave radiation [W m-2], also at night.
-        shortwave_flux_scale: factor of the shortwave radiation [1].
-        freshwater_flux_bias: added to precipitation minus evaporation [kg m-2 s-1].
-        freshwater_flux_scale: factor of precipitation minus evaporation [1].
-        salt_flux_bias: added to the flux of salt into the water [kg m-2 s-1].
-        salt_flux_scale: factor of the salt flux [1].
 
     Raises:
         ValueError: knots that do not increase or exceed one period, or a correction with a different number
@@ -71,18 +92,13 @@ class CorrectedForcing(AbstractForcing):
 
     forcing: AbstractForcing
     time: Float[Array, " knot"] | None = array_field(1, default=None, converter=as_float_array)
-    stress_u_bias: Knots | None = _bias("N m-2")
-    stress_v_bias: Knots | None = _bias("N m-2")
-    stress_scale: Knots | None = _scale()
-    heat_flux_bias: Knots | None = _bias("W m-2")
-    heat_flux_scale: Knots | None = _scale()
-    shortwave_flux_bias: Knots | None = _bias("W m-2")
-    shortwave_flux_scale: Knots | None = _scale()
-    freshwater_flux_bias: Knots | None = _bias("kg m-2 s-1")
-    freshwater_flux_scale: Knots | None = _scale()
-    salt_flux_bias: Knots | None = _bias("kg m-2 s-1")
-    salt_flux_scale: Knots | None = _scale()
     period: float | None = eqx.field(default=None, static=True, kw_only=True)
+
+    if TYPE_CHECKING:  # which does not see the derived fields
+
+        def __init__(
+            self, forcing: AbstractForcing, time=None, *, period: float | None = None, **corrections: Knots
+        ): ...
 
     @classmethod
     def neutral(
@@ -148,16 +164,16 @@ class CorrectedForcing(AbstractForcing):
                 knots = jnp.append(knots, first + self.period)
                 moving = {name: jnp.concatenate([values, values[:1]]) for name, values in moving.items()}
             now |= TimeSeries(knots, moving).at(time)
-        scales = {flux: now[name] for flux, name in _SCALES.items() if name in now}
-        idle = {_SCALES[name] for name in scales}
-        idle -= {_SCALES[name] for name in scales if getattr(fluxes, name) is not None}
+        scales = {flux: now[name] for flux, name in SCALES.items() if name in now}
+        idle = {SCALES[name] for name in scales}
+        idle -= {SCALES[name] for name in scales if getattr(fluxes, name) is not None}
         if idle:
             raise ValueError(
                 f"corrected forcing: expected a flux for each scale, got none for {', '.join(sorted(idle))}; "
                 "leave the scale out, or give a bias."
             )
         changed = {}
-        for name in _FLUXES:
+        for name in FLUXES:
             flux, bias = getattr(fluxes, name), now.get(f"{name}_bias")
             if flux is not None and name in scales:
                 flux = scales[name] * flux
@@ -165,14 +181,6 @@ class CorrectedForcing(AbstractForcing):
         if fluxes.surface_drag is not None and "stress_u" in scales:
             changed["surface_drag"] = scales["stress_u"] * fluxes.surface_drag
         return dataclasses.replace(fluxes, **changed)
-
-
-_FLUXES = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
-_SCALES = {name: "stress_scale" if name.startswith("stress") else f"{name}_scale" for name in _FLUXES}
-CORRECTIONS = tuple(
-    name for name in CorrectedForcing.__dataclass_fields__ if name.endswith(("_bias", "_scale"))
-)
-"""Names of all corrections."""
 
 
 VARIABLES = ("temperature", "salinity", "u", "v")

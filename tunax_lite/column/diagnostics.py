@@ -27,7 +27,7 @@ from ..numerics.elementary import (
 )
 from ..physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin, first_face_below
 from .case import Case
-from .forcing import SurfaceFluxes, WaterSurface
+from .forcing import DECLARED_FLUXES, SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .integrate import batched_case
 from .model import Model
@@ -199,25 +199,20 @@ def _surface_flux(name: str, absent: float = 0.0) -> Diagnostic:
     return _named(f"surface_{name}", of_the_step=absent == 0.0)(flux)
 
 
-_stress_u, _stress_v = _surface_flux("stress_u"), _surface_flux("stress_v")
+for _flux in DECLARED_FLUXES:
+    # The components of a heat flux prescribed as a sum are unknown.
+    _surface_flux(_flux.name, 0.0 if _flux.metadata["prescribed"] else math.nan)
 
 
 @_named("friction_velocity", of_the_step=True)
 def _friction_velocity(now: Snapshot) -> Scalar:
     """sqrt(|stress| / rho_0) at the surface [m s-1], including the stress of a lid."""
-    stress, density = (_stress_u(now), _stress_v(now)), now.case.equation_of_state.reference_density
+    stress = DIAGNOSTICS["surface_stress_u"](now), DIAGNOSTICS["surface_stress_v"](now)
+    density = now.case.equation_of_state.reference_density
     if (lid := now.case.interior.lid_friction) is not None:
         held = lid.stress(now.state, now.grid, density)
         stress = stress[0] + held[0], stress[1] + held[1]
     return safe_sqrt(vector_norm(*stress) / density)
-
-
-_surface_flux("heat_flux")
-# The components of a heat flux prescribed as a sum are unknown.
-for _part in ("latent_heat_flux", "sensible_heat_flux", "longwave_flux"):
-    _surface_flux(_part, math.nan)
-for _part in ("shortwave_flux", "freshwater_flux"):
-    _surface_flux(_part)
 
 
 @_named("bottom_friction_velocity", of_the_step=True)

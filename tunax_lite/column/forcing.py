@@ -4,6 +4,7 @@ Fluxes are positive into the column.
 """
 
 import abc
+import dataclasses
 import sys
 from typing import NamedTuple
 
@@ -14,44 +15,131 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
-from .._types import Scalar, ScalarLike, array_field, as_float_array, is_traced
-from ..quantities import QUANTITIES, check_values
+from .._types import FieldValue, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array, is_traced
+from ..quantities import Quantity, check_values, declares
 from .state import State
 from .time_series import TimeSeries, first_bad
 
+Flux = SeriesOrScalar | None
 
+
+def surface_flux(
+    long_name: str,
+    unit: str,
+    possible: tuple[float, float],
+    *,
+    standard_name: str | None = None,
+    positive: str = "into the water",
+    scale: str | None = None,
+    prescribed: bool = True,
+) -> FieldValue:
+    """Declare a surface flux, from which files, configurations, maps, corrections and couplings follow.
+
+    Its name in the forcing is that of the field, in files and diagnostics with `surface_` before it. Its
+    meaning is in the docstring of the class.
+
+    Args:
+        long_name: in words, for files and figures.
+        unit: as written in the UDUNITS package.
+        possible: lowest and highest possible value.
+        standard_name: in CF.
+        positive: direction in which it counts positive.
+        scale: name of the correction that scales it, where that is shared with another flux.
+        prescribed: whether files may prescribe it; otherwise it is output only.
+    """
+    quantity = Quantity("", long_name, unit, "scalar", standard_name, possible, positive)
+    metadata = {"quantity": quantity, "prescribed": prescribed, "scale": scale}
+    return eqx.field(default=None, converter=as_float_array, metadata=metadata)
+
+
+@declares("scalar", prefix="surface_")
 class SurfaceFluxes(eqx.Module):
     """Surface fluxes into the column; `None` means no flux, at no cost.
 
+    The components of the heat flux are for output only, as computed by bulk formulae, before factors and
+    corrections of the sum; `None` if only the sum is known.
+
     Args:
-        stress_u, stress_v: eastward and northward stress on the water [N m-2].
+        stress_u: eastward stress on the water [N m-2].
+        stress_v: northward stress on the water [N m-2].
         surface_drag: reduction of the stress by the velocity of the water [N m-2 per m s-1], for wind
             relative to the current. It is implicit: the wind never drives the water faster than it blows,
             however long the step.
-        heat_flux: heat absorbed at the surface: sensible, latent, longwave [W m-2].
-        shortwave_flux: shortwave radiation that enters the water and is absorbed below the surface [W m-2].
+        heat_flux: heat into the surface, without shortwave radiation [W m-2].
+        shortwave_flux: shortwave radiation into the water, less the albedo [W m-2].
         freshwater_flux: precipitation minus evaporation [kg m-2 s-1]; changes salinity, not volume.
         salt_flux: salt [kg m-2 s-1].
-        latent_heat_flux, sensible_heat_flux, longwave_flux: components of the heat flux [W m-2], for output
-            only, as computed by bulk formulae, before factors and corrections of the sum; `None` if only the
-            sum is known.
+        latent_heat_flux, sensible_heat_flux, longwave_flux: components of the heat flux [W m-2].
         tracer_fluxes: by name of the passive tracer [tracer unit m s-1].
     """
 
-    stress_u: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
-    stress_v: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
-    surface_drag: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
-    heat_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
-    shortwave_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
-    freshwater_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
-    salt_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
-    latent_heat_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
-    sensible_heat_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
-    longwave_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
+    stress_u: Flux = surface_flux(
+        "eastward stress on the water",
+        "N m-2",
+        (-50.0, 50.0),
+        standard_name="surface_downward_eastward_stress",
+        positive="eastward",
+        scale="stress_scale",
+    )
+    stress_v: Flux = surface_flux(
+        "northward stress on the water",
+        "N m-2",
+        (-50.0, 50.0),
+        standard_name="surface_downward_northward_stress",
+        positive="northward",
+        scale="stress_scale",
+    )
+    surface_drag: Flux = eqx.field(default=None, converter=as_float_array)
+    heat_flux: Flux = surface_flux(
+        "heat absorbed at the surface, without shortwave radiation",
+        "W m-2",
+        (-1e4, 1e4),
+        standard_name="surface_downward_heat_flux_in_sea_water",
+    )
+    shortwave_flux: Flux = surface_flux(
+        "shortwave radiation that enters the water",
+        "W m-2",
+        (-1.0, 1800.0),
+        standard_name="net_downward_shortwave_flux_at_sea_water_surface",
+    )
+    freshwater_flux: Flux = surface_flux(
+        "precipitation minus evaporation",
+        "kg m-2 s-1",
+        (-1.0, 1.0),
+        standard_name="water_flux_into_sea_water",
+    )
+    salt_flux: Flux = surface_flux("salt that enters the water", "kg m-2 s-1", (-1.0, 1.0))
+    latent_heat_flux: Flux = surface_flux(
+        "latent heat into the water, as the bulk formula gives it",
+        "W m-2",
+        (-1e4, 1e4),
+        standard_name="surface_downward_latent_heat_flux",
+        prescribed=False,
+    )
+    sensible_heat_flux: Flux = surface_flux(
+        "sensible heat into the water, as the bulk formula gives it",
+        "W m-2",
+        (-1e4, 1e4),
+        standard_name="surface_downward_sensible_heat_flux",
+        prescribed=False,
+    )
+    longwave_flux: Flux = surface_flux(
+        "net longwave radiation into the water",
+        "W m-2",
+        (-1e4, 1e4),
+        standard_name="surface_net_downward_longwave_flux",
+        prescribed=False,
+    )
     tracer_fluxes: dict[str, Float[Array, "..."]] = eqx.field(
         default_factory=dict,
         converter=lambda fluxes: {name: as_float_array(flux) for name, flux in fluxes.items()},
     )
+
+
+DECLARED_FLUXES = tuple(field for field in dataclasses.fields(SurfaceFluxes) if "quantity" in field.metadata)
+"""Fields of the fluxes with a row in the table of quantities."""
+FLUXES = tuple(field.name for field in DECLARED_FLUXES if field.metadata["prescribed"])
+"""Names of the fluxes that files may prescribe."""
 
 
 def check_fluxes(where: str, fluxes: SurfaceFluxes) -> None:
@@ -71,9 +159,8 @@ def check_fluxes(where: str, fluxes: SurfaceFluxes) -> None:
 
 _FINITE = -sys.float_info.max, sys.float_info.max
 _POSSIBLE = {
-    name: tuple(np.clip(QUANTITIES[f"surface_{name}"].possible, *_FINITE).tolist())
-    for name in SurfaceFluxes.__dataclass_fields__
-    if f"surface_{name}" in QUANTITIES
+    field.name: tuple(np.clip(field.metadata["quantity"].possible, *_FINITE).tolist())
+    for field in DECLARED_FLUXES
 }
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from .. import air_sea, io
 from ..air_sea.air import HumidityMeasure
+from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER
 from ..air_sea.daylight import AlbedoOf
 from ..column.forcing import AbstractForcing
 from ..column.terms import WindVector
@@ -17,10 +18,7 @@ from ..declarations import names_of
 from .builder import choice, one_of, part_of, section_of
 from .conversions import UNITS, UnitGiven, conversions_of
 from .section import Annotation, Section, invalid, key
-from .series import Paths, Quantities, Setting, TimedSection, TimedValue, read_together
-
-_HUMIDITY = {"relative": "relative_humidity", "specific": "specific_humidity"}
-"""Quantities that measures of humidity are, where they have another name."""
+from .series import Paths, Setting, TimedSection, TimedValue, read_together, timed
 
 _DRAG_OF_A_STORM = 0.05
 """Stress over speed of a wind of about 20 m s-1 [kg m-2 s-1]."""
@@ -121,33 +119,27 @@ class TableWeather(Section):
     longest_gap: float | None = key("longest time between two records [s]; null for any", 21600.0, gt=0.0)
 
 
-class GivenWeather(Quantities):
+_WEATHER = [field.name for field in WEATHER]
+
+
+class GivenWeather(timed(air_sea.Weather, _WEATHER)):
     """Constant weather, or one series per quantity."""
 
     format: Literal["constant", "series"]
-    wind_u: TimedSection = key("eastward wind [m s-1]")
     wind_v: TimedSection = key("northward wind [m s-1]", TimedValue(constant=0.0))
-    air_temperature: TimedSection = key("air temperature [degC]")
-    humidity: TimedSection = key("humidity, in the unit of its measure")
     humidity_measure: HumidityMeasure = key(
         "relative [%], wet_bulb, dew_point [degC] or specific [kg kg-1]", "relative"
     )
-    air_pressure: TimedSection = key("air pressure [Pa]", TimedValue(constant=101325.0))
-    cloud_cover: TimedSection | None = key("cloud cover, 0 to 1", None)
-    precipitation: TimedSection | None = key("rain [m s-1]", None)
-    shortwave: TimedSection | None = key("shortwave radiation [W m-2]", None)
-    longwave: TimedSection | None = key("longwave [W m-2]", None)
 
     def _quantity(self, name: str) -> str:
         """The quantity of a key."""
-        return _HUMIDITY.get(self.humidity_measure, self.humidity_measure) if name == "humidity" else name
+        return HUMIDITY_QUANTITIES[self.humidity_measure] if name == "humidity" else name
 
     def _given(self) -> dict[str, TimedValue]:
-        names = [name for name in type(self).model_fields if name not in ("format", "humidity_measure")]
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return {name: getattr(self, name) for name in _WEATHER if getattr(self, name) is not None}
 
     def _check(self) -> None:
-        super()._check()
+        self.check_possible()
         for name, series in self._given().items():
             if self.format == "constant" and series.constant is None:
                 raise invalid("numbers", f"a series of {name}", "choose the format series")

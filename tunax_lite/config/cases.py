@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from .._types import JSON
 from ..air_sea.daylight import AlbedoOf
+from ..column.forcing import FLUXES, SurfaceFluxes
 from ..ice import AbstractIce
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
@@ -19,7 +20,7 @@ from .interior import InteriorSection
 from .lakes import HypsographySection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
 from .section import Section, closest, invalid, key
-from .series import CoriolisParameter, DataPath, Paths, Quantities, TimedSection, TimedValue, increases
+from .series import CoriolisParameter, DataPath, Paths, TimedSection, TimedValue, increases, timed
 
 GoodFlags = Annotated[
     list[Annotated[int, Field(ge=0, le=9)]],
@@ -110,34 +111,27 @@ ObservationsSection = Annotated[MeasuredProfiles | InputObservations, Field(disc
 
 
 _Flux = Annotated[
-    TimedSection | None,
+    TimedSection,
     BeforeValidator(lambda v: v, json_schema_input_type=TimedValue | float | list[float] | None),
 ]
 
 
-class FluxesSection(Quantities):
+class FluxesSection(timed(SurfaceFluxes, FLUXES, _Flux)):
     """Surface fluxes, each a number, a series, or a list with one value per `time`; positive downward."""
 
     time: list[float] | None = key("times of the lists [s] since the start, increasing", None, min_length=2)
-    stress_u: _Flux = key("eastward stress on the water [N m-2]", None)
-    stress_v: _Flux = key("northward stress on the water [N m-2]", None)
-    heat_flux: _Flux = key("heat into the surface, without shortwave radiation [W m-2]", None)
-    shortwave_flux: _Flux = key("shortwave radiation into the water, less the albedo [W m-2]", None)
     albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
         "reflected fraction of shortwave_flux: a number, payne or cogley at the end of each step", None
     )
     albedo_of: AlbedoOf | None = key("as in air_sea", None)
     diurnal_cycle: bool = key("whether shortwave_flux is spread over the day, as in air_sea", False)
-    freshwater_flux: _Flux = key("precipitation minus evaporation [kg m-2 s-1]", None)
-    salt_flux: _Flux = key("salt [kg m-2 s-1]", None)
     tracer_fluxes: dict[str, TimedSection] = key(
         "tracer fluxes by name [tracer unit m s-1]", default_factory=dict
     )
-
     era5: Era5Source | None = key("all of them, as ERA5 computed them", None)
 
     def _check(self) -> None:
-        super()._check()
+        self.check_possible()
         if self.albedo is not None and self.shortwave_flux is None:
             raise invalid("shortwave_flux with an albedo", "none", "add it, or remove the albedo")
         if self.diurnal_cycle and self.shortwave_flux is None:

@@ -8,7 +8,7 @@ import numpy as np
 from .. import io
 from ..air_sea.daylight import MeanSun, days_of, diurnal_cycle, time_between_records
 from ..air_sea.radiation import ConstantAlbedo, SolarPosition
-from ..column.forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from ..column.forcing import FLUXES, AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..io.series import Series, on_common_times
 from ..io.yaml_file import ConfigError
 from .cases import FluxesSection
@@ -33,11 +33,9 @@ def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting,
             units=conversions_of(section.era5.units),
             **section.era5.model_dump(exclude={"paths", "units"}),
         )
-    others = ("time", "tracer_fluxes", "albedo", "albedo_of", "diurnal_cycle", "era5")
-    names = [name for name in type(section).model_fields if name not in others]
     given = {
         name: read_timed(getattr(section, name), name, setting, key, name)
-        for name in names
+        for name in FLUXES
         if getattr(section, name) is not None
     }
     tracers = {

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, create_model
 
 from .. import io
 from .._types import JSON
 from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
+from ..declarations import meanings
 from ..io.dated_text import Column, Period, ProfileReader, SeriesReader
 from ..io.errors import FileFormatError, check_possible
 from ..io.registry import ENVIRONMENT_VARIABLE, resolve
@@ -24,7 +25,7 @@ from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
 from .builder import Made
 from .conversions import CONVERSION_KEYS, ConversionSection
-from .section import Located, Section, invalid, key
+from .section import Annotation, Located, Section, invalid, key
 
 T = TypeVar("T")
 _KNOTS_PER_PERIOD = 400
@@ -133,6 +134,10 @@ class Quantities(Section):
     """A section whose keys are time-dependent quantities; checks that their values are possible."""
 
     def _check(self) -> None:
+        self.check_possible()
+
+    def check_possible(self) -> None:
+        """Reject a number that its quantity cannot be."""
         for name in type(self).model_fields:
             section = getattr(self, name)
             if not isinstance(section, TimedValue) or name == "humidity":
@@ -148,6 +153,29 @@ class Quantities(Section):
                 if not low <= value <= high:
                     expected = f"expected {name} from {low:g} to {high:g} [{unit}]"
                     raise Located((name,), f"{expected}, got {value:g}; check its unit.")
+
+
+def timed(kind: type, names: Iterable[str], annotation: Annotation = TimedSection) -> Annotation:
+    """A section with a time-dependent key for each of some fields of a class, to derive from.
+
+    A field without default is a required key, unless it declares a usual value.
+
+    Args:
+        kind: class whose docstring tells what its fields mean.
+        names: of the fields.
+        annotation: type of the keys.
+    """
+    keys: dict[str, Any] = {}  # what `Field` returns depends on the default
+    for name in names:
+        field, about = kind.__dataclass_fields__[name], meanings(kind)[name].partition(";")[0]
+        about, usual = about.removesuffix("."), field.metadata.get("usual")
+        if field.default is not dataclasses.MISSING:
+            keys[name] = annotation | None, key(about, None)
+        elif usual is None:
+            keys[name] = annotation, key(about)
+        else:
+            keys[name] = annotation, key(about, TimedValue(constant=usual))
+    return create_model(f"Timed{kind.__name__}", __base__=Quantities, **keys)
 
 
 @dataclasses.dataclass(frozen=True)

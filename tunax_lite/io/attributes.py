@@ -42,12 +42,6 @@ _FOREIGN = re.compile(
 """Units that no conversion knows."""
 _NORTH = re.compile(r"\bnorthward|\bmeridional|\by[- _](component|stress|velocity)|\bv[- ]component")
 _EAST = re.compile(r"\beastward|\bzonal|\bx[- _](component|stress|velocity)|\bu[- ]component")
-# Which temperature a file has is the business of its reader.
-_BY_STANDARD_NAME = {
-    one.standard_name: one.name
-    for one in QUANTITIES.values()
-    if one.standard_name and one.name != "potential_temperature"
-}
 _WORDS = {
     "salinity": ("conductivity", "temperature", "density"),
     "temperature": ("salinity", "conductivity", "air temperature", "air_temperature", "density"),
@@ -158,7 +152,9 @@ def _of_unit(variable: Variable, quantity: str, where: str, unit: str | None) ->
 
 def _of_quantity(said: str, quantity: str, where: str, variable: Variable) -> Iterator[Finding]:
     standard = str(variable.attrs.get("standard_name", ""))
-    other = _BY_STANDARD_NAME.get(standard, quantity)
+    # Which temperature a file has is the business of its reader.
+    known = (each.name for each in QUANTITIES.values() if each.standard_name == standard)
+    other = next((name for name in known if name != "potential_temperature"), quantity)
     text = f"expected {quantity.replace('_', ' ')}, got a variable that says "
     if other != quantity and not {other, quantity} & {"sea_surface_temperature"}:
         said_ = f"{text}'{standard}'"

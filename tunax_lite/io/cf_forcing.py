@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..column.case import Case
-from ..column.forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from ..column.forcing import FLUXES, AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..column.observations import Observations
 from ..declarations import check_settings, setting
 from ..physics import AbstractEquationOfState, LinearEquationOfState, TwoBandAbsorption
@@ -22,7 +22,6 @@ from .units import Conversions, as_conversion, unit_alone
 
 STATE_VARIABLES = ("temperature", "salinity", "u", "v")
 DRIFT_VARIABLES = ("stokes_drift_u", "stokes_drift_v")
-FLUXES = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
 _NUMBERS = "thermal_expansion haline_contraction reference_temperature reference_salinity gravity"
 STATED: dict[str, tuple[type, list[str]]] = {
     "equation_of_state": (LinearEquationOfState, [*_NUMBERS.split(), "reference_density", "heat_capacity"]),
@@ -45,8 +44,7 @@ class Mapping:
         tracers: names in the file, by name of the passive tracer.
         time, vertical: names of the coordinate variables.
         positive: direction in which the vertical coordinate increases.
-        fluxes: a number or a name in the file, for `stress_u`, `stress_v` [N m-2], `heat_flux`,
-            `shortwave_flux` [W m-2], `freshwater_flux` or `salt_flux` [kg m-2 s-1].
+        fluxes: a number in the unit of the package or a name in the file, for a flux of `SurfaceFluxes`.
         forcing_file: file with the fluxes, relative to the folder of the profiles.
         upward: fluxes that the file counts positive out of the water.
         units: units or conversions by the package's names, also of fluxes, and the units of `time` and `z`;

@@ -4,6 +4,7 @@ Tables are CSV with one line per time, or NetCDF with variables over time."""
 
 import contextlib
 import csv
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,9 +15,10 @@ import numpy as np
 
 from ..air_sea import Weather
 from ..air_sea.air import HumidityMeasure
-from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
+from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER
 from ..column.observables import OBSERVABLES, is_number, parse
 from ..column.time_series import TimeSeries
+from ..quantities import quantity_of
 from .attributes import examine
 from .axes import Record, as_sources, find_axis, has_flag, in_order, joined, measured, read_time, stem_of
 from .errors import (
@@ -267,9 +269,16 @@ def _numbers(path: Path, name: str, column: _Cells) -> np.ndarray:
     return values
 
 
-_KNOWN = NAMES["weather"]
-_NEEDED = ("wind_u", "wind_v", "air_temperature", "humidity", "air_pressure")
-_OPTIONAL = ("cloud_cover", "precipitation")
+_RADIATION = ("shortwave", "longwave")
+_OPTIONAL = tuple(field.name for field in WEATHER if field.default is None and field.name not in _RADIATION)
+_NEEDED = tuple(field.name for field in WEATHER if field.default is dataclasses.MISSING)
+
+
+def _known(quantity: str, kind: str | None) -> tuple[list[str], list[str]]:
+    """Names and CF standard names of a quantity of the weather; radiation is either downward or net."""
+    known, standard_name = NAMES["weather"].get(quantity, {}), quantity_of(quantity).standard_name
+    own = [] if kind is not None or standard_name is None else [standard_name]
+    return [quantity, *known.get("names", ())], [*own, *known.get(kind or "standard_names", ())]
 
 
 @names_its_file("a table of the weather")
@@ -310,7 +319,7 @@ def read_weather(
         ValueError: unknown names, or series that do not overlap.
     """
     given, units = dict(variables or {}), dict(units or {})
-    fields = tuple(Weather.__dataclass_fields__)
+    fields = tuple(field.name for field in WEATHER)
     check_names("variables", given, fields)
     check_names("units", units, (*fields, "time"))
     paths = as_sources(paths)
@@ -344,8 +353,8 @@ def read_weather(
         if parts:
             found[field] = joined(in_order(parts, "give each time once"))
         elif field not in _OPTIONAL or value is not None:
-            known = (*_KNOWN[quantity]["names"], *_KNOWN[quantity].get(kind or "standard_names", ()))
-            wanted = f"a variable {repr(value) if value else ' or '.join(known)}"
+            names, standard_names = _known(quantity, kind)
+            wanted = f"a variable {repr(value) if value else ' or '.join((*names, *standard_names))}"
             there = ", ".join(table.listing for table in tables)
             formula = "" if kind is None else ", or choose a formula of the radiation"
             advice = f"name it, or give a number (variables.{field}){formula}"
@@ -358,10 +367,8 @@ def read_weather(
 
 
 def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:
-    """Find the variable of a quantity; radiation is either downward or net."""
-    known = _KNOWN[quantity]
-    standard_names = known.get(kind or "standard_names", [])
-    return table.find(quantity, known["names"], standard_names, f"choose one (variables.{quantity})")
+    """Find the variable of a quantity."""
+    return table.find(quantity, *_known(quantity, kind), f"choose one (variables.{quantity})")
 
 
 def _measure(tables: list[Contents], given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:
@@ -385,7 +392,7 @@ def _check_radiation(record: Record, field: str, kind: str | None) -> None:
     if kind is None:
         return
     values, other = record.values, "net" if kind == "downward" else "downward"
-    is_other = record.variable.attrs.get("standard_name") in _KNOWN[field][other]
+    is_other = record.variable.attrs.get("standard_name") in _known(field, other)[1]
     # Even cold skies emit more than 50 W m-2; on average the water emits more longwave than it absorbs.
     if field == "longwave":
         is_other = is_other or (values.min() < 50.0 if kind == "downward" else values.mean() > 100.0)

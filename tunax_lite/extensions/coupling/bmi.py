@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from ...column import forcing
 from ...column.forcing import SurfaceFluxes, WaterSurface
 from ...column.integrate import count_steps
 from ...column.observables import variable_of
@@ -25,10 +26,7 @@ from ...config.build import build_run
 from ...quantities import check_values
 from .component import Component
 
-FLUXES = tuple(
-    f"surface_{name}"
-    for name in ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
-)
+FLUXES = tuple(f"surface_{name}" for name in forcing.FLUXES)
 """Inputs: until one of them is set, it is that of the configuration."""
 _OBSERVED = ("sea_surface_temperature", "mixed_layer_depth")
 _GRIDS = ("scalar", "rectilinear", "rectilinear")  # one number, centers of the cells, faces

@@ -13,7 +13,7 @@ from jaxtyping import Array
 from ..._types import as_float_array, at_path, iterate_parameters
 from ...air_sea import BulkForcing, ConstantAlbedo, MeanSun, SolarPosition, Weather
 from ...air_sea.air import HumidityMeasure
-from ...air_sea.bulk_forcing import HUMIDITY_QUANTITIES
+from ...air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER
 from ...air_sea.daylight import DAY, days_of, diurnal_cycle
 from ...column.case import Case
 from ...column.corrections import CorrectedForcing
@@ -46,7 +46,6 @@ from .water import ProfilesPerSite, kind_of
 ModuleT = TypeVar("ModuleT", bound=eqx.Module)
 
 _FOREVER = 1e12
-_STANDARD_PRESSURE = 101325.0  # [Pa]
 _MOST_VARIABLE = 10.0
 """The wind is lengthened by no more than this factor to its mean speed [1]."""
 
@@ -256,7 +255,9 @@ class GriddedColumns(ColumnMap):
         groups = self._found.groups
         if self.given.weather is not None:
             time, values = self._series(groups["weather"], chosen, start, stop)
-            values.setdefault("air_pressure", np.full_like(values["wind_u"], _STANDARD_PRESSURE))
+            for field in WEATHER:
+                if (usual := field.metadata.get("usual")) is not None:
+                    values.setdefault(field.name, np.full_like(values["wind_u"], usual))
             speed = values.pop("wind_speed", None)
             if speed is not None:
                 of_means = np.hypot(values["wind_u"], values["wind_v"])

@@ -1,14 +1,16 @@
 """Input of a map, from a configuration or a user: fields from files, points, kinds of water properties."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
 import numpy as np
 from jaxtyping import PyTree
 
 from ...air_sea.air import HumidityMeasure
-from ...declarations import check_settings, named, setting
+from ...air_sea.bulk_forcing import WEATHER, Weather
+from ...column.forcing import DECLARED_FLUXES, FLUXES, SurfaceFluxes
+from ...declarations import check_settings, dataclass_of, meanings, named, setting
 from ...io.units import AbstractConversion
 from .points import Points
 
@@ -63,72 +65,40 @@ class _Fields:
         return {name: value for name, value in found.items() if isinstance(value, Gridded)}
 
 
+def _gridded(declared: Iterable[Field]) -> dict[str, tuple[object, object]]:
+    """Gridded fields for declared ones; optional ones and those with a usual value may be left out."""
+    fields: dict[str, tuple[object, object]] = {}
+    for each in declared:
+        needed = each.default is MISSING and each.metadata.get("usual") is None
+        fields[each.name] = (Gridded, setting()) if needed else (Gridded | None, setting(None))
+    return fields
+
+
 @dataclass(frozen=True)
-class WeatherFields(_Fields):
+class WeatherFields(dataclass_of(_gridded(WEATHER), meanings(Weather)), _Fields):
     """Weather over the map, from which fluxes are computed.
 
     Args:
-        wind_u: eastward wind at 10 m [m s-1].
-        wind_v: northward wind at 10 m [m s-1].
         wind_speed: mean wind speed [m s-1], if it exceeds the magnitude of the mean components; the wind is
             scaled to it.
-        air_temperature: at 2 m [degC].
-        humidity: at 2 m, in the unit of its measure.
         humidity_measure: relative, wet_bulb, dew_point or specific.
-        air_pressure: at the surface [Pa]; null for 1013.25 hPa.
-        cloud_cover: 0 to 1.
-        precipitation: rain [m s-1].
-        shortwave: shortwave radiation [W m-2].
-        longwave: longwave radiation [W m-2].
     """
 
-    wind_u: Gridded = setting()
-    wind_v: Gridded = setting()
-    air_temperature: Gridded = setting()
-    humidity: Gridded = setting()
     wind_speed: Gridded | None = setting(None)
     humidity_measure: HumidityMeasure = setting("relative")
-    air_pressure: Gridded | None = setting(None)
-    cloud_cover: Gridded | None = setting(None)
-    precipitation: Gridded | None = setting(None)
-    shortwave: Gridded | None = setting(None)
-    longwave: Gridded | None = setting(None)
+
+
+_FLUXES = _gridded(field for field in DECLARED_FLUXES if field.name in FLUXES)
 
 
 @dataclass(frozen=True)
-class FluxFields(_Fields):
-    """Surface fluxes, positive into the water.
-
-    Args:
-        stress_u: eastward stress on the water [N m-2].
-        stress_v: northward stress on the water [N m-2].
-        heat_flux: heat into the surface, without shortwave radiation [W m-2].
-        shortwave_flux: shortwave radiation into the water [W m-2].
-        freshwater_flux: precipitation minus evaporation [kg m-2 s-1].
-        salt_flux: salt [kg m-2 s-1].
-    """
-
-    stress_u: Gridded | None = setting(None)
-    stress_v: Gridded | None = setting(None)
-    heat_flux: Gridded | None = setting(None)
-    shortwave_flux: Gridded | None = setting(None)
-    freshwater_flux: Gridded | None = setting(None)
-    salt_flux: Gridded | None = setting(None)
+class FluxFields(dataclass_of(_FLUXES, meanings(SurfaceFluxes)), _Fields):
+    """Surface fluxes, positive into the water."""
 
 
 @dataclass(frozen=True)
-class CorrectionFields(_Fields):
-    """Corrections added to all fluxes, which prevent the drift of a map without currents.
-
-    Args:
-        heat_flux: heat into the surface [W m-2].
-        freshwater_flux: fresh water [kg m-2 s-1].
-        salt_flux: salt [kg m-2 s-1].
-    """
-
-    heat_flux: Gridded | None = setting(None)
-    freshwater_flux: Gridded | None = setting(None)
-    salt_flux: Gridded | None = setting(None)
+class CorrectionFields(dataclass_of(_FLUXES, meanings(SurfaceFluxes)), _Fields):
+    """Corrections added to all fluxes, which prevent the drift of a map without currents."""
 
 
 @dataclass(frozen=True)
