@@ -9,7 +9,7 @@ from pydantic import Field
 
 from .. import air_sea, io
 from ..air_sea.air import HumidityMeasure
-from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER
+from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER, Weather
 from ..air_sea.daylight import AlbedoOf
 from ..column.forcing import AbstractForcing
 from ..column.terms import WindVector
@@ -43,11 +43,12 @@ ShortwaveSection: Annotation = choice(
 AlbedoSection: Annotation = one_of(
     air_sea.AbstractAlbedo, number=lambda said: {"name": "constant", "albedo": said}
 )
-_FACTORS = "wind_factor heat_factor shortwave_factor"
-_SWITCHES = f"bulk relative_wind conservative_temperature rain_heat rain_stress {_FACTORS} offsets"
+ReadWeather = tuple[TimeSeries[Weather], HumidityMeasure]
+Position = tuple[float, float]
+"""Longitude and latitude [degrees]."""
 
 
-class AirSeaSection(part_of(air_sea.BulkForcing, _SWITCHES)):
+class AirSeaSection(part_of(air_sea.BulkForcing, without="humidity_measure")):
     """How fluxes follow from the weather and the water."""
 
     longwave: Literal[LONGWAVE] = key("longwave radiation of the weather, or a formula", "downward")  # pyright: ignore[reportInvalidTypeForm]
@@ -83,6 +84,18 @@ class AirSeaSection(part_of(air_sea.BulkForcing, _SWITCHES)):
             expected = "no diurnal_cycle where shortwave is clear_sky, which has its own"
             raise invalid(expected, "true", "remove one of the two")
 
+    @property
+    def sky(self) -> air_sea.ClearSky | None:
+        """Formula of the shortwave radiation; `None` for a series."""
+        return self.shortwave.build() if isinstance(self.shortwave, ClearSkySection) else None
+
+    @property
+    def formula(self) -> air_sea.AbstractLongwave | None:
+        """Formula of the longwave radiation; `None` for a series."""
+        if self.longwave in ("downward", "net"):
+            return None
+        return names_of(air_sea.AbstractLongwave)[self.longwave].make()
+
     def mean_sun(self) -> air_sea.MeanSun:
         """What is wanted where records of shortwave radiation are means."""
         return air_sea.MeanSun(self.albedo_of, self.diurnal_cycle)
@@ -104,6 +117,23 @@ class Era5Weather(Era5Source):
 
     format: Literal["era5"]
 
+    def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
+        """Read the weather at a position, and the kind of its humidity."""
+        longitude, latitude = position
+        read = io.read_era5(
+            [setting.file(path, "weather", "paths") for path in self.paths],
+            latitude=latitude,
+            longitude=longitude,
+            start_time=setting.required_start(),
+            radiation=_radiation_of_era5(formulae),
+            interpolation=self.interpolation,
+            accumulation=self.accumulation,
+            units=conversions_of(self.units),
+            longwave=formulae.formula,
+            shortwave=formulae.sky,
+        )
+        return read.weather, read.humidity_measure
+
 
 class TableWeather(Section):
     """Weather of a station, ship or buoy: CSV, or NetCDF with variables over time."""
@@ -118,11 +148,23 @@ class TableWeather(Section):
     time: str | None = key("name of the times in the file", None, min_length=1)
     longest_gap: float | None = key("longest time between two records [s]; null for any", 21600.0, gt=0.0)
 
+    def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
+        """Read the weather at a position, and the kind of its humidity."""
+        return io.read_weather(
+            [setting.file(path, "weather", "paths") for path in self.paths],
+            shortwave=None if formulae.sky is not None else formulae.shortwave.name,
+            longwave=formulae.longwave if formulae.formula is None else None,
+            start_time=setting.required_start(),
+            length=setting.duration,
+            units=conversions_of(self.units),
+            **self.model_dump(exclude={"format", "paths", "units"}),
+        )
+
 
 _WEATHER = [field.name for field in WEATHER]
 
 
-class GivenWeather(timed(air_sea.Weather, _WEATHER)):
+class GivenWeather(timed(Weather, _WEATHER)):
     """Constant weather, or one series per quantity."""
 
     format: Literal["constant", "series"]
@@ -144,8 +186,8 @@ class GivenWeather(timed(air_sea.Weather, _WEATHER)):
             if self.format == "constant" and series.constant is None:
                 raise invalid("numbers", f"a series of {name}", "choose the format series")
 
-    def read(self, setting: Setting) -> TimeSeries[air_sea.Weather]:
-        """Read the weather for the duration of the case."""
+    def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
+        """Read the weather for the duration of the case, and the kind of its humidity."""
         given = self._given()
         if self.format == "constant":
             numbers = {
@@ -153,9 +195,10 @@ class GivenWeather(timed(air_sea.Weather, _WEATHER)):
                 for name, value in given.items()
                 if value.constant is not None  # checked by the section
             }
-            return TimeSeries.constant(air_sea.Weather(**numbers), "weather")
+            return TimeSeries.constant(Weather(**numbers), "weather"), self.humidity_measure
         quantities = {name: self._quantity(name) for name in given}
-        return read_together(self, air_sea.Weather, "weather", setting, "weather", **quantities)
+        series = read_together(self, Weather, "weather", setting, "weather", **quantities)
+        return series, self.humidity_measure
 
 
 WeatherSection = Annotated[Era5Weather | TableWeather | GivenWeather, Field(discriminator="format")]
@@ -165,46 +208,16 @@ WeatherSection = Annotated[Era5Weather | TableWeather | GivenWeather, Field(disc
 def bulk_forcing(
     weather: Era5Weather | TableWeather | GivenWeather,
     section: AirSeaSection,
-    position: tuple[float, float],
+    position: Position,
     setting: Setting,
     reference_density: float,
 ) -> air_sea.BulkForcing:
-    """Forcing from the weather at a longitude and latitude [degrees], for water of a density [kg m-3]."""
+    """Forcing from the weather at a position, for water of a density [kg m-3]."""
     longitude, latitude = position
-    sky = section.shortwave.build() if isinstance(section.shortwave, ClearSkySection) else None
-    is_series = section.longwave in ("downward", "net")
-    formula = None if is_series else names_of(air_sea.AbstractLongwave)[section.longwave].make()
-    start_time = setting.start_time
-    assert start_time is not None  # set in a case with weather
     with setting.naming("weather"):
-        if isinstance(weather, Era5Weather):
-            read = io.read_era5(
-                [setting.file(path, "weather", "paths") for path in weather.paths],
-                latitude=latitude,
-                longitude=longitude,
-                start_time=start_time,
-                radiation=_radiation_of_era5(section),
-                interpolation=weather.interpolation,
-                accumulation=weather.accumulation,
-                units=conversions_of(weather.units),
-                longwave=formula,
-                shortwave=sky,
-            )
-            series, measure = read.weather, read.humidity_measure
-        elif isinstance(weather, TableWeather):
-            series, measure = io.read_weather(
-                [setting.file(path, "weather", "paths") for path in weather.paths],
-                shortwave=None if sky is not None else section.shortwave.name,
-                longwave=section.longwave if formula is None else None,
-                start_time=start_time,
-                length=setting.duration,
-                units=conversions_of(weather.units),
-                **weather.model_dump(exclude={"format", "paths", "units"}),
-            )
-        else:
-            series, measure = weather.read(setting), weather.humidity_measure
-        values = series.values
-        if (sky is not None or formula is not None) and values.cloud_cover is None:
+        series, measure = weather.read(section, position, setting)
+        values, sky = series.values, section.sky
+        if (sky is not None or section.formula is not None) and values.cloud_cover is None:
             raise ValueError(
                 "expected cloud_cover, from which the radiation of air_sea follows, got none; add it, or "
                 "choose shortwave and longwave that are in the weather."
@@ -216,7 +229,7 @@ def bulk_forcing(
             implicit = _step_is_long(reference_density, setting)
         forcing = air_sea.BulkForcing(
             weather=TimeSeries(series.time, values, series.name),
-            sun=air_sea.SolarPosition(start_time, latitude, longitude),
+            sun=air_sea.SolarPosition(setting.required_start(), latitude, longitude),
             humidity_measure=measure,
             **bulk_arguments(section, implicit_stress=implicit, rain=values.precipitation is not None),
         )
@@ -230,15 +243,11 @@ def bulk_arguments(
     section: AirSeaSection, *, implicit_stress: bool, rain: bool
 ) -> dict[str, Any]:  # by field
     """Arguments of `BulkForcing` except weather, sun and humidity measure; `rain`: there is precipitation."""
-    is_series = section.longwave in ("downward", "net")
-    formula = None if is_series else names_of(air_sea.AbstractLongwave)[section.longwave].make()
     albedo = air_sea.Payne() if section.albedo is None else section.albedo.build()
-    if section.shortwave.name == "net":
-        albedo = air_sea.ConstantAlbedo(0.0)
     return section.given() | {
-        "longwave": air_sea.DownwardLongwave() if section.longwave == "downward" else formula,
-        "shortwave": section.shortwave.build() if isinstance(section.shortwave, ClearSkySection) else None,
-        "albedo": albedo,
+        "longwave": air_sea.DownwardLongwave() if section.longwave == "downward" else section.formula,
+        "shortwave": section.sky,
+        "albedo": air_sea.ConstantAlbedo(0.0) if section.shortwave.name == "net" else albedo,
         "evaporation": rain if section.evaporation is None else section.evaporation,
         "implicit_stress": implicit_stress,
     }

@@ -22,16 +22,13 @@ from ..column.terms import BottomHeat
 from ..io.yaml_file import ConfigError
 from ..runtime.memory import check_steps
 from .build import (
-    FromFile,
-    build_case,
     build_model,
     build_run,
-    on_grid,
-    read_case,
     with_observations,
     with_remarks,
 )
 from .calibration import AdamSection, CalibrationConfig, CheckSection
+from .case import AbstractFileCase, on_grid
 from .conversions import notes_on_conversions
 from .kinds import kind_of
 from .load import Loaded, load_run
@@ -144,10 +141,10 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
     section, where = config.cases[index], place.below("cases", str(index))
     here = where.below("case")
     given, accept = section.case, config.accept
-    read = with_remarks(lambda: read_case(given, here), accept) if isinstance(given, FromFile) else None
+    read = with_remarks(lambda: given.read(here), accept) if isinstance(given, AbstractFileCase) else None
     for grid, step in config.resolutions:
         if read is None:
-            made = with_remarks(functools.partial(build_case, given, grid, here, step), accept)
+            made = with_remarks(functools.partial(given.build, grid, here, step), accept)
         else:
             made = on_grid(read, grid, here)
         case, observations = with_observations(made, here)

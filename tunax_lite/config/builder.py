@@ -24,12 +24,17 @@ from ..declarations import meanings, name_of, names_of
 from .section import Annotation, Section
 
 
-class Made(Section):
+class DerivedSection(Section):
     """A section derived from a class, which builds an instance of it."""
 
     maker: ClassVar[Any] = None  # the class, or a class method
     own_keys: ClassVar[Mapping[str, FieldInfo]] = {}
     conversions: ClassVar[dict[str, Callable[[Any], object]]] = {}  # one per key, for values of its type
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:  # Any: of pydantic
+        written = cls.__dict__.get("__annotations__", {})  # what a class writes out is not derived
+        cls.own_keys = {name: field for name, field in cls.own_keys.items() if name not in written}
 
     def build(self, **others: Any) -> Any:  # of the class
         """Build the object, with further arguments that no file sets; other arguments take their defaults."""
@@ -44,7 +49,7 @@ class Made(Section):
             if name in self.model_fields_set or fields[name].default != declared.default
         }
         for name, value in given.items():
-            if isinstance(value, Made):
+            if isinstance(value, DerivedSection):
                 given[name] = value.build()
             elif name in self.conversions and value is not None:
                 given[name] = self.conversions[name](value)
@@ -77,7 +82,7 @@ def section_of(
     partial: bool = False,
     prefix: str = "",
     optional: bool = False,
-) -> type[Made]:
+) -> type[DerivedSection]:
     """The section of a class.
 
     Args:
@@ -115,7 +120,7 @@ def section_of(
         fields[prefix + field.name] = (made.annotation, Field(**default, description=about))
     section = create_model(
         f"{kind.__name__}{name.title().replace('_', '')}Section",
-        __base__=Made,
+        __base__=DerivedSection,
         __doc__=inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0],
         **fields,
     )
@@ -137,12 +142,14 @@ def part_of(
     tag: str = "",
     name: str = "",
     *,
+    without: str = "",
     partial: bool = True,
     prefix: str = "",
     optional: bool = False,
 ) -> Annotation:
-    """The section of a class to derive from, with all its fields or those in `only`."""
-    chosen = tuple(only.split()) or None
+    """The section of a class to derive from, with all its fields, those in `only`, or all but some."""
+    names = only.split() or [field.name for field, _ in declared_fields(kind)]
+    chosen = tuple(name for name in names if name not in without.split())
     return section_of(kind, tag, name, only=chosen, partial=partial, prefix=prefix, optional=optional)
 
 
@@ -213,7 +220,9 @@ def _field(field: dataclasses.Field, hint: Annotation) -> _Field | None:
     made = _of_hint(inner[0] if len(inner) == 1 else hint, declared)
     if made is None or not _may_be_none(hint):
         return made
-    if isinstance(made.annotation, type) and issubclass(made.annotation, Made):  # true for its defaults
+    if isinstance(made.annotation, type) and issubclass(
+        made.annotation, DerivedSection
+    ):  # true for its defaults
         switch = lambda value: ({} if value else None) if isinstance(value, bool) else value  # noqa: E731
         before = BeforeValidator(switch, json_schema_input_type=made.annotation | bool | None)
         return _Field(Annotated[made.annotation | None, before], made.convert)

@@ -16,18 +16,9 @@ from ..calibration.posterior import NUTS, ImportanceSampling, Laplace, Likelihoo
 from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..declarations import names_of
 from .builder import one_of, part_of
+from .case import GridSection, NCells, StretchedGrid, Thickness, UniformGrid
 from .cases import CaseSection
-from .schema import (
-    CorrectionsSection,
-    GridSection,
-    ModelSection,
-    NCells,
-    ObservedVariable,
-    Precision,
-    StretchedGrid,
-    Thickness,
-    UniformGrid,
-)
+from .schema import CorrectionsSection, ModelSection, ObservedVariable, Precision
 from .section import Accepted, Annotation, Section, closest, invalid, key
 
 

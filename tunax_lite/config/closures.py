@@ -15,7 +15,7 @@ from ..calibration.known import with_parameters
 from ..closures import AbstractClosure
 from ..column.terms import AbstractTerm
 from ..declarations import names_of
-from .builder import STANDS_AS, Made, declared_fields, is_number, section_of
+from .builder import STANDS_AS, DerivedSection, declared_fields, is_number, section_of
 from .section import Located, Section, closest, invalid, key
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ TermSection = Annotated[
 
 
 @functools.cache
-def options_of(kind: type[AbstractClosure]) -> type[Made]:
+def options_of(kind: type[AbstractClosure]) -> type[DerivedSection]:
     """The section of the options of a closure: parts, switches, and optional numbers."""
     return section_of(kind, numbers=False, partial=True)
 

@@ -17,12 +17,13 @@ from ..io.errors import FileFormatError
 from ..io.registry import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..runtime.memory import check_steps
-from .build import build_case, case_name, with_observations, with_remarks
+from .build import with_observations, with_remarks
+from .case import NativeGrid, NCells, Thickness
 from .cases import CaseSection
 from .closures import ClosureSection, Parameters, closure_names, closure_with
 from .conversions import notes_on_conversions
 from .load import validated, with_cases
-from .schema import Averaging, NativeGrid, NCells, Precision, Thickness
+from .schema import Averaging, Precision
 from .section import Accepted, Section, closest, invalid, key
 from .series import Place
 
@@ -209,7 +210,7 @@ class ComparisonSetup:
         unread: list[Exception] = []  # of cases that may not be requested
         for index, section in enumerate(self.config.cases):
             try:
-                names[index] = case_name(section.case, self.place.below("cases", str(index)))
+                names[index] = section.case.named(self.place.below("cases", str(index)))
             except (FileNotFoundError, FileFormatError) as error:
                 unread.append(error)
         if unread and not set(chosen) <= set(names.values()):
@@ -251,7 +252,7 @@ class ComparisonSetup:
         native = NativeGrid(kind="native")
         made = None
         if section.format != "idealised":
-            made = with_remarks(lambda: build_case(section, native, where), self.config.accept)
+            made = with_remarks(lambda: section.build(native, where), self.config.accept)
         case, observations = with_observations(made, where)
         with where.naming():
             reference = Reference(case, observations, given.group)

@@ -1,20 +1,72 @@
 """Prescribed surface fluxes in a configuration, and the resulting forcing."""
 
 import math
+from typing import Annotated
 
 import jax.numpy as jnp
 import numpy as np
+from pydantic import BeforeValidator, model_validator
 
 from .. import io
-from ..air_sea.daylight import MeanSun, days_of, diurnal_cycle, time_between_records
+from .._types import JSON
+from ..air_sea.daylight import AlbedoOf, MeanSun, days_of, diurnal_cycle, time_between_records
 from ..air_sea.radiation import ConstantAlbedo, SolarPosition
 from ..column.forcing import FLUXES, AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..io.series import Series, on_common_times
 from ..io.yaml_file import ConfigError
-from .cases import FluxesSection
+from .air_sea import AlbedoSection, Era5Source
 from .conversions import conversions_of
-from .section import SomeCase
-from .series import Setting, read_timed
+from .section import SomeCase, invalid, key
+from .series import Setting, TimedSection, TimedValue, read_timed, timed
+
+_Flux = Annotated[
+    TimedSection,
+    BeforeValidator(lambda v: v, json_schema_input_type=TimedValue | float | list[float] | None),
+]
+
+
+class FluxesSection(timed(SurfaceFluxes, FLUXES, _Flux)):
+    """Surface fluxes, each a number, a series, or a list with one value per `time`; positive downward."""
+
+    time: list[float] | None = key("times of the lists [s] since the start, increasing", None, min_length=2)
+    albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
+        "reflected fraction of shortwave_flux: a number, payne or cogley at the end of each step", None
+    )
+    albedo_of: AlbedoOf | None = key("as in air_sea", None)
+    diurnal_cycle: bool = key("whether shortwave_flux is spread over the day, as in air_sea", False)
+    tracer_fluxes: dict[str, TimedSection] = key(
+        "tracer fluxes by name [tracer unit m s-1]", default_factory=dict
+    )
+    era5: Era5Source | None = key("all of them, as ERA5 computed them", None)
+
+    def _check(self) -> None:
+        self.check_possible()
+        if self.albedo is not None and self.shortwave_flux is None:
+            raise invalid("shortwave_flux with an albedo", "none", "add it, or remove the albedo")
+        if self.diurnal_cycle and self.shortwave_flux is None:
+            raise invalid("shortwave_flux with a diurnal_cycle", "none", "add it, or remove the cycle")
+        others = sorted(self.model_fields_set - {"era5"})
+        if self.era5 is not None and others:
+            raise invalid("`era5` alone", f"{others[0]} too", "remove one of the two")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_times(cls, data: JSON) -> JSON:
+        """Convert lists to series over `time`."""
+
+        def placed(name: str, value: JSON) -> JSON:
+            if not isinstance(value, list) or name == "time":
+                return value
+            if data.get("time") is None:
+                raise invalid(f"`time` with the list of {name}", "none", "add `time`, or give one number")
+            return {"time": data["time"], "values": value}
+
+        if not isinstance(data, dict):
+            return data
+        flat = {name: placed(name, value) for name, value in data.items()}
+        if isinstance(tracers := data.get("tracer_fluxes"), dict):
+            flat["tracer_fluxes"] = {name: placed(name, value) for name, value in tracers.items()}
+        return flat
 
 
 def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting, key: str) -> AbstractForcing:
@@ -43,7 +95,7 @@ def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting,
         for name, flux in section.tracer_fluxes.items()
     }
     if section.albedo is not None or section.diurnal_cycle:
-        given["shortwave_flux"] = _entering(given["shortwave_flux"], section, case, setting, key)
+        given["shortwave_flux"] = _net_shortwave(given["shortwave_flux"], section, case, setting, key)
     # A series of zeros is omitted and costs nothing.
     given = {k: flux for k, flux in given.items() if not isinstance(flux, Series) or np.any(flux.values)}
     both = given | tracers
@@ -60,7 +112,7 @@ _MOST_STEPS = 2_000_000
 """Of a case, for light that stands as a series."""
 
 
-def _entering(
+def _net_shortwave(
     light: Series | float, section: FluxesSection, case: SomeCase, setting: Setting, key: str
 ) -> Series | float:
     """Shortwave radiation [W m-2] that enters, exact at the end of every step."""

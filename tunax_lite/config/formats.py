@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..io.yaml_file import ConfigError
+from .case import AbstractCase, BuiltCase, GridSection, NativeGrid
 from .run import Run
-from .section import Section
 from .series import Place
 
-SomeGrid = Any  # a section of `schema`, which imports this module
-SomeLoaded = Any  # `load.Loaded[RunConfig]`, for the same reason
+SomeLoaded = Any  # `load.Loaded[RunConfig]`, which imports this module
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,15 +109,24 @@ class SetUpFormat(NamedTuple):
     load: Callable[[Path, Sequence[str]], AbstractSetUp]
 
 
-class AbstractTranslatedCase(Section):
+class AbstractTranslatedCase(AbstractCase):
     """A case of another model; its files also give grid, model and times."""
 
     @abc.abstractmethod
-    def translated(self, where: Place, grid: SomeGrid, step: float | None) -> tuple[SomeLoaded, Report]:
+    def translated(self, where: Place, grid: GridSection, step: float | None) -> tuple[SomeLoaded, Report]:
         """The loaded configuration of its run, and the report.
 
         Args:
             where: this section.
-            grid: the section of a grid, which replaces that of the files unless it is native.
+            grid: replaces that of the files unless it is native.
             step: time step [s]; `None` for that of the files.
         """
+
+    def named(self, where: Place) -> str:
+        loaded, _ = self.translated(where, NativeGrid(kind="native"), None)
+        return loaded.config.case.named(where)
+
+    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
+        loaded, _ = self.translated(where, grid, step)
+        config = loaded.config
+        return config.case.build(config.grid, loaded.place.below("case"), config.time.step)

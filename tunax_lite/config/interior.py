@@ -11,7 +11,7 @@ from ..column import terms
 from ..column.time_series import TimeSeries
 from ..io.series import Series
 from ..io.yaml_file import ConfigError
-from .builder import Made, part_of
+from .builder import DerivedSection, part_of
 from .lakes import Converted, LevelSection, StreamSection, moving_surface
 from .profiles import Profile, ProfileSection, profile_series, read_profiles, values_of
 from .section import Section, invalid, key
@@ -71,7 +71,9 @@ class RelaxationRates(Section):
         rate = terms.layered_rate(
             setting.grid, np.inf if self.time_scale is None else self.time_scale, **layers
         )
-        return terms.RelaxationTarget(series, rate, **(self.given() if isinstance(self, Made) else {}))
+        return terms.RelaxationTarget(
+            series, rate, **(self.given() if isinstance(self, DerivedSection) else {})
+        )
 
 
 Target = Annotated[
@@ -91,7 +93,7 @@ class TracerRelaxation(RelaxationRates):
     from_zero: bool = key("whether it relaxes to zero until the lag has passed, as GOTM does", False)
 
 
-class VelocityRelaxation(RelaxationRates, part_of(terms.RelaxationTarget, "fading_period")):
+class VelocityRelaxation(RelaxationRates, part_of(terms.RelaxationTarget)):
     """Relaxation of both velocity components."""
 
     u: Target = None
@@ -154,10 +156,7 @@ _NO_GRADIENT = Profile(surface=0.0)
 _GRADIENTS = ("temperature_x", "temperature_y", "salinity_x", "salinity_y")
 
 
-_SWITCHES = "advect_temperature advect_salinity accelerates from_rest"
-
-
-class GradientSection(part_of(terms.BuoyancyGradient, _SWITCHES)):
+class GradientSection(part_of(terms.BuoyancyGradient)):
     """Horizontal gradients of temperature and salinity, constant in time."""
 
     temperature_x: ProfileSection = key("to the east [K m-1]", _NO_GRADIENT)
@@ -182,7 +181,7 @@ class GradientSection(part_of(terms.BuoyancyGradient, _SWITCHES)):
         return terms.BuoyancyGradient(series, **self.given())
 
 
-class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme"), SeriesPart):
+class VerticalVelocitySection(part_of(terms.VerticalVelocity), SeriesPart):
     """A vertical velocity that advects the profiles."""
 
     makes, quantities = terms.VerticalVelocity, {"velocity": "vertical_velocity", "height": "height"}
@@ -210,7 +209,7 @@ class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme"), SeriesP
         return terms.VerticalVelocity(series, n_substeps=n_substeps, **self.given())
 
 
-class SeagrassSection(part_of(terms.Seagrass, "efficiency")):
+class SeagrassSection(part_of(terms.Seagrass)):
     """A canopy on the bottom: values at heights."""
 
     height: list[float] = key("above the bottom, to the top of the canopy [m]", min_length=2)
@@ -225,9 +224,7 @@ class SeagrassSection(part_of(terms.Seagrass, "efficiency")):
             return terms.Seagrass(**profiles, **self.given())
 
 
-class InteriorSection(
-    part_of(terms.Interior, "plume bottom_friction bottom_heat lid_friction stokes_shear velocities held")
-):
+class InteriorSection(part_of(terms.Interior)):
     """Terms other than surface fluxes; all are off by default."""
 
     relaxation: RelaxationSection = key("towards profiles, by variable", RelaxationSection())
@@ -288,5 +285,6 @@ class InteriorSection(
                 seagrass=part("seagrass"),
                 surface_elevation=elevation,
                 level=level,
+                held=tuple(self.held),
                 **self.given(),
             )

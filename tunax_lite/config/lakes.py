@@ -59,7 +59,7 @@ class HypsographySection(Section):
             return grid, basin if self.top is None else basin.up_to(self.top)
 
 
-class LevelSection(part_of(terms.LakeLevel, "initial")):
+class LevelSection(part_of(terms.LakeLevel)):
     """Lake level that follows the water budget."""
 
     def build(self, basin: Hypsography) -> terms.LakeLevel:
@@ -92,7 +92,7 @@ def moving_surface(  # Any: the section `interior`, which imports this file
     return elevation, None
 
 
-class StreamSection(part_of(terms.Stream, "place lower upper density_width")):
+class StreamSection(part_of(terms.Stream)):
     """A stream into or out of a lake."""
 
     discharge: TimedSection = key("into the lake, out of it where negative [m3 s-1]")

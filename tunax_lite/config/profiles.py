@@ -296,7 +296,7 @@ EquationOfStateSection: Annotation = one_of(
 )
 
 
-class TwoBandSeriesSection(part_of(TwoBandSeries, "bottom_absorbs", tag="name", name="two_band_series")):
+class TwoBandSeriesSection(part_of(TwoBandSeries, tag="name", name="two_band_series")):
     """Two bands of shortwave radiation with time-varying coefficients."""
 
     infrared_fraction: TimedSection = key("infrared fraction of the light [1]")

@@ -12,95 +12,22 @@ from ..column.case import Case
 from ..column.corrections import CORRECTIONS, CorrectedForcing, InitialCorrection
 from ..column.diagnostics import DIAGNOSTICS, diagnostic
 from ..column.forcing import WaterSurface
-from ..column.grid import Grid
 from ..column.model import Model
-from ..runtime.memory import MOST_CELLS, check_steps
+from ..runtime.memory import check_steps
 from .builder import part_of
-from .cases import CaseSection, IdealisedCase, SiteCase
+from .case import GridSection, UniformGrid
+from .cases import CaseSection
 from .closures import ClosureSection
 from .section import Accepted, Section, closest, invalid, key
-
-_MODEL = (
-    "molecular_viscosity molecular_diffusivity molecular_salt_diffusivity coefficient_memory n_sweeps theta "
-    "like_gotm"
-)
+from .site import DescribedCase
 
 
-class ModelSection(part_of(Model, _MODEL)):
+class ModelSection(part_of(Model)):
     """The closure and the time scheme."""
 
     null_is_default = frozenset({"molecular_viscosity", "molecular_diffusivity"})
 
     closure: ClosureSection = key("how turbulence mixes: name, parameters", ClosureSection())
-
-
-NCells = Annotated[int, key("number of cells", ge=3, le=MOST_CELLS)]
-Thickness = Annotated[float, key("of all cells, as near to it as fills the depth [m]", gt=0.0, le=1000.0)]
-Zoom = Annotated[float, key("refinement; 0 for none [1]", ge=0.0, le=20.0)]
-
-
-class UniformGrid(Section):
-    """Cells of equal thickness."""
-
-    kind: Literal["uniform"]
-    n_cells: NCells | None = None
-    cell_thickness: Thickness | None = None
-    powers_of_two: bool = key("whether numbers of cells that follow from it are powers of two", False)
-
-    def of(self, depth: float) -> Grid:
-        if self.cell_thickness is None:
-            return Grid.uniform(depth, self.n_cells or 3)
-        n = max(3, round(depth / self.cell_thickness))
-        n = 2 ** max(2, round(math.log2(depth / self.cell_thickness))) if self.powers_of_two else n
-        if n > MOST_CELLS:
-            raise ValueError(
-                f"expected cells of which at most {MOST_CELLS} fill the depth, {depth:g} m, got a "
-                f"cell_thickness of {self.cell_thickness:g} m; choose thicker ones."
-            )
-        return Grid.uniform(depth, n)
-
-    def _check(self) -> None:
-        if (self.n_cells is None) == (self.cell_thickness is None):
-            got = "neither" if self.n_cells is None else "both"
-            raise invalid("`n_cells` or `cell_thickness`", got, "give one of them")
-
-
-class StretchedGrid(Section):
-    """Cells that are thinner towards the surface or the bottom."""
-
-    kind: Literal["stretched"]
-    n_cells: NCells
-    surface_zoom: Zoom = 0.0
-    bottom_zoom: Zoom = 0.0
-
-    def of(self, depth: float) -> Grid:
-        return Grid.stretched(
-            depth, self.n_cells, surface_zoom=self.surface_zoom, bottom_zoom=self.bottom_zoom
-        )
-
-
-class NativeGrid(Section):
-    """The grid of the file of a case."""
-
-    kind: Literal["native"]
-
-    def of(self, depth: float) -> None:
-        """None: the case uses its own."""
-
-
-class FacesGrid(Section):
-    """Cells between given faces."""
-
-    kind: Literal["faces"]
-    z_face: list[float] = key(
-        "heights of the faces, from the bottom up to 0 [m]", min_length=4, max_length=MOST_CELLS + 1
-    )
-
-    def of(self, depth: float) -> Grid:
-        return Grid(np.asarray(self.z_face))
-
-
-GridSection = Annotated[UniformGrid | StretchedGrid | NativeGrid | FacesGrid, Field(discriminator="kind")]
 
 
 class TimeSection(Section):
@@ -248,7 +175,7 @@ class RunConfig(Section):
     accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
 
     def _check(self) -> None:
-        if isinstance(self.case, IdealisedCase | SiteCase):
+        if isinstance(self.case, DescribedCase):
             try:
                 check_steps(self.time.duration or self.case.duration, self.time.step)
             except ValueError as error:

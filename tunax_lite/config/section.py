@@ -2,7 +2,6 @@
 
 import difflib
 import itertools
-import re
 import types
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
@@ -129,17 +128,20 @@ def _in_words(
         tags = ", ".join(f"'{name}'" for name in itertools.chain(*known))
         before, after, about = f"expected the key {tag}, one of {tags}, got none; add it.", "", ""
     elif kind == "union_tag_invalid":
-        hint = closest(context["tag"], re.findall("'([^']*)'", context["expected_tags"]))
+        hint = closest(context["tag"], context["expected_tags"].replace("'", "").split(", "))
         todo = hint if hint.startswith("did") else "choose one of these"
         before = f"expected {context['discriminator']} to be one of {context['expected_tags']}"
         after, about = f", got '{context['tag']}'; {todo}.", ""
     elif kind == "model_type" or (kind == "model_attributes_type" and below):
         keys = ", ".join(fields if kind == "model_type" else below[0].model_fields)
         before, after = f"expected a mapping with some of the keys {keys}", f", {got}; write one."
+    elif kind.endswith(("too_short", "too_long")):
+        bound, n = ("least", "min_length") if kind.endswith("short") else ("most", "max_length")
+        what = "character" if kind.startswith("string") else "item"
+        before = f"expected at {bound} {context[n]} {what}{'s' * (context[n] != 1)}"
     else:
-        before = said.replace("Input should be", "expected")
-        before = re.sub("expected (?=greater|less)", "expected a number ", before)
-        before = re.sub("^(?:List|Dictionary|String) should have (.*?)(?: after.*)?$", r"expected \1", before)
+        is_bound = kind.startswith(("greater", "less"))
+        before = said.replace("Input should be", "expected a number" if is_bound else "expected")
     return {"said": said, "before": before, "after": after, "about": about}
 
 

@@ -23,7 +23,7 @@ from ..io.registry import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
-from .builder import Made
+from .builder import DerivedSection
 from .conversions import CONVERSION_KEYS, ConversionSection
 from .section import Annotation, Located, Section, invalid, key
 
@@ -339,7 +339,7 @@ def read_together(
     return TimeSeries(time, kind(**values), title)
 
 
-class SeriesPart(Made):
+class SeriesPart(DerivedSection):
     """A part with series of quantities, by key, and further arguments of its class."""
 
     makes: ClassVar[Any]  # a class with a field `series`

@@ -46,7 +46,7 @@ class ExponentialDrift(SeriesPart):
         return terms.StokesDrift(series, depths=depths)
 
 
-class WindSea(part_of(terms.WindSeaDrift, "gravity"), SeriesPart):
+class WindSea(part_of(terms.WindSeaDrift), SeriesPart):
     """The Stokes drift of a wind sea in equilibrium."""
 
     makes, quantities = terms.WindSeaDrift, {"u": "wind_u", "v": "wind_v"}

@@ -7,8 +7,9 @@ from pydantic import BeforeValidator
 
 from ..._types import JSON
 from ...config.builder import part_of
+from ...config.case import GridSection
 from ...config.closures import flatten
-from ...config.formats import AbstractTranslatedCase, Report, SetUpFormat, SomeGrid, SomeLoaded
+from ...config.formats import AbstractTranslatedCase, Report, SetUpFormat, SomeLoaded
 from ...config.section import invalid, key
 from ...config.series import DataPath, Place
 from .case import GotmOptions, as_run, is_gotm, load_gotm
@@ -27,11 +28,11 @@ class GotmObservations(part_of(ObservedInputs)):
 
 
 class GotmCase(
-    part_of(GotmOptions, "name salinity_anomaly relax_from_zero vertical_velocity"), AbstractTranslatedCase
+    AbstractTranslatedCase, part_of(GotmOptions, "name salinity_anomaly relax_from_zero vertical_velocity")
 ):
     """A GOTM case: its configuration, with the files that it names."""
 
-    format: Literal["gotm"]
+    format: Literal["gotm"]  # pyright: ignore[reportIncompatibleVariableOverride]
     path: DataPath
     settings: Annotated[dict[str, JSON], BeforeValidator(flatten)] = key(
         "values that replace those of the file, with GOTM's names", default_factory=dict
@@ -42,9 +43,11 @@ class GotmCase(
     @property
     def observed(self) -> ObservedInputs | None:
         """Which of its inputs are observations."""
-        return None if self.observations is None else ObservedInputs(**self.observations.given())
+        if self.observations is None:
+            return None
+        return ObservedInputs(self.observations.surface_temperature, **self.observations.given())
 
-    def translated(self, where: Place, grid: SomeGrid, step: float | None) -> tuple[SomeLoaded, Report]:
+    def translated(self, where: Place, grid: GridSection, step: float | None) -> tuple[SomeLoaded, Report]:
         options = GotmOptions(**self.given())
         replaced: dict[str, JSON] = dict(self.settings)
         if grid.kind != "native":

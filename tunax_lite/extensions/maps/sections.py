@@ -11,9 +11,10 @@ from ...closures import AbstractClosure
 from ...config.air_sea import LONGWAVE, AirSeaSection
 from ...config.builder import STANDS_AS, one_of, part_of
 from ...config.calibration import FreeParameterSection, free_parameter
+from ...config.case import GridSection, NativeGrid, StretchedGrid
 from ...config.conversions import ConversionSection
 from ...config.profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
-from ...config.schema import GridSection, ModelSection, NativeGrid, Precision, StretchedGrid, TimeSection
+from ...config.schema import ModelSection, Precision, TimeSection
 from ...config.section import Accepted, Section, invalid, key
 from ...config.series import Paths
 from ...ice import AbstractIce
@@ -102,7 +103,7 @@ class MapSection(part_of(MapInput)):
     def input(self) -> MapInput:
         """Input of the map."""
         own = {path: field.build() for path, field in self.parameters.items()}
-        return MapInput(**self.given(), parameters=own)
+        return MapInput(**self.given(), paths=tuple(self.paths), parameters=own)
 
 
 class MapOutputSection(Section):

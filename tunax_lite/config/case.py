@@ -1,0 +1,162 @@
+"""What the sections of all case formats offer, and the vertical grids on which they build cases."""
+
+import abc
+import dataclasses
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from ..closures import CloState
+from ..column.case import Case
+from ..column.grid import Grid
+from ..column.integrate import start_of
+from ..column.model import Model
+from ..column.observations import Observations
+from ..column.trajectory import Restart
+from ..runtime.memory import MOST_CELLS
+from .section import Section, invalid, key
+from .series import DataPath, Place
+
+NCells = Annotated[int, key("number of cells", ge=3, le=MOST_CELLS)]
+Thickness = Annotated[float, key("of all cells, as near to it as fills the depth [m]", gt=0.0, le=1000.0)]
+Zoom = Annotated[float, key("refinement; 0 for none [1]", ge=0.0, le=20.0)]
+
+
+class UniformGrid(Section):
+    """Cells of equal thickness."""
+
+    kind: Literal["uniform"]
+    n_cells: NCells | None = None
+    cell_thickness: Thickness | None = None
+    powers_of_two: bool = key("whether numbers of cells that follow from it are powers of two", False)
+
+    def of(self, depth: float) -> Grid:
+        if self.cell_thickness is None:
+            return Grid.uniform(depth, self.n_cells or 3)
+        n = max(3, round(depth / self.cell_thickness))
+        n = 2 ** max(2, round(math.log2(depth / self.cell_thickness))) if self.powers_of_two else n
+        if n > MOST_CELLS:
+            raise ValueError(
+                f"expected cells of which at most {MOST_CELLS} fill the depth, {depth:g} m, got a "
+                f"cell_thickness of {self.cell_thickness:g} m; choose thicker ones."
+            )
+        return Grid.uniform(depth, n)
+
+    def _check(self) -> None:
+        if (self.n_cells is None) == (self.cell_thickness is None):
+            got = "neither" if self.n_cells is None else "both"
+            raise invalid("`n_cells` or `cell_thickness`", got, "give one of them")
+
+
+class StretchedGrid(Section):
+    """Cells that are thinner towards the surface or the bottom."""
+
+    kind: Literal["stretched"]
+    n_cells: NCells
+    surface_zoom: Zoom = 0.0
+    bottom_zoom: Zoom = 0.0
+
+    def of(self, depth: float) -> Grid:
+        return Grid.stretched(
+            depth, self.n_cells, surface_zoom=self.surface_zoom, bottom_zoom=self.bottom_zoom
+        )
+
+
+class NativeGrid(Section):
+    """The grid of the file of a case."""
+
+    kind: Literal["native"]
+
+    def of(self, depth: float) -> None:
+        """None: the case uses its own."""
+
+
+class FacesGrid(Section):
+    """Cells between given faces."""
+
+    kind: Literal["faces"]
+    z_face: list[float] = key(
+        "heights of the faces, from the bottom up to 0 [m]", min_length=4, max_length=MOST_CELLS + 1
+    )
+
+    def of(self, depth: float) -> Grid:
+        return Grid(np.asarray(self.z_face))
+
+
+GridSection = Annotated[UniformGrid | StretchedGrid | NativeGrid | FacesGrid, Field(discriminator="kind")]
+
+
+class BuiltCase(NamedTuple):
+    """A case on its grid, its observations, if any, and oddities of its files.
+
+    Args:
+        turbulence: of a restart, from that at rest; `None` where a run starts at rest.
+    """
+
+    case: Case
+    observations: Observations | None
+    notes: tuple[str, ...] = ()
+    turbulence: Callable[[CloState], CloState] | None = None
+
+    def start(self, model: Model, case: Case) -> Restart | None:
+        """Initial turbulence from another run; the water is that of the case."""
+        if self.turbulence is None:
+            return None
+        rest = start_of(model, case)
+        return dataclasses.replace(rest, clo_state=self.turbulence(rest.clo_state))
+
+
+class AbstractCase(Section):
+    """A case in one of the formats; `format` is the key that names it.
+
+    Methods raise `ConfigError` for values that contradict each other, and `FileNotFoundError` or
+    `FileFormatError` for a file that is missing or cannot be used.
+    """
+
+    format: str
+
+    @abc.abstractmethod
+    def named(self, where: Place) -> str:
+        """Name of the case; reads no more of its files than necessary."""
+
+    @abc.abstractmethod
+    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
+        """Build the case on a grid; some cases depend on the time step [s]."""
+
+
+class AbstractFileCase(AbstractCase):
+    """A case of which everything comes from one file."""
+
+    path: DataPath
+
+    @abc.abstractmethod
+    def read_file(self, path: Path) -> tuple[Case, Observations]:
+        """The case on the grid of its file, and its observations."""
+
+    @abc.abstractmethod
+    def name_in(self, path: Path) -> str:
+        """Name of the case in its file."""
+
+    def named(self, where: Place) -> str:
+        return self.name_in(where.file(self.path, "path"))
+
+    def read(self, where: Place) -> BuiltCase:
+        """Read the case on its own grid."""
+        path = where.file(self.path, "path")
+        with where.naming():
+            case, observations = self.read_file(path)
+        return BuiltCase(case, observations, observations.notes)
+
+    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
+        return on_grid(self.read(where), grid, where)
+
+
+def on_grid(read: BuiltCase, grid: GridSection, where: Place) -> BuiltCase:
+    """A case from a file, on the grid of a configuration."""
+    with where.whole.naming("grid"):
+        target = grid.of(float(read.case.grid.depth))
+        return read if target is None else read._replace(case=read.case.on(target))

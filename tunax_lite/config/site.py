@@ -1,0 +1,702 @@
+"""Cases that a configuration describes itself: a site, its weather or fluxes, and what was measured there.
+
+An idealised case is a site without date and files. Observations are in the variables of the column.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike
+from pydantic import Field, field_validator
+
+from .. import io
+from ..column.case import Case
+from ..column.forcing import AbstractForcing
+from ..column.observations import Observations
+from ..column.state import State
+from ..column.terms import AbstractTerm, Interior
+from ..ice import AbstractIce
+from ..io import sea_water
+from ..io.gotm_restart import restarted
+from ..io.series import GOOD_FLAGS, Series, on_common_times, profiles_on_grid, start_of_case
+from ..io.yaml_file import ConfigError
+from ..physics import AbstractEquationOfState, coriolis_parameter
+from ..physics.equation_of_state import carries_conservative_temperature
+from .air_sea import AirSeaSection, WeatherSection, bulk_forcing, wind_of
+from .builder import one_of
+from .case import AbstractCase, BuiltCase, GridSection
+from .closures import TermSection, term_of
+from .conversions import UNITS, ConversionSection, UnitGiven, conversions_of
+from .fluxes import FluxesSection, prescribed_forcing
+from .interior import InteriorSection, ProfilesOf
+from .lakes import HypsographySection, Measures
+from .profiles import (
+    AbsorptionSection,
+    EquationOfStateSection,
+    Profile,
+    ProfileSection,
+    TwoBandSeriesSection,
+    check_initial,
+    initial_state,
+    profile_series,
+    stratified,
+)
+from .section import Section, closest, invalid, key
+from .series import CoriolisParameter, Paths, Place, Setting, TimedSection, increases, read_timed
+
+Profiles = Mapping[str, Series]
+"""Of the case, in the kinds that it states, by variable."""
+GoodFlags = Annotated[
+    list[Annotated[int, Field(ge=0, le=9)]],
+    key("quality flags of values that are used", min_length=1),
+]
+_LONGEST_GAP = 15.0 * 86400.0
+
+
+_PRACTICAL_SALINITY = (
+    "practical salinity to convert temperatures with where none was measured: a number, a profile, or a "
+    "NetCDF file of which the mean is taken; null for that of the case"
+)
+
+
+class MooringProfiles(Section):
+    """A mooring in OceanSITES, IMOS or CMEMS format, or another CF NetCDF file."""
+
+    format: Literal["oceansites"]
+    paths: Paths
+    variables: dict[Literal["temperature", "salinity", "u", "v"], str | None] = key(
+        "names in the file of temperature, salinity, u, v; null to leave one out", default_factory=dict
+    )
+    units: dict[Literal["temperature", "salinity", "u", "v", "time", "z"], UnitGiven] = key(
+        UNITS, default_factory=dict
+    )
+    good_flags: GoodFlags = list(GOOD_FLAGS)
+    depths: Literal["nominal", "measured"] | float = key(
+        "for instruments whose depth varies; or the depth [m] of an instrument whose file does not give it",
+        "nominal",
+    )
+    practical_salinity: ProfileSection | str | None = key(_PRACTICAL_SALINITY, None)
+    longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
+
+    @property
+    def keeps_heights(self) -> bool:
+        """Whether profiles are compared at time-varying heights."""
+        return self.depths == "measured"
+
+    def read(
+        self, site: "SiteCase", key: str, setting: Setting, own: Profiles, at_values: bool
+    ) -> Observations:
+        """The profiles at their own heights; measured ones only if `at_values`."""
+        return io.read_oceansites(
+            [setting.file(path, key, "paths") for path in self.paths],
+            start_time=site.start_time,
+            variables={str(name): value for name, value in self.variables.items()},
+            units=conversions_of(self.units),
+            good_flags=self.good_flags,
+            depths="nominal" if self.keeps_heights and not at_values else self.depths,
+            salinity=_practical(self.practical_salinity, site, key, setting, own),
+            position=(site.longitude, site.latitude),
+            name=site.name,
+        )
+
+
+class ArgoProfilesSection(Section):
+    """Profiles of Argo floats."""
+
+    format: Literal["argo"]
+    paths: Paths
+    z: list[float] | Literal["measured"] | None = key(
+        "heights [m] to interpolate to; null for the cells, measured for their own", None
+    )
+    good_flags: GoodFlags = list(GOOD_FLAGS)
+    units: dict[Literal["temperature", "salinity", "pressure"], UnitGiven] = key(UNITS, default_factory=dict)
+    practical_salinity: ProfileSection | str | None = key(_PRACTICAL_SALINITY, None)
+    largest_spacing: float = key("of two good values [m] to interpolate between", 200.0, gt=0.0)
+    longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
+
+    @field_validator("z")
+    @classmethod
+    def _check_heights(cls, z: list[float] | str | None) -> list[float] | str | None:
+        if isinstance(z, list) and not (z and increases(z) and z[-1] <= 0.0):
+            raise invalid("heights that increase and end at or below 0", f"{z}", "sort them, deepest first")
+        return z
+
+    @property
+    def keeps_heights(self) -> bool:
+        """Whether profiles are compared at time-varying heights."""
+        return self.z == "measured"
+
+    def read(
+        self, site: "SiteCase", key: str, setting: Setting, own: Profiles, at_values: bool
+    ) -> Observations:
+        """The profiles on heights, or with `at_values` at their own."""
+        heights = self.z if isinstance(self.z, list) else setting.z_center
+        return io.read_argo(
+            [setting.file(path, key, "paths") for path in self.paths],
+            z=None if at_values else np.asarray(heights),
+            start_time=site.start_time,
+            good_flags=self.good_flags,
+            salinity=_practical(self.practical_salinity, site, key, setting, own),
+            largest_spacing=self.largest_spacing,
+            units=conversions_of(self.units),
+            name=site.name,
+        )
+
+
+MeasuredProfiles = MooringProfiles | ArgoProfilesSection
+
+
+def _practical(
+    section: Profile | str | None, site: "SiteCase", key: str, setting: Setting, own: Profiles
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Heights and practical salinity to convert temperatures with, from the section or the case."""
+    z, start, keys = setting.z_center, np.zeros(1), (key, "practical_salinity")
+    if isinstance(section, str):
+        return io.read_salinity(setting.file(section, *keys))
+    if section is not None:
+        series = profile_series(section, "salinity", setting, *keys, whole=False)
+        return z, series.on(start)[0]
+    if "salinity" not in own:
+        return None
+    values = own["salinity"].on(start)[0]
+    if site.salinity_kind == "absolute":
+        values = sea_water.practical_salinity(values, z, longitude=site.longitude, latitude=site.latitude)
+    return z, values
+
+
+class NumbersSection(ConversionSection):
+    """A scalar observable over time, from a table."""
+
+    path: str = key("CSV or NetCDF file", min_length=1)
+    variable: str = key("column or variable of the file", min_length=1)
+    flags: str | None = key("column of the quality flags", None, min_length=1)
+    good_flags: GoodFlags = list(GOOD_FLAGS)
+    kind: Literal["in_situ", "potential", "conservative"] = key("of a temperature of the surface", "in_situ")
+
+    def read(
+        self, name: str, site: "SiteCase", salinity: float, setting: Setting
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Times within the case [s], values, and the number of rejected values; at a surface salinity."""
+        path = setting.file(self.path, "series", name, "path")
+        with setting.naming("series", name):
+            found, n_rejected = io.read_numbers(
+                path,
+                name,
+                self.variable,
+                start_time=setting.start_time,
+                position=(site.longitude, site.latitude),
+                unit=self.conversion,
+                flags=self.flags,
+                good_flags=self.good_flags,
+            )
+            values = found.values
+            if name == "sea_surface_temperature":
+                values = site.surface_temperature(values, salinity, self.kind)
+        during = _during(found.time, site.duration)
+        if not during.any():
+            raise ConfigError(
+                f"{setting.at('series', name)}: expected values from 0 to {site.duration:g} s, got times "
+                f"from {found.time[0]:g} to {found.time[-1]:g} s; change start_time or duration."
+            )
+        return found.time[during], np.asarray(values)[during], n_rejected
+
+
+class InputObservations(Section):
+    """Observations among the inputs of a case."""
+
+    format: Literal["inputs"]
+    surface_temperature: TimedSection | None = key(
+        "of the kind of the temperature, as sea_surface_temperature", None
+    )
+    surface_interval: float | None = key(
+        "only its records at multiples of this time [s]; null for all", None, gt=0.0
+    )
+    profiles: bool = key("those of temperature, of a file", False)
+    z: list[Annotated[float, Field(le=0.0)]] | None = key(
+        "heights to interpolate them to [m]; null for the cells", None, min_length=1
+    )
+
+    @property
+    def keeps_heights(self) -> bool:
+        """They are interpolated to fixed heights."""
+        return False
+
+    def read(
+        self, site: "SiteCase", key: str, setting: Setting, own: Profiles, at_values: bool
+    ) -> Observations:
+        """In-situ temperature of the surface and conservative one of profiles, with the case's salinity."""
+        parts: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        if self.surface_temperature is not None:
+            parts["surface"] = self._surface(site, key, setting, own)
+        heights = setting.z_center
+        if self.profiles:
+            series = own["temperature"]
+            chosen = _during(series.time, site.duration)
+            time = series.time[chosen]
+            values = {"temperature": series.values[chosen], "salinity": own["salinity"].on(time)}
+            rows = site.modelled(values, heights)["temperature"]
+            if self.z is not None:
+                wanted = np.sort(np.asarray(self.z, dtype=float))
+                rows = np.stack([np.interp(wanted, heights, row) for row in rows])
+                heights = wanted
+            parts["profiles"] = time, rows
+        time = np.unique(np.concatenate([times for times, _ in parts.values()]))
+        placed = {name: _placed(time, *part) for name, part in parts.items()}
+        found: dict[str, Any] = {}  # further arguments of `Observations`
+        if "surface" in placed:
+            found["series"] = {"sea_surface_temperature": placed["surface"]}
+        if "profiles" in placed:
+            found |= {"z": jnp.asarray(heights), "profiles": {"temperature": placed["profiles"]}}
+        return Observations(jnp.asarray(time), name=site.name, **found)
+
+    def _surface(
+        self, site: "SiteCase", key: str, setting: Setting, own: Profiles
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Times, and temperatures of the surface as in `observables.sea_surface_temperature`."""
+        keys, interval = (key, "surface_temperature"), self.surface_interval
+        assert self.surface_temperature is not None
+        series = read_timed(self.surface_temperature, "sea_surface_temperature", setting, *keys)
+        assert isinstance(series, Series)
+        chosen = _during(series.time, site.duration)
+        if interval is not None:
+            chosen &= np.abs(series.time / interval - np.round(series.time / interval)) < 1e-9
+        if not chosen.any():
+            raise ConfigError(
+                f"{setting.at(*keys)}: expected a record at a multiple of {interval} s, got none; choose "
+                "another one."
+            )
+        time = series.time[chosen]
+        values = {"temperature": series.values[chosen][:, None], "salinity": own["salinity"].on(time)[:, -1:]}
+        carried = site.modelled(values, setting.z_center[-1:])
+        temperature, salinity = carried["temperature"][:, 0], carried["salinity"][:, 0]
+        return time, site.surface_temperature(temperature, salinity, "conservative")
+
+
+ObservationsSection = Annotated[MeasuredProfiles | InputObservations, Field(discriminator="format")]
+"""Measured profiles."""
+
+
+def _during(time: np.ndarray, duration: float) -> np.ndarray:
+    return (time >= 0.0) & (time <= duration * (1.0 + 1e-9))
+
+
+def _placed(time: np.ndarray, own: np.ndarray, values: ArrayLike) -> jax.Array:
+    """Insert values at their times into common times, with NaN elsewhere."""
+    values = np.asarray(values)
+    rows = np.full((time.size, *values.shape[1:]), np.nan)
+    rows[np.searchsorted(time, own)] = values
+    return jnp.asarray(rows)
+
+
+class DescribedCase(AbstractCase):
+    """Shared by cases whose column is described in the configuration."""
+
+    name: str = key("name for files and figures", "", min_length=1)
+    depth: float = key("depth of the column [m]", gt=0.0, le=12000.0)
+    hypsography: HypsographySection | None = key("how large a lake is at its depths", None)
+    duration: float = key("length of the case [s]", gt=0.0)
+    coriolis_parameter: CoriolisParameter | None = key(
+        "Coriolis parameter, instead of that of the latitude [s-1]", None
+    )
+    u: ProfileSection = key("initial eastward velocity [m s-1]", Profile(surface=0.0))
+    v: ProfileSection = key("initial northward velocity [m s-1]", Profile(surface=0.0))
+    tracers: dict[str, ProfileSection] = key("passive tracers by name", default_factory=dict)
+    equation_of_state: EquationOfStateSection = key(  # pyright: ignore[reportInvalidTypeForm]
+        "how temperature and salinity set the density", "teos10", validate_default=True
+    )
+    absorption: AbsorptionSection = key("how deep shortwave radiation goes", "I", validate_default=True)  # pyright: ignore[reportInvalidTypeForm]
+    interior: InteriorSection = key("prescribed terms below the surface", InteriorSection())
+    terms: dict[str, TermSection] = key("further terms, by a name of your choice", default_factory=dict)
+    ice: one_of(AbstractIce) | None = key("ice on the water", None)  # pyright: ignore[reportInvalidTypeForm]
+
+    def named(self, where: Place) -> str:
+        return self.name
+
+
+class IdealisedCase(DescribedCase):
+    """A case without files."""
+
+    format: Literal["idealised"]  # pyright: ignore[reportIncompatibleVariableOverride]
+    name: str = key("name for files and figures", "idealised", min_length=1)
+    temperature: ProfileSection = key("initial temperature [degC]")
+    salinity: ProfileSection = key("initial salinity [g kg-1]", Profile(surface=35.0))
+    latitude: float | None = key("latitude [degrees north]", None, ge=-90.0, le=90.0)
+    equation_of_state: EquationOfStateSection = key(  # pyright: ignore[reportInvalidTypeForm]
+        "how temperature and salinity set the density", "linear", validate_default=True
+    )
+    forcing: FluxesSection = key("surface fluxes", FluxesSection())
+
+    def _check(self) -> None:
+        check_initial(self)
+        if self.latitude is not None and self.coriolis_parameter is not None:
+            raise invalid("`latitude` or `coriolis_parameter`", "both", "remove one of them")
+        for name in self.forcing.tracer_fluxes:
+            if name not in self.tracers:
+                raise invalid(
+                    "fluxes of tracers of the case",
+                    f"`{name}`",
+                    closest(name, list(self.tracers) or ["none"]),
+                )
+
+    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
+        given = {name: getattr(self, name) for name in type(self).model_fields if name != "forcing"}
+        given |= {"longitude": None, "start_time": None, "fluxes": self.forcing}
+        return SiteCase.model_construct(**given).build(grid, where, step)
+
+
+class RestartSection(Section):
+    """GOTM restart file."""
+
+    path: str = key("its restart.nc", min_length=1)
+    allow_missing: bool = key("whether quantities missing in the file start from their defaults", False)
+
+    def reader(self, setting: Setting) -> Any:  # of a state or a closure state, which it updates
+        """What reads water or turbulence from the file."""
+        path = setting.file(self.path, "restart", "path")
+        return functools.partial(restarted, path, allow_missing=self.allow_missing)
+
+
+class SiteCase(DescribedCase):
+    """A site with a date: weather or fluxes, and measured profiles."""
+
+    format: Literal["site"]  # pyright: ignore[reportIncompatibleVariableOverride]
+    name: str = key("name for files and figures", "site", min_length=1)
+    latitude: float = key("latitude [degrees north]", ge=-90.0, le=90.0)
+    longitude: float = key("longitude [degrees east]", ge=-360.0, le=360.0)
+    start_time: str = key("date and time of the start, ISO 8601, Universal Time")
+    temperature: ProfileSection | None = key(
+        "initial conservative temperature [degC]; null for the measured one", None
+    )
+    salinity: ProfileSection | None = key(
+        "initial absolute salinity [g kg-1]; null for the measured one", None
+    )
+    temperature_kind: Literal["conservative", "potential", "in_situ"] = key(
+        "of the temperature that is given", "conservative"
+    )
+    salinity_kind: Literal["absolute", "practical"] = key("of the salinity that is given", "absolute")
+    salinity_anomaly: bool = key(
+        "whether practical salinity is converted with the anomaly of the place, or with the "
+        "ratio of the standard ocean",
+        True,
+    )
+    observations: ObservationsSection | None = key(
+        "measured profiles, to start from, to relax to and to compare with", None
+    )
+    series: dict[str, NumbersSection] = key(
+        "numbers to compare with, by name of the observable", default_factory=dict
+    )
+    initial: ObservationsSection | None = key(
+        "measured profiles to start from, if other than `observations`", None
+    )
+    restart: RestartSection | None = key("of GOTM, instead of profiles and turbulence at rest", None)
+    weather: WeatherSection | None = key("the air, from which fluxes follow", None)
+    air_sea: AirSeaSection = key("how they follow from it", default_factory=AirSeaSection)
+    fluxes: FluxesSection | None = key("surface fluxes, instead of the weather", None)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether there are measured profiles to relax to and to compare with."""
+        return isinstance(self.observations, MeasuredProfiles)
+
+    @field_validator("start_time")
+    @classmethod
+    def _check_start(cls, value: str) -> str:
+        try:
+            start_of_case(value)
+        except ValueError:
+            raise invalid("an ISO 8601 time", f"'{value}'", "write it like 2012-06-10T00:00:00") from None
+        return value
+
+    def _check(self) -> None:
+        check_initial(self)
+        if (self.weather is None) == (self.fluxes is None):
+            got = "neither" if self.weather is None else "both"
+            raise invalid("`weather` or `fluxes`", got, "give one of them")
+        if self.weather is None and "air_sea" in self.model_fields_set:
+            raise invalid("`air_sea` together with `weather`", "it with `fluxes`", "remove it")
+        measured = self.initial or self.observations
+        for name in ("temperature", "salinity"):
+            if getattr(self, name) is None and (measured is None or measured.format == "inputs"):
+                raise invalid(
+                    f"`{name}`, or measured profiles to start from (`observations`)", "neither", "add one"
+                )
+
+    def modelled(self, values: Measures, z: np.ndarray) -> Measures:
+        """Conservative temperature and absolute salinity from the given kinds, at heights [m]."""
+        kinds = {name: getattr(self, name) for name in ("temperature_kind", "salinity_kind")}
+        if tuple(kinds.values()) == ("conservative", "absolute"):
+            return dict(values)
+        if not {"temperature", "salinity"} <= values.keys():
+            raise ValueError(
+                "temperature_kind, salinity_kind: expected profiles of both in the case, got one of them; "
+                "add the other, or leave the kinds out."
+            )
+        place = {"longitude": self.longitude, "latitude": self.latitude, "anomaly": self.salinity_anomaly}
+        both = sea_water.modelled_water(values["temperature"], values["salinity"], z, **kinds, **place)
+        return {**values, "temperature": both[0], "salinity": both[1]}
+
+    def surface_temperature(
+        self, temperature: np.ndarray, salinity: np.ndarray | float, kind: str
+    ) -> np.ndarray:
+        """Temperatures of the surface as in `observables.sea_surface_temperature`."""
+        if carries_conservative_temperature(self.equation_of_state.build()):
+            return sea_water.in_situ_at_surface(temperature, salinity, kind)
+        return sea_water.conservative_temperature(temperature, salinity, 0.0, kind)
+
+    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
+        setting = _setting(self, grid, where, step)
+        turbulence = None
+        with where.naming():
+            case, observations = _build(self, setting)
+            if self.restart is not None:
+                turbulence = self.restart.reader(setting)
+        return BuiltCase(case, observations, tuple(setting.warnings), turbulence)
+
+
+def _setting(site: SiteCase, grid: GridSection, where: Place, step: float | None) -> Setting:
+    """Place, grid and times that the parts of a case share."""
+    with where.whole.naming("grid"):
+        levels = grid.of(site.depth)
+        if levels is None:
+            raise ValueError(
+                f"expected kind uniform, stretched or faces, got native, which {site.format} cases do "
+                "not have; choose one of these."
+            )
+        depth = -float(np.asarray(levels.z_face)[0])
+        if abs(depth - site.depth) > 1e-6 * site.depth:
+            raise ValueError(
+                f"expected faces down to the depth of the case, {site.depth:g} m, got "
+                f"{depth:g} m; correct one of the two."
+            )
+    basin = None
+    if site.hypsography is not None:
+        levels, basin = site.hypsography.around(levels, where)
+    return Setting(
+        **vars(where),
+        grid=levels,
+        basin=basin,
+        start_time=site.start_time,
+        duration=site.duration,
+        step=step,
+        elevation=site.interior.surface_elevation,
+        draft=site.equation_of_state.draft or 0.0,
+    )
+
+
+def _build(site: SiteCase, setting: Setting) -> tuple[Case, Observations | None]:
+    """The case on the grid of its setting, and the observations during it."""
+    water = site.equation_of_state.build()
+    own = _own_profiles(site, setting, water)
+    observations = _observations(site, "observations", setting, own)
+    state = _start(site, setting, water, own, observations)
+    forcing = _forcing(site, setting, water)
+    sources = _sources(site, setting, own, observations)
+    interior = site.interior.read(setting, sources, wind_of(forcing), site.modelled)
+    terms = {name: term_of(given) for name, given in site.terms.items()}
+    rotation, light = site.coriolis_parameter, site.absorption
+    if rotation is None:
+        rotation = 0.0 if site.latitude is None else coriolis_parameter(site.latitude)
+    case = Case(
+        grid=setting.grid,
+        initial_state=_with_memory(state, interior, terms),
+        forcing=forcing,
+        coriolis_parameter=rotation,
+        equation_of_state=water,
+        absorption=light.build_over(setting) if isinstance(light, TwoBandSeriesSection) else light.build(),
+        interior=interior,
+        terms=terms,
+        ice=None if site.ice is None else site.ice.build(),
+        duration=site.duration,
+        name=site.name,
+        start_time=None if site.start_time is None else start_of_case(site.start_time).isoformat(),
+        latitude=site.latitude,
+        longitude=site.longitude,
+    )
+    with setting.naming("duration"):
+        forcing.check_covers(0.0, site.duration)
+        case.interior.check_covers(0.0, site.duration)
+    if site.observations is not None and site.observations.keeps_heights:
+        observations = _observations(site, "observations", setting, own, at_values=True)
+    if site.is_measured and observations is not None:
+        observations = _within(observations, site, setting)
+    return case, _with_numbers(observations, site, float(np.asarray(state.salinity)[-1]), setting)
+
+
+def _own_profiles(site: SiteCase, setting: Setting, water: AbstractEquationOfState) -> Profiles:
+    """Profiles given in the configuration, over the time of the case, in their stated kinds.
+
+    Profiles from surface values and N² are left to `initial_state`.
+    """
+    relaxation = site.interior.relaxation
+    targets = [rates.profile for rates in (relaxation.temperature, relaxation.salinity) if rates is not None]
+    whole = "case" in targets or (site.observations is not None and not site.is_measured)
+    found = {}
+    for name, other in (("temperature", "salinity"), ("salinity", "temperature"), ("u", ""), ("v", "")):
+        profile = getattr(site, name)
+        if profile is None:
+            continue
+        if profile.everywhere:
+            values = stratified(profile, getattr(site, other), name, setting, water)
+            found[name] = Series(np.array([0.0, setting.duration]), np.stack([values, values]))
+        elif profile.buoyancy_frequency_squared is None:
+            found[name] = profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
+    return found
+
+
+def _start(
+    site: SiteCase,
+    setting: Setting,
+    water: AbstractEquationOfState,
+    own: Profiles,
+    observations: Observations | None,
+) -> State:
+    """The water at the start: given, measured, or of a restart."""
+    z = setting.z_center - setting.draft  # in the sea
+    source = "observations" if site.initial is None else "initial"
+    initial = observations if site.initial is None else _observations(site, "initial", setting, own)
+    with setting.naming(source):
+        measured = _measured_start(site, initial, setting, z)
+    with setting.naming():
+        given = site.modelled({name: series.on(np.zeros(1))[0] for name, series in own.items()}, z)
+        state = initial_state(site, setting, water, measured | given)
+    return state if site.restart is None else site.restart.reader(setting)(state)
+
+
+def _measured_start(
+    site: SiteCase, initial: Observations | None, setting: Setting, z: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Measured initial profiles, for variables that the configuration does not set."""
+    measured = {}
+    for name in ("temperature", "salinity"):
+        if getattr(site, name) is not None:
+            continue
+        source = site.initial or site.observations
+        assert initial is not None and isinstance(source, MeasuredProfiles)  # checked by the section
+        if name == "salinity" and name not in initial.profiles:
+            said = f"neither given nor measured: practical {sea_water.OF_THE_OCEAN:g} serves"
+            setting.notes.append(f"{setting.at(name)}: {said}.")
+            measured[name] = sea_water.salinity_of_the_ocean(z, site.longitude, site.latitude)
+            continue
+        series = profiles_on_grid(initial, name, z, longest_gap=source.longest_gap, duration=0.0)
+        measured[name] = series.values[0] if series.time.size < 2 else series.on(np.zeros(1))[0]
+    return measured
+
+
+def _forcing(site: SiteCase, setting: Setting, water: AbstractEquationOfState) -> AbstractForcing:
+    """Prescribed fluxes, or those of the weather."""
+    if site.fluxes is not None:
+        key = "forcing" if site.format == "idealised" else "fluxes"
+        return prescribed_forcing(site.fluxes, site, setting, key)
+    assert site.weather is not None  # otherwise there are fluxes
+    position, density = (site.longitude, site.latitude), float(water.reference_density)
+    return bulk_forcing(site.weather, site.air_sea, position, setting, density)
+
+
+def _sources(
+    site: SiteCase, setting: Setting, own: Profiles, observations: Observations | None
+) -> dict[str, ProfilesOf]:
+    """Profiles over the time of the case to relax to: those of the case, and measured ones."""
+    z, measured = setting.z_center - setting.draft, site.observations
+
+    def given(variable: str) -> Series:
+        if variable not in own:
+            raise ValueError(f"expected a profile of {variable} in the case, got none to follow; add it.")
+        if variable in ("u", "v"):
+            return own[variable]
+        both = {name: own[name] for name in ("temperature", "salinity")}
+        time, values = on_common_times(both, site.duration)
+        return Series(time, site.modelled(values, z)[variable])
+
+    def observed(variable: str) -> Series:
+        assert observations is not None and isinstance(measured, MeasuredProfiles)
+        gap = measured.longest_gap
+        return profiles_on_grid(observations, variable, z, longest_gap=gap, duration=site.duration)
+
+    return {"case": given, "observations": observed} if site.is_measured else {"case": given}
+
+
+def _with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTerm]) -> State:
+    """The state with the tracers that terms carry, at zero where the case does not give them."""
+    names = {name for term in (*interior.terms(), *terms.values()) for name in term.own_tracers()}
+    at_rest = {name: 0.0 * state.temperature for name in sorted(names - state.tracers.keys())}
+    return dataclasses.replace(state, tracers=state.tracers | at_rest)
+
+
+def _observations(
+    site: SiteCase, key: str, setting: Setting, own: Profiles, at_values: bool = False
+) -> Observations | None:
+    """Profiles of one of the two keys for observations; floats on cells, or at their own levels."""
+    section = getattr(site, key)
+    if section is None:
+        return None
+    with setting.naming(key):
+        read = section.read(site, key, setting, own, at_values)
+    setting.notes.extend(f"{setting.at(key)}: {note}" for note in read.notes)
+    return read
+
+
+def _within(observations: Observations, site: SiteCase, setting: Setting) -> Observations:
+    """Observations during the case and within the column."""
+    time, z = np.asarray(observations.time), np.asarray(observations.z)
+    if observations.moves:
+        observations = _above(observations, -site.depth)
+        z = z[np.isfinite(z)]
+    during = np.flatnonzero(_during(time, site.duration))
+    inside = np.flatnonzero(z >= -site.depth)
+    if not (during.size and inside.size):
+        raise ConfigError(
+            f"{setting.at('observations')}: expected profiles from 0 to {site.duration:g} s and from "
+            f"{-site.depth:g} m to the surface, got times from {time[0]:g} to {time[-1]:g} s and heights "
+            f"from {z[0]:g} to {z[-1]:g} m; change start_time, duration or depth."
+        )
+    kept = np.arange(observations.z.shape[-1]) if observations.moves else inside
+    return dataclasses.replace(
+        observations,
+        time=observations.time[during],
+        z=observations.z[during] if observations.moves else observations.z[kept],
+        profiles={name: values[during][:, kept] for name, values in observations.profiles.items()},
+    )
+
+
+def _above(observations: Observations, lowest: float) -> Observations:
+    """Profiles at time-varying heights, without values below a height [m]."""
+    z = np.asarray(observations.z)
+    arrays = np.stack([z, *map(np.asarray, observations.profiles.values())])
+    rows = np.full(arrays.shape, np.nan)
+    for time, heights in enumerate(z):
+        inside = arrays[:, time, heights >= lowest]
+        rows[:, time, : inside.shape[1]] = inside
+    longest = max(1, int(np.isfinite(rows[0]).sum(axis=1).max()))
+    z, *profiles = (jnp.asarray(row[:, :longest]) for row in rows)
+    return dataclasses.replace(
+        observations, z=z, profiles=dict(zip(observations.profiles, profiles, strict=True))
+    )
+
+
+def _with_numbers(
+    observations: Observations | None, site: SiteCase, salinity: float, setting: Setting
+) -> Observations | None:
+    """Add the scalar series of the site to the observations, on the union of their times."""
+    if not site.series:
+        return observations
+    read = {name: given.read(name, site, salinity, setting) for name, given in site.series.items()}
+    times = [] if observations is None else [np.asarray(observations.time)]
+    time = np.unique(np.concatenate([*times, *(times for times, _, _ in read.values())]))
+    series = {name: _placed(time, at, values) for name, (at, values, _) in read.items()}
+    rejected = {name: n_rejected for name, (_, _, n_rejected) in read.items()}
+    if observations is None:
+        return Observations(jnp.asarray(time), series=series, name=site.name, rejected=rejected)
+    old, placed = observations, functools.partial(_placed, time, np.asarray(observations.time))
+    return dataclasses.replace(
+        old,
+        time=jnp.asarray(time),
+        z=placed(old.z) if old.moves else old.z,
+        profiles={name: placed(values) for name, values in old.profiles.items()},
+        series=series,
+        rejected={**old.rejected, **rejected},
+    )
