@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 
 from .._types import JSON
 from ..declarations import meanings, name_of, names_of
-from .section import Annotation, Section
+from .section import Annotation, Section, once
 
 
 class DerivedSection(Section):
@@ -36,9 +36,10 @@ class DerivedSection(Section):
         written = cls.__dict__.get("__annotations__", {})  # what a class writes out is not derived
         cls.own_keys = {name: field for name, field in cls.own_keys.items() if name not in written}
 
-    def build(self, **others: Any) -> Any:  # of the class
-        """Build the object, with further arguments that no file sets; other arguments take their defaults."""
-        return type(self).maker(**self.given(), **others)
+    @once
+    def build(self) -> Any:  # of the class
+        """Build the object; arguments that are not given take their defaults."""
+        return type(self).maker(**self.given())
 
     def given(self) -> dict[str, Any]:  # of the type of the field
         """Arguments set in the file, or whose default differs in files."""
@@ -71,71 +72,12 @@ class _Field(NamedTuple):
     convert: Callable[[Any], object] | None = None  # for values that the annotation accepts
 
 
+def section_of(kind: type, tag: str = "", name: str = "") -> type[DerivedSection]:
+    """The section of a class, which builds an instance of it; `tag` is the key of its name, if it has one."""
+    return part_of(kind, tag=tag, name=name, whole=True)
+
+
 @functools.cache
-def section_of(
-    kind: type,
-    tag: str = "",
-    name: str = "",
-    *,
-    only: tuple[str, ...] | None = None,
-    numbers: bool = True,
-    partial: bool = False,
-    prefix: str = "",
-    optional: bool = False,
-) -> type[DerivedSection]:
-    """The section of a class.
-
-    Args:
-        kind: with fields declared with `parameter` and `setting`, or that are such classes themselves.
-        tag: key with the name of the class in files; empty for a class without names.
-        name: of the class, whose presets are the defaults.
-        only: fields that a file may set; by default all declared fields.
-        numbers: whether to include calibratable numbers; optional ones can be `null` either way.
-        partial: for a section that is completed elsewhere: it is not built for checking.
-        prefix: of the keys, before the names of the fields.
-        optional: whether each key may be `null`, which is then its default.
-    """
-    fields: dict[str, Any] = {}  # types of keys, each with what `Field` returns
-    known = names_of(kind)[name] if name else None
-    if known is not None:
-        fields[tag] = (Literal[name], Field())
-    conversions = {}
-    for field, made in declared_fields(kind):
-        if only is not None and field.name not in only:
-            continue
-        if is_number(field) and not numbers:
-            if not (field.default is None or _may_be_none(typing.get_type_hints(kind)[field.name])):
-                continue
-            made = _Field(None)
-        if made.convert is not None:
-            conversions[prefix + field.name] = made.convert
-        usual = {} if known is None else known.preset
-        default: Any = _default(field, made, usual)  # passed to `Field`
-        if not numbers and "default_factory" in default:
-            default = {"default": None}
-        if optional:
-            made, default = made._replace(annotation=Optional[made.annotation]), {"default": None}  # noqa: UP045
-        meaning = meanings(kind).get(field.name)
-        about = None if meaning is None else meaning.removesuffix(".")
-        fields[prefix + field.name] = (made.annotation, Field(**default, description=about))
-    section = create_model(
-        f"{kind.__name__}{name.title().replace('_', '')}Section",
-        __base__=DerivedSection,
-        __doc__=inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0],
-        **fields,
-    )
-    section.conversions = conversions
-    section.own_keys = {key: field for key, field in section.model_fields.items() if key != tag}
-    section.null_is_default = frozenset(
-        prefix + field.name
-        for field, _ in declared_fields(kind)
-        if field.metadata.get("setting", {}).get("null_is_default")
-    )
-    if not partial:
-        section.maker = staticmethod(kind if known is None else known.make)
-    return section
-
-
 def part_of(
     kind: type,
     only: str = "",
@@ -143,14 +85,57 @@ def part_of(
     name: str = "",
     *,
     without: str = "",
-    partial: bool = True,
+    whole: bool = False,
+    numbers: bool = True,
     prefix: str = "",
     optional: bool = False,
 ) -> Annotation:
-    """The section of a class to derive from, with all its fields, those in `only`, or all but some."""
-    names = only.split() or [field.name for field, _ in declared_fields(kind)]
-    chosen = tuple(name for name in names if name not in without.split())
-    return section_of(kind, tag, name, only=chosen, partial=partial, prefix=prefix, optional=optional)
+    """The section of a class to derive from.
+
+    Args:
+        kind: with fields declared with `parameter` and `setting`, or that are such classes themselves.
+        only: fields that a file may set; by default all declared fields.
+        tag: key with the name of the class in files; empty for a class without names.
+        name: of the class, whose presets are the defaults.
+        without: fields that a file may not set.
+        whole: whether the section is complete, and is checked by building the class.
+        numbers: whether to include calibratable numbers; optional ones can be `null` either way.
+        prefix: of the keys, before the names of the fields.
+        optional: whether each key may be `null`, which is then its default.
+    """
+    known = names_of(kind)[name] if name else None
+    keys: dict[str, Any] = {}  # types, each with what `Field` returns
+    if name:
+        keys[tag] = Literal[name], Field()
+    conversions, null_is_default = {}, set()
+    for field, made in declared_fields(kind):
+        if field.name in without.split() or (only and field.name not in only.split()):
+            continue
+        default: Any = _default(field, made, {} if known is None else known.preset)
+        if not numbers and is_number(field):
+            if not (field.default is None or _may_be_none(typing.get_type_hints(kind)[field.name])):
+                continue
+            made = _Field(None)
+        if optional or (not numbers and "default_factory" in default):
+            default = {"default": None}
+        about = meanings(kind).get(field.name, "").removesuffix(".") or None
+        annotation = Optional[made.annotation] if optional else made.annotation  # noqa: UP045
+        keys[prefix + field.name] = annotation, Field(**default, description=about)
+        if made.convert is not None:
+            conversions[prefix + field.name] = made.convert
+        if field.metadata.get("setting", {}).get("null_is_default"):
+            null_is_default.add(prefix + field.name)
+    section = create_model(
+        f"{kind.__name__}{name.title().replace('_', '')}Section",
+        __base__=DerivedSection,
+        __doc__=inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0],
+        **keys,
+    )
+    section.conversions, section.null_is_default = conversions, frozenset(null_is_default)
+    section.own_keys = {key: field for key, field in section.model_fields.items() if key != tag}
+    if whole:
+        section.maker = staticmethod(kind if known is None else known.make)
+    return section
 
 
 def one_of(

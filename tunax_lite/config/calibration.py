@@ -1,7 +1,8 @@
 """The configuration of a calibration: free parameters, misfit, method, posterior."""
 
 import itertools
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -22,48 +23,55 @@ from .schema import CorrectionsSection, ModelSection, ObservedVariable, Precisio
 from .section import Accepted, Annotation, Section, closest, invalid, key
 
 
-class BoundedSection(part_of(FreeParameter, "lower upper start scale")):
+class BoundedSection(part_of(FreeParameter, without="path prior")):
     """Bounds and first guess of a parameter; by default its valid range and the value of the closure."""
 
     prior: Literal["bounded"] = key("logit-normal between the bounds", "bounded")
 
+    def of(self, path: str) -> FreeParameter:
+        """The treatment of a parameter."""
+        return FreeParameter(path, **self.given())
 
-_StartedSection: Annotation = part_of(FreeParameter, "start")
+
+class _PriorSection(part_of(FreeParameter, "start")):
+    """Shared by sections that build a prior."""
+
+    def of(self, path: str) -> FreeParameter:
+        """The treatment of a parameter."""
+        return FreeParameter(path, start=self.start, prior=self.build())
 
 
-class UniformSection(part_of(Uniform, tag="prior", name="uniform"), _StartedSection):
+class UniformSection(part_of(Uniform, tag="prior", name="uniform"), _PriorSection):
     """All values between two bounds are equally likely, or all orders of magnitude."""
 
     scale: Literal["linear", "log"] = key("log for equally likely orders of magnitude", "linear")
 
-    def build(self, **others: float) -> AbstractPrior:
+    def build(self) -> AbstractPrior:
         """The prior."""
-        return (LogUniform if self.scale == "log" else Uniform)(**self.given(), **others)
+        return (LogUniform if self.scale == "log" else Uniform)(**self.given())
 
     def _check(self) -> None:
         self.build()
 
 
-class NormalSection(
-    part_of(Normal, "mean standard_deviation", "prior", "normal", partial=False), _StartedSection
-):
+class NormalSection(part_of(Normal, "mean standard_deviation", "prior", "normal", whole=True), _PriorSection):
     """A value with a symmetric uncertainty."""
 
 
 class CorrelatedNormalSection(
-    part_of(CorrelatedNormal, "standard_deviation length", "prior", "correlated_normal"), _StartedSection
+    part_of(CorrelatedNormal, "standard_deviation length", "prior", "correlated_normal"), _PriorSection
 ):
     """A vector with symmetric uncertainties, correlated between neighbours in time or height."""
 
     mean: float = key("in the unit of the numbers", 0.0)
 
-    def build(self, **others: float) -> AbstractPrior:
+    def build(self) -> AbstractPrior:
         """The prior."""
-        return CorrelatedNormal(self.mean, **self.given(), **others)
+        return CorrelatedNormal(self.mean, **self.given())
 
 
 class LogNormalSection(
-    part_of(LogNormal, "median log_standard_deviation", "prior", "log_normal", partial=False), _StartedSection
+    part_of(LogNormal, "median log_standard_deviation", "prior", "log_normal", whole=True), _PriorSection
 ):
     """A positive value known up to a factor."""
 
@@ -73,15 +81,9 @@ class TiedSection(part_of(Tied, "factor offset")):
 
     tied_to: str = key("dotted name of the free parameter")
 
-
-def free_parameter(path: str, section: Section) -> FreeParameter | Tied:
-    """Treatment of a named parameter in a calibration."""
-    if isinstance(section, TiedSection):
-        return Tied(path, section.tied_to, **section.given())
-    if isinstance(section, BoundedSection):
-        return FreeParameter(path, **section.given())
-    assert isinstance(section, UniformSection | NormalSection | CorrelatedNormalSection | LogNormalSection)
-    return FreeParameter(path, start=section.start, prior=section.build())
+    def of(self, path: str) -> Tied:
+        """The treatment of a parameter."""
+        return Tied(path, self.tied_to, **self.given())
 
 
 _PRIORS = ("bounded", "uniform", "normal", "correlated_normal", "log_normal")
@@ -113,6 +115,13 @@ FreeParameterSection = Annotated[
     _Section, Discriminator(_kind), BeforeValidator(_complete, json_schema_input_type=_Section | None)
 ]
 """Of one parameter, or of all numbers of a vector."""
+
+
+def free_parameters(sections: Mapping[str, Any]) -> FreeParameters:  # of `FreeParameterSection`
+    """The free and tied parameters, with omitted bounds not yet filled in."""
+    treated = [section.of(path) for path, section in sections.items()]
+    free = tuple(each for each in treated if isinstance(each, FreeParameter))
+    return FreeParameters(free, tuple(each for each in treated if isinstance(each, Tied)))
 
 
 Weights = Annotated[
@@ -374,8 +383,4 @@ class CalibrationConfig(Section):
     @property
     def free_parameters(self) -> FreeParameters:
         """The free parameters, with omitted bounds not yet filled in."""
-        built = [free_parameter(path, section) for path, section in self.parameters.items()]
-        return FreeParameters(
-            tuple(each for each in built if isinstance(each, FreeParameter)),
-            tuple(each for each in built if isinstance(each, Tied)),
-        )
+        return free_parameters(self.parameters)

@@ -1,7 +1,7 @@
 """The case of a configuration: described there, or read from a file of one of several formats."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Literal, Union
 
 from pydantic import Field
 
@@ -81,9 +81,9 @@ class MappingSection(part_of(Mapping)):
     def _check(self) -> None:
         self.build()  # raises errors that only the class can detect
 
-    def build(self, **others: Any) -> Mapping:  # of the class
+    def build(self) -> Mapping:
         """The mapping."""
-        return Mapping(**self.given(), units=conversions_of(self.units), **others)
+        return Mapping(**self.given(), units=conversions_of(self.units))
 
 
 class CfNetcdfCase(AbstractFileCase):

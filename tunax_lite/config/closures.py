@@ -15,8 +15,8 @@ from ..calibration.known import with_parameters
 from ..closures import AbstractClosure
 from ..column.terms import AbstractTerm
 from ..declarations import names_of
-from .builder import STANDS_AS, DerivedSection, declared_fields, is_number, section_of
-from .section import Located, Section, closest, invalid, key
+from .builder import STANDS_AS, DerivedSection, declared_fields, is_number, part_of, section_of
+from .section import Located, Section, closest, invalid, key, once
 
 T = TypeVar("T")
 
@@ -117,7 +117,7 @@ TermSection = Annotated[
 @functools.cache
 def options_of(kind: type[AbstractClosure]) -> type[DerivedSection]:
     """The section of the options of a closure: parts, switches, and optional numbers."""
-    return section_of(kind, numbers=False, partial=True)
+    return part_of(kind, numbers=False)
 
 
 def closure_with(
@@ -222,6 +222,7 @@ class ClosureSection(Section):
         if self.model_fields_set:  # avoids creating arrays for defaults on import
             self.build()
 
+    @once
     def build(self) -> AbstractClosure:
         """The closure."""
         name = self.name if self.constants is None else f"{self.name}_{self.constants}"

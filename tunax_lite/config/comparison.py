@@ -24,7 +24,7 @@ from .closures import ClosureSection, Parameters, closure_names, closure_with
 from .conversions import notes_on_conversions
 from .load import validated, with_cases
 from .schema import Averaging, Precision
-from .section import Accepted, Section, closest, invalid, key
+from .section import Accepted, Section, closest, invalid, key, once
 from .series import Place
 
 
@@ -40,6 +40,7 @@ class ComparedClosureSection(ClosureSection):
         "values that differ from the default, by dotted name, or a file of parameters", default_factory=dict
     )
 
+    @once
     def build(self) -> AbstractClosure:
         """The closure, without its label."""
         name = self.name if self.constants is None else f"{self.name}_{self.constants}"

@@ -25,7 +25,7 @@ from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
 from .builder import one_of, part_of
 from .conversions import ConversionSection
-from .section import Annotation, Section, SomeCase, invalid, key
+from .section import Annotation, Section, SomeCase, invalid, key, once
 from .series import ColumnNumber, Setting, TimedSection, check_keys, check_table, increases, read_together
 
 
@@ -281,9 +281,10 @@ class LinearSection(part_of(LinearEquationOfState, tag="name", name="linear")):
             got = f"it and {', '.join(both)}"
             raise invalid("tangent_to_teos10 or the numbers that it gives", got, "remove one of them")
 
-    def build(self, **others: float) -> LinearEquationOfState:
+    @once
+    def build(self) -> LinearEquationOfState:
         """The equation of state."""
-        given = self.given() | others
+        given = self.given()
         if self.tangent_to_teos10 is None:
             return LinearEquationOfState(**given)
         point = self.tangent_to_teos10.model_dump()

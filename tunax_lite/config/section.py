@@ -1,12 +1,22 @@
 """Sections of a configuration file, checked by pydantic, with the package's own error messages."""
 
 import difflib
+import functools
 import itertools
 import types
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+import jax
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, PydanticUndefined
 
@@ -14,6 +24,8 @@ from .._types import JSON
 from ..plausibility import RULES
 
 Annotation = Any  # of a key: a type, or a special form of `typing`
+S = TypeVar("S", bound="Section")
+T = TypeVar("T")
 SomeCase = Any  # a section of `cases`, which imports this one
 
 
@@ -54,9 +66,23 @@ class Located(ValueError):
         self.keys = keys
 
 
+def once(build: Callable[[S], T]) -> Callable[[S], T]:
+    """Let a section remember what it builds: it does not change, and its check builds it first."""
+
+    @functools.wraps(build)
+    def known(section: S) -> T:
+        precision = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
+        if precision not in section._built:
+            section._built[precision] = build(section)
+        return section._built[precision]
+
+    return known
+
+
 class Section(BaseModel):
     """A mapping with a fixed set of keys; an unknown key is an error with a hint."""
 
+    _built: dict[bool, Any] = PrivateAttr(default_factory=dict)  # what it describes, by precision
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
     null_is_default: ClassVar[frozenset[str]] = frozenset()
     """Keys whose `null` stands for the default."""

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ..._types import JSON
-from ...calibration import FreeParameter, FreeParameters, ResolvedParameters, Tied
+from ...calibration import ResolvedParameters
 from ...closures import AbstractClosure
 from ...config.air_sea import LONGWAVE, AirSeaSection
 from ...config.builder import STANDS_AS, one_of, part_of
-from ...config.calibration import FreeParameterSection, free_parameter
+from ...config.calibration import FreeParameterSection, free_parameters
 from ...config.case import GridSection, NativeGrid, StretchedGrid
 from ...config.conversions import ConversionSection
 from ...config.profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
@@ -38,7 +38,7 @@ class FieldSection(part_of(Gridded, _FIELD), ConversionSection):
         if self.upward and self.conversion.sign < 0:
             raise invalid("`upward`, or the sign -1", "both, which cancel", "remove one of them")
 
-    def build(self, **others: object) -> Gridded:
+    def build(self) -> Gridded:
         """The field."""
         given = self.given() | dataclasses.asdict(self.conversion)
         return Gridded(**given, paths=tuple(self.paths), sum_of=tuple(f.build() for f in self.sum_of))
@@ -135,9 +135,7 @@ class MapCalibrationSection(Section):
 
     def free(self, closure: AbstractClosure) -> ResolvedParameters:
         """The free parameters of a closure."""
-        built = [free_parameter(path, section) for path, section in self.parameters.items()]
-        parameters = tuple(each for each in built if isinstance(each, FreeParameter))
-        return FreeParameters(parameters, tuple(t for t in built if isinstance(t, Tied))).resolve(closure)
+        return free_parameters(self.parameters).resolve(closure)
 
 
 class MapConfig(Section):
