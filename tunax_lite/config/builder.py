@@ -111,6 +111,7 @@ def part_of(
     for field, made in declared_fields(kind):
         if field.name in without.split() or (only and field.name not in only.split()):
             continue
+        # Any: arguments of `Field`.
         default: Any = _default(field, made, {} if known is None else known.preset)
         if not numbers and is_number(field):
             if not (field.default is None or _may_be_none(typing.get_type_hints(kind)[field.name])):
