@@ -14,9 +14,9 @@ from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, make_case, observe
 from tests.errors import error_naming
 from tests.helpers import ALL_CLOSURES, CASES, CLOSURE_IDS
 from tunax_lite._types import in_precision, precision_of
-from tunax_lite.calibration import Adam, RootMeanSquare, Target, calibrate, misfit, with_parameters
-from tunax_lite.calibration.evaluation import GradientEvaluator
-from tunax_lite.calibration.problem import Problem
+from tunax_lite.calibration import Adam, RootMeanSquare, Target, calibrate, with_parameters
+from tunax_lite.calibration import target as misfit
+from tunax_lite.calibration.problem import GradientEvaluator, Problem
 from tunax_lite.column.integrate import batched_case, simulate, start_of
 
 RUN: dict[str, Any] = {"dt": 600.0, "output_interval": 1800.0, "duration": 3600.0}

@@ -38,9 +38,8 @@ from tunax_lite.calibration import (
     with_parameters,
     write_results,
 )
-from tunax_lite.calibration.evaluation import GradientEvaluator
-from tunax_lite.calibration.files import write_tree
-from tunax_lite.calibration.problem import Evaluation, Fit
+from tunax_lite.calibration.problem import Evaluation, Fit, GradientEvaluator
+from tunax_lite.calibration.results import write_tree
 from tunax_lite.closures import KEpsilon, PacanowskiPhilander
 from tunax_lite.column.model import Model
 from tunax_lite.io.dataset import write_dataset

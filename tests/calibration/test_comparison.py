@@ -21,10 +21,10 @@ from tunax_lite.calibration.comparison import (
     KeptRows,
     Reference,
     StoredResult,
+    Yardstick,
     compare_closures,
     summaries,
 )
-from tunax_lite.calibration.comparison.reference import Yardstick
 from tunax_lite.cli.commands import app
 from tunax_lite.closures import AbstractPlainClosure
 from tunax_lite.config import load_comparison

@@ -31,12 +31,14 @@ from tunax_lite.calibration import (
     with_parameters,
     write_results,
 )
-from tunax_lite.calibration.evaluation import (
+from tunax_lite.calibration.problem import (
     EnsembleEvaluator,
+    Evaluation,
+    Fit,
     GradientEvaluator,
     NormalEquationsEvaluator,
+    Problem,
 )
-from tunax_lite.calibration.problem import Evaluation, Fit, Problem
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.column.model import Model
 from tunax_lite.runtime.engine import ThisProcess

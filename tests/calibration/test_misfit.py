@@ -20,11 +20,10 @@ from tunax_lite.calibration import (
     Uncertainty,
     ZScore,
     errors_of,
-    misfit,
 )
-from tunax_lite.calibration.evaluation import GradientEvaluator
-from tunax_lite.calibration.misfit.operators import AtCenters
-from tunax_lite.calibration.problem import Problem
+from tunax_lite.calibration import target as misfit
+from tunax_lite.calibration.observed import AtCenters
+from tunax_lite.calibration.problem import GradientEvaluator, Problem
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.column.case import Case
 from tunax_lite.column.checkpointing import Auto, SaveEverything, SaveSegments

@@ -29,12 +29,15 @@ from tunax_lite.calibration.posterior import (
     spectrum_of,
     start_from,
 )
-from tunax_lite.calibration.posterior.chains import sample_chains, start_chain
-from tunax_lite.calibration.posterior.file import write_posterior, write_summary
-from tunax_lite.calibration.posterior.infer import mixing
-from tunax_lite.calibration.posterior.likelihood import effective_number, log_posterior
-from tunax_lite.calibration.posterior.result import covariance_of, draw_normal, fisher_information
-from tunax_lite.calibration.posterior.weighting import resampled, weigh_runs
+from tunax_lite.calibration.posterior.infer import effective_number, log_posterior, mixing
+from tunax_lite.calibration.posterior.result import (
+    covariance_of,
+    draw_normal,
+    fisher_information,
+    write_posterior,
+    write_summary,
+)
+from tunax_lite.calibration.posterior.samplers import resampled, sample_chains, start_chain, weigh_runs
 from tunax_lite.calibration.problem import Evaluation, Fit, Problem
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.column.integrate import simulate

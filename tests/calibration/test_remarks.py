@@ -21,10 +21,9 @@ from tunax_lite.calibration import (
     remarks_in_short,
     write_results,
 )
-from tunax_lite.calibration.files import history_dataset
-from tunax_lite.calibration.history import NEAR_A_BOUND
-from tunax_lite.calibration.known import in_short, units_in_short
+from tunax_lite.calibration.parameters import in_short, units_in_short
 from tunax_lite.calibration.posterior import Bands
+from tunax_lite.calibration.results import NEAR_A_BOUND, history_dataset
 from tunax_lite.cli.commands import app
 from tunax_lite.closures import KEpsilon
 from tunax_lite.column.corrections import CorrectedForcing

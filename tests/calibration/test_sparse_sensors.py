@@ -9,8 +9,8 @@ import pytest
 
 from tests.errors import error_naming
 from tunax_lite.calibration import Target, errors_of, residuals
-from tunax_lite.calibration.misfit.comparison import MeanSquare, misfit
-from tunax_lite.calibration.misfit.sampled import seen_through
+from tunax_lite.calibration.observed import seen_through
+from tunax_lite.calibration.target import MeanSquare, misfit
 from tunax_lite.closures import Constant
 from tunax_lite.column.case import Case
 from tunax_lite.column.checkpointing import SaveEverything

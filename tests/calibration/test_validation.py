@@ -15,22 +15,20 @@ from tests.calibration.twins import CHEAP_FREE, cheap_targets
 from tests.conftest import ROOT
 from tests.errors import error_naming
 from tunax_lite.calibration import LevenbergMarquardt, MeanSquare, Target, calibrate, with_parameters
-from tunax_lite.calibration.checks import (
+from tunax_lite.calibration.validation import (
     AbstractCheck,
     CheckRow,
-    EntrainmentLaw,
-    depth_of_thermocline,
-    persistence_errors,
-    run_checks,
-)
-from tunax_lite.calibration.cross_validation import (
     CrossValidationRow,
+    EntrainmentLaw,
     checks_in_words,
     cross_validate,
     cross_validation_in_words,
+    depth_of_thermocline,
     folder_without,
     left_out_together,
+    persistence_errors,
     read_table,
+    run_checks,
     write_table,
 )
 from tunax_lite.cli.commands import app

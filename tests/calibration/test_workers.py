@@ -20,8 +20,8 @@ from tests.errors import error_naming
 from tests.helpers import some_long
 from tests.kills import kill_at_random, started
 from tunax_lite.calibration import LevenbergMarquardt, MeanSquare
-from tunax_lite.calibration.cross_validation import cross_validate
 from tunax_lite.calibration.posterior import NUTS
+from tunax_lite.calibration.validation import cross_validate
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.column.model import Model
 from tunax_lite.runtime.engine import ThisProcess, WorkersLost, open_engine, watch

@@ -114,7 +114,7 @@ def _kill() -> None:
 
 def _main(folder: str, method: str, n_iterations: str, where: str, iteration: str) -> None:
     jax.config.update("jax_enable_x64", True)
-    history_module = sys.modules["tunax_lite.calibration.files"]
+    history_module = sys.modules["tunax_lite.calibration.results"]
     serialise = history_module.eqx.tree_serialise_leaves
 
     def report(reported):

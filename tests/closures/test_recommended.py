@@ -7,7 +7,7 @@ import equinox as eqx
 import pytest
 
 from tests.errors import error_naming
-from tunax_lite.calibration.known import numbers_of
+from tunax_lite.calibration.parameters import numbers_of
 from tunax_lite.closures import Constant, recommended_sets
 from tunax_lite.config import load_calibration
 from tunax_lite.config.closures import ClosureSection

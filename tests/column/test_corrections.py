@@ -33,8 +33,12 @@ from tunax_lite.calibration import (
     with_parameters,
     write_results,
 )
-from tunax_lite.calibration.evaluation import EnsembleEvaluator, GradientEvaluator, NormalEquationsEvaluator
-from tunax_lite.calibration.problem import Problem
+from tunax_lite.calibration.problem import (
+    EnsembleEvaluator,
+    GradientEvaluator,
+    NormalEquationsEvaluator,
+    Problem,
+)
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.column.case import stack_cases
 from tunax_lite.column.corrections import CorrectedForcing, InitialCorrection

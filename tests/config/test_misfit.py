@@ -10,9 +10,8 @@ import pytest
 from tests.errors import error_naming
 from tests.io.test_argo import write as write_argo
 from tunax_lite.calibration import Correlation, ZScore, account
-from tunax_lite.calibration.misfit.comparison import misfit as misfit_of
-from tunax_lite.calibration.misfit.comparison import residuals
-from tunax_lite.calibration.misfit.target import Change
+from tunax_lite.calibration.target import Change, residuals
+from tunax_lite.calibration.target import misfit as misfit_of
 from tunax_lite.column.checkpointing import SaveEverything
 from tunax_lite.config import ConfigError, build_calibration, evaluation_of, load_any, load_calibration
 

@@ -12,8 +12,7 @@ from matplotlib.dates import num2date
 
 import tunax_lite as tl
 from tests.errors import error_naming
-from tunax_lite.calibration.comparison import ShownCase
-from tunax_lite.calibration.comparison.reference import Profiles
+from tunax_lite.calibration.comparison import Profiles, ShownCase
 from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.io import to_dataset
 from tunax_lite.physics import Teos10

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.errors import error_naming
-from tunax_lite.calibration.posterior.chains import blackjax_module
+from tunax_lite.calibration.posterior.samplers import blackjax_module
 from tunax_lite.cli import session
 from tunax_lite.runtime import extras
 from tunax_lite.runtime.engine import open_engine

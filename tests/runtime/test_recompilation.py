@@ -24,8 +24,7 @@ from tunax_lite.calibration import (
     calibrate,
     with_parameters,
 )
-from tunax_lite.calibration.evaluation import GradientEvaluator
-from tunax_lite.calibration.problem import Problem
+from tunax_lite.calibration.problem import GradientEvaluator, Problem
 
 RUN: dict[str, Any] = {"dt": 300.0, "output_interval": 900.0, "duration": 3600.0}
 

@@ -10,14 +10,12 @@ from ..column.checkpointing import AbstractCheckpointing
 from ..column.model import Model
 from ..io.writing import claims
 from ..runtime.engine import AbstractEngine, ThisProcess
-from . import files
-from .history import CalibrationResult, History
-from .methods.base import AbstractMethod, MethodState
-from .methods.starts import Ahead
-from .misfit.comparison import AbstractScore, RootMeanSquare
-from .misfit.target import Target
+from . import results as files
+from .methods import AbstractMethod, Ahead, MethodState
 from .parameters import FreeParameters, ResolvedParameters
 from .problem import AbstractEvaluator, Problem
+from .results import CalibrationResult, History
+from .target import AbstractScore, RootMeanSquare, Target
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,19 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..calibration import (
-    CalibrationResult,
-    cross_validation,
-    in_short,
-    remarks,
-    remarks_in_short,
-    write_results,
-)
+from ..calibration import CalibrationResult, in_short, remarks, remarks_in_short, validation, write_results
 from ..calibration import calibrate as run_calibration
 from ..calibration.calibrate import Iteration
-from ..calibration.checks import CheckRow, run_checks
-from ..calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
-from ..calibration.known import units_in_short
+from ..calibration.parameters import units_in_short
+from ..calibration.results import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
+from ..calibration.validation import CheckRow, run_checks
 from ..column.case import Case
 from ..column.trajectory import Trajectory
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
@@ -136,7 +129,7 @@ def _write(
         return written
     echo("running the best parameters, and drawing figures ...")
     # Slow imports, only where needed.
-    from ..calibration.files import history_dataset
+    from ..calibration.results import history_dataset
     from ..plotting import calibration_figures, history_figures, save_figures
 
     figures = history_figures(history_dataset(result))
@@ -175,7 +168,7 @@ def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[
     with fraction_of("checks") as show:
         rows = run_checks(setup.checks, setup.model.closure, result.closure, result.best, show)
     say_checks(rows)
-    cross_validation.write_table(path, rows)
+    validation.write_table(path, rows)
     return [path]
 
 
@@ -187,7 +180,7 @@ def say_checks(rows: Sequence[CheckRow]) -> None:
         growth = f"{100.0 * row.growth:+.0f} %" if math.isfinite(row.growth) else "no number"
         errors = f"{row.uncalibrated:.5g} -> {row.calibrated:.5g} {row.unit}"
         echo(f"  {row.check:{width}}  {row.variable}  {errors}  {growth}")
-    for sentence in cross_validation.checks_in_words(rows):
+    for sentence in validation.checks_in_words(rows):
         echo(sentence, err=any(row.too_large for row in rows))
 
 
@@ -202,9 +195,9 @@ def cross_validate(
         session.say_notes(setup.notes)
         names = [target.case.name for target in setup.targets]
         check_calibration_outputs(folder, overwrite, figures=draws, cases=names)
-        groups = list(cross_validation.left_out_together({t.case.name: t.group for t in setup.targets}))
+        groups = list(validation.left_out_together({t.case.name: t.group for t in setup.targets}))
         for name in groups:  # folders of their own, which are made after the first calibration
-            alone = folder / cross_validation.folder_without(name, groups)
+            alone = folder / validation.folder_without(name, groups)
             check_letters(alone)
             check_calibration_outputs(alone, overwrite, figures=False, cases=())
         with claimed(folder, folder=True):
@@ -214,7 +207,7 @@ def cross_validate(
             written = _write(found.calibrated, setup, loaded, folder, beyond)
             written += _check(setup, found.calibrated, folder)
             written.append(folder / CROSS_VALIDATION_NAME)
-            cross_validation.write_table(written[-1], found.rows)
+            validation.write_table(written[-1], found.rows)
             if draws:
                 # Slow imports, only where needed.
                 from ..plotting import plot_cross_validation, save_figures
@@ -227,9 +220,9 @@ def cross_validate(
 
 def _cross_validate(
     setup: Calibration, folder: Path, overwrite: bool, attributes: dict[str, str], engine: Engine
-) -> cross_validation.CrossValidation:
+) -> validation.CrossValidation:
     groups = {target.case.name: target.group for target in setup.targets if target.weight > 0.0}
-    total = setup.n_iterations * (1 + len(cross_validation.left_out_together(groups)))
+    total = setup.n_iterations * (1 + len(validation.left_out_together(groups)))
     done, alone = dict[str | None, int](), threading.Lock()
     options = {"folder": folder, "overwrite": overwrite, "attributes": attributes}
     opening = open_engine(*engine, n_threads=setup.n_threads)
@@ -248,12 +241,12 @@ def _cross_validate(
 
         try:
             problem = _problem_of(setup)
-            return cross_validation.cross_validate(**problem, **options, begin=begin, engine=opened)
+            return validation.cross_validate(**problem, **options, begin=begin, engine=opened)
         except ValueError as error:
             raise ConfigError(f"{error} (options: --overwrite, --output DIR)") from error
 
 
-def _say_what_is_left_out(rows: Sequence[cross_validation.CrossValidationRow]) -> None:
+def _say_what_is_left_out(rows: Sequence[validation.CrossValidationRow]) -> None:
     width = max(len("left out"), *(len(row.case) for row in rows))
     columns = ("persistence", "uncalibrated", "calibrated", "left_out")
     headings = "  ".join(f"{name.replace('_', ' '):>12}" for name in columns)
@@ -263,5 +256,5 @@ def _say_what_is_left_out(rows: Sequence[cross_validation.CrossValidationRow]) -
         numbers = "  ".join(f"{getattr(row, name):12.5f}" for name in columns)
         better = "yes" if row.better else "no"
         echo(f"{row.case:{width}}  {row.variable:12}  {numbers}  {row.unit:5}  {better}")
-    for sentence in cross_validation.cross_validation_in_words(rows):
+    for sentence in validation.cross_validation_in_words(rows):
         echo(sentence)

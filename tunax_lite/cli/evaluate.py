@@ -13,9 +13,16 @@ from rich.text import Text
 
 from .. import __version__
 from ..calibration import comparison
-from ..calibration.checks import ErrorRow, ModelOnTargets, errors_by_label, run_checks, with_values
-from ..calibration.cross_validation import folder_without, left_out_together
-from ..calibration.files import PARAMETERS_NAME
+from ..calibration.results import PARAMETERS_NAME
+from ..calibration.validation import (
+    ErrorRow,
+    ModelOnTargets,
+    errors_by_label,
+    folder_without,
+    left_out_together,
+    run_checks,
+    with_values,
+)
 from ..config import (
     CalibrationConfig,
     ComparisonSetup,

@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..calibration.files import CHECKPOINT_NAME, RESULTS
 from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
+from ..calibration.results import CHECKPOINT_NAME, RESULTS
 from ..io.protection import CALIBRATION, POSTERIOR, Provenance, check_outputs, mark_of, product_of_run
 from ..io.runs import parts_folder
 

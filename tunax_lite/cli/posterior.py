@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..calibration import with_parameters
-from ..calibration.files import PARAMETERS_NAME
 from ..calibration.posterior import (
     NUTS,
     Laplace,
@@ -18,7 +17,8 @@ from ..calibration.posterior import (
     start_from,
     write_influences,
 )
-from ..calibration.posterior.chains import ChainReport
+from ..calibration.posterior.samplers import ChainReport
+from ..calibration.results import PARAMETERS_NAME
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..io.writing import claimed
 from ..runtime.engine import open_engine
@@ -143,7 +143,7 @@ def _write(
     found: Posterior, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> list[Path]:
     # Slow imports, only where needed.
-    from ..calibration.posterior.file import posterior_dataset, write_posterior, write_summary
+    from ..calibration.posterior.result import posterior_dataset, write_posterior, write_summary
 
     closure = with_parameters(setup.model.closure, found.best)
     attributes = session.origin_of(loaded, [target.case.name for target in setup.targets], closure)

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ..calibration import Correlation, LogNormal, MultiStart, Normal, Target
-from ..calibration.checks import AbstractCheck, EntrainmentLaw, ObservedCase
-from ..calibration.known import paths_in_short
-from ..calibration.methods.base import AbstractMethod
-from ..calibration.misfit.comparison import AbstractScore
-from ..calibration.misfit.sampled import can_be_observed, starting_at
-from ..calibration.parameters import ResolvedParameters
+from ..calibration.methods import AbstractMethod
+from ..calibration.observed import can_be_observed, starting_at
+from ..calibration.parameters import ResolvedParameters, paths_in_short
+from ..calibration.target import AbstractScore
+from ..calibration.validation import AbstractCheck, EntrainmentLaw, ObservedCase
 from ..column.case import Case
 from ..column.forcing import WaterSurface
 from ..column.model import Model

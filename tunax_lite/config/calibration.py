@@ -8,13 +8,12 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from .._types import JSON
 from ..calibration import Adam, ConstantRate, Correlation, CosineDecay, MultiStart, Target
-from ..calibration.known import Tied
-from ..calibration.methods.base import AbstractMethod
-from ..calibration.methods.gradient import AbstractSchedule
-from ..calibration.misfit.comparison import AbstractScore
-from ..calibration.parameters import FreeParameter, FreeParameters
+from ..calibration.gradient import AbstractSchedule
+from ..calibration.methods import AbstractMethod
+from ..calibration.parameters import FreeParameter, FreeParameters, Tied
 from ..calibration.posterior import NUTS, ImportanceSampling, Laplace, Likelihood
 from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
+from ..calibration.target import AbstractScore
 from ..declarations import names_of
 from .builder import one_of, part_of
 from .case import GridSection, NCells, StretchedGrid, Thickness, UniformGrid

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, field_validator
 
 from .._types import JSON
-from ..calibration.known import with_parameters
+from ..calibration.parameters import with_parameters
 from ..closures import AbstractClosure
 from ..column.terms import AbstractTerm
 from ..declarations import names_of

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ..calibration.cross_validation import CrossValidationRow
 from ..calibration.posterior import Bands, spectrum_of
+from ..calibration.validation import CrossValidationRow
 from ..column.observations import Observations
 from . import style
 from .style import BLUE, RED, FigureTime, Option, in_words

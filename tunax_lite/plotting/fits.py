@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..calibration import CalibrationResult, Target
-from ..calibration.misfit.operators import faces_from_centers
+from ..calibration.observed import faces_from_centers
 from ..column.case import Case
 from ..column.diagnostics import diagnose
 from ..column.integrate import simulate

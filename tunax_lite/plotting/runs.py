@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..calibration.comparison import ComparisonRow, ShownCase
-from ..calibration.misfit.sampled import is_determined, on_centers
+from ..calibration.observed import is_determined, on_centers
 from ..column.grid import Grid
 from ..column.observables import MIXED_LAYER_DIFFERENCE, parse, usual_mixed_layer
 from ..column.observations import Observations

@@ -12,15 +12,15 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from .._types import JSON, at_path, iterate_parameters, iterate_vectors
-from ..calibration.checks import CheckRow
-from ..calibration.cross_validation import (
+from ..calibration.posterior.infer import POSTERIOR_NAME
+from ..calibration.results import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
+from ..calibration.validation import (
+    CheckRow,
     CrossValidationRow,
     checks_in_words,
     cross_validation_in_words,
     read_table,
 )
-from ..calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
-from ..calibration.posterior.infer import POSTERIOR_NAME
 from ..column.corrections import VARIABLES as INITIAL_VARIABLES
 from ..column.corrections import CorrectedForcing
 from ..config import closure_of

@@ -3,9 +3,7 @@
 Import it as `tunax_lite.calibration.posterior`.
 """
 
-from .chains import NUTS
-from .infer import infer, start_from
-from .likelihood import Likelihood, estimate_likelihood
+from .infer import estimate_likelihood, infer, start_from
 from .predictive import Bands, Influence, influences, predictive_bands, write_influences
-from .result import Laplace, Posterior, Sampling, Spectrum, Weighting, spectrum_of
-from .weighting import ImportanceSampling
+from .result import Laplace, Likelihood, Posterior, Sampling, Spectrum, Weighting, spectrum_of
+from .samplers import NUTS, ImportanceSampling

@@ -1,31 +1,181 @@
-"""From observations to a posterior: likelihood, mode, normal approximation, and chains from it."""
+"""Assumed errors, and the resulting density of the parameters given the observations.
+
+    -ln p(x | observations) = n/2 L(x)/noise² + |x|²/2 + const
+
+with the loss L of the mean square as score: all observations together are worth n independent ones with
+normal errors, including those of the model, of standard deviation `noise` in units of the scale. This equals
+the loss with a prior of weight w = 2 noise²/n, divided by w.
+
+The density is a function that JAX can differentiate and embed in a larger program. Cases of equal shapes are
+stacked and computed one after another, so that their time loops remain single kernels.
+
+From observations to a posterior: likelihood, mode, normal approximation, and chains from it.
+"""
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from ...column.checkpointing import AbstractCheckpointing
 from ...column.model import Model
 from ...io.protection import remove_file
 from ...io.writing import claims
+from ...runtime import Shared
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ..base import Base
-from ..evaluation import EnsembleEvaluator, NormalEquationsEvaluator
-from ..files import check_folder, fingerprint, read_tree, write_tree
-from ..methods.least_squares import LevenbergMarquardt
-from ..misfit.comparison import MeanSquare
-from ..misfit.target import Target
+from ..least_squares import LevenbergMarquardt
 from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
-from ..problem import Evaluation, Problem
-from .chains import NUTS, ChainReport, Chains, blackjax_module, sample_chains, start_chain
-from .likelihood import Likelihood, estimate_likelihood, log_posterior
-from .result import Laplace, Posterior, Sampling, Weighting, covariance_of, draw_normal, fisher_information
-from .weighting import ImportanceSampling, Weighted, resampled, weigh_runs
+from ..problem import CaseParameters, EnsembleEvaluator, Evaluation, NormalEquationsEvaluator, Problem
+from ..results import check_folder, fingerprint, read_tree, write_tree
+from ..target import MeanSquare, Target, misfit, residuals
+from .result import (
+    Laplace,
+    Likelihood,
+    Posterior,
+    Sampling,
+    Weighting,
+    covariance_of,
+    draw_normal,
+    fisher_information,
+)
+from .samplers import (
+    NUTS,
+    ChainReport,
+    Chains,
+    ImportanceSampling,
+    LogDensity,
+    Weighted,
+    blackjax_module,
+    resampled,
+    sample_chains,
+    start_chain,
+    weigh_runs,
+)
+
+
+def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
+    """Noise and number of observations from the residuals of the best fit.
+
+    All residuals count as noise, so that a model with structural error gets parameter uncertainties of the
+    size of that error; changes of L below it carry no information. The residuals of one variable and case are
+    worth
+
+        n = N (1 - a)/(1 + a) (1 - b)/(1 + b)
+
+    independent ones, where a and b are their correlations with the next time and the next level (including
+    the mean error), as for red noise. Sums of squares q with n degrees of freedom each combine to those of
+    Satterthwaite, (sum q)²/sum (q²/n).
+
+    The score must be the mean square. Raises `ValueError` for a fit that is perfect or not finite.
+
+    Source: Bartlett (1935), J. R. Stat. Soc. 98, 536-543; Satterthwaite (1946), Biometrics Bull. 2, 110-114.
+    """
+    run = jax.jit(residuals)
+    squares, freedoms = [], []
+    for index, (weight, comparison) in enumerate(zip(problem.weights, problem.comparisons, strict=True)):
+        if weight == 0.0:
+            continue
+        by_variable, _ = run(*problem.calibrated(jnp.asarray(x), index))
+        for name, values in by_variable.items():
+            values, counts = np.asarray(values, float), np.asarray(comparison.counts[name]) > 0.0
+            squares.append(float(weight) * float(np.sum(values**2)))
+            freedoms.append(effective_number(values, counts))
+    total = sum(squares)
+    if not (math.isfinite(total) and total > 0.0):
+        raise ValueError(
+            f"estimate_likelihood: expected a finite mean square above 0 at the best fit, got {total:g}; "
+            "give noise and n_observations."
+        )
+    number = total**2 / sum(q**2 / n for q, n in zip(squares, freedoms, strict=True))
+    return Likelihood(math.sqrt(total), float(number))
+
+
+def effective_number(values: np.ndarray, counts: np.ndarray) -> float:
+    """Number of independent values, at least 1, in red noise `(n_times, n_levels)` at the selected values."""
+    number = float(counts.sum())
+    for axis, length in enumerate(values.shape):
+        correlation = _lag_one(values, counts, axis)
+        # Limit the effect of anticorrelated noise, and of a field that never changes.
+        number *= min(1.0, max((1.0 - correlation) / (1.0 + correlation), 1.0 / length))
+    return max(1.0, number)
+
+
+def _lag_one(values: np.ndarray, counts: np.ndarray, axis: int) -> float:
+    """Correlation with the next value along an axis, without subtracting the mean."""
+    values, counts = np.moveaxis(values, axis, 0), np.moveaxis(counts, axis, 0)
+    both = counts[1:] & counts[:-1]
+    first, second = values[:-1][both], values[1:][both]
+    size = math.sqrt(float(first @ first) * float(second @ second))
+    return max(0.0, float(first @ second) / size) if size > 0.0 else 0.0
+
+
+def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
+    """Log density up to a constant, its arguments after the vector, and its identity.
+
+    The prior weight of the problem must be positive: see `likelihood`. Problems of equal identity and
+    argument shapes share compiled code.
+    """
+    if not problem.prior_weight > 0.0:
+        raise ValueError(f"log_posterior: expected a positive prior_weight, got {problem.prior_weight}.")
+    # Stack the cases of equal shapes with the same free parameters. Each group has its free parameters,
+    # weights, the indices of its numbers in the vector, and comparisons.
+    shared: Shared[tuple[CaseParameters, list]] = Shared()
+    for weight, own, comparison in zip(problem.weights, problem.of_cases, problem.comparisons, strict=True):
+        if weight > 0.0:
+            case = jnp.asarray(weight), jnp.asarray(own.places), comparison
+            shared.get(lambda own=own: (own, []), comparison, own.free)[1].append(case)
+    of_groups = [own for own, _ in shared.all]
+    groups = [jax.tree.map(lambda *leaves: jnp.stack(leaves), *cases) for _, cases in shared.all]
+    arguments = problem.model, jnp.asarray(problem.prior_weight), groups
+    identity = "log posterior", problem.free_parameters, problem.score, problem.checkpointing
+
+    def of_case(x: UnconstrainedVector, own: CaseParameters, model: Model, weight, places, comparison):
+        def score_of(z):
+            changed = own.insert(z, model, comparison)
+            if comparison.steps is None:
+                score, _ = misfit(*changed, problem.score, problem.checkpointing)
+                return weight * score
+            by_variable, _ = residuals(*changed)
+            return weight * problem.score(sum(jnp.sum(part**2) for part in by_variable.values()))
+
+        z = x[places]
+        if comparison.steps is None:
+            value, slopes = jax.value_and_grad(score_of)(z)
+        else:  # only forward mode follows its steps
+            along = lambda direction: jax.jvp(score_of, (z,), (direction,))  # noqa: E731
+            value, slopes = jax.vmap(along, in_axes=-1, out_axes=(None, 0))(jnp.eye(z.size, dtype=z.dtype))
+        return value, jnp.zeros_like(x).at[places].add(slopes)
+
+    def value_and_gradient(x, model, prior_weight, groups):
+        value, gradient = -0.5 * x @ x, -x
+        for own, group in zip(of_groups, groups, strict=True):
+            here = functools.partial(of_case, x, own, model)
+            values, gradients = jax.lax.map(lambda case, here=here: here(*case), group)
+            value = value - jnp.sum(values) / prior_weight
+            gradient = gradient - jnp.sum(gradients, axis=0) / prior_weight
+        return value, gradient
+
+    # The gradient is computed case by case: nothing of one case is stored while the next is computed.
+    @jax.custom_vjp
+    def log_density(x, *arguments):
+        return value_and_gradient(x, *arguments)[0]
+
+    def forward(x, *arguments):
+        return value_and_gradient(x, *arguments)
+
+    def backward(gradient, cotangent):
+        return cotangent * gradient, None, None, None  # the other arguments are data
+
+    log_density.defvjp(forward, backward)
+    return log_density, arguments, identity
+
 
 MODE_NAME = "posterior_mode.eqx"
 POSTERIOR_NAME = "posterior.nc"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...calibration.files import read_tree, write_tree
+from ...calibration.results import read_tree, write_tree
 from ...io.checksums import Digests, check_digest
 from ...runtime.engine import AbstractEngine
 from .equations import Block, Equations, MapFit, equations_of, step

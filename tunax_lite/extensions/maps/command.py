@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from typer import Exit
 
-from ...calibration.files import check_folder
+from ...calibration.results import check_folder
 from ...cli import session
 from ...cli.options import Engine
 from ...cli.outputs import check_folder_outputs

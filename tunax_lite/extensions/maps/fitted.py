@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...calibration.base import Base
-from ...calibration.files import PARAMETERS_NAME
+from ...calibration.results import PARAMETERS_NAME
 from ...io.dataset import described, titled, variable_name, write_dataset
 from ...io.protection import Provenance
 from ...io.writing import replacing

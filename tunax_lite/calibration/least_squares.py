@@ -29,11 +29,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ...declarations import named, setting
-from ..evaluation import EnsembleEvaluator, NormalEquationsEvaluator
-from ..parameters import UnconstrainedVector
-from ..problem import Evaluation
-from .base import AbstractMethod, MethodState
+from ..declarations import named, setting
+from .methods import AbstractMethod, MethodState
+from .parameters import UnconstrainedVector
+from .problem import EnsembleEvaluator, Evaluation, NormalEquationsEvaluator
 
 _GOOD, _POOR = 0.75, 0.25
 """Gains above which the damping falls, and below which it rises."""

@@ -10,12 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from ..._types import ScalarLike
-from ...declarations import check_settings, named, setting
-from ..evaluation import GradientEvaluator
-from ..parameters import UnconstrainedVector
-from ..problem import Evaluation, MiniBatch
-from .base import AbstractMethod, MethodState, Transformation, compiled, optax_update
+from .._types import ScalarLike
+from ..declarations import check_settings, named, setting
+from .methods import AbstractMethod, MethodState, Transformation, compiled, optax_update
+from .parameters import UnconstrainedVector
+from .problem import Evaluation, GradientEvaluator, MiniBatch
 
 
 class AbstractSchedule(abc.ABC):

@@ -1,1 +1,0 @@
-"""Calibration methods; each names the kind of evaluation that it needs."""
