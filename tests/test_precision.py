@@ -14,8 +14,7 @@ from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, make_case, observe
 from tests.errors import error_naming
 from tests.helpers import ALL_CLOSURES, CASES, CLOSURE_IDS
 from tunax_lite._types import in_precision, precision_of
-from tunax_lite.calibration import Adam, RootMeanSquare, Target, calibrate, with_parameters
-from tunax_lite.calibration import target as misfit
+from tunax_lite.calibration import Adam, RootMeanSquare, Target, calibrate, misfit, with_parameters
 from tunax_lite.calibration.problem import GradientEvaluator, Problem
 from tunax_lite.column.integrate import batched_case, simulate, start_of
 

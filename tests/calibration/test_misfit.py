@@ -20,8 +20,8 @@ from tunax_lite.calibration import (
     Uncertainty,
     ZScore,
     errors_of,
+    misfit,
 )
-from tunax_lite.calibration import target as misfit
 from tunax_lite.calibration.observed import AtCenters
 from tunax_lite.calibration.problem import GradientEvaluator, Problem
 from tunax_lite.closures import PacanowskiPhilander

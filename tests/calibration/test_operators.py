@@ -10,8 +10,7 @@ import pytest
 
 from tests.calibration.twins import make_case, observe
 from tests.errors import error_naming
-from tunax_lite.calibration import Correlation, MeanSquare, Target, account, residuals
-from tunax_lite.calibration import target as misfit
+from tunax_lite.calibration import Correlation, MeanSquare, Target, account, misfit, residuals
 from tunax_lite.calibration.observed import faces_from_centers, starting_at
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.column.checkpointing import SaveSegments
