@@ -19,9 +19,9 @@ from tunax_lite.calibration.comparison import (
     Candidate,
     ComparisonRow,
     KeptRows,
+    ProfileScore,
     Reference,
     StoredResult,
-    Yardstick,
     compare_closures,
     summaries,
 )
@@ -158,7 +158,7 @@ def test_water_beyond_its_limits_is_noted_and_what_cannot_be_has_no_errors(cooli
 def test_errors_are_those_of_means_on_the_coarser_grid(reference, n_cells):
     rng = np.random.default_rng(3)
     grid = tl.Grid.uniform(DEPTH, n_cells)
-    yardstick = Yardstick(reference, grid, start=0.0, temperature_difference=0.05)
+    score = ProfileScore(reference, grid, start=0.0, temperature_difference=0.05)
     n_times = reference.observations.time.size
     model = {name: rng.normal(size=(n_cells, n_times)) for name in NAMES}
     les = {name: np.asarray(reference.observations.profiles[name]).T for name in NAMES}
@@ -168,7 +168,7 @@ def test_errors_are_those_of_means_on_the_coarser_grid(reference, n_cells):
         return values.reshape(n, -1, n_times).mean(axis=1)
 
     square = {name: np.mean((coarse(model[name]) - coarse(les[name])) ** 2) for name in NAMES}
-    temperature, velocity, _ = yardstick.scores(yardstick.averaged(model))
+    temperature, velocity, _ = score.scores(score.averaged(model))
     assert temperature == pytest.approx(np.sqrt(square["temperature"]), rel=1e-12)
     assert velocity == pytest.approx(np.sqrt(square["u"] + square["v"]), rel=1e-12)
 
@@ -181,9 +181,9 @@ def test_error_of_the_mixed_layer_depth_of_linear_profiles():
     zero = jnp.zeros((2, N_CELLS))
     observed = {"temperature": jnp.asarray(profile["reference"]), "u": zero, "v": zero}
     reference = Reference(case, tl.Observations(time, case.grid.z_center, observed))
-    yardstick = Yardstick(reference, case.grid, start=0.0, temperature_difference=0.1)
+    score = ProfileScore(reference, case.grid, start=0.0, temperature_difference=0.1)
     rest = np.zeros((N_CELLS, 2))
-    *_, mixed_layer_depth = yardstick.scores({"temperature": profile["model"].T, "u": rest, "v": rest})
+    *_, mixed_layer_depth = score.scores({"temperature": profile["model"].T, "u": rest, "v": rest})
     # 2 m below the surface lies the uppermost center; from there 0.1 K are 5 m and 10 m.
     assert mixed_layer_depth == pytest.approx(5.0, rel=1e-9)
 

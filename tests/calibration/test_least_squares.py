@@ -127,14 +127,14 @@ def test_a_problem_does_not_change(evaluators):
     problem, evaluator, _ = evaluators
     x = problem.free_parameters.start() + 0.1
     before = evaluator(x).fit.loss
-    other = evaluator.of(problem.with_prior_weight(2.0))
+    other = evaluator.of(problem.changed(prior_weight=2.0))
     np.testing.assert_allclose(other(x).fit.loss - before, float(x @ x), rtol=1e-9)  # half of 2 x²
     assert evaluator(x).fit.loss == before and problem.prior_weight == 0.0
     for name in ("prior_weight", "weights"):
         with pytest.raises(AttributeError):
             setattr(problem, name, getattr(problem, name))
     with error_naming(ValueError, "prior_weight 0 -1"):
-        problem.with_prior_weight(-1.0)
+        problem.changed(prior_weight=-1.0)
 
 
 def test_levenberg_marquardt_ends_where_nothing_can_be_gained():
@@ -188,7 +188,7 @@ def test_a_prior_adds_half_the_square_of_the_unconstrained_vector(evaluators):
     problem, normal, gradient = evaluators
     x = problem.free_parameters.start() + jnp.array([0.1, -0.3, 0.2])
     without = normal(x), gradient(x)
-    problem = problem.with_prior_weight(0.3)
+    problem = problem.changed(prior_weight=0.3)
     normal, gradient = normal.of(problem), gradient.of(problem)
     for before, after in zip(without, (normal(x), gradient(x)), strict=True):
         assert after.fit.loss - before.fit.loss == pytest.approx(0.15 * float(x @ x), rel=1e-9)

@@ -222,7 +222,7 @@ def test_gradients_are_those_of_central_differences_and_each_case_has_its_own():
     assert free.units["cases.windy.forcing.heat_flux_bias[1]"] == "W m-2"
     assert free.units["case.initial_correction.temperature[0]"] == "K"
     problem = Problem(Model(PacanowskiPhilander()), free, targets(), MeanSquare())
-    assert [own.places for own in problem.of_cases] == [(0, 1, 2, 3, *range(7, 11)), (0, *range(4, 11))]
+    assert [own.places for own in problem.in_cases] == [(0, 1, 2, 3, *range(7, 11)), (0, *range(4, 11))]
     x = free.start() + 0.2
     gradient = GradientEvaluator(problem)
     reverse = gradient(x).gradient

@@ -1,22 +1,15 @@
-"""References of a comparison: profiles of large-eddy simulations, as cell means.
+"""Comparison of closures with large-eddy simulations: errors and time per step, by resolution and time step.
 
 Model and reference are compared on the coarser of their two grids, to which the other is averaged
 conservatively, so that neither is penalised for its resolution. Errors are root mean squares over all cells,
 weighted by volume, and all observed times from `start` on; the velocity error is the length of the vector (u
 - u_ref, v - v_ref). Mixed layer depths of both are computed on the same grid.
 
-Summary of a comparison: means over the cases, closure by closure, as cells of text.
-
-Run closures on cases at several resolutions and time steps; compile once per closure and resolution.
-
-The number of steps is an argument of the compiled program, so that it serves all time steps, durations and
-cases of equal structure. Time per step is the shortest of several runs of a whole case without output,
-extended beyond its end to at least 5000 steps; compilation does not count.
-
-Storage for resuming a comparison: one file per candidate and resolution.
+The number of steps is an argument of the compiled program, so that one program per closure and resolution
+serves all time steps, durations and cases of equal structure. Time per step is the shortest of several runs
+of a whole case without output, extended beyond its end to at least 5000 steps; compilation does not count.
 """
 
-import abc
 import dataclasses
 import functools
 import itertools
@@ -24,8 +17,8 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -45,9 +38,10 @@ from ..io.checksums import digest_of_tree, sealing, unsealed
 from ..io.protection import remove_file, text_mark
 from ..io.water_limits import extremes
 from ..io.writing import replacing, write_csv
-from ..physics.stratification import mixed_layer_depth
 from ..runtime import Program, Shared, compile_program
 from ..runtime.engine import AbstractEngine, ThisProcess
+from .observed import AbstractOperator, AtCenters, OneNumber
+from .target import Comparison, errors_of_states, modelled_by_states
 
 VARIABLES = ("temperature", "u", "v")
 
@@ -118,13 +112,13 @@ class ShownCase:
     runs: dict[str, Profiles]  # by label of the closure
 
 
-class Yardstick:
-    """A reference prepared for a model grid of the same depth; times before `start` [s] are ignored.
+class ProfileScore:
+    """A reference as what profiles on a model grid of the same depth are compared with.
 
-    The base of the mixed layer differs from the uppermost cell by `temperature_difference` [K], because
-    layers of a few hours are often shallower than the 10 m of `usual_reference_depth`; if nothing does, it is
-    the deepest center. With the averaging `points`, the model is interpolated to the levels of the reference,
-    with equal weights.
+    Times before `start` [s] are ignored. The base of the mixed layer differs from the uppermost cell by
+    `temperature_difference` [K], because layers of a few hours are often shallower than the 10 m of
+    `usual_reference_depth`; if nothing does, it is the deepest center. With the averaging `points`, the model
+    is interpolated to the levels of the reference, with equal weights.
     """
 
     def __init__(
@@ -135,56 +129,62 @@ class Yardstick:
         temperature_difference: float,
         averaging: str = "cell_means",
     ):
-        own, at_points = reference.case.grid, averaging == "points"
-        self.grid = grid if grid.n_cells <= own.n_cells and not at_points else own
-        self.name, self.n_cells, self.group = reference.case.name, grid.n_cells, reference.group
-        self.time = np.asarray(reference.observations.time)
-        self._counts = self.time >= start * (1.0 - 1e-9)
-        if not self._counts.any():
+        case, observations, at_points = reference.case, reference.observations, averaging == "points"
+        self.name, self.n_cells, self.group = case.name, grid.n_cells, reference.group
+        self.grid = grid if grid.n_cells <= case.grid.n_cells and not at_points else case.grid
+        self.time = np.asarray(observations.time)
+        selected = self.time >= start * (1.0 - 1e-9)
+        if not selected.any():
             raise ValueError(
                 f"{self.name}: expected a start before the last profile at {self.time[-1]:g} s, got "
                 f"{start:g} s; choose an earlier one."
             )
-        self._difference = temperature_difference
-        self._averaging = _averaging(grid, self.grid)
+        self._to_grid = _remapping(grid, self.grid)
+        share = np.asarray(self.grid.cell_volume) / float(self.grid.mean_depth)
         if at_points:
-            z, rows = np.asarray(reference.observations.z), np.eye(grid.n_cells)
-            self._averaging = np.stack([np.interp(z, np.asarray(grid.z_center), row) for row in rows], axis=1)
-        profiles = reference.observations.profiles
-        from_own = _averaging(own, self.grid)
-        self.reference = {name: from_own @ np.asarray(profiles[name]).T for name in VARIABLES}
-        self._depth = self._mixed_layer_depth(self.reference["temperature"])
-        self._fraction = np.asarray(self.grid.cell_volume) / float(self.grid.mean_depth)
-        if at_points:
-            self._fraction = np.full(own.n_cells, 1.0 / own.n_cells)
+            z, rows = np.asarray(observations.z), np.eye(grid.n_cells)
+            self._to_grid = np.stack([np.interp(z, np.asarray(grid.z_center), row) for row in rows], axis=1)
+            share = np.full(self.grid.n_cells, 1.0 / self.grid.n_cells)
+        from_reference = _remapping(case.grid, self.grid)
+        profiles = observations.profiles
+        self.reference = {name: from_reference @ np.asarray(profiles[name]).T for name in VARIABLES}
+        threshold = np.format_float_positional(temperature_difference, trim="0")
+        self._layer = f"mixed_layer_depth_{threshold}K_from_0m"
+        at_times = (selected / selected.sum())[:, None]
+        counts = dict.fromkeys(VARIABLES, jnp.asarray(at_times * share))
+        operators: dict[str, AbstractOperator] = dict.fromkeys(VARIABLES, AtCenters())
+        self._comparison = Comparison(
+            case=case.on(self.grid).unlabelled(),
+            dt=jnp.asarray(reference.interval),
+            observed={name: jnp.asarray(values.T) for name, values in self.reference.items()},
+            counts=counts | {self._layer: jnp.asarray(at_times)},
+            factors={},
+            operators=operators | {self._layer: OneNumber()},
+            n_frames=self.time.size - 1,
+            steps_per_frame=1,
+        )
+        layers = modelled_by_states(self._comparison, _states(self.reference))[self._layer]
+        observed = self._comparison.observed | {self._layer: layers}
+        self._comparison = dataclasses.replace(self._comparison, observed=observed)
 
     def averaged(self, profiles: Profiles) -> dict[str, np.ndarray]:
         """Profiles of the model on the common grid."""
-        return {name: self._averaging @ profiles[name] for name in VARIABLES}
+        return {name: self._to_grid @ profiles[name] for name in VARIABLES}
 
     def scores(self, averaged: Profiles) -> tuple[float, float, float]:
         """Errors of temperature [K], velocity [m s-1] and mixed layer depth [m] of averaged profiles."""
-
-        def mean(values: np.ndarray) -> float:
-            return float(np.mean((self._fraction @ values)[self._counts]))
-
-        with np.errstate(over="ignore"):  # a diverging run may overflow: infinite error
-            squares = [mean((averaged[name] - self.reference[name]) ** 2) for name in VARIABLES]
-        depth_error = (self._mixed_layer_depth(averaged["temperature"]) - self._depth)[self._counts]
-        temperature, velocity = math.sqrt(squares[0]), math.sqrt(squares[1] + squares[2])
-        return temperature, velocity, float(np.sqrt(np.mean(depth_error**2)))
-
-    def _mixed_layer_depth(self, temperature: np.ndarray) -> np.ndarray:
-        return np.asarray(_depths(jnp.asarray(temperature), self.grid, difference=self._difference))
+        errors = errors_of_states(self._comparison, _states(averaged))
+        temperature, u, v, layer = (errors[name].root_mean_square for name in (*VARIABLES, self._layer))
+        return temperature, math.hypot(u, v), layer
 
 
-@partial(jax.jit, static_argnames="difference")
-def _depths(temperature, grid: Grid, difference: float):
-    options = {"difference": difference, "reference_depth": 0.0, "bounded": True}
-    return mixed_layer_depth(temperature, grid.with_batch_rank(1), **options)
+def _states(profiles: Profiles) -> State:
+    """States with these profiles, times along the leading axis."""
+    leaves: dict[str, Any] = {name: jnp.asarray(profiles[name].T, float) for name in VARIABLES}
+    return State(**leaves, salinity=jnp.zeros_like(leaves["temperature"]))
 
 
-def _averaging(source: Grid, target: Grid) -> np.ndarray:
+def _remapping(source: Grid, target: Grid) -> np.ndarray:
     """Conservative remapping as a matrix, `(n_target, n_source)`."""
     return np.asarray(remap(jnp.eye(source.n_cells, dtype=source.z_face.dtype), source, target))
 
@@ -213,7 +213,7 @@ def persistence(reference: Reference, grid: Grid) -> Profiles:
 
 def at_common_times(
     stored: StoredResult, reference: Reference, start: float, temperature_difference: float
-) -> tuple[Yardstick, Profiles]:
+) -> tuple[ProfileScore, Profiles]:
     """A stored result and the reference at the times that both have.
 
     Raises `ValueError` for a different depth, or too few common times.
@@ -237,8 +237,8 @@ def at_common_times(
     chosen = {name: values[common] for name, values in observed.profiles.items()}
     observed = dataclasses.replace(observed, time=observed.time[common], profiles=chosen)
     part = dataclasses.replace(reference, observations=observed)
-    yardstick = Yardstick(part, stored.grid, start, temperature_difference)
-    return yardstick, {name: stored.profiles[name][:, nearest[common]] for name in VARIABLES}
+    score = ProfileScore(part, stored.grid, start, temperature_difference)
+    return score, {name: stored.profiles[name][:, nearest[common]] for name in VARIABLES}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -412,16 +412,61 @@ OfCase = tuple[ComparisonRow, Profiles | None]
 """A row, and the profiles behind it where they are to be shown."""
 
 
-class AbstractKept(abc.ABC):
-    """Storage of rows by candidate and resolution, so that an interrupted comparison can resume."""
+class KeptRows:
+    """Rows by candidate and resolution in files, so that an interrupted comparison can resume.
 
-    @abc.abstractmethod
+    Each file is named after everything that its rows depend on.
+
+    Args:
+        folder: created with the first rows; other files in it are ignored.
+        candidates: of the comparison; their numbers and settings identify the files.
+        settings: everything else that rows depend on, as text.
+    """
+
+    def __init__(self, folder: Path, candidates: Sequence[Candidate], settings: str):
+        self._folder, self._models = folder, {}
+        for candidate in candidates:
+            identity = digest_of_tree(candidate.model, settings, candidate.label)
+            self._models[candidate.label] = identity
+
     def find(self, label: str, n_cells: int | float) -> list[OfCase] | None:
         """The stored rows; `None` if there are none."""
+        path = self._path(label, n_cells)
+        if not path.is_file():
+            return None
+        advice = "remove it: its rows are computed again"
+        with np.load(unsealed(path, "part of a comparison", advice), allow_pickle=False) as file:
+            rows = [ComparisonRow(**row) for row in json.loads(str(file["rows"]))]
+            names = [name.split("/") for name in file.files if name != "rows"]
+            shown = [
+                {name: file[f"{index}/{name}"] for at, name in names if at == str(index)}
+                for index in range(len(rows))
+            ]
+        return [(row, profiles or None) for row, profiles in zip(rows, shown, strict=True)]
 
-    @abc.abstractmethod
     def keep(self, label: str, n_cells: int | float, found: Sequence[OfCase]) -> None:
         """Store all rows, atomically."""
+        rows = json.dumps([dataclasses.asdict(row) for row, _ in found])
+        profiles = {
+            f"{index}/{name}": values
+            for index, (_, of_case) in enumerate(found)
+            for name, values in (of_case or {}).items()
+        }
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with sealing(self._path(label, n_cells)) as file:
+            np.savez(file, allow_pickle=False, rows=np.array(rows), **profiles)
+
+    def clear(self) -> None:
+        """Remove the files of these candidates, and the folder if it is then empty."""
+        known = set(self._models.values())
+        for path in self._folder.glob("*.npz"):
+            if path.stem.partition("_")[0] in known:
+                remove_file(path)
+        if self._folder.is_dir() and not any(self._folder.iterdir()):
+            self._folder.rmdir()
+
+    def _path(self, label: str, n_cells: int | float) -> Path:
+        return self._folder / f"{self._models[label]}_{n_cells!r}.npz"
 
 
 def compare_closures(
@@ -438,7 +483,7 @@ def compare_closures(
     with_persistence: bool = False,
     stored: Sequence[StoredResult] = (),
     engine: AbstractEngine | None = None,
-    kept: AbstractKept | None = None,
+    kept: KeptRows | None = None,
     report: Callable[[ComparisonRow], None] = lambda row: None,
 ) -> Compared:
     """Errors and times of all candidates on all references.
@@ -475,63 +520,61 @@ def compare_closures(
     names = [reference.case.name for reference in references]
     _check(labels, stored, {PERSISTENCE} if with_persistence else set(), names)
     settings = [(i, dt, ref.n_steps(dt)) for i, ref in enumerate(references) for dt in time_steps]
-
-    def place(reference: Reference, n: int | float) -> tuple[Case, Yardstick]:
-        depth = float(reference.case.grid.depth)
-        grid = Grid.uniform(depth, n if isinstance(n, int) else max(3, round(depth / n)))
-        yardstick = Yardstick(reference, grid, start, temperature_difference, averaging)
-        return reference.case.on(grid).unlabelled(), yardstick
-
-    places = {n: [place(reference, n) for reference in references] for n in n_cells}
-    n_frames = [reference.observations.time.size - 1 for reference in references]
-    all_shown: dict[str, ShownCase] = {}
-    rows = []
+    how = start, temperature_difference, averaging
+    places = {n: [_place(reference, n, *how) for reference in references] for n in n_cells}
     # One resolution after another, so that an interrupted comparison has all closures at the first ones.
-    pairs = [(candidate, n) for n in n_cells for candidate in candidates]
     results: dict[tuple[str, int | float], Sequence[OfCase]] = {}
-    for candidate, n in pairs:
-        found = None if kept is None else kept.find(candidate.label, n)
-        if found is not None:
-            results[candidate.label, n] = found
-    left = [(candidate, n) for candidate, n in pairs if (candidate.label, n) not in results]
+    left: list[tuple[Candidate, int | float]] = []
+    for n, candidate in itertools.product(n_cells, candidates):
+        if kept is not None and (earlier := kept.find(candidate.label, n)) is not None:
+            results[candidate.label, n] = earlier
+        else:
+            left.append((candidate, n))
 
-    def take(number: int, found: Sequence[OfCase]) -> None:
+    def take(number: int, computed: Sequence[OfCase]) -> None:
         candidate, n = left[number]
         # There are many profiles; only these are drawn.
-        found = [(row, each if (n, row.time_step) == shown else None) for row, each in found]
-        results[candidate.label, n] = found
+        drawn = [(row, profiles if (n, row.time_step) == shown else None) for row, profiles in computed]
+        results[candidate.label, n] = drawn
         if kept is not None:
-            kept.keep(candidate.label, n, found)
-        for row, _ in found:
+            kept.keep(candidate.label, n, drawn)
+        for row, _ in drawn:
             report(row)
 
-    for found in results.values():
-        for row, _ in found:
-            report(row)
+    for row, _ in itertools.chain.from_iterable(list(results.values())):
+        report(row)
+    n_frames = [reference.observations.time.size - 1 for reference in references]
     engine = ThisProcess() if engine is None else engine
     engine.map(functools.partial(_rows_of, places, settings, n_frames, n_timings), left, take)
+    rows, all_shown = [], dict[str, ShownCase]()
     for label, n in itertools.product(labels, n_cells):
         for (row, profiles), (index, *_) in zip(results[label, n], settings, strict=True):
-            stick = places[n][index][1]
             rows.append(row)
             if profiles is not None:
-                empty = ShownCase(stick.name, stick.time, stick.grid, stick.reference, {})
-                all_shown.setdefault(stick.name, empty).runs[label] = profiles
-    if with_persistence:
-        for n in n_cells:
-            for index, dt, _ in settings:
-                case, stick = places[n][index]
-                rows.append(
-                    _row(PERSISTENCE, stick, dt, persistence(references[index], case.grid), asked=n)[0]
-                )
+                score = places[n][index][1]
+                empty = ShownCase(score.name, score.time, score.grid, score.reference, {})
+                all_shown.setdefault(score.name, empty).runs[label] = profiles
+    for n, (index, dt, _) in itertools.product(n_cells if with_persistence else (), settings):
+        case, score = places[n][index]
+        rows.append(_row(PERSISTENCE, score, dt, persistence(references[index], case.grid), asked=n)[0])
     for result in stored:
-        stick, profiles = at_common_times(result, by_name[result.case], start, temperature_difference)
-        rows.append(_row(result.label, stick, result.time_step, profiles)[0])
+        score, profiles = at_common_times(result, by_name[result.case], start, temperature_difference)
+        rows.append(_row(result.label, score, result.time_step, profiles)[0])
     return Compared(tuple(rows), tuple(all_shown.values()))
 
 
+def _place(
+    reference: Reference, n: int | float, start: float, difference: float, averaging: str
+) -> tuple[Case, ProfileScore]:
+    """The case of a reference on a grid of n cells, or of cells of a thickness, and its score."""
+    depth = float(reference.case.grid.depth)
+    grid = Grid.uniform(depth, n if isinstance(n, int) else max(3, round(depth / n)))
+    score = ProfileScore(reference, grid, start, difference, averaging)
+    return reference.case.on(grid).unlabelled(), score
+
+
 def _rows_of(
-    places: dict[int | float, list[tuple[Case, Yardstick]]],
+    places: dict[int | float, list[tuple[Case, ProfileScore]]],
     settings: Sequence[tuple[int, float, int]],
     n_frames: Sequence[int],
     n_timings: int,
@@ -541,9 +584,9 @@ def _rows_of(
     (candidate, n), found = pair, []
     programs: Shared[Program] = Shared()
     for index, dt, steps_per_frame in settings:
-        case, stick = places[n][index]
+        case, score = places[n][index]
         run = candidate.model, case, dt, steps_per_frame, n_frames[index]
-        found.append(_row(candidate.label, stick, dt, *_outcome(*run, programs, n_timings), asked=n))
+        found.append(_row(candidate.label, score, dt, *_outcome(*run, programs, n_timings), asked=n))
     return found
 
 
@@ -647,7 +690,7 @@ def _advance(
 
 def _row(
     label: str,
-    yardstick: Yardstick,
+    score: ProfileScore,
     dt: float,
     profiles: Profiles | None,
     timing=math.nan,
@@ -656,64 +699,11 @@ def _row(
 ) -> OfCase:
     nothing = scores = math.nan, math.nan, math.nan
     if profiles is not None:
-        profiles = yardstick.averaged(profiles)
-        scores = yardstick.scores(profiles)
+        profiles = score.averaged(profiles)
+        scores = score.scores(profiles)
         if not all(map(math.isfinite, scores[:2])):
             profiles, scores, note = None, nothing, "errors too large for a number"
-    where = label, yardstick.name, yardstick.n_cells, dt
+    where = label, score.name, score.n_cells, dt
     thickness = math.nan if isinstance(asked, int) else asked
-    told = profiles is not None, note, thickness, yardstick.group
+    told = profiles is not None, note, thickness, score.group
     return ComparisonRow(*where, *scores, timing, *told), profiles
-
-
-class KeptRows(AbstractKept):
-    """Files in a folder, each named after everything that its rows depend on.
-
-    Args:
-        folder: created with the first rows; other files in it are ignored.
-        candidates: of the comparison; their numbers and settings identify the files.
-        settings: everything else that rows depend on, as text.
-    """
-
-    def __init__(self, folder: Path, candidates: Sequence[Candidate], settings: str):
-        self._folder, self._models = folder, {}
-        for candidate in candidates:
-            identity = digest_of_tree(candidate.model, settings, candidate.label)
-            self._models[candidate.label] = identity
-
-    def find(self, label: str, n_cells: int | float) -> list[OfCase] | None:
-        path = self._path(label, n_cells)
-        if not path.is_file():
-            return None
-        advice = "remove it: its rows are computed again"
-        with np.load(unsealed(path, "part of a comparison", advice), allow_pickle=False) as file:
-            rows = [ComparisonRow(**row) for row in json.loads(str(file["rows"]))]
-            names = [name.split("/") for name in file.files if name != "rows"]
-            shown = [
-                {name: file[f"{index}/{name}"] for at, name in names if at == str(index)}
-                for index in range(len(rows))
-            ]
-        return [(row, profiles or None) for row, profiles in zip(rows, shown, strict=True)]
-
-    def keep(self, label: str, n_cells: int | float, found: Sequence[OfCase]) -> None:
-        rows = json.dumps([dataclasses.asdict(row) for row, _ in found])
-        profiles = {
-            f"{index}/{name}": values
-            for index, (_, of_case) in enumerate(found)
-            for name, values in (of_case or {}).items()
-        }
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with sealing(self._path(label, n_cells)) as file:
-            np.savez(file, allow_pickle=False, rows=np.array(rows), **profiles)
-
-    def clear(self) -> None:
-        """Remove the files of these candidates, and the folder if it is then empty."""
-        known = set(self._models.values())
-        for path in self._folder.glob("*.npz"):
-            if path.stem.partition("_")[0] in known:
-                remove_file(path)
-        if self._folder.is_dir() and not any(self._folder.iterdir()):
-            self._folder.rmdir()
-
-    def _path(self, label: str, n_cells: int | float) -> Path:
-        return self._folder / f"{self._models[label]}_{n_cells!r}.npz"

@@ -244,6 +244,7 @@ def paths_in_short(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 UnconstrainedVector = Float[Array, " parameter"]
+X = TypeVar("X", np.ndarray, Array)
 VectorOrMembers = Float[Array, "parameter *member"]
 """Of one run, or of the members of an ensemble along a trailing axis."""
 
@@ -255,22 +256,41 @@ class FreeNumber(NamedTuple):
     start: float
     coordinate: float | None  # time [s] or height [m] of a number of a vector
     unit: str
-    lower: float
-    upper: float
-    scale: Literal["linear", "log"]  # for a parameter without a prior of its own
-    prior: AbstractPrior | None  # as given
     distribution: AbstractPrior  # the prior, or the one implied by bounds and scale
+    is_implied: bool
+
+    @property
+    def lower(self) -> float:
+        """Lower bound, in the unit of the parameter."""
+        return self.distribution.lower
+
+    @property
+    def upper(self) -> float:
+        """Upper bound, in the unit of the parameter."""
+        return self.distribution.upper
+
+    @property
+    def prior(self) -> AbstractPrior | None:
+        """The prior, if it was chosen."""
+        return None if self.is_implied else self.distribution
 
 
 @dataclasses.dataclass(frozen=True)
 class ResolvedParameters:
     """The numbers of a calibration, in the order of the unconstrained vector; from `FreeParameters.resolve`.
 
-    Further parameters are tied to free ones. Raises `ValueError` for a number that is changed twice.
+    Args:
+        numbers: free ones.
+        tied: parameters that follow from free ones.
+        places: of the numbers in the vector of all cases, for those of one case; `None` for all.
+
+    Raises:
+        ValueError: a number that is changed twice.
     """
 
     numbers: tuple[FreeNumber, ...]
     tied: tuple[Tied, ...] = ()
+    places: tuple[int, ...] | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self):
         check_once(self.changed_paths)
@@ -288,15 +308,34 @@ class ResolvedParameters:
     def units(self) -> dict[str, str]:
         return {each.path: each.unit for each in (*self.numbers, *self.tied)}
 
-    def in_case(self, name: str) -> tuple["ResolvedParameters", tuple[int, ...]] | None:
-        """Free numbers in the run of one case, with paths that begin with `case.`, and their indices.
+    def in_case(self, name: str) -> "ResolvedParameters | None":
+        """Free numbers in the run of one case, with paths that begin with `case.`; `None` if there are none.
 
-        `None` if there are none. Cases that differ only in their names have equal parameters. Raises
-        `ValueError` for a number that is free both for one case and for all, or tied to one of another case.
+        Cases that differ only in their names have equal parameters. Raises `ValueError` for a number that is
+        free both for one case and for all, or tied to one of another case.
         """
-        seen = {place: path_in_case(path, name) for place, path in enumerate(self.paths)}
-        own = {place: path for place, path in seen.items() if path is not None}
-        free, tied = tuple(self.numbers[place]._replace(path=path) for place, path in own.items()), []
+        if name not in self._cases:
+            self._cases[name] = self._numbers_in_case(name)
+        return self._cases[name]
+
+    def for_case(self, name: str) -> "ResolvedParameters":
+        """Like `in_case`, with a `ValueError` if there are none."""
+        numbers = self.in_case(name)
+        if numbers is None:
+            raise ValueError(
+                f"{name}: expected a case in which a parameter is free, got none among "
+                f"{', '.join(self.paths)}; leave the case out."
+            )
+        return numbers
+
+    @functools.cached_property
+    def _cases(self) -> "dict[str, ResolvedParameters | None]":
+        return {}
+
+    def _numbers_in_case(self, name: str) -> "ResolvedParameters | None":
+        paths = [path_in_case(path, name) for path in self.paths]
+        places = tuple(place for place, path in enumerate(paths) if path is not None)
+        tied = []
         for each in self.tied:
             path, to = (path_in_case(p, name) for p in (each.path, each.to))
             if path is not None and to is None:
@@ -306,17 +345,18 @@ class ResolvedParameters:
                 )
             if path is not None and to is not None:
                 tied.append(dataclasses.replace(each, path=path, to=to))
-        return (ResolvedParameters(free, tuple(tied)), tuple(own)) if free else None
+        numbers = tuple(self.numbers[place]._replace(path=str(paths[place])) for place in places)
+        return ResolvedParameters(numbers, tuple(tied), places) if numbers else None
 
-    def seen_by(self, name: str) -> tuple["ResolvedParameters", tuple[int, ...]]:
-        """Like `in_case`, with a `ValueError` if there are none."""
-        found = self.in_case(name)
-        if found is None:
-            raise ValueError(
-                f"{name}: expected a case in which a parameter is free, got none among "
-                f"{', '.join(self.paths)}; leave the case out."
-            )
-        return found
+    def part_of(self, x: X) -> X:
+        """The rows of the vector of all cases, or of members on a trailing axis, that these numbers are."""
+        return x if self.places is None or len(self.places) == x.shape[0] else x[np.array(self.places)]
+
+    def spread(self, derivative: ArrayLike, n: int) -> np.ndarray:
+        """A gradient or matrix by these numbers as one by the vector of all cases, of n numbers."""
+        whole = np.zeros((n,) * np.ndim(derivative))
+        whole[np.ix_(*[self.places or range(n)] * np.ndim(derivative))] = derivative
+        return whole
 
     @functools.cached_property
     def _correlated(self) -> tuple[tuple[np.ndarray, float, np.ndarray], ...]:
@@ -481,7 +521,7 @@ class FreeParameters:
                 )
         resolved.start()  # raises for a first guess on a bound
         for name in cases or {}:
-            resolved.in_case(name)
+            resolved.for_case(name)
         return resolved
 
     def check_closure(self, closure: AbstractClosure) -> None:
@@ -504,7 +544,14 @@ def _check_effect(info: ParameterInfo, changed: set[str]) -> None:
 
 def _resolve(free: FreeParameter, numbers: Sequence[ParameterInfo]) -> list[FreeNumber]:
     """A parameter, or the numbers of a vector, with defaults filled in from what is known."""
-    info = numbers[0]
+    distribution, is_implied = _distribution(free, numbers[0]), free.prior is None
+    start = [_start(free, distribution, number) for number in numbers]
+    known = numbers[0].unit, distribution, is_implied
+    return [FreeNumber(n.path, value, n.coordinate, *known) for n, value in zip(numbers, start, strict=True)]
+
+
+def _distribution(free: FreeParameter, info: ParameterInfo) -> AbstractPrior:
+    """The prior within the valid range, or the one implied by bounds and scale."""
     if free.scale not in ("linear", "log"):
         raise ValueError(f"{free.path}: expected the scale linear or log, got {free.scale}.")
     valid_lower, valid_upper = info.valid_range
@@ -515,42 +562,33 @@ def _resolve(free: FreeParameter, numbers: Sequence[ParameterInfo]) -> list[Free
             f"{free.path}: expected bounds within the valid range {valid_lower:g} to {valid_upper:g} "
             f"[{info.unit}], lower < upper, got {lower:g} and {upper:g}."
         )
-    if (prior := free.prior) is not None:
-        if free.scale != "linear":
-            raise ValueError(
-                f"{free.path}: expected a scale or a prior, got both; remove the scale, or choose a "
-                "logarithmic prior."
-            )
-        if isinstance(prior, CorrelatedNormal) and info.coordinate is None:
-            raise ValueError(
-                f"{free.path}: expected a number with a place in time or height for a correlated prior, got "
-                "one without; choose a normal prior, or give knots."
-            )
-        try:
-            prior = prior.within(lower, upper)
-        except ValueError as error:
-            raise ValueError(f"{free.path}: {error}") from None
-        lower, upper = prior.lower, prior.upper
-    start, distribution = [_start(free, prior, number) for number in numbers], prior
-    if distribution is None and math.isinf(lower) and math.isinf(upper) and free.scale == "linear":
-        distribution = Unbounded()
-    elif distribution is None:
-        try:
-            distribution = (LogBounded if free.scale == "log" else Bounded)(lower, upper)
-        except ValueError as error:
-            raise ValueError(f"{info.path}: {error}") from None
-    common = info.unit, lower, upper, free.scale, prior, distribution
-    places = zip(numbers, start, strict=True)
-    return [FreeNumber(each.path, value, each.coordinate, *common) for each, value in places]
+    if free.prior is not None and free.scale != "linear":
+        raise ValueError(
+            f"{free.path}: expected a scale or a prior, got both; remove the scale, or choose a "
+            "logarithmic prior."
+        )
+    if isinstance(free.prior, CorrelatedNormal) and info.coordinate is None:
+        raise ValueError(
+            f"{free.path}: expected a number with a place in time or height for a correlated prior, got "
+            "one without; choose a normal prior, or give knots."
+        )
+    try:
+        if free.prior is not None:
+            return free.prior.within(lower, upper)
+        if math.isinf(lower) and math.isinf(upper) and free.scale == "linear":
+            return Unbounded()
+        return (LogBounded if free.scale == "log" else Bounded)(lower, upper)
+    except ValueError as error:
+        raise ValueError(f"{free.path}: {error}") from None
 
 
-def _start(free: FreeParameter, prior: AbstractPrior | None, info: ParameterInfo) -> float:
-    """The given first guess; else the value of the closure, or the median if the prior excludes it."""
+def _start(free: FreeParameter, distribution: AbstractPrior, info: ParameterInfo) -> float:
+    """The given first guess; else the value of the closure, or the median if a prior excludes it."""
     if free.start is not None:
         return float(free.start)
     if info.value is None:
-        if prior is not None:
-            return prior.middle
+        if free.prior is not None:
+            return distribution.middle
         raise ValueError(
             f"{info.path}: expected a start value, because this number is derived from others unless it is "
             "given, or differs between the cases that share it; add `start`."
@@ -560,5 +598,6 @@ def _start(free: FreeParameter, prior: AbstractPrior | None, info: ParameterInfo
             f"{info.path}: expected one number to start from, got an array of shape {shape}; calibrate a "
             "closure without a batch axis."
         )
-    own = float(info.value)
-    return own if prior is None or prior.lower < own < prior.upper else prior.middle
+    value = float(info.value)
+    keeps = free.prior is None or distribution.lower < value < distribution.upper
+    return value if keeps else distribution.middle

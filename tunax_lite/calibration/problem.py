@@ -5,7 +5,7 @@ time, on a few threads or on workers. Compiled code releases the interpreter loc
 concurrently. Sums over cases have a fixed order: the result does not depend on the speed of threads or
 workers.
 
-Evaluations that methods ask for: loss and gradient, loss and normal equations, or ensemble losses.
+Methods ask for one of three evaluations: loss and gradient, loss and normal equations, or ensemble losses.
 
 With residuals r_c of a case, whose squares sum to its mean square m_c, their Jacobian J_c, the weight w_c of
 the case and the slope s'(m_c) of the score, the normal equations (in forward mode) are
@@ -38,7 +38,7 @@ import functools
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -49,45 +49,27 @@ from ..column.checkpointing import AbstractCheckpointing, Auto, SaveSegments
 from ..column.model import Model
 from ..column.planning import CheckpointingChoice, choose_checkpointing
 from ..column.sensitivity import CompiledJacobian, sums_of_products
-from ..runtime import Program, Shared, compile_program, free_memory
+from ..runtime import Shared, compile_program, free_memory
 from ..runtime.engine import AbstractEngine, ThisProcess
 from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector, VectorOrMembers
 from .target import AbstractScore, Comparison, Target, misfit, residuals
 
-CaseProgram = Callable[..., PyTree]
-"""Of the numbers of a case, the model and its comparison; compiled."""
-
-X = TypeVar("X", np.ndarray, Array)
-Calibrated = tuple[Model, Comparison]
+Members = Float[Array, "parameter member"]
 
 _HUGE = 100.0
 """Times the median of the losses: what a member that has left the region of sense gives."""
+_SHARE_OF_MEMORY = 0.5
+"""Fraction of the free memory, for the Jacobian of a case."""
 _nothing = functools.partial(np.zeros, 0)
 _HERE = ThisProcess()
 
 
-@dataclasses.dataclass(frozen=True)
-class CaseParameters:
-    """Free parameters in the run of one case."""
-
-    free: ResolvedParameters  # from `in_case`; the same for cases that differ only by name
-    places: tuple[int, ...]  # indices of these among all free parameters
-    n_all: int  # number of free parameters
-
-    def of(self, x: X) -> X:
-        """The rows of the unconstrained vector, or of members on a trailing axis, that apply to the case."""
-        return x if len(self.places) == self.n_all else x[np.array(self.places)]
-
-    def spread(self, derivative: ArrayLike) -> np.ndarray:
-        """Expand a gradient or matrix with respect to these rows to the whole vector."""
-        whole = np.zeros((self.n_all,) * np.ndim(derivative))
-        whole[np.ix_(*[self.places] * np.ndim(derivative))] = derivative
-        return whole
-
-    def insert(self, x: VectorOrMembers, model: Model, comparison: Comparison) -> Calibrated:
-        """Model and case with the physical values of x, a result of `of`; differentiable by x."""
-        model, case = self.free.insert_both((model, comparison.case), x)
-        return model, dataclasses.replace(comparison, case=case)
+def inserted(
+    numbers: ResolvedParameters, x: VectorOrMembers, model: Model, comparison: Comparison
+) -> tuple[Model, Comparison]:
+    """Model and case with the physical values of the numbers in a case; differentiable by x."""
+    model, case = numbers.insert_both((model, comparison.case), x)
+    return model, dataclasses.replace(comparison, case=case)
 
 
 class Problem:
@@ -118,12 +100,11 @@ class Problem:
             raise ValueError(f"targets: expected cases of different names, got {', '.join(repeated)} twice.")
         self.variables = tuple(sorted({name for target in targets for name in target.weights}))
         self.comparisons = tuple(target.comparison for target in targets)
-        self._weights = self._shares([target.weight for target in targets])
         self.model = model
-        n_all = len(free_parameters.paths)
-        self.of_cases = tuple(CaseParameters(*free_parameters.seen_by(n), n_all) for n in self.case_names)
+        self.in_cases = tuple(free_parameters.for_case(name) for name in self.case_names)
         self.score = score
         self.checkpointing = SaveSegments() if checkpointing is None else checkpointing
+        self._weights = self._shares([target.weight for target in targets])
         self._prior_weight = _checked_prior_weight(prior_weight)
 
     @property
@@ -136,16 +117,15 @@ class Problem:
         """Of half the squared length of the unconstrained vector in the loss."""
         return self._prior_weight
 
-    def with_prior_weight(self, prior_weight: float) -> "Problem":
-        """The same with another weight of the priors."""
+    def changed(
+        self, *, weights: Sequence[float] | None = None, prior_weight: float | None = None
+    ) -> "Problem":
+        """The same with other weights of the cases, or of the priors; a case of weight 0 is only reported."""
         other = copy.copy(self)
-        other._prior_weight = _checked_prior_weight(prior_weight)
-        return other
-
-    def weighed(self, weights: Sequence[float]) -> "Problem":
-        """The same with other weights, none negative, not all 0; a case of weight 0 is only reported."""
-        other = copy.copy(self)
-        other._weights = self._shares(weights)
+        if weights is not None:
+            other._weights = self._shares(weights)
+        if prior_weight is not None:
+            other._prior_weight = _checked_prior_weight(prior_weight)
         return other
 
     def _shares(self, weights: Sequence[float]) -> np.ndarray:
@@ -159,10 +139,10 @@ class Problem:
             raise ValueError("targets: expected a case with a positive weight, got weight 0 for all.")
         return given / given.sum()
 
-    def calibrated(self, x: UnconstrainedVector, index: int) -> Calibrated:
+    def calibrated(self, x: VectorOrMembers, index: int) -> tuple[Model, Comparison]:
         """Model and case of one index with the parameters of an unconstrained vector."""
-        own = self.of_cases[index]
-        return own.insert(own.of(x), self.model, self.comparisons[index])
+        numbers = self.in_cases[index]
+        return inserted(numbers, numbers.part_of(x), self.model, self.comparisons[index])
 
     def weighted_sum(
         self, by_case: Sequence[PyTree] | np.ndarray, weights: np.ndarray | None = None
@@ -248,62 +228,61 @@ class Evaluation:
             return ~(finite & (self.losses <= _HUGE * np.median(self.losses[finite])))
 
 
+Compiled = Callable[..., PyTree]
+"""Of the numbers of a case, the model and its comparison, and further arguments."""
+
+
 @dataclasses.dataclass(eq=False)
-class CaseWork(abc.ABC):
-    """The computation for one case: a function of items that begin with the index of the case.
+class CaseProgram:
+    """The computation for one case: a function of its index, a vector or members, and further arguments.
 
     A program is compiled when a case first needs it, one for cases of equal shapes and free parameters, and
-    stays in the process; pickles hold only the problem and the other fields. Weights of cases and priors are
-    not part of the program.
+    stays in the process; pickles hold only the problem and the function that compiles. Weights of cases and
+    priors are not part of the program.
+
+    Args:
+        problem: to which the cases belong.
+        compile: makes a program from the problem, the index of a case, and the shape of what replaces its
+            numbers: a vector, or members on a trailing axis.
     """
 
     problem: Problem
+    compile: Callable[[Problem, int, jax.ShapeDtypeStruct], Compiled]
 
     def __post_init__(self):
-        self._shared: Shared[CaseProgram] = Shared()
-        self._programs: dict[tuple[int, int], CaseProgram] = {}
+        self._shared: Shared[Compiled] = Shared()
+        self._programs: dict[tuple[int, tuple[int, ...]], Compiled] = {}
         self._compiling = threading.Lock()  # no two threads compile the same program
 
     def __reduce__(self):
-        return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+        return type(self), (self.problem, self.compile)
 
-    @abc.abstractmethod
     def __call__(self, item: tuple) -> PyTree:
-        """Contribution to the sum of an evaluator, on the host."""
-
-    @abc.abstractmethod
-    def compile(self, index: int, columns: int) -> CaseProgram:
-        """A program for a case and a number of columns in a batch, 0 for none."""
-
-    def program(self, index: int, columns: int = 0) -> CaseProgram:
-        with self._compiling:
-            if (index, columns) not in self._programs:
-                own = self.problem.comparisons[index], self.problem.of_cases[index].free
-                make = functools.partial(self.compile, index, columns)
-                self._programs[index, columns] = self._shared.get(make, own[0], own[1], columns)
-            return self._programs[index, columns]
-
-    def run(self, index: int, x: np.ndarray) -> PyTree:
-        """Results of the program of a case at a vector, or members along a trailing axis, on the host."""
+        """Results on the host."""
+        index, x, *others = item
         problem = self.problem
-        program = self.program(index, 0 if x.ndim == 1 else x.shape[1])
-        own = problem.of_cases[index].of(x)
-        return jax.device_get(program(own, problem.model, problem.comparisons[index]))
+        x = problem.in_cases[index].part_of(x)
+        program = self._program(index, x.shape)
+        return jax.device_get(program(x, problem.model, problem.comparisons[index], *others))
 
-    def take(self, programs: Sequence[CaseProgram]) -> None:
-        """Use existing programs, one per case."""
-        self._programs = {(index, 0): program for index, program in enumerate(programs)}
+    def _program(self, index: int, shape: tuple[int, ...]) -> Compiled:
+        with self._compiling:
+            if (index, shape) not in self._programs:
+                numbers, comparison = self.problem.in_cases[index], self.problem.comparisons[index]
+                x = jax.ShapeDtypeStruct(shape, jnp.result_type(float))
+                make = functools.partial(self.compile, self.problem, index, x)
+                self._programs[index, shape] = self._shared.get(make, comparison, numbers, shape)
+            return self._programs[index, shape]
+
+    def take(self, programs: Sequence[Compiled]) -> None:
+        """Use existing programs for vectors, one per case."""
+        sizes = [(len(numbers.numbers),) for numbers in self.problem.in_cases]
+        self._programs = dict(zip(enumerate(sizes), programs, strict=True))
 
     @property
     def n_compiled(self) -> int:
+        """Number of programs in this process."""
         return len(set(map(id, self._programs.values())))
-
-
-class PlainWork(CaseWork):
-    """Returns the result of the program of a case."""
-
-    def __call__(self, item: tuple[int, np.ndarray]) -> PyTree:
-        return self.run(*item)
 
 
 class AbstractEvaluator(abc.ABC):
@@ -323,11 +302,13 @@ class AbstractEvaluator(abc.ABC):
     def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: evaluators differ
         """Evaluate the request of a method's `ask`; `MemoryError` if no program fits a budget."""
 
-    def _of_cases(self, work: CaseWork, x: np.ndarray, cases: Sequence[int] | None = None) -> list[PyTree]:
-        """Results of some cases, or all, at a vector or members."""
+    def _in_cases(
+        self, program: CaseProgram, x: np.ndarray, cases: Sequence[int] | None = None, *others: Sequence
+    ) -> list[PyTree]:
+        """Results of some cases, or all, at a vector or members, with further arguments by case."""
         if cases is None:
             cases = range(len(self._problem.weights))
-        return self._engine.map(work, [(case, x) for case in cases])
+        return self._engine.map(program, [(case, x, *(each[case] for each in others)) for case in cases])
 
     @property
     def n_at_once(self) -> int:
@@ -363,9 +344,6 @@ class MiniBatch:
         return weights
 
 
-Members = Float[Array, "parameter member"]
-
-
 class GradientEvaluator(AbstractEvaluator):
     """Evaluates loss and gradient, in reverse mode.
 
@@ -374,24 +352,26 @@ class GradientEvaluator(AbstractEvaluator):
     """
 
     def _prepare(self) -> None:
-        problem, n_cases = self._problem, len(self._problem.weights)
+        problem = self._problem
         if not isinstance(problem.checkpointing, Auto):
-            self._work = _Gradient(problem, (problem.checkpointing,) * n_cases)
+            layouts = (problem.checkpointing,) * len(problem.comparisons)
+            self._program = CaseProgram(problem, functools.partial(_gradient_program, layouts))
             return
-        found: Shared[CheckpointingChoice] = Shared()
+        shared: Shared[CheckpointingChoice] = Shared()
         budget = problem.checkpointing.memory_budget // self._engine.n_here
         choices = []
-        for index, (comparison, own) in enumerate(zip(problem.comparisons, problem.of_cases, strict=True)):
+        for index, comparison in enumerate(problem.comparisons):
             choose = functools.partial(_choose, problem, index, problem.checkpointing, budget)
-            choices.append(found.get(choose, comparison, own.free))
-        self.explanations = tuple(choice.explanation for choice in found.all)
-        self._work = _Gradient(problem, tuple(choice.checkpointing for choice in choices))
-        self._work.take([choice.program for choice in choices])
+            choices.append(shared.get(choose, comparison, problem.in_cases[index]))
+        self.explanations = tuple(choice.explanation for choice in shared.all)
+        layouts = tuple(choice.checkpointing for choice in choices)
+        self._program = CaseProgram(problem, functools.partial(_gradient_program, layouts))
+        self._program.take([choice.program for choice in choices])
 
     @property
     def n_compiled(self) -> int:
         """Number of programs in this process."""
-        return self._work.n_compiled
+        return self._program.n_compiled
 
     def __call__(self, x: UnconstrainedVector, batch: MiniBatch | None = None) -> Evaluation:
         """Fit and gradient at an unconstrained vector, for all cases or a few."""
@@ -400,10 +380,9 @@ class GradientEvaluator(AbstractEvaluator):
         cases = (np.arange(n_cases) if weights is None else np.flatnonzero(weights)).tolist()
         scores, gradients = np.full(n_cases, np.nan), np.zeros((n_cases, vector.size))
         mean_squares: list[dict[str, float]] = [{} for _ in problem.weights]
-        found = self._of_cases(self._work, vector, cases)
-        for case, ((score, of_case), gradient) in zip(cases, found, strict=True):
-            scores[case], mean_squares[case] = score, of_case
-            gradients[case] = problem.of_cases[case].spread(gradient)
+        results = self._in_cases(self._program, vector, cases)
+        for case, ((scores[case], mean_squares[case]), gradient) in zip(cases, results, strict=True):
+            gradients[case] = problem.in_cases[case].spread(gradient, vector.size)
         gradient = np.asarray(problem.weighted_sum(gradients, weights))
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * vector
@@ -411,34 +390,26 @@ class GradientEvaluator(AbstractEvaluator):
 
 
 def _value_and_gradient(problem: Problem, index: int, checkpointing: AbstractCheckpointing):
-    own = problem.of_cases[index]
+    numbers = problem.in_cases[index]
 
-    def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        def loss(x):
-            return misfit(*own.insert(x, model, comparison), problem.score, checkpointing)
+    def loss(x: UnconstrainedVector, model: Model, comparison: Comparison):
+        return misfit(*inserted(numbers, x, model, comparison), problem.score, checkpointing)
 
-        return jax.value_and_grad(loss, has_aux=True)(x)
-
-    return value_and_gradient
+    return jax.value_and_grad(loss, has_aux=True)
 
 
 def _choose(problem: Problem, index: int, auto: Auto, budget: int) -> CheckpointingChoice:
     of = functools.partial(_value_and_gradient, problem, index)
-    arguments = problem.of_cases[index].free.start(), problem.model, problem.comparisons[index]
+    arguments = problem.in_cases[index].start(), problem.model, problem.comparisons[index]
     return choose_checkpointing(of, arguments, budget, candidates=auto.candidates)
 
 
-@dataclasses.dataclass(eq=False)
-class _Gradient(PlainWork):
-    """Score with mean squares, and gradient by the case's parameters, for a case and a vector."""
-
-    checkpointings: tuple[AbstractCheckpointing, ...]  # by case
-
-    def compile(self, index: int, columns: int) -> Program:
-        problem = self.problem
-        function = _value_and_gradient(problem, index, self.checkpointings[index])
-        arguments = problem.of_cases[index].free.start(), problem.model, problem.comparisons[index]
-        return compile_program(function, *arguments)
+def _gradient_program(
+    layouts: Sequence[AbstractCheckpointing], problem: Problem, index: int, x: jax.ShapeDtypeStruct
+) -> Compiled:
+    """Score with mean squares, and the gradient by the numbers of the case."""
+    function = _value_and_gradient(problem, index, layouts[index])
+    return compile_program(function, x, problem.model, problem.comparisons[index])
 
 
 class NormalEquationsEvaluator(AbstractEvaluator):
@@ -449,77 +420,71 @@ class NormalEquationsEvaluator(AbstractEvaluator):
 
     def _prepare(self) -> None:
         problem = self._problem
-        self._runs = _Run(problem)
+        self._runs = CaseProgram(problem, _run_program)
         start = np.asarray(problem.free_parameters.start())
-        largest = [float(largest) for *_, largest in self._of_cases(self._runs, start)]
+        largest = [float(largest) for *_, largest in self._in_cases(self._runs, start)]
         # No limit if the first guess fits perfectly or fails to run.
-        limits = [each if math.isfinite(each) and each > 0.0 else math.inf for each in largest]
-        self._equations = _NormalEquations(problem, tuple(limits), int(_SHARE_OF_MEMORY * free_memory()))
+        self._limits = [each if math.isfinite(each) and each > 0.0 else math.inf for each in largest]
+        budget = int(_SHARE_OF_MEMORY * free_memory())
+        self._equations = CaseProgram(problem, functools.partial(_normal_equations_program, budget))
 
     def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> Evaluation:
         """Fit at an unconstrained vector, and gradient and matrix if the loss is below `loss_to_beat`."""
         problem, vector = self._problem, np.asarray(x)
-        results = self._of_cases(self._runs, vector)
+        results = self._in_cases(self._runs, vector)
         scores = np.array([float(score) for score, *_ in results])
         fit = problem.fit(vector, scores, [mean_squares for _, mean_squares, _ in results])
         if not (fit.is_finite and fit.loss < loss_to_beat):
             return Evaluation(fit)
         cases = np.flatnonzero(problem.weights).tolist()
-        gradients, matrices = zip(*self._of_cases(self._equations, vector, cases), strict=True)
-        weights = problem.weights[cases]
-        gradient = problem.weighted_sum(gradients, weights)
-        matrix = problem.weighted_sum(matrices, weights)
+        equations = self._in_cases(self._equations, vector, cases, self._limits)
+        gradient, matrix = (
+            problem.weighted_sum(
+                [
+                    problem.in_cases[case].spread(each, vector.size)
+                    for case, each in zip(cases, parts, strict=True)
+                ],
+                problem.weights[cases],
+            )
+            for parts in zip(*equations, strict=True)
+        )
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * np.asarray(vector, float)
             matrix = matrix + problem.prior_weight * np.eye(vector.size)
         return Evaluation(fit, gradient, matrix)
 
 
-_SHARE_OF_MEMORY = 0.5  # fraction of the free memory, for the Jacobian of a case
+def _run_program(problem: Problem, index: int, x: jax.ShapeDtypeStruct) -> Compiled:
+    """Score, mean squares and largest residual."""
+    numbers = problem.in_cases[index]
+
+    def run(x: UnconstrainedVector, model: Model, comparison: Comparison):
+        by_variable, mean_squares = residuals(*inserted(numbers, x, model, comparison))
+        flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
+        return problem.score(flat @ flat), mean_squares, jnp.max(jnp.abs(flat))
+
+    return compile_program(run, x, problem.model, problem.comparisons[index])
 
 
-class _Run(PlainWork):
-    """Score, mean squares and largest residual, for a case and a vector."""
+def _normal_equations_program(
+    memory_budget: int, problem: Problem, index: int, x: jax.ShapeDtypeStruct
+) -> Compiled:
+    """Contribution of a case to gradient and matrix, without its weight, for a limit of derivatives."""
+    numbers, slope_of = problem.in_cases[index], jax.jit(jax.grad(problem.score))
 
-    def compile(self, index: int, columns: int) -> Program:
-        problem, own = self.problem, self.problem.of_cases[index]
+    def by_parameters(x: UnconstrainedVector, model: Model, comparison: Comparison):
+        return residuals(*inserted(numbers, x, model, comparison))[0]
 
-        def run(x: UnconstrainedVector, model: Model, comparison: Comparison):
-            by_variable, mean_squares = residuals(*own.insert(x, model, comparison))
-            flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
-            return problem.score(flat @ flat), mean_squares, jnp.max(jnp.abs(flat))
+    arguments = x, problem.model, problem.comparisons[index]
+    jacobian = CompiledJacobian(by_parameters, *arguments, mode="forward", memory_budget=memory_budget)
 
-        return compile_program(run, own.free.start(), problem.model, problem.comparisons[index])
-
-
-@dataclasses.dataclass(eq=False)
-class _NormalEquations(CaseWork):
-    """Contribution of a case to gradient and matrix, without its weight, at a vector."""
-
-    limits: tuple[float, ...]  # of derivatives, by case
-    memory_budget: int
-
-    def __call__(self, item: tuple[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        (index, x), problem = item, self.problem
-        own = problem.of_cases[index]
-        jacobian = self.program(index)(own.of(x), problem.model, problem.comparisons[index])
-        found = jacobian.normal_equations(self.limits[index])
-        slope = float(self._slope(found.sum_of_squares))
+    def equations(x: np.ndarray, model: Model, comparison: Comparison, limit: float):
+        found = jacobian(x, model, comparison).normal_equations(limit)
+        twice = 2.0 * float(slope_of(found.sum_of_squares))
         gradient, matrix = jax.device_get((found.gradient, found.matrix))
-        return 2.0 * slope * own.spread(gradient), 2.0 * slope * own.spread(matrix)
+        return twice * gradient, twice * matrix
 
-    @functools.cached_property
-    def _slope(self):
-        return jax.jit(jax.grad(self.problem.score))
-
-    def compile(self, index: int, columns: int) -> CompiledJacobian:
-        problem, own = self.problem, self.problem.of_cases[index]
-
-        def of_parameters(x: UnconstrainedVector, model: Model, comparison: Comparison):
-            return residuals(*own.insert(x, model, comparison))[0]
-
-        arguments = own.free.start(), problem.model, problem.comparisons[index]
-        return CompiledJacobian(of_parameters, *arguments, mode="forward", memory_budget=self.memory_budget)
+    return equations
 
 
 class EnsembleEvaluator(AbstractEvaluator):
@@ -532,16 +497,16 @@ class EnsembleEvaluator(AbstractEvaluator):
                 "prior_weight: expected 0 for a method whose ensemble starts from the prior, got "
                 f"{problem.prior_weight:g}; leave it out."
             )
-        self._work = _Members(problem)
+        self._program = CaseProgram(problem, _members_program)
         self._slope = jax.jit(jax.grad(problem.score))
 
     def __call__(self, members: Members) -> Evaluation:
         """Fit of the mean, which is one more column, and results of the members."""
         problem, members = self._problem, jnp.asarray(members)
         columns = np.asarray(jnp.concatenate([members, jnp.mean(members, axis=1, keepdims=True)], axis=1))
-        results = self._of_cases(self._work, columns)
+        results = self._in_cases(self._program, columns)
         scores = np.array([scores for scores, _, _ in results], dtype=float)
-        of_mean = [{name: found[-1] for name, found in mean_squares.items()} for *_, mean_squares in results]
+        of_mean = [{name: values[-1] for name, values in squares.items()} for *_, squares in results]
         products = [self._slope(products[-1, -1]) * products[:-1, :-1] for _, products, _ in results]
         return Evaluation(
             problem.fit(columns[:, -1], scores[:, -1], of_mean),
@@ -550,18 +515,14 @@ class EnsembleEvaluator(AbstractEvaluator):
         )
 
 
-class _Members(PlainWork):
-    """Scores, products of residuals and mean squares, for a case and members."""
+def _members_program(problem: Problem, index: int, x: jax.ShapeDtypeStruct) -> Compiled:
+    """Scores, products of residuals and mean squares of members."""
+    numbers = problem.in_cases[index]
 
-    def compile(self, index: int, columns: int) -> Program:
-        problem, own = self.problem, self.problem.of_cases[index]
+    def evaluate(columns: Members, model: Model, comparison: Comparison):
+        by_variable, mean_squares = residuals(*inserted(numbers, columns, model, comparison))
+        flat = jnp.concatenate([part.reshape(-1, columns.shape[1]) for part in by_variable.values()])
+        products = sums_of_products(flat)
+        return problem.score(jnp.diagonal(products)), products, mean_squares
 
-        def evaluate(columns: Members, model: Model, comparison: Comparison):
-            by_variable, mean_squares = residuals(*own.insert(columns, model, comparison))
-            flat = jnp.concatenate([part.reshape(-1, columns.shape[1]) for part in by_variable.values()])
-            products = sums_of_products(flat)
-            return problem.score(jnp.diagonal(products)), products, mean_squares
-
-        start = own.free.start()
-        members = jax.ShapeDtypeStruct((start.size, columns), start.dtype)
-        return compile_program(evaluate, members, problem.model, problem.comparisons[index])
+    return compile_program(evaluate, x, problem.model, problem.comparisons[index])

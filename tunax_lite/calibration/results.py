@@ -496,7 +496,9 @@ def fingerprint(problem: Problem, method: object) -> dict[str, str]:
         "case weights": repr(problem.weights.tolist()),
     }
     for free in problem.free_parameters.numbers:
-        known = free.scale if free.prior is None else repr(free.prior)
+        known = repr(free.prior)
+        if free.prior is None:
+            known = "log" if isinstance(free.distribution, LogBounded) else "linear"
         said = f"{free.lower!r} to {free.upper!r} from {free.start!r}, {known}"
         parts[f"free parameter {free.path}"] = said
     parts |= {f"tied parameter {tied.path}": str(tied) for tied in problem.free_parameters.tied}

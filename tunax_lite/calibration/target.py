@@ -1,12 +1,14 @@
-"""The misfit between a model and the observations of a case: one number per case.
+"""A target: what of a run is compared with which observations, with which weights and errors.
 
     misfit = score( sum_v w_v mean((model_v - observed_v)²) / s_v²  /  sum_v w_v )
 
 over the observed values of variable v that are selected; w_v are weights, s_v scales. If the errors of
-observations are correlated, the differences over s_v are whitened before they are squared. The time loop
-stores the observed variables only.
+observations are correlated, the differences over s_v are whitened before they are squared.
 
-The target of a calibration: a case, its observations and their weights.
+`Target` declares this, `Comparison` is the same as arrays. All errors are made of `_compare`, which follows a
+run frame by frame and stores the observed variables only: the loss of a calibration (`misfit`, `residuals`),
+tables (`errors_of`), and the equations of a map, where observed values have a trailing axis of columns.
+`errors_of_states` compares states that were stored.
 
 Observed values that are NaN, or outside the depth and time windows, are ignored. At points, the model is
 interpolated linearly to the observed heights and times; between the uppermost (lowest) center and the surface
@@ -34,6 +36,7 @@ from ..column.integrate import advance, batched_case, run_frames, start_of
 from ..column.model import Model
 from ..column.observables import ColumnState, observable
 from ..column.observations import Observations
+from ..column.state import State
 from ..column.trajectory import Restart
 from ..declarations import check_settings, named, setting
 from ..io.water_limits import Extreme, extremes
@@ -61,21 +64,22 @@ class Comparison(eqx.Module):
     By variable it holds observed values, on all frames of the model or on the observed times, with 0 for
     missing ones; operators from model cells to observed heights, `moving` for those that vary in time, with a
     leading time axis; and whitening operators if errors are correlated. For scalars computed from profiles at
-    a few heights, `seen` reduces model profiles to the same information.
+    a few heights, `seen` reduces model profiles to the same information. A batch of columns has its own
+    observed values and counts, with a trailing axis.
     """
 
     case: Case  # with a common name, because the name is part of the compiled program
     dt: Float[Array, ""]  # [s]
-    observed: dict[str, Float[Array, "time _level"]]
-    counts: dict[str, Float[Array, "time _level"]]  # 1 / n for a selected value, 0 otherwise
+    observed: dict[str, Float[Array, "time _level *#column"]]
+    counts: dict[str, Float[Array, "time _level *#column"]]  # sum is 1; 0 for values that are not selected
     factors: dict[str, Float[Array, ""]]  # of the mean squares, such as w_v / (s_v² sum w_v)
     operators: dict[str, AbstractOperator]
-    moving: dict[str, Interpolation]
-    whitenings: dict[str, Whitening]
-    seen: dict[str, Float[Array, "center center"]]
-    in_time: Interpolation | None  # to the observed times; `None` if these are frames of the model
     n_frames: int = eqx.field(static=True)
     steps_per_frame: int = eqx.field(static=True)
+    moving: dict[str, Interpolation] = eqx.field(default_factory=dict)
+    whitenings: dict[str, Whitening] = eqx.field(default_factory=dict)
+    seen: dict[str, Float[Array, "center center"]] = eqx.field(default_factory=dict)
+    in_time: Interpolation | None = None  # to the observed times; `None` if these are frames of the model
     steps: Int[Array, " frame"] | None = None  # of each frame instead, where forward mode shares programs
 
 
@@ -86,6 +90,44 @@ class AtOneTime(eqx.Module):
     counts: dict[str, Float[Array, "..."]]
     moving: dict[str, Interpolation]
     vertical: dict[str, Float[Array, "..."]]
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> "AtOneTime":
+        """The data of all times."""
+        moves = {name: white.vertical for name, white in comparison.whitenings.items() if white.moves}
+        return cls(comparison.observed, comparison.counts, comparison.moving, moves)
+
+    def differences(self, modelled: Differences) -> Differences:
+        """Of modelled and observed values."""
+        at_heights = modelled | {name: move(modelled[name]) for name, move in self.moving.items()}
+        return {name: value - _like(self.observed[name], value) for name, value in at_heights.items()}
+
+    def squares(self, differences: Differences) -> dict[str, Scalar]:
+        """Contribution to the mean squares."""
+        return {
+            name: jnp.sum(_like(self.counts[name], difference) * difference**2, axis=0)
+            for name, difference in differences.items()
+        }
+
+    def squares_and_means(self, differences: Differences) -> tuple[dict[str, Scalar], dict[str, Scalar]]:
+        """Contribution to the mean squares and the means."""
+        means = {
+            name: jnp.sum(_like(self.counts[name], value) * value, axis=0)
+            for name, value in differences.items()
+        }
+        return self.squares(differences), means
+
+    def whitened(self, comparison: Comparison, name: str, difference: Float[Array, "_level *#member"]):
+        """Weighted differences of a variable, with vertical correlations removed."""
+        if name in comparison.whitenings:
+            matrix = self.vertical.get(name, comparison.whitenings[name].vertical)
+            difference = jnp.tensordot(matrix, difference, axes=1)
+        return jnp.sqrt(comparison.factors[name] * _like(self.counts[name], difference)) * difference
+
+
+def _like(values: Float[Array, "..."], batch: Float[Array, "..."]):
+    """Values of one column, to be broadcast over a batch of columns."""
+    return values.reshape(values.shape + (1,) * (batch.ndim - values.ndim))
 
 
 class AbstractScore(abc.ABC):
@@ -129,11 +171,9 @@ def misfit(
         )
 
     # Frame by frame inside the loop, so that reverse mode does not store all profiles of the run.
-    def squares(differences: Differences, given: AtOneTime):
-        whitened = {
-            name: _whitened(comparison, given, name, differences[name]) for name in comparison.whitenings
-        }
-        return _mean_squares(differences, given), whitened
+    def squares(differences: Differences, at: AtOneTime):
+        whitened = {name: at.whitened(comparison, name, differences[name]) for name in comparison.whitenings}
+        return at.squares(differences), whitened
 
     (frames, whitened), _ = _compare(model, comparison, checkpointing, squares)
     mean_squares = _summed(frames)
@@ -162,24 +202,44 @@ def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorOf]:
 
 def errors_and_water(model: Model, comparison: Comparison) -> tuple[dict[str, ErrorOf], list[Extreme]]:
     """The same, and water of the run that cannot be, or is unlikely."""
-    (squares, means), (temperature, salinity, step) = _squares_means_and_water(model, comparison)
-    errors = {name: ErrorOf(math.sqrt(squares[name]), float(means[name])) for name in squares}
+    sums, (temperature, salinity, step) = _errors_and_water(model, comparison)
     case = comparison.case
     time = np.asarray(step) * float(comparison.dt)
-    return errors, extremes(temperature, salinity, case.grid.z_center, time, has_ice=case.ice is not None)
+    water = extremes(temperature, salinity, case.grid.z_center, time, has_ice=case.ice is not None)
+    return _errors(*sums), water
+
+
+def errors_of_states(comparison: Comparison, states: State) -> dict[str, ErrorOf]:
+    """Errors as in `errors_of`, of stored states at the times of a comparison, along a leading axis."""
+    return _errors(*_errors_of_states(comparison, states))
+
+
+def _errors(mean_squares: Mapping[str, Scalar], means: Mapping[str, Scalar]) -> dict[str, ErrorOf]:
+    return {name: ErrorOf(math.sqrt(mean_squares[name]), float(means[name])) for name in mean_squares}
 
 
 @eqx.filter_jit
-def _squares_means_and_water(model: Model, comparison: Comparison) -> tuple[tuple, tuple]:
-    def both(differences: Differences, given: AtOneTime):
-        means = {name: jnp.sum(given.counts[name] * value, axis=0) for name, value in differences.items()}
-        return _mean_squares(differences, given), means
-
+def _errors_and_water(model: Model, comparison: Comparison) -> tuple[PyTree, PyTree]:
     def water(now: Restart) -> tuple:
         return now.state.temperature, now.state.salinity, now.step
 
-    of_times, frames = _compare(model, comparison, SaveEverything(), both, water)
-    return _summed(of_times), frames
+    both = lambda differences, at: at.squares_and_means(differences)  # noqa: E731
+    by_time, frames = _compare(model, comparison, SaveEverything(), both, water)
+    return _summed(by_time), frames
+
+
+@eqx.filter_jit
+def modelled_by_states(comparison: Comparison, states: State) -> Differences:
+    """What the observations would be in states along a leading axis, but for heights that vary in time."""
+    return jax.vmap(functools.partial(_modelled, comparison, comparison.case))(states)
+
+
+@eqx.filter_jit
+def _errors_of_states(comparison: Comparison, states: State) -> PyTree:
+    def at_one_time(state: State, at: AtOneTime):
+        return at.squares_and_means(at.differences(_modelled(comparison, comparison.case, state)))
+
+    return _summed(jax.vmap(at_one_time)(states, AtOneTime.of(comparison)))
 
 
 def residuals(
@@ -192,9 +252,9 @@ def residuals(
     frames are stored, and parameters of members have a trailing axis.
     """
 
-    def both(differences: Differences, given: AtOneTime):
-        scaled = {name: _whitened(comparison, given, name, value) for name, value in differences.items()}
-        return scaled, _mean_squares(differences, given)
+    def both(differences: Differences, at: AtOneTime):
+        scaled = {name: at.whitened(comparison, name, value) for name, value in differences.items()}
+        return scaled, at.squares(differences)
 
     (frames, mean_squares), _ = _compare(model, comparison, SaveEverything(), both)
     whitened = {name: _after_time(comparison, name, values) for name, values in frames.items()}
@@ -205,50 +265,28 @@ def _summed(by_time: PyTree) -> PyTree:
     return jax.tree.map(lambda values: jnp.sum(values, axis=0), by_time)
 
 
-def _like(values: Float[Array, " _level"], batch: Float[Array, "_level *#member"]):
-    """Values of one column, to be broadcast over a batch of columns."""
-    return values.reshape(values.shape + (1,) * (batch.ndim - 1))
-
-
-def _mean_squares(differences: Differences, given: AtOneTime) -> dict[str, Scalar]:
-    return {
-        name: jnp.sum(_like(given.counts[name], difference) * difference**2, axis=0)
-        for name, difference in differences.items()
-    }
-
-
-def _whitened(comparison: Comparison, given: AtOneTime, name: str, difference):
-    """Weighted differences, with vertical correlations removed."""
-    if name in comparison.whitenings:
-        matrix = given.vertical.get(name, comparison.whitenings[name].vertical)
-        difference = jnp.tensordot(matrix, difference, axes=1)
-    return jnp.sqrt(comparison.factors[name] * _like(given.counts[name], difference)) * difference
-
-
 def _after_time(comparison: Comparison, name: str, whitened: Float[Array, "time _level *#member"]):
     """The same, with correlations in time removed."""
     white = comparison.whitenings.get(name)
     return whitened if white is None or white.in_time is None else white.in_time(whitened)
 
 
-def _run_of_steps(
-    model: Model,
-    case: Case,
-    start: Restart,
-    comparison: Comparison,
-    steps: Int[Array, " frame"],
-    *,
-    save: Callable[..., PyTree],
-    inputs: PyTree = None,
-) -> PyTree:
-    """Like `run_frames`, with the numbers of steps as data."""
+def _modelled(comparison: Comparison, case: Case, state: State) -> Differences:
+    """What the observations would be in a state, but for heights that vary in time."""
 
-    def frame(current: Restart, given: tuple[Int[Array, ""], PyTree]):
-        n_steps, observed = given
-        following = advance(model, case, current, comparison.dt, n_steps)
-        return following, save(following, observed)
+    def water(name: str) -> ColumnState:
+        seen = state
+        if name in comparison.seen:
+            matrix = comparison.seen[name]
+            seen = jax.tree.map(lambda x: jnp.tensordot(matrix, x, axes=1), state.without_surface())
+            seen = dataclasses.replace(seen, surface=state.surface)
+        return ColumnState(seen, case.placed(seen).grid, case.equation_of_state)
 
-    return jax.lax.scan(frame, start, (steps, inputs))[1]
+    # A layer that reaches the bottom has no depth; a misfit needs a number, and a finite derivative.
+    return {
+        name: operator(observable(name, state.tracers, bounded=True)(water(name)))
+        for name, operator in comparison.operators.items()
+    }
 
 
 def _compare(
@@ -265,46 +303,42 @@ def _compare(
     case = batched_case(model, comparison.case)
     start = start_of(model, case)
 
-    def observable_values(restart: Restart) -> Differences:
-        def water(name: str) -> ColumnState:
-            state = restart.state
-            if name in comparison.seen:
-                seen = jax.tree.map(
-                    lambda x: jnp.tensordot(comparison.seen[name], x, axes=1), state.without_surface()
-                )
-                state = dataclasses.replace(seen, surface=state.surface)
-            return ColumnState(state, case.placed(state).grid, case.equation_of_state)
+    def compared(modelled: Differences, at: AtOneTime):
+        return of_time(at.differences(modelled), at)
 
-        # A layer that reaches the bottom has no depth; a misfit needs a number, and a finite derivative.
-        return {
-            name: operator(observable(name, restart.state.tracers, bounded=True)(water(name)))
-            for name, operator in comparison.operators.items()
-        }
-
-    def compared(modelled: Differences, given: AtOneTime):
-        at_heights = {**modelled, **{name: move(modelled[name]) for name, move in given.moving.items()}}
-        differences = {name: value - _like(given.observed[name], value) for name, value in at_heights.items()}
-        return of_time(differences, given)
-
-    length = {"n_frames": comparison.n_frames, "steps_per_frame": comparison.steps_per_frame}
-    of_case = functools.partial(run_frames, model, case, start, comparison.dt)
-    run = functools.partial(of_case, **length, checkpointing=checkpointing)
-    if comparison.steps is not None:
-        run = functools.partial(_run_of_steps, model, case, start, comparison, comparison.steps)
+    def run(save: Callable[..., PyTree], inputs: PyTree = None) -> PyTree:
+        given = model, case, start, comparison.dt
+        if comparison.steps is not None:
+            return _run_of_steps(*given, comparison.steps, save, inputs)
+        length = {"n_frames": comparison.n_frames, "steps_per_frame": comparison.steps_per_frame}
+        return run_frames(*given, **length, checkpointing=checkpointing, save=save, inputs=inputs)
 
     def after_start(of_start: PyTree, later: PyTree) -> PyTree:
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, later)
 
-    moves = {name: white.vertical for name, white in comparison.whitenings.items() if white.moves}
-    given = AtOneTime(comparison.observed, comparison.counts, comparison.moving, moves)
+    at_times = AtOneTime.of(comparison)
     if comparison.in_time is None:
-        first, later = (jax.tree.map(lambda x, i=i: x[i], given) for i in (0, slice(1, None)))
-        both = lambda now, given: (compared(observable_values(now), given), of_frame(now))  # noqa: E731
-        return after_start(both(start, first), run(save=both, inputs=later))
-    both = lambda now: (observable_values(now), of_frame(now))  # noqa: E731
-    values, frames = after_start(both(start), run(save=both))
+        first, later = (jax.tree.map(lambda x, i=i: x[i], at_times) for i in (0, slice(1, None)))
+        both = lambda now, at: (  # noqa: E731
+            compared(_modelled(comparison, case, now.state), at),
+            of_frame(now),
+        )
+        return after_start(both(start, first), run(both, later))
+    both = lambda now: (_modelled(comparison, case, now.state), of_frame(now))  # noqa: E731
+    values, frames = after_start(both(start), run(both))
     modelled = {name: comparison.in_time(each) for name, each in values.items()}
-    return jax.vmap(compared)(modelled, given), frames
+    return jax.vmap(compared)(modelled, at_times), frames
+
+
+def _run_of_steps(model: Model, case: Case, start: Restart, dt, steps, save, inputs: PyTree) -> PyTree:
+    """Like `run_frames`, with the numbers of steps as data."""
+
+    def frame(current: Restart, given: tuple[Int[Array, ""], PyTree]):
+        n_steps, observed = given
+        following = advance(model, case, current, dt, n_steps)
+        return following, save(following, observed)
+
+    return jax.lax.scan(frame, start, (steps, inputs))[1]
 
 
 class AbstractScale(abc.ABC):

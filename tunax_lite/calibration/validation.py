@@ -394,7 +394,7 @@ def cross_validate(
         left_out = () if name is None else together[name]
         weights = [0.0 if target.case.name in left_out else target.weight for target in targets]
         place = folder if name is None else folder / folder_without(name, list(together))
-        weighed, told = problem.weighed(weights), begin(name)
+        weighed, told = problem.changed(weights=weights), begin(name)
 
         def report(iteration: Iteration) -> None:
             if told is not None:

@@ -77,9 +77,6 @@ def build_calibration(
     model = build_model(config.model, place, parameters)
     with place.naming("parameters"):
         free = config.free_parameters.resolve(model.closure, cases)
-        for name in names:
-            if free.in_case(name) is None:
-                raise ValueError(f"expected a free parameter in the case {name}, got none; leave it out.")
     with place.naming("optimiser"):
         method = _method(config)
         method.init(free.start())  # checks sizes

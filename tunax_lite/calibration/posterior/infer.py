@@ -32,7 +32,7 @@ from ...runtime.engine import AbstractEngine, ThisProcess
 from ..base import Base
 from ..least_squares import LevenbergMarquardt
 from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
-from ..problem import CaseParameters, EnsembleEvaluator, Evaluation, NormalEquationsEvaluator, Problem
+from ..problem import EnsembleEvaluator, Evaluation, NormalEquationsEvaluator, Problem, inserted
 from ..results import check_folder, fingerprint, read_tree, write_tree
 from ..target import MeanSquare, Target, misfit, residuals
 from .result import (
@@ -126,19 +126,19 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
         raise ValueError(f"log_posterior: expected a positive prior_weight, got {problem.prior_weight}.")
     # Stack the cases of equal shapes with the same free parameters. Each group has its free parameters,
     # weights, the indices of its numbers in the vector, and comparisons.
-    shared: Shared[tuple[CaseParameters, list]] = Shared()
-    for weight, own, comparison in zip(problem.weights, problem.of_cases, problem.comparisons, strict=True):
+    shared: Shared[tuple[ResolvedParameters, list]] = Shared()
+    for weight, free, comparison in zip(problem.weights, problem.in_cases, problem.comparisons, strict=True):
         if weight > 0.0:
-            case = jnp.asarray(weight), jnp.asarray(own.places), comparison
-            shared.get(lambda own=own: (own, []), comparison, own.free)[1].append(case)
-    of_groups = [own for own, _ in shared.all]
+            case = jnp.asarray(weight), jnp.asarray(free.places), comparison
+            shared.get(lambda free=free: (free, []), comparison, free)[1].append(case)
+    of_groups = [free for free, _ in shared.all]
     groups = [jax.tree.map(lambda *leaves: jnp.stack(leaves), *cases) for _, cases in shared.all]
     arguments = problem.model, jnp.asarray(problem.prior_weight), groups
     identity = "log posterior", problem.free_parameters, problem.score, problem.checkpointing
 
-    def of_case(x: UnconstrainedVector, own: CaseParameters, model: Model, weight, places, comparison):
+    def of_case(x: UnconstrainedVector, own: ResolvedParameters, model: Model, weight, places, comparison):
         def score_of(z):
-            changed = own.insert(z, model, comparison)
+            changed = inserted(own, z, model, comparison)
             if comparison.steps is None:
                 score, _ = misfit(*changed, problem.score, problem.checkpointing)
                 return weight * score
@@ -249,7 +249,7 @@ def infer(
     believed, mode = known or _find(problem, evaluator, x, likelihood, n_iterations, *said)
     if path is not None and known is None:
         write_tree(path, {"likelihood": dataclasses.astuple(believed), "fingerprint": parts}, mode)
-    problem = problem.with_prior_weight(believed.prior_weight)
+    problem = problem.changed(prior_weight=believed.prior_weight)
     evaluator = evaluator.of(problem)
     evaluation = evaluator(jnp.asarray(mode))
     if place is not None and overwrite:
@@ -313,13 +313,13 @@ def _find(
     """Likelihood and mode; estimating the likelihood needs the mode."""
     before = 0.0
     if likelihood is None:
-        evaluator = evaluator.of(problem.with_prior_weight(estimate_likelihood(problem, x).prior_weight))
+        evaluator = evaluator.of(problem.changed(prior_weight=estimate_likelihood(problem, x).prior_weight))
         first, evaluation = find_mode(evaluator, x, n_iterations, lambda f, loss: report_fit(0.5 * f, loss))
         announce(f"first fit: loss {evaluation.fit.loss:.5g} with priors")
         x = jnp.asarray(first)
         likelihood, before = estimate_likelihood(problem, x), 0.5
     found = find_mode(
-        evaluator.of(problem.with_prior_weight(likelihood.prior_weight)),
+        evaluator.of(problem.changed(prior_weight=likelihood.prior_weight)),
         x,
         n_iterations,
         lambda f, loss: report_fit(before + (1.0 - before) * f, loss),

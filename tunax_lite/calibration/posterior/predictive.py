@@ -70,10 +70,9 @@ def predictive_bands(
     draws = np.asarray(draws, float)
     if draws.ndim != 2 or len(draws) < 2:
         raise ValueError(f"predictive_bands: expected two draws or more, got an array {draws.shape}.")
-    free, places = free_parameters.seen_by(case.name)
+    free = free_parameters.for_case(case.name)
     unnamed = dataclasses.replace(case, name="case")  # the name is part of the compiled program
-    members = jnp.asarray(draws.T)[np.array(places)]
-    ensemble, cases = free.insert_both((model, unnamed), members)
+    ensemble, cases = free.insert_both((model, unnamed), free.part_of(jnp.asarray(draws.T)))
     whole = SaveEverything()
     run = simulate(
         ensemble, cases, dt=dt, duration=duration, output_interval=output_interval, checkpointing=whole
@@ -137,13 +136,11 @@ def influences(
         outputs: diagnostics that are scalars; `ValueError` for others.
     """
     numbers = {name: diagnostic(name) for name in outputs}
-    if (in_case := free_parameters.in_case(case.name)) is None:
+    if (free := free_parameters.in_case(case.name)) is None:
         return []
-    free, places = in_case
 
     def at_the_end(x: UnconstrainedVector, model: Model, case: Case):
-        own = x[np.array(places)]
-        calibrated, case = free.insert_both((model, case), own)
+        calibrated, case = free.insert_both((model, case), free.part_of(x))
         whole = SaveEverything()
         run = simulate(
             calibrated, case, dt=dt, duration=duration, output_interval=duration, checkpointing=whole
