@@ -1,13 +1,10 @@
 """`tunax-lite posterior`: what the observations tell about the parameters."""
 
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..calibration import with_parameters
 from ..calibration.posterior import (
-    NUTS,
-    Laplace,
     Posterior,
     Sampling,
     Weighting,
@@ -17,7 +14,6 @@ from ..calibration.posterior import (
     start_from,
     write_influences,
 )
-from ..calibration.posterior.samplers import ChainReport
 from ..calibration.results import PARAMETERS_NAME
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..io.writing import claimed
@@ -25,7 +21,7 @@ from ..runtime.engine import open_engine
 from . import session
 from .options import Engine
 from .outputs import check_posterior_outputs
-from .progress import ProgressReport, fraction_of
+from .progress import fraction_of
 from .terminal import echo
 
 _MOST_FRAMES = 24
@@ -74,7 +70,6 @@ def _infer(
     echo(f"posterior of {len(free.paths)} parameters on {names}")
     opening = open_engine(*engine, n_threads=setup.n_threads)
     with opening as opened, fraction_of("posterior", "compiling, then the best fit") as show:
-        fitting = lambda fraction, loss: show(fraction, f"loss {loss:.5g}")  # noqa: E731
         try:
             return infer(
                 setup.model,
@@ -88,31 +83,11 @@ def _infer(
                 resume=resume,
                 overwrite=overwrite,
                 engine=opened,
-                report=_progress(method, show) if isinstance(method, NUTS) else None,
-                report_runs=lambda f, runs: show(f, f"effective size {runs.effective_size:.0f}"),
-                # The remaining time of chains and rounds is estimated from the first one.
-                report_fit=fitting if isinstance(method, Laplace) else None,
+                report=show,
                 announce=echo,
             )
         except (ValueError, ImportError) as error:
             raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR, --method)") from error
-
-
-def _progress(method: NUTS, show: ProgressReport) -> ChainReport:
-    """Show the progress of all chains together."""
-    total = method.n_chains * (method.n_warmup + method.n_draws)
-    reached, gradients, divergent = dict[int, int](), 0, 0
-    lock = threading.Lock()  # chains report from their threads
-
-    def report(chain: int, number: int, draw) -> None:
-        nonlocal gradients, divergent
-        with lock:
-            reached[chain] = number
-            gradients, divergent = gradients + int(draw.n_steps), divergent + int(draw.is_divergent)
-            done = sum(reached.values())
-            show(done / total, f"draw {done} of {total}, {gradients} gradients, {divergent} divergent")
-
-    return report
 
 
 def _summarise(found: Posterior) -> None:

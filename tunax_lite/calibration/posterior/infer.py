@@ -1,4 +1,4 @@
-"""Assumed errors, and the resulting density of the parameters given the observations.
+"""Inference: assumed errors, and the resulting density of the parameters given the observations.
 
     -ln p(x | observations) = n/2 L(x)/noise² + |x|²/2 + const
 
@@ -9,14 +9,16 @@ the loss with a prior of weight w = 2 noise²/n, divided by w.
 The density is a function that JAX can differentiate and embed in a larger program. Cases of equal shapes are
 stacked and computed one after another, so that their time loops remain single kernels.
 
-From observations to a posterior: likelihood, mode, normal approximation, and chains from it.
+`infer` goes from observations to a posterior: likelihood, mode, normal approximation, and chains from it.
 """
 
 import dataclasses
 import functools
 import math
+import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -49,6 +51,8 @@ from .samplers import (
     NUTS,
     ChainReport,
     Chains,
+    ChainState,
+    Draw,
     ImportanceSampling,
     LogDensity,
     Weighted,
@@ -179,6 +183,8 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
 
 MODE_NAME = "posterior_mode.eqx"
 POSTERIOR_NAME = "posterior.nc"
+Report = Callable[[float, str], None]
+"""Called with the fraction that is done, and where that is in a few words."""
 _TRIES = 5
 """At a start of a chain; each is half as far from the mode as the one before."""
 
@@ -198,10 +204,8 @@ def infer(
     overwrite: bool = False,
     checkpointing: AbstractCheckpointing | None = None,
     engine: AbstractEngine | None = None,
-    report: ChainReport | None = None,
-    report_runs: Callable[[float, Weighted], None] = lambda fraction, runs: None,
-    report_fit: Callable[[float, float], None] | None = None,
-    announce: Callable[[str], None] | None = None,
+    report: Report = lambda fraction, where: None,
+    announce: Callable[[str], None] = lambda line: None,
 ) -> Posterior:
     """The distribution of the parameters of a closure given the observations of one or more cases.
 
@@ -216,10 +220,8 @@ def infer(
         overwrite: start anew in a folder that holds a posterior.
         engine: computes cases, then chains; by default this process, two at a time. The results are
             identical.
-        report: called with each draw of a chain.
-        report_runs: called after each round of importance sampling, with the fraction done and all runs.
-        report_fit: called after each evaluation of the fit, with an upper bound of the fraction done, and the
-            loss.
+        report: called with the fraction that is done, and where that is in a few words: after each draw of a
+            chain, each round of importance sampling, or each evaluation of the fit, if that is all.
         announce: called with a line when a stage is done.
 
     Raises:
@@ -229,7 +231,6 @@ def infer(
         FloatingPointError: the first guess has no finite loss and Jacobian.
     """
     method = Laplace() if method is None else method
-    announce = (lambda line: None) if announce is None else announce
     if isinstance(method, NUTS):
         blackjax_module("")
     place = None if folder is None else _open_folder(Path(folder), resume, overwrite)
@@ -238,43 +239,55 @@ def infer(
     problem = Problem(model, free_parameters, targets, MeanSquare(), checkpointing, weight)
     free = problem.free_parameters
     parts = _fingerprint(problem, method, likelihood, n_iterations)
+    evaluator = NormalEquationsEvaluator(problem, engine)
     path = None if place is None else place / MODE_NAME
-    known: tuple[Likelihood, np.ndarray] | None = None
     if path is not None and path.exists():
         header, mode = read_tree(path, parts, lambda _: np.asarray(free.start()), "file of a posterior")
-        known = Likelihood(*header["likelihood"]), mode
-    evaluator = NormalEquationsEvaluator(problem, engine)
-    x = free.start() if start is None else jnp.asarray(start)
-    said = announce, report_fit or (lambda fraction, loss: None)
-    believed, mode = known or _find(problem, evaluator, x, likelihood, n_iterations, *said)
-    if path is not None and known is None:
-        write_tree(path, {"likelihood": dataclasses.astuple(believed), "fingerprint": parts}, mode)
-    problem = problem.changed(prior_weight=believed.prior_weight)
+        likelihood = Likelihood(*header["likelihood"])
+    else:
+        # The remaining time of chains and rounds is estimated from the first one.
+        fitting = report if isinstance(method, Laplace) else lambda fraction, where: None
+        search = _Search(problem, evaluator, n_iterations, announce, fitting)
+        x = free.start() if start is None else jnp.asarray(start)
+        likelihood, mode = search.from_start(x, likelihood)
+        if path is not None:
+            write_tree(path, {"likelihood": dataclasses.astuple(likelihood), "fingerprint": parts}, mode)
+    problem = problem.changed(prior_weight=likelihood.prior_weight)
     evaluator = evaluator.of(problem)
     evaluation = evaluator(jnp.asarray(mode))
     if place is not None and overwrite:
         remove_file(place / POSTERIOR_NAME)
     announce(
-        f"most probable vector: loss {evaluation.fit.loss:.5g} with priors; noise {believed.noise:.4g}, "
-        f"worth {believed.n_observations:.4g} independent observations"
+        f"most probable vector: loss {evaluation.fit.loss:.5g} with priors; noise {likelihood.noise:.4g}, "
+        f"worth {likelihood.n_observations:.4g} independent observations"
     )
-    information = fisher_information(evaluation, believed.prior_weight)
-    covariance = covariance_of(information)
-    found = Base.of(model.closure, free.changed_paths), free, believed, mode, information
+    information = fisher_information(evaluation, likelihood.prior_weight)
+    best = BestFit(Base.of(model.closure, free.changed_paths), free, likelihood, mode, information)
     if isinstance(method, Laplace):
-        draws = draw_normal(method, mode, covariance)[None]
-        away = draws[0] - mode
-        density = -0.5 * np.einsum("ij,ij->i", away, np.linalg.solve(covariance, away.T).T)[None]
-        never = np.zeros(density.shape, bool)
-        return Posterior("laplace", *found, mode, covariance, draws, density, is_divergent=never)
+        return _normal(method, best)
     if isinstance(method, ImportanceSampling):
-        of_members = Problem(model, free, targets, MeanSquare())
-        return _of_runs(method, found, EnsembleEvaluator(of_members, engine), report_runs)
-    given = believed.prior_weight, evaluator, mode, covariance
-    starts = [_start(method, chain, *given) for chain in range(method.n_chains)]
+        members = EnsembleEvaluator(problem.changed(prior_weight=0.0), engine)
+        return _from_runs(method, best, members, report)
+    starts = [_start(method, chain, best, evaluator) for chain in range(method.n_chains)]
     density = functools.partial(log_posterior, problem)
-    chains = sample_chains(method, density, starts, folder=place, parts=parts, engine=engine, report=report)
-    return _of_chains(found, chains)
+    shown = _in_words(method, report)
+    chains = sample_chains(method, density, starts, folder=place, parts=parts, engine=engine, report=shown)
+    return _from_chains(best, chains)
+
+
+class BestFit(NamedTuple):
+    """The first fields of a posterior, which do not depend on the method."""
+
+    base: Base
+    free_parameters: ResolvedParameters
+    likelihood: Likelihood
+    mode: np.ndarray
+    information: np.ndarray
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Covariance of the normal approximation."""
+        return covariance_of(self.information)
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
@@ -301,80 +314,108 @@ def _fingerprint(
     return parts | {"likelihood": repr(likelihood), "iterations to the mode": str(n_iterations)}
 
 
-def _find(
-    problem: Problem,
-    evaluator,
-    x,
-    likelihood: Likelihood | None,
-    n_iterations: int,
-    announce: Callable,
-    report_fit: Callable,
-) -> tuple[Likelihood, np.ndarray]:
-    """Likelihood and mode; estimating the likelihood needs the mode."""
-    before = 0.0
-    if likelihood is None:
-        evaluator = evaluator.of(problem.changed(prior_weight=estimate_likelihood(problem, x).prior_weight))
-        first, evaluation = find_mode(evaluator, x, n_iterations, lambda f, loss: report_fit(0.5 * f, loss))
-        announce(f"first fit: loss {evaluation.fit.loss:.5g} with priors")
+class _Search(NamedTuple):
+    """The search for the mode, and for the likelihood if it is not given."""
+
+    problem: Problem
+    evaluator: NormalEquationsEvaluator
+    n_iterations: int
+    announce: Callable[[str], None]
+    report: Report
+
+    def from_start(
+        self, x: UnconstrainedVector, likelihood: Likelihood | None
+    ) -> tuple[Likelihood, np.ndarray]:
+        """Likelihood and mode; estimating the likelihood needs the mode."""
+        if likelihood is not None:
+            return likelihood, self.mode(x, likelihood, 0.0, 1.0)[0]
+        first, evaluation = self.mode(x, estimate_likelihood(self.problem, x), 0.0, 0.5)
+        self.announce(f"first fit: loss {evaluation.fit.loss:.5g} with priors")
         x = jnp.asarray(first)
-        likelihood, before = estimate_likelihood(problem, x), 0.5
-    found = find_mode(
-        evaluator.of(problem.changed(prior_weight=likelihood.prior_weight)),
-        x,
-        n_iterations,
-        lambda f, loss: report_fit(before + (1.0 - before) * f, loss),
-    )
-    return likelihood, found[0]
+        likelihood = estimate_likelihood(self.problem, x)
+        return likelihood, self.mode(x, likelihood, 0.5, 0.5)[0]
+
+    def mode(
+        self, x: UnconstrainedVector, likelihood: Likelihood, before: float, part: float
+    ) -> tuple[np.ndarray, Evaluation]:
+        """The best vector and its evaluation, in a part of the whole work that begins after some of it."""
+        weighed = self.problem.changed(prior_weight=likelihood.prior_weight)
+
+        def report(fraction: float, loss: float) -> None:
+            self.report(before + part * fraction, f"loss {loss:.5g}")
+
+        return find_mode(self.evaluator.of(weighed), x, self.n_iterations, report)
 
 
-def _start(method: NUTS, chain: int, weight: float, evaluator, mode: np.ndarray, covariance: np.ndarray):
+def _normal(method: Laplace, best: BestFit) -> Posterior:
+    mode, covariance = best.mode, best.covariance
+    draws = draw_normal(method, mode, covariance)[None]
+    away = draws[0] - mode
+    density = -0.5 * np.einsum("ij,ij->i", away, np.linalg.solve(covariance, away.T).T)[None]
+    never = np.zeros(density.shape, bool)
+    return Posterior("laplace", *best, mode, covariance, draws, density, is_divergent=never)
+
+
+def _start(method: NUTS, chain: int, best: BestFit, evaluator: NormalEquationsEvaluator) -> ChainState:
     """A chain started from a draw of the normal approximation, closer to the mode if that run fails."""
-    normal = np.random.default_rng((method.seed, chain)).standard_normal(mode.size)
-    away = np.linalg.cholesky(covariance) @ normal
-    for halvings in range(_TRIES):
-        x = mode + 0.5**halvings * away
-        evaluation = evaluator(jnp.asarray(x))
+    normal = np.random.default_rng((method.seed, chain)).standard_normal(best.mode.size)
+    away = np.linalg.cholesky(best.covariance) @ normal
+    x, evaluation = best.mode + away, evaluator(jnp.asarray(best.mode + away))
+    for fraction in (*(0.5**halvings for halvings in range(1, _TRIES)), 0.0):
         if evaluation.is_finite:
             break
-    else:
-        x, evaluation = mode, evaluator(jnp.asarray(mode))
+        x = best.mode + fraction * away
+        evaluation = evaluator(jnp.asarray(x))
+    weight = best.likelihood.prior_weight
     density, gradient = -evaluation.fit.loss / weight, -evaluation.gradient / weight
-    return start_chain(method, chain, x, density, gradient, covariance)
+    return start_chain(method, chain, x, density, gradient, best.covariance)
 
 
-def _of_runs(
-    method: ImportanceSampling,
-    found: tuple[Base, ResolvedParameters, Likelihood, np.ndarray, np.ndarray],
-    evaluator: EnsembleEvaluator,
-    report: Callable[[float, Weighted], None],
+def _in_words(method: NUTS, report: Report) -> ChainReport:
+    """The progress of all chains together."""
+    total = method.n_chains * (method.n_warmup + method.n_draws)
+    reached, gradients, divergent = dict[int, int](), 0, 0
+    lock = threading.Lock()  # chains report from their threads
+
+    def shown(chain: int, number: int, draw: Draw) -> None:
+        nonlocal gradients, divergent
+        with lock:
+            reached[chain] = number
+            gradients, divergent = gradients + int(draw.n_steps), divergent + int(draw.is_divergent)
+            done = sum(reached.values())
+            report(done / total, f"draw {done} of {total}, {gradients} gradients, {divergent} divergent")
+
+    return shown
+
+
+def _from_runs(
+    method: ImportanceSampling, best: BestFit, evaluator: EnsembleEvaluator, report: Report
 ) -> Posterior:
-    likelihood = found[2]
-    worth = 0.5 * likelihood.n_observations / likelihood.noise**2
+    worth = 0.5 * best.likelihood.n_observations / best.likelihood.noise**2
 
     def log_density(members: np.ndarray) -> np.ndarray:
         return -worth * evaluator(jnp.asarray(members)).losses - 0.5 * np.sum(members**2, axis=0)
 
-    runs = weigh_runs(method, found[3].size, log_density, report)
+    def shown(fraction: float, runs: Weighted) -> None:
+        report(fraction, f"effective size {runs.effective_size:.0f}")
+
+    runs = weigh_runs(method, best.mode.size, log_density, shown)
     places = resampled(runs, method.n_draws, method.seed)
     density = runs.log_density[places][None]
-    never = np.zeros(density.shape, bool)
-    of_draws = runs.x[places][None], density, never
+    draws, never = (runs.x[places][None], density), np.zeros(density.shape, bool)
     failed = int(np.isneginf(runs.log_density).sum())
     sampling = Weighting(runs.effective_size, len(runs.x), failed)
-    return Posterior("importance", *found, runs.mean, runs.covariance, *of_draws, sampling=sampling)
+    return Posterior("importance", *best, runs.mean, runs.covariance, *draws, never, sampling)
 
 
-def _of_chains(
-    found: tuple[Base, ResolvedParameters, Likelihood, np.ndarray, np.ndarray], chains: Chains
-) -> Posterior:
+def _from_chains(best: BestFit, chains: Chains) -> Posterior:
     draws, n_gradients = chains.draws, int(chains.draws.n_steps.sum()) + chains.n_steps_in_warmup
     flat = draws.position.reshape(-1, draws.position.shape[-1])
     moments = flat.mean(axis=0), np.atleast_2d(np.cov(flat, rowvar=False))
     divergent = int(draws.is_divergent.sum()), chains.n_divergent_in_warmup
     acceptance = float(draws.acceptance.mean())
     sampling = Sampling(*mixing(draws.position), *divergent, n_gradients, acceptance, chains.step_sizes)
-    of_draws = draws.position, draws.log_density, draws.is_divergent
-    return Posterior("nuts", *found, *moments, *of_draws, sampling=sampling)
+    return Posterior("nuts", *best, *moments, *draws[:3], sampling)
 
 
 def mixing(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -37,11 +37,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ...calibration import ResolvedParameters
+from ...calibration import Comparison, ResolvedParameters, residuals
+from ...calibration.observed import Uppermost
 from ...column.case import Case
-from ...column.checkpointing import Auto
 from ...column.corrections import CorrectedForcing
-from ...column.integrate import batched_case, count_steps, end_and_frames, start_of
+from ...column.integrate import count_steps
 from ...column.model import Model
 from ...runtime import Program, Shared, compile_program
 from .setup import MapRun
@@ -75,17 +75,18 @@ class MapFit:
     begin: float = 0.0
     scale: float | None = None
 
-    @property
-    def times(self) -> np.ndarray:
-        """Ends of the frames to use [s]."""
+    def __post_init__(self):
         count_steps(self.run.duration, self.run.output_interval, "duration", "output_interval")
-        found = self.run.times[self.run.times > self.begin]
-        if not found.size:
+        if not self.times.size:
             raise ValueError(
                 f"start: expected a time before the end of the run, {self.run.duration:g} s, got "
                 f"{self.begin:g} s; extend the run, or begin earlier."
             )
-        return found
+
+    @property
+    def times(self) -> np.ndarray:
+        """Ends of the frames to use [s]."""
+        return self.run.times[self.run.times > self.begin]
 
     @property
     def blocks(self) -> list[np.ndarray]:
@@ -159,12 +160,12 @@ def equations_of(fit: MapFit, item: Block) -> Equations:
     missing = BLOCK - len(item.columns)
     columns = np.concatenate([item.columns, np.repeat(item.columns[-1:], missing)])
     correction = np.concatenate([item.correction, np.zeros(missing)])
-    batch = fit.run.batch(columns, 0.0, fit.run.duration)
-    dtype = batch[1].grid.z_face.dtype
-    observed = jnp.asarray(fit.run.columns.observed(columns, fit.times), dtype)
-    given = jnp.asarray(item.x, dtype), jnp.asarray(correction, dtype), batch, observed
+    model, case = fit.run.batch(columns, 0.0, fit.run.duration)
+    comparison = _comparison(fit, case, fit.run.columns.observed(columns, fit.times))
+    dtype = case.grid.z_face.dtype
+    given = jnp.asarray(item.x, dtype), jnp.asarray(correction, dtype), model, comparison
     program = _programs.get(
-        lambda: compile_program(functools.partial(_equations, fit), *given), given, fit.fingerprint
+        lambda: compile_program(functools.partial(_equations, fit.free), *given), given, fit.fingerprint
     )
     found = jax.device_get(program(*given))
     return Equations(*(np.asarray(part, float)[..., : len(item.columns)] for part in found))
@@ -173,39 +174,47 @@ def equations_of(fit: MapFit, item: Block) -> Equations:
 _programs: Shared[Program] = Shared(most=1)
 
 
-def _equations(
-    fit: MapFit, x: Array, correction: Array, batch: tuple[Model, Case], observed: Array
-) -> Equations:
-    model, case = batch
-    m, (n,) = x.shape[0], correction.shape
-    there = jnp.isfinite(observed)
-    number = jnp.maximum(jnp.sum(there, axis=0), 1).astype(x.dtype)
+def _comparison(fit: MapFit, case: Case, observed: np.ndarray) -> Comparison:
+    """Temperatures of the uppermost cells at the ends of the last frames, `(n_times, n_columns)`."""
+    length, there = fit.run.length, np.isfinite(observed)
+    before = (length.n_frames + 1 - len(observed), 0), (0, 0)  # the start, and frames that do not count
+    dtype = case.grid.z_face.dtype
 
-    def residuals(x, correction):
-        calibrated = dataclasses.replace(model, closure=fit.free.insert(model.closure, x))
+    def on_frames(rows: np.ndarray) -> dict[str, Array]:
+        return {"temperature": jnp.asarray(np.pad(rows, before)[:, None], dtype)}
+
+    return Comparison(
+        case=case,
+        dt=jnp.asarray(fit.run.dt, dtype),
+        observed=on_frames(np.where(there, observed, 0.0)),
+        counts=on_frames(there / np.maximum(there.sum(axis=0), 1)),
+        factors={"temperature": jnp.asarray(1.0, dtype)},
+        operators={"temperature": Uppermost()},
+        n_frames=length.n_frames,
+        steps_per_frame=length.steps_per_frame,
+    )
+
+
+def _equations(
+    free: ResolvedParameters, x: Array, correction: Array, model: Model, comparison: Comparison
+) -> Equations:
+    m, (n,) = x.shape[0], correction.shape
+    case = comparison.case
+
+    def differences(x, correction):
+        calibrated = dataclasses.replace(model, closure=free.insert(model.closure, x))
         forcing = CorrectedForcing(case.forcing, None, heat_flux_bias=correction[None])
-        own = batched_case(calibrated, dataclasses.replace(case, forcing=forcing))
-        _, temperature = end_and_frames(
-            calibrated,
-            own,
-            start_of(calibrated, own),
-            fit.run.dt,
-            n_frames=fit.run.length.n_frames,
-            steps_per_frame=fit.run.length.steps_per_frame,
-            checkpointing=Auto(),
-            save=lambda restart: restart.state.temperature[-1],
-        )
-        return jnp.where(there, temperature[-observed.shape[0] :] - observed, 0.0)
+        corrected = dataclasses.replace(comparison, case=dataclasses.replace(case, forcing=forcing))
+        return residuals(calibrated, corrected)[0]["temperature"][:, 0]
 
     # Every column has its own copy of the parameters, so that one tangent is a column of all Jacobians.
     at = jnp.broadcast_to(x[:, None], (m, n)), correction
     directions = jnp.broadcast_to(jnp.eye(m + 1, dtype=x.dtype)[:, :, None], (m + 1, m + 1, n))
-    push = lambda d: jax.jvp(residuals, at, (d[:m], d[m]))  # noqa: E731
+    push = lambda d: jax.jvp(differences, at, (d[:m], d[m]))  # noqa: E731
     found, jacobian = jax.vmap(push, out_axes=(None, 0))(directions)  # columns stay the last axis
-    mean_square = jnp.sum(found**2, axis=0) / number
-    gradient = jnp.sum(jacobian * found, axis=1) / number
-    matrix = jnp.sum(jacobian[:, None] * jacobian[None], axis=2) / number
-    return Equations(mean_square, gradient, matrix)  # pyright: ignore[reportArgumentType]
+    gradient = jnp.sum(jacobian * found, axis=1)
+    matrix = jnp.sum(jacobian[:, None] * jacobian[None], axis=2)
+    return Equations(jnp.sum(found**2, axis=0), gradient, matrix)  # pyright: ignore[reportArgumentType]
 
 
 def step(
