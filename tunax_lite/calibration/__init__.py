@@ -1,6 +1,6 @@
 """Calibration: free parameters, targets, methods, and the loop that runs them."""
 
-from .calibrate import Iteration, calibrate, calibrate_weighted
+from .calibrate import Iteration, calibrate, solve
 from .gradient import LBFGS, Adam, ConstantRate, CosineDecay, ExponentialDecay
 from .least_squares import EnsembleKalman, LevenbergMarquardt
 from .methods import MultiStart

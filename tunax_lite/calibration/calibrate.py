@@ -13,7 +13,7 @@ from ..runtime.engine import AbstractEngine, ThisProcess
 from . import results as files
 from .methods import AbstractMethod, Ahead, MethodState
 from .parameters import FreeParameters, ResolvedParameters
-from .problem import AbstractEvaluator, Problem
+from .problem import AbstractEvaluator, Evaluation, Problem
 from .results import CalibrationResult, History
 from .target import AbstractScore, RootMeanSquare, Target
 
@@ -36,7 +36,6 @@ Report = Callable[[Iteration], None]
 _FORMAT = 3
 
 
-@claims("folder", folder=True)
 def calibrate(
     model: Model,
     free_parameters: FreeParameters | ResolvedParameters,
@@ -89,58 +88,45 @@ def calibrate(
             failed.
         MemoryError: no layout of `Auto` fits its budget.
     """
+    score = RootMeanSquare() if score is None else score
+    problem = Problem(model, free_parameters, targets, score, checkpointing, prior_weight)
+
+    def evaluator() -> AbstractEvaluator:
+        programs = method.evaluator(problem, ThisProcess(2) if engine is None else engine)
+        if announce is not None:
+            for explanation in programs.explanations:
+                announce(explanation)
+        return programs
+
+    options = {"folder": folder, "resume": resume, "overwrite": overwrite}
+    return solve(
+        problem, method, n_iterations, evaluator, **options, max_non_finite=max_non_finite, report=report
+    )
+
+
+@claims("folder", folder=True)
+def solve(
+    problem: Problem,
+    method: AbstractMethod,
+    n_iterations: int,
+    make_evaluator: Callable[[], AbstractEvaluator],
+    *,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    max_non_finite: int = 10,
+    report: Report | None = None,
+) -> CalibrationResult:
+    """Solve a problem; other arguments and errors as in `calibrate`.
+
+    `make_evaluator` is called only if there is anything to evaluate: a finished calibration is only read.
+    """
     if n_iterations < 1 or max_non_finite < 1:
         raise ValueError(
             "calibrate: expected n_iterations and max_non_finite of at least 1, got "
             f"{n_iterations} and {max_non_finite}."
         )
-    score = RootMeanSquare() if score is None else score
-    place = None if folder is None else _open_folder(Path(folder), resume, overwrite)
-    problem = Problem(model, free_parameters, targets, score, checkpointing, prior_weight)
-
-    def evaluator() -> AbstractEvaluator:
-        made = method.evaluator(problem, ThisProcess(2) if engine is None else engine)
-        if announce is not None:
-            for explanation in made.explanations:
-                announce(explanation)
-        return made
-
-    return _solve(problem, method, n_iterations, evaluator, place, resume, overwrite, max_non_finite, report)
-
-
-@claims("folder", folder=True)
-def calibrate_weighted(
-    problem: Problem,
-    method: AbstractMethod,
-    n_iterations: int,
-    evaluator: Callable[[], AbstractEvaluator],
-    folder: str | Path,
-    *,
-    overwrite: bool = False,
-    max_non_finite: int = 10,
-    report: Report | None = None,
-) -> CalibrationResult:
-    """Repeat a calibration with other weights of the cases, without recompiling.
-
-    Continues from the folder; a finished calibration is only read. `make_evaluator`, for the problem with the
-    new weights, is called only if there is anything to evaluate. Other arguments as in `calibrate`.
-    """
-    place = _open_folder(Path(folder), not overwrite, overwrite)
-    begin = not overwrite, overwrite
-    return _solve(problem, method, n_iterations, evaluator, place, *begin, max_non_finite, report)
-
-
-def _solve(
-    problem: Problem,
-    method: AbstractMethod,
-    n_iterations: int,
-    make_evaluator: Callable[[], AbstractEvaluator],
-    folder: Path | None,
-    resume: bool,
-    overwrite: bool,
-    max_non_finite: int,
-    report: Report | None,
-) -> CalibrationResult:
+    folder = None if folder is None else _open_folder(Path(folder), resume, overwrite)
     free, parts = problem.free_parameters, files.fingerprint(problem, method)
     shape = len(free.paths), len(problem.case_names), len(problem.variables)
     state, history = method.init(free.start()), History.empty(0, *shape)
@@ -153,19 +139,11 @@ def _solve(
         while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
             evaluation = evaluate(state.start_number, method.ask(state))
             if history.n_iterations == 0 and not evaluation.is_finite:
-                scores = zip(problem.case_names, evaluation.fit.scores, strict=True)
-                bad = [name for name, score in scores if not np.isfinite(score)]
-                what = f"the score is not finite in {', '.join(bad)}" if bad else "the gradient is not finite"
-                raise FloatingPointError(
-                    f"calibrate: expected a finite loss and gradient at the start values, but {what}; choose "
-                    "other start values or a shorter time step."
-                )
-            told = method.tell(state, evaluation)
-            values = np.asarray(free.to_physical(state.trial))
-            history = history.append(
-                state.trial, values, evaluation, not bool(told.accepted), state.start_number
-            )
-            state = told
+                raise _cannot_start(problem, evaluation)
+            following = method.tell(state, evaluation)
+            values, rejected = np.asarray(free.to_physical(state.trial)), not bool(following.accepted)
+            history = history.append(state.trial, values, evaluation, rejected, state.start_number)
+            state = following
             if path is not None:
                 header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": parts}
                 files.write_tree(path, header, (state, history))
@@ -173,13 +151,27 @@ def _solve(
                 if history.n_iterations == 1:
                     files.remove_results(path.parent, derived=overwrite)
             if report is not None:
-                values, start_values = (free.by_path(history.values[row]) for row in (-1, 0))
-                scores = dict(zip(problem.case_names, history.scores[-1].tolist(), strict=True))
-                last = history.n_iterations - 1, float(history.loss[-1]), history.best_loss
-                report(Iteration(*last, scores, values, start_values, int(history.start[-1])))
+                report(_last_iteration(problem, history))
     return CalibrationResult.from_history(
         problem.model.closure, problem.cases, free, history, problem.variables, reason, problem.prior_weight
     )
+
+
+def _cannot_start(problem: Problem, evaluation: Evaluation) -> FloatingPointError:
+    scores = zip(problem.case_names, evaluation.fit.scores, strict=True)
+    bad = [name for name, score in scores if not np.isfinite(score)]
+    what = f"the score is not finite in {', '.join(bad)}" if bad else "the gradient is not finite"
+    return FloatingPointError(
+        f"calibrate: expected a finite loss and gradient at the start values, but {what}; choose "
+        "other start values or a shorter time step."
+    )
+
+
+def _last_iteration(problem: Problem, history: History) -> Iteration:
+    values, start_values = (problem.free_parameters.by_path(history.values[row]) for row in (-1, 0))
+    scores = dict(zip(problem.case_names, history.scores[-1].tolist(), strict=True))
+    last = history.n_iterations - 1, float(history.loss[-1]), history.best_loss
+    return Iteration(*last, scores, values, start_values, int(history.start[-1]))
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:

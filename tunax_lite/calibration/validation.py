@@ -38,7 +38,7 @@ from ..io.water_limits import Extreme
 from ..io.writing import claims, write_csv
 from ..physics.stratification import buoyancy_frequency_squared
 from ..runtime.engine import AbstractEngine, Check, ThisProcess
-from .calibrate import Iteration, Report, calibrate_weighted
+from .calibrate import Iteration, Report, solve
 from .methods import AbstractMethod
 from .parameters import (
     FreeParameters,
@@ -401,10 +401,17 @@ def cross_validate(
                 told(iteration)
             check()
 
-        result = calibrate_weighted(
-            weighed, method, n_iterations, functools.partial(evaluator, weighed), place,
-            overwrite=overwrite, max_non_finite=max_non_finite, report=report,
-        )  # fmt: skip
+        result = solve(
+            weighed,
+            method,
+            n_iterations,
+            functools.partial(evaluator, weighed),
+            folder=place,
+            resume=not overwrite,
+            overwrite=overwrite,
+            max_non_finite=max_non_finite,
+            report=report,
+        )
         if name is not None:
             with alone:  # the NetCDF library is not thread-safe
                 write_results(result, place, attributes)
