@@ -38,7 +38,7 @@ import functools
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -315,7 +315,7 @@ class AbstractEvaluator(abc.ABC):
         """Number of vectors that keep the engine busy."""
         return self._engine.n_drivers // len(self._problem.weights)
 
-    def of(self, problem: Problem) -> Self:
+    def of(self, problem: Problem) -> "AbstractEvaluator":
         """The same for a problem that differs only in its weights, with the same programs."""
         other = copy.copy(self)
         other._problem = problem

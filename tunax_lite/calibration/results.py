@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -313,57 +313,84 @@ def write_parameters(
     best, start, free = result.best, result.start, result.free_parameters
     known, short = known_parameters(result.closure, result.cases), remarks_in_short(remarks(result), best)
     said = {split_path(label.partition(" (")[0])[0]: text for label, text in short.items()}
-    free_numbers, every_path = dict(zip(free.paths, free.numbers, strict=True)), by_field(known)
+    every_path = by_field(known)
     numbers: dict[str, dict] = {}
     vectors: dict[str, dict] = {}
-    for field, paths in by_field(free.paths).items():
-        free_here = [free_numbers[path] for path in paths]
-        first, unit = free_here[0], {"unit": free_here[0].unit}
-        if first.path == field:
-            entry = numbers[field] = {"value": best[field], **unit, "start": start[field]}
-        else:
-            every = [known[path] for path in every_path[field]]
-            entry = vectors[field] = {**unit, "value": [float(number.value) for number in every]}
+    for field in _free_fields(free):
+        name, unit = field.name, {"unit": field.numbers[0].unit}
+        if field.is_vector:
+            every = [known[path] for path in every_path[name]]
+            entry = vectors[name] = {**unit, "value": [float(number.value) for number in every]}
             # Numbers that were not free have their start values.
             entry["start"] = [start.get(number.path, float(number.value)) for number in every]
-            if first.coordinate is not None:
+            if field.numbers[0].coordinate is not None:
                 entry["coordinate"] = [number.coordinate for number in every]
-        bounds, prior = _known_before(free_here)
-        entry |= dict(zip(("lower", "upper"), bounds, strict=True)) | prior
-        entry |= {"remark": said[field]} if field in said else {}
+        else:
+            entry = numbers[name] = {"value": best[name], **unit, "start": start[name]}
+        lower, upper = field.bounds
+        entry |= {"lower": lower, "upper": upper} | field.prior
+        entry |= {"remark": said[name]} if name in said else {}
     for tied in free.tied:
         entry = {"value": best[tied.path], "unit": tied.unit, "start": start[tied.path]}
         lower, upper = free.bounds_of(tied)
         numbers[tied.path] = {**entry, "lower": lower, "upper": upper, "tied_to": str(tied)}
-    base = Base.of(result.closure, best)
-    content = {
-        "closure": base.closure,
-        "base": base.content,
-        "parameters": numbers | vectors,
-        "calibration": {
-            "loss": result.best_loss,
-            "prior_weight": result.prior_weight,
-            "loss_at_start": float(result.history.loss[0]),
-            "best_iteration": result.history.best_iteration + 1,
-            "n_iterations": result.history.n_iterations,
-            "lowest_loss_by_start": list(result.lowest_by_start),
-            "n_rejected": result.n_rejected,
-            "n_non_finite": result.n_non_finite,
-            "n_failed_members": result.n_failed,
-            "stop_reason": result.stop_reason,
-            "root_mean_square_errors": result.errors(),
-        },
-        "provenance": dict(attributes or {}),
+    calibration = {
+        "loss": result.best_loss,
+        "prior_weight": result.prior_weight,
+        "loss_at_start": float(result.history.loss[0]),
+        "best_iteration": result.history.best_iteration + 1,
+        "n_iterations": result.history.n_iterations,
+        "lowest_loss_by_start": list(result.lowest_by_start),
+        "n_rejected": result.n_rejected,
+        "n_non_finite": result.n_non_finite,
+        "n_failed_members": result.n_failed,
+        "stop_reason": result.stop_reason,
+        "root_mean_square_errors": result.errors(),
     }
+    base = Base.of(result.closure, best)
+    write_values(path, base, numbers | vectors, {"calibration": calibration}, attributes)
+
+
+def write_values(
+    path: str | Path,
+    base: Base,
+    parameters: Mapping[str, dict],
+    sections: Mapping[str, object],
+    attributes: Mapping[str, str] | None = None,
+) -> None:
+    """Write entries of parameters of a closure, each with a `value`, for `read_parameters`, atomically."""
+    content = {"closure": base.closure, "base": base.content, "parameters": parameters, **sections}
     with replacing(path) as temporary:
-        temporary.write_text(yaml_text(content), encoding="utf-8")
+        text = yaml_text({**content, "provenance": dict(attributes or {})})
+        temporary.write_text(text, encoding="utf-8")
 
 
-def _known_before(free: Sequence[FreeNumber]) -> tuple[tuple[float, float], dict[str, str]]:
-    """Bounds of all free numbers of a field, and their prior or priors."""
-    priors = dict.fromkeys(repr(each.prior) for each in free if each.prior is not None)
-    bounds = min(each.lower for each in free), max(each.upper for each in free)
-    return bounds, {"prior": "; ".join(priors)} if priors else {}
+class _FreeField(NamedTuple):
+    """A free parameter, or the free numbers of a vector."""
+
+    name: str
+    numbers: list[FreeNumber]
+
+    @property
+    def is_vector(self) -> bool:
+        return self.numbers[0].path != self.name
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Bounds of all numbers."""
+        return min(each.lower for each in self.numbers), max(each.upper for each in self.numbers)
+
+    @property
+    def prior(self) -> dict[str, str]:
+        """The prior or priors as an entry, if one was chosen."""
+        priors = dict.fromkeys(repr(each.prior) for each in self.numbers if each.prior is not None)
+        return {"prior": "; ".join(priors)} if priors else {}
+
+
+def _free_fields(free: ResolvedParameters) -> list[_FreeField]:
+    numbers = dict(zip(free.paths, free.numbers, strict=True))
+    fields = by_field(free.paths).items()
+    return [_FreeField(name, [numbers[path] for path in paths]) for name, paths in fields]
 
 
 def write_history(
@@ -398,23 +425,20 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         errors, text = history.errors[:, :, column], f"root mean square error of {name}"
         data[f"{name}_error"] = described(by_case, errors, text, unit_of_difference(name))
 
-    def add(path: str, dims, values, unit: str, bounds: tuple[float, float], about: dict[str, JSON]) -> None:
-        about = dict(zip(("valid_min", "valid_max"), bounds, strict=True)) | about
-        data[variable_name(path)] = described(dims, values, f"parameter {path}", unit, **about)
+    def add(path: str, dims, values, unit: str, bounds: tuple[float, float], about: dict[str, str]) -> None:
+        ends = {"valid_min": bounds[0], "valid_max": bounds[1]}
+        data[variable_name(path)] = described(dims, values, f"parameter {path}", unit, **ends, **about)
 
     by_path = dict(zip(free.paths, history.values.T, strict=True))
-    numbers = dict(zip(free.paths, free.numbers, strict=True))
-    for field, paths in by_field(free.paths).items():
-        name, first = variable_name(field), numbers[paths[0]]
-        dims, values = ("iteration",), by_path[paths[0]]
-        if first.path != field:
-            dims, values = (
-                (*dims, f"free_number_of_{name}"),
-                np.stack([by_path[path] for path in paths], axis=1),
-            )
-        add(field, dims, values, first.unit, *_known_before([numbers[path] for path in paths]))
+    for field in _free_fields(free):
+        name, first = variable_name(field.name), field.numbers[0]
+        dims, values = ("iteration",), by_path[first.path]
+        if field.is_vector:
+            dims = ("iteration", f"free_number_of_{name}")
+            values = np.stack([by_path[number.path] for number in field.numbers], axis=1)
+        add(field.name, dims, values, first.unit, field.bounds, field.prior)
         if first.coordinate is not None:
-            where = [numbers[path].coordinate for path in paths]
+            where = [number.coordinate for number in field.numbers]
             text = "time [s] or height [m] of the numbers"
             data[f"{name}_coordinate"] = described(dims[1:], where, text)
     for tied in free.tied:

@@ -34,7 +34,14 @@ from ...runtime.engine import AbstractEngine, ThisProcess
 from ..base import Base
 from ..least_squares import LevenbergMarquardt
 from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
-from ..problem import EnsembleEvaluator, Evaluation, NormalEquationsEvaluator, Problem, inserted
+from ..problem import (
+    AbstractEvaluator,
+    EnsembleEvaluator,
+    Evaluation,
+    NormalEquationsEvaluator,
+    Problem,
+    inserted,
+)
 from ..results import check_folder, fingerprint, read_tree, write_tree
 from ..target import MeanSquare, Target, misfit, residuals
 from .result import (
@@ -356,7 +363,7 @@ def _normal(method: Laplace, best: BestFit) -> Posterior:
     return Posterior("laplace", *best, mode, covariance, draws, density, is_divergent=never)
 
 
-def _start(method: NUTS, chain: int, best: BestFit, evaluator: NormalEquationsEvaluator) -> ChainState:
+def _start(method: NUTS, chain: int, best: BestFit, evaluator: AbstractEvaluator) -> ChainState:
     """A chain started from a draw of the normal approximation, closer to the mode if that run fails."""
     normal = np.random.default_rng((method.seed, chain)).standard_normal(best.mode.size)
     away = np.linalg.cholesky(best.covariance) @ normal
@@ -451,7 +458,7 @@ def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> Unconst
 
 
 def find_mode(
-    evaluator: NormalEquationsEvaluator,
+    evaluator: AbstractEvaluator,
     start: UnconstrainedVector,
     n_iterations: int,
     report: Callable[[float, float], None] = lambda fraction, loss: None,

@@ -22,11 +22,10 @@ import xarray as xr
 
 from ...declarations import check_settings, named, setting
 from ...io.dataset import described, titled, variable_name, write_dataset
-from ...io.writing import replacing
-from ...io.yaml_file import yaml_text
 from ..base import Base
 from ..parameters import ResolvedParameters, UnconstrainedVector
 from ..problem import Evaluation
+from ..results import write_values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -313,8 +312,4 @@ def write_summary(
         about |= {"n_runs": sampling.n_runs, "n_failed": sampling.n_failed}
     elif sampling is not None:
         about |= {"n_divergent": sampling.n_divergent, "n_gradients": sampling.n_gradients}
-    content = {"closure": posterior.closure, "base": posterior.base.content, "parameters": parameters}
-    content["posterior"] = about
-    content["provenance"] = dict(attributes or {})
-    with replacing(path) as temporary:
-        temporary.write_text(yaml_text(content), encoding="utf-8")
+    write_values(path, posterior.base, parameters, {"posterior": about}, attributes)

@@ -1,18 +1,15 @@
 """Results of a calibration on a map: corrections, and parameters for all commands."""
 
 import dataclasses
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...calibration.base import Base
-from ...calibration.results import PARAMETERS_NAME
+from ...calibration.results import PARAMETERS_NAME, write_values
 from ...io.dataset import described, titled, variable_name, write_dataset
 from ...io.protection import Provenance
-from ...io.writing import replacing
-from ...io.yaml_file import yaml_text
 from .calibration import Progress
 from .equations import MapFit
 from .store import map_dims
@@ -30,8 +27,7 @@ def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) 
     origin = {f"tunax_lite_{name}": text for name, text in dataclasses.asdict(about).items()}
     paths = [folder / CORRECTIONS_NAME, folder / PARAMETERS_NAME]
     write_dataset(corrections_dataset(fit, progress).assign_attrs(origin), paths[0])
-    with replacing(paths[1]) as temporary:
-        temporary.write_text(yaml_text(_parameters(fit, progress, origin)), encoding="utf-8")
+    write_values(paths[1], *_parameters(fit, progress), origin)
     return paths
 
 
@@ -70,7 +66,8 @@ def _on_map(fit: MapFit, values: np.ndarray) -> np.ndarray:
     return found.reshape(columns.shape)
 
 
-def _parameters(fit: MapFit, progress: Progress, origin: Mapping[str, str]) -> dict:
+def _parameters(fit: MapFit, progress: Progress) -> tuple[Base, dict[str, dict], dict[str, dict]]:
+    """The base, the shared parameters, and what is known of the calibration."""
     best = fit.values(progress.x).tolist()
     numbers = {
         number.path: {
@@ -82,16 +79,10 @@ def _parameters(fit: MapFit, progress: Progress, origin: Mapping[str, str]) -> d
         }
         for number, value in zip(fit.free.numbers, best, strict=True)
     }
-    base = Base.of(fit.run.model.closure, numbers)
-    return {
-        "closure": base.closure,
-        "base": base.content,
-        "parameters": numbers,
-        "calibration": {
-            "loss": progress.loss,
-            "loss_at_start": progress.losses[0],
-            "n_iterations": len(progress.losses),
-            "n_columns": int(np.sum(progress.weight > 0.0)),
-        },
-        "provenance": dict(origin),
+    calibration = {
+        "loss": progress.loss,
+        "loss_at_start": progress.losses[0],
+        "n_iterations": len(progress.losses),
+        "n_columns": int(np.sum(progress.weight > 0.0)),
     }
+    return Base.of(fit.run.model.closure, numbers), numbers, {"calibration": calibration}
