@@ -32,7 +32,9 @@ from ..column.forcing import ConstantForcing, SurfaceFluxes
 from ..column.integrate import simulate
 from ..column.model import Model
 from ..column.observables import unit_of_difference
+from ..column.observations import Observations
 from ..column.terms import Interior
+from ..column.trajectory import Trajectory
 from ..io.errors import names_its_file, read_text
 from ..io.water_limits import Extreme
 from ..io.writing import claims, write_csv
@@ -250,6 +252,39 @@ def persistence_errors(comparison: Comparison) -> dict[str, float]:
     constant = Constant(viscosity=0.0, diffusivity=0.0)
     nothing = Model(constant, molecular_viscosity=0.0, molecular_diffusivity=0.0)
     return root_mean_square_errors(in_precision(nothing, precision), still)
+
+
+FEWEST_TIMES = 3
+"""Times of observations that are a series."""
+_MOST_FRAMES = 400
+"""Frames of a run beside such observations."""
+
+
+def has_series(observations: Observations) -> bool:
+    """Whether observations have a temperature or scalars over time."""
+    is_long = observations.time.size >= FEWEST_TIMES
+    return is_long and ("temperature" in observations.profiles or bool(observations.series))
+
+
+def is_measured_series(observations: Observations) -> bool:
+    """The same for measurements; of a large-eddy simulation the last profiles suffice."""
+    return observations.source != "LES" and has_series(observations)
+
+
+def run_to_the_end(model: Model, target: Target) -> Trajectory:
+    """A run to the last observation used, with frames where measurements are a series."""
+    times = target.times_of_run(_MOST_FRAMES if is_measured_series(target.observations) else 1)
+    # A common name, because it is part of the compiled program.
+    return simulate(model, dataclasses.replace(target.case, name="case"), **times)
+
+
+def calibrated_runs(result: CalibrationResult, model: Model, targets: Sequence[Target]) -> list[Trajectory]:
+    """Runs of the targets to their ends with the best parameters of a calibration."""
+    calibrated = eqx.tree_at(lambda m: m.closure, model, result.closure)
+    return [
+        run_to_the_end(calibrated, dataclasses.replace(target, case=result.cases[target.case.name]))
+        for target in targets
+    ]
 
 
 ModelOnTargets = tuple[Model, Sequence[Target]]

@@ -13,8 +13,6 @@ from ..calibration.calibrate import Iteration
 from ..calibration.parameters import units_in_short
 from ..calibration.results import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from ..calibration.validation import CheckRow, run_checks
-from ..column.case import Case
-from ..column.trajectory import Trajectory
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..config.kinds import kinds
 from ..io.protection import check_letters, remove_file
@@ -56,8 +54,7 @@ def calibrate(
             except Interrupted:
                 advise(_write_so_far(setup, loaded, folder))
                 raise
-            beyond: list[Extreme] = []
-            written = _write(result, setup, loaded, folder, beyond)
+            written, beyond = _write(result, setup, loaded, folder)
             _summarise(result)
             written += _check(setup, result, folder)
     session.report_written(written)
@@ -113,33 +110,28 @@ def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder:
 
 
 def _write(
-    result: CalibrationResult,
-    setup: Calibration,
-    loaded: Loaded[CalibrationConfig],
-    folder: Path,
-    beyond: list[Extreme],
-) -> list[Path]:
-    """Write the files of a calibration to its folder and return their paths.
-
-    The calibrated runs are those of the figures; what their water is beyond its limits is added to `beyond`.
-    """
+    result: CalibrationResult, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
+) -> tuple[list[Path], list[Extreme]]:
+    """Write the files of a calibration; their paths, and water of the calibrated runs beyond its limits."""
     origin = session.origin_of(loaded, result.case_names, result.closure)
     written = list(write_results(result, folder, origin))
-    if not loaded.config.output.figures:
-        return written
-    echo("running the best parameters, and drawing figures ...")
-    # Slow imports, only where needed.
-    from ..calibration.results import history_dataset
-    from ..plotting import calibration_figures, history_figures, save_figures
+    draws = loaded.config.output.figures
+    echo("running the best parameters" + (", and drawing figures ..." if draws else " ..."))
+    runs = validation.calibrated_runs(result, setup.model, setup.targets)
+    beyond = [
+        one._replace(place=f"{target.case.name} with the calibrated parameters, ")
+        for target, run in zip(setup.targets, runs, strict=True)
+        for one in extremes_of(run, has_ice=target.case.ice is not None)
+    ]
+    if draws:
+        # Slow imports, only where needed.
+        from ..calibration.results import history_dataset
+        from ..plotting import calibration_figures, history_figures, save_figures
 
-    figures = history_figures(history_dataset(result))
-
-    def judge(case: Case, run: Trajectory) -> None:
-        found = extremes_of(run, has_ice=case.ice is not None)
-        beyond.extend(one._replace(place=f"{case.name} with the calibrated parameters, ") for one in found)
-
-    figures |= calibration_figures(result, setup.model, setup.targets, judge)
-    return written + save_figures(figures, folder)
+        figures = history_figures(history_dataset(result))
+        figures |= calibration_figures(setup.model, setup.targets, runs)
+        written += save_figures(figures, folder)
+    return written, beyond
 
 
 def _summarise(result: CalibrationResult) -> None:
@@ -203,8 +195,7 @@ def cross_validate(
         with claimed(folder, folder=True):
             origin = session.origin_of(loaded, names, setup.model.closure)
             found = _cross_validate(setup, folder, overwrite, origin, engine)
-            beyond: list[Extreme] = []
-            written = _write(found.calibrated, setup, loaded, folder, beyond)
+            written, beyond = _write(found.calibrated, setup, loaded, folder)
             written += _check(setup, found.calibrated, folder)
             written.append(folder / CROSS_VALIDATION_NAME)
             validation.write_table(written[-1], found.rows)

@@ -2,9 +2,8 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,11 +11,11 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..calibration import CalibrationResult, Target
+from ..calibration import Target
 from ..calibration.observed import faces_from_centers
+from ..calibration.validation import FEWEST_TIMES, has_series, is_measured_series, run_to_the_end
 from ..column.case import Case
 from ..column.diagnostics import diagnose
-from ..column.integrate import simulate
 from ..column.model import Model
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
@@ -27,8 +26,7 @@ from .runs import MixedLayer
 from .style import BLUE, RED, FigureTime, Option, fields_of
 
 LINES = ((BLUE, "--"), (RED, "-"), ("#5a9e48", "-."))  # colour and dashes of runs
-_FEWEST_TIMES = 3  # of observations drawn over time
-_MOST_TIMES, _MOST_FRAMES = 1500, 400  # of observations, and of a calibrated run, in such a figure
+_MOST_TIMES = 1500  # of observations in such a figure
 _FEW_VALUES = 60  # each has a marker up to this number
 _ERROR_QUANTILE = 0.99
 
@@ -90,46 +88,33 @@ def _has_profiles(observations: Observations) -> bool:
     return bool(set(observations.profiles) & {"temperature", "u", "v"})
 
 
-def _has_series(observations: Observations) -> bool:
-    is_long = observations.time.size >= _FEWEST_TIMES
-    return is_long and ("temperature" in observations.profiles or bool(observations.series))
-
-
 def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
     """Figures of a run and its observations: profiles, sections of differences, series."""
     observed = fit.observations
     figures = {"fit": plot_fits([fit])} if _has_profiles(observed) else {}
-    if observed.time.size >= _FEWEST_TIMES and set(observed.profiles) & {"temperature", "salinity"}:
+    if observed.time.size >= FEWEST_TIMES and set(observed.profiles) & {"temperature", "salinity"}:
         figures["differences"] = plot_differences(fit)
-    return figures | ({"series": plot_series(fit)} if _has_series(observed) else {})
+    return figures | ({"series": plot_series(fit)} if has_series(observed) else {})
 
 
 def calibration_figures(
-    result: CalibrationResult,
-    model: Model,
-    targets: Sequence[Target],
-    judge: Callable[[Case, Trajectory], None] = lambda case, run: None,
+    model: Model, targets: Sequence[Target], calibrated: Sequence[Trajectory]
 ) -> dict[str, Figure]:
     """Runs before and after a calibration: profiles, and time series of measurements.
 
-    `judge` is called with each case and its calibrated run.
+    Args:
+        model: before the calibration.
+        targets: of the calibration.
+        calibrated: run of each target, from `calibrated_runs`.
     """
-    calibrated = eqx.tree_at(lambda m: m.closure, model, result.closure)
-    fits, over_time = [], []
-    for target in targets:
-        case, observed = target.case, target.observations
-        # For a large-eddy simulation the profiles suffice.
-        has_series = observed.source != "LES" and _has_series(observed)
-        times = target.times_of_run(_MOST_FRAMES if has_series else 1)
-        # A common name, because it is part of the compiled program.
-        before = simulate(model, dataclasses.replace(case, name="case"), **times)
-        after = simulate(calibrated, dataclasses.replace(result.cases[case.name], name="case"), **times)
-        judge(case, after)
-        fits.append(CaseRuns(case.name, {"before": before, "after": after}, observed, case))
-        over_time += [fits[-1]] if has_series else []
+    fits = []
+    for target, after in zip(targets, calibrated, strict=True):
+        runs = {"before": run_to_the_end(model, target), "after": after}
+        fits.append(CaseRuns(target.case.name, runs, target.observations, target.case))
     figures = {"profiles": plot_fits(fits)} if any(_has_profiles(fit.observations) for fit in fits) else {}
-    for fit in over_time:
-        figures[f"series_{fit.name}" if len(fits) > 1 else "series"] = plot_series(fit)
+    for fit, target in zip(fits, targets, strict=True):
+        if is_measured_series(target.observations):
+            figures[f"series_{fit.name}" if len(fits) > 1 else "series"] = plot_series(fit)
     return figures
 
 
