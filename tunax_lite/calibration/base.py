@@ -117,26 +117,15 @@ def _is_same(first: JSON, second: JSON) -> bool:
     return same_size and np.allclose(one, two, rtol=_SAME, atol=0.0)
 
 
-class CalibratedValues(Mapping[str, float]):
+class CalibratedValues(dict[str, float]):
     """Values by path from a file, with the base that they belong to; `None` if the file has none.
 
     `with_parameters` refuses another base.
     """
 
     def __init__(self, values: Mapping[str, float], base: Base | None, source: str):
-        self._values, self.base, self.source = dict(values), base, source
-
-    def __getitem__(self, path: str) -> float:
-        return self._values[path]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __repr__(self) -> str:
-        return f"CalibratedValues({self._values}, source={self.source!r})"
+        dict.__init__(self, values)
+        self.base, self.source = base, source
 
     def check_base(self, closure: AbstractClosure) -> None:
         """Raise `ValueError` for a closure with another base."""

@@ -12,7 +12,7 @@ from ..io.writing import claims
 from ..runtime.engine import AbstractEngine, ThisProcess
 from . import results as files
 from .methods import AbstractMethod, Ahead, MethodState
-from .parameters import FreeParameters, ResolvedParameters
+from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 from .problem import AbstractEvaluator, Evaluation, Problem
 from .results import CalibrationResult, History
 from .target import AbstractScore, RootMeanSquare, Target
@@ -111,13 +111,14 @@ def solve(
     n_iterations: int,
     make_evaluator: Callable[[], AbstractEvaluator],
     *,
+    start: UnconstrainedVector | None = None,
     folder: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
     max_non_finite: int = 10,
     report: Report | None = None,
 ) -> CalibrationResult:
-    """Solve a problem; other arguments and errors as in `calibrate`.
+    """Solve a problem from an unconstrained vector; other arguments and errors as in `calibrate`.
 
     `make_evaluator` is called only if there is anything to evaluate: a finished calibration is only read.
     """
@@ -129,7 +130,7 @@ def solve(
     folder = None if folder is None else _open_folder(Path(folder), resume, overwrite)
     free, parts = problem.free_parameters, files.fingerprint(problem, method)
     shape = len(free.paths), len(problem.case_names), len(problem.variables)
-    state, history = method.init(free.start()), History.empty(0, *shape)
+    state, history = method.init(free.start() if start is None else start), History.empty(0, *shape)
     path = None if folder is None else folder / files.CHECKPOINT_NAME
     if path is not None and resume and path.exists():
         fresh = state

@@ -21,19 +21,19 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import InnerFaceArray, in_precision, precision_of
-from ..closures import AbstractClosure, Constant
+from .._types import InnerFaceArray
+from ..closures import AbstractClosure
 from ..column.case import Case
 from ..column.checkpointing import AbstractCheckpointing
-from ..column.forcing import ConstantForcing, SurfaceFluxes
+from ..column.forcing import ConstantForcing
 from ..column.integrate import simulate
 from ..column.model import Model
 from ..column.observables import unit_of_difference
 from ..column.observations import Observations
-from ..column.terms import Interior
 from ..column.trajectory import Trajectory
 from ..io.errors import names_its_file, read_text
 from ..io.water_limits import Extreme
@@ -57,6 +57,7 @@ from .target import (
     RootMeanSquare,
     Target,
     errors_and_water,
+    errors_of_states,
     root_mean_square_errors,
 )
 
@@ -235,23 +236,11 @@ class ObservedCase(AbstractCheck):
 
 def persistence_errors(comparison: Comparison) -> dict[str, float]:
     """Root mean square errors of persistence by variable [its unit], from `Target.comparison`."""
-    case, precision = comparison.case, precision_of(case=comparison.case)
-    # A model in which nothing acts on the water, with one step per frame.
-    undisturbed = dataclasses.replace(
-        case,
-        forcing=in_precision(ConstantForcing(SurfaceFluxes()), precision),
-        interior=Interior(),
-        terms={},
-        background_viscosity=None,
-        background_diffusivity=None,
-        coriolis_parameter=0.0 * case.coriolis_parameter,
-    )
-    frame = comparison.dt * comparison.steps_per_frame
-    steps = None if comparison.steps is None else jnp.minimum(comparison.steps, 1)
-    still = dataclasses.replace(comparison, case=undisturbed, dt=frame, steps_per_frame=1, steps=steps)
-    constant = Constant(viscosity=0.0, diffusivity=0.0)
-    nothing = Model(constant, molecular_viscosity=0.0, molecular_diffusivity=0.0)
-    return root_mean_square_errors(in_precision(nothing, precision), still)
+    n_times = len(next(iter(comparison.observed.values())))
+    initial = comparison.case.start_state
+    states = jax.tree.map(lambda x: jnp.broadcast_to(x, (n_times, *x.shape)), initial)
+    errors = errors_of_states(comparison, states)
+    return {name: error.root_mean_square for name, error in errors.items()}
 
 
 FEWEST_TIMES = 3

@@ -32,12 +32,12 @@ from ...io.writing import claims
 from ...runtime import Shared
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ..base import Base
+from ..calibrate import Iteration, solve
 from ..least_squares import LevenbergMarquardt
 from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 from ..problem import (
     AbstractEvaluator,
     EnsembleEvaluator,
-    Evaluation,
     NormalEquationsEvaluator,
     Problem,
     inserted,
@@ -252,11 +252,17 @@ def infer(
         header, mode = read_tree(path, parts, lambda _: np.asarray(free.start()), "file of a posterior")
         likelihood = Likelihood(*header["likelihood"])
     else:
-        # The remaining time of chains and rounds is estimated from the first one.
-        fitting = report if isinstance(method, Laplace) else lambda fraction, where: None
-        search = _Search(problem, evaluator, n_iterations, announce, fitting)
         x = free.start() if start is None else jnp.asarray(start)
-        likelihood, mode = search.from_start(x, likelihood)
+        # The remaining time of chains and rounds is estimated from the first one.
+        shown = report if isinstance(method, Laplace) else lambda fraction, where: None
+        fit = functools.partial(_fit, problem, evaluator, n_iterations, shown)
+        before = 0.0 if likelihood is not None else 0.5
+        if likelihood is None:
+            first, loss = fit(x, estimate_likelihood(problem, x), 0.0, before)
+            announce(f"first fit: loss {loss:.5g} with priors")
+            x = jnp.asarray(first)
+            likelihood = estimate_likelihood(problem, x)
+        mode, _ = fit(x, likelihood, before, 1.0)
         if path is not None:
             write_tree(path, {"likelihood": dataclasses.astuple(likelihood), "fingerprint": parts}, mode)
     problem = problem.changed(prior_weight=likelihood.prior_weight)
@@ -321,37 +327,33 @@ def _fingerprint(
     return parts | {"likelihood": repr(likelihood), "iterations to the mode": str(n_iterations)}
 
 
-class _Search(NamedTuple):
-    """The search for the mode, and for the likelihood if it is not given."""
+def _fit(
+    problem: Problem,
+    evaluator: NormalEquationsEvaluator,
+    n_iterations: int,
+    report: Report,
+    x: UnconstrainedVector,
+    likelihood: Likelihood,
+    before: float,
+    after: float,
+) -> tuple[np.ndarray, float]:
+    """Most probable vector and its loss, by steps from x; `before` and `after` are fractions of all work."""
+    problem = problem.changed(prior_weight=likelihood.prior_weight)
 
-    problem: Problem
-    evaluator: NormalEquationsEvaluator
-    n_iterations: int
-    announce: Callable[[str], None]
-    report: Report
+    def shown(iteration: Iteration) -> None:
+        fraction = (iteration.number + 1) / n_iterations
+        report(before + (after - before) * fraction, f"loss {iteration.loss:.5g}")
 
-    def from_start(
-        self, x: UnconstrainedVector, likelihood: Likelihood | None
-    ) -> tuple[Likelihood, np.ndarray]:
-        """Likelihood and mode; estimating the likelihood needs the mode."""
-        if likelihood is not None:
-            return likelihood, self.mode(x, likelihood, 0.0, 1.0)[0]
-        first, evaluation = self.mode(x, estimate_likelihood(self.problem, x), 0.0, 0.5)
-        self.announce(f"first fit: loss {evaluation.fit.loss:.5g} with priors")
-        x = jnp.asarray(first)
-        likelihood = estimate_likelihood(self.problem, x)
-        return likelihood, self.mode(x, likelihood, 0.5, 0.5)[0]
-
-    def mode(
-        self, x: UnconstrainedVector, likelihood: Likelihood, before: float, part: float
-    ) -> tuple[np.ndarray, Evaluation]:
-        """The best vector and its evaluation, in a part of the whole work that begins after some of it."""
-        weighed = self.problem.changed(prior_weight=likelihood.prior_weight)
-
-        def report(fraction: float, loss: float) -> None:
-            self.report(before + part * fraction, f"loss {loss:.5g}")
-
-        return find_mode(self.evaluator.of(weighed), x, self.n_iterations, report)
+    result = solve(
+        problem,
+        LevenbergMarquardt(),
+        n_iterations,
+        lambda: evaluator.of(problem),
+        start=x,
+        max_non_finite=n_iterations,
+        report=shown,
+    )
+    return result.history.x[result.history.best_iteration], result.best_loss
 
 
 def _normal(method: Laplace, best: BestFit) -> Posterior:
@@ -455,30 +457,3 @@ def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> Unconst
     x = np.where(found == lower, -_FARTHEST, np.where(found == upper, _FARTHEST, x))
     has_bounds = np.isfinite(lower) & np.isfinite(upper)
     return jnp.asarray(np.where(has_bounds, np.clip(x, -_FARTHEST, _FARTHEST), x))
-
-
-def find_mode(
-    evaluator: AbstractEvaluator,
-    start: UnconstrainedVector,
-    n_iterations: int,
-    report: Callable[[float, float], None] = lambda fraction, loss: None,
-) -> tuple[np.ndarray, Evaluation]:
-    """Minimise the loss by Levenberg-Marquardt steps; returns the best vector and its evaluation."""
-    method = LevenbergMarquardt()
-    state, best = method.init(jnp.asarray(start)), None
-    for iteration in range(n_iterations):
-        evaluation = evaluator(*method.ask(state))
-        if iteration == 0 and not evaluation.is_finite:
-            raise FloatingPointError(
-                "posterior: expected a finite loss and Jacobian at the start values, got others; choose "
-                "other start values or a shorter time step."
-            )
-        if evaluation.matrix.size and evaluation.is_finite:
-            if best is None or evaluation.fit.loss < best[1].fit.loss:
-                best = np.asarray(state.trial), evaluation
-        report((iteration + 1) / n_iterations, float(evaluation.fit.loss))
-        state = method.tell(state, evaluation)
-        if bool(state.finished):
-            break
-    assert best is not None  # the first evaluation was finite
-    return best
