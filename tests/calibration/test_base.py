@@ -11,7 +11,7 @@ import tunax_lite as tl
 from tests.calibration.twins import calibrate_cheap
 from tests.errors import error_naming, missing_from
 from tunax_lite.calibration import read_parameters, with_parameters, write_parameters
-from tunax_lite.calibration.base import Base
+from tunax_lite.calibration.parameters import Base
 from tunax_lite.closures import KEpsilon, MellorYamada, NeuralCorrection, PacanowskiPhilander
 from tunax_lite.config import load_calibration
 

@@ -1,9 +1,16 @@
 """Calibration: free parameters, targets, methods, and the loop that runs them."""
 
 from .calibrate import Iteration, calibrate, solve
-from .gradient import LBFGS, Adam, ConstantRate, CosineDecay, ExponentialDecay
-from .least_squares import EnsembleKalman, LevenbergMarquardt
-from .methods import MultiStart
+from .methods import (
+    LBFGS,
+    Adam,
+    ConstantRate,
+    CosineDecay,
+    EnsembleKalman,
+    ExponentialDecay,
+    LevenbergMarquardt,
+    MultiStart,
+)
 from .observed import Correlation
 from .parameters import (
     FreeParameter,

@@ -1,14 +1,37 @@
-"""Interface of a calibration method: it asks for evaluations and is given their results.
+"""Methods of calibration: they ask for evaluations and are told the results.
 
 One iteration is one evaluation, of the kind that the method needs. The state of a method is a tree of arrays
 that can be saved, so that a calibration continues bit for bit from a checkpoint. Steps never start from an
 evaluation that is not finite.
 
-One method from several first guesses, one after the other, or some of them concurrently.
+Gradient methods: Adam with learning rate schedules, and limited-memory BFGS. Least-squares methods:
+Levenberg-Marquardt, and ensemble Kalman inversion. `MultiStart` runs one of them from several first guesses,
+one after the other, or some of them concurrently.
+
+With the gradient g and the Gauss-Newton matrix H of the loss, the step d of Levenberg-Marquardt solves
+
+    (H + damping D) d = -g,    D = diag(H) + loss
+
+and is limited to the largest step. With the loss in D, parameters to which the residuals are insensitive stay
+where they are, since unconstrained numbers are of order one. A step is accepted if the loss falls. The
+damping follows the gain, the ratio of the decrease of the loss to the predicted decrease.
+
+An ensemble moves from the prior to the posterior. With the unconstrained vectors x_i of M members and
+residuals r_i = (model_i - observed) / noise, deviations
+
+    X = (x_i - mean) / sqrt(M - 1),    Y = (r_i - mean) / sqrt(M - 1)
+
+represent the covariances of the ensemble. A step of length h in artificial time,
+
+    mean <- mean - h X (1 + h YᵀY)⁻¹ Yᵀ mean(r),    X <- X (1 + h YᵀY)^(-1/2)
+
+is the Kalman update for an error covariance 1 / h. Steps whose lengths sum to 1 lead from the prior to the
+posterior, exactly if the model is linear in x. Only products of residuals of members are needed.
 """
 
 import abc
 import dataclasses
+import math
 import queue
 import threading
 from collections.abc import Callable
@@ -20,12 +43,20 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from ..declarations import check_settings, setting
+from .._types import ScalarLike
+from ..declarations import check_settings, named, setting
 from ..runtime import for_threads
 from .parameters import UnconstrainedVector
-from .problem import AbstractEvaluator, EnsembleEvaluator, Evaluation
+from .problem import (
+    AbstractEvaluator,
+    EnsembleEvaluator,
+    Evaluation,
+    GradientEvaluator,
+    MiniBatch,
+    NormalEquationsEvaluator,
+)
 
 F = TypeVar("F")
 
@@ -233,3 +264,481 @@ class Ahead:
                 state = method.tell(state, evaluation)
         except BaseException as error:
             made.put(error)
+
+
+class AbstractSchedule(abc.ABC):
+    """Learning rate over the accepted steps, as a fraction of its peak."""
+
+    @abc.abstractmethod
+    def fraction(self, step: ScalarLike) -> ScalarLike:
+        """Fraction of the peak at a step, counted from 0."""
+
+
+@named("constant")
+@dataclasses.dataclass(frozen=True)
+class ConstantRate(AbstractSchedule):
+    """The same rate at all steps."""
+
+    def fraction(self, step: ScalarLike) -> ScalarLike:
+        return 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class _Decay(AbstractSchedule):
+    """Linear rise over `n_warmup` steps, then down to `final_fraction` at `n_steps`.
+
+    Args:
+        n_steps: over which the rate falls.
+        n_warmup: steps over which the rate rises.
+        final_fraction: last rate over the largest [1].
+    """
+
+    n_steps: int
+    n_warmup: int = setting(0, at_least=0)
+    final_fraction: float = setting(0.05, at_least=0.0, at_most=1.0)
+
+    def __post_init__(self):
+        check_settings(self)
+        if not self.n_warmup < self.n_steps:
+            raise ValueError(
+                f"schedule: expected n_warmup < n_steps, got n_warmup = {self.n_warmup}, n_steps = "
+                f"{self.n_steps}."
+            )
+        if isinstance(self, ExponentialDecay) and self.final_fraction == 0.0:
+            raise ValueError("ExponentialDecay: expected a positive final_fraction, got 0.")
+
+    def fraction(self, step: ScalarLike) -> ScalarLike:
+        # Not 0 at the first step, which would waste an evaluation.
+        begin = 1.0 / (self.n_warmup + 1)
+        return jnp.asarray(self._schedule(begin)(jnp.asarray(step, float)))
+
+    @abc.abstractmethod
+    def _schedule(self, begin: float) -> Callable[[Any], Any]:  # types of optax
+        """The optax schedule, imported on demand: commands that do not calibrate start faster."""
+
+
+@named("cosine")
+class CosineDecay(_Decay):
+    """Linear rise over `n_warmup` steps, then half a cosine down to `final_fraction` at `n_steps`."""
+
+    def _schedule(self, begin: float):
+        from optax.schedules import warmup_cosine_decay_schedule
+
+        return warmup_cosine_decay_schedule(begin, 1.0, self.n_warmup, self.n_steps, self.final_fraction)
+
+
+@named("exponential")
+class ExponentialDecay(_Decay):
+    """Linear rise over `n_warmup` steps, then exponential decay to `final_fraction` at `n_steps`."""
+
+    def _schedule(self, begin: float):
+        from optax.schedules import warmup_exponential_decay_schedule
+
+        rate, n_decay = self.final_fraction, self.n_steps - self.n_warmup
+        return warmup_exponential_decay_schedule(begin, 1.0, self.n_warmup, n_decay, rate, end_value=rate)
+
+
+class AdamState(MethodState):
+    """Starting point of the steps, the current step and its length factor, and the moments."""
+
+    base: UnconstrainedVector
+    update: UnconstrainedVector
+    shortening: Float[Array, ""]
+    step: Int[Array, ""]
+    transformation: PyTree
+
+
+@named("adam")
+@dataclasses.dataclass(frozen=True)
+class Adam(AbstractMethod):
+    """Adam (Kingma and Ba 2015) with a schedule and gradient clipping.
+
+    Args:
+        learning_rate: peak of the schedule: approximate change per step of each unconstrained number.
+        schedule: of the learning rate.
+        beta_1, beta_2: decay rates of the means of the gradient and its square.
+        largest_gradient: norm to which longer gradients are scaled down; `None` for no limit.
+        cases_per_step: number of cases drawn at each step instead of all, each once per round: cheaper steps
+            if there are many cases.
+        all_cases_every: with `cases_per_step`, interval of steps (including the first) at which all cases are
+            evaluated; only these give the loss, and the best iterate is one of them.
+        seed: for the order of the cases.
+    """
+
+    learning_rate: float = setting(0.05, above=0.0, at_most=10.0)
+    schedule: AbstractSchedule = ConstantRate()
+    beta_1: float = setting(0.9, at_least=0.0, below=1.0)
+    beta_2: float = setting(0.999, at_least=0.0, below=1.0)
+    largest_gradient: float | None = setting(None, above=0.0)
+    cases_per_step: int | None = setting(None, at_least=1)
+    all_cases_every: int = setting(10, at_least=1)
+    seed: int = setting(0, at_least=0)
+
+    evaluator: ClassVar = GradientEvaluator
+    end: ClassVar = "nothing is left to do"  # it never ends by itself
+
+    @property
+    def _transformation(self) -> Transformation:
+        import optax
+
+        adam = optax.scale_by_adam(self.beta_1, self.beta_2)
+        if self.largest_gradient is None:
+            return adam
+        return optax.chain(optax.clip_by_global_norm(self.largest_gradient), adam)
+
+    @compiled
+    def init(self, x: UnconstrainedVector) -> AdamState:
+        no, zeros, transformation = jnp.asarray(False), jnp.zeros_like(x), self._transformation.init(x)
+        full, step = jnp.ones((), x.dtype), jnp.zeros((), jnp.int32)
+        return AdamState(x, no, no, x, zeros, full, step, transformation)
+
+    def ask(self, state: AdamState) -> tuple[UnconstrainedVector] | tuple[UnconstrainedVector, MiniBatch]:
+        rounds, place = divmod(int(state.step), self.all_cases_every)
+        if self.cases_per_step is None or place == 0:
+            return (state.trial,)
+        number = rounds * (self.all_cases_every - 1) + place - 1
+        return state.trial, MiniBatch(self.cases_per_step, self.seed, number)
+
+    def tell(self, state: AdamState, evaluation: Evaluation) -> AdamState:
+        if not evaluation.is_finite:
+            return self._shorten(state)
+        return self._advance(state, jnp.asarray(evaluation.gradient))
+
+    @compiled
+    def _shorten(self, state: AdamState) -> AdamState:
+        # Keep moments and starting point of the last finite evaluation.
+        shortening = 0.5 * state.shortening
+        trial = state.base + shortening * state.update
+        return dataclasses.replace(state, trial=trial, accepted=jnp.asarray(False), shortening=shortening)
+
+    @compiled
+    def _advance(self, state: AdamState, gradient: UnconstrainedVector) -> AdamState:
+        adam = self._transformation
+        scaled, transformation = optax_update(adam, gradient, state.transformation, state.trial)
+        fraction = self.schedule.fraction(state.step.astype(float))
+        update = (-self.learning_rate * fraction * jnp.asarray(scaled)).astype(gradient.dtype)
+        # After a rejection, double the step until it has its full length.
+        shortening = jnp.minimum(1.0, 2.0 * state.shortening).astype(gradient.dtype)
+        trial, yes = state.trial + shortening * update, jnp.asarray(True)
+        return AdamState(
+            trial, yes, state.finished, state.trial, update, shortening, state.step + 1, transformation
+        )
+
+
+class LBFGSState(MethodState):
+    """Starting point of the line search, its loss and gradient, the direction and the step length."""
+
+    base: UnconstrainedVector
+    base_loss: Float[Array, ""]
+    base_gradient: UnconstrainedVector
+    direction: UnconstrainedVector
+    step_length: Float[Array, ""]
+    memory: PyTree
+    has_memory: Bool[Array, ""]
+
+
+@named("lbfgs")
+@dataclasses.dataclass(frozen=True)
+class LBFGS(AbstractMethod):
+    """Limited-memory BFGS with a backtracking line search, which also backtracks from non-finite values.
+
+    Args:
+        memory_size: number of stored pairs of steps and gradient changes.
+        largest_step: largest change of any unconstrained number in one step.
+        sufficient_decrease: required fraction of the decrease predicted by the slope (Armijo).
+        backtracking: factor of the step length after a rejection.
+        shortest_step: smallest step length; below it the search restarts along the gradient, and ends if that
+            fails too.
+
+    Source: Nocedal and Wright (2006), Numerical Optimization, algorithms 3.1 and 7.5.
+    """
+
+    memory_size: int = setting(10, at_least=1, at_most=1000)
+    largest_step: float = setting(0.5, above=0.0, finite=False)
+    sufficient_decrease: float = setting(1e-4, above=0.0, below=1.0)
+    backtracking: float = setting(0.5, above=0.0, below=1.0)
+    shortest_step: float = setting(1e-4, above=0.0, below=1.0)
+
+    evaluator: ClassVar = GradientEvaluator
+    end: ClassVar = "no step was found that lowers the loss"
+
+    @property
+    def _transformation(self) -> Transformation:
+        import optax
+
+        return optax.scale_by_lbfgs(self.memory_size)
+
+    @compiled
+    def init(self, x: UnconstrainedVector) -> LBFGSState:
+        no, zeros = jnp.asarray(False), jnp.zeros_like(x)
+        infinite, one = jnp.full((), jnp.inf, x.dtype), jnp.ones((), x.dtype)
+        memory = self._transformation.init(x)
+        return LBFGSState(x, no, no, x, infinite, zeros, zeros, one, memory, no)
+
+    def ask(self, state: LBFGSState) -> tuple[UnconstrainedVector]:
+        return (state.trial,)
+
+    def tell(self, state: LBFGSState, evaluation: Evaluation) -> LBFGSState:
+        loss, slope = evaluation.fit.loss, float(np.vdot(state.base_gradient, state.direction))
+        promised = self.sufficient_decrease * float(state.step_length) * slope
+        if evaluation.is_finite and loss <= float(state.base_loss) + promised:
+            return self._learn(state, loss, jnp.asarray(evaluation.gradient))
+        if self.backtracking * float(state.step_length) >= self.shortest_step:
+            return self._backtrack(state)
+        if bool(state.has_memory):
+            return self._restart(state)
+        return dataclasses.replace(state, accepted=jnp.asarray(False), finished=jnp.asarray(True))
+
+    @compiled
+    def _learn(self, state: LBFGSState, loss: ScalarLike, gradient: UnconstrainedVector) -> LBFGSState:
+        """A search from the current point, after updating the memory."""
+        change = jnp.vdot(state.trial - state.base, gradient - state.base_gradient)
+        # Without curvature there is nothing to store, as at the first evaluation.
+        nothing = self._transformation.init(gradient)
+        memory = jax.tree.map(lambda kept, none: jnp.where(change > 0.0, kept, none), state.memory, nothing)
+        return self._search_from(state.trial, jnp.asarray(loss, gradient.dtype), gradient, memory)
+
+    @compiled
+    def _backtrack(self, state: LBFGSState) -> LBFGSState:
+        step_length = self.backtracking * state.step_length
+        trial = state.base + step_length * state.direction
+        return dataclasses.replace(state, trial=trial, accepted=jnp.asarray(False), step_length=step_length)
+
+    @compiled
+    def _restart(self, state: LBFGSState) -> LBFGSState:
+        """A search along the gradient from the same point."""
+        nothing = self._transformation.init(state.base)
+        again = self._search_from(state.base, state.base_loss, state.base_gradient, nothing)
+        return dataclasses.replace(again, accepted=jnp.asarray(False))
+
+    def _search_from(self, base, loss, gradient, memory) -> LBFGSState:
+        nothing = self._transformation.init(gradient)
+        with_memory = optax_update(self._transformation, gradient, memory, base)
+        without = optax_update(self._transformation, gradient, nothing, base)
+        # Round-off can corrupt the memory.
+        has_memory = (memory.count > 0) & (jnp.vdot(jnp.asarray(with_memory[0]), gradient) > 0.0)
+        scaled, new_memory = jax.tree.map(lambda a, b: jnp.where(has_memory, a, b), with_memory, without)
+        direction = -scaled
+        largest = jnp.max(jnp.abs(direction))
+        direction = direction * jnp.minimum(1.0, self.largest_step / jnp.maximum(largest, 1e-300))
+        trial, finished, one = base + direction, ~jnp.any(gradient != 0.0), jnp.ones((), gradient.dtype)
+        yes, found = jnp.asarray(True), (base, loss, gradient, direction, one, new_memory, has_memory)
+        return LBFGSState(trial, yes, finished, *found)
+
+
+_GOOD, _POOR = 0.75, 0.25
+"""Gains above which the damping falls, and below which it rises."""
+
+
+class LevenbergMarquardtState(MethodState):
+    """Starting point of a step with loss, gradient, matrix; predicted decrease; damping and its growth."""
+
+    base: UnconstrainedVector
+    base_loss: Float[Array, ""]
+    gradient: UnconstrainedVector
+    matrix: Float[Array, "parameter parameter"]
+    promised: Float[Array, ""]
+    damping: Float[Array, ""]
+    growth: Float[Array, ""]
+
+
+@named("levenberg_marquardt")
+@dataclasses.dataclass(frozen=True)
+class LevenbergMarquardt(AbstractMethod):
+    """Levenberg-Marquardt with Marquardt's scaling and a damping adjusted by the gain ratio.
+
+    An iteration is a run at the trial vector, plus its Jacobian if that reduces the loss. A rejected trial,
+    including one that is not finite, costs one run and increases the damping until the step is shorter.
+
+    Args:
+        damping: initial damping.
+        largest_step: largest change of any unconstrained number in one step.
+        decrease: factor of the damping after a step that achieved the predicted decrease.
+        tolerance: the method ends when the predicted decrease is less than this fraction of the loss.
+
+    Source: Marquardt (1963), J. SIAM 11, 431-441; thresholds of the gain as in Fletcher (1971), AERE-R6799;
+        the growth after rejections of Nielsen (1999), IMM-REP-1999-05, Technical University of Denmark.
+    """
+
+    damping: float = setting(1e-2, above=0.0)
+    largest_step: float = setting(2.0, above=0.0)
+    decrease: float = setting(10.0, above=1.0)
+    tolerance: float = setting(1e-6, above=0.0)
+
+    evaluator: ClassVar = NormalEquationsEvaluator
+    end: ClassVar = "no step promises to lower the loss by more than the tolerance"
+
+    def init(self, x: UnconstrainedVector) -> LevenbergMarquardtState:
+        no, infinite, nothing = jnp.asarray(False), jnp.asarray(math.inf), jnp.asarray(0.0)
+        gradient, matrix = jnp.zeros_like(x), jnp.zeros((x.size, x.size), x.dtype)
+        damping, growth = jnp.asarray(self.damping), jnp.asarray(2.0)
+        return LevenbergMarquardtState(x, no, no, x, infinite, gradient, matrix, nothing, damping, growth)
+
+    def ask(self, state: LevenbergMarquardtState) -> tuple[UnconstrainedVector, float]:
+        return state.trial, float(state.base_loss)
+
+    def tell(self, state: LevenbergMarquardtState, evaluation: Evaluation) -> LevenbergMarquardtState:
+        base = np.asarray(state.base), float(state.base_loss), np.asarray(state.gradient)
+        if not (evaluation.matrix.size and evaluation.is_finite):
+            return self._shorter_step(state, base)
+        loss, damping = evaluation.fit.loss, float(state.damping)
+        if math.isfinite(base[1]):  # the first evaluation follows no step
+            gain = (base[1] - loss) / float(state.promised)
+            damping *= 1.0 / self.decrease if gain > _GOOD else 1.0 if gain > _POOR else 2.0
+        at_trial = np.asarray(state.trial), loss, evaluation.gradient, evaluation.matrix
+        return self._step(*at_trial, damping, 2.0, True)
+
+    def _shorter_step(
+        self, state: LevenbergMarquardtState, base: tuple[np.ndarray, float, np.ndarray]
+    ) -> LevenbergMarquardtState:
+        """The next step from the base of a rejected one, with the least damping that makes it shorter.
+
+        Steps that are cut to the largest one do not change with the damping at first.
+        """
+        damping, growth = float(state.damping), float(state.growth)
+        rejected = (1.0 - 1e-6) * np.linalg.norm(np.asarray(state.trial) - base[0])
+        while True:
+            damping, growth = growth * damping, 2.0 * growth
+            new = self._step(*base, np.asarray(state.matrix), damping, growth, False)
+            if bool(new.finished) or np.linalg.norm(np.asarray(new.trial) - base[0]) < rejected:
+                return new
+
+    def _step(self, base, loss: float, gradient, matrix, damping: float, growth: float, accepted: bool):
+        """A step from a point; with few numbers, plain NumPy is faster than compiling."""
+
+        def promise(step: np.ndarray) -> float:
+            return float(-gradient @ step - 0.5 * step @ matrix @ step)
+
+        scale = np.diag(matrix) + loss
+        # Zero loss that depends on no parameter: any scale will do.
+        damped = matrix + damping * np.diag(np.where(scale > 0.0, scale, 1.0))
+        full = -np.linalg.solve(damped, gradient)
+        # Limiting each number separately lets the others move on; a common factor keeps the direction.
+        cut = np.clip(full, -self.largest_step, self.largest_step)
+        shortened = full * min(1.0, self.largest_step / max(float(np.abs(full).max()), 1e-300))
+        step = max(cut, shortened, key=promise)
+        finished, numbers = not promise(step) > self.tolerance * abs(loss), (promise(step), damping, growth)
+        vectors = jnp.asarray(base + step), jnp.asarray(accepted), jnp.asarray(finished), jnp.asarray(base)
+        at_base = jnp.asarray(loss, float), jnp.asarray(gradient), jnp.asarray(matrix)
+        return LevenbergMarquardtState(*vectors, *at_base, *(jnp.asarray(x, float) for x in numbers))
+
+
+class EnsembleKalmanState(MethodState):
+    """Mean and members (`members[:, i]` is one vector), artificial time, and step number."""
+
+    members: Float[Array, "parameter member"]
+    time: Float[Array, ""]
+    step: Int[Array, ""]
+
+
+@named("ensemble_kalman")
+@dataclasses.dataclass(frozen=True)
+class EnsembleKalman(AbstractMethod):
+    """Ensemble Kalman inversion with an ensemble transform and adaptive steps; needs no derivatives.
+
+    The prior is normal around the first guess, independent in the unconstrained numbers. The data misfit,
+    minus the log-likelihood, is
+
+        misfit = n_observations * loss / (2 noise²)
+
+    with the mean square as score: all observations together are worth `n_observations` independent ones with
+    normal errors of standard deviation `noise`, in units of the scale of the targets. Levels and times of a
+    profile are far from independent, so that their number would be much too large. With the root mean square
+    as score, the weights of cases change at every step, and the result is not a posterior.
+
+    An iteration is a batch of all members and their mean, which is in the history. Members that failed, or
+    whose loss far exceeds that of the others, are ignored, and redrawn from the others after the step.
+
+    Args:
+        noise: error of observations and model, in units of the scale, for example the root mean square error
+            of the best possible model.
+        n_members: number of members, larger than the number of parameters.
+        n_observations: number of independent observations in all cases together [1].
+        prior_spread: standard deviation of the prior of the unconstrained numbers.
+        final_time: 1 for the posterior; beyond it the ensemble moves towards the smallest misfit and
+            collapses.
+        seed: of the random numbers.
+
+    Source: Iglesias, Law and Stuart (2013), Inverse Problems 29, 045001; ensemble transform of Bishop et al.
+        (2001), Mon. Wea. Rev. 129, 420-436, as in Huang et al. (2022), Inverse Problems 38, 125006; the
+        step length of Iglesias and Yang (2021), Inverse Problems 37, 025008.
+    """
+
+    noise: float = setting(above=0.0)
+    n_members: int = setting(64, at_least=3, at_most=100_000)
+    n_observations: float = setting(1.0, above=0.0)
+    prior_spread: float = setting(1.0, above=0.0)
+    final_time: float = setting(1.0, above=0.0, finite=False)
+    seed: int = setting(0, at_least=0)
+
+    evaluator: ClassVar = EnsembleEvaluator
+    end: ClassVar = "the ensemble has arrived at its final time"
+
+    def init(self, x: UnconstrainedVector) -> EnsembleKalmanState:
+        """The prior around x; the mean and covariance of the members match it exactly."""
+        if self.n_members <= x.size:
+            raise ValueError(
+                f"EnsembleKalman: expected more members than the {x.size} parameters, because the ensemble "
+                f"moves between its members only, got {self.n_members}."
+            )
+        drawn = _normal(self.seed, 0, (x.size, self.n_members))
+        drawn -= drawn.mean(axis=1, keepdims=True)
+        factor = np.linalg.cholesky(drawn @ drawn.T / (self.n_members - 1))
+        members = np.asarray(x)[:, None] + self.prior_spread * np.linalg.solve(factor, drawn)
+        no, time, step = jnp.asarray(False), jnp.zeros((), x.dtype), jnp.zeros((), jnp.int32)
+        return EnsembleKalmanState(x, no, no, jnp.asarray(members, x.dtype), time, step)
+
+    def ask(self, state: EnsembleKalmanState) -> tuple[Float[Array, "parameter member"]]:
+        return (state.members,)
+
+    def tell(self, state: EnsembleKalmanState, evaluation: Evaluation) -> EnsembleKalmanState:
+        time = float(state.time)
+        if time >= self.final_time:  # the last evaluation was at the end
+            return dataclasses.replace(state, accepted=jnp.asarray(True), finished=jnp.asarray(True))
+        good, step = ~evaluation.failed, int(state.step) + 1
+        if good.sum() < 2:
+            raise FloatingPointError(
+                f"EnsembleKalman: expected at least 2 members with a finite loss at iteration {step}, got "
+                f"{good.sum()} of {good.size}; choose narrower bounds, a smaller prior_spread or a shorter "
+                "time step."
+            )
+        products = evaluation.products[np.ix_(good, good)] * self.n_observations / self.noise**2
+        # Limit the step so that its change of the misfit is worth no more than the observations.
+        misfits, half = 0.5 * np.diag(products), 0.5 * self.n_observations
+        mean, variance = (max(float(x), 1e-300) for x in (misfits.mean(), misfits.var()))
+        length = max(half / mean, math.sqrt(half / variance))
+        time, length = min(time + length, self.final_time), min(length, self.final_time - time)
+        moved = self._move(np.asarray(state.members)[:, good], products, length)
+        # Redraw failed members from the normal distribution of the others.
+        mean = moved.mean(axis=1, keepdims=True)
+        deviations = (moved - mean) / math.sqrt(moved.shape[1] - 1)
+        members = np.empty((moved.shape[0], good.size))
+        members[:, good] = moved
+        drawn = _normal(self.seed, step, (moved.shape[1], int((~good).sum())))
+        members[:, ~good] = mean + deviations @ drawn
+        return dataclasses.replace(
+            state,
+            trial=jnp.asarray(members.mean(axis=1), state.trial.dtype),
+            accepted=jnp.asarray(True),
+            members=jnp.asarray(members, state.members.dtype),
+            time=jnp.asarray(time, state.time.dtype),
+            step=jnp.asarray(step, jnp.int32),
+        )
+
+    @staticmethod
+    def _move(members: np.ndarray, products: np.ndarray, length: float) -> np.ndarray:
+        n_members = members.shape[1]
+        mean = members.mean(axis=1, keepdims=True)
+        deviations = members - mean
+        # Yᵀ mean(r) and YᵀY, without factors of M - 1.
+        to_mean = products.mean(axis=1) - products.mean()
+        inner = products - products.mean(axis=0) - to_mean[:, None]
+        values, vectors = np.linalg.eigh(0.5 * (inner + inner.T) * length / (n_members - 1))
+        values = np.maximum(values, 0.0)
+        shift = vectors @ ((vectors.T @ to_mean) / (1.0 + values)) * length / (n_members - 1)
+        transform = (vectors / np.sqrt(1.0 + values)) @ vectors.T
+        return mean - (deviations @ shift)[:, None] + deviations @ transform
+
+
+def _normal(seed: int, step: int, shape: tuple[int, int]) -> np.ndarray:
+    return np.random.default_rng([seed, step]).standard_normal(shape)

@@ -28,8 +28,9 @@ from ..io.errors import FileFormatError, names_its_file, read_text, shortened
 from ..io.protection import mark_of, remove_file
 from ..io.writing import replacing
 from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
-from .base import Base, CalibratedValues
 from .parameters import (
+    Base,
+    CalibratedValues,
     FreeNumber,
     ResolvedParameters,
     by_field,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
-from ..calibration.base import Base
+from ..calibration.parameters import Base
 from ..closures import AbstractClosure, ValidRange, recommended_sets
 from ..column.case import Case
 from ..column.forcing import WaterSurface

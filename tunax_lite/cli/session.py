@@ -22,8 +22,7 @@ from typer import Exit
 
 from .._types import iterate_options, iterate_parameters, iterate_vectors
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
-from ..calibration.base import CalibratedValues
-from ..calibration.parameters import paths_of_other_cases
+from ..calibration.parameters import CalibratedValues, paths_of_other_cases
 from ..closures import AbstractClosure
 from ..column.onset import delay_of_convection
 from ..config import (

@@ -8,8 +8,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from .._types import JSON
 from ..calibration import Adam, ConstantRate, Correlation, CosineDecay, MultiStart, Target
-from ..calibration.gradient import AbstractSchedule
-from ..calibration.methods import AbstractMethod
+from ..calibration.methods import AbstractMethod, AbstractSchedule
 from ..calibration.parameters import FreeParameter, FreeParameters, Tied
 from ..calibration.posterior import NUTS, ImportanceSampling, Laplace, Likelihood
 from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform

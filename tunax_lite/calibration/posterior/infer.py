@@ -31,17 +31,10 @@ from ...io.protection import remove_file
 from ...io.writing import claims
 from ...runtime import Shared
 from ...runtime.engine import AbstractEngine, ThisProcess
-from ..base import Base
 from ..calibrate import Iteration, solve
-from ..least_squares import LevenbergMarquardt
-from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
-from ..problem import (
-    AbstractEvaluator,
-    EnsembleEvaluator,
-    NormalEquationsEvaluator,
-    Problem,
-    inserted,
-)
+from ..methods import LevenbergMarquardt
+from ..parameters import Base, FreeParameters, ResolvedParameters, UnconstrainedVector
+from ..problem import AbstractEvaluator, EnsembleEvaluator, NormalEquationsEvaluator, Problem, inserted
 from ..results import check_folder, fingerprint, read_tree, write_tree
 from ..target import MeanSquare, Target, misfit, residuals
 from .result import (

@@ -22,8 +22,7 @@ import xarray as xr
 
 from ...declarations import check_settings, named, setting
 from ...io.dataset import described, titled, variable_name, write_dataset
-from ..base import Base
-from ..parameters import ResolvedParameters, UnconstrainedVector
+from ..parameters import Base, ResolvedParameters, UnconstrainedVector
 from ..problem import Evaluation
 from ..results import write_values
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...calibration.base import Base
+from ...calibration.parameters import Base
 from ...calibration.results import PARAMETERS_NAME, write_values
 from ...io.dataset import described, titled, variable_name, write_dataset
 from ...io.protection import Provenance
