@@ -14,17 +14,20 @@ The file of a posterior, `posterior.nc`, written atomically.
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 from ...declarations import check_settings, named, setting
 from ...io.dataset import described, titled, variable_name, write_dataset
 from ..parameters import Base, ResolvedParameters, UnconstrainedVector
 from ..problem import Evaluation
 from ..results import write_values
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclasses.dataclass(frozen=True)
@@ -231,12 +234,14 @@ def write_posterior(
     write_dataset(posterior_dataset(posterior, attributes), path)
 
 
-def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None = None) -> xr.Dataset:
+def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None = None) -> "xr.Dataset":
     """All of a posterior with units and long names; a dot in the path of a parameter becomes an underscore.
 
     Parameters are variables by draw; variables along the axis `parameter` refer to the unconstrained numbers,
     whose prior is the standard normal distribution.
     """
+    import xarray as xr  # takes long
+
     across, each, diverged = ("parameter", "parameter_2"), ("chain", "draw"), posterior.is_divergent
     fisher = "Fisher information of the observations over that of the prior"
     data: dict[str, tuple] = {
