@@ -10,6 +10,7 @@ from tests.errors import error_naming
 from tunax_lite.calibration.parameters import numbers_of
 from tunax_lite.closures import Constant, recommended_sets
 from tunax_lite.config import load_calibration
+from tunax_lite.config.calibration import free_parameters
 from tunax_lite.config.closures import ClosureSection
 from tunax_lite.declarations import names_of
 
@@ -25,7 +26,7 @@ def test_sets_are_those_of_their_calibrations(name):
         return
     assert known.command == f"tunax-lite calibrate {path}"
     config = load_calibration(ROOT / path).config
-    section, free = config.model.closure, config.free_parameters.parameters
+    section, free = config.model.closure, free_parameters(config.parameters).parameters
     assert section.name == name and set(known.calibrated) == {each.path for each in free}
     if section.constants == "recommended":
         assert all(each.start is not None for each in free)

@@ -11,6 +11,7 @@ from tests.errors import error_naming
 from tunax_lite.calibration import FreeParameter, LogNormal, LogUniform, Normal, Tied, Uniform
 from tunax_lite.config import ConfigError, Run, build_run, load_calibration, load_run
 from tunax_lite.config.build_calibration import build_calibration
+from tunax_lite.config.calibration import free_parameters
 from tunax_lite.declarations import names_of
 from tunax_lite.io.yaml_file import read_document, with_overrides
 from tunax_lite.physics.absorption import TwoBandAbsorption
@@ -192,9 +193,9 @@ misfit: {prior_weight: 0.01}
 """
     )
     loaded = load_calibration(path)
-    assert loaded.config.free_parameters.tied == (Tied("sigma_k", "sigma_eps", 0.5, 0.3),)
+    assert free_parameters(loaded.config.parameters).tied == (Tied("sigma_k", "sigma_eps", 0.5, 0.3),)
     assert loaded.config.misfit.prior_weight == 0.01
-    first, second, third, fourth, fifth = loaded.config.free_parameters.parameters
+    first, second, third, fourth, fifth = free_parameters(loaded.config.parameters).parameters
     assert first == FreeParameter("c_eps_1", prior=Normal(1.44, 0.1))
     assert second == FreeParameter("sigma_eps", start=1.5, prior=LogNormal(1.3, 0.2))
     assert (third.prior, fourth.prior) == (Uniform(1.5, 2.5), LogUniform(1e-12, 1e-5))

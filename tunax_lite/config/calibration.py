@@ -356,7 +356,7 @@ class CalibrationConfig(Section):
                 f"{n_steps}; give each grid its step."
             )
         try:
-            self.free_parameters.check_closure(self.model.closure.build())
+            free_parameters(self.parameters).check_closure(self.model.closure.build())
         except ValueError as error:
             raise ValueError(f"parameters: {error}") from None
         if self.optimiser.name != "ensemble_kalman":

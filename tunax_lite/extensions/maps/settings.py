@@ -1,5 +1,6 @@
 """Input of a map, from a configuration or a user: fields from files, points, kinds of water properties."""
 
+import abc
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
@@ -145,12 +146,12 @@ class DriftFields(_Fields):
 
 
 @dataclass(frozen=True)
-class AbstractPoints:
+class AbstractPoints(abc.ABC):
     """Positions of the columns."""
 
+    @abc.abstractmethod
     def of(self, source: Points) -> tuple[Points, tuple[str, ...]]:
         """The points, with or without water, and their names; `source` gives the points of the file."""
-        raise NotImplementedError
 
 
 @named("input")
