@@ -166,6 +166,12 @@ def existing_file(path) -> Path:
     return path
 
 
+def first_bytes(path: Path, n_bytes: int) -> bytes:
+    """The beginning of a file, by which formats are told apart."""
+    with path.open("rb") as stream:
+        return stream.read(n_bytes)
+
+
 def read_text(path: Path, kind: str, encoding: str = "utf-8") -> str:
     """Read a text file that fits into memory."""
     path = existing_file(path)
