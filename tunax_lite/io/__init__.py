@@ -12,8 +12,7 @@ from .dataset import to_dataset, write_dataset, write_trajectory
 from .era5 import read_era5, read_era5_fluxes
 from .errors import FileFormatError
 from .hypsography import read_hypsography
-from .legay import read_legay
-from .les import read_lesbrary
+from .les import read_legay, read_lesbrary
 from .netcdf import read_netcdf
 from .oceansites import read_oceansites
 from .protection import Provenance

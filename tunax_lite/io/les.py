@@ -1,12 +1,28 @@
-"""Large-eddy simulations: horizontal averages of the LESbrary (JLD2).
+"""Large-eddy simulations: horizontal averages of the LESbrary (JLD2) and of Legay et al. (NetCDF).
 
 LESbrary (Oceananigans): every variable is a group `timeseries/<name>/<iteration>`; iterations sort as
 integers, and other members of a group (`serialized`) are not data, nor are the halo cells at both ends of
 some profiles. Kinematic fluxes are positive upward: an upward momentum flux is a stress on the water of
 opposite sign. Processes beyond the column model (sponge layer, Stokes drift, forced tracers) are left out.
 Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522.
+
+Legay et al.: variables without attributes, t [s], z [m] (cell centers, bottom first), b [m s-2], u and v [m
+s-1]. Forcing and rotation are not in the file. The profiles of the wind-driven simulation
+(256 cells in 600 m, 240 h) show:
+
+- The column-mean buoyancy changes by -4.87e-9 m2 s-3, the same every day: the surface flux of the run, 5e-9
+  m2 s-3, leaves the column (less the flux through the bottom), so it is negative here.
+- The depth-integrated momentum rotates with f = 1e-4 s-1, and its hourly budget closes with a constant stress
+  of (4.61e-4, -0.37e-4) +- 0.12e-4 m2 s-2: eastward, but 15 % above the 4e-4 m2 s-2 stated for the run. The
+  default is the stated value; pass the other to close the budget of the file.
+- N² is initially 3.0e-6 s-2.
+
+Source: Legay et al. (2025, preprint 2024), J. Adv. Model. Earth Syst. 17, e2024MS004243.
 """
 
+import math
+import re
+from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
@@ -22,44 +38,123 @@ from ..column.state import State
 from ..physics.absorption import TwoBandAbsorption
 from ..physics.equation_of_state import LinearEquationOfState
 from ..runtime.memory import MOST_CELLS
+from .axes import stem_of
 from .errors import (
+    FileFormatError,
     check_declared,
     check_increasing,
     check_names,
     check_possible,
+    check_size,
     existing_file,
     names_its_file,
 )
-from .jld2 import Jld2
-from .units import Conversions
+from .netcdf import Contents, read_contents
+from .units import Conversions, as_conversion
 from .yaml_file import NAMES
 
 # For files with a buoyancy tracer, where the temperature is buoyancy in other units.
 _GRAVITY, _THERMAL_EXPANSION, _TEMPERATURE_OF_ZERO_BUOYANCY = 9.80665, 2e-4, 20.0
-HEAT_PER_KELVIN = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
-
+_HEAT_PER_KELVIN = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
 _KEYS = NAMES["lesbrary"]
-
-
 _KINEMATIC = dict(stress_u="m2 s-2", stress_v="m2 s-2", heat_flux="K m s-1", shortwave_flux="K m s-1")
 """Units of the fluxes in a file of the LESbrary, by name."""
+_PROFILES = dict(temperature="degC", u="m s-1", v="m s-1")
+_STRESS, _BUOYANCY_FLUX = 4e-4, -5e-9
+"""Of the wind-driven simulation of Legay et al. [m2 s-2, m2 s-3]."""
+_NOT_LEGAY = "this is not the file of Legay et al."
 
 
-def case_of_profiles(
-    grid: Grid,
-    time: np.ndarray,
-    profiles: dict[str, np.ndarray],
-    *,
-    salinity: float = 35.0,
-    **case: Any,  # fields of `Case`
-) -> tuple[Case, Observations]:
-    """The case that starts from the first profiles, and all profiles at times [s] since then."""
-    arrays: dict[str, Array] = {name: jnp.asarray(values, dtype=float) for name, values in profiles.items()}
-    initial: dict[str, Any] = {name: values[0] for name, values in arrays.items()}  # no tracers among them
-    state = State.from_profiles(grid, salinity=salinity, **initial)
-    built = Case(grid=grid, initial_state=state, duration=float(time[-1]), **case)
-    times = jnp.asarray(time, dtype=float)
-    return built, Observations(times, grid.z_center, arrays, name=built.name, source="LES")
+class _Jld2:
+    """An open JLD2 file (HDF5 written by Julia); its errors name file and key."""
+
+    def __init__(self, path: Path, file: Any):  # of h5py, which is slow to import
+        self.path, self._file = path, file
+        self._n_halo = int(self.number("grid/Hz") or 0)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._file
+
+    @property
+    def name(self) -> str:
+        """Name of the case."""
+        name = self.value("parameters/name")
+        name = name.decode(errors="replace") if isinstance(name, bytes) else ""
+        return name or self.path.stem.removesuffix("_instantaneous_statistics")
+
+    def error(self, key: str, expected: str, got: object, advice: str) -> FileFormatError:
+        return FileFormatError(self.path, key, expected, str(got), advice)
+
+    def value(self, key: object) -> Any:  # whatever the file holds
+        """Values at a name or a reference."""
+        import h5py  # takes long
+
+        found = self._file.get(key) if isinstance(key, str) else self._file[key]
+        if not isinstance(found, h5py.Dataset):
+            return None
+        block = math.prod(found.chunks or ()) * found.dtype.itemsize
+        check_size(self.path, str(key), max(found.nbytes, block))
+        value = found[()]
+        if isinstance(value, np.void) and "parent" in (value.dtype.names or ()):
+            # A wrapped Julia array refers to its parent; a range is stored as its parameters.
+            parent = value["parent"]
+            return self.value(parent) if isinstance(parent, h5py.Reference) else None
+        return value
+
+    def number(self, *keys: str) -> float | None:
+        """The first key that holds one finite number; Julia's `nothing` is skipped."""
+        for key in keys:
+            value = np.asarray(self.value(key))
+            if value.dtype.kind in "fiu" and value.size == 1:
+                if not np.isfinite(value).all():
+                    raise self.error(key, "a finite number", float(value.ravel()[0]), "repair the file")
+                return float(value.ravel()[0])
+        return None
+
+    def required(self, *keys: str) -> float:
+        """The same for a required number."""
+        value = self.number(*keys)
+        if value is None:
+            elsewhere = f" there or in {', '.join(keys[1:])}" if keys[1:] else ""
+            advice = "the file is of an unknown generation, or incomplete"
+            raise self.error(keys[0], f"a number{elsewhere}", "none", advice)
+        return value
+
+    def array(self, key: str) -> np.ndarray | None:
+        """Numbers along one axis in double precision, or `None` without such a key."""
+        expected = "an array of numbers"
+        try:
+            value = self.value(key)
+        except FileFormatError:
+            raise
+        except Exception as error:
+            raise self.error(key, expected, f"'{error}'", "the file is damaged or incomplete") from error
+        if value is not None and np.asarray(value).dtype.kind not in "fiub":
+            raise self.error(key, expected, f"type {np.asarray(value).dtype}", "choose another file")
+        return None if value is None else np.asarray(value, dtype=float).ravel()
+
+    def cells(self, key: str, n: int) -> np.ndarray | None:
+        """An array of `n` values, without halo cells."""
+        values, n_halo = self.array(key), self._n_halo
+        if values is None or values.size == n:
+            return values
+        if values.size != n + 2 * n_halo:
+            expected = f"{n} values, or {n + 2 * n_halo} with {n_halo} halo cells at each end"
+            raise self.error(key, expected, values.size, "the shape does not fit grid/Nz and grid/Hz")
+        return values[n_halo : n_halo + n]
+
+    def iterations(self, key: str) -> list[str]:
+        """Names of the iterations in a group, in numerical order."""
+        group, above = self._file.get(key), self._file.get(key.rpartition("/")[0])
+        if not hasattr(group, "keys"):
+            known = list(above if hasattr(above, "keys") else self._file)
+            got = f"none beside {', '.join(known[:8]) or 'nothing'}"
+            raise self.error(key, "a group", got, "this is no LESbrary file, or it is incomplete")
+        names = sorted((name for name in map(str, group) if name.isdecimal()), key=int)
+        for one, other in zip(names, names[1:], strict=False):
+            if int(one) == int(other):
+                raise self.error(key, "every iteration once", f"both {one} and {other}", "remove one of them")
+        return names
 
 
 @names_its_file("a JLD2 file")
@@ -83,9 +178,9 @@ def read_lesbrary(path, *, units: Conversions | None = None) -> tuple[Case, Obse
     import h5py  # takes long
 
     path, units = existing_file(path), dict(units or {})
-    check_names("units", units, ("temperature", "u", "v", *_KINEMATIC))
+    check_names("units", units, (*_PROFILES, *_KINEMATIC))
     with h5py.File(path, "r") as opened:
-        return _read(Jld2(path, opened, units))
+        return _read(_Jld2(path, opened), units)
 
 
 @names_its_file("a JLD2 file")
@@ -95,10 +190,10 @@ def name_of_lesbrary(path) -> str:
 
     path = existing_file(path)
     with h5py.File(path, "r") as opened:
-        return Jld2(path, opened, {}).name
+        return _Jld2(path, opened).name
 
 
-def _read(file: Jld2) -> tuple[Case, Observations]:
+def _read(file: _Jld2, units: Conversions) -> tuple[Case, Observations]:
     grid = _read_grid(file)
     iterations = file.iterations("timeseries/t")
     if len(iterations) < 2:
@@ -107,19 +202,20 @@ def _read(file: Jld2) -> tuple[Case, Observations]:
     check_increasing(file.path, "timeseries/t", time)
     expansion, gravity = _read_expansion(file)
     if "timeseries/T" in file or "timeseries/b" not in file:
-        temperature = _read_profiles(file, "T", iterations, grid)
+        key, temperature = "timeseries/T", _read_profiles(file, "T", iterations, grid)
     else:
         buoyancy = _read_profiles(file, "b", iterations, grid)
+        key = "timeseries/b (as temperature)"
         temperature = _TEMPERATURE_OF_ZERO_BUOYANCY + buoyancy / (gravity * expansion)
-        temperature = file.converted("timeseries/b", "temperature", temperature, "degC")
-        check_possible(file.path, "timeseries/b (as temperature)", "temperature", temperature)
-    profiles = {"temperature": temperature}
-    profiles |= {n: _read_profiles(file, n, iterations, grid) for n in "uv" if f"timeseries/{n}" in file}
-    fluxes, absorption = _read_fluxes(file, gravity * expansion)
+    profiles = {"temperature": _converted(file.path, key, "temperature", temperature, units)}
+    for name in [name for name in ("u", "v") if f"timeseries/{name}" in file]:
+        values = _read_profiles(file, name, iterations, grid)
+        profiles[name] = _converted(file.path, f"timeseries/{name}", name, values, units)
+    fluxes, absorption = _read_fluxes(file, gravity * expansion, units)
     rotation = file.required(*_KEYS["coriolis_parameter"])
     check_declared(file.path, _KEYS["coriolis_parameter"][0], Case, "coriolis_parameter", rotation)
     salinity = file.number("buoyancy/model/constant_salinity")
-    return case_of_profiles(
+    return _case_of_profiles(
         grid,
         # The simulation accumulates its time steps: 172800.00000000003 s means two days.
         np.round(time - time[0], 6),
@@ -133,7 +229,7 @@ def _read(file: Jld2) -> tuple[Case, Observations]:
     )
 
 
-def _read_grid(file: Jld2) -> Grid:
+def _read_grid(file: _Jld2) -> Grid:
     n_cells = int(file.required("grid/Nz"))
     if not 3 <= n_cells <= MOST_CELLS:
         expected = "at least 3 cells" if n_cells < 3 else f"at most {MOST_CELLS} cells"
@@ -157,7 +253,7 @@ def _read_grid(file: Jld2) -> Grid:
     return Grid(np.append(faces[:-1], 0.0))
 
 
-def _read_profiles(file: Jld2, variable: str, iterations: list[str], grid: Grid) -> np.ndarray:
+def _read_profiles(file: _Jld2, variable: str, iterations: list[str], grid: Grid) -> np.ndarray:
     """Profiles over time, `(n_times, n_cells)`, from single to double precision."""
     file.iterations(f"timeseries/{variable}")
     rows = []
@@ -172,17 +268,10 @@ def _read_profiles(file: Jld2, variable: str, iterations: list[str], grid: Grid)
             got = f"{values[bad[0]]} in cell {bad[0]} (0 is the bottom)"
             raise file.error(key, "finite values", got, "the simulation blew up, or the file is damaged")
         rows.append(values)
-    profiles = np.stack(rows)
-    quantity = "temperature" if variable == "T" else variable
-    if variable != "b":
-        profiles = file.converted(
-            f"timeseries/{variable}", quantity, profiles, "degC" if variable == "T" else "m s-1"
-        )
-    check_possible(file.path, f"timeseries/{variable}", quantity, profiles)
-    return profiles
+    return np.stack(rows)
 
 
-def _read_expansion(file: Jld2) -> tuple[float, float]:
+def _read_expansion(file: _Jld2) -> tuple[float, float]:
     """Thermal expansion [K-1] and gravity [m s-2]."""
     found = []
     for name, default in (("thermal_expansion", _THERMAL_EXPANSION), ("gravity", _GRAVITY)):
@@ -195,7 +284,9 @@ def _read_expansion(file: Jld2) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _read_fluxes(file: Jld2, buoyancy_per_kelvin: float) -> tuple[SurfaceFluxes, TwoBandAbsorption]:
+def _read_fluxes(
+    file: _Jld2, buoyancy_per_kelvin: float, units: Conversions
+) -> tuple[SurfaceFluxes, TwoBandAbsorption]:
     temperature_flux = file.number(*_KEYS["temperature_flux"])
     if temperature_flux is None:
         keys = _KEYS["buoyancy_flux"] + _KEYS["temperature_flux"]
@@ -214,6 +305,161 @@ def _read_fluxes(file: Jld2, buoyancy_per_kelvin: float) -> tuple[SurfaceFluxes,
         # Simulations with shortwave heating do not store their absorption; these are its constants.
         absorption = TwoBandAbsorption(infrared_fraction=0.6, infrared_depth=1.0, visible_depth=20.0)
     for name, value in fluxes.items():
-        value = fluxes[name] = file.converted(f"parameters ({name})", name, value, _KINEMATIC[name])
-        check_possible(file.path, f"parameters ({name})", name, np.asarray(value))
+        fluxes[name] = _converted(file.path, f"parameters ({name})", name, value, units)
     return SurfaceFluxes(**fluxes), absorption
+
+
+@names_its_file("the file of Legay et al.")
+def read_legay(
+    path,
+    *,
+    stress_u: float | None = None,
+    stress_v: float = 0.0,
+    surface_buoyancy_flux: float | None = None,
+    coriolis_parameter: float = 1e-4,
+    thermal_expansion: float = 2e-4,
+    reference_temperature: float = 20.0,
+    units: Conversions | None = None,
+) -> tuple[Case, Observations]:
+    """Read the case and its profiles; temperature follows from b = g alpha (T - T_0).
+
+    Args:
+        path: `LES_windDominant_results.nc`, or a file with the same variables.
+        stress_u, stress_v: stress on the water [N m-2]; by default that of the wind-driven simulation, if
+            the profiles gain about as much momentum.
+        surface_buoyancy_flux: downward surface buoyancy flux [m2 s-3], negative for cooling; by default that
+            of the same simulation, if the profiles lose about as much buoyancy.
+        coriolis_parameter: f [s-1].
+        thermal_expansion: alpha [K-1].
+        reference_temperature: T_0, the temperature of zero buoyancy [degC].
+        units: units or conversions of `temperature`, `u` and `v`.
+
+    Returns:
+        The case on the grid of the file, and the profiles of temperature, u and v at all times.
+
+    Raises:
+        FileFormatError: a variable that is missing, of unexpected shape, not finite or out of range, or
+            profiles of another simulation than the wind-driven one without its forcing.
+    """
+    file = read_contents(path)
+    z, time = (_array(file, name) for name in ("z", "t"))
+    thickness = np.diff(z)
+    mean = thickness.mean()
+    if np.ptp(thickness) > 1e-3 * mean or abs(z[-1] + 0.5 * mean) > 1e-3 * abs(z[0]):
+        expected = "centers of equal cells up to the surface at 0 m"
+        got = f"{z[0]:g} to {z[-1]:g} m with steps of {thickness.min():g} to {thickness.max():g} m"
+        raise file.error("z", expected, got, f"{_NOT_LEGAY}; use a CF NetCDF with a mapping")
+    buoyancy_per_kelvin = constants.GRAVITY * thermal_expansion
+    values = {name: _array(file, name, (time.size, z.size)) for name in ("b", "u", "v")}
+    is_given = stress_u is not None, surface_buoyancy_flux is not None
+    _check_budgets(
+        file, time, {k: mean * v.sum(axis=1) for k, v in values.items()}, coriolis_parameter, is_given
+    )
+    stress_u = _STRESS * constants.REFERENCE_DENSITY if stress_u is None else stress_u
+    surface_buoyancy_flux = _BUOYANCY_FLUX if surface_buoyancy_flux is None else surface_buoyancy_flux
+    profiles = {"temperature": reference_temperature + values.pop("b") / buoyancy_per_kelvin, **values}
+    check_names("units", units or {}, profiles)
+    for name, numbers in profiles.items():
+        key = "b" if name == "temperature" else name
+        profiles[name] = _converted(path, key, name, numbers, units or {})
+    heat_flux = surface_buoyancy_flux / buoyancy_per_kelvin * _HEAT_PER_KELVIN
+    fluxes = SurfaceFluxes(stress_u=stress_u, stress_v=stress_v, heat_flux=heat_flux)
+    return _case_of_profiles(
+        Grid.uniform(float(z[-1] - z[0] + mean), z.size),
+        time - time[0],
+        profiles,
+        forcing=ConstantForcing(fluxes),
+        coriolis_parameter=coriolis_parameter,
+        equation_of_state=LinearEquationOfState(
+            thermal_expansion=thermal_expansion, reference_temperature=reference_temperature
+        ),
+        name=name_of_legay(path),
+    )
+
+
+def _check_budgets(
+    file: Contents,
+    time: np.ndarray,
+    contents: dict[str, np.ndarray],
+    coriolis_parameter: float,
+    is_given: tuple[bool, bool],
+) -> None:
+    """Raise `FileFormatError` if a forcing that is not given is not what changes the contents of the column.
+
+    Contents are integrals over depth. They give the stress as that constant which turns momentum with the
+    rotation and fits its changes between records best.
+    """
+    gained = (contents["b"][-1] - contents["b"][0]) / (time[-1] - time[0])
+    turned = np.exp(1j * coriolis_parameter * time)
+    changes = np.diff((contents["u"] + 1j * contents["v"]) * turned)
+    # The integral of the turning stress; its midpoint is exact for f dt << 1.
+    pulses = np.diff(time) * np.exp(0.5j * coriolis_parameter * (time[1:] + time[:-1]))
+    stress = np.sum(np.conj(pulses) * changes) / np.sum(np.abs(pulses) ** 2)
+    stress_known, buoyancy_known = is_given
+    wrong = {
+        # 15 % of the stress, and 3 % of the buoyancy, are missing in the file of the wind-driven simulation.
+        "u": not stress_known and abs(stress - _STRESS) > 0.5 * _STRESS,
+        "b": not buoyancy_known and abs(gained - _BUOYANCY_FLUX) > 0.3 * abs(_BUOYANCY_FLUX),
+    }
+    if any(wrong.values()):
+        density = constants.REFERENCE_DENSITY
+        expected = f"the wind-driven simulation, with {_STRESS:g} m2 s-2 and {_BUOYANCY_FLUX:g} m2 s-3"
+        got = (
+            f"profiles that a stress of ({stress.real:.3g}, {stress.imag:.3g}) m2 s-2 and a buoyancy flux of "
+            f"{gained:.3g} m2 s-3 into the surface explain"
+        )
+        advice = (
+            f"give the forcing of the run (stress_u, such as {stress.real * density:.3g} N m-2, and "
+            f"surface_buoyancy_flux, such as {gained:.3g})"
+        )
+        raise file.error("b" if wrong["b"] else "u", expected, got, advice)
+
+
+def name_of_legay(path) -> str:
+    """Name of the case in a file, from that of the file: `LES_windDominant_results.nc` is wind_dominant."""
+    found = re.search(r"([A-Za-z]+?)_?dominant", stem_of(path), re.IGNORECASE)
+    return f"legay_{found[1].lower()}_dominant" if found else f"legay_{stem_of(path)}"
+
+
+def _array(file: Contents, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """An increasing axis, or finite values of a given shape."""
+    expected = f"a variable of shape (t, z) = {shape}"
+    if shape is None:
+        expected = "a variable with one dimension and at least 3 values"
+        shape = file[name].shape if name in file and file[name].values.ndim == 1 else (3,)
+    if name not in file or file[name].shape != shape or shape[0] < 3:
+        got = file[name].shape if name in file else f"none among {file.listing}"
+        raise file.error(name, expected, got, _NOT_LEGAY)
+    values = file[name].numbers()
+    if len(shape) == 1:
+        check_increasing(file.path, name, values)
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        got = f"{values[tuple(bad[0])]} at record {bad[0][0]}, level {bad[0][1]}"
+        raise file.error(name, "finite values", got, "the file is damaged")
+    return values
+
+
+def _case_of_profiles(
+    grid: Grid,
+    time: np.ndarray,
+    profiles: dict[str, np.ndarray],
+    *,
+    salinity: float = 35.0,
+    **case: Any,  # fields of `Case`
+) -> tuple[Case, Observations]:
+    """The case that starts from the first profiles, and all profiles at times [s] since then."""
+    arrays: dict[str, Array] = {name: jnp.asarray(values, dtype=float) for name, values in profiles.items()}
+    initial: dict[str, Any] = {name: values[0] for name, values in arrays.items()}  # no tracers among them
+    state = State.from_profiles(grid, salinity=salinity, **initial)
+    built = Case(grid=grid, initial_state=state, duration=float(time[-1]), **case)
+    times = jnp.asarray(time, dtype=float)
+    return built, Observations(times, grid.z_center, arrays, name=built.name, source="LES")
+
+
+def _converted(path: Path, key: str, quantity: str, values: Any, units: Conversions) -> Any:
+    """Numbers in the package's unit, from that of the format, checked against the possible range."""
+    unit = (_PROFILES | _KINEMATIC)[quantity]
+    values = as_conversion(units.get(quantity)).apply(path, key, quantity, values, unit)
+    check_possible(path, key, quantity, np.asarray(values))
+    return values
