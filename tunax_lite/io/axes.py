@@ -1,9 +1,13 @@
-"""Steps shared by all readers: times in seconds, heights upward, quality flags, gaps, joining files."""
+"""What all readers share: times in seconds, heights upward, places, quality flags, gaps, joining files.
+
+Heights [m] count upward from the surface.
+"""
 
 import datetime
+import functools
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..runtime.memory import MOST_CELLS
 from .errors import Source, check_increasing, check_possible, is_path, name_of
-from .netcdf import Contents, Variable
-from .series import Series, start_of_case
+from .netcdf import Contents, Reader, Variable, opened
+from .series import BAD_FLAGS, Series, start_of_case
 from .units import Conversion, conversion
 
 _HEIGHTS = "altitude height height_above_mean_sea_level height_above_geoid depth depth_below_sea_surface"
@@ -23,6 +28,19 @@ _AXES = {
 }
 """Letters of CF, standard names, and names of coordinates."""
 _WAYS = ("up", "down")
+_PRESSURES = ("sea_water_pressure_due_to_sea_water", "sea_water_pressure")
+_UPWARD = ("height", "altitude", "height_above_mean_sea_level", "height_above_geoid")
+_NOMINAL = ("instrument_nominal_depth", "nominal_depth", "sensor_depth", "instrument_depth")
+"""Attributes of files that give the depth of an instrument."""
+_LEAST, _SHARE = 5.0, 0.05
+"""A depth that stays within so many metres, or this share, of its median counts as fixed."""
+_Upward = Callable[[Variable], np.ndarray]
+
+_FARTHEST = 3.0
+"""Points of the grid on either side of a place are no farther from it than this [degrees]."""
+_TIMES = ("valid_time", "time")
+_POSITIONS = ("latitude", "longitude", "lat", "lon", "nav_lat", "nav_lon")
+"""Names of axes of grids."""
 
 
 @dataclass(frozen=True)
@@ -250,3 +268,402 @@ def read_time(variable: Variable, given_unit: str | None = None, *, increasing: 
     describe = None if epoch is None else axis.describe
     check_increasing(variable.path, variable.name, values, describe, increasing=increasing)
     return axis
+
+
+@dataclass(frozen=True)
+class Heights:
+    """Heights of the values of a variable, over its records and further dimensions.
+
+    Args:
+        z: heights [m], broadcast against `(n_records, n_levels)`.
+        placed: where a good height at or below the surface is known; same shape.
+        dims: of the variable other than that of the records.
+        moves: whether they differ from record to record.
+        is_ragged: whether records of several instruments follow each other (ragged array).
+    """
+
+    z: np.ndarray
+    placed: np.ndarray
+    dims: tuple[str, ...]
+    moves: bool
+    is_ragged: bool
+
+
+@dataclass(frozen=True)
+class VerticalAxis:
+    """Heights of the levels [m], increasing, and the faces between them if the file has bounds."""
+
+    variable: Variable
+    z: np.ndarray
+    faces: np.ndarray | None
+    is_reversed: bool  # whether the file has the uppermost level first
+
+
+def read_vertical(file: Contents, variable: Variable, unit: str | None, positive: str | None) -> VerticalAxis:
+    """Heights of a coordinate, positive upward, checked to be sorted and below the surface."""
+    values = variable.converted("z", unit)
+    is_up = _is_up(variable, values, positive)
+    if is_up is None:
+        expected = "heights of at most 0 m, or an attribute 'positive'"
+        got = f"{np.nanmin(values):g} to {np.nanmax(values):g}"
+        raise variable.error(expected, got, "say 'positive: down' in the mapping if these are depths")
+    sign = 1.0 if is_up else -1.0
+    z = sign * values
+    is_reversed = bool(z.size > 1 and z[0] > z[-1])
+    z = z[::-1] if is_reversed else z
+    check_increasing(variable.path, variable.name, z)
+    if z.size < 3:
+        raise variable.error("at least 3 levels", z.size, "choose another file")
+    if z.size > MOST_CELLS:
+        raise variable.error(f"at most {MOST_CELLS} levels", z.size, "choose a part")
+    if z[-1] > 0.0:
+        got = f"{z[-1]:g} m, positive upward"
+        raise variable.error("levels at or below the surface", got, "check 'positive' in the mapping")
+    faces = None
+    bounds = file.variables.get(str(variable.attrs.get("bounds")))
+    if bounds is not None and bounds.shape == (z.size, 2):
+        pairs = sign * bounds.converted("z", variable.unit(unit, "z"))
+        pairs = np.sort(pairs[::-1] if is_reversed else pairs, axis=1)
+        if np.array_equal(pairs[1:, 0], pairs[:-1, 1]):
+            faces = np.append(pairs[:, 0], pairs[-1, 1])
+    return VerticalAxis(variable, z + 0.0, faces, is_reversed)
+
+
+def heights_of(
+    file: Contents,
+    variable: Variable,
+    records: str,
+    depths: str | float,
+    unit: str | None,
+    position: tuple[float, float] | None,
+) -> Heights:
+    """Heights of a variable; see `read_oceansites` for `depths`."""
+    others = tuple(
+        dim for dim, n in zip(variable.dims, variable.shape, strict=True) if dim != records and n > 1
+    )
+    instrument = _instruments(file, records)
+    # A depth takes precedence over a pressure, and an adjusted one over a raw one.
+    levels = [one for one in file.variables.values() if _is_height(one)]
+    levels.sort(key=lambda one: (_is_pressure(one), not one.name.endswith("_ADJUSTED")))
+    upward = functools.partial(_upward, file, unit, 45.0 if position is None else position[1])
+    along = [one for one in levels if len(one.dims) == 1 and one.dims[0] in {*variable.dims} - {records}]
+    along = [one for one in along if one.name == one.dims[0]] or along
+    absolute = [one for one in along if not _is_relative(one)]
+    absolute = [one for one in absolute if not _is_pressure(one)] or absolute
+    if len(absolute) == 1 and len(others) < 2:
+        return Heights(_fixed(absolute[0], upward), np.array(True), others, False, instrument is not None)
+    nominal = _nominal(file, variable, levels, instrument, upward, depths)
+    measured = _measured(file, levels, (records, *others), upward)
+    if others and not along:  # what is known may be the depth of one instrument, but there are several
+        nominal, measured = None, measured if measured is not None and measured.shape[1] > 1 else None
+    if absolute or len(others) > 1 or nominal is measured is None:
+        expected = "one depth: a coordinate DEPTH, a nominal depth, or the depth or pressure of each value"
+        got = " and ".join(one.name for one in absolute) or f"none over {variable.dims}"
+        advice = "give the depth of the instrument (depths), choose one place, or name another variable"
+        raise variable.error(expected, got, advice)
+    has_bins = depths == "nominal" and measured is not None and _has_bins(file, records, instrument)
+    z, moves = _chosen(measured, nominal, has_bins or depths == "measured")
+    if along:
+        cells = along[0].converted("z", unit if "units" not in along[0].attrs else None).reshape(1, -1)
+        z = z + (-cells if str(along[0].attrs.get("positive")).lower() == "down" else cells)
+    with np.errstate(invalid="ignore"):
+        placed = np.isfinite(z) & (z <= 0.0)
+    return Heights(z, placed, others, moves, instrument is not None)
+
+
+def _fixed(levels: Variable, upward: _Upward) -> np.ndarray:
+    """Heights of a coordinate, which are in the water and differ from each other, `(1, n_levels)`."""
+    z = upward(levels).reshape(-1)
+    highest = np.sort(z)
+    check_increasing(levels.path, levels.name, highest)
+    if highest[-1] > 0.0:
+        expected = "instruments in the water, depths counted downward"
+        advice = "correct its attribute 'positive', or leave the instrument out"
+        raise levels.error(expected, f"a height of {highest[-1]:g} m", advice)
+    return z[None]
+
+
+def _chosen(
+    measured: np.ndarray | None, nominal: np.ndarray | None, prefers_measured: bool
+) -> tuple[np.ndarray, bool]:
+    """Measured or nominal heights, at least one of which is known, and whether they move."""
+    if measured is not None and prefers_measured:
+        return measured, True
+    if nominal is not None:
+        return nominal, False
+    assert measured is not None
+    middle = np.nanmedian(measured, axis=0, keepdims=True)
+    moves = bool(np.any(np.abs(measured - middle) > np.maximum(_LEAST, -_SHARE * middle)))
+    return (measured, True) if moves else (middle, False)
+
+
+def _has_bins(file: Contents, records: str, instrument: np.ndarray | None) -> bool:
+    """Whether an instrument has several values at one time: bins, whose depths are not the nominal one."""
+    if instrument is None:
+        return False
+    on_records = [one for one in file.variables.values() if one.dims == (records,)]
+    times = next(one for one in on_records if is_axis(one, "time")).numbers()
+    return np.unique(np.stack([instrument, times]), axis=1).shape[1] < times.size
+
+
+def _is_height(variable: Variable) -> bool:
+    """Whether a variable is a height, depth or pressure, but not a maximum, a flag or the water depth."""
+    words = str(variable.attrs.get("standard_name", ""))
+    is_other = has_statistics(variable) or re.search("flag|number_of|air_|sea_floor", words) is not None
+    known = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
+    is_one = is_axis(variable, "vertical") or variable.name.lower() in known or _is_pressure(variable)
+    return is_one and not is_other
+
+
+def _is_pressure(variable: Variable) -> bool:
+    """Whether a variable is the sea pressure."""
+    is_named = variable.name.lower() in ("pres", "pres_rel", "pressure", "pres_adjusted")
+    return is_named or variable.attrs.get("standard_name") in _PRESSURES
+
+
+def _is_relative(variable: Variable) -> bool:
+    """Whether heights count from a sensor."""
+    words = f"{variable.attrs.get('reference_datum', '')} {variable.name}".lower()
+    return "sensor" in words or "along_beam" in words
+
+
+def _upward(file: Contents, unit: str | None, latitude: float, variable: Variable) -> np.ndarray:
+    """Heights from a depth, height or pressure; a depth without unit is in metres."""
+    if _is_pressure(variable):
+        import gsw  # takes long
+
+        pressure = 1e-4 * variable.converted("air_pressure")
+        # In IMOS files, `sea_water_pressure` includes the atmospheric pressure.
+        is_total = variable.attrs.get("standard_name") == _PRESSURES[1]
+        is_total = is_total and "IMOS" in str(file.attrs.get("Conventions"))
+        return np.asarray(gsw.z_from_p(pressure - (10.1325 if is_total else 0.0), latitude))
+    values = variable.converted("z", unit if unit is not None or "units" in variable.attrs else "m")
+    return np.asarray((values if _is_up(variable, values) else -values) + 0.0)
+
+
+def _is_up(variable: Variable, values: np.ndarray, positive: str | None = None) -> bool | None:
+    """Whether a coordinate is positive upward, as given or as stated in the file; `None` if unknown."""
+    stated, name = positive or variable.attrs.get("positive"), str(variable.attrs.get("standard_name"))
+    if str(stated).lower() in ("up", "down"):
+        return str(stated).lower() == "up"
+    # A single level at zero is treated as a depth.
+    is_below = np.nanmax(values, initial=-1.0) <= 0.0 and np.nanmin(values, initial=0.0) < 0.0
+    if name in _UPWARD or is_below:
+        return True
+    return False if name.startswith("depth") else None
+
+
+def _instruments(file: Contents, records: str) -> np.ndarray | None:
+    """Instrument index of each record, where a file stores several instruments one after the other."""
+    for one in file.variables.values():
+        if "instance_dimension" in one.attrs and one.dims == (records,):
+            return one.numbers().astype(int)
+        if one.attrs.get("sample_dimension") == records and len(one.dims) == 1:
+            return np.repeat(np.arange(one.values.size), one.numbers().astype(int))
+    return None
+
+
+def _nominal(
+    file: Contents,
+    variable: Variable,
+    levels: list[Variable],
+    instrument: np.ndarray | None,
+    upward: _Upward,
+    depths: str | float,
+) -> np.ndarray | None:
+    """Nominal height of the instrument, or one per record, `(n, 1)`."""
+    if not isinstance(depths, str):
+        return np.array([[-float(depths)]])
+    for one in sorted(levels, key=lambda one: "nominal" not in one.name.lower()):
+        if _is_relative(one):
+            continue
+        if instrument is not None and one.values.size == instrument.max() + 1 < instrument.size:
+            return upward(one).reshape(-1, 1)[instrument]
+        if one.values.size == 1 and np.all(upward(one) <= 0.0):
+            return upward(one).reshape(1, 1)
+    stated = [number_of(attrs.get(name)) for attrs in (variable.attrs, file.attrs) for name in _NOMINAL]
+    bounds = [number_of(file.attrs.get(f"geospatial_vertical_{end}")) for end in ("min", "max")]
+    if bounds[0] is not None and bounds[1] is not None:
+        middle = 0.5 * (bounds[0] + bounds[1])
+        is_narrow = abs(bounds[1] - middle) <= max(_LEAST, _SHARE * abs(middle))
+        stated += [middle] if is_narrow else []
+    return next((np.array([[-abs(depth)]]) for depth in stated if depth is not None), None)
+
+
+def _measured(
+    file: Contents, levels: list[Variable], dims: tuple[str, ...], upward: _Upward
+) -> np.ndarray | None:
+    """Heights of each record and level from depth, or else pressure; NaN where flags are bad."""
+    for one in levels:
+        arranged = one.without_single()
+        if _is_relative(one) or dims[0] not in arranged.dims or not set(arranged.dims) <= set(dims):
+            continue
+        arranged = arranged.along([dim for dim in dims if dim in arranged.dims], "")
+        z, flags = upward(arranged), flags_of(file, arranged)
+        z = z if flags is None else np.where(has_flag(flags.values, BAD_FLAGS), np.nan, z)
+        if np.isfinite(z).any():
+            return z.reshape(z.shape[0], -1)
+    return None
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """An axis of a grid: its dimension, its points [degrees], and the weights of those around a position."""
+
+    name: str
+    points: np.ndarray
+    weights: list[tuple[int, float]]
+
+    @property
+    def at(self) -> list[int]:
+        return sorted(at for at, _ in self.weights)
+
+
+def read_at(
+    source, wanted: Collection[str], place: Mapping[str, float], interpolation: str = "bilinear"
+) -> list[tuple[Variable, TimeAxis]]:
+    """Read the variables present in a file, over time at a position [degrees] on its grid, and their times.
+
+    Only the surrounding grid points are read: a global file need not fit into memory.
+    """
+    with opened(source) as read:
+        file = read(only=(*_TIMES, *_POSITIONS))
+        if not set(wanted).intersection(file.names):
+            return []
+        axes = [_axis_of(file, axis, place[axis], interpolation) for axis in ("latitude", "longitude")]
+        time = next((file[n] for n in _TIMES if n in file and len(file[n].dims) == 1), None)
+        if time is None:
+            expected = "a variable valid_time or time over one dimension"
+            raise file.error("valid_time", expected, "none", "download NetCDF")
+        times = read_time(time)
+        found = read(only=wanted, at={axis.name: axis.at for axis in axes}).variables.values()
+        return [(_at_place(read, one, time.dims[0], times, axes, place), times) for one in found]
+
+
+def _axis_of(file: Contents, axis: str, target: float, interpolation: str) -> _Axis:
+    known = [one for one in file.variables.values() if _is_position(one, axis) and len(one.dims) < 2]
+    if not known:
+        raise file.error(axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
+    name, points = known[0].dims[0] if known[0].dims else known[0].name, known[0].numbers().reshape(-1)
+    return _Axis(name, points, _weights(file, axis, points, target, interpolation))
+
+
+def _at_place(
+    read: Reader,
+    variable: Variable,
+    time: str,
+    times: TimeAxis,
+    axes: list[_Axis],
+    place: Mapping[str, float],
+) -> Variable:
+    """Interpolate a variable read around a position to the position."""
+    grid = _on_axes(variable, time, axes)
+    values = np.zeros(grid.shape[0])
+    for i, of_latitude in axes[0].weights:
+        for j, of_longitude in axes[1].weights:
+            values = values + of_latitude * of_longitude * grid[:, axes[0].at.index(i), axes[1].at.index(j)]
+    missing = np.flatnonzero(~np.isfinite(values))
+    if not missing.size:
+        return replace(variable, dims=(time,), values=values)
+    first, advice = int(missing[0]), "download it again"
+    got = f"{values[first]} at {times.describe(first)}"
+    i, j = np.argwhere(~np.isfinite(grid[first]))[0].tolist()
+    land = _named(axes, axes[0].at[i], axes[1].at[j])
+    # The nearest points with values at that time.
+    field = _on_axes(read(only=(variable.name,), at={time: [first]})[variable.name], time, axes)[0]
+    i, j = np.nonzero(np.isfinite(field))
+    east = (axes[1].points[j] - place["longitude"] + 180.0) % 360.0 - 180.0
+    east = east * np.cos(np.deg2rad(place["latitude"]))
+    distance = 111.2 * np.hypot(axes[0].points[i] - place["latitude"], east)
+    nearest = [f"{_named(axes, i[n], j[n])} ({distance[n]:.0f} km)" for n in np.argsort(distance)[:3]]
+    if nearest:
+        got += f" at the point {land}"
+        advice = f"take one of the nearest points with values: {', '.join(nearest)}"
+    raise variable.error("a value", got, advice)
+
+
+def _on_axes(variable: Variable, time: str, axes: list[_Axis]) -> np.ndarray:
+    """Values over time, latitude and longitude; preliminary data (ERA5T) where there are no final ones."""
+    if "expver" in variable.dims:
+        versions = np.moveaxis(variable.numbers(), variable.dims.index("expver"), 0)
+        merged = versions[0]
+        for later in versions[1:]:
+            merged = np.where(np.isnan(merged), later, merged)
+        variable = replace(variable, dims=tuple(d for d in variable.dims if d != "expver"), values=merged)
+    names = tuple(axis.name for axis in axes)
+    absent = tuple(name for name in names if name not in variable.dims)
+    whole = variable.values.reshape(*variable.shape, *(1 for _ in absent))
+    variable = replace(variable, dims=(*variable.dims, *absent), values=whole)
+    return variable.along((time, *names), "choose one member").numbers()
+
+
+def _named(axes: list[_Axis], i, j) -> str:
+    latitude, longitude = axes[0].points[i], (axes[1].points[j] + 180.0) % 360.0 - 180.0
+    return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(longitude):g} {'EW'[int(longitude < 0)]}"
+
+
+def at_position(source, file: Contents, name: str, position: tuple[float, float]) -> Contents:
+    """Reduce a file with a grid of several points to a longitude and latitude."""
+    variable = file.variables.get(name)
+    if variable is None or not set(variable.without_single().dims) & set(_POSITIONS):
+        return file
+    ((found, _),) = read_at(source, (name,), {"latitude": position[1], "longitude": position[0]})
+    return replace(file, variables=file.variables | {name: found})
+
+
+def _weights(
+    file: Contents, axis: str, points: np.ndarray, target: float, interpolation: str
+) -> list[tuple[int, float]]:
+    """Points on either side of the position along one axis, and their weights."""
+    offset = points - target
+    if axis == "longitude":
+        # Longitudes in files run from 0 to 360 or from -180 to 180.
+        offset = (offset + 180.0) % 360.0 - 180.0
+    nearest = int(np.argmin(np.abs(offset)))
+    spacing = np.min(np.abs(np.diff(points))) if points.size > 1 else 0.25
+    if abs(offset[nearest]) < 1e-6:
+        return [(nearest, 1.0)]
+    below, above = np.flatnonzero(offset < 0.0), np.flatnonzero(offset > 0.0)
+    inside = below.size > 0 and above.size > 0
+    low = int(below[np.argmax(offset[below])]) if inside else nearest
+    high = int(above[np.argmin(offset[above])]) if inside else nearest
+    inside = inside and max(-offset[low], offset[high]) <= _FARTHEST
+    # A grid cell reaches half a spacing to either side of its point.
+    if not inside and abs(offset[nearest]) > 0.5 * spacing + 1e-6:
+        got = f"{points.min():g} to {points.max():g}"
+        raise file.error(axis, f"a grid around {target:g}", got, "download the area around the place")
+    if not inside or interpolation == "nearest":
+        return [(nearest, 1.0)]
+    weight = float(-offset[low] / (offset[high] - offset[low]))
+    return [(low, 1.0 - weight), (high, weight)]
+
+
+def position_of(file: Contents) -> tuple[float, float] | None:
+    """Longitude and latitude [degrees] of a file; `None` unless it has both."""
+    longitude, latitude = (degrees_of(file, axis) for axis in ("longitude", "latitude"))
+    return None if longitude is None or latitude is None else (longitude, latitude)
+
+
+def degrees_of(file: Contents, axis: str) -> float | None:
+    """The first latitude or longitude of a file, from a variable or else an attribute; `None` if absent."""
+    for one in file.variables.values():
+        if _is_position(one, axis) and one.values.dtype.kind in "fiu":
+            numbers = one.numbers().ravel()
+            if (known := np.abs(numbers) <= 360.0).any():
+                return float(numbers[known][0])
+    stated = (number_of(file.attrs.get(name)) for name in (axis, f"geospatial_{axis[:3]}_min"))
+    return next((number for number in stated if number is not None), None)
+
+
+def _is_position(variable: Variable, name: str) -> bool:
+    short, said = name[:3], str(variable.attrs.get("standard_name", "")).lower()
+    return said == name or variable.name.lower() in (name, short, f"nav_{short}")
+
+
+def number_of(value: object) -> float | None:
+    """A number from an attribute that may be text; `None` if absent."""
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None

@@ -23,13 +23,11 @@ from ..column.state import State
 from ..column.terms import BottomHeat
 from ..physics.stratification import coriolis_parameter
 from .attributes import examine
-from .axes import TimeAxis, find_axis, read_time
+from .axes import TimeAxis, VerticalAxis, degrees_of, find_axis, read_time, read_vertical
 from .cf_forcing import STATE_VARIABLES, STATED, Mapping, read_forcing
 from .cf_waves import read_waves
 from .errors import check_declared, check_possible, names_its_file
-from .heights import VerticalAxis, read_vertical
 from .netcdf import Contents, Variable, read_contents
-from .places import degrees_of
 from .series import start_of_case
 from .units import unit_alone
 from .yaml_file import NAMES

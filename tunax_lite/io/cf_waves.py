@@ -10,10 +10,9 @@ import numpy as np
 from ..column.grid import Grid
 from ..column.terms import DriftProfiles, DriftVector, DriftVectors, Interior
 from ..column.time_series import TimeSeries
-from .axes import find_axis, read_time
+from .axes import VerticalAxis, find_axis, read_time
 from .cf_forcing import DRIFT_VARIABLES, Mapping, since_start
 from .errors import check_possible
-from .heights import VerticalAxis
 from .netcdf import Contents, Variable
 from .series import Series, on_common_times
 from .units import unit_alone

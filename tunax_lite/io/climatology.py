@@ -4,9 +4,8 @@ import warnings
 
 import numpy as np
 
-from .axes import find_axis
+from .axes import find_axis, read_vertical
 from .errors import names_its_file
-from .heights import read_vertical
 from .netcdf import read_contents
 from .yaml_file import NAMES
 

@@ -33,7 +33,7 @@ from ..column.forcing import TimeSeriesForcing
 from ..column.time_series import TimeSeries
 from ..quantities import quantity_of
 from ..runtime.extras import MissingPackageError, command_for, needed
-from .axes import Record, as_sources, in_order, joined, stem_of
+from .axes import Record, as_sources, in_order, joined, read_at, stem_of
 from .errors import (
     FileFormatError,
     Source,
@@ -45,7 +45,6 @@ from .errors import (
     names_its_file,
 )
 from .netcdf import read_contents
-from .places import read_at
 from .units import Conversion, Conversions, as_conversion
 from .yaml_file import NAMES
 

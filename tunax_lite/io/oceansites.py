@@ -22,6 +22,7 @@ from ..column.observations import Observations
 from ..plausibility import Position, Samples, in_file, leave
 from .attributes import examine
 from .axes import (
+    Heights,
     TimeAxis,
     as_seconds,
     as_sources,
@@ -29,16 +30,16 @@ from .axes import (
     flags_of,
     has_flag,
     has_statistics,
+    heights_of,
     is_axis,
     measured,
     order_in_time,
+    position_of,
     read_time,
     stem_of,
 )
 from .errors import FileFormatError, check_names, names_its_file
-from .heights import Heights, heights_of
 from .netcdf import Contents, Variable, read_contents
-from .places import position_of
 from .profile_text import read_profile_text
 from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinity_at
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case

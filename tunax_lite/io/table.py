@@ -20,7 +20,18 @@ from ..column.observables import OBSERVABLES, is_number, parse
 from ..column.time_series import TimeSeries
 from ..quantities import quantity_of
 from .attributes import examine
-from .axes import Record, as_sources, find_axis, has_flag, in_order, joined, measured, read_time, stem_of
+from .axes import (
+    Record,
+    as_sources,
+    at_position,
+    find_axis,
+    has_flag,
+    in_order,
+    joined,
+    measured,
+    read_time,
+    stem_of,
+)
 from .errors import (
     FileFormatError,
     check_names,
@@ -34,7 +45,6 @@ from .errors import (
     reading,
 )
 from .netcdf import Contents, Variable, read_contents
-from .places import at_position
 from .series import GOOD_FLAGS, Series, on_common_times, start_of_case
 from .units import Conversion, Conversions, as_conversion, unit_alone
 from .yaml_file import NAMES

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from ...io.axes import is_axis
-from ...io.heights import read_vertical
+from ...io.axes import is_axis, read_vertical
 from ...io.netcdf import Variable, read_contents
 from .fields import Reader
 from .points import Points
