@@ -23,7 +23,7 @@ from jaxtyping import PyTree
 
 from .errors import FileFormatError, what_is_at
 from .protection import note_made
-from .writing import replacing
+from .writing import replacing, write_text
 
 CHECKSUMS_NAME = "checksums.json"
 """In a folder: the digests of its files, by relative path."""
@@ -128,8 +128,7 @@ class Digests:
         """Write the file."""
         if self._kept is not None:
             note_made(self._kept)
-            with replacing(self._kept) as temporary:
-                temporary.write_text(json.dumps(self._known, indent=1), encoding="utf-8")
+            write_text(self._kept, json.dumps(self._known, indent=1))
 
 
 def _stamp(path: Path) -> str:
@@ -155,8 +154,7 @@ def _read(path: Path) -> dict:
 def write_listed(folder: Path, digests: Mapping[str, str]) -> None:
     """Record the digests of the files of a folder in it."""
     note_made(folder / CHECKSUMS_NAME)
-    with replacing(folder / CHECKSUMS_NAME) as temporary:
-        temporary.write_text(json.dumps(dict(digests), indent=1), encoding="utf-8")
+    write_text(folder / CHECKSUMS_NAME, json.dumps(dict(digests), indent=1))
 
 
 def read_listed(folder: Path) -> dict[str, str]:
@@ -194,15 +192,15 @@ def unsealed(path: Path, kind: str, advice: str) -> io.BytesIO:
     data = path.read_bytes()
     contents, told = data[:-_LENGTH], data[-_LENGTH:].decode("ascii", "replace")
     found = hashlib.sha256(contents).hexdigest()
+    expected, got = (
+        f"a {kind} whose SHA-256 is {told[:_SHOWN]}... as it says at its end",
+        f"{found[:_SHOWN]}...",
+    )
     if not re.fullmatch("[0-9a-f]+", told):
-        expected, got = (
-            f"a {kind} that ends with its SHA-256",
-            "another end: it was cut, or is of another version",
-        )
-        raise FileFormatError(path, "contents", expected, got, advice)
+        expected = f"a {kind} that ends with its SHA-256"
+        got = "another end: it was cut, or is of another version"
     if found != told:
-        expected = f"a {kind} whose SHA-256 is {told[:_SHOWN]}... as it says at its end"
-        raise FileFormatError(path, "contents", expected, f"{found[:_SHOWN]}...", advice)
+        raise FileFormatError(path, "contents", expected, got, advice)
     return io.BytesIO(contents)
 
 

@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import stat
-import struct
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -227,14 +226,15 @@ def mark_of(path: Path) -> str | None:
     with contextlib.suppress(OSError, RuntimeError, ValueError, TypeError):
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None
+        with open(path, "rb") as file:
+            head = file.read(_BEGIN_OF_TEXT)
         match path.suffix.lower():
             case ".nc":
                 return _mark_of_netcdf(path)
             case ".png":
-                return _mark_of_figure(path)
+                return _mark_of_figure(head)
             case ".html" | ".md":
-                with open(path, "rb") as file:
-                    found = _MARKED_TEXT.search(file.read(_BEGIN_OF_TEXT))
+                found = _MARKED_TEXT.search(head)
                 return None if found is None else found[1].decode()
             case ".yaml":
                 text = path.read_bytes()
@@ -261,20 +261,9 @@ def _mark_of_netcdf(path: Path) -> str | None:
         return POSTERIOR if "information" in file.variables else CALIBRATION
 
 
-def _mark_of_figure(path: Path) -> str | None:
-    """Origin recorded under `Source` in a PNG of this package."""
-    texts = {}
-    with open(path, "rb") as file:
-        if file.read(8) != b"\x89PNG\r\n\x1a\n":
-            return None
-        while len(head := file.read(8)) == 8:
-            length, kind = struct.unpack(">I4s", head)
-            if kind == b"IDAT":
-                break
-            if kind == b"tEXt" and length < _BEGIN_OF_TEXT:
-                key, _, text = file.read(length).partition(b"\0")
-                texts[key] = text.decode("latin-1")
-            else:
-                file.seek(length, os.SEEK_CUR)
-            file.seek(4, os.SEEK_CUR)
-    return texts.get(b"Source", "") if texts.get(b"Software") == "tunax_lite" else None
+def _mark_of_figure(head: bytes) -> str | None:
+    """Origin recorded under `Source` in the first bytes of a PNG of this package."""
+    if b"tEXtSoftware\0tunax_lite" not in head:
+        return None
+    length, _, rest = (head[:4] + head).partition(b"tEXtSource\0")
+    return rest[: int.from_bytes(length[-4:]) - len(b"Source\0")].decode("latin-1")

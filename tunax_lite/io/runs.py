@@ -30,7 +30,7 @@ from .errors import ConfigError, FileFormatError, is_path, names_its_file
 from .frames import Frames, joined, write_frames
 from .netcdf import Contents, read_contents
 from .protection import note_made, remove_file
-from .writing import clear_left_over, replacing
+from .writing import clear_left_over, replacing, write_text
 from .yaml_file import parse_yaml
 
 if TYPE_CHECKING:
@@ -244,8 +244,7 @@ class Parts:
         note_made(self._note)  # possibly written by an earlier process
         names = [part.name for part in self.paths]
         known = {"identity": self._identity, "parts": {name: self._digests[name] for name in names}}
-        with replacing(self._note) as temporary:
-            temporary.write_text(json.dumps(known), encoding="utf-8")
+        write_text(self._note, json.dumps(known))
 
     def finish(self) -> None:
         """Join everything to the file of the run."""

@@ -32,9 +32,12 @@ R = TypeVar("R")
 
 # Processes on other machines may write into the same folder; their ids are unknown here.
 _HOST = hashlib.sha256(platform.node().encode("utf-8", "replace")).hexdigest()[:6]
-_TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{6})-(?P<process>\d+)-[0-9a-f]{8}\.tmp", re.DOTALL)
-_open_here: set[str] = set()
-"""Temporary names in use by this process: the number of one that was killed may be its own."""
+_SELF = secrets.token_hex(4)
+"""Of this process: the number of one that was killed may be its own."""
+_TEMPORARY = re.compile(
+    r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{6})-(?P<process>\d+)-(?P<itself>[0-9a-f]{8})-[0-9a-f]{8}\.tmp",
+    re.DOTALL,
+)
 
 
 @contextlib.contextmanager
@@ -58,7 +61,6 @@ def replacing(path) -> Iterator[Path]:
     clear_left_over(path.parent, path.name)
     check_replaceable(path)
     temporary = _temporary(path)
-    _open_here.add(temporary.name)
     with deferred(temporary):
         try:
             yield temporary
@@ -71,7 +73,6 @@ def replacing(path) -> Iterator[Path]:
             raise reason from error
         finally:
             temporary.unlink(missing_ok=True)
-            _open_here.discard(temporary.name)
 
 
 @contextlib.contextmanager
@@ -79,8 +80,6 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     """The same for a folder, which replaces an earlier one as a whole; the caller asks the guard."""
     clear_left_over(path.parent, path.name)
     temporary, before = _temporary(path), _temporary(path)
-    names = {temporary.name, before.name}
-    _open_here.update(names)
     try:
         yield temporary
         if path.exists():
@@ -91,11 +90,10 @@ def replacing_folder(path: Path) -> Iterator[Path]:
             before.rename(path)
         for one in (temporary, before):
             shutil.rmtree(one, ignore_errors=True)
-        _open_here.difference_update(names)
 
 
 def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}-{_SELF}-{secrets.token_hex(4)}.tmp")
 
 
 def _make(folder: Path, path: Path) -> list[Path]:
@@ -108,6 +106,12 @@ def _make(folder: Path, path: Path) -> list[Path]:
         message = f"{path}: expected {expected}, got: {got}; choose another output path."
         raise type(error)(message) from error
     return missing
+
+
+def write_text(path, text: str) -> None:
+    """Write a text file, atomically."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def write_csv(
@@ -129,25 +133,24 @@ def write_csv(
 def clear_left_over(folder: Path, name: str | None = None) -> None:
     """Remove what dead processes on this machine left half-written, of one path or in a whole folder."""
     for entry in folder.glob(".*.tmp"):
-        match = _TEMPORARY.fullmatch(entry.name)
-        if match is None or match["host"] != _HOST or name not in (None, match["name"]):
-            continue
-        if entry.name not in _open_here and _is_gone(int(match["process"])):
-            with contextlib.suppress(OSError):  # another process was faster
-                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        if match := _TEMPORARY.fullmatch(entry.name):
+            whole, host, process, itself = match.groups()
+            is_ours = host == _HOST and name in (None, whole)
+            if is_ours and itself != _SELF and _is_gone(int(process)):
+                with contextlib.suppress(OSError):  # another process was faster
+                    shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
 
 def _is_gone(process: int) -> bool:
     if process == os.getpid():
         return True
-    if os.name != "posix":  # on Windows, asking would end the process
-        return False
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return True
-    except OSError:  # owned by another user
-        return False
+    if os.name == "posix":  # on Windows, asking would end the process
+        try:
+            os.kill(process, 0)
+        except (ProcessLookupError, OverflowError):
+            return True
+        except OSError:  # owned by another user
+            return False
     return False
 
 
@@ -221,8 +224,8 @@ def claimed(path: str | Path, *, folder: bool = False) -> Iterator[None]:
         count, descriptor = _held[lock] if lock in _held else (0, _acquire(lock, path))
         _held[lock] = count + 1, descriptor
 
-    def leave(lock: Path | None = lock) -> None:
-        if lock is not None:
+    def leave(holds_lock: bool = True) -> None:
+        if holds_lock:
             lock.unlink(missing_ok=True)
         for one in made:
             with contextlib.suppress(OSError):  # not empty
@@ -238,10 +241,9 @@ def claimed(path: str | Path, *, folder: bool = False) -> Iterator[None]:
             count, descriptor = _held.pop(lock)
             if count > 1:
                 _held[lock] = count - 1, descriptor
-            elif descriptor is not None:
-                lock.unlink(missing_ok=True)
+            leave(holds_lock=count == 1 and descriptor is not None)
+            if count == 1 and descriptor is not None:
                 os.close(descriptor)
-        leave(None)
 
 
 def claims(argument: str, *, folder: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -28,7 +28,7 @@ from ..declarations import meanings, summary_and_source
 from ..io.errors import FileFormatError, names_its_file, read_text, reading, what_is_at
 from ..io.netcdf import read_netcdf
 from ..io.protection import note_input, text_mark
-from ..io.writing import replacing
+from ..io.writing import write_text
 from ..io.yaml_file import ConfigError, parse_yaml
 from ..plotting import history_figures, in_words, posterior_figures
 from ..plotting.calibration import parameters_of
@@ -158,8 +158,7 @@ def write_report(run: RunFolder, path: str | Path) -> Path:
     """Write the report of a calibration as one HTML file, atomically."""
     with reading(run.path, "the results of a calibration"):
         text = render(run, text_mark(path))
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text)
     return Path(path)
 
 

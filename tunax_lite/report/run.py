@@ -15,7 +15,7 @@ from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_contents
 from ..io.protection import note_input, text_mark
 from ..io.runs import read_trajectory
-from ..io.writing import replacing
+from ..io.writing import write_text
 from ..plotting import in_words, style
 from ..plotting.runs import MixedLayer
 from ..quantities import QUANTITIES
@@ -42,8 +42,7 @@ def write_run_report(file: str | Path, path: str | Path) -> Path:
         trajectory = read_trajectory(file)
     attributes = {name: str(value) for name, value in found.items()}
     text = render_run(trajectory, attributes, text_mark(path))
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text)
     return Path(path)
 
 
