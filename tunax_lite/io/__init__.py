@@ -7,14 +7,13 @@ Modules that are slow to import (xarray, netCDF4, h5py, gsw) are imported on fir
 from .argo import ArgoProfiles, read_argo, read_argo_profiles
 from .cf_forcing import Mapping, write_observations
 from .cf_netcdf import read_cf_netcdf
-from .climatology import read_salinity
 from .dataset import to_dataset, write_dataset, write_trajectory
 from .era5 import read_era5, read_era5_fluxes
 from .errors import FileFormatError
 from .hypsography import read_hypsography
 from .les import read_legay, read_lesbrary
 from .netcdf import read_netcdf
-from .oceansites import read_oceansites
+from .oceansites import read_oceansites, read_salinity
 from .protection import Provenance
 from .registry import read_manifest, resolve
 from .runs import count_frames, keep_variables, read_stored_run, read_trajectory

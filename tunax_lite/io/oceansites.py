@@ -12,6 +12,7 @@ Conventions 1.11, chapter 9 (indexed and contiguous ragged arrays).
 import contextlib
 import dataclasses
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,6 @@ from ..column.observations import Observations
 from ..plausibility import Position, Samples, in_file, leave
 from .attributes import examine
 from .axes import (
-    Heights,
     TimeAxis,
     as_seconds,
     as_sources,
@@ -36,14 +36,14 @@ from .axes import (
     order_in_time,
     position_of,
     read_time,
+    read_vertical,
     stem_of,
 )
 from .errors import FileFormatError, check_names, names_its_file
 from .netcdf import Contents, Variable, read_contents
-from .profile_text import read_profile_text
 from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinity_at
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
-from .table import is_text
+from .table import is_text, read_profile_text
 from .units import Conversions, as_conversion, conversion, unit_alone
 from .yaml_file import NAMES
 
@@ -64,6 +64,17 @@ class _Samples:
     n_rejected: int
     position: tuple[float, float] | None  # longitude and latitude [degrees]
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What holds for all files; see `read_oceansites`."""
+
+    start_time: str
+    units: Conversions
+    good_flags: tuple[int, ...]
+    depths: str | float
+    longest_gap: float | None
 
 
 class _NothingGoodError(FileFormatError):
@@ -122,33 +133,30 @@ def read_oceansites(
     check_names("units", units, (*_KNOWN, "time", "z"))
     if isinstance(depths, str) and depths not in ("nominal", "measured"):
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
-    found, empty = [], []
+    wanted = _Wanted(start_time, units, tuple(good_flags), depths, longest_gap)
+    samples, empty = [], []
     for source in sources:
         file = read_profile_text(source) if is_text(source) else read_contents(source)
         place = position_of(file) or position
         leave([] if place is None else [Position(str(file.path), place[1], place[0])])
         for key, (times, variable) in _find(file, given).items():
-            heights = heights_of(file, variable, times.dims[0], depths, unit_alone(units, "z"), place)
-            variable = variable.along((times.dims[0], *heights.dims), "choose one place")
             try:
-                good = _good(file, variable, tuple(good_flags))
-                options = (units, start_time, longest_gap)
-                found.append(_samples(file, key, times, variable, heights, good, *options))
+                samples.append(_samples(file, key, times, variable, place, wanted))
             except _NothingGoodError as error:
                 empty.append(error)
-    if not found:
+    if not samples:
         raise empty[0]
-    time, z, profiles = _merged(found)
-    notes = (*(f"left out: {error}" for error in empty), *(note for one in found for note in one.notes))
+    time, z, profiles = _merged(samples)
+    notes = (*(f"left out: {error}" for error in empty), *(note for one in samples for note in one.notes))
     if conservative:
-        profiles, more = _modelled(found, profiles, z, salinity, position)
+        profiles, more = _modelled(samples, profiles, z, salinity, position)
         notes += more
     return Observations(
-        time=as_seconds(found[0].variable, time, start_time),
+        time=as_seconds(samples[0].variable, time, start_time),
         z=jnp.asarray(z, dtype=float),
         profiles={key: jnp.asarray(values, dtype=float) for key, values in profiles.items()},
         name=name or stem_of(sources[0]),
-        rejected={key: sum(one.n_rejected for one in found if one.key == key) for key in profiles},
+        rejected={key: sum(one.n_rejected for one in samples if one.key == key) for key in profiles},
         notes=notes,
     )
 
@@ -202,14 +210,16 @@ def _samples(
     key: str,
     times: Variable,
     variable: Variable,
-    heights: Heights,
-    good: np.ndarray,
-    units: Conversions,
-    start_time: str,
-    longest_gap: float | None,
+    place: tuple[float, float] | None,
+    wanted: _Wanted,
 ) -> _Samples:
+    """The good values of a variable; raises `_NothingGoodError` if there is none."""
+    heights = heights_of(file, variable, times.dims[0], wanted.depths, unit_alone(wanted.units, "z"), place)
+    variable = variable.along((times.dims[0], *heights.dims), "choose one place")
     shape = (times.values.size, -1)
-    numbers, good = variable.numbers().reshape(shape), good.reshape(shape)
+    numbers, good = (
+        part.reshape(shape) for part in (variable.numbers(), _good(file, variable, wanted.good_flags))
+    )
     # Values without a good depth, or above the water, are dropped.
     there, placed = np.isfinite(numbers), np.broadcast_to(heights.placed, numbers.shape)
     kept, flags = there & good & placed, flags_of(file, times)
@@ -219,33 +229,14 @@ def _samples(
         expected = "good values at a known depth below the surface and with a good time"
         got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"
         raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
-    # A record without any good value may have an invalid time.
-    chosen = np.flatnonzero(kept.any(axis=1))
-    disorder: tuple[str, ...] = ()
-    if not heights.is_ragged:
-        order, disorder = order_in_time(times.with_values(times.values[chosen]))
-        chosen = chosen[order]
-    times = times.with_values(times.values[chosen])
-    axis = read_time(times, unit_alone(units, "time"), increasing=not heights.is_ragged)
-    if not heights.is_ragged:
-        axis.check_gaps(longest_gap)
-    inside, notes = _in_water(file, axis), disorder
-    if not inside.all():
-        n_all, n_dry = int(kept.sum()), int(kept[chosen][~inside].sum())
-        if n_dry == n_all:
-            expected = "values from time_deployment_start to time_deployment_end"
-            got, advice = f"none of {n_all}", "correct these attributes, or choose another file"
-            raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
-        said = f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out"
-        notes += (f"{variable.path}: {variable.name}: {said}.",)
-        chosen = chosen[inside]
-        axis = dataclasses.replace(axis, seconds=axis.seconds[inside])
+    records, axis, notes = _records(file, variable, times, kept, heights.is_ragged, wanted)
     # Deepest first where heights are fixed: the order used in messages.
     is_fixed = len(heights.z) == 1
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
-    numbers, kept, placed = (part[chosen][:, order] for part in (numbers, kept, placed))
-    z = np.broadcast_to(heights.z, there.shape)[chosen][:, order]
-    how = as_conversion(units.get(key))
+    numbers, kept, placed, z = (
+        part[records][:, order] for part in (numbers, kept, placed, np.broadcast_to(heights.z, there.shape))
+    )
+    how = as_conversion(wanted.units.get(key))
     examine(variable, key, given=how)
     if key == "salinity" and how.unit is None:
         unit, more = _unit_of_salinity(variable)
@@ -256,11 +247,14 @@ def _samples(
     row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"]
     said = (str(variable.attrs.get("standard_name")), variable.name)
+    # Time stamps in days differ slightly between files of a mooring.
+    time = axis.since(wanted.start_time)
+    time = np.round(time) if np.unique(np.round(time)).size == np.unique(time).size else time
     return _Samples(
         key=key,
         kind=next((kinds[word] for word in said if word in kinds), next(iter(kinds.values()))),
         variable=variable,
-        time=_rounded(axis, start_time)[row],
+        time=time[row],
         z=z[row, column],
         values=values[row, column],
         moves=heights.moves,
@@ -270,16 +264,38 @@ def _samples(
     )
 
 
-def _in_water(file: Contents, axis: TimeAxis) -> np.ndarray:
-    """Records during which the instrument was in the water, from IMOS deployment times."""
-    inside = np.ones(axis.seconds.shape, dtype=bool)
-    for name, sign in (("time_deployment_start", 1.0), ("time_deployment_end", -1.0)):
+def _records(
+    file: Contents, variable: Variable, times: Variable, kept: np.ndarray, is_ragged: bool, wanted: _Wanted
+) -> tuple[np.ndarray, TimeAxis, tuple[str, ...]]:
+    """Records with a value to keep, in order and from the time in the water, their times, and notes.
+
+    A record without any good value may have an invalid time.
+    """
+    records, notes = np.flatnonzero(kept.any(axis=1)), ()
+    if not is_ragged:
+        order, notes = order_in_time(times.with_values(times.values[records]))
+        records = records[order]
+    times = times.with_values(times.values[records])
+    axis = read_time(times, unit_alone(wanted.units, "time"), increasing=not is_ragged)
+    if not is_ragged:
+        axis.check_gaps(wanted.longest_gap)
+    inside = np.ones(records.shape, dtype=bool)
+    for name, sign in (("time_deployment_start", 1.0), ("time_deployment_end", -1.0)):  # of IMOS
         with contextlib.suppress(ValueError):  # not a date
             moment = start_of_case(str(file.attrs.get(name)))
             if axis.epoch is not None:
                 # Time stamps in days resolve a fraction of a second.
                 inside &= sign * (axis.seconds - (moment - axis.epoch).total_seconds()) > -1.0
-    return inside
+    if inside.all():
+        return records, axis, notes
+    n_all, n_dry = int(kept.sum()), int(kept[records][~inside].sum())
+    if n_dry == n_all:
+        expected = "values from time_deployment_start to time_deployment_end"
+        advice = "correct these attributes, or choose another file"
+        raise _NothingGoodError(variable.path, variable.name, expected, f"none of {n_all}", advice)
+    said = f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out"
+    notes += (f"{variable.path}: {variable.name}: {said}.",)
+    return records[inside], dataclasses.replace(axis, seconds=axis.seconds[inside]), notes
 
 
 def _unit_of_salinity(variable: Variable) -> tuple[str | None, tuple[str, ...]]:
@@ -295,13 +311,6 @@ def _unit_of_salinity(variable: Variable) -> tuple[str | None, tuple[str, ...]]:
                 f"{variable.path}: {variable.name}: practical salinity, whose unit is not '{unit}'.",
             )
     return None, ()
-
-
-def _rounded(axis: TimeAxis, start_time: str) -> np.ndarray:
-    """Seconds since the start, rounded: time stamps in days differ slightly between files of a mooring."""
-    exact = axis.since(start_time)
-    rounded = np.round(exact)
-    return rounded if np.unique(rounded).size == np.unique(exact).size else exact
 
 
 def _good(file: Contents, variable: Variable, good_flags: tuple[int, ...]) -> np.ndarray:
@@ -402,3 +411,36 @@ def _modelled(
     absolute = np.where(np.isnan(measured_salinity), np.nan, absolute)
     modelled = {"temperature": temperature, "salinity": absolute}
     return {key: modelled.get(key, values) for key, values in profiles.items()}, notes
+
+
+@names_its_file("a file with salinity over depth")
+def read_salinity(
+    path, *, variable: str | None = None, unit: str | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Heights [m], increasing, and the salinity there, averaged over all times and points of the file.
+
+    The result is practical salinity and fits the argument `salinity` of `read_oceansites` and `read_argo`.
+
+    Args:
+        path: NetCDF file or xarray dataset with a coordinate of depth or height.
+        variable: name in the file; by default one of those used for moorings, or found by CF standard name.
+        unit: overrides the one in the file.
+
+    Raises:
+        FileFormatError: no such variable, fewer than three levels, or no value.
+    """
+    file, known = read_contents(path, valid_range=True), _KNOWN["salinity"]
+    advice = "name it (variable)"
+    found = None if variable else file.find("salinity", known["names"], known["kinds"], advice)
+    found = file.named(variable or "salinity", "salinity", advice) if found is None else found
+    levels = find_axis(file, found, None, "vertical")
+    vertical = read_vertical(file, levels, None, None)
+    values = np.moveaxis(found.converted("salinity", unit), found.dims.index(levels.dims[0]), 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # levels without a value
+        mean = np.nanmean(values.reshape(values.shape[0], -1), axis=1)
+    mean = mean[::-1] if vertical.is_reversed else mean
+    known_at = np.isfinite(mean)
+    if not known_at.any():
+        raise found.error("a value", f"none of {values.size}", "choose another file")
+    return vertical.z[known_at], mean[known_at]

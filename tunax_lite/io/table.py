@@ -1,10 +1,16 @@
-"""Time series at one position from tables, and the weather from a station, ship or buoy.
+"""Tables and profiles in text, series of one position, and the weather from a station, ship or buoy.
 
-Tables are CSV with one line per time, or NetCDF with variables over time."""
+Tables are CSV with one line per time, or NetCDF with variables over time. Profiles in text become contents
+with the values of all depths one after the other: a table with columns of time, depth (or z) and values, or
+one column per depth (`temperature_35m`); GOTM profiles, each under a line with its time, number of levels and
+their order; and PMEL blocks with one column per depth followed by quality codes. Source of the last: the
+ASCII delivery of NOAA/PMEL, Global Tropical Moored Buoy Array.
+"""
 
 import contextlib
 import csv
 import dataclasses
+import datetime
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,6 +64,18 @@ _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*$")
 _MISSING = ("", "nan", "na", "null", "none")
 _Cells = list[tuple[int, str]]
 """Texts of a column, each with the number of its line."""
+_HEAD = re.compile(r"(\d{4}[-/]\d\d[-/]\d\d)\s+(\d\d:\d\d:\d\d)\s+(\d+)\s+([12])\s*$")
+_PLACE = re.compile(r"([\d.]+)\s*([NS])[,\s]+([\d.]+)\s*([EW])")
+_PMEL = {
+    "TEMP": ("SST TEMP", {"units": "degC", "standard_name": "sea_water_temperature"}),
+    "PSAL": ("SSS SAL", {"units": "1", "standard_name": "sea_water_practical_salinity"}),
+}
+_CODES = {
+    "flag_values": [0, 1, 2, 3, 4, 5],
+    "flag_meanings": "datum_missing highest_quality default_quality adjusted lower_quality sensor_failed",
+}
+_WIDE = re.compile(r"(temp|sal|wtr)[a-z]*[_ ]?(\d+(?:\.\d+)?)(?:_?m)?", re.IGNORECASE)
+_DEPTHS = {"depth": "down", "z": "up", "height": "up"}
 
 
 @names_its_file("a table")
@@ -203,10 +221,8 @@ def _read_csv(path: Path) -> Contents:
         column = [(number, cells[i].strip()) for number, cells in rows]
         if name == "time" and unit is None:
             values, unit = _moments(path, column)
-        elif any(_is_number(text) for _, text in column) or not any(text for _, text in column):
-            values = _numbers(path, name, column)
         else:
-            values = np.array([text for _, text in column])
+            values = _numbers_or_texts(path, name, column)
         attributes = {} if unit is None else {"units": unit}
         variables[name] = Variable(path, name, ("time",), values, attributes)
     variables["time"] = variables.pop("time")  # so that messages list the measured variables first
@@ -257,26 +273,172 @@ def _moments(path: Path, column: _Cells) -> tuple[np.ndarray, str]:
             expected = "an ISO 8601 time such as 2012-06-10T00:00:00"
             advice = "write it so, or name a unit, time [days since 2012-01-01]"
             raise FileFormatError(path, f"line {number}: time", expected, f"'{text}'", advice) from None
+    return _since_the_first(moments)
+
+
+def _since_the_first(moments: list[datetime.datetime]) -> tuple[np.ndarray, str]:
     seconds = np.array([(moment - moments[0]).total_seconds() for moment in moments])
     return seconds, f"seconds since {moments[0].isoformat(sep=' ')}"
 
 
-def _is_number(text: str) -> bool:
-    with contextlib.suppress(ValueError):
-        decimal(text)
-        return True
-    return False
-
-
-def _numbers(path: Path, name: str, column: _Cells) -> np.ndarray:
-    values = np.full(len(column), np.nan)
+def _numbers_or_texts(path: Path, name: str, column: _Cells) -> np.ndarray:
+    """Numbers of a column, or its texts if none is a number."""
+    values, wrong = np.full(len(column), np.nan), []
     for i, (number, text) in enumerate(column):
         try:
-            values[i] = np.nan if text.lower() in _MISSING else decimal(text)
+            values[i] = decimal(text)
         except ValueError:
+            wrong.append((number, text))
+    if len(wrong) == len(column) and any(text for _, text in column):
+        return np.array([text for _, text in column])
+    for number, text in wrong:
+        if text.lower() not in _MISSING:
             advice = "correct it, or leave it empty"
-            raise FileFormatError(path, f"line {number}: {name}", "a number", f"'{text}'", advice) from None
+            raise FileFormatError(path, f"line {number}: {name}", "a number", f"'{text}'", advice)
     return values
+
+
+@names_its_file("profiles in text")
+def read_profile_text(path) -> Contents:
+    """Variables over `OBSERVATION`, with the time and depth of each value; each fixed depth is an instrument.
+
+    If depths differ between profiles, there is a single instrument of varying depth.
+
+    Raises:
+        FileFormatError: a line that does not fit the format, with its number.
+    """
+    path = Path(path)
+    lines = read_text(path, "text in UTF-8", "utf-8-sig").splitlines()
+    if any(line.lstrip().startswith("Depth(M):") for line in lines[:20]):
+        return _blocks_of_pmel(path, lines)
+    if _HEAD.match(next((line for line in lines if line.strip() and line[0] not in "#!"), "")):
+        return _profiles_of_gotm(path, lines)
+    table = read_table(path)
+    words = {name: re.split(r"[_ (\[]", name.lower())[0] for name in table.variables}
+    named = [name for name, word in words.items() if word in _DEPTHS]
+    if len(named) != 1:
+        return _stacked(table)
+    others = {name: one for name, one in table.variables.items() if name not in (named[0], "time")}
+    depth = table[named[0]]
+    about = {"units": "m", "positive": _DEPTHS[words[named[0]]]} | depth.attrs
+    return _observed(path, table["time"], depth.values, about, others)
+
+
+def _stacked(table: Contents) -> Contents:
+    """Stack columns with the depth in their names; other tables are returned unchanged."""
+    columns = [(one, match) for name, one in table.variables.items() if (match := _WIDE.fullmatch(name))]
+    if not columns:
+        return table
+    time, depths = table["time"], np.unique([float(match[2]) for _, match in columns])
+    stacked: dict[str, Variable] = {}
+    for one, match in columns:
+        name = "salinity" if match[1].lower() == "sal" else "temperature"
+        missing = np.full((depths.size, time.values.size), np.nan)
+        values = stacked.setdefault(name, Variable(table.path, name, (), missing, one.attrs)).values
+        values[np.searchsorted(depths, float(match[2]))] = one.values
+    stacked = {name: one.with_values(one.values.ravel()) for name, one in stacked.items()}
+    times, depth = time.with_values(np.tile(time.values, depths.size)), np.repeat(depths, time.values.size)
+    return _observed(table.path, times, depth, {"units": "m", "positive": "down"}, stacked)
+
+
+def _observed(
+    path: Path,
+    time: Variable,
+    depth: np.ndarray,
+    about: dict,
+    others: dict[str, Variable],
+    attrs: dict | None = None,
+) -> Contents:
+    """Contents with values one after the other, with a depth each, whose attributes are `about`."""
+    depths, index = np.unique(depth, return_inverse=True)
+    most = int(np.unique(time.values, return_counts=True)[1].max())
+    variables = {
+        name: Variable(path, name, ("OBSERVATION",), one.values, one.attrs) for name, one in others.items()
+    }
+    if depths.size <= 3 * most:
+        variables["NOMINAL_DEPTH"] = Variable(path, "NOMINAL_DEPTH", ("INSTRUMENT",), depths, about)
+    else:
+        index = np.zeros_like(index)
+    for name, values, attributes in (
+        ("TIME", time.values, time.attrs | {"axis": "T"}),
+        ("DEPTH", depth, about),
+        ("instrument_index", index, {"instance_dimension": "INSTRUMENT"}),
+    ):
+        variables[name] = Variable(path, name, ("OBSERVATION",), values, attributes)
+    return Contents(path, variables, attrs or {})
+
+
+def _stamps(path: Path, moments: list[datetime.datetime]) -> Variable:
+    seconds, unit = _since_the_first(moments)
+    return Variable(path, "TIME", ("OBSERVATION",), seconds, {"units": unit})
+
+
+def _wrong_line(
+    path: Path, number: int, line: str, expected: str, advice: str = "correct it"
+) -> FileFormatError:
+    return FileFormatError(path, f"line {number}", expected, f"'{line.strip()}'", advice)
+
+
+def _profiles_of_gotm(path: Path, lines: list[str]) -> Contents:
+    moments, rows, left, moment = [], [], 0, None
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line[0] in "#!":
+            continue
+        match = _HEAD.match(line)
+        if (match is None) == (left == 0):
+            expected = "a level" if left else "a date, a time, the number of levels and their order"
+            raise _wrong_line(path, number, line, expected, "correct the number of levels")
+        if match:
+            moment, left = start_of_case(f"{match[1].replace('/', '-')}T{match[2]}"), int(match[3])
+            continue
+        try:
+            rows.append([decimal(word) for word in line.replace(",", " ").split()])
+        except ValueError:
+            raise _wrong_line(path, number, line, "numbers") from None
+        moments.append(moment)
+        left -= 1
+    n_columns = min(map(len, rows), default=0)
+    if n_columns < 2 or left:
+        got = f"{left} levels less" if left else f"{n_columns} columns"
+        expected = "profiles of heights and values, as their heads say"
+        raise FileFormatError(path, "file", expected, got, "complete the file")
+    table = np.array([row[:n_columns] for row in rows])
+    values = {str(i): Variable(path, str(i), (), table[:, i], {}) for i in range(1, table.shape[1])}
+    return _observed(path, _stamps(path, moments), table[:, 0], {"units": "m"}, values)
+
+
+def _blocks_of_pmel(path: Path, lines: list[str]) -> Contents:
+    moments, depths, values, codes, levels, label = [], [], [], [], np.zeros(0), ""
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if words and words[0] == "Depth(M):":
+            levels = np.array([float(word) for word in words[1:] if re.fullmatch(r"[\d.]+", word)])
+        elif words and words[0] in ("YYYYMMDD", "DATE"):
+            label = words[2]
+        if not re.match(r"\s*\d{8}\s+\d{4}\s", line):
+            continue
+        try:
+            moments += [start_of_case(f"{words[0]}T{words[1]}")] * levels.size
+            depths.append(levels)
+            values.append([decimal(word) for word in words[2 : 2 + levels.size]])
+            codes.append([int(code) for code in words[2 + levels.size]])
+            if len(codes[-1]) != levels.size:
+                raise ValueError
+        except (ValueError, IndexError):
+            expected = f"a date, a time, {levels.size} values and as many quality codes"
+            raise _wrong_line(path, number, line, expected) from None
+    name, (_, about) = next((one for one in _PMEL.items() if label in one[1][0].split()), (label, ("", {})))
+    numbers = np.concatenate(values)
+    columns = {
+        name: Variable(path, name, (), np.where(numbers < -9.9, np.nan, numbers), about),
+        f"{name}_QC": Variable(path, f"{name}_QC", (), np.concatenate(codes), _CODES),
+    }
+    attrs = {}
+    if place := next((match for line in lines[:5] if (match := _PLACE.search(line))), None):
+        attrs["geospatial_lat_min"] = float(place[1]) * (1.0 if place[2] == "N" else -1.0)
+        attrs["geospatial_lon_min"] = float(place[3]) * (1.0 if place[4] == "E" else -1.0)
+    depth = np.concatenate(depths)
+    return _observed(path, _stamps(path, moments), depth, {"units": "m", "positive": "down"}, columns, attrs)
 
 
 _RADIATION = ("shortwave", "longwave")
