@@ -1,4 +1,4 @@
-"""Profiles and forcing from CF NetCDF files, the user's or the project's own.
+"""Profiles, forcing and waves from CF NetCDF files, the user's or the project's own.
 
 Variables are found by the package's names, by CF standard names, or by a `Mapping`. Levels may be in any
 order and direction; units are converted or rejected. Files written by `write_observations` need no mapping.
@@ -20,15 +20,15 @@ from ..column.case import Case
 from ..column.grid import Grid
 from ..column.observations import Observations
 from ..column.state import State
-from ..column.terms import BottomHeat
+from ..column.terms import BottomHeat, DriftProfiles, DriftVector, DriftVectors, Interior
+from ..column.time_series import TimeSeries
 from ..physics.stratification import coriolis_parameter
 from .attributes import examine
 from .axes import TimeAxis, VerticalAxis, degrees_of, find_axis, read_time, read_vertical
-from .cf_forcing import STATE_VARIABLES, STATED, Mapping, read_forcing
-from .cf_waves import read_waves
+from .cf_forcing import DRIFT_VARIABLES, STATE_VARIABLES, STATED, Mapping, read_forcing, since_start
 from .errors import check_declared, check_possible, names_its_file
 from .netcdf import Contents, Variable, read_contents
-from .series import start_of_case
+from .series import Series, on_common_times, start_of_case
 from .units import unit_alone
 from .yaml_file import NAMES
 
@@ -73,7 +73,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         got, advice = f"only {time.describe(-1)}", "give 'duration' [s] in the mapping"
         raise time.variable.error("a complete profile and later ones", got, advice)
     velocities = [one for key, one in variables.items() if key in ("u", "v")]
-    interior, notes = read_waves(file, mapping, velocities, vertical, grid, start, time.epoch)
+    interior, notes = _read_waves(file, mapping, velocities, vertical, grid, start, time.epoch)
     start_time = None
     # Files of idealised cases count from an arbitrary date.
     if time.epoch is not None and file.attrs.get("start_time") != "":
@@ -113,24 +113,22 @@ def name_of_case(file: Contents, mapping: Mapping) -> str:
 
 
 def _find_variables(file: Contents, mapping: Mapping) -> dict[str, Variable]:
-    """All variables of the state found in the file, and tracers, by the package's names."""
-    found = {}
-    for key in STATE_VARIABLES:
-        name = mapping.variables.get(key)
+    """All variables of the state in the file, and tracers, by the package's names."""
+    marked = {name: name for name, one in file.variables.items() if one.attrs.get("role") == "passive tracer"}
+    names = {key: mapping.variables.get(key) for key in STATE_VARIABLES} | (mapping.tracers or marked)
+    variables = {}
+    for key, name in names.items():
         if name is not None:
-            found[key] = file.named(name, key, "correct the mapping")
+            variables[key] = file.named(name, key, "correct the mapping")
         elif key not in mapping.variables:
             advice = "choose one in the mapping (variables)"
-            found[key] = file.find(key, (key,), NAMES["cf"][key], advice)
-    own = {n: n for n, variable in file.variables.items() if variable.attrs.get("role") == "passive tracer"}
-    for key, name in (mapping.tracers or own).items():
-        found[key] = file.named(name, key, "correct the mapping")
-    found = {key: variable for key, variable in found.items() if variable is not None}
-    if "temperature" not in found:
+            variable = file.find(key, (key,), NAMES["cf"][key], advice)
+            variables |= {} if variable is None else {key: variable}
+    if "temperature" not in variables:
         expected = f"a variable 'temperature' or with the standard name {NAMES['cf']['temperature'][0]}"
         got = f"only {file.listing}"
         raise file.error("temperature", expected, got, "name it in the mapping (variables)")
-    return found
+    return variables
 
 
 def _read_profiles(
@@ -248,6 +246,96 @@ def _with_heat_through_bottom(
         f"surface explains {float(entered) * per_second:.4g} W m-2"
     )
     return case, (note,)
+
+
+def _read_waves(
+    file: Contents,
+    mapping: Mapping,
+    velocities: Sequence[Variable],
+    vertical: VerticalAxis,
+    grid: Grid,
+    start: float,
+    epoch: datetime.datetime | None,
+) -> tuple[Interior, tuple[str, ...]]:
+    """Stokes drift in the cells from `start` [s] since `epoch`, and notes for the user.
+
+    The drift is given on the levels of the profiles, at times of its own or constant in time. It is
+    extrapolated linearly to the surface from the two uppermost levels.
+    """
+    drift: dict[str, Series | float] = dict.fromkeys(DRIFT_VARIABLES, 0.0)
+    for key in DRIFT_VARIABLES:
+        name = mapping.variables.get(key, key if key in file else None)
+        if name is not None:
+            variable = file.named(name, key, "correct the mapping")
+            drift[key] = _read_drift(file, variable, key, mapping, vertical, start, epoch)
+    if not any(isinstance(series, Series) for series in drift.values()):
+        return Interior(), ()
+    time, values = on_common_times(drift, 0.0)
+    z, centers = vertical.z, np.asarray(grid.z_center)
+    profiles = [np.broadcast_to(values[key], (time.size, z.size)) for key in DRIFT_VARIABLES]
+    cells = [np.stack([np.interp(centers, z, row) for row in each]) for each in profiles]
+    rising = -z[-1] / (z[-1] - z[-2])
+    at_surface = [each[:, -1] + rising * (each[:, -1] - each[:, -2]) for each in profiles]
+
+    def over_time(kind: type, parts: Sequence[np.ndarray]) -> TimeSeries:
+        arrays = kind(*(jnp.asarray(part, dtype=float) for part in parts))
+        return TimeSeries(jnp.asarray(time, dtype=float), arrays, "Stokes drift")
+
+    waves = DriftProfiles(over_time(DriftVectors, cells), over_time(DriftVector, at_surface))
+    mean, notes = _mean_of(file, mapping, velocities)
+    return Interior(stokes_drift=waves, velocities=mean), notes
+
+
+def _read_drift(
+    file: Contents,
+    variable: Variable,
+    key: str,
+    mapping: Mapping,
+    vertical: VerticalAxis,
+    start: float,
+    epoch: datetime.datetime | None,
+) -> Series:
+    """Profiles over time [m s-1], bottom first."""
+    (level,) = vertical.variable.dims
+    variable = variable.without_single((level,))
+    axis, times = None, np.array([-1e12, 1e12])
+    if len(variable.dims) == 2:
+        of_profiles = file.variables.get(mapping.time or "")
+        shares_time = of_profiles is not None and of_profiles.dims[0] in variable.dims
+        coordinate = find_axis(file, variable, mapping.time if shares_time else None, "time")
+        axis = read_time(coordinate, unit_alone(mapping.units, "time"))
+        times = since_start(axis, key, start, epoch)
+    dims = (level,) if axis is None else (axis.variable.dims[0], level)
+    variable = variable.along(dims, "give it on the levels of the profiles")
+    values = variable.converted(key, mapping.units.get(key))
+    check_possible(file.path, variable.name, key, values)
+    values = values[..., ::-1] if vertical.is_reversed else values
+    if axis is not None:
+        axis.check_complete(variable, values.sum(axis=1), "a Stokes drift without gaps")
+        return Series(times, values)
+    if not np.isfinite(values).all():
+        raise variable.error("a Stokes drift without gaps", "missing values", "fill them")
+    return Series(times, np.stack([values, values]))
+
+
+def _mean_of(file: Contents, mapping: Mapping, velocities: Sequence[Variable]) -> tuple[str, tuple[str, ...]]:
+    """Whether velocities are Eulerian or Lagrangian means, from the mapping or the attributes."""
+    if mapping.velocities is not None:
+        return mapping.velocities, ()
+    stated = file.attrs.get("velocities")
+    sources = [{"velocities": stated}] if stated else [*(one.attrs for one in velocities), file.attrs]
+    words = (str(text).lower() for attributes in sources for text in attributes.values())
+    means = sorted({mean for text in words for mean in re.findall(r"\b(eulerian|lagrangian)\b", text)})
+    if len(means) > 1:
+        expected, advice = (
+            "either Eulerian or Lagrangian mean velocities",
+            "say which in the mapping (velocities)",
+        )
+        raise file.error("u, v", expected, "attributes with both words", advice)
+    if means or not velocities:
+        return (means or ["eulerian"])[0], ()
+    note = "the file does not say whether velocities contain the Stokes drift (lagrangian); assumed eulerian"
+    return "eulerian", (note,)
 
 
 def _number(file: Contents, key: str, value: PyTree) -> float:

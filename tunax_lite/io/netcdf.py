@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import FileFormatError, check_size, existing_file, is_path, name_of, reading
+from .errors import FileFormatError, check_size, existing_file, first_bytes, is_path, name_of, reading
 from .units import Conversion, as_conversion, is_known, unit_of
 
 if TYPE_CHECKING:
@@ -208,13 +208,28 @@ def _of_file(
     at: _Places = _EVERYWHERE,
     valid_range: bool = False,
 ) -> Contents:
-    chosen = {name: v for name, v in file.variables.items() if only is None or name in only}
-    indices = {
-        name: tuple(at.get(dim, slice(None)) for dim in variable.dimensions)
-        for name, variable in chosen.items()
-    }
-    _check_sizes(path, chosen, indices)
-    variables = {name: _read(path, v, indices[name], valid_range) for name, v in chosen.items()}
+    chosen, total = [], 0
+    for name in [name for name in file.variables if only is None or name in only]:
+        variable = file.variables[name]
+        index = tuple(at.get(dim, slice(None)) for dim in variable.dimensions)
+        lengths = [
+            len(range(*part.indices(n))) if isinstance(part, slice) else len(part)
+            for n, part in zip(variable.shape, index, strict=True)
+        ]
+        item, blocks = np.dtype(variable.dtype).itemsize, variable.chunking()
+        n_chunk = math.prod(blocks) if isinstance(blocks, list) else 0  # is unpacked as a whole
+        check_size(path, name, item * max(math.prod(lengths), n_chunk))
+        total += item * math.prod(lengths)
+        chosen.append((variable, index))
+    check_size(path, "file", total)
+    variables = {}
+    for variable, index in chosen:
+        attributes = {name: variable.getncattr(name) for name in variable.ncattrs()}
+        dims, values = tuple(variable.dimensions), np.asarray(variable[index or ...])
+        if values.dtype == "S1" and dims and dims[-1] == "string1":
+            dims, values = dims[:-1], values[..., 0]  # xarray's layout of single characters
+        values = _decoded(values, attributes, valid_range)
+        variables[variable.name] = Variable(path, variable.name, dims, values, attributes)
     attributes = {name: file.getncattr(name) for name in file.ncattrs()}
     return Contents(path, variables, attributes, tuple(file.variables))
 
@@ -235,63 +250,31 @@ def _of_dataset(
     valid_range: bool = False,
 ) -> Contents:
     """Contents of a dataset that xarray may have decoded; the original encoding is in `encoding`."""
-    path, variables = Path(name_of(source)), {}
-    for name in map(str, source.variables):
+    path, variables, names = Path(name_of(source)), {}, tuple(map(str, source.variables))
+    for name in [name for name in names if only is None or name in only]:
         variable = source.variables[name]
-        if only is not None and name not in only:
-            continue
         variable = variable[{dim: at[str(dim)] for dim in variable.dims if dim in at}]
         values, attributes = np.asarray(variable.values), dict(variable.attrs)
-        calendar = (
-            getattr(next(iter(values.flat), None), "calendar", None) if values.dtype == object else None
-        )
-        if values.dtype.kind in "mM" or calendar is not None:
-            attributes["units"] = "s" if values.dtype.kind == "m" else "seconds since 1970-01-01"
+        first = next(iter(values.flat), None) if values.dtype == object else None
         if values.dtype.kind in "mM":
+            attributes["units"] = "s" if values.dtype.kind == "m" else "seconds since 1970-01-01"
             milliseconds = values.astype(f"{values.dtype.kind}8[ms]")
             values = np.where(np.isnat(milliseconds), np.nan, milliseconds.astype(float) / 1e3)
-        elif calendar is not None:
+        elif (calendar := getattr(first, "calendar", None)) is not None:  # a date of cftime
             import netCDF4  # takes long
 
-            attributes["calendar"] = calendar
+            attributes |= {"units": "seconds since 1970-01-01", "calendar": calendar}
             values = np.asarray(netCDF4.date2num(values, attributes["units"], calendar), dtype=float)
-        elif values.dtype.kind in "fiu":
+        else:
             values = _decoded(values, attributes, valid_range)
         variables[name] = Variable(path, name, tuple(map(str, variable.dims)), values, attributes)
-    return Contents(path, variables, dict(source.attrs), tuple(map(str, source.variables)))
-
-
-def _check_sizes(
-    path: Path, variables: Mapping[str, "netCDF4.Variable"], indices: Mapping[str, tuple]
-) -> None:
-    """Reject variables, or compressed chunks, that do not fit into memory."""
-    total = 0
-    for name, variable in variables.items():
-        item = np.dtype(variable.dtype).itemsize
-        blocks = variable.chunking()
-        block = math.prod(blocks) * item if isinstance(blocks, list) else 0
-        lengths = [
-            len(range(*index.indices(n))) if isinstance(index, slice) else len(index)
-            for n, index in zip(variable.shape, indices[name], strict=True)
-        ]
-        check_size(path, name, max(math.prod(lengths) * item, block))
-        total += math.prod(lengths) * item
-    check_size(path, "file", total)
-
-
-def _read(path: Path, variable: "netCDF4.Variable", index: tuple, valid_range: bool) -> Variable:
-    attributes = {name: variable.getncattr(name) for name in variable.ncattrs()}
-    values = np.asarray(variable[index or ...])
-    if values.dtype.kind in "fiu":
-        values = _decoded(values, attributes, valid_range)
-    dims = tuple(variable.dimensions)
-    if values.dtype == "S1" and dims and dims[-1] == "string1":
-        dims, values = dims[:-1], values[..., 0]  # xarray's layout of single characters
-    return Variable(path, variable.name, dims, values, attributes)
+    return Contents(path, variables, dict(source.attrs), names)
 
 
 def _decoded(values: np.ndarray, attributes: Attributes, valid_range: bool) -> np.ndarray:
-    """Apply fill values and packing, and remove the attributes that define them."""
+    """Apply fill values and packing to numbers, and remove the attributes that define them."""
+    if values.dtype.kind not in "fiu":
+        return values
     missing = np.zeros(values.shape, dtype=bool)
     fills = [np.array(_UNWRITTEN)] if values.dtype.kind == "f" else []
     fills += [np.asarray(attributes.pop(n)) for n in [*attributes] if n.replace("_", "").lower() in _FILLS]
@@ -316,9 +299,7 @@ def _decoded(values: np.ndarray, attributes: Attributes, valid_range: bool) -> n
 
 def _check_kind(path: Path) -> None:
     """Raise `FileFormatError` for a file of another format with a NetCDF suffix."""
-    with path.open("rb") as stream:
-        first = stream.read(512)
-    expected, got, advice = "a NetCDF file", "", ""
+    first, got, advice = first_bytes(path, 512), "", ""
     if first.startswith(b"PK\x03\x04"):
         with zipfile.ZipFile(path) as archive:
             got = f"a zip archive with {', '.join(archive.namelist())}"
@@ -330,7 +311,7 @@ def _check_kind(path: Path) -> None:
     elif re.match(rb"\s*<(!doctype|html|\?xml)", first, re.IGNORECASE):
         got, advice = "a web page", "look into it: most often a login or an error; download it again"
     if got:
-        raise FileFormatError(path, "file", expected, got, advice)
+        raise FileFormatError(path, "file", "a NetCDF file", got, advice)
 
 
 _TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
@@ -385,8 +366,7 @@ def _end_of_classic(data: bytes) -> int:
 
 def _check_complete(path: Path) -> None:
     """Raise `FileFormatError` for a truncated classic NetCDF file, which libraries read as zeros."""
-    with path.open("rb") as stream:
-        data = stream.read(1 << 20)
+    data = first_bytes(path, 1 << 20)
     if data[:3] != b"CDF" or len(data) < 8 or data[3] not in (1, 2, 5):
         return
     try:

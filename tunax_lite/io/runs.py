@@ -25,9 +25,8 @@ from ..column.trajectory import Trajectory
 from ..quantities import GRID_NAMES
 from .axes import read_time
 from .checksums import check_digest, digest_of
-from .dataset import SELECTED, STATE_NAMES, class_name
+from .dataset import SELECTED, STATE_NAMES, Frames, class_name, joined, write_frames
 from .errors import ConfigError, FileFormatError, is_path, names_its_file
-from .frames import Frames, joined, write_frames
 from .netcdf import Contents, read_contents
 from .protection import note_made, remove_file
 from .writing import clear_left_over, replacing, write_text

@@ -27,7 +27,7 @@ from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.representer import SafeRepresenter
 
 from .._types import JSON
-from .errors import ConfigError, FileFormatError, read_text, shortened, what_is_at
+from .errors import ConfigError, FileFormatError, first_bytes, read_text, shortened, what_is_at
 from .protection import note_input
 
 _MOST_VALUES = 1_000_000
@@ -241,14 +241,6 @@ _FIRST_BYTES = {
 """What files that are no text begin with: what they are, and what to do with them."""
 
 
-def _binary(path: Path) -> tuple[str, str] | None:
-    """Describe a binary file and a remedy; `None` for any other."""
-    with contextlib.suppress(OSError), path.open("rb") as stream:
-        first = stream.read(4)
-        return next((said for start, said in _FIRST_BYTES.items() if first.startswith(start)), None)
-    return None
-
-
 def read_document(path: Path) -> Document:
     """Read a YAML file whose top level is a mapping.
 
@@ -263,8 +255,10 @@ def read_document(path: Path) -> Document:
             what, advice = "a Zarr store", "`tunax-lite plot` draws that of a map"
         raise ConfigError(f"{name}: expected a YAML file, got {what}; {advice}.")
     note_input(path)
-    if binary := _binary(path):
-        raise ConfigError(f"{name}: expected a YAML file, got {binary[0]}; {binary[1]}.")
+    with contextlib.suppress(OSError):  # reading says why
+        first = first_bytes(path, 4)
+        for got, advice in (said for start, said in _FIRST_BYTES.items() if first.startswith(start)):
+            raise ConfigError(f"{name}: expected a YAML file, got {got}; {advice}.")
     try:
         if path.stat().st_size > _MOST_BYTES:
             expected, got = f"a YAML file of at most {_MOST_BYTES} bytes", path.stat().st_size
