@@ -8,7 +8,6 @@ import bisect
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -96,20 +95,22 @@ def read_argo_profiles(
         if after.time[0] <= before.time[-1]:
             expected = f"profiles after {before.time[-1]}, the last of the file before"
             raise FileFormatError(path, "JULD", expected, f"{after.time[0]}", "give each profile once")
-    n_levels = max(one.z.shape[1] for _, one in read)
+    files = [one for _, one in read]
+    n_levels = max(one.z.shape[1] for one in files)
 
-    def joined(name: str) -> Any:  # a count, names, counts by flag or an array, depending on the field
-        values = [getattr(one, name) for _, one in read]
-        if isinstance(values[0], int | tuple):
-            return sum(values[1:], values[0])
-        if isinstance(values[0], dict):
-            return {key: sum(one[key] for one in values) for key in values[0]}
-        if values[0].ndim == 2:
-            wide = [((0, 0), (0, n_levels - one.shape[1])) for one in values]
-            values = [np.pad(*one, constant_values=np.nan) for one in zip(values, wide, strict=True)]
-        return np.concatenate(values)
+    def joined(name: str) -> np.ndarray:
+        arrays = [getattr(one, name) for one in files]
+        if arrays[0].ndim == 2:
+            gaps = [np.full((len(each), n_levels - each.shape[1]), np.nan) for each in arrays]
+            arrays = [np.append(*pair, axis=1) for pair in zip(arrays, gaps, strict=True)]
+        return np.concatenate(arrays)
 
-    return ArgoProfiles(**{field.name: joined(field.name) for field in dataclasses.fields(ArgoProfiles)})
+    return ArgoProfiles(
+        *map(joined, ("time", "longitude", "latitude", "z", "temperature", "salinity", "data_mode")),
+        n_left_out=sum(one.n_left_out for one in files),
+        n_rejected={key: sum(one.n_rejected[key] for one in files) for key in files[0].n_rejected},
+        notes=tuple(note for one in files for note in one.notes),
+    )
 
 
 @names_its_file("profiles of Argo floats")
@@ -210,25 +211,21 @@ def _read_file(
     pressure, _ = _good_values(file, "PRES", good_flags)
     scale, offset = as_conversion(units.get("pressure")).linear_to("dbar", "dbar")
     pressure = scale * pressure + offset
-    _check_pressure(file["PRES"], pressure, axis)
-    misplaced = _out_of_order(pressure)
+    misplaced = _out_of_order(file["PRES"], pressure, axis)
     pressure = np.where(misplaced, np.nan, pressure)
     values = {quantity: np.full(pressure.shape, np.nan) for quantity in _QUANTITIES.values()}
     present = {quantity: np.zeros(pressure.shape, bool) for quantity in values}
-    for key, quantity in _QUANTITIES.items():
-        if key in file:
-            good, present[quantity] = _good_values(file, key, good_flags)
-            good = measured(
-                file[key].with_values(good), quantity, axis, units.get(quantity), np.isfinite(pressure)
-            )
-            values[quantity] = good
-            leave(in_file(Samples(quantity, f"{file.path}: {key}", axis.seconds, good, -pressure)))
+    for key, quantity in [each for each in _QUANTITIES.items() if each[0] in file]:
+        good, present[quantity] = _good_values(file, key, good_flags)
+        of_file, is_placed = file[key].with_values(good), np.isfinite(pressure)
+        values[quantity] = measured(of_file, quantity, axis, units.get(quantity), is_placed)
+        leave(in_file(Samples(quantity, f"{file.path}: {key}", axis.seconds, values[quantity], -pressure)))
     longitude, latitude = (file[key].numbers() for key in ("LONGITUDE", "LATITUDE"))
     leave([Position(f"{file.path}: LATITUDE, LONGITUDE", latitude, longitude)])
     z, temperature, absolute = _modelled(pressure, values, longitude, latitude, salinity)
-    found = {"temperature": temperature, "salinity": absolute}
+    modelled = {"temperature": temperature, "salinity": absolute}
     rejected = {
-        key: int((present[key] & ~misplaced).sum() - np.isfinite(one).sum()) for key, one in found.items()
+        key: int((present[key] & ~misplaced).sum() - np.isfinite(one).sum()) for key, one in modelled.items()
     }
     notes = (*disorder, *notes_of_salinity(str(file.path), temperature, absolute, salinity))
     if n := int(misplaced.sum()):
@@ -240,7 +237,7 @@ def _read_file(
         longitude=longitude,
         latitude=latitude,
         z=z,
-        **found,
+        **modelled,
         data_mode=_data_mode(file, "TEMP"),
         n_left_out=int((~kept).sum()),
         n_rejected=rejected,
@@ -342,26 +339,20 @@ def _good_values(file: Contents, key: str, good_flags: Sequence[int]) -> tuple[n
     return np.where(adjusted[:, None], corrected[0], sent[0]), present
 
 
-def _check_pressure(variable: Variable, pressure: np.ndarray, axis: TimeAxis) -> None:
-    """Check that pressures [dbar] are possible."""
+def _out_of_order(variable: Variable, pressure: np.ndarray, axis: TimeAxis) -> np.ndarray:
+    """Where pressures [dbar], which must be possible, are outside the longest increasing sequence."""
+    misplaced = np.zeros(pressure.shape, dtype=bool)
     for profile, values in enumerate(pressure):
-        known = values[np.isfinite(values)]
-        wrong = known[(known < _PRESSURES[0]) | (known > _PRESSURES[1])]
+        known = np.flatnonzero(np.isfinite(values))
+        wrong = values[known][(values[known] < _PRESSURES[0]) | (values[known] > _PRESSURES[1])]
         if wrong.size:
             expected = f"{_PRESSURES[0]:g} to {_PRESSURES[1]:g} dbar"
             got = f"{wrong[0]:g} at {axis.describe(profile)}"
             raise variable.error(expected, got, "check the unit, or flag the value")
-
-
-def _out_of_order(pressure: np.ndarray) -> np.ndarray:
-    """Where pressures do not increase: good ones outside the longest increasing sequence of the profile."""
-    wrong = np.zeros(pressure.shape, dtype=bool)
-    for profile, values in enumerate(pressure):
-        known = np.flatnonzero(np.isfinite(values))
         if np.any(np.diff(values[known]) <= 0.0):
-            wrong[profile, known] = True
-            wrong[profile, known[_longest_increase(values[known])]] = False
-    return wrong
+            misplaced[profile, known] = True
+            misplaced[profile, known[_longest_increase(values[known])]] = False
+    return misplaced
 
 
 def _longest_increase(values: np.ndarray) -> list[int]:

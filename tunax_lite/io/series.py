@@ -35,13 +35,18 @@ class Series:
     values: np.ndarray
 
     def on(self, time: np.ndarray) -> np.ndarray:
-        """Values at other times, interpolated linearly."""
+        """Values at other times, interpolated linearly, and constant beyond the ends."""
         if self.values.ndim == 1:
             return np.interp(time, self.time, self.values)
+        if self.time.size == 1:
+            return np.broadcast_to(self.values, (np.size(time), self.values.shape[1]))
         after = np.clip(np.searchsorted(self.time, time, side="right"), 1, self.time.size - 1)
         fraction = (time - self.time[after - 1]) / (self.time[after] - self.time[after - 1])
         fraction = np.clip(fraction, 0.0, 1.0)[:, None]
-        return (1.0 - fraction) * self.values[after - 1] + fraction * self.values[after]
+        between = (1.0 - fraction) * self.values[after - 1] + fraction * self.values[after]
+        # At a known time its profile alone: zero times a missing neighbour would be missing.
+        between = np.where(fraction == 0.0, self.values[after - 1], between)
+        return np.where(fraction == 1.0, self.values[after], between)
 
     def lagged(self, lag: float, *, from_zero: bool) -> "Series":
         """Profiles delayed by `lag` [s]; before that, the first profile holds, or zero."""

@@ -90,38 +90,31 @@ def conversion(
         ValueError: an unknown unit, or one of another quantity.
     """
     target = quantity_of(quantity)
-    plain = unit.strip().lower().removeprefix("its-90,").lstrip()
-    refused = ValueError(f"expected a unit that converts to {target.unit}, got '{unit}'.")
-    is_temperature, is_salinity = target.unit == "degC", target.name == "salinity"
-    if is_temperature and plain in _CELSIUS or is_salinity and plain in (*_SALINITY, "1"):
+    if target.name == "salinity" and unit.strip().lower() in (*_SALINITY, "1"):
         return 1.0, 0.0
     try:
-        scale, dimensions = _parse("%" if plain in _PERCENT else "K" if plain in _KELVIN else unit)
-    except KeyError:
-        raise refused from None
-    size, wanted = _parse("K" if is_temperature else target.unit)
-    if is_temperature:
-        if (scale, dimensions) == (size, wanted):
-            return 1.0, -273.15
-    elif dimensions == wanted:
-        return scale / size, 0.0
-    elif target.name in _ALSO and dimensions == _parse(_ALSO[target.name][0])[1]:
-        _, factor, of_density, of_heat = _ALSO[target.name]
-        return scale * factor * density**of_density * heat_capacity**of_heat, 0.0
-    raise refused
+        return between(unit, target.unit)
+    except ValueError:
+        if target.name not in _ALSO:
+            raise
+    equivalent, factor, of_density, of_heat = _ALSO[target.name]
+    try:
+        scale, _ = between(unit, equivalent)
+    except ValueError:
+        raise ValueError(f"expected a unit that converts to {target.unit}, got '{unit}'.") from None
+    return scale * factor * density**of_density * heat_capacity**of_heat, 0.0
 
 
 def between(unit: str, wanted: str) -> tuple[float, float]:
     """Scale and offset between two units of the same dimensions; degC and K differ by 273.15."""
-    if unit.strip() == wanted:
-        return 1.0, 0.0
-    zero = 273.15 * ((unit.strip().lower() in _CELSIUS) - (wanted.lower() in _CELSIUS))
+    plain = unit.strip().lower().removeprefix("its-90,").lstrip()
+    zero = 273.15 * ((plain in _CELSIUS) - (wanted.lower() in _CELSIUS))
     try:
-        (scale, dimensions), (size, needed) = (
-            _parse("K" if one.strip().lower() in (*_CELSIUS, *_KELVIN) else one) for one in (unit, wanted)
-        )
+        is_temperature = plain in (*_CELSIUS, *_KELVIN)
+        scale, dimensions = _parse("%" if plain in _PERCENT else "K" if is_temperature else unit)
     except KeyError:
-        needed, dimensions, scale, size = (), None, 1.0, 1.0
+        scale, dimensions = 1.0, ()
+    size, needed = _parse("K" if wanted == "degC" else wanted)
     if dimensions != needed:
         raise ValueError(f"expected a unit that converts to {wanted}, got '{unit}'.")
     return scale / size, zero

@@ -19,6 +19,7 @@ from ..column.diagnostics import diagnose
 from ..column.model import Model
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
+from ..io.series import Series
 from ..numerics.regridding import regrid
 from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
 from . import style
@@ -29,6 +30,7 @@ LINES = ((BLUE, "--"), (RED, "-"), ("#5a9e48", "-."))  # colour and dashes of ru
 _MOST_TIMES = 1500  # of observations in such a figure
 _FEW_VALUES = 60  # each has a marker up to this number
 _ERROR_QUANTILE = 0.99
+_SHOWN = {"temperature", "u", "v"}
 
 _Series = tuple[np.ndarray, np.ndarray]  # times, or heights, and values
 _NOTHING: _Series = np.zeros(0), np.zeros(0)
@@ -85,7 +87,7 @@ def _in_potential_temperature(observations: Observations, case: Case) -> Observa
 
 
 def _has_profiles(observations: Observations) -> bool:
-    return bool(set(observations.profiles) & {"temperature", "u", "v"})
+    return bool(set(observations.profiles) & _SHOWN)
 
 
 def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
@@ -159,30 +161,18 @@ def _last_common_time(fit: CaseRuns) -> float:
     return float(inside[-1] if inside.size else times[0])
 
 
-def _at_times(times, values, wanted) -> np.ndarray:
-    """Profiles at given times, interpolated linearly."""
-    times, values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
-    if times.size == 1:
-        return np.broadcast_to(values, (np.size(wanted), values.shape[1]))
-    after = np.clip(np.searchsorted(times, wanted), 1, times.size - 1)
-    weight = np.clip((wanted - times[after - 1]) / (times[after] - times[after - 1]), 0.0, 1.0)[:, None]
-    between = (1.0 - weight) * values[after - 1] + weight * values[after]
-    # At a given time its profile alone: zero times a missing neighbour would be missing.
-    return np.where(weight == 0.0, values[after - 1], np.where(weight == 1.0, values[after], between))
-
-
 def _observed_profile(observations: Observations, name: str, time: float) -> _Series:
     """Interpolated linearly in time if heights are common, otherwise the nearest profile.
 
     Times without a profile, which belong to series or other variables, do not count.
     """
     z, values, times = (
-        np.asarray(x) for x in (observations.z, observations.profiles[name], observations.time)
+        np.asarray(x, float) for x in (observations.z, observations.profiles[name], observations.time)
     )
     if not observations.moves:
         known = np.isfinite(values).any(axis=1)
         known = known if known.any() else ~known
-        return z, _at_times(times[known], values[known], np.array([time]))[0]
+        return z, Series(times[known], values[known]).on(np.array([time]))[0]
     apart = np.where(np.isfinite(values).any(axis=1), np.abs(times - time), np.inf)
     nearest = int(np.argmin(apart))
     known = np.isfinite(z[nearest])
@@ -191,7 +181,7 @@ def _observed_profile(observations: Observations, name: str, time: float) -> _Se
 
 def _run_profile(run: Trajectory, name: str, time: float) -> _Series:
     height, values = fields_of(run)[name]
-    return height, _at_times(run.time, values, np.array([time]))[0]
+    return height, Series(np.asarray(run.time, dtype=float), values).on(np.array([time]))[0]
 
 
 def _draw_fit(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
@@ -290,8 +280,8 @@ def _thinned(fit: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.ndarr
 def _at_observations(run: Trajectory, name: str, seconds: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Values of a run at given times and heights, bilinear."""
     height, values = fields_of(run)[name]
-    rows = zip(z, _at_times(run.time, values, seconds), strict=True)
-    return np.stack([np.interp(row_z, height, row) for row_z, row in rows])
+    rows = Series(np.asarray(run.time, dtype=float), values).on(seconds)
+    return np.stack([np.interp(row_z, height, row) for row_z, row in zip(z, rows, strict=True)])
 
 
 def _draw_section(

@@ -55,8 +55,7 @@ def plot_sections(
         figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(name))
         panel.set_title(style.long_name(name, equation_of_state), fontsize="medium")
         if name in STATE:
-            panel.plot(time, -depth, color="white", linewidth=2.2, alpha=0.7)
-            panel.plot(time, -depth, color="black", linewidth=0.9, label=layer.label)
+            style.draw_layer(panel, time, depth, layer.label)
         panel.set_xlim(time[0], time[-1])
         style.height_axis(panel, float(np.min(trajectory.grid.z_face)))
     if next(iter(fields)) in STATE and np.isfinite(depth).any():

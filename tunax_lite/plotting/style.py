@@ -127,6 +127,12 @@ def label(panel: Axes, x: str = "", y: str = "") -> None:
     panel.grid(alpha=0.25)
 
 
+def draw_layer(panel: Axes, time: np.ndarray, depth: np.ndarray, label: str) -> None:
+    """The depth of a layer [m] on a section of any colours."""
+    panel.plot(time, -depth, color="white", linewidth=2.2, alpha=0.7)
+    panel.plot(time, -depth, color="black", linewidth=0.9, label=label)
+
+
 def fields_of(trajectory: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Heights [m] and values `(time, level)` of all variables of a run, by name."""
     if np.ndim(trajectory.state.temperature) != 2:

@@ -1,13 +1,14 @@
 """Self-contained pages about results: one HTML file each, which needs no network."""
 
-from .calibration import (
+from .pages import (
     FIGURES,
     POSTERIOR_FIGURES,
     RunFolder,
+    number,
     parameter_rows,
     read_run_folder,
     render,
+    render_run,
     write_report,
+    write_run_report,
 )
-from .page import number
-from .run import render_run, write_run_report

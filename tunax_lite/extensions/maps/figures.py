@@ -165,9 +165,9 @@ class _Ocean:
                 figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(_quantity(name)))
             layers = [str(each) for each in self.store if str(each).startswith(_LAYER)]
             if _quantity(name) in STATE and (layer := next(iter(layers), None)):
-                depth = -np.asarray(self.store[layer].isel(point), dtype=float)
-                panel.plot(time, depth, color="white", linewidth=2.2, alpha=0.7)
-                panel.plot(time, depth, color="black", linewidth=0.9, label=_criterion(self.store[layer]))
+                depth = np.asarray(self.store[layer].isel(point), dtype=float)
+                criterion = str(self.store[layer].attrs.get("long_name", layer))  # in words
+                style.draw_layer(panel, time, depth, criterion.removeprefix("depth where the "))
             panel.set_title(_place(self.latitude[at], self.longitude[at]), fontsize="medium")
             panel.set_ylabel("z [m]")
             style.height_axis(panel, float(np.nanmin(height)))
@@ -180,11 +180,6 @@ class _Ocean:
 
 def _quantity(name: str) -> str:
     return name.removesuffix("_mean")
-
-
-def _criterion(layer: "xr.DataArray") -> str:
-    """The criterion of a mixed layer depth, in the words of its long name."""
-    return str(layer.attrs.get("long_name", layer.name)).removeprefix("depth where the ")
 
 
 def _label(variable: "xr.DataArray") -> str:

@@ -1,14 +1,23 @@
-"""A self-contained report of a calibration: configuration, results, and checksums of the data."""
+"""Pages about results: a calibration, with configuration, results and checksums of the data, and a run.
+
+Each is one HTML file, complete or not at all. The page of a run has profiles and sections of all variables,
+with a slider of time.
+"""
 
 import base64
 import dataclasses
 import io
+import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 import xarray as xr
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from .._types import JSON, at_path, iterate_parameters, iterate_vectors
@@ -23,17 +32,19 @@ from ..calibration.validation import (
 )
 from ..column.corrections import VARIABLES as INITIAL_VARIABLES
 from ..column.corrections import CorrectedForcing
+from ..column.trajectory import Trajectory
 from ..config import closure_of
 from ..declarations import meanings, summary_and_source
 from ..io.errors import FileFormatError, names_its_file, read_text, reading, what_is_at
-from ..io.netcdf import read_netcdf
+from ..io.netcdf import read_contents, read_netcdf
 from ..io.protection import note_input, text_mark
+from ..io.runs import read_trajectory
 from ..io.writing import write_text
 from ..io.yaml_file import ConfigError, parse_yaml
-from ..plotting import history_figures, in_words, posterior_figures
+from ..plotting import history_figures, in_words, posterior_figures, style
 from ..plotting.calibration import parameters_of
-from ..plotting.style import show_names_as_they_are
-from .page import Origin, page
+from ..plotting.runs import MixedLayer
+from ..quantities import QUANTITIES
 
 FIGURES = {
     "loss": "Loss and the score of each case at every evaluation",
@@ -49,6 +60,51 @@ POSTERIOR_FIGURES = {
 }
 _ERROR = "_error"
 _TOO_FEW, _TOO_LARGE = 100.0, 1.05  # warn below this effective sample size, and above this R-hat
+_MOST_VALUES, _MOST_FRAMES, _FEWEST_FRAMES = 1_500_000, 600, 50  # shown of a long run, evenly spaced
+_MISSING = 65535  # of values in sixteen bits
+_COLOURS = 64
+
+
+class _Origin(NamedTuple):
+    """When, with what, by which command, on which machine and from which data results were computed."""
+
+    verb: str
+    date: str
+    version: str
+    commit: str
+    machine: str
+    command: str
+    config: str
+    data: dict[str, str]  # SHA-256 of files by path
+
+    @classmethod
+    def of(cls, verb: str, attributes: Mapping[str, str]) -> "_Origin":
+        """That which the attributes of a file record."""
+        kept = {name: attributes.get(f"tunax_lite_{name}", "") for name in cls._fields}
+        known = {
+            name: kept[name] or "not known" for name in ("date", "version", "commit", "machine", "command")
+        }
+        return cls(verb, **known, config=kept["config"], data=json.loads(kept["data"] or "{}"))
+
+
+def _page(template: str, origin: _Origin, **content: Any) -> str:  # Any: whatever the template shows
+    """A page as text."""
+    environment = Environment(
+        loader=PackageLoader("tunax_lite", "report"),
+        autoescape=select_autoescape(["html"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number
+    return environment.get_template(template).render(origin=origin, **content)
+
+
+def number(value: float | list[float] | None, digits: int = 4) -> str:
+    """Format a number for a table, or the lowest and highest of several."""
+    if isinstance(value, list):
+        return f"{number(min(value), digits)} to {number(max(value), digits)}"
+    return "–" if value is None or not math.isfinite(value) else f"{value + 0.0:.{digits}g}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,9 +220,9 @@ def write_report(run: RunFolder, path: str | Path) -> Path:
 
 def render(run: RunFolder, mark: str = "") -> str:
     """Render the page as text; its head describes its origin."""
-    return page(
+    return _page(
         "calibration.html",
-        Origin.of("Calibrated", run.provenance),
+        _Origin.of("Calibrated", run.provenance),
         mark=mark,
         title=f"Calibration of {run.parameters['closure']}",
         name=run.path.resolve().name,
@@ -194,7 +250,7 @@ def _encoded(
         if name in run.figures:
             buffer.write(run.figures[name].read_bytes())
         elif name in drawn:
-            show_names_as_they_are(drawn[name])
+            style.show_names_as_they_are(drawn[name])
             drawn[name].savefig(buffer, format="png", dpi=130)
         else:
             continue
@@ -204,7 +260,9 @@ def _encoded(
 def parameter_rows(run: RunFolder) -> Iterator[dict[str, object]]:
     """One row per parameter: values, position between the bounds, meaning."""
     entries = run.parameters["parameters"]
-    said = _said_of_closure(run) | _said_of_cases(entries)
+    known = {**meanings(CorrectedForcing), **{n: f"increment of the initial {n}" for n in INITIAL_VARIABLES}}
+    names = {path: path.rpartition(".")[2] for path in entries if path.startswith("case")}
+    said = _said_of_closure(run) | {path: (known[n], "") for path, n in names.items() if n in known}
     for path, entry in entries.items():
         label = path
         if isinstance(entry["value"], list) and len(entry["value"]) == 1:
@@ -235,13 +293,6 @@ def _said_of_closure(run: RunFolder) -> dict[str, tuple[str, str]]:
         sources = (summary_and_source(kind)[1] for kind in owner.__mro__)
         found[path] = meanings(owner).get(name, ""), next(filter(None, sources), "")
     return found
-
-
-def _said_of_cases(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
-    of_start = {name: f"increment of the initial {name}" for name in INITIAL_VARIABLES}
-    known = {**meanings(CorrectedForcing), **of_start}
-    named = {path: path.rpartition(".")[2] for path in paths if path.startswith("case")}
-    return {path: (known[name], "") for path, name in named.items() if name in known}
 
 
 def _change(entry: dict[str, JSON]) -> str:
@@ -327,3 +378,91 @@ def _posterior_rows(dataset: xr.Dataset) -> Iterator[dict[str, object]]:
                 or (r_hat is not None and r_hat > _TOO_LARGE),
             }
         )
+
+
+@names_its_file("the results of `tunax-lite run`")
+def write_run_report(file: str | Path, path: str | Path) -> Path:
+    """Write the page about the NetCDF file of a run of one column, complete or not at all.
+
+    Raises `FileNotFoundError`, or `FileFormatError` for a file of another kind.
+    """
+    note_input(file)
+    found = read_contents(file, only=()).attrs
+    if "closure_state" not in found:
+        raise FileFormatError(
+            file, "file", "the results of `tunax-lite run`", "one of another kind", "name such a file"
+        )
+    with jax.enable_x64(True):  # otherwise double precision would be cut on reading
+        trajectory = read_trajectory(file)
+    attributes = {name: str(value) for name, value in found.items()}
+    text = render_run(trajectory, attributes, text_mark(path))
+    write_text(path, text)
+    return Path(path)
+
+
+def render_run(trajectory: Trajectory, attributes: dict[str, str], mark: str = "") -> str:
+    """The page as text; `attributes` are those of the file, `mark` what its head says of its origin.
+
+    A run of more than 600 frames, or 1.5 million values, is shown at fewer times. A batch of columns is a
+    `ValueError`.
+    """
+    fields = style.fields_of(trajectory)
+    n_values = sum(values.shape[1] for _, values in fields.values())
+    n_frames = min(trajectory.n_frames, _MOST_FRAMES, max(_FEWEST_FRAMES, _MOST_VALUES // n_values))
+    frames = np.unique(np.linspace(0, trajectory.n_frames - 1, n_frames).round().astype(int))
+    seconds = np.asarray(trajectory.time, dtype=float)[frames]
+    axis = style.FigureTime(float(seconds[-1]), attributes.get("start_time") or None)
+    layer = MixedLayer(trajectory)
+    shown = {
+        "times": [axis.moment(float(second)) for second in seconds],
+        "seconds": seconds.tolist(),
+        "depth": float(-np.min(trajectory.grid.z_face)),
+        "layer": {
+            "label": layer.label,
+            "depths": [
+                float(f"{depth:.5g}") if np.isfinite(depth) else None
+                for depth in layer.of_run(trajectory)[frames]
+            ],
+        },
+        "fields": list(_fields(fields, frames)),
+    }
+    case = in_words(attributes.get("tunax_lite_case") or "a run")
+    closure = json.loads(attributes.get("tunax_lite_closure") or "{}").get("", "")
+    return _page(
+        "run.html",
+        _Origin.of("Computed", attributes),
+        mark=mark,
+        title=f"Run of {case}",
+        name=closure,
+        parameters=json.loads(attributes.get("tunax_lite_parameters") or "{}"),
+        n_frames=(len(frames), trajectory.n_frames),
+        layer=layer.label,
+        shown=json.dumps(shown).replace("<", "\\u003c"),
+    )
+
+
+def _fields(fields: dict[str, tuple[np.ndarray, np.ndarray]], frames: np.ndarray) -> Iterator[JSON]:
+    """Of each variable that varies its name, unit, heights, colours, and values in sixteen bits."""
+    for name, (height, values) in fields.items():
+        if np.ptp(values) <= 1e-12 * np.abs(values).max():
+            continue
+        colours, values = style.colours_of(name, values), values[frames]
+        norm, is_logarithmic = colours["norm"], isinstance(colours["norm"], LogNorm)
+        if is_logarithmic:
+            values = np.log10(np.where(values > 0.0, np.maximum(values, norm.vmin), np.nan))
+        known = values[np.isfinite(values)]
+        ends = (norm.vmin, norm.vmax) if norm.vmin is not None and not is_logarithmic else ()
+        low, high = map(float, ends or (known.min(), known.max()))
+        scaled = np.nan_to_num((values - low) / ((high - low) or 1.0) * (_MISSING - 1), nan=_MISSING)
+        rgb = style.colour_map(colours["cmap"].name)(np.linspace(0.0, 1.0, _COLOURS))[:, :3]
+        yield {
+            "label": style.long_name(name),
+            "unit": QUANTITIES[name].unit.replace("degC", "°C") if name in QUANTITIES else "",
+            "is_state": name in style.STATE,
+            "is_logarithmic": is_logarithmic,
+            "low": low,
+            "high": high,
+            "z": [float(f"{z:.6g}") for z in height],
+            "colours": (255.0 * rgb).round().astype(int).tolist(),
+            "values": base64.b64encode(scaled.round().astype("<u2").tobytes()).decode(),
+        }
