@@ -151,7 +151,7 @@ def test_a_signal_waits_for_the_end_of_a_write_and_a_safe_point(work, number, tm
 def test_a_second_signal_ends_a_write_and_removes_what_is_half_written(tmp_path):
     work = """
 from pathlib import Path
-with interrupts.deferred(Path("half")):
+with interrupts.at_end(Path("half").unlink), interrupts.deferred():
     open("half", "w").write("half")
     say()
     time.sleep(60.0)

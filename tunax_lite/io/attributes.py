@@ -10,6 +10,7 @@ from ..plausibility import Finding, leave
 from ..quantities import QUANTITIES, quantity_of
 from .netcdf import Variable
 from .units import AbstractConversion, Conversion, conversion
+from .yaml_file import NAMES
 
 _WAY = r"(ocean|sea|water|lake)"
 _UPWARD = re.compile(
@@ -27,36 +28,25 @@ _WHOLE = re.compile(r"\b(net|total)\b")
 _PART_OF_HEAT = re.compile(
     r"non-?solar|without|exclud|no (sun|short)|long ?wave|\blw|lwdn|thermal|turbulent|minus|sensible|latent"
 )
+_KINDS = {"downward": r"\bnet\b|absorbed|minus upw", "net": r"\b(incoming|downwelling|incident|global)\b"}
+"""What names of the other kind of radiation say."""
 _PARTS = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)")
 _ENDS = re.compile(
     r"_(kn|kt|kts|knots?|kmh|kmph|kph|hpa|kpa|mbar|mb|degf|f|degk|cms|mph|mms|mmh|kw|psi|ft|km|cm)$"
 )
-_MEANT = {
-    "kn": "knots", "kt": "knots", "kts": "knots", "knot": "knots", "kmh": "km h-1", "kmph": "km h-1",
-    "kph": "km h-1", "hpa": "hPa", "kpa": "kPa", "mbar": "mbar", "mb": "mbar", "degf": "degF", "f": "degF",
-    "degk": "K", "cms": "cm s-1", "mms": "mm s-1", "mmh": "mm h-1", "kw": "kW m-2",
-}  # fmt: skip
 _FOREIGN = re.compile(
     r"^(knots?|kts?|mph|deg ?f|°f|fahrenheit|cal\b.*|ly\b.*|langley.*|oktas?|tenths?|psi|inhg|mmhg)", re.I
 )
 """Units that no conversion knows."""
 _NORTH = re.compile(r"\bnorthward|\bmeridional|\by[- _](component|stress|velocity)|\bv[- ]component")
 _EAST = re.compile(r"\beastward|\bzonal|\bx[- _](component|stress|velocity)|\bu[- ]component")
-_WORDS = {
-    "salinity": ("conductivity", "temperature", "density"),
-    "temperature": ("salinity", "conductivity", "air temperature", "air_temperature", "density"),
-    "air_temperature": ("dew", "wet bulb", "sea surface", "water temperature", "humidity"),
-    "dew_point": ("relative humidity", "specific humidity"),
-    "relative_humidity": ("specific humidity", "dew", "mixing ratio"),
-    "specific_humidity": ("relative humidity", "dew"),
-    "surface_heat_flux": ("shortwave", "short wave", "solar radiation"),
-    "shortwave": ("longwave", "photosynthetic", "thermal radiation", "quantum"),
-    "longwave": ("shortwave", "solar"),
-    "precipitation": ("evaporation",),
-    "wind_u": ("gust", "wind direction", "stress"),
-    "wind_v": ("gust", "wind direction", "stress"),
+_COMPONENTS = {
+    **dict.fromkeys(("u", "wind_u", "surface_stress_u", "stokes_drift_u"), (_NORTH, _EAST)),
+    **dict.fromkeys(("v", "wind_v", "surface_stress_v", "stokes_drift_v"), (_EAST, _NORTH)),
 }
-"""Words in names of other quantities."""
+"""What names of the other component say, and those of a component itself."""
+_Claims = Iterator[tuple[str, str, str, str]]
+"""Rules, what was expected and got, likely causes, and what to change."""
 
 
 def examine(
@@ -88,58 +78,47 @@ def examine(
     said = " ".join(texts[:3] if len(texts[3]) > 200 else texts).lower().replace("_", " ")
     where = f"{variable.path}: {variable.name}"
     how = given if isinstance(given, AbstractConversion) else Conversion(unit=given)
-    turned = turned or how.sign * how.factor < 0.0
-    leave(_of_sign(said, known, where, variable, turned=turned))
-    leave(_of_kind(said, known, where, kind))
+    claims = [] if turned or how.sign * how.factor < 0.0 else [*_sign_claims(said, known, variable)]
+    claims += _kind_claims(said, known, where, kind)
     if (how.factor, how.offset) == (1.0, 0.0):  # otherwise the unit is not that of the name
-        leave(_of_unit(variable, known, where, how.unit))
-    leave(_of_quantity(said, known, where, variable))
+        claims += _unit_claims(variable, known, how.unit)
+    claims += _quantity_claims(said, known, variable)
+    leave(Finding(rule, known, where, *texts) for rule, *texts in claims)
 
 
-def _of_sign(said: str, quantity: str, where: str, variable: Variable, *, turned: bool) -> Iterator[Finding]:
+def _sign_claims(said: str, quantity: str, variable: Variable) -> _Claims:
     positive = quantity_of(quantity).positive
-    if positive not in ("into the water", "eastward", "northward") or quantity in ("u", "v") or turned:
+    is_flux = positive in ("into the water", "eastward", "northward") and quantity not in ("u", "v")
+    if not is_flux or "wind" in quantity or "drift" in quantity:
         return
-    own = f"{said} {variable.name.lower().replace('_', ' ')}"
-    water = quantity in ("surface_freshwater_flux", "precipitation") and _EVAPORATION.search(own)
-    if "wind" in quantity or "drift" in quantity:
-        return
-    if water or _UPWARD.search(own) and not _DOWNWARD.search(own):
-        found = (water or _UPWARD.search(own))[0]  # pyright: ignore[reportOptionalSubscript]
-        text = f"expected {quantity.replace('_', ' ')} {positive}, got a name that says '{found.strip()}'"
-        yield Finding("sign_of_name", quantity, where, text, "it counts the other way", "`sign: -1`")
-    ways = str(variable.attrs.get("positive", "")).lower()
-    if ways == "up":
+    name = f"{said} {variable.name.lower().replace('_', ' ')}"
+    is_water = quantity in ("surface_freshwater_flux", "precipitation")
+    upward = None if _DOWNWARD.search(name) else _UPWARD.search(name)
+    if match := (_EVAPORATION.search(name) if is_water else None) or upward:
+        text = f"expected {quantity.replace('_', ' ')} {positive}, got a name that says '{match[0].strip()}'"
+        yield "sign_of_name", text, "it counts the other way", "`sign: -1`"
+    if str(variable.attrs.get("positive", "")).lower() == "up":
         text = "expected a flux that counts downward, got the attribute positive: up"
-        yield Finding("sign_of_name", quantity, where, text, "it counts upward", "`sign: -1`")
+        yield "sign_of_name", text, "it counts upward", "`sign: -1`"
 
 
-def _of_kind(said: str, quantity: str, where: str, kind: str | None) -> Iterator[Finding]:
-    if (
-        quantity == "surface_heat_flux"
-        and _WHOLE.search(said)
-        and not _PART_OF_HEAT.search(f"{said} {where}")
-    ):
-        text = f"expected heat without shortwave radiation, got a name that says '{_WHOLE.search(said)[0]}'"  # pyright: ignore[reportOptionalSubscript]
-        cause = "the sun is counted in it too"
-        yield Finding(
-            "net_of_the_sun", quantity, where, text, cause, "subtract the sun, or leave shortwave_flux out"
-        )
-    words = {"downward": r"\bnet\b|absorbed|minus upw", "net": r"\b(incoming|downwelling|incident|global)\b"}
-    if (
-        kind in words
-        and (match := re.search(words[kind], said))
-        and "net downward" not in said * (kind == "net")
-    ):
+def _kind_claims(said: str, quantity: str, where: str, kind: str | None) -> _Claims:
+    whole = _WHOLE.search(said) if quantity == "surface_heat_flux" else None
+    if whole and not _PART_OF_HEAT.search(f"{said} {where}"):
+        text = f"expected heat without shortwave radiation, got a name that says '{whole[0]}'"
+        remedy = "subtract the sun, or leave shortwave_flux out"
+        yield "net_of_the_sun", text, "the sun is counted in it too", remedy
+    match = re.search(_KINDS[kind], said) if kind in _KINDS else None
+    if match and not (kind == "net" and "net downward" in said):
         text = f"expected {kind} radiation, got a name that says '{match[0]}'"
-        yield Finding("net_of_the_sun", quantity, where, text, "the other kind", f"air_sea.{quantity}")
+        yield "net_of_the_sun", text, "the other kind", f"air_sea.{quantity}"
 
 
-def _of_unit(variable: Variable, quantity: str, where: str, unit: str | None) -> Iterator[Finding]:
+def _unit_claims(variable: Variable, quantity: str, unit: str | None) -> _Claims:
     stated = unit if unit is not None else variable.attrs.get("units")
-    long_name, name = str(variable.attrs.get("long_name", "")), variable.name.lower()
-    named = [one or other for one, other in _PARTS.findall(long_name)]
-    named += [_MEANT.get(end[1], end[1]) for end in [_ENDS.search(name)] if end]
+    named = [one or other for one, other in _PARTS.findall(str(variable.attrs.get("long_name", "")))]
+    if end := _ENDS.search(variable.name.lower()):
+        named.append(NAMES["units_in_names"].get(end[1], end[1]))
     for other in named:
         try:
             is_same = conversion(quantity, other) == conversion(quantity, str(stated))
@@ -147,37 +126,24 @@ def _of_unit(variable: Variable, quantity: str, where: str, unit: str | None) ->
             is_same = not _FOREIGN.match(other.strip())
         if not is_same:
             text = f"expected the unit of the attribute, '{stated}', got a name that says '{other}'"
-            yield Finding("unit_of_name", quantity, where, text, "one of the two is wrong", "`unit`")
+            yield "unit_of_name", text, "one of the two is wrong", "`unit`"
 
 
-def _of_quantity(said: str, quantity: str, where: str, variable: Variable) -> Iterator[Finding]:
+def _quantity_claims(said: str, quantity: str, variable: Variable) -> _Claims:
     standard = str(variable.attrs.get("standard_name", ""))
     # Which temperature a file has is the business of its reader.
     known = (each.name for each in QUANTITIES.values() if each.standard_name == standard)
     other = next((name for name in known if name != "potential_temperature"), quantity)
     text = f"expected {quantity.replace('_', ' ')}, got a variable that says "
-    if other != quantity and not {other, quantity} & {"sea_surface_temperature"}:
-        said_ = f"{text}'{standard}'"
-        yield Finding(
-            "another_quantity", quantity, where, said_, "another variable", "its name in the configuration"
-        )
+    if other != quantity and "sea_surface_temperature" not in (other, quantity):
+        yield "another_quantity", f"{text}'{standard}'", "another variable", "its name in the configuration"
         return
-    if quantity in ("u", "wind_u", "surface_stress_u", "stokes_drift_u"):
-        wrong, right = _NORTH, _EAST
-    elif quantity in ("v", "wind_v", "surface_stress_v", "stokes_drift_v"):
-        wrong, right = _EAST, _NORTH
-    else:
-        wrong = right = None
-    if wrong is not None and right is not None and wrong.search(said) and not right.search(said):
-        found = wrong.search(said)[0]  # pyright: ignore[reportOptionalSubscript]
-        yield Finding(
-            "another_quantity", quantity, where, f"{text}'{found}'", "swapped components", "the variables"
-        )
-    words = " ".join(str(variable.attrs.get(key, "")) for key in ("long_name", "standard_name"))
-    words = f"{words} {variable.name}".lower().replace("_", " ")
-    for word in _WORDS.get(quantity, ()):
+    if quantity in _COMPONENTS:
+        wrong, right = (direction.search(said) for direction in _COMPONENTS[quantity])
+        if wrong and not right:
+            yield "another_quantity", f"{text}'{wrong[0]}'", "swapped components", "the variables"
+    words = f"{variable.attrs.get('long_name', '')} {standard} {variable.name}".lower().replace("_", " ")
+    for word in NAMES["words_of_others"].get(quantity, ()):
         if word in words:
-            yield Finding(
-                "another_quantity", quantity, where, f"{text}'{word}'", "another variable", "the variable"
-            )
+            yield "another_quantity", f"{text}'{word}'", "another variable", "the variable"
             return

@@ -54,7 +54,7 @@ class FileFormatError(ValueError):
 
     def __init__(self, path, key: str, expected: str, got: str, advice: str):
         parts = (shortened(part) for part in (path, key, expected, got))
-        super().__init__("{}: {}: expected {}, got {}; {}.".format(*parts, advice))
+        ValueError.__init__(self, "{}: {}: expected {}, got {}; {}.".format(*parts, advice))
 
 
 class ConfigError(ValueError):

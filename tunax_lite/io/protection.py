@@ -61,7 +61,7 @@ class OverwriteError(FileExistsError):
     """A file that must not be overwritten: names it and a remedy."""
 
     def __init__(self, path, expected: str, got: str, advice: str):
-        super().__init__(f"{path}: expected {expected}, got {got}; {advice}.")
+        FileExistsError.__init__(self, f"{path}: expected {expected}, got {got}; {advice}.")
 
 
 class _Known:

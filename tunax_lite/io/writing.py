@@ -61,7 +61,7 @@ def replacing(path) -> Iterator[Path]:
     clear_left_over(path.parent, path.name)
     check_replaceable(path)
     temporary = _temporary(path)
-    with deferred(temporary):
+    with at_end(lambda: temporary.unlink(missing_ok=True)), deferred():
         try:
             yield temporary
             os.replace(temporary, path)

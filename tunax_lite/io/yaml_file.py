@@ -198,12 +198,13 @@ def _parse(text: str) -> tuple[JSON, dict[tuple[str, ...], str]]:
 class _Representer(SafeRepresenter):
     """Write numbers so that YAML 1.1 readers also take them for numbers: `1.0e-06`."""
 
-    def represent_float(self, data: float) -> ScalarNode:
-        text = super().represent_float(data).value
-        return self.represent_scalar(f"{_TAG}float", text if "." in text else text.replace("e", ".0e"))
+
+def _with_point(representer: SafeRepresenter, data: float) -> ScalarNode:
+    text = SafeRepresenter.represent_float(representer, data).value
+    return representer.represent_scalar(f"{_TAG}float", text if "." in text else text.replace("e", ".0e"))
 
 
-_Representer.add_representer(float, _Representer.represent_float)
+_Representer.add_representer(float, _with_point)
 
 
 def yaml_text(content: object) -> str:

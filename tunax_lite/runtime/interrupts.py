@@ -41,7 +41,6 @@ class _State:
         self.is_saving = False  # after `Interrupted`
         self.awaited = ""  # work that the next safe point follows; empty if there is none
         self.advice = "Nothing was written."
-        self.temporaries: set[os.PathLike[str]] = set()
         self.at_end: set[Callable[[], None]] = set()
 
 
@@ -87,19 +86,16 @@ def advise(text: str) -> str:
 
 
 @contextlib.contextmanager
-def deferred(temporary: os.PathLike[str] | None = None) -> Iterator[None]:
-    """Delay signals until the block is done; a second signal ends the process and removes `path`."""
+def deferred() -> Iterator[None]:
+    """Delay signals until the block is done; a second signal ends the process."""
     with _held_back(), _state.lock:
         _state.n_writes += 1
-        if temporary is not None:
-            _state.temporaries.add(temporary)
     with _held_back():
         try:
             yield
         finally:
             with _state.lock:
                 _state.n_writes -= 1
-                _state.temporaries.discard(temporary)  # pyright: ignore[reportArgumentType]
                 waits = _state.n_writes or _state.awaited or _state.is_saving
             if _state.first is not None and not waits:
                 _end()
@@ -172,9 +168,6 @@ def _end() -> None:
     """End the process immediately."""
     if not _state.ending.acquire(blocking=False):
         threading.Event().wait()  # another thread is ending it
-    for path in list(_state.temporaries):
-        with contextlib.suppress(OSError):
-            os.unlink(path)
     for action in list(_state.at_end):
         with contextlib.suppress(Exception):
             action()
