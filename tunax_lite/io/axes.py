@@ -27,7 +27,6 @@ _AXES = {
     "vertical": ("Z", tuple(_HEIGHTS.split()), ("z", "depth", "height", "z_center")),
 }
 """Letters of CF, standard names, and names of coordinates."""
-_WAYS = ("up", "down")
 _PRESSURES = ("sea_water_pressure_due_to_sea_water", "sea_water_pressure")
 _UPWARD = ("height", "altitude", "height_above_mean_sea_level", "height_above_geoid")
 _NOMINAL = ("instrument_nominal_depth", "nominal_depth", "sensor_depth", "instrument_depth")
@@ -194,11 +193,13 @@ def measured(
 def is_axis(variable: Variable, kind: str) -> bool:
     """Whether a coordinate is a `time` or a height or depth (`vertical`), by CF attributes or name."""
     letter, standard_names, names = _AXES[kind]
-    own, is_time = variable.attrs, kind == "time"
-    if own.get("axis") == letter or own.get("standard_name") in standard_names:
+    attrs = variable.attrs
+    if attrs.get("axis") == letter or attrs.get("standard_name") in standard_names:
         return True
-    says = " since " in str(own.get("units", "")) if is_time else str(own.get("positive")).lower() in _WAYS
-    return says or variable.name.lower() in names
+    if kind == "time" and " since " in str(attrs.get("units", "")):
+        return True
+    is_directed = kind == "vertical" and str(attrs.get("positive")).lower() in ("up", "down")
+    return is_directed or variable.name.lower() in names
 
 
 def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) -> Variable:
@@ -541,11 +542,28 @@ def read_at(
 
 
 def _axis_of(file: Contents, axis: str, target: float, interpolation: str) -> _Axis:
+    """The axis of a grid along latitude or longitude, with its points on either side of a position."""
     known = [one for one in file.variables.values() if _is_position(one, axis) and len(one.dims) < 2]
     if not known:
         raise file.error(axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
     name, points = known[0].dims[0] if known[0].dims else known[0].name, known[0].numbers().reshape(-1)
-    return _Axis(name, points, _weights(file, axis, points, target, interpolation))
+    offset = points - target
+    if axis == "longitude":
+        # Longitudes in files run from 0 to 360 or from -180 to 180.
+        offset = (offset + 180.0) % 360.0 - 180.0
+    nearest = int(np.argmin(np.abs(offset)))
+    before, after = np.where(offset < 0.0, offset, -np.inf), np.where(offset > 0.0, offset, np.inf)
+    low, high = int(np.argmax(before)), int(np.argmin(after))
+    is_between = max(-before[low], after[high]) <= _FARTHEST and abs(offset[nearest]) >= 1e-6
+    # A grid cell reaches half a spacing to either side of its point.
+    spacing = np.min(np.abs(np.diff(points))) if points.size > 1 else 0.25
+    if not is_between and abs(offset[nearest]) > 0.5 * spacing + 1e-6:
+        got = f"{points.min():g} to {points.max():g}"
+        raise file.error(axis, f"a grid around {target:g}", got, "download the area around the place")
+    if not is_between or interpolation == "nearest":
+        return _Axis(name, points, [(nearest, 1.0)])
+    weight = float(-offset[low] / (offset[high] - offset[low]))
+    return _Axis(name, points, [(low, 1.0 - weight), (high, weight)])
 
 
 def _at_place(
@@ -609,33 +627,6 @@ def at_position(source, file: Contents, name: str, position: tuple[float, float]
         return file
     ((found, _),) = read_at(source, (name,), {"latitude": position[1], "longitude": position[0]})
     return replace(file, variables=file.variables | {name: found})
-
-
-def _weights(
-    file: Contents, axis: str, points: np.ndarray, target: float, interpolation: str
-) -> list[tuple[int, float]]:
-    """Points on either side of the position along one axis, and their weights."""
-    offset = points - target
-    if axis == "longitude":
-        # Longitudes in files run from 0 to 360 or from -180 to 180.
-        offset = (offset + 180.0) % 360.0 - 180.0
-    nearest = int(np.argmin(np.abs(offset)))
-    spacing = np.min(np.abs(np.diff(points))) if points.size > 1 else 0.25
-    if abs(offset[nearest]) < 1e-6:
-        return [(nearest, 1.0)]
-    below, above = np.flatnonzero(offset < 0.0), np.flatnonzero(offset > 0.0)
-    inside = below.size > 0 and above.size > 0
-    low = int(below[np.argmax(offset[below])]) if inside else nearest
-    high = int(above[np.argmin(offset[above])]) if inside else nearest
-    inside = inside and max(-offset[low], offset[high]) <= _FARTHEST
-    # A grid cell reaches half a spacing to either side of its point.
-    if not inside and abs(offset[nearest]) > 0.5 * spacing + 1e-6:
-        got = f"{points.min():g} to {points.max():g}"
-        raise file.error(axis, f"a grid around {target:g}", got, "download the area around the place")
-    if not inside or interpolation == "nearest":
-        return [(nearest, 1.0)]
-    weight = float(-offset[low] / (offset[high] - offset[low]))
-    return [(low, 1.0 - weight), (high, weight)]
 
 
 def position_of(file: Contents) -> tuple[float, float] | None:

@@ -8,7 +8,6 @@ import datetime
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -78,6 +77,8 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     # Files of idealised cases count from an arbitrary date.
     if time.epoch is not None and file.attrs.get("start_time") != "":
         start_time = (time.epoch + datetime.timedelta(seconds=start)).isoformat(sep=" ")
+    latitude = degrees_of(file, "latitude") if mapping.latitude is None else mapping.latitude
+    longitude = degrees_of(file, "longitude")
     stated = {part: kind(**_number_attributes(file, kind, names)) for part, (kind, names) in STATED.items()}
     case = Case(
         grid=grid,
@@ -90,7 +91,8 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         duration=duration,
         name=name,
         start_time=start_time,
-        **_place(file, mapping),
+        latitude=latitude if latitude is not None and abs(latitude) <= 90.0 else None,
+        longitude=longitude if longitude is not None and abs(longitude) <= 360.0 else None,
     )
     case, told = _with_heat_through_bottom(
         case, vertical.z, time.seconds[first:] - start, profiles["temperature"][first:]
@@ -385,10 +387,3 @@ def _coriolis_parameter(file: Contents, mapping: Mapping) -> float:
         got = "none" if latitude is None else f"{latitude:g}"
         raise file.error("latitude", expected, got, "give one of them in the mapping")
     return float(coriolis_parameter(latitude))
-
-
-def _place(file: Contents, mapping: Mapping) -> dict[str, Any]:  # fields of `Case`
-    """Latitude and longitude, `None` where they are not known."""
-    latitude = degrees_of(file, "latitude") if mapping.latitude is None else mapping.latitude
-    place = {"latitude": (latitude, 90.0), "longitude": (degrees_of(file, "longitude"), 360.0)}
-    return {name: None if x is None or abs(x) > most else x for name, (x, most) in place.items()}

@@ -171,8 +171,7 @@ def opened(source) -> Iterator[Reader]:
             yield functools.partial(_of_dataset, source)
             return
         path = existing_file(source)
-        _check_kind(path)
-        _check_complete(path)
+        _check_format(path)
         with netCDF4.Dataset(path) as file:
             file.set_auto_maskandscale(False)
             file.set_auto_chartostring(False)
@@ -297,23 +296,6 @@ def _decoded(values: np.ndarray, attributes: Attributes, valid_range: bool) -> n
     return np.where(missing, np.nan, values if values.dtype.kind == "f" else values.astype(float))
 
 
-def _check_kind(path: Path) -> None:
-    """Raise `FileFormatError` for a file of another format with a NetCDF suffix."""
-    first, got, advice = first_bytes(path, 512), "", ""
-    if first.startswith(b"PK\x03\x04"):
-        with zipfile.ZipFile(path) as archive:
-            got = f"a zip archive with {', '.join(archive.namelist())}"
-        advice = "unpack it (unzip), and give the files in it"
-    elif first.startswith(b"\x1f\x8b"):
-        got, advice = "a file packed by gzip", "unpack it (gunzip)"
-    elif first.startswith(b"GRIB"):
-        got, advice = "a GRIB file", "use read_era5, or convert it (grib_to_netcdf)"
-    elif re.match(rb"\s*<(!doctype|html|\?xml)", first, re.IGNORECASE):
-        got, advice = "a web page", "look into it: most often a login or an error; download it again"
-    if got:
-        raise FileFormatError(path, "file", "a NetCDF file", got, advice)
-
-
 _TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
 
 
@@ -364,16 +346,26 @@ def _end_of_classic(data: bytes) -> int:
     return end
 
 
-def _check_complete(path: Path) -> None:
-    """Raise `FileFormatError` for a truncated classic NetCDF file, which libraries read as zeros."""
-    data = first_bytes(path, 1 << 20)
-    if data[:3] != b"CDF" or len(data) < 8 or data[3] not in (1, 2, 5):
-        return
-    try:
-        expected = _end_of_classic(data)
-    except (struct.error, KeyError, IndexError):
-        expected = len(data) + 1
-    size = path.stat().st_size
-    if size < expected:
-        advice = "it is truncated; copy it again"
-        raise FileFormatError(path, "file", f"at least {expected} bytes", f"{size}", advice)
+def _check_format(path: Path) -> None:
+    """Raise `FileFormatError` for a file of another format, or cut, which libraries read as zeros."""
+    first, expected, got, advice = first_bytes(path, 1 << 20), "a NetCDF file", "", ""
+    if first.startswith(b"PK\x03\x04"):
+        with zipfile.ZipFile(path) as archive:
+            got = f"a zip archive with {', '.join(archive.namelist())}"
+        advice = "unpack it (unzip), and give the files in it"
+    elif first.startswith(b"\x1f\x8b"):
+        got, advice = "a file packed by gzip", "unpack it (gunzip)"
+    elif first.startswith(b"GRIB"):
+        got, advice = "a GRIB file", "use read_era5, or convert it (grib_to_netcdf)"
+    elif re.match(rb"\s*<(!doctype|html|\?xml)", first[:512], re.IGNORECASE):
+        got, advice = "a web page", "look into it: most often a login or an error; download it again"
+    elif first[:3] == b"CDF" and len(first) >= 8 and first[3] in (1, 2, 5):
+        size = path.stat().st_size
+        try:
+            end = _end_of_classic(first)
+        except (struct.error, KeyError, IndexError):
+            end = len(first) + 1
+        if size < end:
+            expected, got, advice = f"at least {end} bytes", f"{size}", "it is truncated; copy it again"
+    if got:
+        raise FileFormatError(path, "file", expected, got, advice)

@@ -229,10 +229,16 @@ def mark_of(path: Path) -> str | None:
         with open(path, "rb") as file:
             head = file.read(_BEGIN_OF_TEXT)
         match path.suffix.lower():
-            case ".nc":
-                return _mark_of_netcdf(path)
-            case ".png":
-                return _mark_of_figure(head)
+            case ".nc" if (about := read_provenance(path)).version:
+                import netCDF4  # takes long
+
+                with netCDF4.Dataset(path) as file:
+                    if "closure_state" in file.ncattrs():
+                        return product_of_run(about)
+                    return POSTERIOR if "information" in file.variables else CALIBRATION
+            case ".png" if b"tEXtSoftware\0tunax_lite" in head:
+                length, _, rest = (head[:4] + head).partition(b"tEXtSource\0")
+                return rest[: int.from_bytes(length[-4:]) - len(b"Source\0")].decode("latin-1")
             case ".html" | ".md":
                 found = _MARKED_TEXT.search(head)
                 return None if found is None else found[1].decode()
@@ -246,24 +252,3 @@ def mark_of(path: Path) -> str | None:
                 kind = CALIBRATION if "likelihood" not in header else POSTERIOR
                 return kind if "fingerprint" in header else None
     return None
-
-
-def _mark_of_netcdf(path: Path) -> str | None:
-    """Origin recorded in a NetCDF file, or its kind."""
-    import netCDF4  # takes long
-
-    about = read_provenance(path)
-    if not about.version:
-        return None
-    with netCDF4.Dataset(path) as file:
-        if "closure_state" in file.ncattrs():
-            return product_of_run(about)
-        return POSTERIOR if "information" in file.variables else CALIBRATION
-
-
-def _mark_of_figure(head: bytes) -> str | None:
-    """Origin recorded under `Source` in the first bytes of a PNG of this package."""
-    if b"tEXtSoftware\0tunax_lite" not in head:
-        return None
-    length, _, rest = (head[:4] + head).partition(b"tEXtSource\0")
-    return rest[: int.from_bytes(length[-4:]) - len(b"Source\0")].decode("latin-1")

@@ -163,18 +163,14 @@ _LONE_STAR = re.compile(r"(?m)^([ -]*\w+: +)\*(?=\s|$)")
 """A value `*`, as older configurations of GOTM have it; to YAML it is an alias without a name."""
 
 
-def _node_of(text: str) -> _Node | None:
-    try:
-        return _document(iter(YAML(typ="safe").parse(text)))
-    except MarkedYAMLError:  # the fast parser follows YAML 1.1, where a plain word within braces has no colon
-        text = _LONE_STAR.sub(r"\1'*'", text)
-        return _document(iter(YAML(typ="safe", pure=True).parse(text)))
-
-
 def _parse(text: str) -> tuple[JSON, dict[tuple[str, ...], str]]:
     origins: dict[tuple[str, ...], str] = {}
     try:
-        node = _node_of(text)
+        try:
+            node = _document(iter(YAML(typ="safe").parse(text)))
+        except MarkedYAMLError:  # the fast parser follows YAML 1.1: within braces a plain word has no colon
+            text = _LONE_STAR.sub(r"\1'*'", text)
+            node = _document(iter(YAML(typ="safe", pure=True).parse(text)))
     except ConfigError:
         raise
     except (YAMLError, ValueError) as error:

@@ -67,23 +67,18 @@ class CaseRuns:
         if self.case is None or not carries_conservative_temperature(self.equation_of_state):
             return self
         convert = functools.partial(style.in_potential_temperature, equation_of_state=self.equation_of_state)
-        observed = _in_potential_temperature(self.observations, self.case)
-        return dataclasses.replace(
-            self, runs={name: convert(run) for name, run in self.runs.items()}, observations=observed
-        )
-
-
-def _in_potential_temperature(observations: Observations, case: Case) -> Observations:
-    """Observed temperatures, with the initial salinity of the case where none was observed."""
-    centers, salinity = (np.asarray(x, float) for x in (case.grid.z_center, case.initial_state.salinity))
-    profiles = dict(observations.profiles)
-    if "temperature" in profiles:
-        values = np.asarray(profiles["temperature"], dtype=float)
-        initial = np.broadcast_to(np.interp(np.asarray(observations.z), centers, salinity), values.shape)
-        own = np.asarray(profiles.get("salinity", initial), dtype=float)
-        seen = style.potential(values, np.where(np.isfinite(own), own, initial))
-        profiles["temperature"] = jnp.asarray(seen)
-    return dataclasses.replace(observations, profiles=profiles)
+        observed, profiles = self.observations, dict(self.observations.profiles)
+        if "temperature" in profiles:
+            values = np.asarray(profiles["temperature"], dtype=float)
+            # The initial salinity where none was observed.
+            start = np.asarray(self.case.grid.z_center, float), np.asarray(self.case.initial_state.salinity)
+            initial = np.broadcast_to(np.interp(np.asarray(observed.z), *start), values.shape)
+            salinity = np.asarray(profiles.get("salinity", initial), dtype=float)
+            salinity = np.where(np.isfinite(salinity), salinity, initial)
+            profiles["temperature"] = jnp.asarray(style.potential(values, salinity))
+        observed = dataclasses.replace(observed, profiles=profiles)
+        runs = {name: convert(run) for name, run in self.runs.items()}
+        return dataclasses.replace(self, runs=runs, observations=observed)
 
 
 def _has_profiles(observations: Observations) -> bool:
