@@ -315,7 +315,7 @@ class SeriesReader:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Profiles:
+class Profiles:
     """Headers, numbers of levels, directions and times [s] since 1970 of the profiles in a file."""
 
     file: TextFile
@@ -359,12 +359,12 @@ class ProfileReader:
         """
         with reading(column.file, "profiles of GOTM"):
             if column.file not in self._files:
-                found = _find_profiles(read_text(column.file, column.where))
+                found = find_profiles(read_text(column.file, column.where))
                 warn_of_order(found.file, found.headers, found.time, self.warnings)
                 self._files[column.file] = found
             return self._read(column, self._files[column.file], whole_period)
 
-    def _read(self, column: Column, found: _Profiles, whole_period: bool) -> Series:
+    def _read(self, column: Column, found: Profiles, whole_period: bool) -> Series:
         knots, part = Knots.of_records(found.time), slice(None)
         if found.time.size > 1:
             period = self.period if whole_period else Period(self.period.start, 0.0)
@@ -381,7 +381,7 @@ class ProfileReader:
         return Series((knots.time - self.period.start).astype(float), knots.values(on_cells))
 
     def _levels(
-        self, found: _Profiles, needed: np.ndarray, column: Column
+        self, found: Profiles, needed: np.ndarray, column: Column
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Heights, values, line indices and profile indices of all levels, bottom first in each profile."""
         spans = []
@@ -418,7 +418,7 @@ class ProfileReader:
         return z, table[:, 1], indices, of_profile
 
     def _interpolated(
-        self, found: _Profiles, needed: np.ndarray, z: np.ndarray, values: np.ndarray
+        self, found: Profiles, needed: np.ndarray, z: np.ndarray, values: np.ndarray
     ) -> np.ndarray:
         """Values on the cells, constant beyond the outermost levels."""
         counts = found.counts[needed]
@@ -442,7 +442,7 @@ class ProfileReader:
         )
 
 
-def _find_profiles(file: TextFile) -> _Profiles:
+def find_profiles(file: TextFile) -> Profiles:
     """Find the profiles by going from header to header."""
     headers, counts, upward = [], [], []
     index, n_lines = 0, len(file.texts)
@@ -460,7 +460,8 @@ def _find_profiles(file: TextFile) -> _Profiles:
                 "correct the number of levels in the header, or the levels",
             )
         count = int(words[0])
-        early = _first_header(file, index + 1, min(index + 1 + count, n_lines))
+        following = range(index + 1, min(index + 1 + count, n_lines))
+        early = next((line for line in following if _begins_with_time(file.texts[line])), None)
         if early is not None or index + count >= n_lines:
             n_found = (n_lines if early is None else early) - index - 1
             raise file.error(
@@ -475,19 +476,13 @@ def _find_profiles(file: TextFile) -> _Profiles:
         index += 1 + count
     places = np.asarray(headers)
     time = read_times(file, places)
-    return _Profiles(file, places, np.asarray(counts), np.asarray(upward), time)
+    return Profiles(file, places, np.asarray(counts), np.asarray(upward), time)
 
 
 def _is_header(text: str, words: list[str]) -> bool:
-    looks = len(text) > TIME_WIDTH and text[:4].isdigit() and not text[4].isdigit() and text[13] == ":"
     counts = len(words) >= 2 and words[0].isdigit() and words[1].lstrip("+-").isdigit()
-    return looks and counts and int(words[0]) > 0
+    return _begins_with_time(text) and not text[4].isdigit() and counts and int(words[0]) > 0
 
 
-def _first_header(file: TextFile, begin: int, end: int) -> int | None:
-    """Index of the first line that looks like a header."""
-    for index in range(begin, end):
-        text = file.texts[index]
-        if len(text) > TIME_WIDTH and text[13] == ":" and text[:4].isdigit():
-            return index
-    return None
+def _begins_with_time(text: str) -> bool:
+    return len(text) > TIME_WIDTH and text[:4].isdigit() and text[13] == ":"

@@ -50,7 +50,7 @@ from .errors import (
     names_its_file,
 )
 from .netcdf import Contents, read_contents
-from .units import Conversions, as_conversion
+from .units import Conversions, V, as_conversion
 from .yaml_file import NAMES
 
 # For files with a buoyancy tracer, where the temperature is buoyancy in other units.
@@ -457,7 +457,7 @@ def _case_of_profiles(
     return built, Observations(times, grid.z_center, arrays, name=built.name, source="LES")
 
 
-def _converted(path: Path, key: str, quantity: str, values: Any, units: Conversions) -> Any:
+def _converted(path: Path, key: str, quantity: str, values: V, units: Conversions) -> V:
     """Numbers in the package's unit, from that of the format, checked against the possible range."""
     unit = (_PROFILES | _KINEMATIC)[quantity]
     values = as_conversion(units.get(quantity)).apply(path, key, quantity, values, unit)

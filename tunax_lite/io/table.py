@@ -25,6 +25,7 @@ from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER
 from ..column.observables import OBSERVABLES, is_number, parse
 from ..column.time_series import TimeSeries
 from ..quantities import quantity_of
+from . import dated_text
 from .attributes import examine
 from .axes import (
     Record,
@@ -312,7 +313,7 @@ def read_profile_text(path) -> Contents:
     if any(line.lstrip().startswith("Depth(M):") for line in lines[:20]):
         return _blocks_of_pmel(path, lines)
     if _HEAD.match(next((line for line in lines if line.strip() and line[0] not in "#!"), "")):
-        return _profiles_of_gotm(path, lines)
+        return _profiles_of_gotm(path)
     table = read_table(path)
     words = {name: re.split(r"[_ (\[]", name.lower())[0] for name in table.variables}
     named = [name for name, word in words.items() if word in _DEPTHS]
@@ -368,43 +369,17 @@ def _observed(
     return Contents(path, variables, attrs or {})
 
 
-def _stamps(path: Path, moments: list[datetime.datetime]) -> Variable:
-    seconds, unit = _since_the_first(moments)
-    return Variable(path, "TIME", ("OBSERVATION",), seconds, {"units": unit})
-
-
-def _wrong_line(
-    path: Path, number: int, line: str, expected: str, advice: str = "correct it"
-) -> FileFormatError:
-    return FileFormatError(path, f"line {number}", expected, f"'{line.strip()}'", advice)
-
-
-def _profiles_of_gotm(path: Path, lines: list[str]) -> Contents:
-    moments, rows, left, moment = [], [], 0, None
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line[0] in "#!":
-            continue
-        match = _HEAD.match(line)
-        if (match is None) == (left == 0):
-            expected = "a level" if left else "a date, a time, the number of levels and their order"
-            raise _wrong_line(path, number, line, expected, "correct the number of levels")
-        if match:
-            moment, left = start_of_case(f"{match[1].replace('/', '-')}T{match[2]}"), int(match[3])
-            continue
-        try:
-            rows.append([decimal(word) for word in line.replace(",", " ").split()])
-        except ValueError:
-            raise _wrong_line(path, number, line, "numbers") from None
-        moments.append(moment)
-        left -= 1
-    n_columns = min(map(len, rows), default=0)
-    if n_columns < 2 or left:
-        got = f"{left} levels less" if left else f"{n_columns} columns"
-        expected = "profiles of heights and values, as their heads say"
-        raise FileFormatError(path, "file", expected, got, "complete the file")
-    table = np.array([row[:n_columns] for row in rows])
-    values = {str(i): Variable(path, str(i), (), table[:, i], {}) for i in range(1, table.shape[1])}
-    return _observed(path, _stamps(path, moments), table[:, 0], {"units": "m"}, values)
+def _profiles_of_gotm(path: Path) -> Contents:
+    profiles = dated_text.find_profiles(dated_text.read_text(path, "file"))
+    file, spans = profiles.file, zip(profiles.headers + 1, profiles.counts, strict=True)
+    levels = np.concatenate([np.arange(first, first + count) for first, count in spans])
+    n_columns = max(2, min(len(file.texts[level].replace(",", " ").split()) for level in levels))
+    columns = tuple(range(n_columns))
+    table = dated_text.read_columns(file, levels, columns, skip=0, names="heights and values")
+    values = {str(i): Variable(path, str(i), (), table[:, i], {}) for i in columns[1:]}
+    attrs = {"units": "seconds since 1970-01-01"}
+    time = Variable(path, "TIME", ("OBSERVATION",), np.repeat(profiles.time, profiles.counts), attrs)
+    return _observed(path, time, table[:, 0], {"units": "m"}, values)
 
 
 def _blocks_of_pmel(path: Path, lines: list[str]) -> Contents:
@@ -426,7 +401,8 @@ def _blocks_of_pmel(path: Path, lines: list[str]) -> Contents:
                 raise ValueError
         except (ValueError, IndexError):
             expected = f"a date, a time, {levels.size} values and as many quality codes"
-            raise _wrong_line(path, number, line, expected) from None
+            got = f"'{line.strip()}'"
+            raise FileFormatError(path, f"line {number}", expected, got, "correct it") from None
     name, (_, about) = next((one for one in _PMEL.items() if label in one[1][0].split()), (label, ("", {})))
     numbers = np.concatenate(values)
     columns = {
@@ -437,8 +413,10 @@ def _blocks_of_pmel(path: Path, lines: list[str]) -> Contents:
     if place := next((match for line in lines[:5] if (match := _PLACE.search(line))), None):
         attrs["geospatial_lat_min"] = float(place[1]) * (1.0 if place[2] == "N" else -1.0)
         attrs["geospatial_lon_min"] = float(place[3]) * (1.0 if place[4] == "E" else -1.0)
-    depth = np.concatenate(depths)
-    return _observed(path, _stamps(path, moments), depth, {"units": "m", "positive": "down"}, columns, attrs)
+    seconds, unit = _since_the_first(moments)
+    time = Variable(path, "TIME", ("OBSERVATION",), seconds, {"units": unit})
+    about = {"units": "m", "positive": "down"}
+    return _observed(path, time, np.concatenate(depths), about, columns, attrs)
 
 
 _RADIATION = ("shortwave", "longwave")
