@@ -10,8 +10,7 @@ from ..column.case import Case
 from ..column.observations import Observations
 from ..io.cf_forcing import Mapping
 from ..io.cf_netcdf import name_of_case
-from ..io.legay import name_of_legay
-from ..io.les import name_of_lesbrary
+from ..io.les import name_of_legay, name_of_lesbrary
 from ..io.netcdf import read_contents
 from ..registry import additions
 from .builder import part_of

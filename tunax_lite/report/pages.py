@@ -260,7 +260,8 @@ def _encoded(
 def parameter_rows(run: RunFolder) -> Iterator[dict[str, object]]:
     """One row per parameter: values, position between the bounds, meaning."""
     entries = run.parameters["parameters"]
-    known = {**meanings(CorrectedForcing), **{n: f"increment of the initial {n}" for n in INITIAL_VARIABLES}}
+    corrected: type = CorrectedForcing
+    known = {**meanings(corrected), **{n: f"increment of the initial {n}" for n in INITIAL_VARIABLES}}
     names = {path: path.rpartition(".")[2] for path in entries if path.startswith("case")}
     said = _said_of_closure(run) | {path: (known[n], "") for path, n in names.items() if n in known}
     for path, entry in entries.items():
