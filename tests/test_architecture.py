@@ -45,6 +45,7 @@ ORDER_OF_CORE = (
     ("column.case",),
     ("closures",),
     ("column.transport",),
+    ("column.discretisation",),
     ("column.model",),
     ("column.trajectory", "column.checkpointing"),
     ("column.integrate",),
@@ -61,7 +62,16 @@ SIBLINGS = {
 }
 
 # What computes; readers and writers do not.
-RUNNING = {"transport", "model", "checkpointing", "integrate", "diagnostics", "sensitivity", "planning"}
+RUNNING = {
+    "transport",
+    "discretisation",
+    "model",
+    "checkpointing",
+    "integrate",
+    "diagnostics",
+    "sensitivity",
+    "planning",
+}
 
 BASE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {

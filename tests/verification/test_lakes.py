@@ -26,6 +26,7 @@ from tunax_lite import (
 from tunax_lite.closures.k_equation import advance
 from tunax_lite.closures.walls import EndCondition
 from tunax_lite.column.diagnostics import diagnose
+from tunax_lite.column.discretisation import GotmDiscretisation
 from tunax_lite.column.terms import BottomFriction, Interior, Stream, StreamPlace, Streams, StreamWater
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.io import read_trajectory, write_trajectory
@@ -265,7 +266,9 @@ def test_turbulence_spreads_through_the_areas():
     np.testing.assert_allclose(new, np.linalg.solve(matrix, content), rtol=1e-12)
     np.testing.assert_allclose(np.sum(volumes * np.asarray(new)), np.sum(content), rtol=1e-13)
     # GOTM's turbulence ignores areas.
-    gotm, _ = Model(KEpsilon(), like_gotm=True).inputs_of_closure(state, clo_state, state, case, 0.0, 600.0)
+    gotm, _ = Model(KEpsilon(), discretisation=GotmDiscretisation()).inputs_of_closure(
+        state, clo_state, state, case, 0.0, 600.0
+    )
     assert inputs.grid.area is not None and gotm.grid.area is None
 
 

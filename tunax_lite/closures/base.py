@@ -8,10 +8,10 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .. import constants
-from .._types import CenterArray, FaceArray, FieldValue, InnerFaceArray, Scalar, ScalarLike
+from .._types import FaceArray, FieldValue, InnerFaceArray, Scalar, ScalarLike
 from ..column.grid import Grid
 from ..column.state import State
-from ..column.terms import AbstractTerm
+from ..column.terms.base import AbstractTerm, BottomFlow, SurfaceWaves
 from ..column.terms.turbulence import PlumeEnergy
 from ..declarations import name_of, names_of
 from ..numerics.elementary import with_end_faces
@@ -34,27 +34,6 @@ class CloState(eqx.Module):
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
         """Turbulent transport other than down-gradient mixing in a step from `state`; none by default."""
         return ()
-
-
-class SurfaceWaves(eqx.Module):
-    """Stokes drift U_s of surface waves, eastward and northward; at the surface if known there.
-
-    Velocities that include the drift have its shear in S² and in dU/dz.
-    """
-
-    drift: tuple[CenterArray, CenterArray]  # of the cells [m s-1]
-    at_surface: tuple[Scalar, Scalar] | None  # [m s-1]
-    shear: InnerFaceArray  # dU/dz . dU_s/dz [s-2]
-    shear_squared: InnerFaceArray  # |dU_s/dz|² [s-2]
-    height: Scalar | None = None  # significant wave height [m]; `None` if unknown
-    in_velocity: bool = eqx.field(default=False, static=True)  # whether velocities include the drift
-
-
-class BottomFlow(eqx.Module):
-    """Flow at the bottom: friction velocity [m s-1], and roughness length z_0 of the bottom [m]."""
-
-    friction_velocity: Scalar
-    roughness_length: Scalar
 
 
 class EddyCoefficients(CloState):

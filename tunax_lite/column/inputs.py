@@ -197,7 +197,7 @@ def budgets_of(case: Case, observations: Observations | None) -> list[Budget]:
         "salinity": ("salt", "kg m-2", density * 1e-3),
     }
     for name, (quantity, unit, per_kelvin) in names.items():
-        if name not in observations.profiles or name in case.interior.held:
+        if name not in observations.profiles or name in case.held:
             continue
         time, content, depth = _contents(case, observations, name)
         if time.size < 2:

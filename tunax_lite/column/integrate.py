@@ -179,7 +179,7 @@ def advance(
 
 def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], Restart]:
     """One step of a loop, with loop-invariant work moved out."""
-    stepper, case = model.closure.prepare(), model.completed(case)
+    stepper, case = model.closure.prepare(), model.with_von_karman(case)
 
     def step(current: Restart) -> Restart:
         time = current.step.astype(dt.dtype) * dt

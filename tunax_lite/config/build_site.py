@@ -6,6 +6,7 @@ import numpy as np
 
 from ..column.case import Case
 from ..column.observations import Observations
+from ..column.time_series import check_covers
 from ..io.gotm_restart import restarted
 from ..io.series import Series, on_common_times, profiles_on_grid, start_of_case
 from ..physics import AbstractEquationOfState, coriolis_parameter
@@ -90,7 +91,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
     )
     with setting.naming("duration"):
         forcing.check_covers(0.0, section.duration)
-        case.interior.check_covers(0.0, section.duration)
+        check_covers(case.interior, 0.0, section.duration)
     compared = observations
     if keeps_heights(section.observations):
         compared = observations_of(section, "observations", setting, own, at_values=True)

@@ -22,7 +22,7 @@ from .section import Accepted, Section, closest, invalid, key
 
 _MODEL = (
     "molecular_viscosity molecular_diffusivity molecular_salt_diffusivity coefficient_memory n_sweeps theta "
-    "like_gotm"
+    "discretisation"
 )
 
 

@@ -56,7 +56,7 @@ def _frames(run: MapRun, layout: Layout, is_shorter: bool, part: tuple) -> Resul
     """One piece of one block of columns."""
     n_frames, steps = (1, run.length.rest) if is_shorter else (layout.n_frames, run.length.steps_per_frame)
     model, case, start, dt = part
-    whole = model.completed(case)
+    whole = model.with_von_karman(case)
     end, saved = end_and_frames(
         model,
         case,
