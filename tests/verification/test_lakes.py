@@ -311,7 +311,7 @@ def test_water_heat_and_salt_of_streams_close(streams):
         net = 0.0
         for stream in streams.values():
             water = jax.tree.map(lambda values: float(values[0]), stream.series.values)
-            column = model._column(before, (grid.z_face, grid.z_face), case, 0.0, dt, dt)
+            column, _ = MIXED.column_at_start(before, MIXED.init(case), case, 0.0, dt)
             flow = np.asarray(stream.shares(column, water)) * water.discharge
             assert np.sum(flow) == pytest.approx(water.discharge, rel=1e-14)
             net += water.discharge
@@ -358,7 +358,7 @@ def test_streams_find_their_level():
     for temperature, cell in ((20.0, -1), (1.0, 0)):
         stream = river(1.0, "interleaving", temperature, 0.1)
         case = fed_case(grid, a=stream)
-        column = MIXED._column(case.initial_state, (grid.z_face, grid.z_face), case, 0.0, 1.0, 1.0)
+        column, _ = MIXED.column_at_start(case.initial_state, MIXED.init(case), case, 0.0, 1.0)
         shares = stream.shares(column, jax.tree.map(lambda values: values[0], stream.series.values))
         assert shares[cell] > 0.99
     with error_naming(ValueError, "lower upper"):
@@ -410,7 +410,7 @@ def test_streams_outside_of_a_compiled_program_are_the_same():
     case = lake_case(lake(12))
     case = eqx.tree_at(lambda c: c.interior, case, Interior(streams=streams))
     with jax.disable_jit():
-        column = MIXED._column(case.start_state, (case.grid.z_face,) * 2, case, 0.0, 1.0, 1.0)
+        column, _ = MIXED.column_at_start(case.start_state, MIXED.init(case), case, 0.0, 1.0)
         apart = streams.on_scalars(column)["temperature"]
     together = jax.jit(lambda column: streams.on_scalars(column))(column)["temperature"]
     for plain, compiled in zip(*map(jax.tree.leaves, (apart, together)), strict=True):

@@ -17,6 +17,7 @@ from .._types import (
     in_precision,
     is_traced,
     parameter,
+    shared_by_columns,
 )
 from ..ice.base import AbstractIce, IceStep, UppermostCell
 from ..physics.absorption import AbstractAbsorption, TwoBandAbsorption
@@ -258,16 +259,16 @@ def stack_cases(cases: Sequence[Case]) -> Case:
                 f"{cases[0].name}; move it to the same grid, and give absent fluxes as 0."
             )
 
-    def stack(path, *leaves):
-        name = jax.tree_util.keystr(path)
-        if name.endswith((".time", ".initial_correction.z")):
-            if any(not np.array_equal(leaf, leaves[0]) for leaf in leaves):
-                what = "series of forcing on the same times" if name.endswith("time") else "the same heights"
-                raise ValueError(f"stack_cases: expected {what}.")
-            return leaves[0]
-        return jnp.stack(leaves, axis=-1)
+    def stack(path, is_shared: bool, *leaves):
+        if not is_shared:
+            return jnp.stack(leaves, axis=-1)
+        if any(not np.array_equal(leaf, leaves[0]) for leaf in leaves):
+            on_times = jax.tree_util.keystr(path).endswith("time")
+            what = "series of forcing on the same times" if on_times else "the same heights"
+            raise ValueError(f"stack_cases: expected {what}.")
+        return leaves[0]
 
-    stacked = jax.tree_util.tree_map_with_path(stack, *plain)
+    stacked = jax.tree_util.tree_map_with_path(stack, shared_by_columns(plain[0]), *plain)
     start_times = {case.start_time for case in cases}
     places = {name: [getattr(case, name) for case in cases] for name in ("latitude", "longitude")}
     known = {name: of for name, of in places.items() if not any(place is None for place in of)}

@@ -70,7 +70,9 @@ class CorrectedForcing(AbstractForcing):
     """
 
     forcing: AbstractForcing
-    time: Float[Array, " knot"] | None = array_field(1, default=None, converter=as_float_array)
+    time: Float[Array, " knot"] | None = array_field(
+        1, is_shared=True, default=None, converter=as_float_array
+    )
     stress_u_bias: Knots | None = _bias("N m-2")
     stress_v_bias: Knots | None = _bias("N m-2")
     stress_scale: Knots | None = _scale()
@@ -192,7 +194,7 @@ class InitialCorrection(eqx.Module):
             increments.
     """
 
-    z: Float[Array, " height"] = array_field(1, converter=as_float_array)
+    z: Float[Array, " height"] = array_field(1, is_shared=True, converter=as_float_array)
     temperature: ColumnArray | None = vector_parameter(unit="K", coordinate="z", default=None)
     salinity: ColumnArray | None = vector_parameter(unit="g kg-1", coordinate="z", default=None)
     u: ColumnArray | None = vector_parameter(unit="m s-1", coordinate="z", default=None)

@@ -23,7 +23,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from ..._types import Scalar
 from ...column.case import Case
 from ...column.checkpointing import AbstractCheckpointing, SaveEverything
-from ...column.integrate import advance, batched_case, run_frames, start_of
+from ...column.integrate import Carry, advance, batched_case, integrate, start_of
 from ...column.model import Model
 from ...column.observables import ColumnState, observable
 from ...column.trajectory import Restart
@@ -219,17 +219,17 @@ def _run_of_steps(
     comparison: Comparison,
     steps: Int[Array, " frame"],
     *,
-    save: Callable[..., PyTree],
+    save: Callable[[Carry, PyTree], PyTree],
     inputs: PyTree = None,
-) -> PyTree:
-    """Like `run_frames`, with the numbers of steps as data."""
+) -> tuple[Restart, PyTree]:
+    """Like `integrate`, with the numbers of steps as data."""
 
     def frame(current: Restart, given: tuple[Int[Array, ""], PyTree]):
         n_steps, observed = given
         following = advance(model, case, current, comparison.dt, n_steps)
-        return following, save(following, observed)
+        return following, save(Carry.at_start(following), observed)
 
-    return jax.lax.scan(frame, start, (steps, inputs))[1]
+    return jax.lax.scan(frame, start, (steps, inputs))
 
 
 def _compare(
@@ -245,6 +245,7 @@ def _compare(
     """
     case = batched_case(model, comparison.case)
     start = start_of(model, case)
+    begin = Carry.at_start(start)
 
     def observable_values(restart: Restart) -> Differences:
         def water(name: str) -> ColumnState:
@@ -268,7 +269,7 @@ def _compare(
         return of_time(differences, given)
 
     length = {"n_frames": comparison.n_frames, "steps_per_frame": comparison.steps_per_frame}
-    of_case = functools.partial(run_frames, model, case, start, comparison.dt)
+    of_case = functools.partial(integrate, model, case, start, comparison.dt)
     run = functools.partial(of_case, **length, checkpointing=checkpointing)
     if comparison.steps is not None:
         run = functools.partial(_run_of_steps, model, case, start, comparison, comparison.steps)
@@ -280,9 +281,15 @@ def _compare(
     given = AtOneTime(comparison.observed, comparison.counts, comparison.moving, moves)
     if comparison.in_time is None:
         first, later = (jax.tree.map(lambda x, i=i: x[i], given) for i in (0, slice(1, None)))
-        both = lambda now, given: (compared(observable_values(now), given), of_frame(now))  # noqa: E731
-        return after_start(both(start, first), run(save=both, inputs=later))
-    both = lambda now: (observable_values(now), of_frame(now))  # noqa: E731
-    values, frames = after_start(both(start), run(save=both))
+
+        def differences(carry: Carry, given: AtOneTime) -> tuple[PyTree, PyTree]:
+            return compared(observable_values(carry.now), given), of_frame(carry.now)
+
+        return after_start(differences(begin, first), run(save=differences, inputs=later)[1])
+
+    def modelled_values(carry: Carry, _: None) -> tuple[PyTree, PyTree]:
+        return observable_values(carry.now), of_frame(carry.now)
+
+    values, frames = after_start(modelled_values(begin, None), run(save=modelled_values)[1])
     modelled = {name: comparison.in_time(each) for name, each in values.items()}
     return jax.vmap(compared)(modelled, given), frames

@@ -41,7 +41,7 @@ from ...calibration import ResolvedParameters
 from ...column.case import Case
 from ...column.checkpointing import Auto
 from ...column.corrections import CorrectedForcing
-from ...column.integrate import batched_case, count_steps, end_and_frames, start_of
+from ...column.integrate import batched_case, count_steps, integrate, start_of
 from ...column.model import Model
 from ...runtime import Program, Shared, compile_program
 from .setup import MapRun
@@ -185,7 +185,7 @@ def _equations(
         calibrated = dataclasses.replace(model, closure=fit.free.insert(model.closure, x))
         forcing = CorrectedForcing(case.forcing, None, heat_flux_bias=correction[None])
         own = batched_case(calibrated, dataclasses.replace(case, forcing=forcing))
-        _, temperature = end_and_frames(
+        _, temperature = integrate(
             calibrated,
             own,
             start_of(calibrated, own),
@@ -193,7 +193,7 @@ def _equations(
             n_frames=fit.run.length.n_frames,
             steps_per_frame=fit.run.length.steps_per_frame,
             checkpointing=Auto(),
-            save=lambda restart: restart.state.temperature[-1],
+            save=lambda carry, _: carry.now.state.temperature[-1],
         )
         return jnp.where(there, temperature[-observed.shape[0] :] - observed, 0.0)
 
