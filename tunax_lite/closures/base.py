@@ -15,8 +15,7 @@ from ..column.terms.base import AbstractTerm, BottomFlow, SurfaceWaves
 from ..column.terms.turbulence import PlumeEnergy
 from ..declarations import name_of, names_of
 from ..numerics.elementary import with_end_faces
-from ..numerics.tridiagonal import PlatformDefault
-from ..numerics.tridiagonal_methods import AbstractTridiagonalMethod
+from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault
 from ..physics.equation_of_state import AbstractEquationOfState
 from .recommended import ConstantValue, recommended_sets
 

@@ -226,12 +226,14 @@ class EnergyStepper(AbstractEnergyStepper):
             driven = driven - viscosity  # which acts on the shear of the drift, too
         if settings.internal_waves is not None:
             viscosity, diffusivity = settings.internal_waves.mix((viscosity, diffusivity), tke, inputs)
-        ends = zip(*map(self._at_wall, (start.bottom, start.surface)), strict=True)
-        found = zip((tke, dissipation), ends, strict=True)
-        of_turbulence = [with_end_faces(values, *both) for values, both in found]
-        coefficients = map(with_end_faces, (viscosity, diffusivity))
-        driven = None if driven is None else with_end_faces(driven)
-        return TurbulenceState(*coefficients, *of_turbulence, stokes_viscosity=driven)
+        bottom, surface = self._at_wall(start.bottom), self._at_wall(start.surface)
+        return TurbulenceState(
+            eddy_viscosity=with_end_faces(viscosity),
+            eddy_diffusivity=with_end_faces(diffusivity),
+            turbulent_kinetic_energy=with_end_faces(tke, bottom[0], surface[0]),
+            dissipation_rate=with_end_faces(dissipation, bottom[1], surface[1]),
+            stokes_viscosity=None if driven is None else with_end_faces(driven),
+        )
 
     def _new_tke(self, now: Step) -> InnerFaceArray:
         """k [m2 s-2] at the end of the step, before its floor."""

@@ -137,35 +137,41 @@ class CorrectedForcing(AbstractForcing):
     def air_temperature(self, time: ScalarLike) -> Scalar | None:
         return self.forcing.air_temperature(time)
 
+    def _corrections_at(self, time: ScalarLike) -> dict[str, Scalar]:
+        """Corrections at a time [s], by name."""
+        now, moving = {}, {}
+        for name, values in self._given().items():
+            if self.time is not None and values.shape[0] > 1:
+                moving[name] = values
+            else:
+                now[name] = values[0]
+        if self.time is None or not moving:
+            return now
+        knots, first = self.time, self.time[0]
+        if self.period is not None:
+            time = first + (time - first) % self.period
+            knots = jnp.append(knots, first + self.period)
+            moving = {name: jnp.concatenate([values, values[:1]]) for name, values in moving.items()}
+        return now | TimeSeries(knots, moving).at(time)
+
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
-        fluxes = self.forcing.at(time, water)
-        given = self._given()
-        moving = {} if self.time is None else {k: v for k, v in given.items() if v.shape[0] > 1}
-        now = {name: values[0] for name, values in given.items() if name not in moving}
-        if moving:
-            assert self.time is not None
-            knots, first = self.time, self.time[0]
-            if self.period is not None:
-                time = first + (time - first) % self.period
-                knots = jnp.append(knots, first + self.period)
-                moving = {name: jnp.concatenate([values, values[:1]]) for name, values in moving.items()}
-            now |= TimeSeries(knots, moving).at(time)
-        scales = {flux: now[name] for flux, name in _SCALES.items() if name in now}
-        idle = {_SCALES[name] for name in scales}
-        idle -= {_SCALES[name] for name in scales if getattr(fluxes, name) is not None}
-        if idle:
+        fluxes, now = self.forcing.at(time, water), self._corrections_at(time)
+        changed, used = {}, set()
+        for name, scale in _SCALES.items():
+            flux, bias = getattr(fluxes, name), now.get(f"{name}_bias")
+            if flux is not None and scale in now:
+                flux = now[scale] * flux
+                used.add(scale)
+            if bias is not None:
+                flux = bias if flux is None else flux + bias
+            changed[name] = flux
+        if idle := {*_SCALES.values()} & now.keys() - used:
             raise ValueError(
                 f"corrected forcing: expected a flux for each scale, got none for {', '.join(sorted(idle))}; "
                 "leave the scale out, or give a bias."
             )
-        changed = {}
-        for name in _FLUXES:
-            flux, bias = getattr(fluxes, name), now.get(f"{name}_bias")
-            if flux is not None and name in scales:
-                flux = scales[name] * flux
-            changed[name] = flux if bias is None else bias if flux is None else flux + bias
-        if fluxes.surface_drag is not None and "stress_u" in scales:
-            changed["surface_drag"] = scales["stress_u"] * fluxes.surface_drag
+        if fluxes.surface_drag is not None and "stress_scale" in now:
+            changed["surface_drag"] = now["stress_scale"] * fluxes.surface_drag
         return dataclasses.replace(fluxes, **changed)
 
 

@@ -19,8 +19,7 @@ from .. import constants
 from .._types import FaceArray, Scalar, ScalarLike, parameter
 from ..closures.base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from ..declarations import setting
-from ..numerics.tridiagonal import PlatformDefault
-from ..numerics.tridiagonal_methods import AbstractTridiagonalMethod, ThomasScan, TwistedThomas
+from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault, ThomasScan, TwistedThomas
 from ..physics.stratification import buoyancy_frequency_squared
 from ..runtime.jax_setup import time_loop_is_fused
 from .case import Case

@@ -17,8 +17,7 @@ from .._types import CenterArray, FaceArray, Scalar, ScalarLike
 from ..closures.base import CloState
 from ..numerics.diffusion import Added, CarryingRates, DiffusionSystem, diffusion_system
 from ..numerics.elementary import reciprocal
-from ..numerics.tridiagonal import solve_tridiagonal_systems
-from ..numerics.tridiagonal_methods import AbstractTridiagonalMethod
+from ..numerics.tridiagonal import AbstractTridiagonalMethod, solve_tridiagonal_systems
 from .state import State
 from .terms import AbstractTerm, Column, Tendency
 
