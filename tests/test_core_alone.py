@@ -1,4 +1,4 @@
-"""The core stands alone: with JAX, Equinox, jaxtyping and NumPy it is imported, runs and is differentiated."""
+"""The core stands alone: JAX, Equinox, jaxtyping and NumPy suffice to import, run and differentiate it."""
 
 import shutil
 import subprocess
