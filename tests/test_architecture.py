@@ -49,7 +49,7 @@ ORDER_OF_CORE = (
     ("column.model",),
     ("column.trajectory", "column.checkpointing"),
     ("column.integrate",),
-    ("column.diagnostics", "column.inputs", "column.onset"),
+    ("column.diagnostics",),
     ("column.sensitivity",),
     ("column.planning",),
 )

@@ -21,11 +21,11 @@ from .._types import InnerFaceArray, Scalar
 from ..closures import MellorYamada
 from ..closures.energy import AbstractEnergyClosure
 from ..closures.stability import AbstractStabilityFunctions, Flow
+from ..column.case import Case
+from ..column.forcing import WaterSurface
+from ..column.model import Model
+from ..column.terms.surface import kinematic_fluxes, wind_stress
 from ..physics.stratification import buoyancy_frequency_squared
-from .case import Case
-from .forcing import WaterSurface
-from .model import Model
-from .terms.surface import kinematic_fluxes, wind_stress
 
 _N_CELLS, _N_TIMES = 60, 200  # from the surface down, and after the start
 _FIRST_TIME = 10.0  # [s]

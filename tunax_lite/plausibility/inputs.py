@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..air_sea import BulkForcing, bulk_forcing
+from ..column.case import Case
+from ..column.forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
+from ..column.observations import Observations
+from ..column.time_series import TimeSeries, named_leaves
 from ..quantities import QUANTITIES, quantity_of
-from .case import Case
-from .forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
-from .observations import Observations
-from .time_series import TimeSeries, named_leaves
 
 _FOREVER = 1e11
 """Series beyond this time [s] are constants."""
