@@ -1,6 +1,7 @@
 """Turbulence closures: how turbulence mixes the column. One file per closure, behind one interface."""
 
 from .base import (
+    AbstractCloState,
     AbstractClosure,
     AbstractDiagnosticClosure,
     AbstractPlainClosure,

@@ -20,18 +20,28 @@ from ..physics.equation_of_state import AbstractEquationOfState
 from .recommended import ConstantValue, recommended_sets
 
 
-class CloState(eqx.Module):
-    """State that every closure passes to the model; closures add their own variables."""
+class AbstractCloState(eqx.Module):
+    """State that every closure passes to the model."""
 
     eddy_viscosity: eqx.AbstractVar[FaceArray]  # of momentum [m2 s-1]
     eddy_diffusivity: eqx.AbstractVar[FaceArray]  # of temperature, salinity and tracers [m2 s-1]
 
+    @abc.abstractmethod
     def salt_diffusivity(self) -> FaceArray | None:
         """Eddy diffusivity of salinity [m2 s-1]; `None` if it equals that of heat."""
+
+    @abc.abstractmethod
+    def terms(self, state: State) -> tuple[AbstractTerm, ...]:
+        """Turbulent transport other than down-gradient mixing in a step from `state`."""
+
+
+class CloState(AbstractCloState):
+    """State of a closure that mixes all scalars alike, down the gradient; closures add variables."""
+
+    def salt_diffusivity(self) -> FaceArray | None:
         return None
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
-        """Turbulent transport other than down-gradient mixing in a step from `state`; none by default."""
         return ()
 
 
@@ -76,7 +86,7 @@ class ClosureInputs(eqx.Module):
     explicit_waves: bool = eqx.field(default=False, static=True)  # even where waves remove energy, as in GOTM
 
 
-S = TypeVar("S", bound=CloState)
+S = TypeVar("S", bound=AbstractCloState)
 C = TypeVar("C", bound="AbstractClosure")
 
 

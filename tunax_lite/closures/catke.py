@@ -49,7 +49,7 @@ from ..numerics.elementary import (
     with_end_faces,
 )
 from ..physics.stratification import richardson_number
-from .base import AbstractPlainClosure, CloState, ClosureInputs
+from .base import AbstractCloState, AbstractPlainClosure, ClosureInputs
 from .langmuir import drift_at_surface
 
 _LARGEST_WAVE_FACTOR = 5.0
@@ -121,7 +121,7 @@ class Lengths(NamedTuple):
         return at_most(at_least(stable, convective), depth)
 
 
-class CATKEState(CloState):
+class CATKEState(AbstractCloState):
     """Eddy coefficients [m2 s-1] on faces, e [m2 s-2] at cell centers, and J.
 
     Args:
@@ -135,6 +135,9 @@ class CATKEState(CloState):
     turbulent_kinetic_energy: CenterArray
     mean_destabilising_flux: Scalar
     stokes_viscosity: FaceArray | None = None
+
+    def salt_diffusivity(self) -> FaceArray | None:
+        return None
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
         return () if self.stokes_viscosity is None else (StokesMixing(self.stokes_viscosity),)

@@ -11,7 +11,7 @@ from ..column.state import State
 from ..column.terms import AbstractTerm, CounterGradientHeat, StokesMixing
 from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, quotient, reciprocal, safe_sqrt, with_end_faces
-from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
+from .base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
 from .k_equation import AbstractDiffusion, AbstractLengthScale, EddyNumbers, Production, Rates, Step, advance
 from .second_moment import SecondMomentClosure
 from .stability import AbstractStability, AbstractStabilityFunctions, AbstractWaveFunctions, Flow, Waves
@@ -85,7 +85,7 @@ class BackgroundMixing(AbstractInternalWaves):
         return viscosity, jnp.where(weak, self.diffusivity + shear, diffusivity)
 
 
-class TurbulenceState(CloState):
+class TurbulenceState(AbstractCloState):
     """Eddy coefficients [m2 s-1], k [m2 s-2], epsilon [m2 s-3] on faces, and variables of some closures."""
 
     eddy_viscosity: FaceArray
@@ -95,6 +95,9 @@ class TurbulenceState(CloState):
     stokes_viscosity: FaceArray | None = None  # nu_S [m2 s-1]; `None` if waves drive no momentum flux
     temperature_variance: FaceArray | None = None  # theta'² [K2]
     variance_driven_flux: FaceArray | None = None  # Gamma, upward [K m s-1]
+
+    def salt_diffusivity(self) -> FaceArray | None:
+        return None
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
         waves = () if self.stokes_viscosity is None else (StokesMixing(self.stokes_viscosity),)

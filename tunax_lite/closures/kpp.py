@@ -65,7 +65,7 @@ from ..numerics.elementary import (
     safe_sqrt,
     with_end_faces,
 )
-from .base import AbstractPlainClosure, CloState, ClosureInputs
+from .base import AbstractCloState, AbstractPlainClosure, ClosureInputs
 from .langmuir import Langmuir, LangmuirEffect
 
 _SHEAR_FLOOR = 1e-14
@@ -510,7 +510,7 @@ def matched(
     return Cubic(value, at_most(stable_slope * below[0] - below[1] * inverse, 0.0))
 
 
-class KPPState(CloState):
+class KPPState(AbstractCloState):
     """Eddy coefficients [m2 s-1] and non-local fraction [1] on faces, and depths of the layers [m]."""
 
     eddy_viscosity: FaceArray

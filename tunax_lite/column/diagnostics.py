@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
-from ..closures.base import CloState, ClosureInputs
+from ..closures.base import AbstractCloState, ClosureInputs
 from ..closures.energy import AbstractEnergyStepper, TurbulenceState
 from ..numerics.elementary import (
     column_integral,
@@ -47,7 +47,7 @@ class LastStep(eqx.Module):
         production: P, B and P_St [m2 s-3] of a closure with an equation for k, on inner faces.
     """
 
-    clo_state: CloState
+    clo_state: AbstractCloState
     inputs: ClosureInputs
     fluxes: SurfaceFluxes
     production: tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray | None] | None
@@ -71,14 +71,14 @@ class Snapshot(eqx.Module):
     """
 
     state: State
-    clo_state: CloState
+    clo_state: AbstractCloState
     time: ScalarLike
     grid: Grid
     case: Case
     last: LastStep | None = None
 
     @property
-    def mixing(self) -> CloState:
+    def mixing(self) -> AbstractCloState:
         """The closure state whose coefficients mix the column."""
         return self.clo_state if self.last is None else self.last.clo_state
 

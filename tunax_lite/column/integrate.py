@@ -14,7 +14,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Int, PyTree
 
 from .._types import ScalarLike, batch_shape_of, is_traced, leading_axes, precision_of, without_weak_types
-from ..closures.base import CloState
+from ..closures.base import AbstractCloState
 from ..runtime.devices import (
     ColumnBlock,
     Devices,
@@ -124,7 +124,7 @@ class Carry(NamedTuple):
     """
 
     now: Restart
-    means: tuple[State, CloState] | None
+    means: tuple[State, AbstractCloState] | None
     step_start: Restart | None
 
     @classmethod

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from .. import constants
 from .._types import FaceArray, Scalar, ScalarLike, parameter
-from ..closures.base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
+from ..closures.base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
 from ..declarations import setting
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault, ThomasScan, TwistedThomas
 from ..physics.stratification import buoyancy_frequency_squared
@@ -86,7 +86,7 @@ class Model(eqx.Module):
         """The case with the constant of the closure in logarithmic layers without one of their own."""
         return case.with_von_karman(jnp.asarray(self.closure.von_karman, dtype=case.grid.z_face.dtype))
 
-    def init(self, case: Case) -> CloState:
+    def init(self, case: Case) -> AbstractCloState:
         """Closure state for the case at rest: the start of a run."""
         case = self.with_von_karman(case)
         state = case.start_state
@@ -101,12 +101,12 @@ class Model(eqx.Module):
     def step(
         self,
         state: State,
-        clo_state: CloState,
+        clo_state: AbstractCloState,
         case: Case,
         time: ScalarLike,
         dt: ScalarLike,
         stepper: AbstractStepper | None = None,
-    ) -> tuple[State, CloState]:
+    ) -> tuple[State, AbstractCloState]:
         """Advance by one step.
 
         Args:
@@ -136,7 +136,13 @@ class Model(eqx.Module):
         return new_state, new_clo_state
 
     def inputs_of_closure(
-        self, state: State, clo_state: CloState, end: State, case: Case, time: ScalarLike, dt: ScalarLike
+        self,
+        state: State,
+        clo_state: AbstractCloState,
+        end: State,
+        case: Case,
+        time: ScalarLike,
+        dt: ScalarLike,
     ) -> tuple[ClosureInputs, SurfaceFluxes]:
         """Input of the closure, without plumes, in a step to the state `end`, and the fluxes of the step."""
         column, case = self.column_at_start(state, clo_state, case, time, dt)
@@ -150,7 +156,7 @@ class Model(eqx.Module):
         return PlatformDefault(cpu=TwistedThomas() if time_loop_is_fused() else ThomasScan())
 
     def column_at_start(
-        self, state: State, clo_state: CloState, case: Case, time: ScalarLike, dt: ScalarLike
+        self, state: State, clo_state: AbstractCloState, case: Case, time: ScalarLike, dt: ScalarLike
     ) -> tuple[Column, Case]:
         """The column at the start of a step, and the case at its end."""
         at_rest, end = case.grid, time + dt
@@ -175,8 +181,13 @@ class Model(eqx.Module):
         return column, case
 
     def _sweep(
-        self, stepper: AbstractStepper, column: Column, clo_state: CloState, case: Case, dt: ScalarLike
-    ) -> tuple[State, CloState]:
+        self,
+        stepper: AbstractStepper,
+        column: Column,
+        clo_state: AbstractCloState,
+        case: Case,
+        dt: ScalarLike,
+    ) -> tuple[State, AbstractCloState]:
         """Transport with the coefficients of a closure state, then the closure."""
         column = column._replace(
             eddy_viscosity=clo_state.eddy_viscosity, eddy_diffusivity=clo_state.eddy_diffusivity
@@ -251,7 +262,9 @@ def _column(
     )
 
 
-def _with_coefficients(changed: CloState, old: CloState, new: CloState, kept: ScalarLike) -> CloState:
+def _with_coefficients(
+    changed: AbstractCloState, old: AbstractCloState, new: AbstractCloState, kept: ScalarLike
+) -> AbstractCloState:
     """A closure state with averaged eddy coefficients of two others, with weight `kept` for the old ones."""
     coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
     blend = jax.tree.map(lambda a, b: kept * a + (1.0 - kept) * b, coefficients(old), coefficients(new))

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from .._types import CenterArray, FaceArray, Scalar, ScalarLike
-from ..closures.base import CloState
+from ..closures.base import AbstractCloState
 from ..numerics.diffusion import Added, CarryingRates, DiffusionSystem, diffusion_system
 from ..numerics.elementary import reciprocal
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, solve_tridiagonal_systems
@@ -30,7 +30,11 @@ class Mixing(NamedTuple):
 
     @classmethod
     def of_quantities(
-        cls, clo_state: CloState, viscosity: Scalar, diffusivity: Scalar, salt_diffusivity: Scalar | None
+        cls,
+        clo_state: AbstractCloState,
+        viscosity: Scalar,
+        diffusivity: Scalar,
+        salt_diffusivity: Scalar | None,
     ) -> "dict[str, Mixing]":
         """Total coefficients by quantity; "" stands for all others. Equal objects share a matrix.
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from ..._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array, parameter
 from ...declarations import setting
-from ...numerics.elementary import at_least, column_integral, reciprocal, vector_norm
+from ...numerics.elementary import at_least, column_integral, interpolated, reciprocal, vector_norm
 from ..grid import Grid
 from ..state import State
 from ..time_series import TimeSeries
@@ -80,14 +80,8 @@ class VelocityAtHeight(AbstractPressureGradient):
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
         wanted, grid = self.series.at(column.time), column.grid
         z = grid.z_center - grid.z_face[0]
-        # Weights of the centers in linear interpolation, without a search: hat functions, nonzero for the two
-        # centers next to the height; beyond the outermost centers the nearest one has weight 1.
-        at = jnp.clip(wanted.height, z[0], z[-1])
-        rising = jnp.clip((at - z[:-1]) * reciprocal(z[1:] - z[:-1]), 0.0, 1.0)
-        full, none = jnp.ones_like(rising[:1]), jnp.zeros_like(rising[:1])
-        fraction = jnp.concatenate([full, rising]) - jnp.concatenate([rising, none])
-        found_u, found_v = (jnp.sum(fraction * values, axis=0) for values in (u, v))
-        return u + (wanted.x - found_u), v + (wanted.y - found_v)
+        there_u, there_v = (interpolated(wanted.height, z, values) for values in (u, v))
+        return u + (wanted.x - there_u), v + (wanted.y - there_v)
 
 
 class HorizontalGradient(eqx.Module):

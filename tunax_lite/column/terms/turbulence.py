@@ -1,4 +1,4 @@
-"""Turbulent transport other than down-gradient mixing: terms from `CloState.terms`.
+"""Turbulent transport other than down-gradient mixing: terms from `AbstractCloState.terms`.
 
 Plumes of total mass flux M (area times velocity, positive downward) entrain water on their way down,
 
