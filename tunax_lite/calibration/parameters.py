@@ -96,7 +96,7 @@ class ResolvedParameters:
                 tied.append(dataclasses.replace(each, path=path, to=to))
         return (ResolvedParameters(free, tuple(tied)), tuple(own)) if free else None
 
-    def seen_by(self, name: str) -> tuple["ResolvedParameters", tuple[int, ...]]:
+    def for_case(self, name: str) -> tuple["ResolvedParameters", tuple[int, ...]]:
         """Like `in_case`, with a `ValueError` if there are none."""
         found = self.in_case(name)
         if found is None:

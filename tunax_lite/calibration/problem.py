@@ -94,7 +94,7 @@ class Problem:
         self._weights = self._shares([target.weight for target in targets])
         self.model = model
         n_all = len(free_parameters.paths)
-        self.of_cases = tuple(CaseParameters(*free_parameters.seen_by(n), n_all) for n in self.case_names)
+        self.of_cases = tuple(CaseParameters(*free_parameters.for_case(n), n_all) for n in self.case_names)
         self.score = score
         self.checkpointing = SaveSegments() if checkpointing is None else checkpointing
         self._prior_weight = _checked_prior_weight(prior_weight)

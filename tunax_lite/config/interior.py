@@ -1,5 +1,6 @@
 """Terms below the surface: sections of a configuration file, and the terms that they build."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
@@ -225,9 +226,14 @@ class SeagrassSection(part_of(terms.Seagrass, "efficiency")):
             return terms.Seagrass(**profiles, **self.given())
 
 
-class InteriorSection(
-    part_of(terms.Interior, "plume bottom_friction bottom_heat lid_friction stokes_shear velocities held")
-):
+_BY_HAND = (
+    "relaxation pressure_gradient buoyancy_gradient vertical_velocity streams seagrass stokes_drift "
+    "wave_height surface_elevation level"
+)
+_DERIVED = [each.name for each in dataclasses.fields(terms.Interior) if each.name not in _BY_HAND.split()]
+
+
+class InteriorSection(part_of(terms.Interior, " ".join(_DERIVED))):
     """Terms other than surface fluxes; all are off by default."""
 
     relaxation: RelaxationSection = key("towards profiles, by variable", RelaxationSection())

@@ -70,7 +70,7 @@ def predictive_bands(
     draws = np.asarray(draws, float)
     if draws.ndim != 2 or len(draws) < 2:
         raise ValueError(f"predictive_bands: expected two draws or more, got an array {draws.shape}.")
-    free, places = free_parameters.seen_by(case.name)
+    free, places = free_parameters.for_case(case.name)
     unnamed = dataclasses.replace(case, name="case")  # the name is part of the compiled program
     members = jnp.asarray(draws.T)[np.array(places)]
     ensemble, cases = free.insert_both((model, unnamed), members)
