@@ -216,7 +216,7 @@ class AbstractTerm(eqx.Module):
         """The column at the start of a step on the grid of its end, if the volume of the water changes."""
         return column
 
-    def discharge(self, time: ScalarLike) -> tuple[Scalar, Scalar] | None:
+    def discharge(self, time: ScalarLike) -> tuple[ScalarLike, ScalarLike] | None:
         """Water that enters and leaves the column at a time [m3 s-1]."""
         return None
 
