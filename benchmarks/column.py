@@ -12,7 +12,7 @@ import numpy as np
 import tunax_lite as tl
 from tunax_lite import in_precision
 from tunax_lite.column.checkpointing import AbstractCheckpointing
-from tunax_lite.column.integrate import batched_case, run_frames, start_of
+from tunax_lite.column.integrate import batched_case, integrate, start_of
 from tunax_lite.runtime import Program
 
 N_STEPS = 2880
@@ -76,7 +76,7 @@ def frames(
 ) -> Any:
     """What `save` keeps of each frame, a frame every so many steps."""
     case = batched_case(model, case)
-    return run_frames(
+    return integrate(
         model,
         case,
         start_of(model, case),
@@ -84,8 +84,8 @@ def frames(
         n_frames=n_steps // every,
         steps_per_frame=every,
         checkpointing=layout,
-        save=save,
-    )
+        save=lambda carry, _: save(carry.now),
+    )[1]
 
 
 def loss(model: tl.Model, case: tl.Case, layout: AbstractCheckpointing, n_steps: int):

@@ -217,7 +217,7 @@ def _with_own_choices(path: Path) -> Run:
         return build_run(load_run(target))
 
 
-GOTM_ALONE = ("like_gotm", "from_rest", "from_zero", "lag", "closed_base", "form")
+GOTM_ALONE = ("discretisation", "from_rest", "from_zero", "lag", "closed_base", "form")
 """Keys of a configuration by which it does as GOTM, where the default is ours."""
 
 

@@ -22,7 +22,7 @@ import numpy as np
 jax.config.update("jax_enable_x64", True)
 import tunax_lite as tl
 from tunax_lite.column.diagnostics import diagnose
-from tunax_lite.column.inputs import inputs_of
+from tunax_lite.plausibility.inputs import inputs_of
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.config.reference import json_schema
 from tunax_lite.io import read_weather, to_dataset

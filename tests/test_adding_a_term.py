@@ -14,6 +14,7 @@ from tests.errors import error_naming
 from tunax_lite import io
 from tunax_lite.calibration import FreeParameter, FreeParameters
 from tunax_lite.closures import Constant
+from tunax_lite.column.discretisation import GotmDiscretisation, StandardDiscretisation
 from tunax_lite.column.terms import AbstractTerm, Tendency
 
 GUIDE = Path(__file__).parents[1] / "docs" / "terms.md"
@@ -110,9 +111,11 @@ def still(terms, **tracers) -> tl.Case:
     return tl.Case(GRID, state, tl.ConstantForcing(tl.SurfaceFluxes()), terms=terms, duration=600.0)
 
 
-@pytest.mark.parametrize("like_gotm", [False, True])
-def test_rates_are_implicit_and_those_of_several_terms_add(like_gotm):
-    model = tl.Model(Constant(1e-3, 1e-3), like_gotm=like_gotm)
+@pytest.mark.parametrize(
+    "discretisation", [StandardDiscretisation(), GotmDiscretisation()], ids=["standard", "gotm"]
+)
+def test_rates_are_implicit_and_those_of_several_terms_add(discretisation):
+    model = tl.Model(Constant(1e-3, 1e-3), discretisation=discretisation)
     case = still({"one": Decay(), "two": Decay(2e-3)}, dye=9.0)
     end = tl.simulate(model, case, dt=600.0, output_interval=600.0).state
     for values, start in ((end.temperature, 5.0), (end.salinity, 3.0), (end.u, 0.5), (end.v, 0.0)):

@@ -30,7 +30,7 @@ from tests.helpers import (
 from tunax_lite import Grid, Model, SaveSteps, first_non_finite, simulate, stack_cases
 from tunax_lite._types import iterate_parameters, iterate_vectors
 from tunax_lite.closures import AbstractClosure, AbstractStepper, CloState, ClosureInputs, RiBased
-from tunax_lite.column.integrate import batched_case, run_frames, start_of
+from tunax_lite.column.integrate import batched_case, integrate, start_of
 
 DT = 60.0
 RUN = 120 * DT
@@ -263,7 +263,7 @@ def losses_of(model, case):
         return sum(jnp.mean(term, axis=0) for term in terms), (state, mixing)
 
     few, many = N_STEPS
-    losses, frames = run_frames(
+    _, (losses, frames) = integrate(
         model,
         case,
         start_of(model, case),
@@ -271,7 +271,7 @@ def losses_of(model, case):
         n_frames=many // few,
         steps_per_frame=few,
         checkpointing=SaveSteps(),
-        save=loss,
+        save=lambda carry, _: loss(carry.now),
     )
     at = jnp.asarray(COMPARED) // few - 1
     return jnp.stack([losses[0], losses[-1]]), jax.tree.map(lambda leaf: leaf[at], frames)

@@ -130,13 +130,19 @@ def parameter(
     return field
 
 
-def array_field(leading_axes: int, **options: Any) -> FieldValue:  # Any: arguments of `equinox.field`
+def array_field(
+    leading_axes: int,
+    *,
+    is_shared: bool = False,
+    **options: Any,  # arguments of `equinox.field`
+) -> FieldValue:
     """Declare a field of arrays with a number of axes before those of the batch.
 
-    Nested declarations add up: a time series (one axis) of profiles (one axis) has two. Other options are
-    passed to `equinox.field`.
+    Nested declarations add up: a time series (one axis) of profiles (one axis) has two. An array that is
+    shared, such as the times of a series, has no batch: all columns have the same. Other options are passed
+    to `equinox.field`.
     """
-    return eqx.field(metadata={"leading_axes": leading_axes}, **options)
+    return eqx.field(metadata={"leading_axes": leading_axes, "is_shared": is_shared}, **options)
 
 
 def vector_parameter(
@@ -162,22 +168,39 @@ def vector_parameter(
 
 
 def leading_axes(tree: PyTree) -> PyTree:
-    """Number of axes before those of the batch, for each leaf; -1 where nothing is declared."""
+    """Number of axes before those of the batch, for each leaf; -1 where there is none declared."""
 
-    def of_leaf(path, leaf) -> int:
+    def axes(path, leaf) -> int:
         del leaf
-        node, declared = tree, []
-        for key in path:
-            if isinstance(key, jax.tree_util.GetAttrKey):
-                fields = getattr(node, "__dataclass_fields__", {})
-                if key.name in fields and "leading_axes" in fields[key.name].metadata:
-                    declared.append(fields[key.name].metadata["leading_axes"])
-                node = getattr(node, key.name)
-            else:
-                node = node[key.key if isinstance(key, jax.tree_util.DictKey) else key.idx]
-        return sum(declared) if declared else -1
+        declared = _declarations(tree, path)
+        is_batched = declared and not any(each.get("is_shared") for each in declared)
+        return sum(each["leading_axes"] for each in declared) if is_batched else -1
 
-    return jax.tree_util.tree_map_with_path(of_leaf, tree)
+    return jax.tree_util.tree_map_with_path(axes, tree)
+
+
+def shared_by_columns(tree: PyTree) -> PyTree:
+    """Whether each leaf is an array that all columns of a batch share."""
+
+    def is_shared(path, leaf) -> bool:
+        del leaf
+        return any(each.get("is_shared") for each in _declarations(tree, path))
+
+    return jax.tree_util.tree_map_with_path(is_shared, tree)
+
+
+def _declarations(tree: PyTree, path: tuple) -> list[Mapping[str, Any]]:  # Any: value types depend on the key
+    """Metadata of the fields with declared axes along the path to a leaf."""
+    node, declared = tree, []
+    for key in path:
+        if isinstance(key, jax.tree_util.GetAttrKey):
+            field = getattr(node, "__dataclass_fields__", {}).get(key.name)
+            if field is not None and "leading_axes" in field.metadata:
+                declared.append(field.metadata)
+            node = getattr(node, key.name)
+        else:
+            node = node[key.key if isinstance(key, jax.tree_util.DictKey) else key.idx]
+    return declared
 
 
 def batch_shape_of(tree: PyTree) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.errors import error_naming
 from tunax_lite.calibration import Target, errors_of, residuals
-from tunax_lite.calibration.observed import seen_through
+from tunax_lite.calibration.observed import smoothing_matrix
 from tunax_lite.calibration.target import MeanSquare, misfit
 from tunax_lite.closures import Constant
 from tunax_lite.column.case import Case
@@ -184,7 +184,7 @@ def test_heights_that_move_and_a_profile_without_values():
 
 
 def test_what_a_few_heights_show_is_linear_between_them():
-    matrix = seen_through(np.array([-4.0, -2.0]), np.array([-5.0, -4.0, -3.0, -2.0, -1.0]))
+    matrix = smoothing_matrix(np.array([-4.0, -2.0]), np.array([-5.0, -4.0, -3.0, -2.0, -1.0]))
     profile = np.array([50.0, 4.0, 100.0, 2.0, -7.0])
     np.testing.assert_allclose(matrix @ profile, [4.0, 4.0, 3.0, 2.0, 2.0])
 

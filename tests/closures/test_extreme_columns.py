@@ -19,7 +19,7 @@ import pytest
 import tunax_lite as tl
 from tests.closures.columns import beyond
 from tunax_lite.closures import CATKE, KPP, AbstractClosure, CATKEState, Constant, KEpsilonTheta
-from tunax_lite.column.integrate import batched_case, run_frames, start_of
+from tunax_lite.column.integrate import batched_case, integrate, start_of
 from tunax_lite.config.closures import closure_names, closure_with
 
 N_STEPS = 24
@@ -157,10 +157,10 @@ def budget_gaps(run: tl.Trajectory, case: tl.Case, dt: float) -> dict[str, float
 def _run(model: tl.Model, case: tl.Case, dt) -> Any:
     case = batched_case(model, case)
     start = start_of(model, case)
-    saved = run_frames(
+    _, saved = integrate(
         model, case, start, dt, n_frames=N_STEPS, steps_per_frame=1, checkpointing=tl.SaveSteps()
     )
-    frames = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, saved)
+    frames = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, saved.now)
     time = frames.step.astype(case.grid.z_face.dtype) * dt
     return tl.Trajectory(case.grid, time, frames.step, frames.state, frames.clo_state, None)
 

@@ -24,8 +24,7 @@ from tunax_lite.closures import (
     VelocityScales,
 )
 from tunax_lite.closures.base import BottomFlow
-from tunax_lite.closures.kpp_interior import smoothed
-from tunax_lite.closures.kpp_layer import Friction, first_crossing, means_over_upper_part
+from tunax_lite.closures.kpp import Friction, first_crossing, means_over_upper_part, smoothed
 from tunax_lite.numerics.elementary import inverse_cube_root
 
 FORCINGS = {

@@ -23,7 +23,7 @@ from tunax_lite import (
     TimeSeriesForcing,
     TwoBandAbsorption,
 )
-from tunax_lite.closures import AbstractPlainClosure, CloState, ClosureInputs
+from tunax_lite.closures import AbstractCloState, AbstractPlainClosure, ClosureInputs
 from tunax_lite.column.terms import NonlocalTransport
 from tunax_lite.numerics import PlatformDefault, ThomasScan, TwistedThomas, VendorLibrary
 
@@ -43,11 +43,14 @@ FLUXES = {
 }
 
 
-class RecordedState(CloState):
+class RecordedState(AbstractCloState):
     eddy_viscosity: jax.Array
     eddy_diffusivity: jax.Array
     fraction: jax.Array | None
     inputs: ClosureInputs
+
+    def salt_diffusivity(self):
+        return None
 
     def terms(self, state):
         return () if self.fraction is None else (NonlocalTransport(self.fraction),)

@@ -47,7 +47,7 @@ from tunax_lite import (
     simulate,
 )
 from tunax_lite._types import iterate_parameters
-from tunax_lite.column.integrate import batched_case, run_frames, start_of
+from tunax_lite.column.integrate import batched_case, integrate, start_of
 from tunax_lite.io import read_lesbrary
 
 DT = 60.0
@@ -168,7 +168,7 @@ def loss_of(inputs, setup: Setup, frames, record=False):
             clo_state.checksum if record else (),
         )
 
-    state, tke, dissipation, checksum = run_frames(
+    _, (state, tke, dissipation, checksum) = integrate(
         model,
         case,
         start,
@@ -176,7 +176,7 @@ def loss_of(inputs, setup: Setup, frames, record=False):
         n_frames=frames[0],
         steps_per_frame=frames[1],
         checkpointing=SaveSteps(),
-        save=save,
+        save=lambda carry, _: save(carry.now),
     )
     mean = partial(jnp.mean, axis=(0, 1))
     warming = state.temperature - setup.case.initial_state.temperature.reshape(

@@ -29,7 +29,6 @@ from tunax_lite.closures import AbstractClosure
 from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.column.grid import Hypsography
 from tunax_lite.column.terms import Interior, LakeLevel, Stream, Streams
-from tunax_lite.column.terms.base import MovingLevel
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.io import read_trajectory, write_trajectory
 
@@ -111,13 +110,7 @@ def test_water_heat_salt_and_tracers_close_while_the_level_moves(name):
             DT * -200.0 / float(eos.reference_density * eos.heat_capacity) * surface[step + 1]
         )
         gained["temperature"] += DT * fresh / DENSITY * surface[step] * before.temperature[-1]
-        grid = case.placed(after).grid
-        column = MIXED._column(
-            before, (grid.z_face, grid.z_face), dataclasses.replace(case, grid=grid), 0.0, DT, DT
-        )
-        column = column._replace(
-            level=MovingLevel(after.surface["surface_elevation"], grid.cell_volume, None)
-        )
+        column, _ = MIXED.column_at_start(before, MIXED.init(case), case, 0.0, DT)
         for stream in streams.values():
             water = jax.tree.map(lambda values: float(values[0]), stream.series.values)
             flow = DT * water.discharge * np.asarray(stream.shares(column, water))

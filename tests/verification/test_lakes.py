@@ -26,6 +26,7 @@ from tunax_lite import (
 from tunax_lite.closures.k_equation import advance
 from tunax_lite.closures.walls import EndCondition
 from tunax_lite.column.diagnostics import diagnose
+from tunax_lite.column.discretisation import GotmDiscretisation
 from tunax_lite.column.terms import BottomFriction, Interior, Stream, StreamPlace, Streams, StreamWater
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.io import read_trajectory, write_trajectory
@@ -265,7 +266,9 @@ def test_turbulence_spreads_through_the_areas():
     np.testing.assert_allclose(new, np.linalg.solve(matrix, content), rtol=1e-12)
     np.testing.assert_allclose(np.sum(volumes * np.asarray(new)), np.sum(content), rtol=1e-13)
     # GOTM's turbulence ignores areas.
-    gotm, _ = Model(KEpsilon(), like_gotm=True).inputs_of_closure(state, clo_state, state, case, 0.0, 600.0)
+    gotm, _ = Model(KEpsilon(), discretisation=GotmDiscretisation()).inputs_of_closure(
+        state, clo_state, state, case, 0.0, 600.0
+    )
     assert inputs.grid.area is not None and gotm.grid.area is None
 
 
@@ -308,7 +311,7 @@ def test_water_heat_and_salt_of_streams_close(streams):
         net = 0.0
         for stream in streams.values():
             water = jax.tree.map(lambda values: float(values[0]), stream.series.values)
-            column = model._column(before, (grid.z_face, grid.z_face), case, 0.0, dt, dt)
+            column, _ = MIXED.column_at_start(before, MIXED.init(case), case, 0.0, dt)
             flow = np.asarray(stream.shares(column, water)) * water.discharge
             assert np.sum(flow) == pytest.approx(water.discharge, rel=1e-14)
             net += water.discharge
@@ -355,7 +358,7 @@ def test_streams_find_their_level():
     for temperature, cell in ((20.0, -1), (1.0, 0)):
         stream = river(1.0, "interleaving", temperature, 0.1)
         case = fed_case(grid, a=stream)
-        column = MIXED._column(case.initial_state, (grid.z_face, grid.z_face), case, 0.0, 1.0, 1.0)
+        column, _ = MIXED.column_at_start(case.initial_state, MIXED.init(case), case, 0.0, 1.0)
         shares = stream.shares(column, jax.tree.map(lambda values: values[0], stream.series.values))
         assert shares[cell] > 0.99
     with error_naming(ValueError, "lower upper"):
@@ -407,7 +410,7 @@ def test_streams_outside_of_a_compiled_program_are_the_same():
     case = lake_case(lake(12))
     case = eqx.tree_at(lambda c: c.interior, case, Interior(streams=streams))
     with jax.disable_jit():
-        column = MIXED._column(case.start_state, (case.grid.z_face,) * 2, case, 0.0, 1.0, 1.0)
+        column, _ = MIXED.column_at_start(case.start_state, MIXED.init(case), case, 0.0, 1.0)
         apart = streams.on_scalars(column)["temperature"]
     together = jax.jit(lambda column: streams.on_scalars(column))(column)["temperature"]
     for plain, compiled in zip(*map(jax.tree.leaves, (apart, together)), strict=True):

@@ -287,7 +287,7 @@ def on_centers(z: np.ndarray, values: np.ndarray, centers: np.ndarray) -> np.nda
     return found
 
 
-def seen_through(z: np.ndarray, centers: np.ndarray) -> np.ndarray:
+def smoothing_matrix(z: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Matrix that reduces a profile on the centers to what some heights resolve, `(n_centers, n_centers)`."""
     at_heights = np.stack([np.interp(z, centers, row) for row in np.eye(centers.size)], axis=1)
     return np.stack([np.interp(centers, z, row) for row in np.eye(z.size)], axis=1) @ at_heights
@@ -398,7 +398,7 @@ def _number_at_points(case: Case, observations: Observations, variable: str) -> 
     for name in set(depends_on(variable)) & set(given):
         reach = is_determined(variable, numbers, z, given[name], float(centers[0]))
         numbers = np.where(reach, numbers, np.nan)
-    seen = None if observations.moves else seen_through(z, centers)
+    seen = None if observations.moves else smoothing_matrix(z, centers)
     return dataclasses.replace(_number(numbers), seen=seen)
 
 

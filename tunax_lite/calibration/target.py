@@ -32,7 +32,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from .._types import Scalar, in_precision, precision_of
 from ..column.case import Case
 from ..column.checkpointing import AbstractCheckpointing, SaveEverything
-from ..column.integrate import advance, batched_case, run_frames, start_of
+from ..column.integrate import Carry, advance, batched_case, integrate, start_of
 from ..column.model import Model
 from ..column.observables import ColumnState, observable
 from ..column.observations import Observations
@@ -302,6 +302,7 @@ def _compare(
     """
     case = batched_case(model, comparison.case)
     start = start_of(model, case)
+    begin = Carry.at_start(start)
 
     def compared(modelled: Differences, at: AtOneTime):
         return of_time(at.differences(modelled), at)
@@ -310,8 +311,14 @@ def _compare(
         given = model, case, start, comparison.dt
         if comparison.steps is not None:
             return _run_of_steps(*given, comparison.steps, save, inputs)
-        length = {"n_frames": comparison.n_frames, "steps_per_frame": comparison.steps_per_frame}
-        return run_frames(*given, **length, checkpointing=checkpointing, save=save, inputs=inputs)
+        return integrate(
+            *given,
+            n_frames=comparison.n_frames,
+            steps_per_frame=comparison.steps_per_frame,
+            checkpointing=checkpointing,
+            save=save,
+            inputs=inputs,
+        )[1]
 
     def after_start(of_start: PyTree, later: PyTree) -> PyTree:
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, later)
@@ -319,24 +326,28 @@ def _compare(
     at_times = AtOneTime.of(comparison)
     if comparison.in_time is None:
         first, later = (jax.tree.map(lambda x, i=i: x[i], at_times) for i in (0, slice(1, None)))
-        both = lambda now, at: (  # noqa: E731
-            compared(_modelled(comparison, case, now.state), at),
-            of_frame(now),
-        )
-        return after_start(both(start, first), run(both, later))
-    both = lambda now: (_modelled(comparison, case, now.state), of_frame(now))  # noqa: E731
-    values, frames = after_start(both(start), run(both))
+
+        def differences(carry: Carry, at: AtOneTime) -> tuple[PyTree, PyTree]:
+            modelled = _modelled(comparison, case, carry.now.state)
+            return compared(modelled, at), of_frame(carry.now)
+
+        return after_start(differences(begin, first), run(differences, later))
+
+    def modelled_values(carry: Carry, _: None) -> tuple[PyTree, PyTree]:
+        return _modelled(comparison, case, carry.now.state), of_frame(carry.now)
+
+    values, frames = after_start(modelled_values(begin, None), run(modelled_values))
     modelled = {name: comparison.in_time(each) for name, each in values.items()}
     return jax.vmap(compared)(modelled, at_times), frames
 
 
 def _run_of_steps(model: Model, case: Case, start: Restart, dt, steps, save, inputs: PyTree) -> PyTree:
-    """Like `run_frames`, with the numbers of steps as data."""
+    """Like `integrate`, with the numbers of steps as data."""
 
     def frame(current: Restart, given: tuple[Int[Array, ""], PyTree]):
         n_steps, observed = given
         following = advance(model, case, current, dt, n_steps)
-        return following, save(following, observed)
+        return following, save(Carry.at_start(following), observed)
 
     return jax.lax.scan(frame, start, (steps, inputs))[1]
 

@@ -13,7 +13,6 @@ from .._types import iterate_parameters, iterate_vectors
 from ..calibration.posterior import NUTS
 from ..column.case import Case
 from ..column.forcing import ConstantForcing, WaterSurface
-from ..column.inputs import budgets_of, inputs_of
 from ..column.integrate import length_of_run
 from ..column.model import Model
 from ..column.observations import Observations
@@ -33,6 +32,7 @@ from ..config.kinds import kind_of
 from ..io import replacing
 from ..io.protection import check_outputs
 from ..io.writing import file_name
+from ..plausibility.inputs import budgets_of, inputs_of
 from ..runtime.extras import MissingPackageError, needed
 from . import session
 from .application import Answer

@@ -9,9 +9,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ..column.inputs import Budget, Input
 from ..io.protection import check_outputs
 from ..io.series import start_of_case
+from ..plausibility.inputs import Budget, Input
 from .application import Answer
 from .terminal import echo, printable
 

@@ -24,7 +24,6 @@ from .._types import iterate_options, iterate_parameters, iterate_vectors
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
 from ..calibration.parameters import CalibratedValues, paths_of_other_cases
 from ..closures import AbstractClosure
-from ..column.onset import delay_of_convection
 from ..config import (
     CalibrationConfig,
     ConfigError,
@@ -41,6 +40,7 @@ from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
 from ..io.water_limits import Extreme
 from ..io.yaml_file import naming
+from ..plausibility.onset import delay_of_convection
 from ..registry import additions
 from ..runtime import configure, interrupts, is_own_flag
 from ..runtime.extras import MissingPackageError, command_for

@@ -1,6 +1,7 @@
 """Turbulence closures: how turbulence mixes the column. One file per closure, behind one interface."""
 
 from .base import (
+    AbstractCloState,
     AbstractClosure,
     AbstractDiagnosticClosure,
     AbstractPlainClosure,
@@ -14,13 +15,19 @@ from .base import (
 from .bulk_layer import KrausTurner, PriceWellerPinkel
 from .catke import CATKE, CATKEState
 from .energy import BackgroundMixing, TurbulenceState, WaveShear
-from .epbl import EPBL, ConstantWindEnergy, EPBLState, OM4WindEnergy, ReichlHallbergWindEnergy
-from .epbl_march import EnergyVelocity
+from .epbl import EPBL, ConstantWindEnergy, EnergyVelocity, EPBLState, OM4WindEnergy, ReichlHallbergWindEnergy
 from .harcourt import Harcourt
 from .k_epsilon_theta import KEpsilonTheta
-from .kpp import KPP, BottomLayer, KPPState
-from .kpp_interior import DoubleDiffusion, InteriorConvection, LargeShear, PacanowskiPhilanderShear
-from .kpp_layer import VelocityScales
+from .kpp import (
+    KPP,
+    BottomLayer,
+    DoubleDiffusion,
+    InteriorConvection,
+    KPPState,
+    LargeShear,
+    PacanowskiPhilanderShear,
+    VelocityScales,
+)
 from .langmuir import Langmuir, LangmuirCells, LangmuirWork
 from .length_equation import Exponents
 from .mass_flux import MassFluxConvection, MassFluxState

@@ -8,53 +8,41 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .. import constants
-from .._types import CenterArray, FaceArray, FieldValue, InnerFaceArray, Scalar, ScalarLike
+from .._types import FaceArray, FieldValue, InnerFaceArray, Scalar, ScalarLike
 from ..column.grid import Grid
 from ..column.state import State
-from ..column.terms import AbstractTerm
+from ..column.terms.base import AbstractTerm, BottomFlow, SurfaceWaves
 from ..column.terms.turbulence import PlumeEnergy
 from ..declarations import name_of, names_of
 from ..numerics.elementary import with_end_faces
-from ..numerics.tridiagonal import PlatformDefault
-from ..numerics.tridiagonal_methods import AbstractTridiagonalMethod
+from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault
 from ..physics.equation_of_state import AbstractEquationOfState
 from .recommended import ConstantValue, recommended_sets
 
 
-class CloState(eqx.Module):
-    """State that every closure passes to the model; closures add their own variables."""
+class AbstractCloState(eqx.Module):
+    """State that every closure passes to the model."""
 
     eddy_viscosity: eqx.AbstractVar[FaceArray]  # of momentum [m2 s-1]
     eddy_diffusivity: eqx.AbstractVar[FaceArray]  # of temperature, salinity and tracers [m2 s-1]
 
+    @abc.abstractmethod
     def salt_diffusivity(self) -> FaceArray | None:
         """Eddy diffusivity of salinity [m2 s-1]; `None` if it equals that of heat."""
+
+    @abc.abstractmethod
+    def terms(self, state: State) -> tuple[AbstractTerm, ...]:
+        """Turbulent transport other than down-gradient mixing in a step from `state`."""
+
+
+class CloState(AbstractCloState):
+    """State of a closure that mixes all scalars alike, down the gradient; closures add variables."""
+
+    def salt_diffusivity(self) -> FaceArray | None:
         return None
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
-        """Turbulent transport other than down-gradient mixing in a step from `state`; none by default."""
         return ()
-
-
-class SurfaceWaves(eqx.Module):
-    """Stokes drift U_s of surface waves, eastward and northward; at the surface if known there.
-
-    Velocities that include the drift have its shear in S² and in dU/dz.
-    """
-
-    drift: tuple[CenterArray, CenterArray]  # of the cells [m s-1]
-    at_surface: tuple[Scalar, Scalar] | None  # [m s-1]
-    shear: InnerFaceArray  # dU/dz . dU_s/dz [s-2]
-    shear_squared: InnerFaceArray  # |dU_s/dz|² [s-2]
-    height: Scalar | None = None  # significant wave height [m]; `None` if unknown
-    in_velocity: bool = eqx.field(default=False, static=True)  # whether velocities include the drift
-
-
-class BottomFlow(eqx.Module):
-    """Flow at the bottom: friction velocity [m s-1], and roughness length z_0 of the bottom [m]."""
-
-    friction_velocity: Scalar
-    roughness_length: Scalar
 
 
 class EddyCoefficients(CloState):
@@ -98,7 +86,7 @@ class ClosureInputs(eqx.Module):
     explicit_waves: bool = eqx.field(default=False, static=True)  # even where waves remove energy, as in GOTM
 
 
-S = TypeVar("S", bound=CloState)
+S = TypeVar("S", bound=AbstractCloState)
 C = TypeVar("C", bound="AbstractClosure")
 
 

@@ -26,6 +26,7 @@ waves is our own.
 """
 
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -48,7 +49,7 @@ from ..numerics.elementary import (
     with_end_faces,
 )
 from ..physics.stratification import richardson_number
-from .base import AbstractPlainClosure, CloState, ClosureInputs
+from .base import AbstractCloState, AbstractPlainClosure, ClosureInputs
 from .langmuir import drift_at_surface
 
 _LARGEST_WAVE_FACTOR = 5.0
@@ -120,7 +121,7 @@ class Lengths(NamedTuple):
         return at_most(at_least(stable, convective), depth)
 
 
-class CATKEState(CloState):
+class CATKEState(AbstractCloState):
     """Eddy coefficients [m2 s-1] on faces, e [m2 s-2] at cell centers, and J.
 
     Args:
@@ -134,6 +135,9 @@ class CATKEState(CloState):
     turbulent_kinetic_energy: CenterArray
     mean_destabilising_flux: Scalar
     stokes_viscosity: FaceArray | None = None
+
+    def salt_diffusivity(self) -> FaceArray | None:
+        return None
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
         return () if self.stokes_viscosity is None else (StokesMixing(self.stokes_viscosity),)
@@ -239,7 +243,9 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         time_scale = jnp.cbrt(length**2 / largest)
         flux = (time_scale * flux + dt * destabilising) / (time_scale + dt)
 
-        viscosity, diffusivity = self._coefficients("uc", tke, flux, faces, grid)
+        viscosity, diffusivity = self._coefficients(
+            (self.factors_of_momentum, self.factors_of_scalars), tke, flux, faces, grid
+        )
         eddy_viscosity = with_end_faces(viscosity)
         return CATKEState(
             eddy_viscosity=eddy_viscosity,
@@ -259,16 +265,32 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         inverse = drift * speed * reciprocal(speed * speed + _WEAKEST_WIND**2)
         return at_most(1.0 + self.c_waves * inverse, _LARGEST_WAVE_FACTOR)
 
-    def _factors(self, quantity: str) -> Factors:
-        """Factors for momentum (u), scalars (c), e or the dissipation (d)."""
-        return Factors(*(getattr(self, f"c_{kind}_{quantity}") for kind in ("hi", "lo", "un", "c", "e")))
+    @property
+    def factors_of_momentum(self) -> Factors:
+        """Factors of the length scale of momentum [1]."""
+        return Factors(self.c_hi_u, self.c_lo_u, self.c_un_u, self.c_c_u, self.c_e_u)
+
+    @property
+    def factors_of_scalars(self) -> Factors:
+        """Factors of the length scale of temperature, salinity and tracers [1]."""
+        return Factors(self.c_hi_c, self.c_lo_c, self.c_un_c, self.c_c_c, self.c_e_c)
+
+    @property
+    def factors_of_tke(self) -> Factors:
+        """Factors of the length scale of e [1]."""
+        return Factors(self.c_hi_e, self.c_lo_e, self.c_un_e, self.c_c_e, self.c_e_e)
+
+    @property
+    def factors_of_dissipation(self) -> Factors:
+        """Factors of the length scale of dissipation [1]; the first three divide."""
+        return Factors(self.c_hi_d, self.c_lo_d, self.c_un_d, self.c_c_d, self.c_e_d)
 
     def _speed(self, tke: CenterArray) -> CenterArray:
         """w [m s-1] at centers."""
         return safe_sqrt(at_least(tke, self.minimum_tke))
 
     def _coefficients(
-        self, quantities: str, tke: CenterArray, flux: Scalar, faces: Surroundings, grid: Grid
+        self, quantities: Sequence[Factors], tke: CenterArray, flux: Scalar, faces: Surroundings, grid: Grid
     ) -> list[InnerFaceArray]:
         """w l [m2 s-1] of several quantities on inner faces; w and w³ are means over the two cells."""
         speed = self._speed(tke)
@@ -277,14 +299,14 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         lengths = Lengths.of(faces, speed, cubed, flux, self)
         return [
             speed * lengths.limited(faces.sigma(factors) * lengths.stable, factors, grid.depth)
-            for factors in map(self._factors, quantities)
+            for factors in quantities
         ]
 
     def _dissipation_length(
         self, tke: CenterArray, flux: Scalar, flow: Surroundings, grid: Grid
     ) -> CenterArray:
         """l_D [m] at centers, or at some of them; its sigma divides the shear length."""
-        speed, factors = self._speed(tke), self._factors("d")
+        speed, factors = self._speed(tke), self.factors_of_dissipation
         lengths = Lengths.of(flow, speed, speed**3, flux, self)
         return lengths.limited(lengths.stable * reciprocal(flow.sigma(factors)), factors, grid.depth)
 
@@ -299,7 +321,7 @@ class CATKE(AbstractPlainClosure[CATKEState]):
     ) -> CenterArray:
         """e after a step with given production by shear and buoyancy [m2 s-3], on faces and centers."""
         grid, (shear, buoyancy), (faces, centers) = inputs.grid, sources, flows
-        (tke_diffusivity,) = self._coefficients("e", tke, flux, faces, grid)
+        (tke_diffusivity,) = self._coefficients((self.factors_of_tke,), tke, flux, faces, grid)
         root = safe_sqrt(tke)
         sink = root * reciprocal(self._dissipation_length(tke, flux, centers, grid))
         consumed = at_most(buoyancy, 0.0) + at_most(shear, 0.0)

@@ -11,7 +11,7 @@ from ..column.state import State
 from ..column.terms import AbstractTerm, CounterGradientHeat, StokesMixing
 from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, quotient, reciprocal, safe_sqrt, with_end_faces
-from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
+from .base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
 from .k_equation import AbstractDiffusion, AbstractLengthScale, EddyNumbers, Production, Rates, Step, advance
 from .second_moment import SecondMomentClosure
 from .stability import AbstractStability, AbstractStabilityFunctions, AbstractWaveFunctions, Flow, Waves
@@ -85,7 +85,7 @@ class BackgroundMixing(AbstractInternalWaves):
         return viscosity, jnp.where(weak, self.diffusivity + shear, diffusivity)
 
 
-class TurbulenceState(CloState):
+class TurbulenceState(AbstractCloState):
     """Eddy coefficients [m2 s-1], k [m2 s-2], epsilon [m2 s-3] on faces, and variables of some closures."""
 
     eddy_viscosity: FaceArray
@@ -95,6 +95,9 @@ class TurbulenceState(CloState):
     stokes_viscosity: FaceArray | None = None  # nu_S [m2 s-1]; `None` if waves drive no momentum flux
     temperature_variance: FaceArray | None = None  # theta'² [K2]
     variance_driven_flux: FaceArray | None = None  # Gamma, upward [K m s-1]
+
+    def salt_diffusivity(self) -> FaceArray | None:
+        return None
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
         waves = () if self.stokes_viscosity is None else (StokesMixing(self.stokes_viscosity),)
@@ -226,12 +229,14 @@ class EnergyStepper(AbstractEnergyStepper):
             driven = driven - viscosity  # which acts on the shear of the drift, too
         if settings.internal_waves is not None:
             viscosity, diffusivity = settings.internal_waves.mix((viscosity, diffusivity), tke, inputs)
-        ends = zip(*map(self._at_wall, (start.bottom, start.surface)), strict=True)
-        found = zip((tke, dissipation), ends, strict=True)
-        of_turbulence = [with_end_faces(values, *both) for values, both in found]
-        coefficients = map(with_end_faces, (viscosity, diffusivity))
-        driven = None if driven is None else with_end_faces(driven)
-        return TurbulenceState(*coefficients, *of_turbulence, stokes_viscosity=driven)
+        bottom, surface = self._at_wall(start.bottom), self._at_wall(start.surface)
+        return TurbulenceState(
+            eddy_viscosity=with_end_faces(viscosity),
+            eddy_diffusivity=with_end_faces(diffusivity),
+            turbulent_kinetic_energy=with_end_faces(tke, bottom[0], surface[0]),
+            dissipation_rate=with_end_faces(dissipation, bottom[1], surface[1]),
+            stokes_viscosity=None if driven is None else with_end_faces(driven),
+        )
 
     def _new_tke(self, now: Step) -> InnerFaceArray:
         """k [m2 s-2] at the end of the step, before its floor."""

@@ -160,7 +160,7 @@ def advance(
     )
 
 
-def of_elsewhere(now: Step, slope: Scalar) -> InnerFaceArray:
+def nonlocal_diffusivity(now: Step, slope: Scalar) -> InnerFaceArray:
     """Additional diffusivity by eddies from elsewhere, with a length l_e that exceeds the local one,
 
     sqrt(k) (l_e - l) [m2 s-1],   l_e(z) = max over z' of l(z') - r |z - z'|.
@@ -202,7 +202,7 @@ class SchmidtNumber(AbstractDiffusion):
         if not self.varies:
             viscosity = now.viscosity
             if self.slope is not None:
-                viscosity = viscosity + now.functions.c_mu_0 * of_elsewhere(now, self.slope)
+                viscosity = viscosity + now.functions.c_mu_0 * nonlocal_diffusivity(now, self.slope)
             return mean_of_neighbours(viscosity) * reciprocal(sigma * thickness)
         fraction = at_most((now.rates.shear + now.rates.buoyancy) * now.time_scale, 1.0)
         varying = shear_free + fraction * (sigma - shear_free)
@@ -229,7 +229,7 @@ class DiffusionByLength(AbstractDiffusion):
             factor = safe_sqrt(self.factor**2 + (self.s_h * s_h) ** 2)
         diffusivity = length_factor * factor * (now.tke * now.time_scale)
         if self.slope is not None:
-            diffusivity = diffusivity + _ROOT_2 * factor * of_elsewhere(now, self.slope)
+            diffusivity = diffusivity + _ROOT_2 * factor * nonlocal_diffusivity(now, self.slope)
         return mean_of_neighbours(diffusivity) * reciprocal(now.inputs.grid.cell_thickness[1:-1])
 
     def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:

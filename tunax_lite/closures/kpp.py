@@ -4,33 +4,513 @@
 
 In convection, a non-local flux carries the fraction C_s G of the surface flux. The order is that of GOTM's
 CVMix driver: interior coefficients; Ri_b and h from the new state; coefficients with the buoyancy flux at
-that h; the same for a bottom layer, with the column upside down; convection in the interior.
+that h; the same for a bottom layer, with the column upside down; convection in the interior. Mixing by shear
+below the layer:
 
-Source: Large, McWilliams and Doney (1994), Rev. Geophys. 32, 363-403; CVMix and GOTM where they leave a
-choice.
+    LMD94:   nu = kappa = nu_0 {1 for Ri <= 0; (1 - (Ri / Ri_0)²)³ below Ri_0; 0 beyond}
+    PP81:    nu = nu_0 / (1 + alpha Ri)^n, kappa = nu / (1 + alpha Ri), Ri at least 0
+
+Velocity scales:
+
+    w = kappa u* / phi(zeta),   zeta = kappa s B / u*³,   s the depth, at most that of the surface layer
+    stable (B > 0):              1 / phi = 1 / (1 + c zeta)
+    unstable:                    1 / phi_m = (1 - g zeta)^(1/4),   1 / phi_s = (1 - g zeta)^(1/2)
+    beyond zeta_m or zeta_s:     1 / phi = (a - b zeta)^(1/3), which holds without wind as well
+
+a and b make both unstable forms continuous in value and slope. In terms of X = kappa s B = zeta u*³ no form
+divides by u*. The layer ends where the bulk Richardson number first exceeds its critical value,
+
+    Ri_b(d) = (1 - eps/2) d (b_r - b) / (|u_r - u|² + V_t²)
+
+b_r and u_r are means over the upper eps d. V_t² is the shear of unresolved turbulence, such that convection
+entrains beta times its buoyancy flux. The first crossing is found with maxima and sums over all levels,
+without a search; the result is a smooth function of Ri_b at three levels. Shapes G(sigma), with sigma = depth
+/ h:
+
+    simple:                G = sigma (1 - sigma)², also for the non-local flux
+    parabolic_nonlocal:    the same, with (1 - sigma)² for the non-local flux
+    match_gradient:        the cubic that continues the interior coefficients, with the simple non-local flux
+    match_both:            that cubic for both
+
+Source: Large, McWilliams and Doney (1994), Rev. Geophys. 32, 363-403, sections 2 and 3, appendix B, eqs. 11,
+17, 18 and D5; Danabasoglu et al. (2006), J. Clim. 19, 2347-2365, for C_v; Van Roekel et al. (2018), J. Adv.
+Model. Earth Syst. 10, 2647-2685, for N; Pacanowski and Philander (1981), J. Phys. Oceanogr. 11, 1443-1451;
+Marmorino and Caldwell (1976), Deep-Sea Res. 23, 59-67; Ruddick (1983), Deep-Sea Res. 30, 527-537, for the
+salt flux of diffusive convection; CVMix and GOTM where they leave a choice, with the constants and the names
+of the shapes of CVMix.
 """
 
+import abc
 import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
 
-from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..column.grid import Grid
 from ..column.state import State
 from ..column.terms import AbstractTerm, NonlocalTransport
 from ..declarations import named, setting
-from ..numerics.elementary import at_least, at_most, inverse_cube_root, reciprocal, safe_sqrt, with_end_faces
-from . import kpp_interior, kpp_layer
-from .base import AbstractPlainClosure, CloState, ClosureInputs
-from .kpp_interior import AbstractInteriorShear, Coefficients, DoubleDiffusion, InteriorConvection, LargeShear
-from .kpp_layer import Cubic, Friction, VelocityScales
+from ..numerics.elementary import (
+    at_least,
+    at_most,
+    gradient,
+    inverse_cube_root,
+    mean_of_neighbours,
+    reciprocal,
+    safe_sqrt,
+    with_end_faces,
+)
+from .base import AbstractCloState, AbstractPlainClosure, ClosureInputs
 from .langmuir import Langmuir, LangmuirEffect
 
+_SHEAR_FLOOR = 1e-14
+_SMALLEST_STRATIFICATION = 1e-20
+Pair = tuple[InnerFaceArray, InnerFaceArray]
 
-class KPPState(CloState):
+
+class Coefficients(NamedTuple):
+    """Eddy coefficients on inner faces [m2 s-1]; salinity `None` if equal to that of temperature."""
+
+    viscosity: InnerFaceArray
+    diffusivity: InnerFaceArray
+    salt_diffusivity: InnerFaceArray | None
+
+
+class AbstractInteriorShear(eqx.Module):
+    """Mixing by shear as a function of the gradient Richardson number."""
+
+    @abc.abstractmethod
+    def coefficients(self, richardson: InnerFaceArray) -> Pair:
+        """Viscosity and diffusivity [m2 s-1]."""
+
+
+@named("large")
+class LargeShear(AbstractInteriorShear):
+    """Large et al. (1994): constant in unstable water, zero beyond a Richardson number.
+
+    Args:
+        coefficient: nu_0, largest nu and kappa [m2 s-1].
+        limiting_richardson_number: Ri_0, beyond which there is no shear mixing [1].
+        exponent: of the bracket, instead of 3 [1].
+    """
+
+    coefficient: Scalar = parameter(5e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
+    limiting_richardson_number: Scalar = parameter(0.7, valid_range=(0.05, 5.0))
+    exponent: Scalar | None = parameter(None, valid_range=(1.0, 20.0))
+
+    def coefficients(self, richardson: InnerFaceArray) -> Pair:
+        relative = at_least(richardson, 0.0) * reciprocal(self.limiting_richardson_number)
+        left = at_least(1.0 - relative * relative, 0.0)
+        shape = left * left * left if self.exponent is None else at_least(left, 1e-12) ** self.exponent
+        value = self.coefficient * shape
+        return value, value
+
+
+@named("pacanowski_philander")
+class PacanowskiPhilanderShear(AbstractInteriorShear):
+    """Pacanowski and Philander (1981), with GOTM's coefficient; the background is separate.
+
+    Args:
+        coefficient: nu_0, of nu at Ri = 0 [m2 s-1].
+        alpha: factor of Ri [1].
+        exponent: n [1].
+    """
+
+    coefficient: Scalar = parameter(5e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
+    alpha: Scalar = parameter(5.0, valid_range=(0.0, 1e3))
+    exponent: Scalar = parameter(2.0, valid_range=(0.0, 20.0))
+
+    def coefficients(self, richardson: InnerFaceArray) -> Pair:
+        damping = 1.0 + self.alpha * at_least(richardson, 0.0)
+        viscosity = self.coefficient * damping**-self.exponent
+        return viscosity, viscosity * reciprocal(damping)
+
+
+@named("fingers_and_layers")
+class DoubleDiffusion(eqx.Module):
+    """Salt fingers and diffusive convection, by the density ratio R = alpha dT/dz / (beta dS/dz).
+
+        fingers (R > 1):                kappa_S = kappa_f (1 - (R - 1) / (R_0 - 1))³, kappa_T = r kappa_S
+        diffusive convection (R < 1):   kappa_T = nu c_1 exp(c_2 exp(-c_3 (1 / R - 1))), kappa_S by Ruddick
+
+    Args:
+        finger_diffusivity: kappa_f [m2 s-1].
+        finger_limit: R_0 [1].
+        finger_ratio: r [1].
+        molecular_viscosity: nu [m2 s-1].
+        convection_scale, convection_growth, convection_decay: c_1, c_2, c_3 [1].
+    """
+
+    finger_diffusivity: Scalar = parameter(1e-4, unit="m2 s-1", valid_range=(0.0, 1.0))
+    finger_limit: Scalar = parameter(2.55, valid_range=(1.1, 20.0))
+    finger_ratio: Scalar = parameter(0.7, valid_range=(0.0, 2.0))
+    molecular_viscosity: Scalar = parameter(1.5e-6, unit="m2 s-1", valid_range=(0.0, 1e-3))
+    convection_scale: Scalar = parameter(0.909, valid_range=(0.0, 10.0))
+    convection_growth: Scalar = parameter(4.6, valid_range=(0.0, 10.0))
+    convection_decay: Scalar = parameter(0.54, valid_range=(0.0, 10.0))
+
+    def diffusivities(self, thermal: InnerFaceArray, haline: InnerFaceArray) -> Pair:
+        """Diffusivities of temperature and salinity [m2 s-1], from g alpha dT/dz and g beta dS/dz [s-2]."""
+        fingers = (thermal >= haline) & (haline > _SMALLEST_STRATIFICATION)
+        convection = (thermal >= haline) & (thermal < -_SMALLEST_STRATIFICATION)
+        ratio = thermal * reciprocal(jnp.where(fingers | convection, haline, 1.0))
+        beyond = at_most((ratio - 1.0) * reciprocal(self.finger_limit - 1.0), 1.0)
+        left = 1.0 - jnp.where(fingers, beyond, 1.0)
+        finger = self.finger_diffusivity * (left * left * left)
+        ratio = at_least(jnp.where(convection, ratio, 1.0), 1e-3)
+        decay = jnp.exp(-self.convection_decay * (reciprocal(ratio) - 1.0))
+        layered = self.molecular_viscosity * self.convection_scale * jnp.exp(self.convection_growth * decay)
+        layered = jnp.where(convection, layered, 0.0)
+        of_salt = jnp.where(ratio < 0.5, 0.15 * ratio, 1.85 * ratio - 0.85)
+        return self.finger_ratio * finger + layered, finger + of_salt * layered
+
+
+@named("adjustment")
+class InteriorConvection(eqx.Module):
+    """Large coefficients in unstable water, also within the boundary layer.
+
+    Args:
+        viscosity, diffusivity: value where N² is below the threshold [m2 s-1].
+        threshold: N² at which both reach their full value [s-2]. Between it and 0 they increase as [1 - (1 -
+            N²/N_0²)²]³, which is differentiable; a threshold of 0 is a switch, as in GOTM.
+    """
+
+    viscosity: Scalar = parameter(1.0, unit="m2 s-1", valid_range=(0.0, 1e3))
+    diffusivity: Scalar = parameter(1.0, unit="m2 s-1", valid_range=(0.0, 1e3))
+    threshold: Scalar = parameter(0.0, unit="s-2", valid_range=(-1e-3, 0.0))
+
+    def weight(self, n_squared: InnerFaceArray) -> InnerFaceArray:
+        """Fraction of the coefficients [1]."""
+        smooth = self.threshold < 0.0
+        left = 1.0 - n_squared * reciprocal(jnp.where(smooth, self.threshold, 1.0))
+        left = at_most(at_least(left, 0.0), 1.0)
+        rising = 1.0 - left * left
+        switched = jnp.where(n_squared <= 0.0, 1.0, 0.0)
+        return jnp.where(smooth, rising * rising * rising, switched)
+
+
+def smoothed(richardson: InnerFaceArray, n_times: int) -> InnerFaceArray:
+    """Repeated running mean with the weights 1/4, 1/2, 1/4 and zeros at both ends."""
+    end = jnp.zeros_like(richardson[:1])
+    for _ in range(n_times):
+        above = jnp.concatenate([richardson[1:], end])
+        below = jnp.concatenate([end, richardson[:-1]])
+        richardson = 0.5 * richardson + 0.25 * (above + below)
+    return richardson
+
+
+def gradient_richardson_number(inputs: ClosureInputs) -> InnerFaceArray:
+    """Ri = N² / S² [1], finite without shear."""
+    shear = at_least(inputs.shear_squared, 0.0) + _SHEAR_FLOOR
+    return inputs.buoyancy_frequency_squared * reciprocal(shear)
+
+
+def thermal_and_haline(inputs: ClosureInputs) -> Pair:
+    """g alpha dT/dz and g beta dS/dz [s-2], whose difference is N²."""
+    state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
+    at = (mean_of_neighbours(state.temperature), mean_of_neighbours(state.salinity), grid.z_face[1:-1])
+    alpha, beta = eos.expansion(*at)
+    thermal = eos.gravity * alpha * gradient(state.temperature, grid)
+    return thermal, eos.gravity * beta * gradient(state.salinity, grid)
+
+
+_WEAKEST_FORCING = 7e-12
+"""w³ below which convection without wind fades [m3 s-3]: its cube root has no derivative at zero."""
+_SMALLEST_CUBE, _SMALLEST_SPEED = 1e-15, 1e-6
+
+
+class Friction(NamedTuple):
+    """Powers of u* used by the velocity scales, once per column."""
+
+    speed: Scalar
+    cube: Scalar
+    root: Scalar
+    inverse_root: Scalar
+    weakest: Scalar
+
+    @classmethod
+    def of(cls, friction_velocity: Scalar) -> "Friction":
+        cube = friction_velocity * friction_velocity * friction_velocity
+        root = safe_sqrt(friction_velocity)
+        inverse_root = reciprocal(at_least(root, _SMALLEST_SPEED**0.5))
+        # With wind nothing has to fade.
+        weakest = _WEAKEST_FORCING * (_WEAKEST_FORCING * reciprocal(_WEAKEST_FORCING + cube))
+        return cls(friction_velocity, cube, root, inverse_root, weakest)
+
+
+class VelocityScales(eqx.Module):
+    """The similarity functions.
+
+    Args:
+        von_karman: kappa [1].
+        stable_slope: c [1].
+        unstable_slope: g [1].
+        momentum_transition, scalar_transition: zeta_m and zeta_s [1], below which convection is free.
+    """
+
+    von_karman: Scalar = parameter(0.4, valid_range=(0.2, 0.6))
+    stable_slope: Scalar = parameter(5.0, valid_range=(0.0, 50.0))
+    unstable_slope: Scalar = parameter(16.0, valid_range=(1.0, 100.0))
+    momentum_transition: Scalar = parameter(-0.2, valid_range=(-5.0, -0.01))
+    scalar_transition: Scalar = parameter(-1.0, valid_range=(-5.0, -0.01))
+
+    def momentum_convection(self) -> tuple[Scalar, Scalar]:
+        """a and b of momentum [1]."""
+        g, at = self.unstable_slope, self.momentum_transition
+        scale = reciprocal(safe_sqrt(safe_sqrt(1.0 - g * at)))
+        return scale * (1.0 - 0.25 * g * at), scale * (0.75 * g)
+
+    def scalar_convection(self) -> tuple[Scalar, Scalar]:
+        """a and b of scalars [1]."""
+        g, at = self.unstable_slope, self.scalar_transition
+        scale = safe_sqrt(1.0 - g * at)
+        return scale * (1.0 + 0.5 * g * at), scale * (1.5 * g)
+
+    def forcing(self, distance: ColumnArray | Scalar, buoyancy_flux: ColumnArray | Scalar):
+        """X [m3 s-3] at a distance below the surface [m], for a buoyancy flux [m2 s-3]."""
+        return self.von_karman * distance * buoyancy_flux
+
+    def momentum(self, x: ColumnArray | Scalar, friction: Friction) -> ColumnArray | Scalar:
+        """w_m [m s-1]."""
+        mild = x >= self.momentum_transition * friction.cube
+        sheared = safe_sqrt(friction.root * self._mild(x, mild, friction))
+        free = _free(x, mild, friction, *self.momentum_convection())
+        return self._either(x, jnp.where(mild, sheared, free), friction)
+
+    def scalar(self, x: ColumnArray | Scalar, friction: Friction) -> ColumnArray | Scalar:
+        """w_s [m s-1]."""
+        mild = x >= self.scalar_transition * friction.cube
+        sheared = friction.inverse_root * self._mild(x, mild, friction)
+        free = _free(x, mild, friction, *self.scalar_convection())
+        return self._either(x, jnp.where(mild, sheared, free), friction)
+
+    def _mild(self, x, mild, friction: Friction):
+        """(u*³ - g X)^(1/2)."""
+        within = jnp.where(mild & (x <= 0.0), x, 0.0)
+        return safe_sqrt(friction.cube - self.unstable_slope * within)
+
+    def _either(self, x, unstable, friction: Friction):
+        cube = friction.cube + self.stable_slope * jnp.where(x >= 0.0, x, 0.0)
+        stable = friction.speed * friction.cube * reciprocal(at_least(cube, _SMALLEST_CUBE))
+        return self.von_karman * (stable + fraction_unstable(x) * (unstable - stable))
+
+
+def fraction_unstable(x: ColumnArray | Scalar) -> ColumnArray | Scalar:
+    """1 where buoyancy is lost, 0 where it is gained, and 1/2 at zero.
+
+    The derivative at zero is then the mean of both sides.
+    """
+    return jnp.where(x < 0.0, 1.0, jnp.where(x > 0.0, 0.0, jnp.full_like(x, 0.5)))
+
+
+def _free(x, mild, friction: Friction, a: Scalar, b: Scalar):
+    cube = jnp.where(mild, 0.0, a * friction.cube - b * x)
+    # The cube root of cube + f times [cube / (cube + f)]^8, which fades as cube vanishes.
+    raised = cube + friction.weakest
+    inverse = inverse_cube_root(raised)
+    square = inverse * inverse
+    fading = cube * square * inverse
+    for _ in range(3):
+        fading = fading * fading
+    return raised * square * fading
+
+
+_N_NEWTON, _TINY = 6, 1e-12
+
+
+def pick(where: Bool[Array, "..."], values: Float[Array, "..."]) -> Float[Array, "..."]:
+    """The value at the only marked level, per column."""
+    return jnp.sum(jnp.where(where, values, 0.0), axis=0)
+
+
+def means_over_upper_part(
+    fields: tuple[CenterArray, ...], thickness: CenterArray, grid: Grid
+) -> tuple[CenterArray, ...]:
+    """Means of fields from the surface to a depth [m] for each level; at least over the uppermost cell."""
+    cell = grid.cell_thickness
+    upper_depth = -grid.z_face[1:]
+    thickness = at_least(thickness, cell[-1])
+    # The cell in which a part ends depends on the grid alone, so that no step repeats this.
+    below = jnp.sum(thickness[:, None] > upper_depth[None], axis=1)
+    ends_in = jnp.clip(cell.shape[0] - below, 0, cell.shape[0] - 1)
+
+    def at_end(values):
+        return _at_ends(*_aligned(values, ends_in))
+
+    def add(above, content):
+        return jax.tree.map(jnp.add, above, content), above
+
+    contents = tuple(values * cell for values in fields)
+    nothing = jax.tree.map(lambda content: jnp.zeros_like(content[0]), contents)
+    _, above = lax.scan(add, nothing, contents, reverse=True)
+    rest = thickness - at_end(upper_depth)
+    inverse = reciprocal(thickness)
+    return tuple(
+        (at_end(content) + at_end(values) * rest) * inverse
+        for content, values in zip(above, fields, strict=True)
+    )
+
+
+def _aligned(values, index):
+    """Broadcast an array and level indices to the batch axes of both."""
+    batch = jnp.broadcast_shapes(values.shape[1:], index.shape[1:])
+
+    def spread(x):
+        aligned = x.reshape(x.shape + (1,) * (len(batch) + 1 - x.ndim))
+        return jnp.broadcast_to(aligned, (x.shape[0], *batch))
+
+    return spread(values), spread(index)
+
+
+def _at_ends(values: CenterArray, ends_in: Int[Array, "..."]) -> CenterArray:
+    """Values at level indices that do not decrease with height; its transpose sums over equal indices.
+
+    The transpose of a gather is a scatter, which XLA computes outside the fused time loop: gradients took
+    seven times as long. `custom_linear_solve` accepts any pair of a linear function and its transpose.
+    """
+    level = jnp.arange(values.shape[0]).reshape(-1, *(1,) * values.ndim)
+    up_to = jnp.sum(ends_in[None] <= level, axis=1)  # ends at or below this level
+
+    def sums_of_runs(_, cotangent):
+        _, total = lax.scan(lambda sum, x: (sum + x,) * 2, jnp.zeros_like(cotangent[0]), cotangent)
+        total = jnp.concatenate([jnp.zeros_like(total[:1]), total])
+        until = jnp.take_along_axis(total, up_to, axis=0, mode="promise_in_bounds")
+        return until - jnp.concatenate([jnp.zeros_like(until[:1]), until[:-1]])
+
+    def gather(_, values):
+        return jnp.take_along_axis(values, ends_in, axis=0, mode="promise_in_bounds")
+
+    return lax.custom_linear_solve(lambda x: x, values, gather, sums_of_runs)
+
+
+def larger_of_both_faces(values: InnerFaceArray) -> CenterArray:
+    """The larger value at the two faces of a cell, 0 at both ends of the column."""
+    end = jnp.zeros_like(values[:1])
+    upper, lower = jnp.concatenate([values, end]), jnp.concatenate([end, values])
+    return jnp.where(upper > lower, upper, lower)
+
+
+def first_crossing(
+    richardson: CenterArray, critical: Scalar, depth: CenterArray, interpolation: str
+) -> Scalar:
+    """Depth [m] at which a number on centers first exceeds a critical value; else of the lowest center.
+
+    The uppermost center never exceeds it. `quadratic` and `cubic` take the slope at the center above the
+    crossing from the two above, or zero at the uppermost; `cubic` ends with the slope between both.
+    """
+    n = richardson.shape[0]
+    level = lax.broadcasted_iota(int, richardson.shape, 0)
+    crossed = jnp.max(jnp.where((richardson > critical) & (level < n - 1), level, -1), axis=0)
+    beyond, last, before = (level == crossed + k for k in range(3))
+    found = crossed >= 0
+    upper, lower = pick(last, richardson), jnp.where(found, pick(beyond, richardson), critical + 1.0)
+    top, bottom = pick(last, depth), jnp.where(found, pick(beyond, depth), 0.0)
+    spacing = jnp.where(found, bottom - top, 1.0)
+    rise, missing = at_least(lower - upper, _TINY), critical - upper
+    if interpolation == "linear":
+        fraction = missing * reciprocal(rise)
+    else:
+        has_before = found & (crossed < n - 2)
+        interval = jnp.where(has_before, top - pick(before, depth), 1.0)
+        change = jnp.where(has_before, upper - pick(before, richardson), 0.0)
+        slope = change * spacing * reciprocal(interval)
+        solve = _quadratic_fraction if interpolation == "quadratic" else _cubic_fraction
+        fraction = solve(rise, slope, jnp.where(found, missing, 0.5))
+    return jnp.where(found, top + fraction * spacing, depth[0])
+
+
+def _quadratic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
+    """x in [0, 1] with slope x + (rise - slope) x² = missing, where the left-hand side increases."""
+    curvature = rise - slope
+    root = safe_sqrt(slope * slope + 4.0 * curvature * missing)
+    # Of the two forms of the root, the one without cancellation.
+    grows = slope >= 0.0
+    divisor = jnp.where(grows, slope + root, 2.0 * curvature)
+    return jnp.where(grows, 2.0 * missing, root - slope) * reciprocal(at_least(divisor, _TINY))
+
+
+def _cubic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
+    """x in [0, 1] where the cubic with the given end slopes reaches `missing`."""
+
+    def newton(x, rise, slope, missing):
+        quadratic, cubic = 2.0 * (rise - slope), slope - rise
+        value = x * (slope + x * (quadratic + x * cubic)) - missing
+        steepness = slope + x * (2.0 * quadratic + x * (3.0 * cubic))
+        return at_most(at_least(x - value * reciprocal(at_least(steepness, _TINY)), 0.0), 1.0)
+
+    # A loop, because the fused kernel of a run would recompute all iterations for each use of the last.
+    known = lax.stop_gradient((rise, slope, missing))
+    x = lax.fori_loop(0, _N_NEWTON, lambda _, x: newton(x, *known), jnp.full_like(missing, 0.5))
+    # One more iteration from the solution has the derivative of the implicit function.
+    return newton(x, rise, slope, missing)
+
+
+_WEAKEST_MIXING = 1e-10
+
+
+class Cubic(NamedTuple):
+    """G with G(0) = 0 and G'(0) = 1 from its value and slope at sigma = 1."""
+
+    value: Scalar
+    slope: Scalar
+
+    def __call__(self, sigma: Float[Array, "..."]) -> Float[Array, "..."]:
+        second = 3.0 * self.value - self.slope - 2.0
+        third = 1.0 - 2.0 * self.value + self.slope
+        return sigma * (1.0 + sigma * (second + sigma * third))
+
+
+def simple(sigma: Float[Array, "..."]) -> Float[Array, "..."]:
+    """sigma (1 - sigma)²."""
+    left = 1.0 - sigma
+    return sigma * (left * left)
+
+
+def nonlocal_shape(shape: str, sigma: Float[Array, "..."], of_scalars: Cubic | None) -> Float[Array, "..."]:
+    """Shape of the non-local flux [1] by name of the option, at depths sigma in the layer."""
+    if shape == "match_both" and of_scalars is not None:
+        return of_scalars(sigma)
+    left = 1.0 - sigma
+    return left * left if shape == "parabolic_nonlocal" else sigma * (left * left)
+
+
+def at_layer_depth(coefficient: InnerFaceArray, depth: Scalar, grid: Grid) -> tuple[Scalar, Scalar]:
+    """Interior coefficient [m2 s-1] and slope [m s-1], positive upward, at the depth of the layer [m].
+
+    Extrapolated from the face below, with the distance-weighted mean of the slopes in this cell and the next;
+    negative slopes count as zero. Source: Large et al. (1994), eq. D5.
+    """
+    faces = with_end_faces(coefficient)
+    upper, lower = -grid.z_face[1:], -grid.z_face[:-1]
+    within = (upper <= depth) & (depth < lower)
+    slope = at_least((faces[1:] - faces[:-1]) * reciprocal(grid.cell_thickness), 0.0)
+    next_slope = jnp.concatenate([jnp.zeros_like(slope[:1]), slope[:-1]])
+    above_face = pick(within, lower - depth)
+    weight = pick(within, (lower - depth) * reciprocal(grid.cell_thickness))
+    mean = weight * pick(within, slope) + (1.0 - weight) * pick(within, next_slope)
+    return pick(within, faces[:-1]) + mean * above_face, mean
+
+
+def matched(
+    below: tuple[Scalar, Scalar], depth: Scalar, velocity: Scalar, stable_slope: Scalar | None
+) -> Cubic:
+    """The shape that continues the interior coefficient below h [m], for w [m s-1] at sigma = 1.
+
+    The slope is matched given c B / u*⁴ of the stable side [s m-2]; `None` for G'(1) = 0.
+    """
+    inverse = reciprocal(at_least(velocity, _WEAKEST_MIXING))
+    value = below[0] * inverse * reciprocal(depth)
+    if stable_slope is None:
+        return Cubic(value, jnp.zeros_like(value))
+    return Cubic(value, at_most(stable_slope * below[0] - below[1] * inverse, 0.0))
+
+
+class KPPState(AbstractCloState):
     """Eddy coefficients [m2 s-1] and non-local fraction [1] on faces, and depths of the layers [m]."""
 
     eddy_viscosity: FaceArray
@@ -202,12 +682,12 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         nothing = jnp.zeros_like(inputs.buoyancy_frequency_squared)
         viscosity, diffusivity = nothing + self.background_viscosity, nothing + self.background_diffusivity
         if self.shear is not None:
-            richardson = kpp_interior.gradient_richardson_number(inputs)
-            by_shear = self.shear.coefficients(kpp_interior.smoothed(richardson, self.n_smoothing))
+            richardson = gradient_richardson_number(inputs)
+            by_shear = self.shear.coefficients(smoothed(richardson, self.n_smoothing))
             viscosity, diffusivity = viscosity + by_shear[0], diffusivity + by_shear[1]
         if self.double_diffusion is None:
             return Coefficients(viscosity, diffusivity, None)
-        heat, salt = self.double_diffusion.diffusivities(*kpp_interior.thermal_and_haline(inputs))
+        heat, salt = self.double_diffusion.diffusivities(*thermal_and_haline(inputs))
         return Coefficients(viscosity, diffusivity + heat, diffusivity + salt)
 
     def _depth(
@@ -223,7 +703,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         unresolved = self._unresolved_shear_squared(depth, friction, effect, inputs)
         richardson = self._bulk_richardson_number(depth, buoyancy, unresolved, inputs)
         critical = self.critical_richardson_number
-        found = kpp_layer.first_crossing(richardson, critical, depth, self.depth_interpolation)
+        found = first_crossing(richardson, critical, depth, self.depth_interpolation)
         limits = [depth[0]]
         flux = _buoyancy_flux_above(before, inputs)
         stable = flux > 0.0
@@ -245,7 +725,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         """Ri_b at the centers [1]."""
         state, eps = inputs.state, self.surface_layer_fraction
         fields = (buoyancy - buoyancy[-1], state.u, state.v)
-        upper = kpp_layer.means_over_upper_part(fields, eps * depth, inputs.grid)
+        upper = means_over_upper_part(fields, eps * depth, inputs.grid)
         excess, u, v = (mean - values for mean, values in zip(upper, fields, strict=True))
         denominator = u * u + v * v + at_least(unresolved, self.unresolved_shear_floor)
         return (1.0 - 0.5 * eps) * depth * excess * reciprocal(denominator)
@@ -257,7 +737,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         scales, eps = self.velocity_scales, self.surface_layer_fraction
         flux = _buoyancy_flux_above_centers(inputs)
         velocity = scales.scalar(scales.forcing(eps * depth, flux), friction)
-        frequency = safe_sqrt(kpp_layer.larger_of_both_faces(inputs.buoyancy_frequency_squared))
+        frequency = safe_sqrt(larger_of_both_faces(inputs.buoyancy_frequency_squared))
         concavity = at_least(self.weak_concavity - self.concavity_slope * frequency, self.strong_concavity)
         convection = safe_sqrt(self.entrainment_ratio * reciprocal(scales.scalar_convection()[1] * eps))
         scale = convection * reciprocal(scales.von_karman * scales.von_karman)
@@ -292,7 +772,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         fraction = reach * (1.0 - reach) ** 2, reach * reach * reach  # of the center, and of the face
 
         def blend(coefficient, velocity, velocity_last, cubic):
-            shape = kpp_layer.simple if cubic is None else cubic
+            shape = simple if cubic is None else cubic
             within = jnp.where(inside, h * velocity * shape(sigma), coefficient)
             enhanced = fraction[0] * (h * velocity_last * shape(sigma_last)) + fraction[1] * within
             mixing = jnp.where(at_base, (1.0 - reach) * coefficient + enhanced, within)
@@ -307,11 +787,11 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             blend(interior.diffusivity, scalars, scalars_last, of_heat),
             None if salt is None else blend(salt, scalars, scalars_last, of_salt),
         )
-        carried = kpp_layer.nonlocal_shape(self.shape, sigma, of_heat)
-        carried_last = kpp_layer.nonlocal_shape(self.shape, sigma_last, of_heat)
+        carried = nonlocal_shape(self.shape, sigma, of_heat)
+        carried_last = nonlocal_shape(self.shape, sigma_last, of_heat)
         # At the base, use the fluxes of the enhanced coefficient without its interior part.
         carried = jnp.where(at_base, fraction[0] * carried_last + fraction[1] * carried, carried)
-        strength = self._nonlocal_strength() * kpp_layer.fraction_unstable(layer.buoyancy_flux)
+        strength = self._nonlocal_strength() * fraction_unstable(layer.buoyancy_flux)
         return mixing, jnp.where(inside, strength * carried, 0.0)
 
     def _velocities(self, layer: Layer, depth, sigma):
@@ -331,7 +811,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         if self.langmuir.method == "RWHGK16":
             if sigma is None:
                 return momentum, scalars
-            factor = 1.0 + kpp_layer.simple(sigma) * (27.0 / 4.0) * (factor - 1.0)
+            factor = 1.0 + simple(sigma) * (27.0 / 4.0) * (factor - 1.0)
         return momentum * factor, scalars * factor
 
     def _cubics(self, layer: Layer, interior: Coefficients, grid) -> tuple[Cubic | None, ...]:
@@ -349,8 +829,8 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             stable_slope = self.velocity_scales.stable_slope * gained * reciprocal(fourth)
 
         def of(coefficient, velocity):
-            below = kpp_layer.at_layer_depth(coefficient, layer.depth, grid)
-            return kpp_layer.matched(below, layer.depth, velocity, stable_slope)
+            below = at_layer_depth(coefficient, layer.depth, grid)
+            return matched(below, layer.depth, velocity, stable_slope)
 
         given = zip(interior, (momentum, scalars, scalars), strict=True)
         return tuple(

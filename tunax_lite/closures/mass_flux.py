@@ -30,15 +30,15 @@ from ..column.terms import AbstractTerm
 from ..column.terms.turbulence import PlumeEnergy, Plumes
 from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, mean_of_neighbours, reciprocal, safe_sqrt, with_end_faces
-from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
+from .base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
 from .energy import TurbulenceState
 from .two_equation import KEpsilon
 
 
-class MassFluxState(CloState):
+class MassFluxState(AbstractCloState):
     """State of the local closure and of the plumes, on faces."""
 
-    local: CloState
+    local: AbstractCloState
     plume_mass_flux: FaceArray  # M [m s-1], positive downward
     plume_momentum_flux: FaceArray  # for momentum [m s-1]
     entrained_fraction: FaceArray  # fraction of the plume water from the cell above [1]
@@ -132,7 +132,9 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         )
         return dataclasses.replace(inputs, plume_energy=energy)
 
-    def march(self, local: CloState, inputs: ClosureInputs, depth: Scalar, dt: ScalarLike) -> MassFluxState:
+    def march(
+        self, local: AbstractCloState, inputs: ClosureInputs, depth: Scalar, dt: ScalarLike
+    ) -> MassFluxState:
         """The plumes from the surface down, cell by cell, with the volume taken from each."""
         drag = self.drag * reciprocal(depth)
         cells = self._cells(local, inputs, drag, depth)
@@ -151,7 +153,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         kept = flux, (1.0 - self.momentum_coefficient) * flux, *others
         return MassFluxState(local, *map(with_end_faces, kept), end.depth)  # pyright: ignore
 
-    def _cells(self, local: CloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> _Cells:
+    def _cells(self, local: AbstractCloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> _Cells:
         state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
         alpha, beta = eos.expansion(state.temperature, state.salinity, grid.z_center)
         tke = jnp.zeros_like(state.temperature)

@@ -23,7 +23,7 @@ from jaxtyping import Array, Float
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter, vector_parameter
 from ..declarations import check_settings, named, setting
 from ..numerics.elementary import at_least, inverse_cube_root, reciprocal, safe_sqrt, with_end_faces
-from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
+from .base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
 from .energy import AbstractEnergyClosure, TurbulenceState
 from .two_equation import KEpsilon
 
@@ -82,7 +82,7 @@ _TURBULENT_STRATIFICATION = 3.0  # N² k² / eps² at which this input is 1/2
 
 
 @named("neural", neural_recommended="recommended")
-class NeuralCorrection(AbstractClosure[CloState]):
+class NeuralCorrection(AbstractClosure[AbstractCloState]):
     """A physical closure with a small network that corrects its eddy coefficients, face by face.
 
     Args:
@@ -135,7 +135,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
     def prepare(self) -> "CorrectedStepper":
         return CorrectedStepper(self.physical.prepare(), self)
 
-    def corrected(self, clo_state: CloState, inputs: ClosureInputs) -> CloState:
+    def corrected(self, clo_state: AbstractCloState, inputs: ClosureInputs) -> AbstractCloState:
         """A state of the physical closure with corrected eddy coefficients."""
         assert self.weights is not None  # set by the constructor
         outputs = evaluate(self.weights, self.layer_sizes, network_inputs(clo_state, inputs))
@@ -149,20 +149,20 @@ class NeuralCorrection(AbstractClosure[CloState]):
         return eqx.tree_at(_coefficients, clo_state, corrected)
 
 
-class CorrectedStepper(AbstractStepper[CloState]):
+class CorrectedStepper(AbstractStepper[AbstractCloState]):
     """Steps of a physical closure, each followed by the correction."""
 
     physical: AbstractStepper
     correction: NeuralCorrection
 
-    def init(self, inputs: ClosureInputs) -> CloState:
+    def init(self, inputs: ClosureInputs) -> AbstractCloState:
         return self.physical.init(inputs)
 
-    def step(self, clo_state: CloState, inputs: ClosureInputs, dt: ScalarLike) -> CloState:
+    def step(self, clo_state: AbstractCloState, inputs: ClosureInputs, dt: ScalarLike) -> AbstractCloState:
         return self.correction.corrected(self.physical.step(clo_state, inputs, dt), inputs)
 
 
-def _coefficients(clo_state: CloState):
+def _coefficients(clo_state: AbstractCloState):
     return clo_state.eddy_viscosity, clo_state.eddy_diffusivity
 
 
@@ -203,7 +203,7 @@ def entrainment_weight(inputs: ClosureInputs) -> InnerFaceArray:
     return weight * of_wind * reciprocal(of_wind + u * u + v * v)
 
 
-def network_inputs(clo_state: CloState, inputs: ClosureInputs) -> list[InnerFaceArray]:
+def network_inputs(clo_state: AbstractCloState, inputs: ClosureInputs) -> list[InnerFaceArray]:
     """Smooth network inputs at the inner faces after a step [1], each between -1 and 1.
 
     With d the distance to the surface: stratification relative to shear, N² / sqrt(N⁴ + S⁴ + f⁴); d |f| / (d

@@ -1,7 +1,7 @@
 """A case: one water column (or a batch of columns) with its forcing and all terms that act on it."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -17,6 +17,7 @@ from .._types import (
     in_precision,
     is_traced,
     parameter,
+    shared_by_columns,
 )
 from ..ice.base import AbstractIce, IceStep, UppermostCell
 from ..physics.absorption import AbstractAbsorption, TwoBandAbsorption
@@ -26,7 +27,8 @@ from .corrections import InitialCorrection
 from .forcing import AbstractForcing, IceSurface, SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .state import State
-from .terms import ELEVATION, AbstractTerm, Interior
+from .terms import AbstractTerm, Interior
+from .terms.surface import friction_velocity, whole_stress
 from .time_series import check_covers
 
 
@@ -138,30 +140,50 @@ class Case(eqx.Module):
 
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if any forcing or term does not cover `start` to `end` [s]."""
-        for part in (self.forcing, self.interior, *self.terms.values()):
+        for part in (self.forcing, *self.acting()):
             part.check_covers(start, end)
         check_covers(self.absorption, start, end)
 
     @property
+    def held(self) -> tuple[str, ...]:
+        """Variables that keep their initial values, whatever the fluxes."""
+        return tuple(name for term in self.acting() for name in term.held())
+
+    @property
     def start_state(self) -> State:
-        """Initial state of a run, with its correction and ice."""
+        """Initial state of a run, with its correction, its ice and what its terms have at the surface."""
         state = self.initial_state
         if self.initial_correction is not None:
             state = self.initial_correction.add_to(state, self.grid)
         if state.surface:
             return state
-        ice = {} if self.ice is None else self.ice.start(state)
-        level = {} if self.interior.level is None else self.interior.level.start(state.temperature[-1])
-        return dataclasses.replace(state, surface=ice | level) if ice or level else state
+        surface = {} if self.ice is None else dict(self.ice.start(state))
+        for term in self.acting():
+            surface |= term.own_surface(state)
+        return dataclasses.replace(state, surface=surface) if surface else state
 
     def placed(self, state: State, time: ScalarLike | None = None) -> "Case":
         """The case on the grid of a state with a varying level, or at the surface elevation of a time [s]."""
-        grid, level = self.grid, self.interior.level
-        if level is not None:
-            grid = level.grid_at(grid, state.surface[ELEVATION])
-        elif time is not None:
-            grid = self.interior.moved(grid, time)
+        grid = self.grid
+        for term in self.acting():
+            grid = term.placed(grid, state, time)
         return self if grid is self.grid else eqx.tree_at(lambda case: case.grid, self, grid)
+
+    def with_von_karman(self, von_karman: Scalar) -> "Case":
+        """The case with a constant for the terms that take that of the closure."""
+        return self._with_terms(lambda term: term.with_von_karman(von_karman))
+
+    def _with_terms(self, change: Callable[[AbstractTerm], AbstractTerm]) -> "Case":
+        """The case with every term changed."""
+
+        def is_term(part) -> bool:
+            return isinstance(part, AbstractTerm)
+
+        def changed(part):
+            return change(part) if is_term(part) else part
+
+        parts = jax.tree.map(changed, (self.interior, self.terms), is_leaf=is_term)
+        return eqx.tree_at(lambda case: (case.interior, case.terms), self, parts)
 
     def at_surface(self, state: State, time: ScalarLike, dt: ScalarLike) -> IceStep:
         """Effect of the ice over a step of `dt` [s] that ends at `time` [s] since the start."""
@@ -171,16 +193,16 @@ class Case(eqx.Module):
         def sky(surface: IceSurface | None) -> SurfaceFluxes:
             return self.forcing.at(time, water._replace(ice=surface))
 
-        lid = self.interior.lid_friction
-        at_rest = jnp.zeros_like(water.temperature)
+        at_rest, density = jnp.zeros_like(water.temperature), eos.reference_density
+        stress = whole_stress((at_rest, at_rest), state, self.grid, density, self.acting())
         cell = UppermostCell(
             temperature=water.temperature,
             salinity=water.salinity,
             thickness=thickness,
             volume=self.grid.cell_volume[-1],
             heat_capacity=eos.heat_capacity,
-            density=eos.reference_density,
-            friction_velocity=at_rest if lid is None else lid.friction_velocity(water.u, water.v, thickness),
+            density=density,
+            friction_velocity=friction_velocity(stress, density),
         )
         return self.ice.step(state.surface, cell, sky, self.forcing.air_temperature(time), dt)
 
@@ -210,10 +232,7 @@ class Case(eqx.Module):
         state = jax.tree.map(lambda values: remap(values, self.grid, grid), old.without_surface())
         state = dataclasses.replace(state, surface=old.surface)
         moved = eqx.tree_at(lambda case: (case.grid, case.initial_state), self, (grid, state))
-        drift = self.interior.stokes_drift
-        if drift is None:
-            return moved
-        return eqx.tree_at(lambda case: case.interior.stokes_drift, moved, drift.on(self.grid, grid))
+        return moved._with_terms(lambda term: term.on(self.grid, grid))
 
 
 def stack_cases(cases: Sequence[Case]) -> Case:
@@ -240,16 +259,16 @@ def stack_cases(cases: Sequence[Case]) -> Case:
                 f"{cases[0].name}; move it to the same grid, and give absent fluxes as 0."
             )
 
-    def stack(path, *leaves):
-        name = jax.tree_util.keystr(path)
-        if name.endswith((".time", ".initial_correction.z")):
-            if any(not np.array_equal(leaf, leaves[0]) for leaf in leaves):
-                what = "series of forcing on the same times" if name.endswith("time") else "the same heights"
-                raise ValueError(f"stack_cases: expected {what}.")
-            return leaves[0]
-        return jnp.stack(leaves, axis=-1)
+    def stack(path, is_shared: bool, *leaves):
+        if not is_shared:
+            return jnp.stack(leaves, axis=-1)
+        if any(not np.array_equal(leaf, leaves[0]) for leaf in leaves):
+            on_times = jax.tree_util.keystr(path).endswith("time")
+            what = "series of forcing on the same times" if on_times else "the same heights"
+            raise ValueError(f"stack_cases: expected {what}.")
+        return leaves[0]
 
-    stacked = jax.tree_util.tree_map_with_path(stack, *plain)
+    stacked = jax.tree_util.tree_map_with_path(stack, shared_by_columns(plain[0]), *plain)
     start_times = {case.start_time for case in cases}
     places = {name: [getattr(case, name) for case in cases] for name in ("latitude", "longitude")}
     known = {name: of for name, of in places.items() if not any(place is None for place in of)}

@@ -91,7 +91,9 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _ABOUT)):
     """
 
     forcing: AbstractForcing
-    time: Float[Array, " knot"] | None = array_field(1, default=None, converter=as_float_array)
+    time: Float[Array, " knot"] | None = array_field(
+        1, is_shared=True, default=None, converter=as_float_array
+    )
     period: float | None = eqx.field(default=None, static=True, kw_only=True)
 
     if TYPE_CHECKING:  # which does not see the derived fields
@@ -151,19 +153,25 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _ABOUT)):
     def air_temperature(self, time: ScalarLike) -> Scalar | None:
         return self.forcing.air_temperature(time)
 
+    def _corrections_at(self, time: ScalarLike) -> dict[str, Scalar]:
+        """Corrections at a time [s], by name."""
+        now, moving = {}, {}
+        for name, values in self._given().items():
+            if self.time is not None and values.shape[0] > 1:
+                moving[name] = values
+            else:
+                now[name] = values[0]
+        if self.time is None or not moving:
+            return now
+        knots, first = self.time, self.time[0]
+        if self.period is not None:
+            time = first + (time - first) % self.period
+            knots = jnp.append(knots, first + self.period)
+            moving = {name: jnp.concatenate([values, values[:1]]) for name, values in moving.items()}
+        return now | TimeSeries(knots, moving).at(time)
+
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
-        fluxes = self.forcing.at(time, water)
-        given = self._given()
-        moving = {} if self.time is None else {k: v for k, v in given.items() if v.shape[0] > 1}
-        now = {name: values[0] for name, values in given.items() if name not in moving}
-        if moving:
-            assert self.time is not None
-            knots, first = self.time, self.time[0]
-            if self.period is not None:
-                time = first + (time - first) % self.period
-                knots = jnp.append(knots, first + self.period)
-                moving = {name: jnp.concatenate([values, values[:1]]) for name, values in moving.items()}
-            now |= TimeSeries(knots, moving).at(time)
+        fluxes, now = self.forcing.at(time, water), self._corrections_at(time)
         scales = {flux: now[name] for flux, name in SCALES.items() if name in now}
         idle = {SCALES[name] for name in scales}
         idle -= {SCALES[name] for name in scales if getattr(fluxes, name) is not None}
@@ -200,7 +208,7 @@ class InitialCorrection(eqx.Module):
             increments.
     """
 
-    z: Float[Array, " height"] = array_field(1, converter=as_float_array)
+    z: Float[Array, " height"] = array_field(1, is_shared=True, converter=as_float_array)
     temperature: ColumnArray | None = vector_parameter(unit="K", coordinate="z", default=None)
     salinity: ColumnArray | None = vector_parameter(unit="g kg-1", coordinate="z", default=None)
     u: ColumnArray | None = vector_parameter(unit="m s-1", coordinate="z", default=None)

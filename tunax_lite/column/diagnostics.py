@@ -15,14 +15,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
-from ..closures.base import CloState, ClosureInputs
+from ..closures.base import AbstractCloState, ClosureInputs
 from ..closures.energy import AbstractEnergyStepper, TurbulenceState
 from ..numerics.elementary import (
     column_integral,
     gradient,
     reciprocal,
-    safe_sqrt,
-    vector_norm,
     with_end_faces,
 )
 from ..physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin, first_face_below
@@ -34,6 +32,8 @@ from .model import Model
 from .observables import OBSERVABLES, ColumnState, Observable, observable, parse
 from .state import State
 from .terms import ELEVATION, CounterGradientHeat
+from .terms.base import first_of
+from .terms.surface import friction_velocity, whole_stress
 from .trajectory import Restart, Trajectory
 
 
@@ -47,7 +47,7 @@ class LastStep(eqx.Module):
         production: P, B and P_St [m2 s-3] of a closure with an equation for k, on inner faces.
     """
 
-    clo_state: CloState
+    clo_state: AbstractCloState
     inputs: ClosureInputs
     fluxes: SurfaceFluxes
     production: tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray | None] | None
@@ -71,14 +71,14 @@ class Snapshot(eqx.Module):
     """
 
     state: State
-    clo_state: CloState
+    clo_state: AbstractCloState
     time: ScalarLike
     grid: Grid
     case: Case
     last: LastStep | None = None
 
     @property
-    def mixing(self) -> CloState:
+    def mixing(self) -> AbstractCloState:
         """The closure state whose coefficients mix the column."""
         return self.clo_state if self.last is None else self.last.clo_state
 
@@ -209,21 +209,16 @@ def _friction_velocity(now: Snapshot) -> Scalar:
     """sqrt(|stress| / rho_0) at the surface [m s-1], including the stress of a lid."""
     stress = DIAGNOSTICS["surface_stress_u"](now), DIAGNOSTICS["surface_stress_v"](now)
     density = now.case.equation_of_state.reference_density
-    if (lid := now.case.interior.lid_friction) is not None:
-        held = lid.stress(now.state, now.grid, density)
-        stress = stress[0] + held[0], stress[1] + held[1]
-    return safe_sqrt(vector_norm(*stress) / density)
+    return friction_velocity(whole_stress(stress, now.state, now.grid, density, now.case.acting()), density)
 
 
 @_named("bottom_friction_velocity", of_the_step=True)
 def _bottom_friction_velocity(now: Snapshot) -> Scalar:
     """u* of the logarithmic layer at the bottom [m s-1]; zero without bottom friction."""
-    friction = now.case.interior.bottom_friction
-    if friction is None:
-        return now.nothing
     if now.last is not None and now.last.inputs.bottom is not None:
         return now.last.inputs.bottom.friction_velocity
-    return friction.at(now.state.u[0], now.state.v[0], now.grid.cell_thickness[0])[0]
+    flow = first_of(term.bottom_flow(now.state, now.grid) for term in now.case.acting())
+    return now.nothing if flow is None else flow.friction_velocity
 
 
 @_named("surface_elevation")
@@ -236,11 +231,10 @@ def _surface_elevation(now: Snapshot) -> Scalar:
 
 
 def _discharges(now: Snapshot) -> tuple[Scalar, Scalar]:
-    streams = now.case.interior.streams
-    if streams is None:
-        return now.nothing, now.nothing
-    entering, leaving = streams.discharge(now.time)
-    return entering + now.nothing, leaving + now.nothing
+    entering = leaving = now.nothing
+    for flow in filter(None, (term.discharge(now.time) for term in now.case.acting())):
+        entering, leaving = entering + flow[0], leaving + flow[1]
+    return entering, leaving
 
 
 @_named("stream_inflow")
@@ -275,9 +269,8 @@ def _level_outflow(now: Snapshot) -> Scalar:
 
 def _stokes_drift(now: Snapshot, component: int) -> CenterArray:
     """A component of the Stokes drift [m s-1]; zero without waves."""
-    waves = now.case.interior.stokes_drift
-    profile = 0.0 if waves is None else waves.at(now.grid, now.time)[component]
-    return profile + jnp.zeros_like(now.state.u)
+    drift = first_of(term.stokes_drift(now.grid, now.time) for term in now.case.acting())
+    return (0.0 if drift is None else drift[component]) + jnp.zeros_like(now.state.u)
 
 
 for _component in (0, 1):
@@ -295,7 +288,7 @@ def diagnostic(name: str) -> Diagnostic:
 
 @eqx.filter_jit
 def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Model | None):
-    case = case if model is None else model.completed(case)
+    case = case if model is None else model.with_von_karman(case)
     time, starts = frames[2:]
     dt = None if starts is None else time[-1] / jnp.asarray(starts[1][-1], time.dtype)
 

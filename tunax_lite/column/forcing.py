@@ -234,7 +234,7 @@ class TimeSeriesForcing(AbstractForcing):
         ValueError: as in `TimeSeries`, or an impossible flux.
     """
 
-    time: Float[Array, " time"] = array_field(1)
+    time: Float[Array, " time"] = array_field(1, is_shared=True)
     fluxes: SurfaceFluxes = array_field(1)
 
     @classmethod

@@ -2,9 +2,9 @@
 
 import contextlib
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -14,6 +14,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Int, PyTree
 
 from .._types import ScalarLike, batch_shape_of, is_traced, leading_axes, precision_of, without_weak_types
+from ..closures.base import AbstractCloState
 from ..runtime.devices import (
     ColumnBlock,
     Devices,
@@ -29,6 +30,7 @@ from ..runtime.memory import free_memory
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
 from .model import Model
+from .state import State
 from .trajectory import Means, Restart, Trajectory
 
 
@@ -87,14 +89,13 @@ def batched_case(model: Model, case: Case) -> Case:
 def _with_batch_rank(parts: PyTree, rank: int) -> PyTree:
     """Add trailing axes of length one, so that profiles shared by all columns broadcast with the state."""
 
-    def spread(path, leaf, axes: int):
+    def spread(leaf, axes: int):
         missing = axes + rank - jnp.ndim(leaf)
-        is_time = jax.tree_util.keystr(path).endswith(".time")  # of a series, always shared
-        if axes < 1 or missing <= 0 or is_time:
+        if axes < 1 or missing <= 0:
             return leaf
         return jnp.reshape(leaf, (*jnp.shape(leaf), *(1,) * missing))
 
-    return jax.tree_util.tree_map_with_path(spread, parts, leading_axes(parts))
+    return jax.tree.map(spread, parts, leading_axes(parts))
 
 
 def start_of(model: Model, case: Case) -> Restart:
@@ -113,12 +114,27 @@ def restart_of(model: Model, case: Case) -> Restart:
     return _compiled_start(model, case.unlabelled())
 
 
-def run_frames(*arguments, **options):
-    """The time loop alone; its arguments are those of `end_and_frames`."""
-    return end_and_frames(*arguments, **options)[1]
+class Carry(NamedTuple):
+    """What the time loop carries from step to step.
+
+    Args:
+        now: the end of the last step.
+        means: of state and closure state over the steps since the last frame; `None` if not averaged.
+        step_start: start of the last step; `None` if not kept.
+    """
+
+    now: Restart
+    means: tuple[State, AbstractCloState] | None
+    step_start: Restart | None
+
+    @classmethod
+    def at_start(cls, start: Restart, means: bool = False, step_starts: bool = False) -> "Carry":
+        """What enters the first step."""
+        averages = (start.state, start.clo_state) if means else None
+        return cls(start, averages, start if step_starts else None)
 
 
-def end_and_frames(
+def integrate(
     model: Model,
     case: Case,
     start: Restart,
@@ -127,49 +143,66 @@ def end_and_frames(
     n_frames: int,
     steps_per_frame: int,
     checkpointing: AbstractCheckpointing,
-    save=lambda restart: restart,
+    save: Callable[[Carry, PyTree], PyTree] = lambda carry, _: carry,
     inputs: PyTree = None,
     means: bool = False,
     step_starts: bool = False,
-):
-    """The time loop, for callers that save something other than whole states; also returns where to restart.
+) -> tuple[Restart, PyTree]:
+    """The time loop, for callers that save something other than whole states.
 
     Args:
         model, case: with the case broadcast over its batch by `batched_case`.
         start: from `start_of` or `Trajectory.restart`.
         dt: time step [s].
         n_frames, steps_per_frame, checkpointing: length of the run, and what reverse mode stores.
-        save: function from `Restart`, and the inputs of the frame if there are any, to stored variables.
+        save: function of what the loop carries, and of the inputs of the frame, to stored variables.
         inputs: pytree of arrays with a leading axis of `n_frames`, such as observations.
-        means: also save means of state and closure state over the steps of the frame.
-        step_starts: also save the start of the last step of the frame.
+        means: whether to carry means of state and closure state over the steps of the frame.
+        step_starts: whether to carry the start of the last step.
 
-    Returns the end as a `Restart`, and the saved variables with a leading axis of `n_frames`, without the
-    start.
+    Returns:
+        The end, and the saved variables with a leading axis of `n_frames`, without the start.
     """
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
     step = _stepping(model, case, dt)
-    one = save if inputs is not None else lambda current, _: save(current)
-    carry, both = start, one
-    if means:
-        step = _averaging(step, start.step, steps_per_frame)
-        carry = (start, (start.state, start.clo_state))
-        both = lambda current, given: (one(current[0], given), current[1])  # noqa: E731
-    if step_starts:
-        of = lambda carry: carry[0] if means else carry  # noqa: E731
-        once, kept = step, both
-        step, carry = lambda two: (once(two[0]), of(two[0])), (carry, of(carry))
-        both = lambda two, given: (kept(two[0], given), two[1])  # noqa: E731
-    length = {"n_frames": n_frames, "steps_per_frame": steps_per_frame}
-    end, saved = scan_frames(step, both, carry, inputs=inputs, checkpointing=checkpointing, **length)
-    end = end[0] if step_starts else end
-    return end[0] if means else end, saved
+
+    def advanced(carry: Carry) -> Carry:
+        now = step(carry.now)
+        averages = carry.means
+        if averages is not None:
+            n = (carry.now.step - start.step) % steps_per_frame + 1
+            averages = _averaged(averages, (now.state, now.clo_state), n)
+        return Carry(now, averages, None if carry.step_start is None else carry.now)
+
+    end, saved = scan_frames(
+        advanced,
+        save,
+        Carry.at_start(start, means, step_starts),
+        inputs=inputs,
+        checkpointing=checkpointing,
+        n_frames=n_frames,
+        steps_per_frame=steps_per_frame,
+    )
+    return end.now, saved
+
+
+def _averaged(mean: PyTree, now: PyTree, n: Int[Array, ""]) -> PyTree:
+    """The mean of n steps, from that of the steps before."""
+
+    def mix(before, now):
+        if not jnp.issubdtype(now.dtype, jnp.inexact):
+            return now
+        # The first step has weight one, which discards the previous mean.
+        weight = 1.0 / n.astype(now.dtype)
+        return (1.0 - weight) * before + weight * now
+
+    return jax.tree.map(mix, mean, now)
 
 
 def advance(
     model: Model, case: Case, start: Restart, dt: ScalarLike, n_steps: int | Int[Array, ""]
 ) -> Restart:
-    """Make `n_steps` without saving; with 0, returns the start. Other arguments are those of `run_frames`.
+    """Make `n_steps` without saving; with 0, returns the start. Other arguments are those of `integrate`.
 
     The number may be known only at run time, except in reverse mode.
     """
@@ -179,7 +212,7 @@ def advance(
 
 def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], Restart]:
     """One step of a loop, with loop-invariant work moved out."""
-    stepper, case = model.closure.prepare(), model.completed(case)
+    stepper, case = model.closure.prepare(), model.with_von_karman(case)
 
     def step(current: Restart) -> Restart:
         time = current.step.astype(dt.dtype) * dt
@@ -187,26 +220,6 @@ def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], Re
         return Restart(state, clo_state, current.step + 1)
 
     return step
-
-
-def _averaging(step: Callable[[Restart], Restart], begin: Int[Array, ""], steps_per_frame: int):
-    """A step that carries the mean of state and closure state since the previous frame."""
-
-    def advance(carry):
-        current, mean = carry
-        following = step(current)
-        n = (current.step - begin) % steps_per_frame + 1
-
-        def mix(before, now):
-            if not jnp.issubdtype(now.dtype, jnp.inexact):
-                return now
-            # The first step has weight one, which discards the previous mean.
-            weight = 1.0 / n.astype(now.dtype)
-            return (1.0 - weight) * before + weight * now
-
-        return following, jax.tree.map(mix, mean, (following.state, following.clo_state))
-
-    return advance
 
 
 def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree, PyTree, PyTree]:
@@ -227,15 +240,11 @@ def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree,
     return of_model, of_case, jax.tree.map(lambda leaf: has_columns(leaf, 0), start)
 
 
-def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: ColumnBlock, options):
+def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: ColumnBlock, options) -> Carry:
     """The frames of a batch, on one or several devices, each running its blocks of columns in turn."""
     has_columns = columns_of(model, case, start)
-
-    def saved_of(start):
-        saved = (start, (start.state, start.clo_state)) if options["means"] else start
-        return (saved, start) if options["step_starts"] else saved
-
-    split = Split((*has_columns, False), saved_of(start), saved_of(has_columns[2]))
+    carried = functools.partial(Carry.at_start, means=options["means"], step_starts=options["step_starts"])
+    split = Split((*has_columns, False), carried(start), carried(has_columns[2]))
 
     def run(arguments):
         start = arguments[2]
@@ -243,17 +252,15 @@ def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: Column
         n_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(start))
         block = block_size(column_block, n_columns, n_bytes)
         if block == n_columns:
-            return run_frames(*arguments, **options)
+            return integrate(*arguments, **options)[1]
         # Reverse mode stores the data of all blocks at the same time.
-        checkpointing = shared_among(-(-n_columns // block), options["checkpointing"])
-        one = lambda part: run_frames(*part, **options | {"checkpointing": checkpointing})  # noqa: E731
+        of_block = options | {"checkpointing": shared_among(-(-n_columns // block), options["checkpointing"])}
         # Only local columns: each of several devices has its part of them.
-        return map_blocks(one, arguments, split._replace(like=saved_of(start)), block)
+        local = split._replace(like=carried(start))
+        return map_blocks(lambda part: integrate(*part, **of_block)[1], arguments, local, block)
 
     arguments = (model, case, start, dt)
-    if mesh is None:
-        return run(arguments)
-    return map_columns(run, arguments, split, mesh)
+    return run(arguments) if mesh is None else map_columns(run, arguments, split, mesh)
 
 
 @eqx.filter_jit
@@ -261,20 +268,16 @@ def _simulate(model, case, start, dt, mesh: Mesh | None, column_block, options) 
     case = batched_case(model, case)
     start = _compiled_start(model, case) if start is None else start
     if not shape_of_batch(model, case):
-        saved = run_frames(model, case, start, dt, **options)
+        later = integrate(model, case, start, dt, **options)[1]
     else:
-        saved = _run_columns(model, case, start, dt, mesh, column_block, options)
-    with_start = lambda first, rest: jnp.concatenate([first[None], rest])  # noqa: E731
-    saved, step_starts = saved if options["step_starts"] else (saved, None)
-    saved, means = saved if options["means"] else (saved, None)
-    frames = jax.tree.map(with_start, start, saved)
-    time = frames.step.astype(dt.dtype) * dt
+        later = _run_columns(model, case, start, dt, mesh, column_block, options)
+    first = Carry.at_start(start, options["means"], options["step_starts"])
+    frames = jax.tree.map(lambda one, rest: jnp.concatenate([one[None], rest]), first, later)
+    now, time = frames.now, frames.now.step.astype(dt.dtype) * dt
+    means = frames.means
     if means is not None:
-        means = jax.tree.map(with_start, (start.state, start.clo_state), means)
         means = Means(*means, since=jnp.concatenate([time[:1], time[:-1]]))
-    if step_starts is not None:
-        step_starts = jax.tree.map(with_start, start, step_starts)
-    return Trajectory(case.grid, time, frames.step, frames.state, frames.clo_state, means, step_starts)
+    return Trajectory(case.grid, time, now.step, now.state, now.clo_state, means, frames.step_start)
 
 
 def simulate(
@@ -329,7 +332,7 @@ def simulate(
     if not is_traced(case.forcing):
         case.check_covers(begin, begin + whole)
     if length.rest:
-        run = partial(
+        run = functools.partial(
             simulate, model, case, dt=dt, checkpointing=checkpointing, devices=devices,
             column_block=column_block, means=means, step_starts=step_starts,
         )  # fmt: skip
@@ -391,6 +394,9 @@ def _with_shorter_end(
     interval = length.steps_per_frame * dt
     before = run(start=start, duration=length.n_frames * interval, output_interval=interval)
     after = run(start=before.restart(), **last)
-    frames = lambda one: (one.time, one.step, one.state, one.clo_state, one.means, one.step_starts)  # noqa: E731
+
+    def frames(run: Trajectory) -> tuple:
+        return run.time, run.step, run.state, run.clo_state, run.means, run.step_starts
+
     joined = jax.tree.map(lambda a, b: jnp.concatenate([a, b[1:]]), frames(before), frames(after))
     return Trajectory(before.grid, *joined)

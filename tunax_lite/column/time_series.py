@@ -51,7 +51,7 @@ class TimeSeries(eqx.Module, Generic[T]):
             with its name and time.
     """
 
-    time: Float[Array, " time"] = array_field(1)
+    time: Float[Array, " time"] = array_field(1, is_shared=True)
     values: T = array_field(1)
     name: str = eqx.field(default="forcing", static=True)
 

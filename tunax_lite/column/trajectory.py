@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
-from ..closures.base import CloState
+from ..closures.base import AbstractCloState
 from .grid import Grid
 from .state import State
 
@@ -17,11 +17,11 @@ class Restart(eqx.Module):
     """Where a run can continue: a state, a closure state and the number of steps made."""
 
     state: State
-    clo_state: CloState
+    clo_state: AbstractCloState
     step: Int[Array, ""]
 
 
-def carried(state: State, clo_state: CloState) -> dict[str, PyTree]:
+def carried(state: State, clo_state: AbstractCloState) -> dict[str, PyTree]:
     """Prognostic variables by name: water, tracers, ice, level, and those of the closure."""
     found = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")}
     found |= state.tracers | state.surface
@@ -30,7 +30,7 @@ def carried(state: State, clo_state: CloState) -> dict[str, PyTree]:
         part = pending.pop()
         for field in dataclasses.fields(part):
             value = getattr(part, field.name)
-            if isinstance(value, CloState):
+            if isinstance(value, AbstractCloState):
                 pending.append(value)
             elif value is not None:
                 found[field.name] = value
@@ -47,7 +47,7 @@ class Means(eqx.Module):
     """
 
     state: State
-    clo_state: CloState
+    clo_state: AbstractCloState
     since: Float[Array, " time"]
 
 
@@ -68,7 +68,7 @@ class Trajectory(eqx.Module):
     time: Float[Array, " time"]
     step: Int[Array, " time"]
     state: State
-    clo_state: CloState
+    clo_state: AbstractCloState
     means: Means | None = None
     step_starts: Restart | None = None
 

@@ -6,23 +6,20 @@ them its own rate) are solved together, and all matrices side by side.
 
 import functools
 import operator
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from .._types import CenterArray, FaceArray, Scalar, ScalarLike
-from ..closures.base import CloState
+from ..closures.base import AbstractCloState
 from ..numerics.diffusion import Added, CarryingRates, DiffusionSystem, diffusion_system
 from ..numerics.elementary import reciprocal
-from ..numerics.tridiagonal import solve_tridiagonal_systems
-from ..numerics.tridiagonal_methods import AbstractTridiagonalMethod
+from ..numerics.tridiagonal import AbstractTridiagonalMethod, solve_tridiagonal_systems
 from .state import State
 from .terms import AbstractTerm, Column, Tendency
-
-_DOWN_GRADIENT = " down its gradient"
-"""Behind the name of a quantity: what it would be without fluxes against the gradient."""
 
 
 class Mixing(NamedTuple):
@@ -33,7 +30,11 @@ class Mixing(NamedTuple):
 
     @classmethod
     def of_quantities(
-        cls, clo_state: CloState, viscosity: Scalar, diffusivity: Scalar, salt_diffusivity: Scalar | None
+        cls,
+        clo_state: AbstractCloState,
+        viscosity: Scalar,
+        diffusivity: Scalar,
+        salt_diffusivity: Scalar | None,
     ) -> "dict[str, Mixing]":
         """Total coefficients by quantity; "" stands for all others. Equal objects share a matrix.
 
@@ -50,135 +51,183 @@ class Mixing(NamedTuple):
         return {"u": velocity, "v": velocity, "salinity": salt, "": scalars}
 
 
-class Solver(NamedTuple):
-    """Options of the solution.
+class Solutions(NamedTuple):
+    """Values or sources of a quantity; with a flux against its gradient, also those without that flux."""
 
-    With `in_turn`, as in GOTM, u, v and the scalars are solved one after another: bottom drag on v uses the
-    new u, and horizontal advection uses the new velocity.
-    """
-
-    theta: float  # weight of the new values in the diffusive fluxes
-    in_turn: bool
-    method: AbstractTridiagonalMethod
+    whole: PyTree
+    down_gradient: PyTree = None
 
 
 class Group(NamedTuple):
-    """Quantities that share a matrix: their mixing, values and tendencies."""
+    """Quantities that share a matrix: their mixing, the rates of their tendencies, values and sources."""
 
     mixing: Mixing
-    values: dict[str, CenterArray]
-    tendencies: dict[str, list[Tendency]]
+    rates: list[Tendency]
+    values: dict[str, Solutions]
+    sources: dict[str, Solutions]
+
+    def shares(self, mixing: Mixing, rates: Sequence[Tendency]) -> bool:
+        """Whether a quantity has the same matrix: the same objects enter it, whose values are traced."""
+        pairs = [(self.mixing.eddy, mixing.eddy), (self.mixing.molecular, mixing.molecular)]
+        for own, other in zip(self.rates, rates, strict=False):
+            pairs += [(own.loss_rate, other.loss_rate), (own.carrying, other.carrying)]
+        return len(self.rates) == len(rates) and all(one is other for one, other in pairs)
 
     def system(self, column: Column, theta: float) -> DiffusionSystem:
         grid = column.grid
-        parts = next(iter(self.tendencies.values()))  # all have the same rates
         conductance = (self.mixing.eddy[1:-1] + self.mixing.molecular) * reciprocal(grid.center_spacing)
-        volume = grid.cell_volume
-        source = {name: _added(of) for name, of in self.tendencies.items()}
-        sink_rate, flow = sum_of_all(part.loss_rate for part in parts), _carrying(parts)
-        areas, own = grid.relative_area, grid.cell_area
-        if areas is not None and own is not None:
+        source, areas, mean_areas = self.sources, grid.relative_area, grid.cell_area
+        sink_rate, flow = sum_of_all(part.loss_rate for part in self.rates), _carrying(self.rates)
+        if areas is not None and mean_areas is not None:
             # Fluxes per surface area: a flux through a face is multiplied by its area.
             conductance, flow = areas[1:-1] * conductance, None if flow is None else flow.through(areas)
-            source = {name: of.through(areas, own) for name, of in source.items()}
-        before = None if column.level is None else column.level.volume_before
-        added = {"source": source, "sink_rate": sink_rate, "flow": flow, "thickness_before": before}
-        return diffusion_system(self.values, conductance, volume, column.dt, theta=theta, **added)
+            is_source = lambda part: isinstance(part, Added)  # noqa: E731
+            source = jax.tree.map(lambda part: part.through(areas, mean_areas), source, is_leaf=is_source)
+        return diffusion_system(
+            self.values,
+            conductance,
+            grid.cell_volume,
+            column.dt,
+            source=source,
+            sink_rate=sink_rate,
+            theta=theta,
+            flow=flow,
+            thickness_before=None if column.level is None else column.level.volume_before,
+        )
 
 
-def transport(
-    column: Column,
-    terms: Sequence[AbstractTerm],
-    mixing: dict[str, Mixing],
-    held: Sequence[str],
-    solver: Solver,
-) -> State:
-    """State after a step from a column; quantities that are held stay unchanged.
+class Equations(NamedTuple):
+    """The equations of transport in a step, which a discretisation solves in its order.
+
+    Args:
+        column: after vertical advection, with the newest known velocity.
+        terms: that act, in order of summation.
+        mixing: by quantity.
+        theta: weight of the new values in the diffusive fluxes [1].
+        method: of the solution.
+        held: quantities that keep their values.
+        owners: terms by the names of the tracers that belong to them.
 
     Raises:
         ValueError: a term that acts on an unknown quantity, or two terms with `sinking`.
     """
-    own = {name: term for term in terms for name in term.own_tracers()}
-    carried = column.state
-    for term in terms:
-        column = column._replace(carried=carried)
-        carried = term.carry(column)
-    tracers = carried.tracers | {name: of for name, of in column.state.tracers.items() if name in own}
-    carried = State(carried.u, carried.v, carried.temperature, carried.salinity, tracers)
-    start = column.velocity
-    column = column._replace(carried=carried, velocity=(carried.u, carried.v))
-    velocity = {"u": carried.u, "v": carried.v}
-    scalars = {"temperature": carried.temperature, "salinity": carried.salinity, **tracers}
-    scalars = {name: values for name, values in scalars.items() if name not in held}
 
-    def of_velocity(column: Column, *names: str) -> list[Group]:
-        given = [(term, term.on_velocity(column)) for term in terms]
-        return _groups({name: velocity[name] for name in names}, velocity, given, mixing, {})
+    column: Column
+    terms: Sequence[AbstractTerm]
+    mixing: dict[str, Mixing]
+    theta: float
+    method: AbstractTridiagonalMethod
+    held: tuple[str, ...]
+    owners: dict[str, AbstractTerm]
 
-    def of_scalars(column: Column) -> list[Group]:
-        given = [(term, term.on_scalars(column)) for term in terms]
-        return _groups(scalars, {**scalars, **dict.fromkeys(held)}, given, mixing, own)
-
-    def driven(u: CenterArray, v: CenterArray) -> tuple[CenterArray, CenterArray]:
+    @classmethod
+    def of(
+        cls,
+        column: Column,
+        terms: Sequence[AbstractTerm],
+        mixing: dict[str, Mixing],
+        theta: float,
+        method: AbstractTridiagonalMethod,
+    ) -> "Equations":
+        """The equations of a column, after vertical advection."""
+        owners = {name: term for term in terms for name in term.own_tracers()}
+        carried = column.state
         for term in terms:
-            u, v = term.after_velocity(u, v, column)
+            column = column._replace(carried=carried)
+            carried = term.carry(column)
+        tracers = carried.tracers | {k: of for k, of in column.state.tracers.items() if k in owners}
+        carried = State(carried.u, carried.v, carried.temperature, carried.salinity, tracers)
+        held = tuple(name for term in terms for name in term.held())
+        column = column._replace(carried=carried, velocity=(carried.u, carried.v))
+        return cls(column, terms, mixing, theta, method, held, owners)
+
+    def moving(self, u: CenterArray, v: CenterArray) -> "Equations":
+        """The same with the newest known velocity."""
+        return self._replace(column=self.column._replace(velocity=(u, v)))
+
+    def of_velocity(self, *names: str) -> list[Group]:
+        """The equations of `u` and `v`, or of one of them."""
+        known = {"u": self.column.carried.u, "v": self.column.carried.v}
+        tendencies = [(term, term.on_velocity(self.column)) for term in self.terms]
+        return self._groups({name: known[name] for name in names}, known, tendencies)
+
+    def of_scalars(self) -> list[Group]:
+        """The equations of temperature, salinity and tracers that are not held."""
+        carried = self.column.carried
+        known = {"temperature": carried.temperature, "salinity": carried.salinity, **carried.tracers}
+        tendencies = [(term, term.on_scalars(self.column)) for term in self.terms]
+        return self._groups({k: known[k] for k in known if k not in self.held}, known, tendencies)
+
+    def _groups(
+        self,
+        values: dict[str, CenterArray],
+        known: Collection[str],
+        tendencies: Sequence[tuple[AbstractTerm, dict[str, Tendency]]],
+    ) -> list[Group]:
+        """Quantities with their tendencies, in as few groups as rates and coefficients allow."""
+        for term, of_term in tendencies:
+            if unknown := of_term.keys() - set(known):
+                raise ValueError(
+                    f"{type(term).__name__}: expected to act on some of {', '.join(known)}, got "
+                    f"{', '.join(sorted(unknown))}; give the initial state such a tracer."
+                )
+        groups: list[Group] = []
+        for name, value in values.items():
+            owner, mixing = self.owners.get(name), self.mixing.get(name, self.mixing[""])
+            parts = [by[name] for term, by in tendencies if name in by and (owner is None or owner is term)]
+            if owner is not None:
+                mixing = Mixing(0.0 * mixing.eddy, 0.0)
+            rates = [part for part in parts if part.loss_rate is not None or part.carrying is not None]
+            group = next((group for group in groups if group.shares(mixing, rates)), None)
+            if group is None:
+                group = Group(mixing, rates, {}, {})
+                groups.append(group)
+            if any(part.against_gradient is not None for part in parts):
+                down = [part._replace(against_gradient=None) for part in parts]
+                group.values[name] = Solutions(value, value)
+                group.sources[name] = Solutions(_added(parts), _added(down))
+            else:
+                group.values[name], group.sources[name] = Solutions(value), Solutions(_added(parts))
+        return groups
+
+    def solve(self, groups: Sequence[Group]) -> dict[str, CenterArray]:
+        """New values of groups, whose matrices are solved side by side."""
+        if not groups:
+            return {}
+        systems = [group.system(self.column, self.theta) for group in groups]
+        solution = solve_tridiagonal_systems(
+            tuple(system.matrix for system in systems),
+            tuple(system.rhs for system in systems),
+            self.method,
+            # Solve for the change: constant salinity stays exactly constant, and float32 suffices for days.
+            guess=tuple(group.values for group in groups),
+            residual=tuple(system.residual for system in systems),
+            sinking=tuple(system.sinking for system in systems),
+        )
+        old = {name: both.whole for group in groups for name, both in group.values.items()}
+        return {
+            name: whole if down is None else _within_range(whole, down, old[name])
+            for group in solution
+            for name, (whole, down) in group.items()
+        }
+
+    def driven(self, u: CenterArray, v: CenterArray) -> tuple[CenterArray, CenterArray]:
+        """The new velocity, after the terms that set it."""
+        for term in self.terms:
+            u, v = term.after_velocity(u, v, self.column)
         return u, v
 
-    if solver.in_turn:
-        u = _solved(of_velocity(column, "u"), column, solver)["u"]
-        column = column._replace(velocity=(u, carried.v))
-        v = _solved(of_velocity(column, "v"), column, solver)["v"]
-        u, v = driven(u, v)
-        mixed = _solved(of_scalars(column._replace(velocity=(u, v))), column, solver)
-    else:
-        groups = of_velocity(column, "u", "v") + of_scalars(column._replace(velocity=start))
-        mixed = _solved(groups, column, solver)
-        u, v = driven(mixed["u"], mixed["v"])
-    new = {name: getattr(column.state, name) for name in held} | mixed
-    return State(u, v, new["temperature"], new["salinity"], {name: new[name] for name in carried.tracers})
-
-
-def _groups(
-    values: dict[str, CenterArray],
-    known: Collection[str],
-    given: Sequence[tuple[AbstractTerm, dict[str, Tendency]]],
-    mixing: dict[str, Mixing],
-    own: dict[str, AbstractTerm],
-) -> list[Group]:
-    """Quantities with their tendencies, in as few groups as rates and coefficients allow."""
-    for term, tendencies in given:
-        if unknown := tendencies.keys() - set(known):
-            raise ValueError(
-                f"{type(term).__name__}: expected to act on some of {', '.join(known)}, got "
-                f"{', '.join(sorted(unknown))}; give the initial state such a tracer."
-            )
-    groups: dict[Hashable, Group] = {}
-    for name, value in values.items():
-        keeper = own.get(name)
-        parts = [
-            tendencies[name]
-            for term, tendencies in given
-            if name in tendencies and (keeper is None or keeper is term)
-        ]
-        mixed = mixing.get(name, mixing[""])
-        if keeper is not None:
-            mixed = Mixing(0.0 * mixed.eddy, 0.0)
-        # Compare objects, not numbers, which are traced.
-        rates = [(id(part.loss_rate), id(part.carrying)) for part in parts]
-        nothing = (id(None), id(None))
-        key = id(mixed.eddy), id(mixed.molecular), *(rate for rate in rates if rate != nothing)
-        group = groups.setdefault(key, Group(mixed, {}, {}))
-        group.values[name], group.tendencies[name] = value, parts
-        if any(part.against_gradient is not None for part in parts):
-            group.values[name + _DOWN_GRADIENT] = value
-            group.tendencies[name + _DOWN_GRADIENT] = [part._replace(against_gradient=None) for part in parts]
-    return list(groups.values())
+    def end(self, u: CenterArray, v: CenterArray, scalars: dict[str, CenterArray]) -> State:
+        """The state at the end of the step."""
+        new = {name: getattr(self.column.state, name) for name in self.held} | scalars
+        tracers = {name: new[name] for name in self.column.carried.tracers}
+        return State(u, v, new["temperature"], new["salinity"], tracers)
 
 
 def sum_of_all(parts: Iterable[PyTree]) -> PyTree:
     """Sum of the values that are not `None`, in order; `None` if there are none."""
-    given = [part for part in parts if part is not None]
-    return functools.reduce(operator.add, given) if given else None
+    known = [part for part in parts if part is not None]
+    return functools.reduce(operator.add, known) if known else None
 
 
 def _added(parts: Sequence[Tendency]) -> Added:
@@ -202,28 +251,6 @@ def _carrying(parts: Sequence[Tendency]) -> CarryingRates | None:
     return CarryingRates(
         upward=sum_of_all(rate.upward for rate in rates), downward=sum_of_all(rate.downward for rate in rates)
     )
-
-
-def _solved(groups: Sequence[Group], column: Column, solver: Solver) -> dict[str, CenterArray]:
-    """New values of groups, whose matrices are solved side by side."""
-    if not groups:
-        return {}
-    systems = [group.system(column, solver.theta) for group in groups]
-    solution = solve_tridiagonal_systems(
-        tuple(system.matrix for system in systems),
-        tuple(system.rhs for system in systems),
-        solver.method,
-        # Solve for the change: constant salinity stays exactly constant, and float32 suffices for days.
-        guess=tuple(group.values for group in groups),
-        residual=tuple(system.residual for system in systems),
-        sinking=tuple(system.sinking for system in systems),
-    )
-    old = {name: values for group in groups for name, values in group.values.items()}
-    new = {name: values for group in solution for name, values in group.items()}
-    bounded = [name for name in new if name + _DOWN_GRADIENT in new]
-    for name in bounded:
-        new[name] = _within_range(new[name], new.pop(name + _DOWN_GRADIENT), old[name])
-    return new
 
 
 def _within_range(new: CenterArray, down_gradient: CenterArray, old: CenterArray) -> CenterArray:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from ..closures import CloState
+from ..closures import AbstractCloState
 from ..column.case import Case
 from ..column.grid import Grid
 from ..column.integrate import start_of
@@ -100,7 +100,7 @@ class BuiltCase(NamedTuple):
     case: Case
     observations: Observations | None
     notes: tuple[str, ...] = ()
-    turbulence: Callable[[CloState], CloState] | None = None
+    turbulence: Callable[[AbstractCloState], AbstractCloState] | None = None
 
     def start(self, model: Model, case: Case) -> Restart | None:
         """Initial turbulence from another run; the water is that of the case."""

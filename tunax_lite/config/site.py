@@ -20,6 +20,7 @@ from ..column.forcing import AbstractForcing
 from ..column.observations import Observations
 from ..column.state import State
 from ..column.terms import AbstractTerm, Interior
+from ..column.time_series import check_covers
 from ..ice import AbstractIce
 from ..io import sea_water
 from ..io.gotm_restart import restarted
@@ -519,7 +520,7 @@ def _build(site: SiteCase, setting: Setting) -> tuple[Case, Observations | None]
     )
     with setting.naming("duration"):
         forcing.check_covers(0.0, site.duration)
-        case.interior.check_covers(0.0, site.duration)
+        check_covers(case.interior, 0.0, site.duration)
     if site.observations is not None and site.observations.keeps_heights:
         observations = _observations(site, "observations", setting, own, at_values=True)
     if site.is_measured and observations is not None:

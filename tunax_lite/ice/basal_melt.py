@@ -12,7 +12,7 @@ Source: Hellmer and Olbers (1989), Antarct. Sci. 1, 325-336; Holland and Jenkins
 (2022), J. Adv. Model. Earth Syst. 14, e2021MS002925; constants of STIM.
 """
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 
@@ -53,6 +53,7 @@ class BasalMelt(AbstractIce):
         replenished: whether ice flow replaces the melted ice and keeps the thickness constant.
     """
 
+    thicknesses: ClassVar[tuple[str, ...]] = ("ice_thickness",)
     initial_thickness: Scalar = parameter(300.0, unit="m", valid_range=(0.0, 5000.0))
     roughness_length: Scalar = parameter(0.01, unit="m", valid_range=(1e-6, 1.0))
     ice_temperature: Scalar = parameter(-20.0, unit="degC", valid_range=(-60.0, 0.0))

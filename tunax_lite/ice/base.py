@@ -8,7 +8,7 @@ the shortwave radiation that passes the ice, and the heat that keeps its uppermo
 import abc
 import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -67,6 +67,8 @@ class AbstractIce(eqx.Module):
     """
 
     freezing_slope: Scalar = parameter(-0.0575, unit="K (g kg-1)-1", valid_range=(-0.1, 0.0))
+    thicknesses: ClassVar[tuple[str, ...]]
+    """Prognostic variables whose volume stays where the area of the surface changes."""
 
     @abc.abstractmethod
     def start(self, state: State) -> Carried:
@@ -80,6 +82,10 @@ class AbstractIce(eqx.Module):
 
     def check(self, state: State, knows_air: bool) -> None:
         """Raise `ValueError` for water outside the range of the formulae, or without weather."""
+
+    def spread(self, ice: Carried, factor: Scalar) -> Carried:
+        """The same volume of ice on another area: the old area over the new one [1]."""
+        return ice | {name: ice[name] * factor for name in self.thicknesses}
 
     def freezing_point(self, salinity: Scalar) -> Scalar:
         """Freezing point at the surface [degC]."""

@@ -3,6 +3,8 @@
 Neither closes the heat budget of the water: the bound adds the heat that the air would remove further.
 """
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, parameter
@@ -23,6 +25,7 @@ class FreezingBound(AbstractIce):
     Source: GOTM, `surface/ice/model: simple`.
     """
 
+    thicknesses: ClassVar[tuple[str, ...]] = ("ice_thickness",)
     shown_thickness: Scalar = parameter(0.1, unit="m", valid_range=(0.0, 10.0))
 
     def start(self, state: State) -> Carried:
@@ -58,6 +61,7 @@ class Lebedev(AbstractIce):
     Source: Lebedev (1938), Probl. Arktiki 5, 9-25; constants of STIM.
     """
 
+    thicknesses: ClassVar[tuple[str, ...]] = ("ice_thickness",)
     initial_thickness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 20.0))
     growth: Scalar = parameter(1.33, valid_range=(0.1, 10.0))
     exponent: Scalar = parameter(0.58, valid_range=(0.1, 1.0))

@@ -12,6 +12,8 @@ warms the water to T_f, unlike in STIM. Rain adds no ice, but runs into the wate
 Source: Saloranta and Andersen (2007), Ecol. Modell. 207, 45-60; constants of STIM.
 """
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, parameter
@@ -40,6 +42,7 @@ class MyLake(AbstractIce):
             rain on the ice return it.
     """
 
+    thicknesses: ClassVar[tuple[str, ...]] = ("ice_thickness", "frazil_thickness")
     initial_thickness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 20.0))
     frazil_limit: Scalar = parameter(0.03, unit="m", valid_range=(1e-4, 1.0))
     insulation: Scalar = parameter(0.1, unit="m", valid_range=(1e-4, 10.0))

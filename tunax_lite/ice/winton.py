@@ -17,7 +17,7 @@ Source: Winton (2000), J. Atmos. Ocean. Technol. 17, 525-531; constants of STIM.
 """
 
 import math
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -85,6 +85,7 @@ class Winton(AbstractIce):
     The formulae need salty water, with a freezing point below T_m.
     """
 
+    thicknesses: ClassVar[tuple[str, ...]] = ("ice_thickness", "snow_thickness")
     initial_thickness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 20.0))
     initial_snow: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 5.0))
     conductivity: Scalar = parameter(2.03, unit="W m-1 K-1", valid_range=(0.1, 10.0))

@@ -319,22 +319,22 @@ def class_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _closure_fields(clo_state: closures.CloState) -> Iterator[tuple[str, PyTree]]:
+def _closure_fields(clo_state: closures.AbstractCloState) -> Iterator[tuple[str, PyTree]]:
     """Names and values of a closure state and of the closure states nested in it."""
     for field in dataclasses.fields(clo_state):
         values = getattr(clo_state, field.name)
-        if isinstance(values, closures.CloState):
+        if isinstance(values, closures.AbstractCloState):
             yield from _closure_fields(values)
         elif values is not None:
             yield field.name, values
 
 
-def _closure_classes(attribute: str, clo_state: closures.CloState) -> dict[str, str]:
+def _closure_classes(attribute: str, clo_state: closures.AbstractCloState) -> dict[str, str]:
     """Class names of a closure state and, with the field name appended, of those nested in it."""
     names = {attribute: class_name(type(clo_state))}
     for field in dataclasses.fields(clo_state):
         values = getattr(clo_state, field.name)
-        if isinstance(values, closures.CloState):
+        if isinstance(values, closures.AbstractCloState):
             names |= _closure_classes(f"{attribute}_{field.name}", values)
     return names
 

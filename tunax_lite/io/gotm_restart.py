@@ -8,7 +8,7 @@ from typing import TypeVar
 import jax.numpy as jnp
 import numpy as np
 
-from ..closures.base import CloState
+from ..closures.base import AbstractCloState
 from ..column.state import State
 from .errors import FileFormatError, check_possible
 from .netcdf import read_contents
@@ -22,7 +22,7 @@ _TURBULENCE = {
     "turbulent_kinetic_energy": "tke",
     "dissipation_rate": "eps",
 }
-Part = TypeVar("Part", State, CloState)
+Part = TypeVar("Part", State, AbstractCloState)
 
 
 def restarted(path: Path, part: Part, *, allow_missing: bool = False) -> Part:

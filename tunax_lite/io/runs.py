@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     import netCDF4
 
 
-def _find_state_class(file: Contents, name: str) -> type[closures.CloState]:
+def _find_state_class(file: Contents, name: str) -> type[closures.AbstractCloState]:
     """Find the imported closure state class of a name, even if its module has moved within its package."""
-    pending, found = closures.CloState.__subclasses__(), {}
+    pending, found = closures.AbstractCloState.__subclasses__(), {}
     while pending:
         cls = pending.pop()
         pending += cls.__subclasses__()
@@ -67,7 +67,7 @@ def count_frames(path) -> int:
 
 @names_its_file("the file of a run")
 def read_trajectory(
-    path, *, clo_state_class: type[closures.CloState] | None = None, every: int = 1
+    path, *, clo_state_class: type[closures.AbstractCloState] | None = None, every: int = 1
 ) -> Trajectory:
     """Read a file of `write_trajectory` without loss; diagnostics and means are ignored.
 
@@ -90,7 +90,7 @@ def read_trajectory(
         file = dataclasses.replace(file, variables=file.variables | {"time": time})
     cls = clo_state_class or _find_state_class(file, str(file.attrs.get("closure_state", "")))
 
-    def closure_state(cls: type[closures.CloState], attribute: str) -> closures.CloState:
+    def closure_state(cls: type[closures.AbstractCloState], attribute: str) -> closures.AbstractCloState:
         fields = {}
         for field in dataclasses.fields(cls):
             inner = f"{attribute}_{field.name}"

@@ -16,13 +16,15 @@ from .elementary import (
     vector_norm,
     with_end_faces,
 )
-from .tridiagonal import PlatformDefault, solve_tridiagonal, solve_tridiagonal_systems
-from .tridiagonal_methods import (
+from .tridiagonal import (
     AbstractTridiagonalMethod,
     CarryingMatrix,
     ParallelCyclicReduction,
+    PlatformDefault,
     ThomasScan,
     TridiagonalMatrix,
     TwistedThomas,
     VendorLibrary,
+    solve_tridiagonal,
+    solve_tridiagonal_systems,
 )

@@ -15,13 +15,13 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
-from .tridiagonal import solve_tridiagonal_systems
-from .tridiagonal_methods import (
+from .tridiagonal import (
     AbstractTridiagonalMethod,
     CarryingMatrix,
     ExchangeMatrix,
     added_up,
     convergence,
+    solve_tridiagonal_systems,
 )
 
 

@@ -149,6 +149,17 @@ def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike = 0.0, surface: Sca
     return jnp.concatenate([end + bottom, inner, end + surface])
 
 
+def interpolated(
+    at: Float[Array, "..."], points: Float[Array, "..."], values: Float[Array, "..."]
+) -> Float[Array, "..."]:
+    """Values at places, linear between points that increase along axis 0, and constant beyond both ends.
+
+    A sum over all intervals instead of a search, because the transpose of a gather is slow.
+    """
+    fraction = at_most(at_least((at - points[:-1]) / (points[1:] - points[:-1]), 0.0), 1.0)
+    return values[0] + jnp.sum((values[1:] - values[:-1]) * fraction, axis=0)
+
+
 def smallest_upward(values: ColumnArray) -> ColumnArray:
     """Smallest value at or above each level; the gradient is that of this value, the nearest at a tie."""
     return _smallest(values, lambda shifted, nothing: [shifted[nothing.shape[0] :], nothing])

@@ -5,25 +5,389 @@
 Both derivatives are one more solve with the same matrix (or its transpose), A dx = db - dA x, without
 differentiating the sweeps. Several systems of the same size can be solved side by side: each sweep is a chain
 of dependent operations, and two chains in one loop take hardly longer than one.
+
+Elimination proceeds in one direction or from both ends, as loops over the levels. Instead of the diagonal, a
+row stores s, the part that its volume keeps: when volume i is eliminated, the one above keeps what both keep
+in series. With the pivot p_i = s_i + upward_i, the right-hand side r_i and the amount R_i that sinks into
+volume i,
+
+    s_{i+1} = own_{i+1} + downward_i s_i / p_i,   r_{i+1} = rhs_{i+1} + (upward_i r_i - s_i R_i) / p_i
+    x_i = (r_i + R_i + downward_i x_{i+1}) / p_i
+
+There is no cancellation: the solution is exact to rounding in every volume, and of one sign if the right-hand
+sides are, however large the exchange.
+
+Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116, for elimination without subtraction.
 """
 
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import PyTree
 
-from .._types import ColumnArray
-from .tridiagonal_methods import (
-    AbstractTridiagonalMethod,
-    CarryingMatrix,
-    ExchangeMatrix,
-    Matrices,
-    ThomasScan,
-    Trees,
-    TridiagonalMatrix,
-    VendorLibrary,
-)
+from .._types import ColumnArray, InnerFaceArray
+
+Trees = tuple[PyTree, ...]  # arrays `(n, *batch)` for each of several systems
+
+
+class TridiagonalMatrix(NamedTuple):
+    """Three diagonals, each `(n, *batch)`; `lower[0]` and `upper[-1]` are ignored.
+
+    All matrices have products with vectors, a transpose, and a form as `CarryingMatrix`.
+    """
+
+    lower: ColumnArray
+    diagonal: ColumnArray
+    upper: ColumnArray
+
+    def carrying(self) -> "CarryingMatrix":
+        upward, downward = -self.lower[1:], -self.upper[:-1]
+        (lost_up, _), (_, lost_down) = shifts(upward), shifts(downward)
+        return CarryingMatrix(self.diagonal - lost_up - lost_down, upward, downward)
+
+    def times(self, x: ColumnArray) -> ColumnArray:
+        end = jnp.zeros_like(self.diagonal[:1])
+        below = jnp.concatenate([end, self.lower[1:] * x[:-1]])
+        above = jnp.concatenate([self.upper[:-1] * x[1:], end])
+        return below + self.diagonal * x + above
+
+    def transposed(self) -> "TridiagonalMatrix":
+        end = jnp.zeros_like(self.diagonal[:1])
+        lower = jnp.concatenate([end, self.upper[:-1]])
+        return TridiagonalMatrix(lower, self.diagonal, jnp.concatenate([self.lower[1:], end]))
+
+
+class CarryingMatrix(NamedTuple):
+    """The matrix of volumes that carry their content to neighbours.
+
+    (A x)_i = own_i x_i + net_i - net_{i-1},   net_i = upward_i x_i - downward_i x_{i+1}
+
+    The exchange may exceed what a volume keeps by any factor: the diagonal would lose `own` to rounding, so
+    it is stored separately. Columns sum to it.
+    """
+
+    own: ColumnArray  # fraction that a volume keeps, `(n, *batch)`
+    upward: InnerFaceArray  # from the volume i to i + 1, `(n - 1, *batch)`
+    downward: InnerFaceArray  # from the volume i + 1 to i, `(n - 1, *batch)`
+
+    def carrying(self) -> "CarryingMatrix":
+        return self
+
+    def diagonals(self) -> TridiagonalMatrix:
+        (lost_up, gained_up), (gained_down, lost_down) = shifts(self.upward), shifts(self.downward)
+        return TridiagonalMatrix(-gained_up, self.own + lost_up + lost_down, -gained_down)
+
+    def times(self, x: ColumnArray) -> ColumnArray:
+        lost, gained = shifts(self.upward * x[:-1] - self.downward * x[1:])
+        return self.own * x + (lost - gained)
+
+    def transposed(self) -> TridiagonalMatrix:
+        return self.diagonals().transposed()
+
+
+class ExchangeMatrix(NamedTuple):
+    """The symmetric matrix of volumes that exchange with neighbours.
+
+    (A x)_i = own_i x_i - exchange_i (x_{i+1} - x_i) + exchange_{i-1} (x_i - x_{i-1})
+
+    One product per face instead of four gives A x, and with it the derivatives of a solution.
+    """
+
+    own: ColumnArray  # fraction that a volume keeps, `(n, *batch)`
+    exchange: InnerFaceArray  # between the volumes i and i + 1, `(n - 1, *batch)`
+
+    def carrying(self) -> CarryingMatrix:
+        return CarryingMatrix(self.own, self.exchange, self.exchange)
+
+    def times(self, x: ColumnArray) -> ColumnArray:
+        return self.own * x - convergence(self.exchange, x)
+
+    def transposed(self) -> "ExchangeMatrix":
+        return self
+
+
+def convergence(exchange: InnerFaceArray, x: ColumnArray) -> ColumnArray:
+    """Gain of volumes from neighbours: exchange times the difference, in minus out."""
+    gained, lost = shifts(exchange * (x[1:] - x[:-1]))
+    return gained - lost
+
+
+def shifts(between: InnerFaceArray) -> tuple[ColumnArray, ColumnArray]:
+    """Values between volumes as seen from the volume below, and from the one above."""
+    nothing = jnp.zeros((between.shape[0] + 1, *between.shape[1:]), between.dtype)
+    below, above = (lax.dynamic_update_slice_in_dim(nothing, between, i, axis=0) for i in (0, 1))
+    return below, above
+
+
+def added_up(rhs: ColumnArray, sinking: InnerFaceArray | None) -> ColumnArray:
+    """The right-hand side including fluxes between volumes."""
+    if sinking is None:
+        return rhs
+    gained, lost = shifts(sinking)
+    return rhs + (gained - lost)
+
+
+Matrices = tuple[CarryingMatrix, ...]
+
+
+class AbstractTridiagonalMethod(eqx.Module):
+    """Solves tridiagonal systems with several right-hand sides each."""
+
+    @abc.abstractmethod
+    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
+        """Solve each system for every leaf of its right-hand side.
+
+        With `sinking`, the amount that each volume gives to the one below, `(n - 1, *batch)`, the right-hand
+        sides are `rhs_i + sinking_i - sinking_{i-1}`.
+        """
+
+
+class ThomasScan(AbstractTridiagonalMethod):
+    """Gaussian elimination upward, substitution downward, as two scans over the levels.
+
+    One column carries scalars, which XLA keeps in registers; a batch carries rows.
+    Stable without pivoting for diagonally dominant matrices, which diffusion gives.
+    """
+
+    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
+        def from_below(faces: PyTree) -> PyTree:
+            return shifts(faces)[0]
+
+        rows = [(m.own, from_below(m.upward), from_below(m.downward)) for m in matrices]
+        passing = [None] * len(rhs) if sinking is None else jax.tree.map(from_below, sinking)
+        nothing = [_nothing(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
+
+        def eliminate(handed: PyTree, row: PyTree):
+            found = [_eliminate(*each) for each in zip(*row, handed, strict=True)]
+            return [one[1] for one in found], [one[0] for one in found]
+
+        def substitute(ahead: PyTree, row: PyTree):
+            solution = [_substitute(*each) for each in zip(row, ahead, strict=True)]
+            return solution, solution
+
+        _, eliminated = lax.scan(eliminate, nothing, (rows, list(rhs), passing))
+        _, solution = lax.scan(substitute, [none[1] for none in nothing], eliminated, reverse=True)
+        return tuple(solution)
+
+
+class TwistedThomas(AbstractTridiagonalMethod):
+    """Gaussian elimination from both ends to a middle row, then substitution from there to both ends.
+
+    An elimination is a chain of dependent divisions that leaves most of the processor idle; two chains of
+    half the length, in one loop, take little more than half the time. Stable without pivoting for diagonally
+    dominant matrices, as from diffusion.
+
+    Source: the twisted factorisation; Parlett and Dhillon (1997), Linear Algebra Appl. 267, 247-279.
+    """
+
+    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
+        passing = [None] * len(rhs) if sinking is None else sinking
+        systems = tuple(zip(matrices, passing, strict=True))
+        n = matrices[0].own.shape[0]
+        middle, n_pairs = n // 2, (n - 1) // 2
+        # With an even number of rows the lower half has one row more; it goes first.
+        first = n - 1 - 2 * n_pairs
+        # Rows are overwritten, and XLA first copies the values read from them. In a batch this is avoided by
+        # reading each row after the previous one has been written. For one column, registers would not
+        # suffice, and with a varying lake level the last bit would depend on the length of the run.
+        in_batch = jax.tree.leaves(rhs)[0].ndim > 1
+
+        given = [(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
+
+        def both(rows: PyTree, below: PyTree, above: PyTree) -> tuple[PyTree, PyTree]:
+            return _row(rows, below), _row(rows, above)
+
+        def eliminate(j: PyTree, carry: PyTree):
+            rows, here, handed = carry
+            below, above = first + j, n - 1 - j
+            row_below, row_above = both(given, below, above) if here is None else here
+            row_below, from_below = _eliminate_at(systems, row_below, below, handed[0], 1)
+            row_above, from_above = _eliminate_at(systems, row_above, above, handed[1], -1)
+            rows = _set_row(_set_row(rows, below, row_below), above, row_above)
+            return rows, None if here is None else both(rows, below + 1, above - 1), (from_below, from_above)
+
+        rows, from_below, nothing = given, *2 * [[_nothing(*row) for row in given]]
+        if first:
+            row, from_below = _eliminate_at(systems, _row(rows, 0), 0, nothing, 1)
+            rows = _set_row(rows, 0, row)
+        handed = from_below, nothing
+        if n_pairs:
+            here = both(rows, first, n - 1) if in_batch else None
+            rows, _, handed = lax.fori_loop(0, n_pairs, eliminate, (rows, here, handed))
+
+        ends = zip(_row(rows if in_batch else given, middle), *handed, strict=True)
+        center = [_close(row, *met) for row, *met in ends]
+        ratios, right = [ratio for ratio, _ in rows], [r for _, r in rows]
+        solution = _set_row(right, middle, center)
+
+        def known(solution: PyTree) -> PyTree:
+            return solution if in_batch else right
+
+        def substitute(j: PyTree, carry: PyTree):
+            solution, (above, below) = carry
+            low, high = middle - 1 - j, middle + 1 + j
+            above = _substitute_at(ratios, known(solution), low, above)
+            solution = _set_row(solution, low, above)
+            below = _substitute_at(ratios, known(solution), high, below)
+            return _set_row(solution, high, below), (above, below)
+
+        solution, near = lax.fori_loop(0, n_pairs, substitute, (solution, (center, center)))
+        if first:
+            row = _substitute_at(ratios, known(solution), 0, near[0])
+            solution = _set_row(solution, 0, row)
+        return tuple(solution)
+
+
+def _nothing(own: PyTree, rhs: PyTree) -> PyTree:
+    """Initial values handed on to the first row."""
+    return jax.tree.map(lambda x: jnp.zeros_like(x[0]), (own, rhs))
+
+
+def _row(tree: PyTree, index: PyTree) -> PyTree:
+    """One level of every leaf."""
+    return jax.tree.map(
+        lambda x: lax.dynamic_index_in_dim(x, index, 0, keepdims=False, allow_negative_indices=False), tree
+    )
+
+
+def _set_row(tree: PyTree, index: PyTree, row: PyTree) -> PyTree:
+    """The same leaves with one level replaced."""
+    return jax.tree.map(
+        lambda x, r: lax.dynamic_update_index_in_dim(x, r, index, 0, allow_negative_indices=False), tree, row
+    )
+
+
+def _eliminate_at(
+    systems: PyTree, row: PyTree, index: PyTree, handed: PyTree, step: int
+) -> tuple[list, list]:
+    """Eliminate the volume below (step 1) or above (-1) from a row; also returns input of the next row."""
+    found = []
+    for (matrix, sinking), (own, right), given in zip(systems, row, handed, strict=True):
+        if step > 0:
+            ahead, back, passing = _row((matrix.upward, matrix.downward, sinking), index)
+        else:
+            ahead, back, passing = _row((matrix.downward, matrix.upward, sinking), index - 1)
+            passing = jax.tree.map(jnp.negative, passing)
+        found.append(_eliminate((own, ahead, back), right, passing, given))
+    return [row for row, _ in found], [given for _, given in found]
+
+
+def _eliminate(coefficients: PyTree, rhs: PyTree, sinking: PyTree, handed: PyTree) -> tuple[PyTree, PyTree]:
+    """A row as (ratio, r) of x = r + ratio x_ahead, and values for the next: kept part, right-hand sides.
+
+    Coefficients are own, the rate ahead to the next row, and the rate back from it; `sinking` is the gain of
+    the row from the next one, which loses it.
+    """
+    own, ahead, back = coefficients
+    kept = own + handed[0]
+    # Keep the operations after the division few: the next row waits for them.
+    inverse_pivot = 1.0 / ((own + ahead) + handed[0])
+    fraction, onward = kept * inverse_pivot, ahead * inverse_pivot
+    rhs = jax.tree.map(jnp.add, rhs, handed[1])
+    carried = jax.tree.map(lambda r: onward * r, rhs)
+    if sinking is not None:
+        carried = jax.tree.map(lambda c, gain: c - fraction * gain, carried, sinking)
+        rhs = jax.tree.map(jnp.add, rhs, sinking)
+    row = back * inverse_pivot, jax.tree.map(lambda r: r * inverse_pivot, rhs)
+    return row, ((back * kept) * inverse_pivot, carried)
+
+
+def _close(row: PyTree, below: PyTree, above: PyTree) -> PyTree:
+    """Solution of the row where the two eliminations meet."""
+    own, rhs = row
+    inverse_pivot = 1.0 / (own + below[0] + above[0])
+    return jax.tree.map(lambda r, low, high: (r + low + high) * inverse_pivot, rhs, below[1], above[1])
+
+
+def _substitute_at(ratios: PyTree, rhs: PyTree, index: PyTree, ahead: PyTree) -> list[PyTree]:
+    rows = zip(_row(ratios, index), _row(rhs, index), ahead, strict=True)
+    return [_substitute((ratio, r), x) for ratio, r, x in rows]
+
+
+def _substitute(row: PyTree, ahead: PyTree) -> PyTree:
+    """Solution of an eliminated row from that of its neighbour."""
+    ratio, rhs = row
+    return jax.tree.map(lambda r, x: r + ratio * x, rhs, ahead)
+
+
+class ParallelCyclicReduction(AbstractTridiagonalMethod):
+    """Eliminate neighbours at distance 1, 2, 4, ... from all rows at once, until none is left.
+
+    A volume keeps s, carries u upward and d downward, the diagonal is p = s + u + d, and R sinks into it from
+    the next above. A step of distance j, with `+` at i + j and `-` at i - j, is
+
+        s: s + u (s/p)+ + d (s/p)-,   u: u (u/p)+,   d: d (d/p)-,   R: (u/p)+ R + (d R/p)+
+        r: r + (d r/p)+ + (u r/p)- + (s/p)+ R - (s R/p)-
+
+    and finally x = r/s. It is for a GPU with so few columns that most of it would idle: log2(n) sequential
+    steps instead of the 2 n of an elimination, for log2(n) times the arithmetic. It is never the fastest on a
+    CPU. It is as accurate as elimination, again without cancellation. `jax.lax.associative_scan` over the 2 x
+    2 matrices of an elimination would be equally long, but their products cancel to the last digit of float32
+    for strong diffusion.
+
+    Source: Hockney (1965), J. ACM 12, 95-113; Hockney and Jesshope (1981), Parallel Computers.
+    """
+
+    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
+        passing = [None] * len(rhs) if sinking is None else sinking
+        return tuple(_reduce(*each) for each in zip(matrices, rhs, passing, strict=True))
+
+
+def _reduce(matrix: CarryingMatrix, rhs: PyTree, sinking: PyTree) -> PyTree:
+    own, up, down = matrix.own, shifts(matrix.upward)[0], shifts(matrix.downward)[1]
+    sinking = jax.tree.map(lambda x: shifts(x)[0], sinking)
+    distance = 1
+    while distance < own.shape[0]:
+
+        def below(x, j=distance):
+            """Values of every row that far below; neutral beyond the first."""
+            return jnp.concatenate([jnp.zeros_like(x[:j]), x[:-j]])
+
+        def above(x, j=distance):
+            return jnp.concatenate([x[j:], jnp.zeros_like(x[:j])])
+
+        inverse = 1.0 / (own + up + down)
+        kept, raised, lowered = own * inverse, up * inverse, down * inverse
+        rhs = jax.tree.map(lambda r, d=lowered, u=raised: r + above(d * r) + below(u * r), rhs)  # noqa: B023
+        if sinking is not None:
+            rhs = jax.tree.map(lambda r, x, s=kept: r + (above(s) * x - below(s * x)), rhs, sinking)  # noqa: B023
+            sinking = jax.tree.map(lambda x, u=raised, d=lowered: above(u) * x + above(d * x), sinking)  # noqa: B023
+        own = own + up * above(kept) + down * below(kept)
+        up, down = up * above(raised), down * below(lowered)
+        distance *= 2
+    inverse = 1.0 / own
+    return jax.tree.map(lambda r: r * inverse, rhs)
+
+
+class VendorLibrary(AbstractTridiagonalMethod):
+    """`jax.lax.linalg.tridiagonal_solve`: LAPACK on a CPU, cuSPARSE on an NVIDIA GPU.
+
+    On a GPU a scan over the levels would launch one tiny kernel per level. Here `own` is rounded together
+    with the exchange: if the latter is E times as large, contents are wrong by E times the rounding, which
+    elimination avoids.
+    """
+
+    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
+        rhs = rhs if sinking is None else jax.tree.map(added_up, rhs, sinking)
+        return tuple(self._solve_one(m.diagonals(), r) for m, r in zip(matrices, rhs, strict=True))
+
+    def _solve_one(self, matrix: TridiagonalMatrix, rhs: PyTree) -> PyTree:
+        leaves, structure = jax.tree.flatten(rhs)
+        # The library expects (batch, level), the right-hand sides as a last axis, and zero corners.
+        lower, diagonal, upper = (jnp.moveaxis(x, 0, -1) for x in matrix)
+        level = jnp.arange(diagonal.shape[-1])
+        stacked = jnp.stack([jnp.moveaxis(leaf, 0, -1) for leaf in leaves], axis=-1)
+        solution = lax.linalg.tridiagonal_solve(
+            jnp.where(level == 0, 0.0, lower), diagonal, jnp.where(level == level[-1], 0.0, upper), stacked
+        )
+        solved = [jnp.moveaxis(solution[..., i], -1, 0) for i in range(len(leaves))]
+        return jax.tree.unflatten(structure, solved)
+
 
 SOLUTION = "tridiagonal_solution"
 """Name under which checkpointed loops keep solutions instead of solving again."""

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..column.inputs import Input
+from ..plausibility.inputs import Input
 from . import style
 
 _MOST_PANELS, _MOST_POINTS = 8, 4000

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
 import jax
-import platformdirs
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from .cache import cache_folder_for, count_cache_events
@@ -69,6 +68,8 @@ class Configuration(NamedTuple):
 
 def default_cache_folder() -> Path:
     """Default folder of compiled programs: the user's cache, beside downloaded files."""
+    import platformdirs  # only here: the core runs without it
+
     return Path(platformdirs.user_cache_dir("tunax_lite")) / "compiled"
 
 

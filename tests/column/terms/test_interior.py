@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import operator
 
 import equinox as eqx
 import jax
@@ -24,6 +25,7 @@ from tunax_lite import (
     stack_cases,
 )
 from tunax_lite.closures import Constant, KEpsilon
+from tunax_lite.column.discretisation import GotmDiscretisation
 from tunax_lite.column.terms import (
     AdvectionScheme,
     BottomFriction,
@@ -465,8 +467,14 @@ def test_a_tide_stretches_the_cells():
     still, moving = (
         Interior(bottom_friction=BottomFriction(), surface_elevation=zeta) for zeta in (None, tide)
     )
-    np.testing.assert_allclose(moving.moved(grid, 4e5).z_face, grid.z_face * 1.1, rtol=1e-12)
-    assert still.moved(grid, 4e5) is grid
+
+    def placed(interior):
+        case = still_case(grid, interior)
+        return case.grid, case.placed(case.initial_state, 4e5).grid
+
+    at_rest, high = placed(moving)
+    np.testing.assert_allclose(high.z_face, at_rest.z_face * 1.1, rtol=1e-12)
+    assert operator.is_(*placed(still))
 
     def stressed(interior):
         fluxes = ConstantForcing(SurfaceFluxes(stress_u=1.027))
@@ -541,7 +549,9 @@ def test_the_bottom_drags_v_by_the_new_u_and_gradients_are_carried_by_the_new_ve
     )
     case = eqx.tree_at(lambda c: (c.initial_state.u, c.initial_state.v), case, (zero + 0.3, zero + 0.4))
     closure = Constant(viscosity=0.0, diffusivity=0.0)
-    model = Model(closure, molecular_viscosity=0.0, molecular_diffusivity=0.0, like_gotm=True)
+    model = Model(
+        closure, molecular_viscosity=0.0, molecular_diffusivity=0.0, discretisation=GotmDiscretisation()
+    )
     new, _ = model.step(case.initial_state, model.init(case), case, 0.0, dt)
     coefficient = drag_coefficient(0.5, 1.0)
     u = 0.3 / (1.0 + dt * coefficient * 0.5)
@@ -553,9 +563,9 @@ def test_the_bottom_drags_v_by_the_new_u_and_gradients_are_carried_by_the_new_ve
 
 
 @pytest.mark.long  # each of them of other steps: elsewhere here
-def test_steps_like_gotm_have_gradients_batches_and_single_precision():
+def test_steps_as_in_gotm_have_gradients_batches_and_single_precision():
     case = windy_case()
-    model = Model(Constant(1e-3, 1e-3), like_gotm=True)
+    model = Model(Constant(1e-3, 1e-3), discretisation=GotmDiscretisation())
 
     def run(case, model=model):
         return simulate(model, case, dt=60.0, duration=300.0, output_interval=300.0).state
@@ -580,7 +590,12 @@ def test_the_drag_of_the_bottom_begins_as_in_gotm():
     grid, dt, zero = Grid.uniform(3.0, 3), 600.0, jnp.zeros(3)
     case = still_case(grid, Interior(bottom_friction=BottomFriction(von_karman=0.4, from_rest=True)))
     case = eqx.tree_at(lambda c: c.initial_state.u, case, zero + 0.3)
-    model = Model(Constant(0.0, 0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0, like_gotm=True)
+    model = Model(
+        Constant(0.0, 0.0),
+        molecular_viscosity=0.0,
+        molecular_diffusivity=0.0,
+        discretisation=GotmDiscretisation(),
+    )
     run = simulate(model, case, dt=dt, duration=3 * dt, output_interval=dt)
     u = np.asarray(run.state.u[:, 0])
     coefficient = (0.4 / np.log1p(0.5 / (0.1 + 0.03 * 0.05))) ** 2

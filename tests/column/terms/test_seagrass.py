@@ -12,6 +12,7 @@ from tests.errors import error_naming
 from tests.helpers import central_difference
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate, stack_cases
 from tunax_lite.closures import KPP, BottomLayer, Constant, KEpsilon
+from tunax_lite.column.discretisation import GotmDiscretisation
 from tunax_lite.column.terms import BottomFriction, Interior, Seagrass, SurfaceSlope, Vector
 from tunax_lite.column.time_series import TimeSeries
 
@@ -46,7 +47,12 @@ def test_leaves_move_until_they_are_taut_as_a_loop_says():
     interior = dataclasses.replace(case.interior, bottom_friction=None)
     case = eqx.tree_at(lambda c: c.interior, case, interior, is_leaf=lambda x: x is None)
     case = dataclasses.replace(case, forcing=ConstantForcing(SurfaceFluxes()))
-    model = Model(Constant(0.0, 0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0, like_gotm=True)
+    model = Model(
+        Constant(0.0, 0.0),
+        molecular_viscosity=0.0,
+        molecular_diffusivity=0.0,
+        discretisation=GotmDiscretisation(),
+    )
     run = simulate(model, case, dt=dt, duration=n_steps * dt, output_interval=dt)
     series = case.interior.pressure_gradient.series  # pyright: ignore[reportOptionalMemberAccess]
     height, thickness = np.asarray(case.grid.z_center) + 4.0, np.asarray(case.grid.cell_thickness)

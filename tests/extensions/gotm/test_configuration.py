@@ -12,6 +12,7 @@ from tests.errors import error_naming
 from tests.extensions.gotm.folders import write_case, write_series
 from tunax_lite import simulate
 from tunax_lite.cli.check import check
+from tunax_lite.column.discretisation import GotmDiscretisation
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
 
@@ -127,7 +128,8 @@ def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, c
     run = build_run(load_run(target))
     assert (run.dt, run.output_interval, run.duration_from(0.0)) == (300.0, 21600.0, 86400.0)
     assert float(run.model.closure.turbulent_kinetic_energy_floor) == 1e-7  # pyright: ignore
-    assert run.model.like_gotm and yaml.safe_load(target.read_text())["model"]["like_gotm"] is True
+    assert run.model.discretisation == GotmDiscretisation()
+    assert yaml.safe_load(target.read_text())["model"]["discretisation"] == "gotm"
     own = build_gotm(load_gotm(source, ["time.dt=300", "turbulence.turb_param.k_min=1e-7"])).run
     assert own is not None
     ours, theirs = (simulate(r.model, r.case, dt=r.dt, output_interval=r.output_interval) for r in (run, own))

@@ -461,12 +461,12 @@ def test_bottom_friction_has_the_closures_von_karman_constant(tmp_path):
     friction = run.case.interior.bottom_friction
     assert friction is not None and float(friction.physical_roughness) == 0.1
     assert isinstance(run.model.closure, KEpsilon)
-    friction = run.model.completed(run.case).interior.bottom_friction
+    friction = run.model.with_von_karman(run.case).interior.bottom_friction
     assert friction is not None
     assert number(friction.von_karman) == float(run.model.closure.von_karman)
     # Another closure has another one, as with parameters from a file.
     changed = dataclasses.replace(run.model, closure=KEpsilon(imposed_von_karman=0.35))
-    friction = changed.completed(run.case).interior.bottom_friction
+    friction = changed.with_von_karman(run.case).interior.bottom_friction
     assert friction is not None and number(friction.von_karman) == 0.35
     assert run_of(tmp_path, {"bottom": {"calc_bottom_stress": False}}).case.interior.bottom_friction is None
 

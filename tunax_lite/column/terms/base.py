@@ -3,10 +3,12 @@
     h dY/dt = gain of the cell + flux through the ends + flux between cells - h L Y
 
 `transport` sums the tendencies of all terms for each quantity and solves for the new values. Absent terms are
-not in the list and cost nothing.
+not in the list and cost nothing. What else a term may do is a method of `AbstractTerm`: the model asks all
+terms, and knows none by name.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -20,11 +22,16 @@ from ..grid import Grid
 from ..state import State
 from ..time_series import check_covers
 
+T = TypeVar("T")
 Velocity = tuple[CenterArray, CenterArray]  # eastward and northward component on cells
+Stress = tuple[Scalar, Scalar]  # eastward and northward [N m-2]
 
 
 class Tendency(NamedTuple):
     """Effect of a term on one quantity; `None` for no effect of a kind.
+
+    Quantities share a matrix, which takes less time, if their rates are the same objects: values are traced,
+    and cannot be compared.
 
     Args:
         cells: gained in each cell per area and time [unit m s-1]: a source [unit s-1] times the thickness.
@@ -58,11 +65,42 @@ class MovingLevel(NamedTuple):
         volume_before: of the cells at the start, divided by the surface area at the end [m].
         fresh_water: precipitation minus evaporation, which raise the level [m s-1]; `None` if it is
             prescribed.
+        spread: area of the surface at the start over that at the end [1].
     """
 
     elevation: Scalar
     volume_before: CenterArray
     fresh_water: Scalar | None
+    spread: Scalar
+
+
+class CellDrift(NamedTuple):
+    """Stokes drift of the cells [m s-1], and whether the velocity of the water includes it."""
+
+    u: CenterArray
+    v: CenterArray
+    in_velocity: bool = False
+
+
+class SurfaceWaves(eqx.Module):
+    """Stokes drift U_s of surface waves, eastward and northward; at the surface if known there.
+
+    Velocities that include the drift have its shear in S² and in dU/dz.
+    """
+
+    drift: tuple[CenterArray, CenterArray]  # of the cells [m s-1]
+    at_surface: tuple[Scalar, Scalar] | None  # [m s-1]
+    shear: InnerFaceArray  # dU/dz . dU_s/dz [s-2]
+    shear_squared: InnerFaceArray  # |dU_s/dz|² [s-2]
+    height: Scalar | None = None  # significant wave height [m]; `None` if unknown
+    in_velocity: bool = eqx.field(default=False, static=True)  # whether velocities include the drift
+
+
+class BottomFlow(eqx.Module):
+    """Flow at the bottom: friction velocity [m s-1], and roughness length z_0 of the bottom [m]."""
+
+    friction_velocity: Scalar
+    roughness_length: Scalar
 
 
 class Column(NamedTuple):
@@ -76,7 +114,7 @@ class Column(NamedTuple):
         equation_of_state, absorption, coriolis_parameter: of the case.
         fluxes: through the surface, at the end of the step.
         fluxes_before: those that non-local fluxes follow: the same, or as in GOTM those of the previous step.
-        stokes_drift: eastward and northward Stokes drift of the cells [m s-1]; `None` without waves.
+        stokes_drift: of the cells; `None` without waves.
         eddy_viscosity, eddy_diffusivity: of the step [m2 s-1].
         time: end of the step [s] since the start of the case.
         dt: length of the step [s].
@@ -93,7 +131,7 @@ class Column(NamedTuple):
     coriolis_parameter: Scalar
     fluxes: SurfaceFluxes
     fluxes_before: SurfaceFluxes
-    stokes_drift: Velocity | None
+    stokes_drift: CellDrift | None
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
     time: ScalarLike
@@ -138,17 +176,66 @@ class AbstractTerm(eqx.Module):
         """The new velocity [m s-1], from the solution."""
         return u, v
 
-    def stirring(self, state: State) -> InnerFaceArray | None:
-        """Production of turbulent kinetic energy over the step that ends in a state [m2 s-3]."""
-        return None
+    def held(self) -> tuple[str, ...]:
+        """Names of `temperature` and `salinity` where they keep their values, whatever acts on them."""
+        return ()
 
     def own_tracers(self) -> tuple[str, ...]:
         """Tracers that belong to the term: nothing else mixes, advects or changes them."""
         return ()
 
+    def own_surface(self, state: State) -> dict[str, Scalar]:
+        """Variables of the term in `State.surface` at the start of a run."""
+        return {}
+
+    def stirring(self, state: State) -> InnerFaceArray | None:
+        """Production of turbulent kinetic energy over the step that ends in a state [m2 s-3]."""
+        return None
+
+    def surface_stress(self, state: State, grid: Grid, density: Scalar) -> Stress | None:
+        """Stress on the uppermost cell besides that of the wind [N m-2], for the turbulence below."""
+        return None
+
+    def bottom_flow(self, state: State, grid: Grid, start: Column | None = None) -> BottomFlow | None:
+        """Flow at the bottom; with the `start` of the step, its roughness follows from the flow there."""
+        return None
+
+    def stokes_drift(self, grid: Grid, time: ScalarLike) -> CellDrift | None:
+        """Stokes drift of the cells at a time [s]."""
+        return None
+
+    def surface_waves(self, state: State, column: Column) -> SurfaceWaves | None:
+        """Surface waves, for the turbulence below."""
+        return None
+
+    def placed(self, grid: Grid, state: State, time: ScalarLike | None) -> Grid:
+        """The grid at the level of a state; `None` for the grid of output, without prescribed levels."""
+        return grid
+
+    def move(self, column: Column, at_rest: Grid, terms: "Sequence[AbstractTerm]") -> Column:
+        """The column at the start of a step on the grid of its end, if the volume of the water changes."""
+        return column
+
+    def discharge(self, time: ScalarLike) -> tuple[ScalarLike, ScalarLike] | None:
+        """Water that enters and leaves the column at a time [m3 s-1]."""
+        return None
+
+    def on(self, source: Grid, target: Grid) -> "AbstractTerm":
+        """The term on the cells of another grid of the same depth."""
+        return self
+
+    def with_von_karman(self, von_karman: Scalar) -> "AbstractTerm":
+        """The term with the constant of the closure, where it takes that."""
+        return self
+
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if a series of the term does not cover `start` to `end` [s]."""
         check_covers(self, start, end)
+
+
+def first_of(values: Iterable[T | None]) -> T | None:
+    """The first value that is not `None`, if any."""
+    return next((value for value in values if value is not None), None)
 
 
 def or_zero(flux: Scalar | None, state: State) -> Scalar:

@@ -4,6 +4,8 @@
 (Y_observed - Y), implicit in Y.
 """
 
+import dataclasses
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -11,13 +13,14 @@ import numpy as np
 from ..._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, is_traced, parameter
 from ...declarations import setting
 from ..grid import Grid
+from ..state import State
 from ..time_series import TimeSeries
 from .advection import VerticalVelocity
 from .base import AbstractTerm, Column, Tendency
 from .level import LakeLevel
 from .pressure import AbstractPressureGradient, BottomFriction, BuoyancyGradient, LidFriction, PlumeOnSlope
 from .seagrass import Seagrass
-from .stokes_drift import AbstractStokesDrift
+from .stokes_drift import AbstractStokesDrift, Waves
 from .streams import Streams
 
 
@@ -138,23 +141,42 @@ def layered_rate(
     return rate
 
 
+class SurfaceElevation(AbstractTerm):
+    """A prescribed height of the surface above its level at rest [m]: all cells stretch and shrink."""
+
+    series: TimeSeries[SeriesOrScalar]
+
+    def placed(self, grid: Grid, state: State, time: ScalarLike | None) -> Grid:
+        return grid if time is None else Grid(grid.z_face * (1.0 + self.series.at(time) / grid.depth))
+
+
 HOLDABLE = ("temperature", "salinity")  # variables that may be held constant
 
 
+class Held(AbstractTerm):
+    """Variables that keep their initial values."""
+
+    names: tuple[str, ...] = eqx.field(static=True)
+
+    def held(self) -> tuple[str, ...]:
+        return self.names
+
+
 class Interior(eqx.Module):
-    """Terms below the surface.
+    """Terms below the surface, in order of summation.
 
     Args:
-        relaxation: towards observed profiles.
+        vertical_velocity: that advects all profiles up or down.
+        streams: into and out of a lake.
         pressure_gradient: by the surface elevation: tides, the slope of a river.
         buoyancy_gradient: horizontal gradients of temperature and salinity.
         plume: on a slope.
-        vertical_velocity: that advects all profiles up or down.
-        streams: into and out of a lake.
+        relaxation: towards observed profiles.
         bottom_friction: drag of the bottom.
         bottom_heat: heat flux through the bottom.
         seagrass: a canopy on the bottom.
         lid_friction: drag of a lid, such as ice, on the water below.
+        level: how the level of a lake varies; constant by default.
         stokes_drift: of surface waves.
         stokes_shear: whether the shear of that drift produces turbulence.
         velocities: `eulerian`, or `lagrangian` if u and v include the Stokes drift: the Coriolis force and
@@ -163,29 +185,28 @@ class Interior(eqx.Module):
         surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
             stretch and shrink together, and keep their temperature, salinity and velocity. Output keeps the
             heights at rest.
-        level: how the level of a lake varies; constant by default.
         held: which of `temperature` and `salinity` keep their initial values, whatever the fluxes.
 
     Raises:
         ValueError: another name in `held`, relaxation of a held variable, or two levels.
     """
 
-    relaxation: Relaxation | None = None
+    vertical_velocity: VerticalVelocity | None = None
+    streams: Streams | None = None
     pressure_gradient: AbstractPressureGradient | None = None
     buoyancy_gradient: BuoyancyGradient | None = None
     plume: PlumeOnSlope | None = None
-    vertical_velocity: VerticalVelocity | None = None
-    streams: Streams | None = None
+    relaxation: Relaxation | None = None
     bottom_friction: BottomFriction | None = None
     bottom_heat: BottomHeat | None = None
     seagrass: Seagrass | None = None
     lid_friction: LidFriction | None = None
+    level: LakeLevel | None = None
     stokes_drift: AbstractStokesDrift | None = None
     stokes_shear: bool = setting(True)
     velocities: str = setting("eulerian", choices=("eulerian", "lagrangian"))
     wave_height: TimeSeries[SeriesOrScalar] | None = None
     surface_elevation: TimeSeries[SeriesOrScalar] | None = None
-    level: LakeLevel | None = None
     held: tuple[str, ...] = eqx.field(default=(), static=True)
 
     def __check_init__(self):
@@ -204,34 +225,16 @@ class Interior(eqx.Module):
                     f"Interior: expected no relaxation of {name}, which is held, got one; remove one of them."
                 )
 
-    def check_covers(self, start: float, end: float) -> None:
-        """Raise `ValueError` if a series does not cover `start` to `end` [s]."""
-        level = None if self.level is None else self.level.prescribed
-        waves = self.stokes_drift, self.wave_height
-        for part in (*self.terms(), *waves, self.surface_elevation, level):
-            if part is not None:
-                part.check_covers(start, end)
-
     def terms(self) -> tuple[AbstractTerm, ...]:
-        """The terms that act on the column by themselves, in order of summation."""
-        streams = Streams({}) if self.streams is None and self.level is not None else self.streams
-        parts = (
-            self.vertical_velocity,
-            streams,
-            self.pressure_gradient,
-            self.buoyancy_gradient,
-            self.plume,
-            self.relaxation,
-            self.bottom_friction,
-            self.bottom_heat,
-            self.seagrass,
-            self.lid_friction,
-        )
-        return tuple(part for part in parts if part is not None)
-
-    def moved(self, grid: Grid, time: ScalarLike) -> Grid:
-        """The grid with the surface at its level at `time` [s]; heights count from the surface."""
-        if self.surface_elevation is None:
-            return grid
-        factor = 1.0 + self.surface_elevation.at(time) / grid.depth
-        return Grid(grid.z_face * factor)
+        """The terms in order of summation: every field that is one, and those that options stand for."""
+        parts: list[object] = [getattr(self, field.name) for field in dataclasses.fields(self)]
+        if self.stokes_drift is not None:
+            options = self.stokes_shear, self.velocities == "lagrangian"
+            parts.append(Waves(self.stokes_drift, self.wave_height, *options))
+        if self.surface_elevation is not None:
+            parts.append(SurfaceElevation(self.surface_elevation))
+        if self.held:
+            parts.append(Held(self.held))
+        if self.level is not None and self.streams is None:
+            parts.insert(0, Streams({}))  # the water that passes the faces as they move
+        return tuple(part for part in parts if isinstance(part, AbstractTerm))

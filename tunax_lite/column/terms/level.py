@@ -11,21 +11,22 @@ momentum, and leaves salt and tracers behind.
 Source: GOTM's lake branch, `water_balance_method: free_surface`, for the balance and the grid.
 """
 
-import equinox as eqx
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 import numpy as np
 
 from ..._types import Scalar, ScalarLike, SeriesOrScalar, is_traced, parameter
 from ..grid import Grid, Hypsography
+from ..state import State
 from ..time_series import TimeSeries
-from .base import Column, MovingLevel, or_zero
-from .streams import Streams
+from .base import AbstractTerm, Column, MovingLevel, or_zero
 
 ELEVATION = "surface_elevation"
 """Name of the level in `State.surface`."""
 
 
-class LakeLevel(eqx.Module):
+class LakeLevel(AbstractTerm):
     """Level of a lake over time.
 
     Args:
@@ -59,10 +60,12 @@ class LakeLevel(eqx.Module):
                 "extend the hypsography (upwards by its key top), or check unit and sign."
             )
 
-    def start(self, like: Scalar) -> dict[str, Scalar]:
-        """Initial value of `State.surface`, with the shape of the columns."""
+    def own_surface(self, state: State) -> dict[str, Scalar]:
         first = self.initial if self.prescribed is None else self.prescribed.at(0.0)
-        return {ELEVATION: first + 0.0 * like}
+        return {ELEVATION: first + 0.0 * state.temperature[-1]}
+
+    def placed(self, grid: Grid, state: State, time: ScalarLike | None) -> Grid:
+        return self.grid_at(grid, state.surface[ELEVATION])
 
     def grid_at(self, at_rest: Grid, elevation: Scalar) -> Grid:
         """The grid at a level [m]; heights count from the surface."""
@@ -71,32 +74,24 @@ class LakeLevel(eqx.Module):
         below = self.basin.volume_below(heights)
         return Grid(faces, self.basin.area_at(heights), below[1:] - below[:-1])
 
-    def moved(
-        self, column: Column, at_rest: Grid, elevation: Scalar, streams: Streams | None, density: Scalar
-    ) -> Column:
-        """The column at the start of the step on the grid of its end; `elevation` [m] is the initial one."""
-        before = column.grid
+    def move(self, column: Column, at_rest: Grid, terms: Sequence[AbstractTerm]) -> Column:
+        before, elevation = column.grid, column.state.surface[ELEVATION]
         assert before.area is not None
+        density = column.equation_of_state.reference_density
         rain = or_zero(column.fluxes.freshwater_flux, column.state) / density * before.area[-1]
         if self.prescribed is not None:
             new = self.prescribed.at(column.time) + 0.0 * elevation
         else:
             net = rain
-            if streams is not None:
-                entering, leaving = streams.discharge(column.time)
-                net = rain + (entering - leaving)
+            for flow in filter(None, (term.discharge(column.time) for term in terms)):
+                net = net + (flow[0] - flow[1])
             new = self._filled(at_rest, elevation, column.dt * net)
         grid = self.grid_at(at_rest, new)
         assert grid.area is not None
         spread = before.area[-1] / grid.area[-1]
         fresh_water = rain / grid.area[-1] if self.prescribed is None else None
-        level = MovingLevel(new, before.cell_volume * spread, fresh_water)
-        # An ice cover keeps its volume.
-        ice = {
-            name: value * spread if name.endswith("thickness") else value
-            for name, value in column.surface.items()
-        }
-        return column._replace(grid=grid, level=level, surface=ice | {ELEVATION: new})
+        level = MovingLevel(new, before.cell_volume * spread, fresh_water, spread)
+        return column._replace(grid=grid, level=level, surface=column.surface | {ELEVATION: new})
 
     def _filled(self, at_rest: Grid, elevation: Scalar, gained: ScalarLike) -> Scalar:
         """The level after adding a volume of water [m3]."""

@@ -7,17 +7,19 @@
 The roughness length z_0 follows from the height of roughness elements and, in slow flow, from the viscosity.
 """
 
+import dataclasses
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array, parameter
 from ...declarations import setting
-from ...numerics.elementary import at_least, column_integral, reciprocal, vector_norm
+from ...numerics.elementary import at_least, column_integral, interpolated, reciprocal, vector_norm
 from ..grid import Grid
 from ..state import State
 from ..time_series import TimeSeries
-from .base import AbstractTerm, Column, Tendency, Velocity, accelerating
+from .base import AbstractTerm, BottomFlow, Column, Stress, Tendency, Velocity, accelerating
 
 
 class Vector(eqx.Module):
@@ -78,14 +80,8 @@ class VelocityAtHeight(AbstractPressureGradient):
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
         wanted, grid = self.series.at(column.time), column.grid
         z = grid.z_center - grid.z_face[0]
-        # Weights of the centers in linear interpolation, without a search: hat functions, nonzero for the two
-        # centers next to the height; beyond the outermost centers the nearest one has weight 1.
-        at = jnp.clip(wanted.height, z[0], z[-1])
-        rising = jnp.clip((at - z[:-1]) * reciprocal(z[1:] - z[:-1]), 0.0, 1.0)
-        full, none = jnp.ones_like(rising[:1]), jnp.zeros_like(rising[:1])
-        fraction = jnp.concatenate([full, rising]) - jnp.concatenate([rising, none])
-        found_u, found_v = (jnp.sum(fraction * values, axis=0) for values in (u, v))
-        return u + (wanted.x - found_u), v + (wanted.y - found_v)
+        there_u, there_v = (interpolated(wanted.height, z, values) for values in (u, v))
+        return u + (wanted.x - there_u), v + (wanted.y - there_v)
 
 
 class HorizontalGradient(eqx.Module):
@@ -103,9 +99,9 @@ def _from_surface(values: CenterArray, grid: Grid) -> CenterArray:
     return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
 
 
-def _begun(acceleration: CenterArray, column: Column) -> CenterArray:
+def _begun(values: CenterArray | Scalar, column: Column) -> CenterArray | Scalar:
     """The same from the second step of a case on, zero in the first."""
-    return jnp.where(column.time < 1.5 * column.dt, 0.0, acceleration)
+    return jnp.where(column.time < 1.5 * column.dt, 0.0, values)
 
 
 class BuoyancyGradient(AbstractTerm):
@@ -206,8 +202,8 @@ class BottomFriction(AbstractTerm):
         """
         if self.von_karman is None:
             raise ValueError(
-                "BottomFriction.at: expected a von_karman, got none; `Model.completed(case)` puts in that of "
-                "the closure."
+                "BottomFriction.at: expected a von_karman, got none; `Model.with_von_karman(case)` puts "
+                "in that of the closure."
             )
         von_karman, speed = self.von_karman, vector_norm(u, v)
         rough = 0.03 * self.physical_roughness + self.additional_roughness
@@ -222,6 +218,16 @@ class BottomFriction(AbstractTerm):
         for _ in range(_N_ITERATIONS - 1 if before is None else 0):
             ratio, roughness_length = ratio_to_speed(ratio * speed)
         return ratio * speed, roughness_length, ratio * ratio
+
+    def bottom_flow(self, state: State, grid: Grid, start: Column | None = None) -> BottomFlow:
+        thickness, before = grid.cell_thickness[0], None
+        if start is not None:
+            before = self.at(start.state.u[0], start.state.v[0], thickness)[0]
+            before = _begun(before, start) if self.from_rest else before
+        return BottomFlow(*self.at(state.u[0], state.v[0], thickness, before)[:2])
+
+    def with_von_karman(self, von_karman: Scalar) -> "BottomFriction":
+        return self if self.von_karman is not None else dataclasses.replace(self, von_karman=von_karman)
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         """Implicit drag, with the coefficient from the start of the step and the known velocity."""
@@ -260,20 +266,18 @@ class LidFriction(AbstractTerm):
         """u* over the speed of the uppermost cell [1]; its thickness is in m."""
         if self.von_karman is None:
             raise ValueError(
-                "LidFriction.ratio: expected a von_karman, got none; `Model.completed(case)` puts in that of "
-                "the closure."
+                "LidFriction.ratio: expected a von_karman, got none; `Model.with_von_karman(case)` puts "
+                "in that of the closure."
             )
         return self.von_karman * reciprocal(jnp.log1p(0.5 * thickness / self.roughness_length))
 
-    def friction_velocity(self, u: Scalar, v: Scalar, thickness: ScalarLike) -> Scalar:
-        """u* [m s-1] from velocity [m s-1] and thickness [m] of the uppermost cell."""
-        return self.ratio(thickness) * vector_norm(u, v)
-
-    def stress(self, state: State, grid: Grid, density: Scalar) -> tuple[Scalar, Scalar]:
-        """Eastward and northward stress on the water [N m-2]."""
+    def surface_stress(self, state: State, grid: Grid, density: Scalar) -> Stress:
         u, v = state.u[-1], state.v[-1]
-        held = -density * self.ratio(grid.cell_thickness[-1]) ** 2 * vector_norm(u, v)
-        return held * u, held * v
+        drag = -density * self.ratio(grid.cell_thickness[-1]) ** 2 * vector_norm(u, v)
+        return drag * u, drag * v
+
+    def with_von_karman(self, von_karman: Scalar) -> "LidFriction":
+        return self if self.von_karman is not None else dataclasses.replace(self, von_karman=von_karman)
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         """Implicit drag, with the known speed."""

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._types import CenterArray, InnerFaceArray, Scalar, array_field, as_float_array, is_traced, parameter
-from ...numerics.elementary import at_least, at_most, mean_of_neighbours, reciprocal, vector_norm
+from ...numerics.elementary import interpolated, mean_of_neighbours, reciprocal, vector_norm
 from ..state import State
 from .base import AbstractTerm, Column, Tendency
 
@@ -84,7 +84,5 @@ class Seagrass(AbstractTerm):
         return mean_of_neighbours(produced)
 
     def _at(self, z: CenterArray, values: Float[Array, "..."]) -> CenterArray:
-        """Values at heights above the bottom [m], constant beyond both ends; a sum instead of a search."""
-        level = self.height[:, None]
-        fraction = at_most(at_least((z[None] - level[:-1]) / (level[1:] - level[:-1]), 0.0), 1.0)
-        return values[0] + jnp.sum((values[1:] - values[:-1])[:, None] * fraction, axis=0)
+        """Values at heights above the bottom [m]."""
+        return interpolated(z, self.height[:, None], values[:, None])

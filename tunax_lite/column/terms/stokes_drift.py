@@ -11,31 +11,59 @@ from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
 from ..._types import FaceArray, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array, parameter
-from ...numerics.elementary import at_least, safe_sqrt, vector_norm
+from ...declarations import setting
+from ...numerics.elementary import at_least, gradient, safe_sqrt, vector_norm
 from ...numerics.regridding import regrid
 from ..grid import Grid
-from ..time_series import TimeSeries, check_covers
-from .base import Velocity
+from ..state import State
+from ..time_series import TimeSeries
+from .base import AbstractTerm, CellDrift, Column, SurfaceWaves, Velocity
 
 
-class AbstractStokesDrift(eqx.Module):
-    """Stokes drift as a function of height and time."""
+class AbstractStokesDrift(AbstractTerm):
+    """Stokes drift as a function of height and time; it acts as part of `Waves`."""
 
     @abc.abstractmethod
     def at(self, grid: Grid, time: ScalarLike) -> Velocity:
         """Mean eastward and northward drift of the cells [m s-1]."""
 
+    @abc.abstractmethod
     def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar] | None:
         """Drift at the surface [m s-1]; `None` if only cell means are known."""
-        return None
 
-    def on(self, source: Grid, target: Grid) -> "AbstractStokesDrift":
-        """The same drift on the cells of another grid of the same depth."""
-        return self
 
-    def check_covers(self, start: float, end: float) -> None:
-        """Raise `ValueError` if the drift does not cover `start` to `end` [s]."""
-        check_covers(self, start, end)
+class Waves(AbstractTerm):
+    """Surface waves.
+
+    Args:
+        drift: their Stokes drift.
+        height: significant height [m], for Langmuir turbulence in KPP.
+        have_shear: whether the shear of the drift produces turbulence.
+        in_velocity: whether the velocity of the water includes the drift.
+    """
+
+    drift: AbstractStokesDrift
+    height: TimeSeries[SeriesOrScalar] | None = None
+    have_shear: bool = setting(True)
+    in_velocity: bool = setting(False)
+
+    def stokes_drift(self, grid: Grid, time: ScalarLike) -> CellDrift:
+        return CellDrift(*self.drift.at(grid, time), self.in_velocity)
+
+    def surface_waves(self, state: State, column: Column) -> SurfaceWaves:
+        drift, grid = column.stokes_drift, column.grid
+        assert drift is not None  # that of this term
+        by_drift = [gradient(values, grid) for values in (drift.u, drift.v)]
+        if not self.have_shear:
+            by_drift = [jnp.zeros_like(each) for each in by_drift]
+        return SurfaceWaves(
+            drift=(drift.u, drift.v),
+            at_surface=self.drift.at_surface(column.time),
+            shear=gradient(state.u, grid) * by_drift[0] + gradient(state.v, grid) * by_drift[1],
+            shear_squared=by_drift[0] * by_drift[0] + by_drift[1] * by_drift[1],
+            height=None if self.height is None else self.height.at(column.time),
+            in_velocity=self.in_velocity,
+        )
 
 
 class DriftVector(eqx.Module):

@@ -136,7 +136,7 @@ class Streams(AbstractTerm):
 
     streams: dict[str, Stream]
 
-    def discharge(self, time: ScalarLike) -> tuple[Scalar, Scalar]:
+    def discharge(self, time: ScalarLike) -> tuple[ScalarLike, ScalarLike]:
         """Inflow and outflow at a time [m3 s-1], without the correction that maintains the level."""
         every = [stream.series.at(time).discharge for stream in self.streams.values()]
         return sum(jnp.maximum(q, 0.0) for q in every), sum(jnp.maximum(-q, 0.0) for q in every)

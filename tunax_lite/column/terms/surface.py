@@ -1,33 +1,30 @@
 """Terms of every column: Coriolis force, surface fluxes, shortwave radiation."""
 
 import dataclasses
+from collections.abc import Iterable
 
 import jax.numpy as jnp
 
 from ..._types import FaceArray, Scalar
-from ...declarations import setting
+from ...numerics.elementary import safe_sqrt, vector_norm
 from ...physics.equation_of_state import AbstractEquationOfState
 from ...physics.stratification import rotate
 from ..forcing import SurfaceFluxes
+from ..grid import Grid
 from ..state import State
-from .base import AbstractTerm, Column, Tendency, or_zero
+from .base import AbstractTerm, Column, Stress, Tendency, or_zero
 
 
 class CoriolisForce(AbstractTerm):
-    """Rotates the velocity together with the Stokes drift, before all other terms.
-
-    Args:
-        drifts: whether the velocity includes the Stokes drift, and rotates alone.
-    """
-
-    drifts: bool = setting(False)
+    """Rotates the velocity together with the Stokes drift, before all other terms."""
 
     def before(self, column: Column) -> State:
-        state, drift = column.state, None if self.drifts else column.stokes_drift
-        u, v = (state.u, state.v) if drift is None else (state.u + drift[0], state.v + drift[1])
-        u, v = rotate(u, v, column.coriolis_parameter, column.dt)
-        if drift is not None:
-            u, v = u - drift[0], v - drift[1]
+        state, drift = column.state, column.stokes_drift
+        if drift is None or drift.in_velocity:
+            u, v = rotate(state.u, state.v, column.coriolis_parameter, column.dt)
+        else:
+            u, v = rotate(state.u + drift.u, state.v + drift.v, column.coriolis_parameter, column.dt)
+            u, v = u - drift.u, v - drift.v
         return State(u, v, state.temperature, state.salinity, state.tracers)
 
 
@@ -36,7 +33,7 @@ class SurfaceExchange(AbstractTerm):
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         fluxes, state, density = column.fluxes, column.state, column.equation_of_state.reference_density
-        stress = dict(zip(("u", "v"), surface_stress(fluxes, state), strict=True))
+        stress = dict(zip(("u", "v"), wind_stress(fluxes, state), strict=True))
         if column.level is not None and (fresh := column.level.fresh_water) is not None:
             lost = density * jnp.minimum(fresh, 0.0)
             stress = {name: of + lost * getattr(state, name)[-1] for name, of in stress.items()}
@@ -78,9 +75,24 @@ class ShortwaveHeating(AbstractTerm):
         return {"temperature": Tendency(cells=(passing[1:] - passing[:-1]) / own)}
 
 
-def surface_stress(fluxes: SurfaceFluxes, state: State) -> tuple[Scalar, Scalar]:
-    """Eastward and northward surface stress [N m-2]."""
+def wind_stress(fluxes: SurfaceFluxes, state: State) -> Stress:
+    """Eastward and northward stress of the wind on the water [N m-2]."""
     return or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
+
+
+def whole_stress(
+    wind: Stress, state: State, grid: Grid, density: Scalar, terms: Iterable[AbstractTerm]
+) -> Stress:
+    """Stress on the uppermost cell [N m-2]: of the wind and of the terms."""
+    for term in terms:
+        stress = term.surface_stress(state, grid, density)
+        wind = wind if stress is None else (wind[0] + stress[0], wind[1] + stress[1])
+    return wind
+
+
+def friction_velocity(stress: Stress, density: Scalar) -> Scalar:
+    """u* = sqrt(|stress| / density) [m s-1]."""
+    return safe_sqrt(vector_norm(*stress) / density)
 
 
 def kinematic_fluxes(state: State, eos: AbstractEquationOfState, fluxes: SurfaceFluxes) -> dict[str, Scalar]:

@@ -1,4 +1,4 @@
-"""Turbulent transport other than down-gradient mixing: terms from `CloState.terms`.
+"""Turbulent transport other than down-gradient mixing: terms from `AbstractCloState.terms`.
 
 Plumes of total mass flux M (area times velocity, positive downward) entrain water on their way down,
 
@@ -62,8 +62,8 @@ class StokesMixing(AbstractTerm):
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         if column.stokes_drift is None:
             return {}
-        inner = self.viscosity[1:-1]
-        u, v = (inner * gradient(drift, column.grid) for drift in column.stokes_drift)
+        drift, inner = column.stokes_drift, self.viscosity[1:-1]
+        u, v = (inner * gradient(values, column.grid) for values in (drift.u, drift.v))
         return {"u": Tendency(downward=u), "v": Tendency(downward=v)}
 
 

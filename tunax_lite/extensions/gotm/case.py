@@ -185,7 +185,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     model: dict[str, Content] = {"closure": closure}
     for ours, key in {"viscosity": "avmolu", "diffusivity": "avmolt", "salt_diffusivity": "avmols"}.items():
         model[f"molecular_{ours}"] = settings.said(f"physical_constants.{key}")
-    model |= {"theta": settings.said("time.cnpar"), "like_gotm": True}
+    model |= {"theta": settings.said("time.cnpar"), "discretisation": "gotm"}
     content = {
         "case": case,
         "grid": grid,

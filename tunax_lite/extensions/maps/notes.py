@@ -6,8 +6,8 @@ import numpy as np
 from ...cli.recommended import on_resolution, valid_range_of
 from ...cli.session import LATE, remedy_of_late_convection
 from ...column.integrate import columns_of
-from ...column.onset import delay_of_convection
 from ...declarations import name_of
+from ...plausibility.onset import delay_of_convection
 from .setup import MapRun
 
 _N_TRIED = 24  # columns

@@ -205,7 +205,7 @@ def _variables(run: MapRun, model: Model, case: Case, start: Restart) -> tuple[M
     if unknown:
         raise ValueError(f"map: expected means of {', '.join(sorted(held))}, got {unknown[0]}; leave it out.")
     dt = jnp.asarray(run.dt, start.state.temperature.dtype)
-    whole = model.completed(case)
+    whole = model.with_von_karman(case)
     found = dict(jax.eval_shape(lambda now: of_frame(now, whole, dt, run.variables), start))
     found |= {f"{name}_mean": held[name] for name in run.means}
     variables = [

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float
 from ...column.case import Case
 from ...column.checkpointing import Auto
 from ...column.diagnostics import Snapshot, diagnostic
-from ...column.integrate import batched_case, columns_of, end_and_frames
+from ...column.integrate import batched_case, columns_of, integrate
 from ...column.model import Model
 from ...column.trajectory import Restart, carried
 from ...runtime import Program, compile_program
@@ -56,8 +56,8 @@ def _frames(run: MapRun, layout: Layout, is_shorter: bool, part: tuple) -> Resul
     """One piece of one block of columns."""
     n_frames, steps = (1, run.length.rest) if is_shorter else (layout.n_frames, run.length.steps_per_frame)
     model, case, start, dt = part
-    whole = model.completed(case)
-    end, saved = end_and_frames(
+    whole = model.with_von_karman(case)
+    end, (values, finite, means) = integrate(
         model,
         case,
         start,
@@ -65,10 +65,13 @@ def _frames(run: MapRun, layout: Layout, is_shorter: bool, part: tuple) -> Resul
         n_frames=n_frames,
         steps_per_frame=steps,
         checkpointing=Auto(),
-        save=lambda restart: (of_frame(restart, whole, dt, run.variables), _finite(restart)),
+        save=lambda carry, _: (
+            of_frame(carry.now, whole, dt, run.variables),
+            _finite(carry.now),
+            carry.means,
+        ),
         means=bool(run.means),
     )
-    (values, finite), means = saved if run.means else (saved, None)
     if means is not None:
         averages = carried(*means)
         values |= {f"{name}_mean": averages[name] for name in run.means}

@@ -53,7 +53,7 @@ def ran(folder: str, name: str, reference_path, config: GotmOptions = GotmOption
             step_starts=True,
         )
         expected = {key: dataset[key].values.squeeze().astype(float)[: trajectory.n_frames] for key in keys}
-    acted = diagnose(trajectory, run.model.completed(run.case), list(OF_THE_STEP.values()), run.model)
+    acted = diagnose(trajectory, run.model.with_von_karman(run.case), list(OF_THE_STEP.values()), run.model)
     np.testing.assert_allclose(expected["temp"][0], trajectory.state.temperature[0], atol=1e-5)
     np.testing.assert_allclose(expected["salt"][0], trajectory.state.salinity[0], atol=1e-5)
     density = float(run.case.equation_of_state.reference_density)

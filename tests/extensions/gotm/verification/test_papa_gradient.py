@@ -12,7 +12,7 @@ import pytest
 import tunax_lite as tl
 from tests.conftest import find_gotm_case
 from tests.helpers import central_difference
-from tunax_lite.column.integrate import batched_case, run_frames, start_of
+from tunax_lite.column.integrate import batched_case, integrate, start_of
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.physics.teos10 import surface_temperature
 from tunax_lite.runtime import compile_program
@@ -65,14 +65,15 @@ def papa():
     measured = measured_temperature(path.parent / "sst_hourly.dat", datetime.datetime(2011, 3, 21))
     options = {"n_frames": N_STEPS, "steps_per_frame": 1, "checkpointing": tl.SaveSegments()}
 
-    def squared_error(current, measured):
-        top = current.state.temperature[-1], current.state.salinity[-1]
+    def squared_error(carry, measured):
+        state = carry.now.state
+        top = state.temperature[-1], state.salinity[-1]
         return (surface_temperature(*top) - measured) ** 2
 
     def loss(x, model, case, measured):
         model, case = eqx.tree_at(lambda both: take(*both), (model, case), list(x))
         case = batched_case(model, case.unlabelled())
-        errors = run_frames(
+        _, errors = integrate(
             model, case, start_of(model, case), DT, save=squared_error, inputs=measured, **options
         )
         return jnp.sqrt(jnp.mean(errors))

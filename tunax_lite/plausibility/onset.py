@@ -21,11 +21,11 @@ from .._types import InnerFaceArray, Scalar
 from ..closures import MellorYamada
 from ..closures.energy import AbstractEnergyClosure
 from ..closures.stability import AbstractStabilityFunctions, Flow
+from ..column.case import Case
+from ..column.forcing import WaterSurface
+from ..column.model import Model
+from ..column.terms.surface import kinematic_fluxes, wind_stress
 from ..physics.stratification import buoyancy_frequency_squared
-from .case import Case
-from .forcing import WaterSurface
-from .model import Model
-from .terms.surface import kinematic_fluxes, surface_stress
 
 _N_CELLS, _N_TIMES = 60, 200  # from the surface down, and after the start
 _FIRST_TIME = 10.0  # [s]
@@ -87,7 +87,7 @@ def _at_start(case: Case) -> tuple[Scalar, tuple[Scalar, Scalar], InnerFaceArray
     sun = 0.0 if fluxes.shortwave_flux is None else fluxes.shortwave_flux
     heat = entering["temperature"] + sun / (eos.reference_density * eos.heat_capacity)
     alpha, beta = eos.expansion(state.temperature[-1], state.salinity[-1], case.grid.z_center[-1])
-    stress_u, stress_v = surface_stress(fluxes, state)
+    stress_u, stress_v = wind_stress(fluxes, state)
     return (
         eos.gravity * (beta * entering["salinity"] - alpha * heat),
         (stress_u / eos.reference_density, stress_v / eos.reference_density),

@@ -10,7 +10,7 @@ import tunax_lite as tl
 from tunax_lite.closures import ConvectiveAdjustment, KEpsilon, MellorYamada
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.closures.second_moment import StabilityFunctions
-from tunax_lite.column.onset import delay_of_convection
+from tunax_lite.plausibility.onset import delay_of_convection
 
 HOUR = 3600.0
 

@@ -6,9 +6,9 @@ import pytest
 
 import tunax_lite as tl
 from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
-from tunax_lite.column.inputs import Input, budgets_of, inputs_of
 from tunax_lite.column.observations import Observations
 from tunax_lite.physics.equation_of_state import LinearEquationOfState
+from tunax_lite.plausibility.inputs import Input, budgets_of, inputs_of
 
 HOUR = 3600.0
 

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..air_sea import BulkForcing, bulk_forcing
+from ..column.case import Case
+from ..column.forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
+from ..column.observations import Observations
+from ..column.time_series import TimeSeries, named_leaves
 from ..quantities import QUANTITIES, quantity_of
-from .case import Case
-from .forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
-from .observations import Observations
-from .time_series import TimeSeries, named_leaves
 
 _FOREVER = 1e11
 """Series beyond this time [s] are constants."""
@@ -197,7 +197,7 @@ def budgets_of(case: Case, observations: Observations | None) -> list[Budget]:
         "salinity": ("salt", "kg m-2", density * 1e-3),
     }
     for name, (quantity, unit, per_kelvin) in names.items():
-        if name not in observations.profiles or name in case.interior.held:
+        if name not in observations.profiles or name in case.held:
             continue
         time, content, depth = _contents(case, observations, name)
         if time.size < 2:

@@ -1,0 +1,150 @@
+"""Time levels and stencils of a step, where there is a choice: our own, and those of GOTM."""
+
+import abc
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike
+from ..declarations import named
+from ..numerics.elementary import mean_of_neighbours, with_end_faces
+from ..physics.stratification import shear_squared, shear_squared_between_cells
+from .grid import Grid
+from .state import State
+from .terms import AbstractTerm, Column
+from .terms.base import BottomFlow, first_of
+from .terms.surface import kinematic_fluxes, shortwave_heating
+from .transport import Equations
+
+T = TypeVar("T")
+BuoyancyFluxes = tuple[Scalar, FaceArray | None]
+"""Surface buoyancy flux, without shortwave radiation, and the downward flux by that radiation [m2 s-3]."""
+
+
+class AbstractDiscretisation(eqx.Module):
+    """What a step takes from which time and place, and the order in which it solves."""
+
+    explicit_waves: ClassVar[bool]
+    """Whether k loses energy to waves explicitly, even below zero."""
+
+    @abc.abstractmethod
+    def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
+        """Fluxes of the step, and those that non-local fluxes and the roughness of the sea follow."""
+
+    @abc.abstractmethod
+    def solve(self, equations: Equations) -> State:
+        """The state at the end of a step."""
+
+    @abc.abstractmethod
+    def shear_squared(self, end: State, column: Column, theta: float) -> InnerFaceArray:
+        """S² [s-2] of the step."""
+
+    @abc.abstractmethod
+    def buoyancy_fluxes(self, end: State, column: Column) -> BuoyancyFluxes:
+        """Buoyancy that the surface fluxes and the radiation of the step bring."""
+
+    @abc.abstractmethod
+    def bottom_flow(self, end: State, column: Column, terms: tuple[AbstractTerm, ...]) -> BottomFlow | None:
+        """Flow over the bottom."""
+
+    @abc.abstractmethod
+    def speed_over_sea(self, friction_velocity: Scalar, column: Column) -> Scalar:
+        """The u* that sets the roughness of the sea [m s-1], from that of the earlier fluxes."""
+
+    @abc.abstractmethod
+    def grid_of_turbulence(self, grid: Grid) -> Grid:
+        """The grid of the closure."""
+
+
+@named("standard")
+class StandardDiscretisation(AbstractDiscretisation):
+    """Side by side, conserving energy: everything follows from the step itself.
+
+    All quantities are solved together, because each elimination is a chain of divisions. nu S² is the kinetic
+    energy lost to viscosity, on any grid. Non-local fluxes and roughness are those of the step, so that a
+    restart needs nothing from the previous one.
+    """
+
+    explicit_waves: ClassVar[bool] = False
+
+    def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
+        now = at(end)
+        return now, now
+
+    def solve(self, equations: Equations) -> State:
+        before = equations.column.state
+        scalars = equations.moving(before.u, before.v).of_scalars()
+        new = equations.solve(equations.of_velocity("u", "v") + scalars)
+        return equations.end(*equations.driven(new["u"], new["v"]), new)
+
+    def shear_squared(self, end: State, column: Column, theta: float) -> InnerFaceArray:
+        return shear_squared(end, column.state, column.grid)
+
+    def buoyancy_fluxes(self, end: State, column: Column) -> BuoyancyFluxes:
+        eos, fluxes = column.equation_of_state, column.fluxes
+        entering, light = kinematic_fluxes(end, eos, fluxes), shortwave_heating(fluxes, column)
+        alpha, beta = eos.expansion(end.temperature[-1], end.salinity[-1], column.grid.z_center[-1])
+        surface = eos.gravity * (alpha * entering["temperature"] - beta * entering["salinity"])
+        return surface, None if light is None else eos.gravity * alpha * light
+
+    def bottom_flow(self, end: State, column: Column, terms: tuple[AbstractTerm, ...]) -> BottomFlow | None:
+        return first_of(term.bottom_flow(end, column.grid) for term in terms)
+
+    def speed_over_sea(self, friction_velocity: Scalar, column: Column) -> Scalar:
+        return friction_velocity
+
+    def grid_of_turbulence(self, grid: Grid) -> Grid:
+        return grid
+
+
+@named("gotm")
+class GotmDiscretisation(AbstractDiscretisation):
+    """As in GOTM: one after another, with some values of the previous step.
+
+    u, v and the scalars each have the new values of the preceding ones; S² uses the thickness of each cell;
+    non-local fluxes and the roughness of surface and bottom are those of the previous step; the buoyancy of
+    shortwave radiation uses the local expansion; turbulence ignores the areas of a lake.
+    """
+
+    explicit_waves: ClassVar[bool] = True
+
+    def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
+        at = eqx.filter_jit(at)  # traced once for both ends, including the weather
+        return at(end), at(start)
+
+    def solve(self, equations: Equations) -> State:
+        v = equations.column.carried.v
+        u = equations.solve(equations.of_velocity("u"))["u"]
+        equations = equations.moving(u, v)
+        v = equations.solve(equations.of_velocity("v"))["v"]
+        u, v = equations.driven(u, v)
+        equations = equations.moving(u, v)
+        return equations.end(u, v, equations.solve(equations.of_scalars()))
+
+    def shear_squared(self, end: State, column: Column, theta: float) -> InnerFaceArray:
+        return shear_squared_between_cells(end, column.state, column.grid, theta)
+
+    def buoyancy_fluxes(self, end: State, column: Column) -> BuoyancyFluxes:
+        eos, fluxes, z = column.equation_of_state, column.fluxes, column.grid.z_face
+        entering, light = kinematic_fluxes(column.state, eos, fluxes), shortwave_heating(fluxes, column)
+        alpha, beta = eos.expansion(end.temperature[-1], end.salinity[-1], z[-1])
+        surface = eos.gravity * (alpha * entering["temperature"] - beta * entering["salinity"])
+        # Expansion of the water between cells, and of the end cells at the ends.
+        temperature, salinity = (
+            with_end_faces(mean_of_neighbours(values), values[0], values[-1])
+            for values in (end.temperature, end.salinity)
+        )
+        local = eos.expansion(temperature, salinity, z)[0]
+        return surface, None if light is None else eos.gravity * local * light
+
+    def bottom_flow(self, end: State, column: Column, terms: tuple[AbstractTerm, ...]) -> BottomFlow | None:
+        return first_of(term.bottom_flow(end, column.grid, column) for term in terms)
+
+    def speed_over_sea(self, friction_velocity: Scalar, column: Column) -> Scalar:
+        # No step precedes the first.
+        return jnp.where(column.time < 1.5 * column.dt, 0.0, friction_velocity)
+
+    def grid_of_turbulence(self, grid: Grid) -> Grid:
+        return Grid(grid.z_face) if grid.area is not None else grid
