@@ -85,7 +85,7 @@ def test_an_ensemble_is_its_members_and_a_calibration_knows_the_parameters(guide
         assert (free.units[path], free.numbers[0].start) == ("s-1", 2e-5)
         in_case = free.in_case("bay")
         assert in_case is not None
-        changed = in_case.insert_case(case, free.to_unconstrained({path: 3e-5}))
+        changed = in_case.insert(case, free.to_unconstrained({path: 3e-5}))
         assert float(changed.terms["algae"].growth_rate) == pytest.approx(3e-5, rel=1e-12)  # pyright: ignore
 
 

@@ -20,7 +20,7 @@ import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -166,6 +166,7 @@ class CalibratedValues(dict[str, float]):
 
 
 T = TypeVar("T", bound=eqx.Module)
+ClosureOrCase = TypeVar("ClosureOrCase", AbstractClosure, Case)
 
 OF_ALL_CASES = "case."
 _OF_ONE_CASE = "cases."
@@ -560,22 +561,13 @@ class ResolvedParameters:
         """Physical values in the order of the vector, by path, including tied parameters."""
         return self.with_tied(dict(zip(self.paths, np.asarray(values).tolist(), strict=True)))
 
-    def insert(self, closure: AbstractClosure, x: VectorOrMembers) -> AbstractClosure:
-        """The closure, in its precision, with the physical values of x; differentiable with respect to x."""
-        return self._inserted(x, closure, is_of_closure, closure=closure)
+    def insert(self, module: ClosureOrCase, x: VectorOrMembers) -> ClosureOrCase:
+        """A closure or case, in its precision, with the physical values of x; differentiable by x.
 
-    def insert_case(self, case: Case, x: VectorOrMembers) -> Case:
-        """The same for a case; parameters are those of `in_case`, where the case has no name."""
-        return self._inserted(x, case, lambda path: path.startswith(OF_ALL_CASES), case=case)
-
-    def insert_both(self, both: tuple[Model, Case], x: VectorOrMembers) -> tuple[Model, Case]:
-        """The same for a model and a case."""
-        model, case = both
-        closure = self.insert(model.closure, x)
-        return eqx.tree_at(lambda m: m.closure, model, closure), self.insert_case(case, x)
-
-    def _inserted(self, x: VectorOrMembers, module, is_own: Callable[[str], bool], **named):
-        places = [i for i, path in enumerate(self.changed_paths) if is_own(path)]
+        Numbers of a case are those of `in_case`, where the case has no name.
+        """
+        in_case = isinstance(module, Case)
+        places = [i for i, path in enumerate(self.changed_paths) if is_of_closure(path) != in_case]
         if not places:
             return module
         values = self.to_physical(x) if x.ndim == 1 else jax.vmap(self.to_physical, -1, -1)(x)
@@ -583,7 +575,14 @@ class ResolvedParameters:
             following = [tied.value(values[self.paths.index(tied.to)]) for tied in self.tied]
             values = jnp.concatenate([values, jnp.stack(following)])
         paths = [self.changed_paths[place].removeprefix(OF_ALL_CASES) for place in places]
-        return replace_numbers(module, paths, values[np.array(places)].astype(precision_of(**named)))
+        precision = precision_of(**{"case" if in_case else "closure": module})
+        return replace_numbers(module, paths, values[np.array(places)].astype(precision))
+
+    def insert_both(self, both: tuple[Model, Case], x: VectorOrMembers) -> tuple[Model, Case]:
+        """The same for the closure of a model and a case."""
+        model, case = both
+        closure = self.insert(model.closure, x)
+        return eqx.tree_at(lambda m: m.closure, model, closure), self.insert(case, x)
 
 
 @dataclasses.dataclass(frozen=True)
