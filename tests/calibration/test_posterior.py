@@ -29,11 +29,13 @@ from tunax_lite.calibration.posterior import (
     spectrum_of,
     start_from,
 )
-from tunax_lite.calibration.posterior.infer import effective_number, log_posterior, mixing
-from tunax_lite.calibration.posterior.result import (
+from tunax_lite.calibration.posterior.infer import (
     covariance_of,
     draw_normal,
+    effective_number,
     fisher_information,
+    log_posterior,
+    mixing,
     write_posterior,
     write_summary,
 )

@@ -5,7 +5,7 @@ import pytest
 
 from tests.calibration.posterior_twins import FREE, noisy_twin
 from tunax_lite.calibration.posterior import NUTS, infer
-from tunax_lite.calibration.posterior.result import covariance_of
+from tunax_lite.calibration.posterior.infer import covariance_of
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.column.model import Model
 

@@ -118,7 +118,7 @@ def _write(
     found: Posterior, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> list[Path]:
     # Slow imports, only where needed.
-    from ..calibration.posterior.result import posterior_dataset, write_posterior, write_summary
+    from ..calibration.posterior.infer import posterior_dataset, write_posterior, write_summary
 
     closure = with_parameters(setup.model.closure, found.best)
     attributes = session.origin_of(loaded, [target.case.name for target in setup.targets], closure)

@@ -3,7 +3,17 @@
 Import it as `tunax_lite.calibration.posterior`.
 """
 
-from .infer import estimate_likelihood, infer, start_from
+from .infer import (
+    Laplace,
+    Likelihood,
+    Posterior,
+    Sampling,
+    Spectrum,
+    Weighting,
+    estimate_likelihood,
+    infer,
+    spectrum_of,
+    start_from,
+)
 from .predictive import Bands, Influence, influences, predictive_bands, write_influences
-from .result import Laplace, Likelihood, Posterior, Sampling, Spectrum, Weighting, spectrum_of
 from .samplers import NUTS, ImportanceSampling
