@@ -180,7 +180,9 @@ class ProfileScore:
 
 def _states(profiles: Profiles) -> State:
     """States with these profiles, times along the leading axis."""
-    leaves: dict[str, Any] = {name: jnp.asarray(profiles[name].T, float) for name in VARIABLES}
+    leaves: dict[str, Any] = {  # fields of a state
+        name: jnp.asarray(profiles[name].T, float) for name in VARIABLES
+    }
     return State(**leaves, salinity=jnp.zeros_like(leaves["temperature"]))
 
 
