@@ -54,7 +54,7 @@ class Column:
         return self.scale_factor * values + self.offset
 
 
-def read_text(path: Path | str, where: str) -> TextFile:
+def read_lines(path: Path | str, where: str) -> TextFile:
     """Read the lines of a file; `where` tells what names it."""
     path = Path(path)
     found = what_is_at(path)
@@ -285,7 +285,7 @@ class SeriesReader:
         """
         with reading(column.file, "a series of GOTM"):
             if column.file not in self._files:
-                file = read_text(column.file, column.where)
+                file = read_lines(column.file, column.where)
                 indices = np.arange(len(file.texts))
                 time = read_times(file, indices)
                 warn_of_order(file, indices, time, self.warnings)
@@ -359,7 +359,7 @@ class ProfileReader:
         """
         with reading(column.file, "profiles of GOTM"):
             if column.file not in self._files:
-                found = find_profiles(read_text(column.file, column.where))
+                found = find_profiles(read_lines(column.file, column.where))
                 warn_of_order(found.file, found.headers, found.time, self.warnings)
                 self._files[column.file] = found
             return self._read(column, self._files[column.file], whole_period)

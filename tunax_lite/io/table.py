@@ -25,7 +25,6 @@ from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER
 from ..column.observables import OBSERVABLES, is_number, parse
 from ..column.time_series import TimeSeries
 from ..quantities import quantity_of
-from . import dated_text
 from .attributes import examine
 from .axes import (
     Record,
@@ -39,6 +38,7 @@ from .axes import (
     read_time,
     stem_of,
 )
+from .dated_text import find_profiles, read_columns, read_lines
 from .errors import (
     FileFormatError,
     check_names,
@@ -370,12 +370,12 @@ def _observed(
 
 
 def _profiles_of_gotm(path: Path) -> Contents:
-    profiles = dated_text.find_profiles(dated_text.read_text(path, "file"))
+    profiles = find_profiles(read_lines(path, "file"))
     file, spans = profiles.file, zip(profiles.headers + 1, profiles.counts, strict=True)
     levels = np.concatenate([np.arange(first, first + count) for first, count in spans])
     n_columns = max(2, min(len(file.texts[level].replace(",", " ").split()) for level in levels))
     columns = tuple(range(n_columns))
-    table = dated_text.read_columns(file, levels, columns, skip=0, names="heights and values")
+    table = read_columns(file, levels, columns, skip=0, names="heights and values")
     values = {str(i): Variable(path, str(i), (), table[:, i], {}) for i in columns[1:]}
     attrs = {"units": "seconds since 1970-01-01"}
     time = Variable(path, "TIME", ("OBSERVATION",), np.repeat(profiles.time, profiles.counts), attrs)

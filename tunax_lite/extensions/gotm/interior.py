@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...io.dated_text import read_columns, read_text
+from ...io.dated_text import read_columns, read_lines
 from ...io.errors import reading
 from .lakes import level, streams
 from .settings import Content, Said, Settings, is_zero
@@ -145,7 +145,7 @@ def _seagrass(settings: Settings) -> dict[str, Content] | None:
         return None
     name = settings.file("seagrass.file").value
     with reading(name, "a file of sea grass"):
-        file = read_text(name, settings.where("seagrass.file"))
+        file = read_lines(name, settings.where("seagrass.file"))
         rows = np.arange(1, len(file.texts))
         (n_levels,) = read_columns(file, np.arange(1), (0,), skip=0, names="number of levels")[0]
         if not 2 <= n_levels <= rows.size:

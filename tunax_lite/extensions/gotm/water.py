@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ...declarations import check_settings, setting
-from ...io.dated_text import read_columns, read_text
+from ...io.dated_text import read_columns, read_lines
 from ...io.errors import reading
 from .keys import WORDS
 from .lakes import depth_of
@@ -38,7 +38,7 @@ def grid_section(settings: Settings) -> dict[str, Content]:
 
 def _thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> np.ndarray:
     """Thicknesses from the surface down, as in the file."""
-    file = read_text(name, settings.where("grid.file"))
+    file = read_lines(name, settings.where("grid.file"))
     values = read_columns(file, np.arange(len(file.texts)), (0,), skip=0, names="layer thickness")[:, 0]
     if int(values[0]) != n_cells or values.size < n_cells + 1:
         raise file.error(
