@@ -94,14 +94,12 @@ def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
     months = (np.where(valid, year, 1970) - 1970) * 12 + np.where(valid, month, 1) - 1
     first = months.astype("datetime64[M]")
     valid &= day <= ((first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")).astype(np.int64)
-    if not valid.all():
-        index = int(indices[int(np.flatnonzero(~valid)[0])])
-        raise file.error(
-            index,
-            "a date and time YYYY-MM-DD HH:MM:SS",
+    for index in indices[~valid][:1]:
+        got, advice = (
             repr(texts[index][:TIME_WIDTH]),
             "correct the line, or start it with # if it is a comment",
         )
+        raise file.error(int(index), "a date and time YYYY-MM-DD HH:MM:SS", got, advice)
     days = first.astype("datetime64[D]").astype(np.int64) + day - 1
     return days * 86400 + hour * 3600 + minute * 60 + second
 
@@ -123,20 +121,17 @@ def read_columns(
     values = np.empty((len(texts), len(columns)))
     for row, text in enumerate(texts):
         words = text.replace(",", " ").split()
+        at = int(indices[row])
         if len(words) <= max(columns):
-            raise file.error(
-                int(indices[row]),
-                f"at least {max(columns) + 1} columns ({names})",
-                f"{len(words)}: {file.texts[indices[row]].strip()!r}",
-                "check the column number and the line",
-            )
+            expected = f"at least {max(columns) + 1} columns ({names})"
+            got = f"{len(words)}: {file.texts[at].strip()!r}"
+            raise file.error(at, expected, got, "check the column number and the line")
         for place, column in enumerate(columns):
             try:
                 values[row, place] = decimal(words[column].lower().replace("d", "e"))
             except ValueError:
                 expected = f"a number in column {column + 1} ({names})"
-                at, got = int(indices[row]), repr(words[column])
-                raise file.error(at, expected, got, "correct the line") from None
+                raise file.error(at, expected, repr(words[column]), "correct the line") from None
     return values
 
 
@@ -177,11 +172,8 @@ def check_plausible(
         raise error(int(outside[0]), f"a value from {low:g} to {high:g} {known.unit}", advice)
     if column.quantity == "relative_humidity" and values.size > 1 and 0.0 < values.max() <= 1.5:
         expected = "relative humidity in %, of which some exceeds 1.5"
-        raise error(
-            int(np.argmax(values)),
-            expected,
-            "a fraction, set scale_factor: 100, or unit: 1 outside GOTM",
-        )
+        advice = "a fraction, set scale_factor: 100, or unit: 1 outside GOTM"
+        raise error(int(np.argmax(values)), expected, advice)
 
 
 _KELVIN = 273.15
@@ -203,13 +195,10 @@ class Period:
         first = (int(after[0]) if after.size else time.size) - 1
         reaches = np.flatnonzero(time >= end)
         if first < 0 or not reaches.size:
-            raise FileFormatError(
-                column.file,
-                column.quantity,
-                f"times from {iso(begin)} to {iso(np.ceil(end))}, those of the run",
-                f"{iso(time[0])} to {iso(time[-1])}",
-                f"extend the file ({column.where}), or change the start or the length of the run",
-            )
+            expected = f"times from {iso(begin)} to {iso(np.ceil(end))}, those of the run"
+            advice = f"extend the file ({column.where}), or change the start or the length of the run"
+            got = f"{iso(time[0])} to {iso(time[-1])}"
+            raise FileFormatError(column.file, column.quantity, expected, got, advice)
         return slice(first, max(int(reaches[0]), first + 1) + 1)
 
 
@@ -391,31 +380,19 @@ class ProfileReader:
             spans.append(span if found.upward[profile] else span[::-1])
         indices = np.concatenate(spans)
         of_profile = np.repeat(needed, found.counts[needed])
-        table = read_columns(
-            found.file, indices, (0, column.number), skip=0, names=f"height and {column.quantity} of a level"
-        )
-        z = table[:, 0]
-        unknown = np.flatnonzero(~np.isfinite(z))
-        if unknown.size:
-            raise found.file.error(
-                int(indices[unknown[0]]), "a finite height [m]", f"{z[unknown[0]]:g}", "correct the line"
-            )
-        stuck = np.flatnonzero((np.diff(z) <= 0.0) & (np.diff(of_profile) == 0))
-        if stuck.size:
-            at = int(stuck[0])
-            raise found.file.error(
-                int(indices[at + 1]),
-                f"heights [m], negative below the surface, that change as the header at "
-                f"{iso(float(found.time[of_profile[at]]))} says (1 upward, 2 downward)",
-                f"{z[at + 1]:g} above {z[at]:g}",
-                "correct the order in the header or in the levels",
-            )
-        if np.any(z > 10.0):
-            at = int(np.argmax(z > 10.0))
-            raise found.file.error(
-                int(indices[at]), "heights [m], negative below the surface", f"{z[at]:g}", "change the sign"
-            )
-        return z, table[:, 1], indices, of_profile
+        names = f"height and {column.quantity} of a level"
+        z, values = read_columns(found.file, indices, (0, column.number), skip=0, names=names).T
+        expected = "heights [m], negative below the surface"
+        for at in np.flatnonzero(~np.isfinite(z))[:1]:
+            raise found.file.error(int(indices[at]), "a finite height [m]", f"{z[at]:g}", "correct the line")
+        for at in np.flatnonzero((np.diff(z) <= 0.0) & (np.diff(of_profile) == 0))[:1]:
+            header = iso(float(found.time[of_profile[at]]))
+            expected += f", that change as the header at {header} says (1 upward, 2 downward)"
+            got, advice = f"{z[at + 1]:g} above {z[at]:g}", "correct the order in the header or in the levels"
+            raise found.file.error(int(indices[at + 1]), expected, got, advice)
+        for at in np.flatnonzero(z > 10.0)[:1]:
+            raise found.file.error(int(indices[at]), expected, f"{z[at]:g}", "change the sign")
+        return z, values, indices, of_profile
 
     def _interpolated(
         self, found: Profiles, needed: np.ndarray, z: np.ndarray, values: np.ndarray
@@ -434,42 +411,28 @@ class ProfileReader:
                 if counts[0] == 1:
                     return np.repeat(table, self.z_center.size, axis=1)
                 return Series(heights[0], table.T).on(self.z_center).T
-        return np.stack(
-            [
-                np.interp(self.z_center, z[end - count : end], values[end - count : end])
-                for end, count in zip(ends, counts, strict=True)
-            ]
-        )
+        spans = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
+        return np.stack([np.interp(self.z_center, z[span], values[span]) for span in spans])
 
 
 def find_profiles(file: TextFile) -> Profiles:
     """Find the profiles by going from header to header."""
     headers, counts, upward = [], [], []
     index, n_lines = 0, len(file.texts)
+    advice = "correct the number of levels in the header, or the levels"
     while index < n_lines:
         words = file.texts[index][TIME_WIDTH:].replace(",", " ").split()
         if not _is_header(file.texts[index], words):
-            after = ""
-            if headers:
-                after = f" after the {counts[-1]} levels of line {file.numbers[headers[-1]]}"
-            raise file.error(
-                index,
-                f"the header of a profile{after}: YYYY-MM-DD HH:MM:SS, number of levels, 1 (upward) or 2 "
-                "(downward)",
-                repr(file.texts[index].strip()),
-                "correct the number of levels in the header, or the levels",
-            )
+            last = f" after the {counts[-1]} levels of line {file.numbers[headers[-1]]}" if headers else ""
+            form = "YYYY-MM-DD HH:MM:SS, number of levels, 1 (upward) or 2 (downward)"
+            expected = f"the header of a profile{last}: {form}"
+            raise file.error(index, expected, repr(file.texts[index].strip()), advice)
         count = int(words[0])
         following = range(index + 1, min(index + 1 + count, n_lines))
         early = next((line for line in following if _begins_with_time(file.texts[line])), None)
         if early is not None or index + count >= n_lines:
             n_found = (n_lines if early is None else early) - index - 1
-            raise file.error(
-                index,
-                f"{count} levels, as the header says",
-                f"{n_found}",
-                "correct the number of levels in the header, or the levels",
-            )
+            raise file.error(index, f"{count} levels, as the header says", f"{n_found}", advice)
         headers.append(index)
         counts.append(count)
         upward.append(int(words[1]) == 1)
