@@ -263,8 +263,10 @@ class Parts:
         return joined(pieces)
 
 
-def join_parts(parts: Sequence[Path], path: Path) -> None:
-    """Join many files, with one part in memory at a time."""
+def join_parts(
+    parts: Sequence[Path], path: Path, wanted: Collection[str] | None = None, **attributes: str
+) -> None:
+    """Join many files, one part in memory at a time: all variables, or those wanted, with more attributes."""
     import netCDF4  # takes long
 
     with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as whole:
@@ -272,8 +274,10 @@ def join_parts(parts: Sequence[Path], path: Path) -> None:
             at = len(whole.dimensions["time"]) if number else 0
             with netCDF4.Dataset(part) as source:
                 if number == 0:
-                    _begin(whole, source)
-                for name, variable in source.variables.items():
+                    _begin(whole, source, wanted)
+                    whole.setncatts(attributes)
+                for name in whole.variables:
+                    variable = source[name]
                     variable.set_auto_maskandscale(False)
                     if "time" in variable.dimensions:
                         whole[name][at : at + variable.shape[0]] = variable[...]
@@ -281,7 +285,7 @@ def join_parts(parts: Sequence[Path], path: Path) -> None:
                         whole[name][...] = variable[...]
 
 
-def _begin(whole: "netCDF4.Dataset", part: "netCDF4.Dataset", wanted: Collection[str] | None = None) -> None:
+def _begin(whole: "netCDF4.Dataset", part: "netCDF4.Dataset", wanted: Collection[str] | None) -> None:
     """Attributes, dimensions and empty variables copied from another NetCDF file, all or those wanted."""
     whole.setncatts({name: part.getncattr(name) for name in part.ncattrs()})
     chosen = {name: one for name, one in part.variables.items() if wanted is None or name in wanted}
@@ -318,12 +322,7 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
         of_places = " ".join(getattr(one, "coordinates", "") for one in source.variables.values())
         wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES}
         wanted |= {*of_places.split(), *source.dimensions}
-        with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as kept:
-            _begin(kept, source, wanted)
-            kept.setncattr(SELECTED, " ".join(names))
-            for name in kept.variables:
-                source[name].set_auto_maskandscale(False)
-                kept[name][...] = source[name][...]
+    join_parts([Path(path)], Path(path), wanted, **{SELECTED: " ".join(names)})
 
 
 _SECONDS = {"seconds": 1.0, "hours": 3600.0, "days": 86400.0}
