@@ -1,0 +1,1 @@
+"""An extension in a package of its own: a closure, a term, a format of cases and a command."""

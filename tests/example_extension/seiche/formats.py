@@ -1,0 +1,81 @@
+"""A closure with a uniform coefficient, a seiche as a term, and cases in a file of three numbers."""
+
+from pathlib import Path
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+import tunax_lite as tl
+from tunax_lite._types import CenterArray, ScalarLike
+from tunax_lite.closures import AbstractClosure, AbstractStepper, CloState, ClosureInputs
+from tunax_lite.column.terms import AbstractTerm, Column, Tendency, accelerating
+from tunax_lite.config.case import AbstractFileCase
+from tunax_lite.declarations import named
+
+
+class UniformState(CloState):
+    """Coefficients of uniform mixing."""
+
+    eddy_viscosity: tl.FaceArray
+    eddy_diffusivity: tl.FaceArray
+
+
+@named("uniform_mixing")
+class UniformMixing(AbstractClosure, AbstractStepper):
+    """The same coefficient everywhere.
+
+    Args:
+        coefficient: eddy viscosity and diffusivity [m2 s-1].
+    """
+
+    coefficient: tl.Scalar = tl.parameter(1e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
+
+    def prepare(self) -> "UniformMixing":
+        return self
+
+    def init(self, inputs: ClosureInputs) -> UniformState:
+        everywhere = self.coefficient + jnp.zeros_like(inputs.grid.z_face)
+        return UniformState(everywhere, everywhere)
+
+    def step(self, clo_state: UniformState, inputs: ClosureInputs, dt: ScalarLike) -> UniformState:
+        return self.init(inputs)
+
+
+@named("seiche")
+class Seiche(AbstractTerm):
+    """An acceleration that swings, as in a basin that a storm has tilted.
+
+    Args:
+        amplitude: of the acceleration [m s-2].
+        period: of the seiche [s].
+    """
+
+    amplitude: tl.Scalar = tl.parameter(1e-6, unit="m s-2", valid_range=(-1.0, 1.0))
+    period: tl.Scalar = tl.parameter(7200.0, unit="s", valid_range=(1.0, 1e6))
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        swing: CenterArray = self.amplitude * jnp.cos(2.0 * jnp.pi * column.time / self.period)
+        return accelerating(swing, 0.0 * swing, column.grid)
+
+
+class SeicheCase(AbstractFileCase):
+    """A basin from a file with its depth [m], temperature [degC] and the heat flux into it [W m-2]."""
+
+    format: Literal["three_numbers"]  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def read_file(self, path: Path) -> tuple[tl.Case, tl.Observations]:
+        depth, temperature, heat = np.loadtxt(path)
+        grid = tl.Grid.uniform(depth, 8)
+        state = tl.State.from_profiles(grid, temperature=temperature, salinity=0.1)
+        forcing = tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=heat))
+        terms: dict[str, AbstractTerm] = {"seiche": Seiche()}
+        case = tl.Case(grid, state, forcing, duration=7200.0, name=path.stem, terms=terms)
+        measured = {"temperature": jnp.full((1, grid.n_cells), temperature)}
+        return case, tl.Observations(jnp.zeros(1), grid.z_center, measured)
+
+    def name_in(self, path: Path) -> str:
+        return path.stem
+
+
+CASE_FORMATS = (SeicheCase,)

@@ -1,0 +1,109 @@
+"""An extension can be taken away, and another package can bring one."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+ROOT = Path(__file__).parents[1]
+EXTENSIONS = sorted(path.parent.name for path in (ROOT / "tunax_lite/extensions").glob("*/__init__.py"))
+# The campaign of hostile inputs attacks everything, extensions included.
+CAMPAIGN = ROOT / "tests/hostile"
+# Of each floor above the core; `tests/test_architecture.py` reads every file.
+QUICK = (
+    "tests/test_architecture.py",
+    "tests/column/test_grid.py",
+    "tests/config/test_closures.py",
+    "tests/cli/test_startup.py",
+)
+
+
+def names_in(path: Path) -> set[str]:
+    """Dotted names that a file imports or holds as text."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)
+    return found
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_nothing_else_names_an_extension(name):
+    own = (ROOT / "tunax_lite/extensions" / name, ROOT / "tests/extensions", CAMPAIGN, Path(__file__))
+    for path in [*(ROOT / "tunax_lite").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
+        if any(path.is_relative_to(each) for each in own):
+            continue
+        called = {each for each in names_in(path) if f"extensions.{name}" in each.split(" ")[0]}
+        assert not called, f"{path.relative_to(ROOT)} names {called}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_everything_else_works_without_an_extension(tmp_path, name):
+    """In a copy of the repository without its folder, and without that of its tests."""
+    ignored = shutil.ignore_patterns("__pycache__", ".*", "results", "_build", "gallery", "notebooks")
+    for folder in ("tunax_lite", "tests", "configs", "data", "docs", "benchmarks"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
+    for file in ("pyproject.toml", "README.md", "CONTRIBUTING.md"):
+        shutil.copy(ROOT / file, tmp_path / file)
+    for folder in ("tunax_lite/extensions", "tests/extensions"):
+        shutil.rmtree(tmp_path / folder / name)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    # What names of the guide and of pages are used where is a question to the whole repository.
+    whole = "not use and not version and not circle"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", whole, *QUICK]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Run a command where the package of the example is installed."""
+    folder = tmp_path_factory.mktemp("seiche")
+    places = os.pathsep.join([str(ROOT / "tests/example_extension"), str(ROOT)])
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from tunax_lite.cli import main; main()", *arguments]
+        environment = {**os.environ, "PYTHONPATH": places}
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+    (folder / "basin.txt").write_text("20.0 10.0 -50.0\n")
+    (folder / "run.yaml").write_text(
+        "case: {format: three_numbers, path: basin.txt}\n"
+        "grid: {kind: native}\n"
+        "model: {closure: {name: uniform_mixing, parameters: {coefficient: 0.01}}}\n"
+        "time: {step: 600.0, output_interval: 1800.0}\n"
+    )
+    return folder, run
+
+
+def test_another_package_brings_a_closure_a_term_and_a_case_format(installed):
+    folder, run = installed
+    done = run("run", "run.yaml", "--output", "out.nc")
+    assert done.returncode == 0, done.stderr
+    with xr.open_dataset(folder / "out.nc", decode_times=False) as result:
+        np.testing.assert_allclose(result.eddy_diffusivity[-1, 4], 0.01)
+        # The seiche moves the whole column alike: a cosine that begins at its crest, by backward Euler.
+        times = 600.0 * np.arange(1, 4)
+        speed = 1e-6 * 600.0 * np.sum(np.cos(2.0 * np.pi * times / 7200.0))
+        np.testing.assert_allclose(result.u[1], speed, rtol=1e-6)
+        assert float(result.temperature[-1].mean()) < 10.0
+
+
+def test_another_package_brings_a_command(installed):
+    _, run = installed
+    assert "seiche-period" in run("--help").stdout
+    done = run("seiche-period", "2000", "20")
+    # 2 x 2 km over sqrt(9.81 x 20) m/s.
+    assert done.stdout.strip() == "285.6 s", done.stderr
+    assert "uniform_mixing" in run("describe", "uniform_mixing").stdout
