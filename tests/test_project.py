@@ -92,7 +92,7 @@ def test_contributing_names_what_is_there():
     named = re.findall(r"\]\(([^)#]+)\)", text) + re.findall(r"`((?:tests|docs|data)/[\w/.]+)`", text)
     assert named and not [name for name in named if not (ROOT / name).exists()]
     assert set(re.findall(r"^    make ([a-z -]+?) +#", text, flags=re.MULTILINE)) <= TARGETS | {"lint types"}
-    assert len(text.splitlines()) <= 80
+    assert len(text.splitlines()) <= 120  # of which a third are the guides that tests execute
 
 
 def test_errors_are_expected_by_kind_and_by_what_they_name():
