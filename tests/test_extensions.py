@@ -1,6 +1,7 @@
 """An extension can be taken away, and another package can bring one."""
 
 import ast
+import importlib
 import os
 import shutil
 import subprocess
@@ -64,6 +65,17 @@ def test_everything_else_works_without_an_extension(tmp_path, name):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", whole, *QUICK]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_an_extension_can_be_the_first_import(name):
+    """Whatever imports what: each name in a process of its own would take too long."""
+    package = importlib.import_module(f"tunax_lite.extensions.{name}")
+    modules = sorted({*getattr(package, "_NAMES", {})} or {"component"})
+    for module in modules:
+        code = f"import tunax_lite.extensions.{name}.{module}"
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -34,11 +34,20 @@ def packages() -> tuple[str, ...]:
 
 @functools.cache
 def modules(role: Role) -> tuple[ModuleType, ...]:
-    """The modules of one role, imported."""
-    names = [f"{package}.{role}" for package in packages()]
-    return tuple(
-        importlib.import_module(name) for name in names if importlib.util.find_spec(name) is not None
-    )
+    """The modules of one role, imported.
+
+    Raises:
+        ImportError: one that is being imported itself, so that its additions would be missed.
+    """
+    specs = [importlib.util.find_spec(f"{package}.{role}") for package in packages()]
+    found = tuple(importlib.import_module(spec.name) for spec in specs if spec is not None)
+    for module in found:
+        if getattr(module.__spec__, "_initializing", False):
+            raise ImportError(
+                f"{module.__name__}: expected tunax_lite.config to be imported before it, got it first; "
+                "import tunax_lite.config, which imports it."
+            )
+    return found
 
 
 def additions(role: Role, name: str) -> tuple[Any, ...]:  # Any: of the type that the role requires

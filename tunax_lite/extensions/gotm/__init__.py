@@ -5,12 +5,14 @@ from ..._lazy import lazily
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from .case import GotmOptions, LoadedGotm, Translation, build_gotm, load_gotm, translate
+    from .case import LoadedGotm, Translation, build_gotm, load_gotm, translate
+    from .options import GotmOptions
     from .settings import looks_like_gotm
     from .water import ObservedInputs
 
 _NAMES = {
-    "case": "GotmOptions LoadedGotm Translation build_gotm load_gotm translate",
+    "case": "LoadedGotm Translation build_gotm load_gotm translate",
+    "options": "GotmOptions",
     "settings": "looks_like_gotm",
     "water": "ObservedInputs",
 }

@@ -1,6 +1,8 @@
 """GOTM as a format: of the case of a configuration, and of files that run as they are."""
 
 import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
@@ -9,10 +11,10 @@ from ..._types import JSON
 from ...config.builder import part_of
 from ...config.case import GridSection
 from ...config.closures import flatten
-from ...config.formats import AbstractTranslatedCase, Report, SetUpFormat, SomeLoaded
+from ...config.formats import AbstractSetUp, AbstractTranslatedCase, Report, SetUpFormat, SomeLoaded
 from ...config.section import invalid, key
 from ...config.series import DataPath, Place
-from .case import GotmOptions, as_run, is_gotm, load_gotm
+from .options import GotmOptions
 from .output import OURS
 from .water import ObservedInputs
 
@@ -48,6 +50,8 @@ class GotmCase(
         return ObservedInputs(self.observations.surface_temperature, **self.observations.given())
 
     def translated(self, where: Place, grid: GridSection, step: float | None) -> tuple[SomeLoaded, Report]:
+        from .case import as_run, load_gotm  # imports the configuration, which imports this module
+
         options = GotmOptions(**self.given())
         replaced: dict[str, JSON] = dict(self.settings)
         if grid.kind != "native":
@@ -61,6 +65,18 @@ class GotmCase(
         return loaded, report
 
 
+def _is_gotm(path: Path) -> bool:
+    from .case import is_gotm
+
+    return is_gotm(path)
+
+
+def _load(path: Path, overrides: Sequence[str]) -> AbstractSetUp:
+    from .case import load_gotm
+
+    return load_gotm(path, overrides)
+
+
 CASE_FORMATS = (GotmCase,)
-SET_UPS = (SetUpFormat(is_gotm, load_gotm),)
+SET_UPS = (SetUpFormat(_is_gotm, _load),)
 VARIABLE_NAMES = (OURS,)
