@@ -1,6 +1,7 @@
 """An extension can be taken away, and another package can bring one."""
 
 import ast
+import functools
 import importlib
 import os
 import shutil
@@ -25,6 +26,7 @@ QUICK = (
 )
 
 
+@functools.cache
 def names_in(path: Path) -> set[str]:
     """Dotted names that a file imports or holds as text."""
     found = set()
@@ -69,7 +71,7 @@ def test_everything_else_works_without_an_extension(tmp_path, name):
 
 @pytest.mark.parametrize("name", EXTENSIONS)
 def test_an_extension_can_be_the_first_import(name):
-    """Whatever imports what: each name in a process of its own would take too long."""
+    """Each of its public modules, in a process of its own: the configuration imports extensions, too."""
     package = importlib.import_module(f"tunax_lite.extensions.{name}")
     modules = sorted({*getattr(package, "_NAMES", {})} or {"component"})
     for module in modules:

@@ -80,7 +80,8 @@ def __getattr__(name: str):
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("tunax_lite")
+        globals()[name] = version("tunax_lite")  # so that Python finds it itself from now on
+        return globals()[name]
     if name in _MODULES:
         return _load(name)
     try:

@@ -1,8 +1,9 @@
 """Kinds of configuration file that extensions add to runs, calibrations and comparisons."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from .._types import JSON
 from ..registry import additions
 from .section import Section
 
@@ -35,6 +36,11 @@ class Kind(NamedTuple):
 def kinds() -> tuple[Kind, ...]:
     """Those of all extensions."""
     return additions("kinds", "KINDS")
+
+
+def kind_in(data: Mapping[str, JSON]) -> Kind | None:
+    """The kind of the content of a file, by its key, unless it is built in."""
+    return next((kind for kind in kinds() if kind.key in data), None)
 
 
 def kind_of(config: Section) -> Kind | None:

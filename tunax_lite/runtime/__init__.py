@@ -31,4 +31,4 @@ _NAMES = {
     "memory": "free_memory used_memory",
     "processes": "deadline join_processes",
 }
-_MODULES, __getattr__ = lazily(__name__, _NAMES)
+__all__, __getattr__ = lazily(__name__, _NAMES)
