@@ -47,7 +47,7 @@ ORDER_OF_CORE = (
     ("column.transport",),
     ("column.discretisation",),
     ("column.model",),
-    ("column.trajectory", "column.checkpointing"),
+    ("column.trajectory", "column.checkpointing", "column.arguments"),
     ("column.integrate",),
     ("column.diagnostics",),
     ("column.sensitivity",),

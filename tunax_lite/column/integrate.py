@@ -5,11 +5,12 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Int, PyTree
 
@@ -27,6 +28,7 @@ from ..runtime.devices import (
     shard_columns,
 )
 from ..runtime.memory import free_memory
+from .arguments import ByIdentity, Parts, Structure, common_precision
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
 from .model import Model
@@ -240,44 +242,79 @@ def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree,
     return of_model, of_case, jax.tree.map(lambda leaf: has_columns(leaf, 0), start)
 
 
-def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: ColumnBlock, options) -> Carry:
+_AUTO = Auto()  # the same object in every call, so that programs are found without comparing
+
+
+class _Options(NamedTuple):
+    """What the program of a run is compiled for, besides shapes and the structure of model and case."""
+
+    n_frames: int
+    steps_per_frame: int
+    checkpointing: AbstractCheckpointing
+    means: bool
+    step_starts: bool
+    mesh: Mesh | None
+    column_block: ColumnBlock
+
+    @property
+    def loop(self) -> dict[str, Any]:  # arguments of `integrate` of several types
+        """Arguments of `integrate`."""
+        return {name: value for name, value in self._asdict().items() if name not in ("mesh", "column_block")}
+
+
+def _run_columns(model: Model, case: Case, start: Restart, dt: Array, options: _Options) -> Carry:
     """The frames of a batch, on one or several devices, each running its blocks of columns in turn."""
     has_columns = columns_of(model, case, start)
-    carried = functools.partial(Carry.at_start, means=options["means"], step_starts=options["step_starts"])
+    carried = functools.partial(Carry.at_start, means=options.means, step_starts=options.step_starts)
     split = Split((*has_columns, False), carried(start), carried(has_columns[2]))
 
     def run(arguments):
         start = arguments[2]
         n_columns = jax.tree.leaves(start.state)[0].shape[-1]
         n_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(start))
-        block = block_size(column_block, n_columns, n_bytes)
+        block = block_size(options.column_block, n_columns, n_bytes)
         if block == n_columns:
-            return integrate(*arguments, **options)[1]
+            return integrate(*arguments, **options.loop)[1]
         # Reverse mode stores the data of all blocks at the same time.
-        of_block = options | {"checkpointing": shared_among(-(-n_columns // block), options["checkpointing"])}
+        shared = shared_among(-(-n_columns // block), options.checkpointing)
+        of_block = options._replace(checkpointing=shared).loop
         # Only local columns: each of several devices has its part of them.
         local = split._replace(like=carried(start))
         return map_blocks(lambda part: integrate(*part, **of_block)[1], arguments, local, block)
 
     arguments = (model, case, start, dt)
-    return run(arguments) if mesh is None else map_columns(run, arguments, split, mesh)
+    return run(arguments) if options.mesh is None else map_columns(run, arguments, split, options.mesh)
 
 
-@eqx.filter_jit
-def _simulate(model, case, start, dt, mesh: Mesh | None, column_block, options) -> Trajectory:
+@functools.partial(jax.jit, static_argnames=("structures", "options"))
+def _simulate(arrays, dt, structures: tuple[Structure, ...], options: _Options) -> Trajectory:
+    trees = (structure.tree(part) for structure, part in zip(structures, arrays, strict=True))
+    model, case, start = trees
     case = batched_case(model, case)
     start = _compiled_start(model, case) if start is None else start
     if not shape_of_batch(model, case):
-        later = integrate(model, case, start, dt, **options)[1]
+        later = integrate(model, case, start, dt, **options.loop)[1]
     else:
-        later = _run_columns(model, case, start, dt, mesh, column_block, options)
-    first = Carry.at_start(start, options["means"], options["step_starts"])
+        later = _run_columns(model, case, start, dt, options)
+    first = Carry.at_start(start, options.means, options.step_starts)
     frames = jax.tree.map(lambda one, rest: jnp.concatenate([one[None], rest]), first, later)
     now, time = frames.now, frames.now.step.astype(dt.dtype) * dt
     means = frames.means
     if means is not None:
         means = Means(*means, since=jnp.concatenate([time[:1], time[:-1]]))
     return Trajectory(case.grid, time, now.step, now.state, now.clo_state, means, frames.step_start)
+
+
+class _Prepared(NamedTuple):
+    """What a call finds out about a model or a case before its first step."""
+
+    parts: Parts
+    covered: set[tuple[float, float]]  # times that the forcing of a case is known to cover
+
+
+@ByIdentity
+def _prepared(tree: Model | Case) -> _Prepared:
+    return _Prepared(Parts.of(tree.unlabelled() if isinstance(tree, Case) else tree), set())
 
 
 def simulate(
@@ -324,64 +361,74 @@ def simulate(
             and a case of different precision, or a block of zero columns.
     """
     check_block(column_block)
-    precision = precision_of(model=model, case=case)
-    model, case = without_weak_types((model, case), precision)
+    of_model, (of_case, covered) = _prepared(model).parts, _prepared(case)
+    precision = common_precision(of_model, of_case) or precision_of(model=model, case=case)
     begin = 0.0 if start is None or is_traced(start.step) else float(start.step) * dt
     whole = case.duration - begin if duration is None else duration
     length = length_of_run(whole, output_interval, dt, "the duration (or what is left of it)")
-    if not is_traced(case.forcing):
-        case.check_covers(begin, begin + whole)
+    times = begin, begin + whole
+    if times not in covered and not is_traced(case.forcing):
+        case.check_covers(*times)
+        covered.add(times)
     if length.rest:
         run = functools.partial(
             simulate, model, case, dt=dt, checkpointing=checkpointing, devices=devices,
             column_block=column_block, means=means, step_starts=step_starts,
         )  # fmt: skip
         return _with_shorter_end(run, length, start, dt)
-    options = {
-        "n_frames": length.n_frames,
-        "steps_per_frame": length.steps_per_frame,
-        "checkpointing": Auto() if checkpointing is None else checkpointing,
-        "means": means,
-        "step_starts": step_starts,
-    }
-    dt_array = jnp.asarray(dt, dtype=case.grid.z_face.dtype)
-    case, mesh = case.unlabelled(), None
+    parts = of_model.settled(precision), of_case.settled(precision), Parts.of(start)
+    mesh = None
     if devices is not None:
+        model, case, start = (part.structure.tree(part.arrays) for part in parts)
         has_columns = columns_of(model, case, start)
         mesh = column_mesh(devices, shape_of_batch(model, case)[-1])
-        model, case, start = shard_columns((model, case, start), has_columns, mesh)
-    with _enough_memory(model, case, (length.n_frames + 1) * (1 + means + step_starts), mesh):
-        return _simulate(model, case, start, dt_array, mesh, column_block, options)
+        parts = tuple(map(Parts.of, shard_columns((model, case, start), has_columns, mesh)))
+    layout = _AUTO if checkpointing is None else checkpointing
+    options = _Options(*length[:2], layout, means, step_starts, mesh, column_block)
+    arrays, structures = zip(*(part[:2] for part in parts), strict=True)
+    most_columns = max(array.size for part in arrays for array in part)
+    n_frames = (length.n_frames + 1) * (1 + means + step_starts)
+    with _enough_memory(model, case, n_frames, most_columns, mesh):
+        return _simulate(arrays, np.asarray(dt, precision), structures, options)
 
 
 _LARGE = 1e8
 """Bytes from which on memory is looked at: that takes longer than a short run."""
 
 
+def _least_bytes(n_frames: int, columns: int, case: Case) -> float:
+    """Memory of frames of a number of columns: u, v, temperature and salinity."""
+    return n_frames * 4.0 * columns * case.grid.n_cells * case.grid.z_face.dtype.itemsize
+
+
 @contextlib.contextmanager
-def _enough_memory(model: Model, case: Case, n_frames: int, mesh: Mesh | None) -> Iterator[None]:
+def _enough_memory(
+    model: Model, case: Case, n_frames: int, most_columns: int, mesh: Mesh | None
+) -> Iterator[None]:
     """Raise `MemoryError`, with a remedy, for frames that do not fit, before or while they are computed."""
-    columns = math.prod(shape_of_batch(model, case))
-    least = n_frames * 4.0 * columns * case.grid.n_cells * case.grid.z_face.dtype.itemsize
-    message = (
-        f"simulate: expected memory for {n_frames} frames of {columns} columns, at least "
-        f"{least / 1e9:.3g} GB, got {{}}; save less often (output_interval), take fewer columns, or write "
-        "the run piece by piece (streaming.run_to_file, or tunax-lite map); estimate_memory tells what a run "
-        "needs."
-    )
-    if least > _LARGE and not is_traced((model, case)):
+
+    def message(got: str) -> str:
+        columns = math.prod(shape_of_batch(model, case))
+        return (
+            f"simulate: expected memory for {n_frames} frames of {columns} columns, at least "
+            f"{_least_bytes(n_frames, columns, case) / 1e9:.3g} GB, got {got}; save less often "
+            "(output_interval), take fewer columns, or write the run piece by piece (streaming.run_to_file, "
+            "or tunax-lite map); estimate_memory tells what a run needs."
+        )
+
+    if _least_bytes(n_frames, most_columns, case) > _LARGE and not is_traced((model, case)):
         with contextlib.suppress(RuntimeError):  # a system that does not report it
             devices = jax.devices()[:1] if mesh is None else list(mesh.devices.flat)
             on_host = devices[0].platform == "cpu"
             free = free_memory(devices[0]) * (1 if on_host else len(devices))
-            if least > free:
-                raise MemoryError(message.format(f"{free / 1e9:.3g} GB that are free"))
+            if _least_bytes(n_frames, math.prod(shape_of_batch(model, case)), case) > free:
+                raise MemoryError(message(f"{free / 1e9:.3g} GB that are free"))
     try:
         yield
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        raise MemoryError(message.format(str(error).splitlines()[0])) from error
+        raise MemoryError(message(str(error).splitlines()[0])) from error
 
 
 def _with_shorter_end(
