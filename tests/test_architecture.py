@@ -76,6 +76,7 @@ RUNNING = {
 BASE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {
     "runtime": BASE | {"platformdirs", "dask", "distributed", "cloudpickle"},
+    "plausibility": BASE | {"gsw"},
     "io": BASE | {"xarray", "netCDF4", "h5py", "pooch", "ruamel", "gsw"},
     "extensions": BASE | {"xarray", "netCDF4", "scipy", "zarr", "pydantic", "matplotlib", "typer"},
     "calibration": BASE | {"optax", "xarray"},  # blackjax by name, where it is installed

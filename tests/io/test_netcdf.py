@@ -62,7 +62,7 @@ def test_parts_of_a_file(path):
 def test_axes_of_length_one_go_and_others_are_refused(path):
     odd = read_contents(path)["odd"]
     assert odd.along(("time",), "choose one place").dims == ("time",)
-    assert odd.along(("place", "time"), "choose one place").shape == (1, 4)
+    assert odd.along(("place", "time"), "choose one place").values.shape == (1, 4)
     with error_naming(FileFormatError, "file.nc odd place time"):
         odd.along(("place",), "choose one place")
 

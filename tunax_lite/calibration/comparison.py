@@ -36,8 +36,8 @@ from ..column.state import State
 from ..column.trajectory import Restart
 from ..io.checksums import digest_of_tree, sealing, unsealed
 from ..io.protection import remove_file, text_mark
-from ..io.water_limits import extremes
 from ..io.writing import replacing, write_csv
+from ..plausibility.water_limits import extremes
 from ..runtime import Program, Shared, compile_program
 from ..runtime.engine import AbstractEngine, ThisProcess
 from .observed import AbstractOperator, AtCenters, OneNumber

@@ -39,8 +39,8 @@ from ..column.observations import Observations
 from ..column.state import State
 from ..column.trajectory import Restart
 from ..declarations import check_settings, named, setting
-from ..io.water_limits import Extreme, extremes
 from ..numerics.elementary import safe_sqrt
+from ..plausibility.water_limits import Extreme, extremes
 from .observed import (
     AbstractOperator,
     Correlation,

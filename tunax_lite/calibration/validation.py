@@ -36,9 +36,9 @@ from ..column.observables import unit_of_difference
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
 from ..io.errors import names_its_file, read_text
-from ..io.water_limits import Extreme
 from ..io.writing import claims, write_csv
 from ..physics.stratification import buoyancy_frequency_squared
+from ..plausibility.water_limits import Extreme
 from ..runtime.engine import AbstractEngine, Check, ThisProcess
 from .calibrate import Iteration, Report, solve
 from .methods import AbstractMethod

@@ -16,9 +16,9 @@ from ..calibration.validation import CheckRow, run_checks
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..config.kinds import kind_in
 from ..io.protection import check_letters, remove_file
-from ..io.water_limits import Extreme, extremes_of
 from ..io.writing import claimed
 from ..io.yaml_file import read_document
+from ..plausibility.water_limits import Extreme, extremes_of
 from ..runtime.engine import open_engine
 from ..runtime.interrupts import Interrupted, advise, ordered_end
 from . import session

@@ -35,8 +35,8 @@ from ..config import (
 )
 from ..io.checksums import digest_of_tree
 from ..io.protection import check_outputs
-from ..io.water_limits import Extreme
 from ..io.writing import claimed, file_name, write_csv
+from ..plausibility.water_limits import Extreme
 from ..registry import additions
 from ..runtime.engine import open_engine
 from ..runtime.interrupts import advise

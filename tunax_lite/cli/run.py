@@ -14,8 +14,8 @@ from ..column.trajectory import Restart, carried
 from ..config import ConfigError, Run, load_run
 from ..config.section import closest
 from ..io.protection import Provenance
-from ..io.water_limits import Extreme, extremes_of, merged
 from ..io.writing import claimed
+from ..plausibility.water_limits import Extreme, extremes_of, merged
 from ..registry import additions
 from ..runtime.interrupts import advise, ordered_end
 from . import session

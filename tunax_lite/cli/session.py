@@ -38,9 +38,9 @@ from ..config.formats import AbstractSetUp, SetUpFormat
 from ..declarations import name_of
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
-from ..io.water_limits import Extreme
 from ..io.yaml_file import naming
 from ..plausibility.onset import delay_of_convection
+from ..plausibility.water_limits import Extreme
 from ..registry import additions
 from ..runtime import configure, interrupts, is_own_flag
 from ..runtime.extras import MissingPackageError, command_for

@@ -15,7 +15,16 @@ import numpy as np
 
 from ..column.observations import Observations
 from ..plausibility import Position, Samples, in_file, leave
-from .axes import TimeAxis, as_seconds, as_sources, has_flag, measured, order_in_time, read_time, stem_of
+from .axes import (
+    TimeAxis,
+    as_seconds,
+    as_sources,
+    check_measured,
+    has_flag,
+    order_in_time,
+    read_time,
+    stem_of,
+)
 from .errors import FileFormatError, check_names, name_of, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import (
@@ -218,7 +227,9 @@ def _read_file(
     for key, quantity in [each for each in _QUANTITIES.items() if each[0] in file]:
         good, present[quantity] = _good_values(file, key, good_flags)
         of_file, is_placed = file[key].with_values(good), np.isfinite(pressure)
-        values[quantity] = measured(of_file, quantity, axis, units.get(quantity), is_placed)
+        converted = of_file.converted(quantity, units.get(quantity))
+        values[quantity] = np.where(is_placed, converted, np.nan)
+        check_measured(of_file, quantity, values[quantity], axis)
         leave(in_file(Samples(quantity, f"{file.path}: {key}", axis.seconds, values[quantity], -pressure)))
     longitude, latitude = (file[key].numbers() for key in ("LONGITUDE", "LATITUDE"))
     leave([Position(f"{file.path}: LATITUDE, LONGITUDE", latitude, longitude)])
@@ -280,7 +291,7 @@ def _as_profiles(file: Contents) -> Contents:
 
 def _kept(file: Contents) -> np.ndarray:
     """Keep profiles of the primary sampling scheme with a good time and position."""
-    kept = np.ones(file["JULD"].shape, dtype=bool)
+    kept = np.ones(file["JULD"].values.shape, dtype=bool)
     for key in _PLACED:
         if key in file:
             kept &= ~has_flag(file[key].values, BAD_FLAGS)
@@ -293,7 +304,7 @@ def _kept(file: Contents) -> np.ndarray:
 
 def _data_mode(file: Contents, key: str) -> np.ndarray:
     """Data mode of a parameter in each profile; real time where the file gives none."""
-    name, n_profiles = "DATA_MODE", file["JULD"].shape[0]
+    name, n_profiles = "DATA_MODE", file["JULD"].values.shape[0]
     if "PARAMETER_DATA_MODE" in file and "STATION_PARAMETERS" in file:
         name = "PARAMETER_DATA_MODE"
         of_key = file["STATION_PARAMETERS"].texts() == key
@@ -320,7 +331,9 @@ def _good_values(file: Contents, key: str, good_flags: Sequence[int]) -> tuple[n
 
     def flagged(name: str, flags: Sequence[int], default: bool) -> np.ndarray:
         there = f"{name}_QC" in file
-        return has_flag(file[f"{name}_QC"].values, flags) if there else np.full(file[name].shape, default)
+        return (
+            has_flag(file[f"{name}_QC"].values, flags) if there else np.full(file[name].values.shape, default)
+        )
 
     def good(name: str) -> tuple[np.ndarray, np.ndarray]:
         values = file[name].numbers()

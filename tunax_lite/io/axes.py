@@ -19,7 +19,7 @@ from ..runtime.memory import MOST_CELLS
 from .errors import Source, check_increasing, check_possible, is_path, name_of
 from .netcdf import Contents, Reader, Variable, opened
 from .series import BAD_FLAGS, Series, start_of_case
-from .units import Conversion, conversion
+from .units import conversion
 
 _HEIGHTS = "altitude height height_above_mean_sea_level height_above_geoid depth depth_below_sea_surface"
 _AXES = {
@@ -174,20 +174,12 @@ def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
     return np.isin(np.array(texts, dtype=str), [str(flag) for flag in wanted]).reshape(flags.shape)
 
 
-def measured(
-    variable: Variable,
-    quantity: str,
-    axis: TimeAxis,
-    unit: str | Conversion | None,
-    good: np.ndarray | bool = True,
-) -> np.ndarray:
-    """Values in the package's unit, NaN where they are not good, checked against the possible range."""
-    values = np.where(good, variable.converted(quantity, unit), np.nan)
+def check_measured(variable: Variable, quantity: str, values: np.ndarray, axis: TimeAxis) -> None:
+    """Raise `FileFormatError` for values in the package's unit that are not possible; NaN passes."""
     check_possible(variable.path, variable.name, quantity, values, axis.describe)
     if quantity == "salinity" and np.any(values > 0.0) and np.nanmax(values) < 0.1:
         expected, got = "salinity in g kg-1 or on the practical scale", f"at most {np.nanmax(values):g}"
         raise variable.error(expected, got, "it looks like kg kg-1; say so (units)")
-    return values
 
 
 def is_axis(variable: Variable, kind: str) -> bool:
@@ -322,7 +314,7 @@ def read_vertical(file: Contents, variable: Variable, unit: str | None, positive
         raise variable.error("levels at or below the surface", got, "check 'positive' in the mapping")
     faces = None
     bounds = file.variables.get(str(variable.attrs.get("bounds")))
-    if bounds is not None and bounds.shape == (z.size, 2):
+    if bounds is not None and bounds.values.shape == (z.size, 2):
         pairs = sign * bounds.converted("z", variable.unit(unit, "z"))
         pairs = np.sort(pairs[::-1] if is_reversed else pairs, axis=1)
         if np.array_equal(pairs[1:, 0], pairs[:-1, 1]):
@@ -340,7 +332,7 @@ def heights_of(
 ) -> Heights:
     """Heights of a variable; see `read_oceansites` for `depths`."""
     others = tuple(
-        dim for dim, n in zip(variable.dims, variable.shape, strict=True) if dim != records and n > 1
+        dim for dim, n in zip(variable.dims, variable.values.shape, strict=True) if dim != records and n > 1
     )
     instrument = _instruments(file, records)
     # A depth takes precedence over a pressure, and an adjusted one over a raw one.
@@ -610,7 +602,7 @@ def _on_axes(variable: Variable, time: str, axes: list[_Axis]) -> np.ndarray:
         variable = replace(variable, dims=tuple(d for d in variable.dims if d != "expver"), values=merged)
     names = tuple(axis.name for axis in axes)
     absent = tuple(name for name in names if name not in variable.dims)
-    whole = variable.values.reshape(*variable.shape, *(1 for _ in absent))
+    whole = variable.values.reshape(*variable.values.shape, *(1 for _ in absent))
     variable = replace(variable, dims=(*variable.dims, *absent), values=whole)
     return variable.along((time, *names), "choose one member").numbers()
 

@@ -426,9 +426,9 @@ def _array(file: Contents, name: str, shape: tuple[int, ...] | None = None) -> n
     expected = f"a variable of shape (t, z) = {shape}"
     if shape is None:
         expected = "a variable with one dimension and at least 3 values"
-        shape = file[name].shape if name in file and file[name].values.ndim == 1 else (3,)
-    if name not in file or file[name].shape != shape or shape[0] < 3:
-        got = file[name].shape if name in file else f"none among {file.listing}"
+        shape = file[name].values.shape if name in file and file[name].values.ndim == 1 else (3,)
+    if name not in file or file[name].values.shape != shape or shape[0] < 3:
+        got = file[name].values.shape if name in file else f"none among {file.listing}"
         raise file.error(name, expected, got, _NOT_LEGAY)
     values = file[name].numbers()
     if len(shape) == 1:

@@ -45,10 +45,6 @@ class Variable:
     values: np.ndarray
     attrs: Attributes
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.values.shape
-
     def error(self, expected: str, got: object, advice: str) -> FileFormatError:
         """The error to raise."""
         return FileFormatError(self.path, self.name, expected, str(got), advice)
@@ -59,8 +55,8 @@ class Variable:
 
     def without_single(self, kept: Collection[str] = ()) -> "Variable":
         """Drop axes of length 1, except those to keep."""
-        at = [i for i, dim in enumerate(self.dims) if self.shape[i] > 1 or dim in kept]
-        dims, shape = tuple(self.dims[i] for i in at), [self.shape[i] for i in at]
+        at = [i for i, dim in enumerate(self.dims) if self.values.shape[i] > 1 or dim in kept]
+        dims, shape = tuple(self.dims[i] for i in at), [self.values.shape[i] for i in at]
         return replace(self, dims=dims, values=self.values.reshape(shape))
 
     def along(self, dims: Sequence[str], advice: str, expected: str | None = None) -> "Variable":

@@ -26,13 +26,13 @@ from .axes import (
     TimeAxis,
     as_seconds,
     as_sources,
+    check_measured,
     find_axis,
     flags_of,
     has_flag,
     has_statistics,
     heights_of,
     is_axis,
-    measured,
     order_in_time,
     position_of,
     read_time,
@@ -241,7 +241,8 @@ def _samples(
     if key == "salinity" and how.unit is None:
         unit, more = _unit_of_salinity(variable)
         how, notes = dataclasses.replace(how, unit=unit), notes + more
-    values = measured(variable.with_values(numbers), key, axis, how, kept)
+    values = np.where(kept, variable.with_values(numbers).converted(key, how), np.nan)
+    check_measured(variable, key, values, axis)
     leave(in_file(Samples(key, str(variable.path), axis.seconds, values, None if is_fixed else z)))
     # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
@@ -317,7 +318,7 @@ def _good(file: Contents, variable: Variable, good_flags: tuple[int, ...]) -> np
     """Where values have a good flag; everywhere in a file without flags."""
     flags, there = flags_of(file, variable), np.isfinite(variable.numbers())
     if flags is None:
-        return np.ones(variable.shape, dtype=bool)
+        return np.ones(variable.values.shape, dtype=bool)
     # Some files redefine the numbers, for example 5 as `sensor_failed`.
     meanings = str(flags.attrs.get("flag_meanings", "")).lower().split()
     numbers = np.ravel(flags.attrs.get("flag_values", ())).tolist()

@@ -30,11 +30,11 @@ from .axes import (
     Record,
     as_sources,
     at_position,
+    check_measured,
     find_axis,
     has_flag,
     in_order,
     joined,
-    measured,
     read_time,
     stem_of,
 )
@@ -44,7 +44,6 @@ from .errors import (
     check_names,
     check_possible,
     decimal,
-    existing_file,
     is_path,
     name_of,
     names_its_file,
@@ -91,14 +90,44 @@ def read_table(path) -> Contents:
     Raises:
         FileFormatError: a file that is not a table, with the line.
     """
-    return _read_csv(Path(path)) if is_text(path) else read_contents(path)
+    if not is_text(path):
+        return read_contents(path)
+    path = Path(path)
+    text = read_text(path, "text in UTF-8", "utf-8-sig")
+    lines = [(i, t) for i, t in enumerate(text.splitlines(), 1) if t.strip() and not t.startswith("#")]
+    data = [(number, line) for number, line in lines if not line.startswith("!")]
+    if data and _PLAIN.match(data[0][1]):
+        rows = _plain_rows(lines, data)
+    else:
+        delimiter = next((d for d in (",", ";", "\t") if lines and d in lines[0][1]), ",")
+        rows = [(number, next(csv.reader([line], delimiter=delimiter))) for number, line in lines]
+    if len(rows) < 2:
+        expected = "a line of names and lines of values"
+        raise FileFormatError(path, "file", expected, f"{len(rows)} lines", "add what is missing")
+    names, units = _header(path, *rows.pop(0))
+    for number, cells in rows:
+        if len(cells) != len(names):
+            expected = f"{len(names)} values, as in the line of names"
+            raise FileFormatError(path, f"line {number}", expected, f"{len(cells)}", "complete the line")
+    variables = {}
+    for i, (name, unit) in enumerate(zip(names, units, strict=True)):
+        column = [(number, cells[i].strip()) for number, cells in rows]
+        if name == "time" and unit is None:
+            values, unit = _moments(path, column)
+        else:
+            values = _numbers_or_texts(path, name, column)
+        attributes = {} if unit is None else {"units": unit}
+        variables[name] = Variable(path, name, ("time",), values, attributes)
+    variables["time"] = variables.pop("time")  # so that messages list the measured variables first
+    return Contents(path, variables, {})
 
 
 def is_text(source) -> bool:
     """Whether a source is a text file, by its name."""
-    return is_path(source) and existing_file(source).suffix.lower() in _TEXT_ENDINGS
+    return is_path(source) and Path(source).suffix.lower() in _TEXT_ENDINGS
 
 
+@names_its_file("a table")
 def read_series(
     path, name: str, quantity: str, *, start_time: str | None, unit: str | Conversion | None = None
 ) -> Series:
@@ -115,8 +144,7 @@ def read_series(
         FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap, or an
             impossible value, with its time.
     """
-    with reading(path, "a table"):
-        record = record_of(read_table(path), name, quantity, start_time=start_time, unit=unit)
+    record = record_of(read_table(path), name, quantity, start_time=start_time, unit=unit)
     return Series(record.time, record.values)
 
 
@@ -146,7 +174,7 @@ def record_of(
         axis.check_complete(variable, values, "a series without gaps")
     if values.size < 2 - missing:
         raise coordinate.error("at least two records", values.size, "add more")
-    values = measured(variable, quantity, axis, unit)
+    check_measured(variable, quantity, values, axis)
     axis.check_gaps(longest_gap)
     return Record(variable, axis, axis.since(start_time), values)
 
@@ -198,36 +226,6 @@ def read_numbers(
             advice = "check good_flags and fill values"
             raise record.variable.error("a good value", f"none of {kept.size}", advice)
     return Series(record.time, kept), int((np.isfinite(record.values) & ~good).sum())
-
-
-def _read_csv(path: Path) -> Contents:
-    text = read_text(path, "text in UTF-8", "utf-8-sig")
-    lines = [(i, t) for i, t in enumerate(text.splitlines(), 1) if t.strip() and not t.startswith("#")]
-    data = [(number, line) for number, line in lines if not line.startswith("!")]
-    if data and _PLAIN.match(data[0][1]):
-        rows = _plain_rows(lines, data)
-    else:
-        delimiter = next((d for d in (",", ";", "\t") if lines and d in lines[0][1]), ",")
-        rows = [(number, next(csv.reader([line], delimiter=delimiter))) for number, line in lines]
-    if len(rows) < 2:
-        expected = "a line of names and lines of values"
-        raise FileFormatError(path, "file", expected, f"{len(rows)} lines", "add what is missing")
-    names, units = _header(path, *rows.pop(0))
-    for number, cells in rows:
-        if len(cells) != len(names):
-            expected = f"{len(names)} values, as in the line of names"
-            raise FileFormatError(path, f"line {number}", expected, f"{len(cells)}", "complete the line")
-    variables = {}
-    for i, (name, unit) in enumerate(zip(names, units, strict=True)):
-        column = [(number, cells[i].strip()) for number, cells in rows]
-        if name == "time" and unit is None:
-            values, unit = _moments(path, column)
-        else:
-            values = _numbers_or_texts(path, name, column)
-        attributes = {} if unit is None else {"units": unit}
-        variables[name] = Variable(path, name, ("time",), values, attributes)
-    variables["time"] = variables.pop("time")  # so that messages list the measured variables first
-    return Contents(path, variables, {})
 
 
 def _plain_rows(lines: list, data: list) -> list[tuple[int, list[str]]]:

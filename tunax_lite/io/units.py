@@ -180,7 +180,7 @@ class AbstractConversion:
             expected = f"no unit for {quantity}, which keeps its own"
             raise ValueError(f"unit: expected {expected}, got '{self.unit}'; give a factor instead.")
         scale, offset = (1.0, 0.0) if unit is None else conversion(quantity, unit, **of_water)
-        return self._after(scale, offset)
+        return self.sign * self.factor * scale, self.sign * (self.factor * offset + self.offset)
 
     def apply(self, path: object, key: str, quantity: str, values: V, unit: str, **of_water: float) -> V:
         """Values of `key` in a file without units: `unit` is that of its format; raises `FileFormatError`."""
@@ -193,10 +193,7 @@ class AbstractConversion:
 
     def linear_to(self, wanted: str, unit: str) -> tuple[float, float]:
         """The same to a wanted unit, where the quantity is not in the table, from that of the file."""
-        return self._after(*between(unit if self.unit is None else self.unit, wanted))
-
-    def _after(self, scale: float, offset: float) -> tuple[float, float]:
-        """Factor, offset and sign after a conversion of the unit."""
+        scale, offset = between(unit if self.unit is None else self.unit, wanted)
         return self.sign * self.factor * scale, self.sign * (self.factor * offset + self.offset)
 
     def in_words(self) -> str:

@@ -26,7 +26,7 @@ from ...column.case import Case
 from ...column.integrate import restart_of
 from ...column.model import Model
 from ...column.trajectory import Restart
-from ...io.water_limits import Extreme, extremes, merged
+from ...plausibility.water_limits import Extreme, extremes, merged
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.memory import peak_memory
 from . import store as stores

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tunax_lite.io.water_limits import extremes, merged
+from tunax_lite.plausibility.water_limits import extremes, merged
 
 TIME, Z = np.array([0.0, 3600.0, 7200.0]), np.array([[-100.0], [-2.0]])
 
