@@ -68,8 +68,8 @@ def inserted(
     numbers: ResolvedParameters, x: VectorOrMembers, model: Model, comparison: Comparison
 ) -> tuple[Model, Comparison]:
     """Model and case with the physical values of the numbers in a case; differentiable by x."""
-    model, case = numbers.insert_both((model, comparison.case), x)
-    return model, dataclasses.replace(comparison, case=case)
+    case = numbers.insert(comparison.case, x)
+    return numbers.insert(model, x), dataclasses.replace(comparison, case=case)
 
 
 class Problem:
@@ -101,7 +101,7 @@ class Problem:
         self.variables = tuple(sorted({name for target in targets for name in target.weights}))
         self.comparisons = tuple(target.comparison for target in targets)
         self.model = model
-        self.in_cases = tuple(free_parameters.for_case(name) for name in self.case_names)
+        self.in_cases = tuple(free_parameters.in_case(name) for name in self.case_names)
         self.score = score
         self.checkpointing = SaveSegments() if checkpointing is None else checkpointing
         self._weights = self._shares([target.weight for target in targets])
@@ -260,19 +260,16 @@ class CaseProgram:
     def __call__(self, item: tuple) -> PyTree:
         """Results on the host."""
         index, x, *others = item
-        problem = self.problem
-        x = problem.in_cases[index].part_of(x)
-        program = self._program(index, x.shape)
-        return jax.device_get(program(x, problem.model, problem.comparisons[index], *others))
-
-    def _program(self, index: int, shape: tuple[int, ...]) -> Compiled:
+        problem, numbers = self.problem, self.problem.in_cases[index]
+        comparison, x = problem.comparisons[index], numbers.part_of(x)
         with self._compiling:
-            if (index, shape) not in self._programs:
-                numbers, comparison = self.problem.in_cases[index], self.problem.comparisons[index]
-                x = jax.ShapeDtypeStruct(shape, jnp.result_type(float))
-                make = functools.partial(self.compile, self.problem, index, x)
-                self._programs[index, shape] = self._shared.get(make, comparison, numbers, shape)
-            return self._programs[index, shape]
+            if (index, x.shape) not in self._programs:
+                make = functools.partial(
+                    self.compile, problem, index, jax.ShapeDtypeStruct(x.shape, jnp.result_type(float))
+                )
+                self._programs[index, x.shape] = self._shared.get(make, comparison, numbers, x.shape)
+        program = self._programs[index, x.shape]
+        return jax.device_get(program(x, problem.model, comparison, *others))
 
     def take(self, programs: Sequence[Compiled]) -> None:
         """Use existing programs for vectors, one per case."""
@@ -301,14 +298,6 @@ class AbstractEvaluator(abc.ABC):
     @abc.abstractmethod
     def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: evaluators differ
         """Evaluate the request of a method's `ask`; `MemoryError` if no program fits a budget."""
-
-    def _in_cases(
-        self, program: CaseProgram, x: np.ndarray, cases: Sequence[int] | None = None, *others: Sequence
-    ) -> list[PyTree]:
-        """Results of some cases, or all, at a vector or members, with further arguments by case."""
-        if cases is None:
-            cases = range(len(self._problem.weights))
-        return self._engine.map(program, [(case, x, *(each[case] for each in others)) for case in cases])
 
     @property
     def n_at_once(self) -> int:
@@ -380,7 +369,7 @@ class GradientEvaluator(AbstractEvaluator):
         cases = (np.arange(n_cases) if weights is None else np.flatnonzero(weights)).tolist()
         scores, gradients = np.full(n_cases, np.nan), np.zeros((n_cases, vector.size))
         mean_squares: list[dict[str, float]] = [{} for _ in problem.weights]
-        results = self._in_cases(self._program, vector, cases)
+        results = self._engine.map(self._program, [(case, vector) for case in cases])
         for case, ((scores[case], mean_squares[case]), gradient) in zip(cases, results, strict=True):
             gradients[case] = problem.in_cases[case].spread(gradient, vector.size)
         gradient = np.asarray(problem.weighted_sum(gradients, weights))
@@ -425,7 +414,8 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         problem = self._problem
         self._runs = CaseProgram(problem, _run_program)
         start = np.asarray(problem.free_parameters.start())
-        largest = [float(largest) for *_, largest in self._in_cases(self._runs, start)]
+        runs = self._engine.map(self._runs, [(case, start) for case in range(len(problem.weights))])
+        largest = [float(largest) for *_, largest in runs]
         # No limit if the first guess fits perfectly or fails to run.
         self._limits = [each if math.isfinite(each) and each > 0.0 else math.inf for each in largest]
         budget = int(_SHARE_OF_MEMORY * free_memory())
@@ -434,13 +424,14 @@ class NormalEquationsEvaluator(AbstractEvaluator):
     def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> Evaluation:
         """Fit at an unconstrained vector, and gradient and matrix if the loss is below `loss_to_beat`."""
         problem, vector = self._problem, np.asarray(x)
-        results = self._in_cases(self._runs, vector)
+        results = self._engine.map(self._runs, [(case, vector) for case in range(len(problem.weights))])
         scores = np.array([float(score) for score, *_ in results])
         fit = problem.fit(vector, scores, [mean_squares for _, mean_squares, _ in results])
         if not (fit.is_finite and fit.loss < loss_to_beat):
             return Evaluation(fit)
         cases = np.flatnonzero(problem.weights).tolist()
-        equations = self._in_cases(self._equations, vector, cases, self._limits)
+        items = [(case, vector, self._limits[case]) for case in cases]
+        equations = self._engine.map(self._equations, items)
         gradient, matrix = (
             problem.weighted_sum(
                 [
@@ -507,7 +498,7 @@ class EnsembleEvaluator(AbstractEvaluator):
         """Fit of the mean, which is one more column, and results of the members."""
         problem, members = self._problem, jnp.asarray(members)
         columns = np.asarray(jnp.concatenate([members, jnp.mean(members, axis=1, keepdims=True)], axis=1))
-        results = self._in_cases(self._program, columns)
+        results = self._engine.map(self._program, [(case, columns) for case in range(len(problem.weights))])
         scores = np.array([scores for scores, _, _ in results], dtype=float)
         of_mean = [{name: values[-1] for name, values in squares.items()} for *_, squares in results]
         products = [self._slope(products[-1, -1]) * products[:-1, :-1] for _, products, _ in results]
