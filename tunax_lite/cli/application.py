@@ -6,6 +6,7 @@ Neither this module nor `commands` imports JAX: help, completion and version do 
 import contextlib
 import functools
 import gc
+import importlib
 import inspect
 import json
 import math
@@ -99,13 +100,18 @@ Answer = dict[str, Any]  # what JSON holds
 
 
 def command(
-    when_interrupted: str = "", *, name: str | None = None
+    when_interrupted: str = "", *, name: str | None = None, module: str = ""
 ) -> Callable[[Callable[..., Answer | None]], None]:
-    """Add a function to the application, with JAX set up before it, errors as messages, and `--debug`.
+    """Add a command to the application, with JAX set up before it, errors as messages, and `--debug`.
 
-    A function that is annotated to return an `Answer` also gets `--json`.
-    `when_interrupted` is the advice after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise` replaces it;
-    `name` is the name of the command, if the function cannot have it.
+    The decorated function declares arguments and options; one that is annotated to return an `Answer` also
+    gets `--json`.
+
+    Args:
+        when_interrupted: advice after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise` replaces it.
+        name: of the command, if the function cannot have it.
+        module: beside that of the function, imported when the command runs; its function of the same name,
+            with the same parameters, then does the work.
     """
 
     def add(function: Callable[..., Answer | None]) -> None:
@@ -122,7 +128,7 @@ def command(
                 _ignore_settings_here()
                 session.set_up_jax(*_before)
                 with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-                    answer = function(**options) or {}
+                    answer = _work_of(function, module)(**options) or {}
                 if as_json:
                     echo(json.dumps(of_json(answer), indent=2))
                 if answer.get("problems"):
@@ -141,6 +147,13 @@ def command(
         app.command(name)(whole)
 
     return add
+
+
+def _work_of(function: Callable[..., Answer | None], module: str) -> Callable[..., Answer | None]:
+    if not module:
+        return function
+    package = function.__module__.rpartition(".")[0]
+    return getattr(importlib.import_module(f"{package}.{module}"), function.__name__)
 
 
 def of_json(value: Any) -> Any:  # JSON

@@ -96,7 +96,7 @@ def _check_set_up(set_up: AbstractSetUp, write_config: Path | None, page: "Page"
         report.check(strict=strict)
         if write_config is not None and run is not None:
             _write(write_config, set_up.as_configuration(), page.overwrite)
-    return answer | {set_up.model: dataclasses.asdict(report)}
+    return answer | {report.model.lower(): dataclasses.asdict(report)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Page:
 
 
 def _describe_run(run: Run, page: Page, notes: Sequence[str] = ()) -> Answer:
-    """What runs, its inputs, and `notes` at the end; those of a GOTM case are in its report."""
+    """What runs, its inputs, and `notes` at the end; those of a set-up are in its report."""
     case, model = _describe_case(run.case, run.observations), describe_model(run.model)
     case |= page.of(run.case, run.observations)
     length = run.duration_from(0.0)

@@ -151,8 +151,9 @@ def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def plot(file: Path, folder: Path, points: Sequence[str], *, overwrite: bool) -> None:
+def plot(file: Path, output: Path | None, point: Sequence[str], *, overwrite: bool) -> None:
     """See `commands.plot`."""
+    folder = file.parent if output is None else output
     # Slow imports, only where needed.
     from ..io.runs import parts_folder, parts_of
     from ..plotting import figures_of_parts, file_figures, save_figures
@@ -160,10 +161,12 @@ def plot(file: Path, folder: Path, points: Sequence[str], *, overwrite: bool) ->
     parts = [] if file.exists() else parts_of(file)
     if parts:
         session.say_notes([f"{file} is not there yet: these are the parts of it in {parts_folder(file)}"])
-    if points and not file.is_dir():
+    if point and not file.is_dir():
         raise ConfigError(f"--point: expected the store of a map, got {file}; leave the option out.")
-    if file.is_dir() and (drawn := additions("outputs", "FOLDERS")):
-        figures = drawn[0](file, [_point(text) for text in points])
+    folders = additions("outputs", "FOLDERS") if file.is_dir() else ()
+    draw = next((draw for recognises, draw in folders if recognises(file)), None)
+    if draw is not None:
+        figures = draw(file, [_point(text) for text in point])
     else:
         figures = figures_of_parts(parts) if parts else file_figures(file)
     check_figures_of(file, [folder / f"{file.stem}_{name}.png" for name in figures], overwrite)

@@ -141,7 +141,7 @@ def _draw(path: Path, setup: Run) -> list[Path]:
 def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str, ...]]:
     """Select the requested diagnostics of a run; also returns the names of the variables in the file.
 
-    Names are the package's or those of another model, such as GOTM's `temp`; `where` is used in messages.
+    Names are the package's or those of another model; `where` is used in messages.
     """
     others: dict[str, str] = {}
     for names_of_model in additions("formats", "VARIABLE_NAMES"):

@@ -16,9 +16,18 @@ from ..column.terms import WindVector
 from ..column.time_series import TimeSeries
 from ..declarations import names_of
 from .builder import choice, one_of, part_of, section_of
-from .conversions import UNITS, UnitGiven, conversions_of
 from .section import Annotation, Section, invalid, key
-from .series import Paths, Setting, TimedSection, TimedValue, read_together, timed
+from .series import (
+    UNITS,
+    Paths,
+    Setting,
+    TimedSection,
+    TimedValue,
+    UnitGiven,
+    conversions_of,
+    read_together,
+    timed,
+)
 
 _DRAG_OF_A_STORM = 0.05
 """Stress over speed of a wind of about 20 m s-1 [kg m-2 s-1]."""

@@ -15,9 +15,8 @@ from ..column.forcing import FLUXES, AbstractForcing, ConstantForcing, SurfaceFl
 from ..io.series import Series, on_common_times
 from ..io.yaml_file import ConfigError
 from .air_sea import AlbedoSection, Era5Source
-from .conversions import conversions_of
 from .section import SomeCase, invalid, key
-from .series import Setting, TimedSection, TimedValue, read_timed, timed
+from .series import Setting, TimedSection, TimedValue, conversions_of, read_timed, timed
 
 _Flux = Annotated[
     TimedSection,

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..io.yaml_file import ConfigError
-from .case import AbstractCase, BuiltCase, GridSection, NativeGrid
-from .run import Run
+from .case import AbstractCase, BuiltCase, GridSection, NativeGrid, Run
 from .series import Place
 
 SomeLoaded = Any  # `load.Loaded[RunConfig]`, which imports this module
@@ -23,6 +22,7 @@ class Report:
     """What became of the keys of a set-up of another model.
 
     Args:
+        model: name of the other model.
         source: the configuration file.
         n_followed: number of keys of the file that the run uses.
         differences: what is done differently from the other model.
@@ -32,6 +32,7 @@ class Report:
         warnings: oddities of the configuration and its files, which are read nevertheless.
     """
 
+    model: str
     source: str
     n_followed: int
     differences: tuple[str, ...]
@@ -56,7 +57,7 @@ class Report:
         start = f"{self.source}: "
         lines = [f"{start}{self.n_followed} settings are followed"]
         for title, entries in (
-            ("in another way than in GOTM", self.differences),
+            (f"in another way than in {self.model}", self.differences),
             ("without effect", self.without_effect),
             ("not supported, at the default", self.unsupported),
             ("odd in the files", self.warnings),
@@ -77,8 +78,6 @@ class Translated(NamedTuple):
 class AbstractSetUp(abc.ABC):
     """A set-up of another model that is read, but not yet checked."""
 
-    model: str
-    """Name of the other model."""
     path: Path
     """Its main file."""
     config: Any  # what the other model has no settings for: `precision` and `output`, as those of a run

@@ -14,11 +14,21 @@ from ..column.time_series import TimeSeries
 from ..io.series import Series, profiles_on_grid
 from ..io.yaml_file import ConfigError
 from .builder import part_of
-from .conversions import UNITS, UnitGiven, conversions_of
 from .lakes import Converted, LevelSection, StreamSection, moving_surface
 from .profiles import Profile, ProfileSection, profile_series, read_profiles, together, values_of
 from .section import Located, Section, invalid, key
-from .series import Paths, SeriesPart, Setting, TimedSection, TimedValue, read_timed, read_together
+from .series import (
+    UNITS,
+    Paths,
+    SeriesPart,
+    Setting,
+    TimedSection,
+    TimedValue,
+    UnitGiven,
+    conversions_of,
+    read_timed,
+    read_together,
+)
 
 Wind = TimeSeries[terms.WindVector] | None
 """At 10 m; of a case without weather there is none."""

@@ -15,9 +15,19 @@ from ..io import read_hypsography
 from ..io.hypsography import in_metres
 from ..io.yaml_file import ConfigError
 from .builder import part_of
-from .conversions import UNITS, UnitGiven, conversions_of
 from .section import Section, invalid, key
-from .series import Place, Setting, TimedSection, TimedValue, check_keys, check_table, read_together
+from .series import (
+    UNITS,
+    Place,
+    Setting,
+    TimedSection,
+    TimedValue,
+    UnitGiven,
+    check_keys,
+    check_table,
+    conversions_of,
+    read_together,
+)
 
 Measures = dict[str, Any]  # numbers or arrays of NumPy or JAX, by quantity
 Converted = Callable[[Measures, np.ndarray], Measures]

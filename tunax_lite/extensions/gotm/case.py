@@ -42,7 +42,6 @@ class LoadedGotm(AbstractSetUp):
     path: Path
     config: GotmOptions = GotmOptions()
     note: str | None = None  # on conversion from an earlier version
-    model: str = "gotm"
 
     @property
     def name(self) -> str:
@@ -254,6 +253,7 @@ def report_on(settings: Settings) -> Report:
         elif value != KEYS[path].default:
             inactive.setdefault((path.rpartition(".")[0], str(reason)), []).append(path)
     return Report(
+        model="GOTM",
         source=settings.source,
         n_followed=n_followed,
         differences=tuple(f"{settings.line(path)}: {text}." for path, text in settings.notes),
