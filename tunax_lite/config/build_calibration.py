@@ -23,7 +23,7 @@ from ..runtime.memory import check_steps
 from .build import build_model, build_run, with_observations, with_remarks
 from .calibration import AdamSection, CalibrationConfig, CheckSection, free_parameters
 from .case import AbstractFileCase, on_grid
-from .kinds import kind_of
+from .formats import kind_of
 from .load import Loaded, load_run
 from .schema import EvaluationSection
 from .series import Place, notes_on_conversions

@@ -28,13 +28,11 @@ from ..io.series import GOOD_FLAGS, Series, on_common_times, profiles_on_grid, s
 from ..io.yaml_file import ConfigError
 from ..physics import AbstractEquationOfState, coriolis_parameter
 from ..physics.equation_of_state import carries_conservative_temperature
-from .air_sea import AirSeaSection, WeatherSection, bulk_forcing, wind_of
+from .air_sea import AirSeaSection, FluxesSection, WeatherSection, bulk_forcing, prescribed_forcing, wind_of
 from .builder import one_of
 from .case import AbstractCase, BuiltCase, GridSection
 from .closures import TermSection, term_of
-from .fluxes import FluxesSection, prescribed_forcing
-from .interior import InteriorSection, ProfilesOf
-from .lakes import HypsographySection, Measures
+from .interior import HypsographySection, InteriorSection, Measures, ProfilesOf
 from .profiles import (
     AbsorptionSection,
     EquationOfStateSection,
