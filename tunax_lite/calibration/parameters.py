@@ -46,6 +46,7 @@ from ..column.case import Case
 from ..column.model import Model
 from ..declarations import name_of, names_of
 from .priors import AbstractPrior, Bounded, CorrelatedNormal, LogBounded, Unbounded
+from .target import Comparison
 
 _SAME = 1e-6
 """Relative difference that two precisions of the same number may have."""
@@ -159,14 +160,9 @@ class CalibratedValues(dict[str, float]):
         dict.__init__(self, values)
         self.base, self.source = base, source
 
-    def check_base(self, closure: AbstractClosure) -> None:
-        """Raise `ValueError` for a closure with another base."""
-        if self.base is not None:
-            self.base.check(closure, self, self.source)
-
 
 T = TypeVar("T", bound=eqx.Module)
-Holder = TypeVar("Holder", AbstractClosure, Model, Case)
+Holder = TypeVar("Holder", AbstractClosure, Model, Case, Comparison)
 
 OF_ALL_CASES = "case."
 _OF_ONE_CASE = "cases."
@@ -314,8 +310,8 @@ def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> Ab
     Raises `ValueError` for a path that the closure does not have, a value outside its valid range, or values
     of `read_parameters` that were calibrated beside other options or constants.
     """
-    if isinstance(values, CalibratedValues):
-        values.check_base(closure)
+    if isinstance(values, CalibratedValues) and values.base is not None:
+        values.base.check(closure, values, values.source)
     own = {path: value for path, value in values.items() if is_of_closure(path)}
     return _with_values(closure, own, numbers_of(closure), type(closure).__name__)
 
@@ -550,11 +546,15 @@ class ResolvedParameters:
         return self.with_tied(dict(zip(self.paths, np.asarray(values).tolist(), strict=True)))
 
     def insert(self, module: Holder, x: VectorOrMembers) -> Holder:
-        """A closure, a model or a case, in its precision, with the physical values of x; differentiable by x.
+        """Closure, model, case or comparison, in its precision, with the values of x; differentiable by x.
 
         Numbers of a case are those of `in_case`, where the case has no name.
         """
-        in_case, beginning = isinstance(module, Case), "closure." if isinstance(module, Model) else ""
+        in_case, holder, beginning = isinstance(module, Case | Comparison), module, ""
+        if isinstance(module, Model):
+            holder, beginning = module.closure, "closure."
+        elif isinstance(module, Comparison):
+            holder, beginning = module.case, "case."
         places = [i for i, path in enumerate(self.changed_paths) if is_of_closure(path) != in_case]
         if not places:
             return module
@@ -563,7 +563,6 @@ class ResolvedParameters:
             following = [tied.value(values[self.paths.index(tied.to)]) for tied in self.tied]
             values = jnp.concatenate([values, jnp.stack(following)])
         paths = [beginning + self.changed_paths[place].removeprefix(OF_ALL_CASES) for place in places]
-        holder = module.closure if isinstance(module, Model) else module
         precision = precision_of(**{"case" if in_case else "closure": holder})
         return replace_numbers(module, paths, values[np.array(places)].astype(precision))
 

@@ -64,14 +64,6 @@ _nothing = functools.partial(np.zeros, 0)
 _HERE = ThisProcess()
 
 
-def inserted(
-    numbers: ResolvedParameters, x: VectorOrMembers, model: Model, comparison: Comparison
-) -> tuple[Model, Comparison]:
-    """Model and case with the physical values of the numbers in a case; differentiable by x."""
-    case = numbers.insert(comparison.case, x)
-    return numbers.insert(model, x), dataclasses.replace(comparison, case=case)
-
-
 class Problem:
     """The loss of a calibration; it does not change, because evaluators and workers share it.
 
@@ -142,7 +134,8 @@ class Problem:
     def calibrated(self, x: VectorOrMembers, index: int) -> tuple[Model, Comparison]:
         """Model and case of one index with the parameters of an unconstrained vector."""
         numbers = self.in_cases[index]
-        return inserted(numbers, numbers.part_of(x), self.model, self.comparisons[index])
+        x = numbers.part_of(x)
+        return numbers.insert(self.model, x), numbers.insert(self.comparisons[index], x)
 
     def weighted_sum(
         self, by_case: Sequence[PyTree] | np.ndarray, weights: np.ndarray | None = None
@@ -242,12 +235,14 @@ class CaseProgram:
 
     Args:
         problem: to which the cases belong.
-        compile: makes a program from the problem, the index of a case, and the shape of what replaces its
-            numbers: a vector, or members on a trailing axis.
+        function: of the numbers of a case (a vector, or members on a trailing axis), the model and its
+            comparison; made from the problem and the index of the case.
+        compile: makes a program from the function, and from arguments or their shapes.
     """
 
     problem: Problem
-    compile: Callable[[Problem, int, jax.ShapeDtypeStruct], Compiled]
+    function: Callable[[Problem, int], Callable[..., PyTree]]
+    compile: Callable[..., Compiled] = compile_program
 
     def __post_init__(self):
         self._shared: Shared[Compiled] = Shared()
@@ -255,7 +250,7 @@ class CaseProgram:
         self._compiling = threading.Lock()  # no two threads compile the same program
 
     def __reduce__(self):
-        return type(self), (self.problem, self.compile)
+        return type(self), (self.problem, self.function, self.compile)
 
     def __call__(self, item: tuple) -> PyTree:
         """Results on the host."""
@@ -264,9 +259,8 @@ class CaseProgram:
         comparison, x = problem.comparisons[index], numbers.part_of(x)
         with self._compiling:
             if (index, x.shape) not in self._programs:
-                make = functools.partial(
-                    self.compile, problem, index, jax.ShapeDtypeStruct(x.shape, jnp.result_type(float))
-                )
+                arguments = jax.ShapeDtypeStruct(x.shape, jnp.result_type(float)), problem.model, comparison
+                make = functools.partial(self.compile, self.function(problem, index), *arguments)
                 self._programs[index, x.shape] = self._shared.get(make, comparison, numbers, x.shape)
         program = self._programs[index, x.shape]
         return jax.device_get(program(x, problem.model, comparison, *others))
@@ -344,7 +338,7 @@ class GradientEvaluator(AbstractEvaluator):
         problem = self._problem
         if not isinstance(problem.checkpointing, Auto):
             layouts = (problem.checkpointing,) * len(problem.comparisons)
-            self._program = CaseProgram(problem, functools.partial(_gradient_program, layouts))
+            self._program = CaseProgram(problem, functools.partial(_value_and_gradient, layouts))
             return
         shared: Shared[CheckpointingChoice] = Shared()
         budget = problem.checkpointing.memory_budget // self._engine.n_here
@@ -354,7 +348,7 @@ class GradientEvaluator(AbstractEvaluator):
             choices.append(shared.get(choose, comparison, problem.in_cases[index]))
         self.explanations = tuple(choice.explanation for choice in shared.all)
         layouts = tuple(choice.checkpointing for choice in choices)
-        self._program = CaseProgram(problem, functools.partial(_gradient_program, layouts))
+        self._program = CaseProgram(problem, functools.partial(_value_and_gradient, layouts))
         self._program.take([choice.program for choice in choices])
 
     @property
@@ -378,11 +372,17 @@ class GradientEvaluator(AbstractEvaluator):
         return Evaluation(problem.fit(vector, scores, mean_squares, weights), gradient)
 
 
-def _value_and_gradient(problem: Problem, index: int, checkpointing: AbstractCheckpointing):
+def _value_and_gradient(
+    layouts: Sequence[AbstractCheckpointing] | Mapping[int, AbstractCheckpointing],
+    problem: Problem,
+    index: int,
+):
+    """Score with mean squares, and the gradient by the numbers of the case."""
     numbers = problem.in_cases[index]
 
     def loss(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        return misfit(*inserted(numbers, x, model, comparison), problem.score, checkpointing)
+        model, comparison = numbers.insert(model, x), numbers.insert(comparison, x)
+        return misfit(model, comparison, problem.score, layouts[index])
 
     def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
         return jax.value_and_grad(loss, has_aux=True)(x, model, comparison)
@@ -391,17 +391,9 @@ def _value_and_gradient(problem: Problem, index: int, checkpointing: AbstractChe
 
 
 def _choose(problem: Problem, index: int, auto: Auto, budget: int) -> CheckpointingChoice:
-    of = functools.partial(_value_and_gradient, problem, index)
+    of = lambda layout: _value_and_gradient({index: layout}, problem, index)  # noqa: E731
     arguments = problem.in_cases[index].start(), problem.model, problem.comparisons[index]
     return choose_checkpointing(of, arguments, budget, candidates=auto.candidates)
-
-
-def _gradient_program(
-    layouts: Sequence[AbstractCheckpointing], problem: Problem, index: int, x: jax.ShapeDtypeStruct
-) -> Compiled:
-    """Score with mean squares, and the gradient by the numbers of the case."""
-    function = _value_and_gradient(problem, index, layouts[index])
-    return compile_program(function, x, problem.model, problem.comparisons[index])
 
 
 class NormalEquationsEvaluator(AbstractEvaluator):
@@ -412,14 +404,15 @@ class NormalEquationsEvaluator(AbstractEvaluator):
 
     def _prepare(self) -> None:
         problem = self._problem
-        self._runs = CaseProgram(problem, _run_program)
+        self._runs = CaseProgram(problem, _run)
         start = np.asarray(problem.free_parameters.start())
         runs = self._engine.map(self._runs, [(case, start) for case in range(len(problem.weights))])
         largest = [float(largest) for *_, largest in runs]
         # No limit if the first guess fits perfectly or fails to run.
         self._limits = [each if math.isfinite(each) and each > 0.0 else math.inf for each in largest]
         budget = int(_SHARE_OF_MEMORY * free_memory())
-        self._equations = CaseProgram(problem, functools.partial(_normal_equations_program, budget))
+        compiling = functools.partial(_compiled_equations, budget, problem.score)
+        self._equations = CaseProgram(problem, _residuals, compiling)
 
     def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> Evaluation:
         """Fit at an unconstrained vector, and gradient and matrix if the loss is below `loss_to_beat`."""
@@ -448,29 +441,31 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         return Evaluation(fit, gradient, matrix)
 
 
-def _run_program(problem: Problem, index: int, x: jax.ShapeDtypeStruct) -> Compiled:
+def _run(problem: Problem, index: int):
     """Score, mean squares and largest residual."""
     numbers = problem.in_cases[index]
 
     def run(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        by_variable, mean_squares = residuals(*inserted(numbers, x, model, comparison))
+        by_variable, mean_squares = residuals(numbers.insert(model, x), numbers.insert(comparison, x))
         flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
         return problem.score(flat @ flat), mean_squares, jnp.max(jnp.abs(flat))
 
-    return compile_program(run, x, problem.model, problem.comparisons[index])
+    return run
 
 
-def _normal_equations_program(
-    memory_budget: int, problem: Problem, index: int, x: jax.ShapeDtypeStruct
-) -> Compiled:
-    """Contribution of a case to gradient and matrix, without its weight, for a limit of derivatives."""
-    numbers, slope_of = problem.in_cases[index], jax.jit(jax.grad(problem.score))
+def _residuals(problem: Problem, index: int):
+    numbers = problem.in_cases[index]
 
     def by_parameters(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        return residuals(*inserted(numbers, x, model, comparison))[0]
+        return residuals(numbers.insert(model, x), numbers.insert(comparison, x))[0]
 
-    arguments = x, problem.model, problem.comparisons[index]
+    return by_parameters
+
+
+def _compiled_equations(memory_budget: int, score: AbstractScore, by_parameters, *arguments) -> Compiled:
+    """Contribution of a case to gradient and matrix, without its weight, for a limit of derivatives."""
     jacobian = CompiledJacobian(by_parameters, *arguments, mode="forward", memory_budget=memory_budget)
+    slope_of = jax.jit(jax.grad(score))
 
     def equations(x: np.ndarray, model: Model, comparison: Comparison, limit: float):
         found = jacobian(x, model, comparison).normal_equations(limit)
@@ -491,7 +486,7 @@ class EnsembleEvaluator(AbstractEvaluator):
                 "prior_weight: expected 0 for a method whose ensemble starts from the prior, got "
                 f"{problem.prior_weight:g}; leave it out."
             )
-        self._program = CaseProgram(problem, _members_program)
+        self._program = CaseProgram(problem, _members)
         self._slope = jax.jit(jax.grad(problem.score))
 
     def __call__(self, members: Members) -> Evaluation:
@@ -509,14 +504,16 @@ class EnsembleEvaluator(AbstractEvaluator):
         )
 
 
-def _members_program(problem: Problem, index: int, x: jax.ShapeDtypeStruct) -> Compiled:
+def _members(problem: Problem, index: int):
     """Scores, products of residuals and mean squares of members."""
     numbers = problem.in_cases[index]
 
     def evaluate(columns: Members, model: Model, comparison: Comparison):
-        by_variable, mean_squares = residuals(*inserted(numbers, columns, model, comparison))
+        by_variable, mean_squares = residuals(
+            numbers.insert(model, columns), numbers.insert(comparison, columns)
+        )
         flat = jnp.concatenate([part.reshape(-1, columns.shape[1]) for part in by_variable.values()])
         products = sums_of_products(flat)
         return problem.score(jnp.diagonal(products)), products, mean_squares
 
-    return compile_program(evaluate, x, problem.model, problem.comparisons[index])
+    return evaluate
