@@ -19,7 +19,7 @@ import yaml
 import tunax_lite as tl
 from tunax_lite import in_precision
 from tunax_lite.config import ConfigError, build_run, load_run
-from tunax_lite.config.run import Run
+from tunax_lite.config.case import Run
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.io import read_lesbrary, resolve
 from tunax_lite.io.errors import FileFormatError

@@ -7,7 +7,8 @@ An extension is a folder of `tunax_lite/extensions`, or a package with an entry 
     formats     closures and terms (`declarations.named`), `CASE_FORMATS`: sections of cases, `SET_UPS`: files
                 of other models that run as they are, `VARIABLE_NAMES`: other names of variables
     kinds       `KINDS`: kinds of configuration, with what commands do with them
-    outputs     `FOLDERS`: functions that draw a folder of results, for `tunax-lite plot`
+    outputs     `FOLDERS`: for `tunax-lite plot`, pairs of functions: whether a folder holds results of the
+                extension, and figures of it
 """
 
 import functools

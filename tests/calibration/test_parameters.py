@@ -170,7 +170,7 @@ def test_none_or_twice_the_same_is_refused():
     with error_naming(ValueError, "FreeParameters none"):
         FreeParameters(())
     with error_naming(ValueError, "FreeParameters c_eps_1"):
-        FreeParameters((FreeParameter("c_eps_1"), FreeParameter("c_eps_1")))
+        FreeParameters((FreeParameter("c_eps_1"), FreeParameter("c_eps_1"))).resolve(KEpsilon())
 
 
 @pytest.mark.parametrize(

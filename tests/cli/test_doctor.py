@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from tunax_lite import simulate
 from tunax_lite.cli.commands import app
-from tunax_lite.cli.self_test import DT, Check, SelfTest, Speed, check_run, problem, self_test
+from tunax_lite.cli.doctor import DT, Check, SelfTest, Speed, check_run, problem, self_test
 from tunax_lite.runtime import configuration, configure
 
 FINE = SelfTest((Speed("float64", 1, 10, 5.5, 1.5),), (Check("finite", True, "0 values"),))
@@ -34,7 +34,7 @@ def doctor(monkeypatch):
 @pytest.mark.long
 @pytest.mark.slow
 def test_self_test_passes_here(monkeypatch):
-    monkeypatch.setattr(importlib.import_module("tunax_lite.cli.self_test"), "_MOST_REPETITIONS", 1)
+    monkeypatch.setattr(importlib.import_module("tunax_lite.cli.doctor"), "_MOST_REPETITIONS", 1)
     tested = self_test(1e6)
     assert [speed[:3] for speed in tested.speeds] == [
         ("float64", 1, 2880),

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 import tunax_lite as tl
-from tunax_lite.cli.recommended import on_recommended
+from tunax_lite.cli.session import on_recommended
 from tunax_lite.closures import KEpsilon, recommended_sets
 from tunax_lite.config import Run
 

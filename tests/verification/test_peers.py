@@ -13,7 +13,7 @@ import pytest
 from tests.air_sea.test_bulk_formulae import fluxes, random_weather, situation
 from tests.closures.test_tke import GRID, N_SQUARED, OLD, S_SQUARED, inputs, step
 from tunax_lite.air_sea import Coare36, LargeYeager
-from tunax_lite.cli.self_test import DT
+from tunax_lite.cli.doctor import DT
 from tunax_lite.closures import TKE
 
 pytestmark = pytest.mark.study

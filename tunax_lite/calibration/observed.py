@@ -41,7 +41,6 @@ from ..column.observations import Observations
 from ..column.state import State
 from ..declarations import setting
 from ..numerics.regridding import regrid
-from . import observed as operators
 
 Values = Float[Array, "center *#member"]
 Observed = Float[Array, "level *#member"]
@@ -323,9 +322,9 @@ class Sampled:
 
     values: np.ndarray  # (n_times, n_levels)
     z: np.ndarray  # heights [m], (n_levels,) or (n_times, n_levels); 0 for a scalar
-    operator: operators.AbstractOperator  # from model cells, at all times
+    operator: AbstractOperator  # from model cells, at all times
     inside: np.ndarray  # levels within the depth window, where values are possible; shape of the values
-    moving: operators.Interpolation | None = None  # one per time instead, with a leading time axis
+    moving: Interpolation | None = None  # one per time instead, with a leading time axis
     seen: np.ndarray | None = None  # reduces model profiles to what a few heights resolve
 
 
@@ -355,7 +354,7 @@ def sample(
 
 def with_levels(sampled: Sampled, case: Case, n_levels: int) -> Sampled:
     """Pad a profile by a matrix to a number of levels, the last without a value; scalars are unchanged."""
-    if isinstance(sampled.operator, operators.OneNumber):
+    if isinstance(sampled.operator, OneNumber):
         return sampled
     more = n_levels - sampled.values.shape[1]
     if more < 0 or sampled.moving is not None:
@@ -366,7 +365,7 @@ def with_levels(sampled: Sampled, case: Case, n_levels: int) -> Sampled:
         sampled,
         values=np.pad(sampled.values, ((0, 0), (0, more)), constant_values=np.nan),
         z=np.pad(sampled.z, (0, more), mode="edge"),
-        operator=operators.Averaging(jnp.asarray(np.pad(matrix, ((0, more), (0, 0))))),
+        operator=Averaging(jnp.asarray(np.pad(matrix, ((0, more), (0, 0))))),
         inside=np.pad(sampled.inside, ((0, 0), (0, more))),
     )
 
@@ -385,7 +384,7 @@ def can_be_observed(observations: Observations, variable: str) -> bool:
 
 
 def _number(values: np.ndarray) -> Sampled:
-    return Sampled(values[:, None], np.zeros(1), operators.OneNumber(), np.ones((values.size, 1), dtype=bool))
+    return Sampled(values[:, None], np.zeros(1), OneNumber(), np.ones((values.size, 1), dtype=bool))
 
 
 def _number_at_points(case: Case, observations: Observations, variable: str) -> Sampled:
@@ -417,8 +416,8 @@ def _own_faces(case: Case, observations: Observations) -> np.ndarray:
     centers = np.asarray(grid.z_center, dtype=float)
     if z.shape == centers.shape and np.allclose(z, centers, rtol=0.0, atol=1e-6 * float(grid.depth)):
         return np.asarray(grid.z_face, dtype=float)
-    faces = operators.faces_from_centers(z, case.name)
-    operators.check_heights(0.5 * (faces[1:] + faces[:-1]), float(grid.depth), case.name)
+    faces = faces_from_centers(z, case.name)
+    check_heights(0.5 * (faces[1:] + faces[:-1]), float(grid.depth), case.name)
     return faces
 
 
@@ -462,27 +461,27 @@ def _points(case: Case, values: np.ndarray, observations: Observations, window) 
     centers, depth = np.asarray(case.grid.z_center, dtype=float), float(case.grid.depth)
     inside = (z >= window[0]) & (z <= window[1])
     _check_window(case.name, inside, z, window)
-    operators.check_heights(z[inside], depth, case.name)
+    check_heights(z[inside], depth, case.name)
     values = np.where(inside, values, np.nan)
     if observations.moves:
-        return Sampled(values, z, operators.AtCenters(), inside, moving=operators.interpolation(centers, z))
+        return Sampled(values, z, AtCenters(), inside, moving=interpolation(centers, z))
     levels = np.flatnonzero(inside)
     z, values = z[levels], values[:, levels]
-    met = operators.centers_of(z, centers, depth)
+    met = centers_of(z, centers, depth)
     if met is None:
-        return Sampled(values, z, operators.interpolation(centers, z), np.ones(values.shape, dtype=bool))
+        return Sampled(values, z, interpolation(centers, z), np.ones(values.shape, dtype=bool))
     placed, there = np.full((2, values.shape[0], centers.size), np.nan)
     placed[:, met], there[:, met] = values, 1.0
-    return Sampled(placed, centers, operators.AtCenters(), there == 1.0)
+    return Sampled(placed, centers, AtCenters(), there == 1.0)
 
 
 def _cell_means(case: Case, values: np.ndarray, faces: np.ndarray, window: tuple[float, float]) -> Sampled:
     """Means over the cells of the model, or over the observed cells if these are fewer."""
     own = np.asarray(case.grid.z_face, dtype=float)
     if np.searchsorted(own, faces[0] - 1e-6 * abs(own[0])) + faces.size >= own.size:
-        values, faces, operator = regrid(values.T, faces, own).T, own, operators.AtCenters()
+        values, faces, operator = regrid(values.T, faces, own).T, own, AtCenters()
     else:
-        operator = operators.Averaging(jnp.asarray(regrid(np.eye(own.size - 1), own, faces)))
+        operator = Averaging(jnp.asarray(regrid(np.eye(own.size - 1), own, faces)))
     slack = 1e-9 * abs(own[0])
     inside = (faces[:-1] >= window[0] - slack) & (faces[1:] <= window[1] + slack)
     z = 0.5 * (faces[1:] + faces[:-1])

@@ -46,6 +46,7 @@ from ..column.case import Case
 from ..column.model import Model
 from ..declarations import name_of, names_of
 from .priors import AbstractPrior, Bounded, CorrelatedNormal, LogBounded, Unbounded
+from .target import Comparison
 
 _SAME = 1e-6
 """Relative difference that two precisions of the same number may have."""
@@ -159,14 +160,9 @@ class CalibratedValues(dict[str, float]):
         dict.__init__(self, values)
         self.base, self.source = base, source
 
-    def check_base(self, closure: AbstractClosure) -> None:
-        """Raise `ValueError` for a closure with another base."""
-        if self.base is not None:
-            self.base.check(closure, self, self.source)
-
 
 T = TypeVar("T", bound=eqx.Module)
-ClosureOrCase = TypeVar("ClosureOrCase", AbstractClosure, Case)
+Holder = TypeVar("Holder", AbstractClosure, Model, Case, Comparison)
 
 OF_ALL_CASES = "case."
 _OF_ONE_CASE = "cases."
@@ -206,13 +202,6 @@ class Tied:
 def is_of_closure(path: str) -> bool:
     """Whether a path names a parameter of the closure."""
     return not path.startswith((OF_ALL_CASES, _OF_ONE_CASE))
-
-
-def check_once(paths: Iterable[str]) -> None:
-    """Raise for paths that are named more than once."""
-    repeated = sorted(path for path, number in Counter(paths).items() if number > 1)
-    if repeated:
-        raise ValueError(f"FreeParameters: expected every path once, got {', '.join(repeated)} twice.")
 
 
 def path_in_case(path: str, name: str) -> str | None:
@@ -321,8 +310,8 @@ def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> Ab
     Raises `ValueError` for a path that the closure does not have, a value outside its valid range, or values
     of `read_parameters` that were calibrated beside other options or constants.
     """
-    if isinstance(values, CalibratedValues):
-        values.check_base(closure)
+    if isinstance(values, CalibratedValues) and values.base is not None:
+        values.base.check(closure, values, values.source)
     own = {path: value for path, value in values.items() if is_of_closure(path)}
     return _with_values(closure, own, numbers_of(closure), type(closure).__name__)
 
@@ -340,9 +329,9 @@ def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
     return case
 
 
-def paths_of_other_cases(values: Mapping[str, float], name: str) -> list[str]:
+def paths_of_other_cases(paths: Iterable[str], name: str) -> list[str]:
     """Those paths that belong to other cases than the named one."""
-    return [path for path in values if path_in_case(path, name) is None]
+    return [path for path in paths if path_in_case(path, name) is None]
 
 
 def _with_values(
@@ -429,7 +418,9 @@ class ResolvedParameters:
     places: tuple[int, ...] | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self):
-        check_once(self.changed_paths)
+        repeated = sorted(path for path, number in Counter(self.changed_paths).items() if number > 1)
+        if repeated:
+            raise ValueError(f"FreeParameters: expected every path once, got {', '.join(repeated)} twice.")
 
     @functools.cached_property
     def paths(self) -> tuple[str, ...]:
@@ -444,31 +435,14 @@ class ResolvedParameters:
     def units(self) -> dict[str, str]:
         return {each.path: each.unit for each in (*self.numbers, *self.tied)}
 
-    def in_case(self, name: str) -> "ResolvedParameters | None":
-        """Free numbers in the run of one case, with paths that begin with `case.`; `None` if there are none.
+    def in_case(self, name: str) -> "ResolvedParameters":
+        """Free numbers in the run of one case, with paths that begin with `case.`.
 
-        Cases that differ only in their names have equal parameters. Raises `ValueError` for a number that is
-        free both for one case and for all, or tied to one of another case.
+        Cases that differ only in their names have equal parameters. Raises `ValueError` for a case without
+        any, a number that is free both for one case and for all, or one tied to a number of another case.
         """
-        if name not in self._cases:
-            self._cases[name] = self._numbers_in_case(name)
-        return self._cases[name]
-
-    def for_case(self, name: str) -> "ResolvedParameters":
-        """Like `in_case`, with a `ValueError` if there are none."""
-        numbers = self.in_case(name)
-        if numbers is None:
-            raise ValueError(
-                f"{name}: expected a case in which a parameter is free, got none among "
-                f"{', '.join(self.paths)}; leave the case out."
-            )
-        return numbers
-
-    @functools.cached_property
-    def _cases(self) -> "dict[str, ResolvedParameters | None]":
-        return {}
-
-    def _numbers_in_case(self, name: str) -> "ResolvedParameters | None":
+        if name in self._cases:
+            return self._cases[name]
         paths = [path_in_case(path, name) for path in self.paths]
         places = tuple(place for place, path in enumerate(paths) if path is not None)
         tied = []
@@ -481,8 +455,18 @@ class ResolvedParameters:
                 )
             if path is not None and to is not None:
                 tied.append(dataclasses.replace(each, path=path, to=to))
+        if not places:
+            raise ValueError(
+                f"{name}: expected a case in which a parameter is free, got none among "
+                f"{', '.join(self.paths)}; leave the case out."
+            )
         numbers = tuple(self.numbers[place]._replace(path=str(paths[place])) for place in places)
-        return ResolvedParameters(numbers, tuple(tied), places) if numbers else None
+        self._cases[name] = ResolvedParameters(numbers, tuple(tied), places)
+        return self._cases[name]
+
+    @functools.cached_property
+    def _cases(self) -> "dict[str, ResolvedParameters]":
+        return {}
 
     def part_of(self, x: X) -> X:
         """The rows of the vector of all cases, or of members on a trailing axis, that these numbers are."""
@@ -561,12 +545,16 @@ class ResolvedParameters:
         """Physical values in the order of the vector, by path, including tied parameters."""
         return self.with_tied(dict(zip(self.paths, np.asarray(values).tolist(), strict=True)))
 
-    def insert(self, module: ClosureOrCase, x: VectorOrMembers) -> ClosureOrCase:
-        """A closure or case, in its precision, with the physical values of x; differentiable by x.
+    def insert(self, module: Holder, x: VectorOrMembers) -> Holder:
+        """Closure, model, case or comparison, in its precision, with the values of x; differentiable by x.
 
         Numbers of a case are those of `in_case`, where the case has no name.
         """
-        in_case = isinstance(module, Case)
+        in_case, holder, beginning = isinstance(module, Case | Comparison), module, ""
+        if isinstance(module, Model):
+            holder, beginning = module.closure, "closure."
+        elif isinstance(module, Comparison):
+            holder, beginning = module.case, "case."
         places = [i for i, path in enumerate(self.changed_paths) if is_of_closure(path) != in_case]
         if not places:
             return module
@@ -574,15 +562,9 @@ class ResolvedParameters:
         if self.tied:
             following = [tied.value(values[self.paths.index(tied.to)]) for tied in self.tied]
             values = jnp.concatenate([values, jnp.stack(following)])
-        paths = [self.changed_paths[place].removeprefix(OF_ALL_CASES) for place in places]
-        precision = precision_of(**{"case" if in_case else "closure": module})
+        paths = [beginning + self.changed_paths[place].removeprefix(OF_ALL_CASES) for place in places]
+        precision = precision_of(**{"case" if in_case else "closure": holder})
         return replace_numbers(module, paths, values[np.array(places)].astype(precision))
-
-    def insert_both(self, both: tuple[Model, Case], x: VectorOrMembers) -> tuple[Model, Case]:
-        """The same for the closure of a model and a case."""
-        model, case = both
-        closure = self.insert(model.closure, x)
-        return eqx.tree_at(lambda m: m.closure, model, closure), self.insert(case, x)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -610,7 +592,7 @@ class FreeParameter:
 class FreeParameters:
     """The free numbers of a calibration, in the order of the unconstrained vector.
 
-    Further parameters are tied to free ones. Raises `ValueError` if there are none, or for duplicate paths.
+    Further parameters are tied to free ones. Raises `ValueError` if there are none.
     """
 
     parameters: tuple[FreeParameter, ...]
@@ -621,7 +603,6 @@ class FreeParameters:
         object.__setattr__(self, "tied", tuple(self.tied))
         if not self.parameters:
             raise ValueError("FreeParameters: expected at least one free parameter, got none.")
-        check_once(each.path for each in (*self.parameters, *self.tied))
 
     def resolve(
         self, closure: AbstractClosure, cases: Mapping[str, Case] | None = None
@@ -637,11 +618,19 @@ class FreeParameters:
         found: list[FreeNumber] = []
         fields = by_field(known)
         for free in self.parameters:
-            paths = fields.get(free.path, [free.path])
-            found += _resolve(free, [lookup(path, known, owner) for path in paths])
+            infos = [lookup(path, known, owner) for path in fields.get(free.path, [free.path])]
+            prior = _distribution(free, infos[0])
+            for info in infos:
+                about = info.coordinate, info.unit, prior, free.prior is None
+                found.append(FreeNumber(info.path, _start(free, prior, info), *about))
         changed = {each.path for each in (*self.parameters, *self.tied)}
         for path in sorted(changed & known.keys()):
-            _check_effect(known[path], changed)
+            others = (other for other in known[path].replaced_by if other in changed)
+            taken = (f"{other} is calibrated and takes its place" for other in others)
+            if why := known[path].idle or next(taken, ""):
+                raise ValueError(
+                    f"{path}: expected a parameter with an effect, got one without: {why}; leave it out."
+                )
         tied = (dataclasses.replace(t, unit=lookup(t.path, known, owner).unit) for t in self.tied)
         resolved = ResolvedParameters(tuple(found), tuple(tied))
         for tied in resolved.tied:
@@ -655,7 +644,7 @@ class FreeParameters:
                 )
         resolved.start()  # raises for a first guess on a bound
         for name in cases or {}:
-            resolved.for_case(name)
+            resolved.in_case(name)
         return resolved
 
     def check_closure(self, closure: AbstractClosure) -> None:
@@ -664,24 +653,6 @@ class FreeParameters:
         tied = tuple(each for each in self.tied if is_of_closure(each.path) and is_of_closure(each.to))
         if free:
             FreeParameters(free, tied).resolve(closure)
-
-
-def _check_effect(info: ParameterInfo, changed: set[str]) -> None:
-    """Raise for a number on which nothing depends, or whose place another takes."""
-    taken = [f"{path} is calibrated and takes its place" for path in info.replaced_by if path in changed]
-    if info.idle or taken:
-        raise ValueError(
-            f"{info.path}: expected a parameter with an effect, got one without: {(info.idle or taken[0])}; "
-            "leave it out."
-        )
-
-
-def _resolve(free: FreeParameter, numbers: Sequence[ParameterInfo]) -> list[FreeNumber]:
-    """A parameter, or the numbers of a vector, with defaults filled in from what is known."""
-    distribution, is_implied = _distribution(free, numbers[0]), free.prior is None
-    start = [_start(free, distribution, number) for number in numbers]
-    known = numbers[0].unit, distribution, is_implied
-    return [FreeNumber(n.path, value, n.coordinate, *known) for n, value in zip(numbers, start, strict=True)]
 
 
 def _distribution(free: FreeParameter, info: ParameterInfo) -> AbstractPrior:

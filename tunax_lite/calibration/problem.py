@@ -64,14 +64,6 @@ _nothing = functools.partial(np.zeros, 0)
 _HERE = ThisProcess()
 
 
-def inserted(
-    numbers: ResolvedParameters, x: VectorOrMembers, model: Model, comparison: Comparison
-) -> tuple[Model, Comparison]:
-    """Model and case with the physical values of the numbers in a case; differentiable by x."""
-    model, case = numbers.insert_both((model, comparison.case), x)
-    return model, dataclasses.replace(comparison, case=case)
-
-
 class Problem:
     """The loss of a calibration; it does not change, because evaluators and workers share it.
 
@@ -101,7 +93,7 @@ class Problem:
         self.variables = tuple(sorted({name for target in targets for name in target.weights}))
         self.comparisons = tuple(target.comparison for target in targets)
         self.model = model
-        self.in_cases = tuple(free_parameters.for_case(name) for name in self.case_names)
+        self.in_cases = tuple(free_parameters.in_case(name) for name in self.case_names)
         self.score = score
         self.checkpointing = SaveSegments() if checkpointing is None else checkpointing
         self._weights = self._shares([target.weight for target in targets])
@@ -142,7 +134,8 @@ class Problem:
     def calibrated(self, x: VectorOrMembers, index: int) -> tuple[Model, Comparison]:
         """Model and case of one index with the parameters of an unconstrained vector."""
         numbers = self.in_cases[index]
-        return inserted(numbers, numbers.part_of(x), self.model, self.comparisons[index])
+        x = numbers.part_of(x)
+        return numbers.insert(self.model, x), numbers.insert(self.comparisons[index], x)
 
     def weighted_sum(
         self, by_case: Sequence[PyTree] | np.ndarray, weights: np.ndarray | None = None
@@ -242,12 +235,14 @@ class CaseProgram:
 
     Args:
         problem: to which the cases belong.
-        compile: makes a program from the problem, the index of a case, and the shape of what replaces its
-            numbers: a vector, or members on a trailing axis.
+        function: of the numbers of a case (a vector, or members on a trailing axis), the model and its
+            comparison; made from the problem and the index of the case.
+        compile: makes a program from the function, and from arguments or their shapes.
     """
 
     problem: Problem
-    compile: Callable[[Problem, int, jax.ShapeDtypeStruct], Compiled]
+    function: Callable[[Problem, int], Callable[..., PyTree]]
+    compile: Callable[..., Compiled] = compile_program
 
     def __post_init__(self):
         self._shared: Shared[Compiled] = Shared()
@@ -255,24 +250,20 @@ class CaseProgram:
         self._compiling = threading.Lock()  # no two threads compile the same program
 
     def __reduce__(self):
-        return type(self), (self.problem, self.compile)
+        return type(self), (self.problem, self.function, self.compile)
 
     def __call__(self, item: tuple) -> PyTree:
         """Results on the host."""
         index, x, *others = item
-        problem = self.problem
-        x = problem.in_cases[index].part_of(x)
-        program = self._program(index, x.shape)
-        return jax.device_get(program(x, problem.model, problem.comparisons[index], *others))
-
-    def _program(self, index: int, shape: tuple[int, ...]) -> Compiled:
+        problem, numbers = self.problem, self.problem.in_cases[index]
+        comparison, x = problem.comparisons[index], numbers.part_of(x)
         with self._compiling:
-            if (index, shape) not in self._programs:
-                numbers, comparison = self.problem.in_cases[index], self.problem.comparisons[index]
-                x = jax.ShapeDtypeStruct(shape, jnp.result_type(float))
-                make = functools.partial(self.compile, self.problem, index, x)
-                self._programs[index, shape] = self._shared.get(make, comparison, numbers, shape)
-            return self._programs[index, shape]
+            if (index, x.shape) not in self._programs:
+                arguments = jax.ShapeDtypeStruct(x.shape, jnp.result_type(float)), problem.model, comparison
+                make = functools.partial(self.compile, self.function(problem, index), *arguments)
+                self._programs[index, x.shape] = self._shared.get(make, comparison, numbers, x.shape)
+        program = self._programs[index, x.shape]
+        return jax.device_get(program(x, problem.model, comparison, *others))
 
     def take(self, programs: Sequence[Compiled]) -> None:
         """Use existing programs for vectors, one per case."""
@@ -301,14 +292,6 @@ class AbstractEvaluator(abc.ABC):
     @abc.abstractmethod
     def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: evaluators differ
         """Evaluate the request of a method's `ask`; `MemoryError` if no program fits a budget."""
-
-    def _in_cases(
-        self, program: CaseProgram, x: np.ndarray, cases: Sequence[int] | None = None, *others: Sequence
-    ) -> list[PyTree]:
-        """Results of some cases, or all, at a vector or members, with further arguments by case."""
-        if cases is None:
-            cases = range(len(self._problem.weights))
-        return self._engine.map(program, [(case, x, *(each[case] for each in others)) for case in cases])
 
     @property
     def n_at_once(self) -> int:
@@ -355,7 +338,7 @@ class GradientEvaluator(AbstractEvaluator):
         problem = self._problem
         if not isinstance(problem.checkpointing, Auto):
             layouts = (problem.checkpointing,) * len(problem.comparisons)
-            self._program = CaseProgram(problem, functools.partial(_gradient_program, layouts))
+            self._program = CaseProgram(problem, functools.partial(_value_and_gradient, layouts))
             return
         shared: Shared[CheckpointingChoice] = Shared()
         budget = problem.checkpointing.memory_budget // self._engine.n_here
@@ -365,7 +348,7 @@ class GradientEvaluator(AbstractEvaluator):
             choices.append(shared.get(choose, comparison, problem.in_cases[index]))
         self.explanations = tuple(choice.explanation for choice in shared.all)
         layouts = tuple(choice.checkpointing for choice in choices)
-        self._program = CaseProgram(problem, functools.partial(_gradient_program, layouts))
+        self._program = CaseProgram(problem, functools.partial(_value_and_gradient, layouts))
         self._program.take([choice.program for choice in choices])
 
     @property
@@ -380,7 +363,7 @@ class GradientEvaluator(AbstractEvaluator):
         cases = (np.arange(n_cases) if weights is None else np.flatnonzero(weights)).tolist()
         scores, gradients = np.full(n_cases, np.nan), np.zeros((n_cases, vector.size))
         mean_squares: list[dict[str, float]] = [{} for _ in problem.weights]
-        results = self._in_cases(self._program, vector, cases)
+        results = self._engine.map(self._program, [(case, vector) for case in cases])
         for case, ((scores[case], mean_squares[case]), gradient) in zip(cases, results, strict=True):
             gradients[case] = problem.in_cases[case].spread(gradient, vector.size)
         gradient = np.asarray(problem.weighted_sum(gradients, weights))
@@ -389,11 +372,17 @@ class GradientEvaluator(AbstractEvaluator):
         return Evaluation(problem.fit(vector, scores, mean_squares, weights), gradient)
 
 
-def _value_and_gradient(problem: Problem, index: int, checkpointing: AbstractCheckpointing):
+def _value_and_gradient(
+    layouts: Sequence[AbstractCheckpointing] | Mapping[int, AbstractCheckpointing],
+    problem: Problem,
+    index: int,
+):
+    """Score with mean squares, and the gradient by the numbers of the case."""
     numbers = problem.in_cases[index]
 
     def loss(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        return misfit(*inserted(numbers, x, model, comparison), problem.score, checkpointing)
+        model, comparison = numbers.insert(model, x), numbers.insert(comparison, x)
+        return misfit(model, comparison, problem.score, layouts[index])
 
     def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
         return jax.value_and_grad(loss, has_aux=True)(x, model, comparison)
@@ -402,17 +391,9 @@ def _value_and_gradient(problem: Problem, index: int, checkpointing: AbstractChe
 
 
 def _choose(problem: Problem, index: int, auto: Auto, budget: int) -> CheckpointingChoice:
-    of = functools.partial(_value_and_gradient, problem, index)
+    of = lambda layout: _value_and_gradient({index: layout}, problem, index)  # noqa: E731
     arguments = problem.in_cases[index].start(), problem.model, problem.comparisons[index]
     return choose_checkpointing(of, arguments, budget, candidates=auto.candidates)
-
-
-def _gradient_program(
-    layouts: Sequence[AbstractCheckpointing], problem: Problem, index: int, x: jax.ShapeDtypeStruct
-) -> Compiled:
-    """Score with mean squares, and the gradient by the numbers of the case."""
-    function = _value_and_gradient(problem, index, layouts[index])
-    return compile_program(function, x, problem.model, problem.comparisons[index])
 
 
 class NormalEquationsEvaluator(AbstractEvaluator):
@@ -423,24 +404,27 @@ class NormalEquationsEvaluator(AbstractEvaluator):
 
     def _prepare(self) -> None:
         problem = self._problem
-        self._runs = CaseProgram(problem, _run_program)
+        self._runs = CaseProgram(problem, _run)
         start = np.asarray(problem.free_parameters.start())
-        largest = [float(largest) for *_, largest in self._in_cases(self._runs, start)]
+        runs = self._engine.map(self._runs, [(case, start) for case in range(len(problem.weights))])
+        largest = [float(largest) for *_, largest in runs]
         # No limit if the first guess fits perfectly or fails to run.
         self._limits = [each if math.isfinite(each) and each > 0.0 else math.inf for each in largest]
         budget = int(_SHARE_OF_MEMORY * free_memory())
-        self._equations = CaseProgram(problem, functools.partial(_normal_equations_program, budget))
+        compiling = functools.partial(_compiled_equations, budget, problem.score)
+        self._equations = CaseProgram(problem, _residuals, compiling)
 
     def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> Evaluation:
         """Fit at an unconstrained vector, and gradient and matrix if the loss is below `loss_to_beat`."""
         problem, vector = self._problem, np.asarray(x)
-        results = self._in_cases(self._runs, vector)
+        results = self._engine.map(self._runs, [(case, vector) for case in range(len(problem.weights))])
         scores = np.array([float(score) for score, *_ in results])
         fit = problem.fit(vector, scores, [mean_squares for _, mean_squares, _ in results])
         if not (fit.is_finite and fit.loss < loss_to_beat):
             return Evaluation(fit)
         cases = np.flatnonzero(problem.weights).tolist()
-        equations = self._in_cases(self._equations, vector, cases, self._limits)
+        items = [(case, vector, self._limits[case]) for case in cases]
+        equations = self._engine.map(self._equations, items)
         gradient, matrix = (
             problem.weighted_sum(
                 [
@@ -457,29 +441,31 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         return Evaluation(fit, gradient, matrix)
 
 
-def _run_program(problem: Problem, index: int, x: jax.ShapeDtypeStruct) -> Compiled:
+def _run(problem: Problem, index: int):
     """Score, mean squares and largest residual."""
     numbers = problem.in_cases[index]
 
     def run(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        by_variable, mean_squares = residuals(*inserted(numbers, x, model, comparison))
+        by_variable, mean_squares = residuals(numbers.insert(model, x), numbers.insert(comparison, x))
         flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
         return problem.score(flat @ flat), mean_squares, jnp.max(jnp.abs(flat))
 
-    return compile_program(run, x, problem.model, problem.comparisons[index])
+    return run
 
 
-def _normal_equations_program(
-    memory_budget: int, problem: Problem, index: int, x: jax.ShapeDtypeStruct
-) -> Compiled:
-    """Contribution of a case to gradient and matrix, without its weight, for a limit of derivatives."""
-    numbers, slope_of = problem.in_cases[index], jax.jit(jax.grad(problem.score))
+def _residuals(problem: Problem, index: int):
+    numbers = problem.in_cases[index]
 
     def by_parameters(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        return residuals(*inserted(numbers, x, model, comparison))[0]
+        return residuals(numbers.insert(model, x), numbers.insert(comparison, x))[0]
 
-    arguments = x, problem.model, problem.comparisons[index]
+    return by_parameters
+
+
+def _compiled_equations(memory_budget: int, score: AbstractScore, by_parameters, *arguments) -> Compiled:
+    """Contribution of a case to gradient and matrix, without its weight, for a limit of derivatives."""
     jacobian = CompiledJacobian(by_parameters, *arguments, mode="forward", memory_budget=memory_budget)
+    slope_of = jax.jit(jax.grad(score))
 
     def equations(x: np.ndarray, model: Model, comparison: Comparison, limit: float):
         found = jacobian(x, model, comparison).normal_equations(limit)
@@ -500,14 +486,14 @@ class EnsembleEvaluator(AbstractEvaluator):
                 "prior_weight: expected 0 for a method whose ensemble starts from the prior, got "
                 f"{problem.prior_weight:g}; leave it out."
             )
-        self._program = CaseProgram(problem, _members_program)
+        self._program = CaseProgram(problem, _members)
         self._slope = jax.jit(jax.grad(problem.score))
 
     def __call__(self, members: Members) -> Evaluation:
         """Fit of the mean, which is one more column, and results of the members."""
         problem, members = self._problem, jnp.asarray(members)
         columns = np.asarray(jnp.concatenate([members, jnp.mean(members, axis=1, keepdims=True)], axis=1))
-        results = self._in_cases(self._program, columns)
+        results = self._engine.map(self._program, [(case, columns) for case in range(len(problem.weights))])
         scores = np.array([scores for scores, _, _ in results], dtype=float)
         of_mean = [{name: values[-1] for name, values in squares.items()} for *_, squares in results]
         products = [self._slope(products[-1, -1]) * products[:-1, :-1] for _, products, _ in results]
@@ -518,14 +504,16 @@ class EnsembleEvaluator(AbstractEvaluator):
         )
 
 
-def _members_program(problem: Problem, index: int, x: jax.ShapeDtypeStruct) -> Compiled:
+def _members(problem: Problem, index: int):
     """Scores, products of residuals and mean squares of members."""
     numbers = problem.in_cases[index]
 
     def evaluate(columns: Members, model: Model, comparison: Comparison):
-        by_variable, mean_squares = residuals(*inserted(numbers, columns, model, comparison))
+        by_variable, mean_squares = residuals(
+            numbers.insert(model, columns), numbers.insert(comparison, columns)
+        )
         flat = jnp.concatenate([part.reshape(-1, columns.shape[1]) for part in by_variable.values()])
         products = sums_of_products(flat)
         return problem.score(jnp.diagonal(products)), products, mean_squares
 
-    return compile_program(evaluate, x, problem.model, problem.comparisons[index])
+    return evaluate

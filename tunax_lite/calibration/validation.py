@@ -276,7 +276,7 @@ def calibrated_runs(result: CalibrationResult, model: Model, targets: Sequence[T
     ]
 
 
-ModelOnTargets = tuple[Model, Sequence[Target]]
+ModelOnTarget = tuple[Model, Target]
 """A model, and what it is compared with."""
 
 
@@ -290,17 +290,17 @@ class ErrorRow(NamedTuple):
     means: dict[str, float]
 
 
-def with_values(judged: ModelOnTargets, values: Mapping[str, float]) -> ModelOnTargets:
-    """The same with parameter values by path, including those of cases."""
-    model, targets = judged
+def with_values(model: Model, targets: Sequence[Target], values: Mapping[str, float]) -> list[ModelOnTarget]:
+    """A model and its targets with parameter values by path, including those of cases."""
     model = dataclasses.replace(model, closure=with_parameters(model.closure, values))
-    return model, [
-        dataclasses.replace(target, case=with_case_parameters(target.case, values)) for target in targets
+    return [
+        (model, dataclasses.replace(target, case=with_case_parameters(target.case, values)))
+        for target in targets
     ]
 
 
 def errors_by_label(
-    candidates: Mapping[str, ModelOnTargets],
+    candidates: Mapping[str, Sequence[ModelOnTarget]],
     report: CaseReport = lambda fraction, name: None,
     judge: WaterReport = lambda water: None,
 ) -> list[ErrorRow]:
@@ -310,14 +310,14 @@ def errors_by_label(
     is called, with case and label as the place.
     """
     rows = []
-    together = list(zip(*(targets for _, targets in candidates.values()), strict=True))
-    for number, targets in enumerate(together):
-        found = {}
-        for (label, (model, _)), target in zip(candidates.items(), targets, strict=True):
-            found[label], beyond = errors_and_water(model, target.comparison)
+    together = list(zip(*candidates.values(), strict=True))
+    for number, judged in enumerate(together):
+        found, target = {}, judged[0][1]
+        for label, (model, compared) in zip(candidates, judged, strict=True):
+            found[label], beyond = errors_and_water(model, compared.comparison)
             judge([one._replace(place=f"{target.case.name} with the {label}, ") for one in beyond])
-        case = targets[0].case.name
-        for variable in targets[0].weights:
+        case = target.case.name
+        for variable in target.weights:
             errors = {label: of[variable].root_mean_square for label, of in found.items()}
             if bad := [label for label, error in errors.items() if not math.isfinite(error)]:
                 raise FloatingPointError(

@@ -1,4 +1,4 @@
-"""The application: options before a command, and the wrapper around every command.
+"""The application: options before a command, the wrapper around every command, and limits of the process.
 
 Neither this module nor `commands` imports JAX: help, completion and version do not need it.
 """
@@ -6,11 +6,13 @@ Neither this module nor `commands` imports JAX: help, completion and version do 
 import contextlib
 import functools
 import gc
+import importlib
 import inspect
 import json
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -18,7 +20,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer import Exit, Option
 
-from .limits import check_limits
+from ..runtime.machine import n_processors
 from .options import Engine
 from .terminal import echo
 
@@ -99,13 +101,18 @@ Answer = dict[str, Any]  # what JSON holds
 
 
 def command(
-    when_interrupted: str = "", *, name: str | None = None
+    when_interrupted: str = "", *, name: str | None = None, module: str = ""
 ) -> Callable[[Callable[..., Answer | None]], None]:
-    """Add a function to the application, with JAX set up before it, errors as messages, and `--debug`.
+    """Add a command to the application, with JAX set up before it, errors as messages, and `--debug`.
 
-    A function that is annotated to return an `Answer` also gets `--json`.
-    `when_interrupted` is the advice after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise` replaces it;
-    `name` is the name of the command, if the function cannot have it.
+    The decorated function declares arguments and options; one that is annotated to return an `Answer` also
+    gets `--json`.
+
+    Args:
+        when_interrupted: advice after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise` replaces it.
+        name: of the command, if the function cannot have it.
+        module: beside that of the function, imported when the command runs; its function of the same name,
+            with the same parameters, then does the work.
     """
 
     def add(function: Callable[..., Answer | None]) -> None:
@@ -122,7 +129,7 @@ def command(
                 _ignore_settings_here()
                 session.set_up_jax(*_before)
                 with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-                    answer = function(**options) or {}
+                    answer = _work_of(function, module)(**options) or {}
                 if as_json:
                     echo(json.dumps(of_json(answer), indent=2))
                 if answer.get("problems"):
@@ -141,6 +148,13 @@ def command(
         app.command(name)(whole)
 
     return add
+
+
+def _work_of(function: Callable[..., Answer | None], module: str) -> Callable[..., Answer | None]:
+    if not module:
+        return function
+    package = function.__module__.rpartition(".")[0]
+    return getattr(importlib.import_module(f"{package}.{module}"), function.__name__)
 
 
 def of_json(value: Any) -> Any:  # JSON
@@ -171,3 +185,53 @@ def _import_session():
         gc.freeze()
         gc.enable()
     return session
+
+
+_ADDRESS_SPACE = 1_900_000_000  # bytes; `run` and `calibrate` reach 1.8e9 with two processors
+_THREADS = 16, 4  # in total, and per processor; 21 were observed with two processors
+
+
+def check_limits() -> None:
+    """End the process with a message if JAX could not start, which would otherwise abort."""
+    processors = n_processors()
+    problem = _address_space(processors) or _threads(_THREADS[0] + _THREADS[1] * processors)
+    if problem:
+        sys.exit(f"tunax-lite: error: {problem}")
+
+
+def _address_space(processors: int) -> str:
+    try:
+        import resource
+    except ImportError:  # not on Windows, which has no such limit
+        return ""
+    stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    needed = _ADDRESS_SPACE + (0 if stack == resource.RLIM_INFINITY else 2 * processors * stack)
+    for name, option in (("RLIMIT_AS", "-v"), ("RLIMIT_DATA", "-d")):
+        allowed = resource.getrlimit(getattr(resource, name))[0]
+        fraction = 1.0 if option == "-v" else 0.5  # programs and libraries do not count as data
+        if allowed != resource.RLIM_INFINITY and allowed < fraction * needed:
+            return (
+                f"expected {fraction * needed / 1e6:.0f} MB of memory at least, got a limit of "
+                f"{allowed / 1e6:.0f} MB (ulimit {option}); raise it, or that of the job."
+            )
+    return ""
+
+
+def _threads(needed: int) -> str:
+    """A problem if so many threads cannot run at the same time, found by starting them."""
+    end, started = threading.Event(), []
+    try:
+        for _ in range(needed):
+            thread = threading.Thread(target=end.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        return (
+            f"expected {needed} threads that can be started, got {len(started)}; raise the limit of "
+            "processes (ulimit -u, or that of the job or container), or end others of yours."
+        )
+    finally:
+        end.set()
+        for thread in started:
+            thread.join()
+    return ""

@@ -14,7 +14,7 @@ from ..calibration.parameters import units_in_short
 from ..calibration.results import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from ..calibration.validation import CheckRow, run_checks
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
-from ..config.kinds import kind_in
+from ..config.formats import kind_in
 from ..io.protection import check_letters, remove_file
 from ..io.writing import claimed
 from ..io.yaml_file import read_document

@@ -1,6 +1,6 @@
-"""All commands: arguments, options, and the functions that they call.
+"""All commands: arguments, options, and the module with the function of the same name that does the work.
 
-Each command imports what it needs when it runs: see `application`.
+The module is imported when the command runs: see `application`.
 """
 
 from pathlib import Path
@@ -14,19 +14,16 @@ from .application import Answer, command
 from .application import app as app
 
 
-@command("The same command with --overwrite starts anew.")
+@command("The same command with --overwrite starts anew.", module="demo")
 def demo(
     output: Annotated[Path, Option(metavar="DIR", help="Folder for the results.")] = Path("results/demo"),
     show: Annotated[bool, Option("--open", help="Open the figures when they are drawn.")] = False,
     overwrite: options.Anew = False,
 ) -> None:
     """Calibrate k-epsilon on observations that come with the package, and run it; takes a minute or two."""
-    from .demo import demo
-
-    demo(output, show=show, overwrite=overwrite)
 
 
-@command("Nothing was written.")
+@command("Nothing was written.", module="run")
 def run(
     config: options.Config,
     output: Annotated[
@@ -37,12 +34,12 @@ def run(
         ),
     ] = None,
     parameters: options.Parameters = None,
-    settings: options.Settings = None,
+    settings: options.Settings = options.NONE,
     variables: Annotated[
         str | None,
         Option(
             metavar="NAME,NAME",
-            help="Write only these variables, by our names or GOTM's; like output.variables.",
+            help="Write only these variables, by our names or another model's; like output.variables.",
         ),
     ] = None,
     restart: Annotated[
@@ -53,7 +50,7 @@ def run(
         bool,
         Option(
             "--ignore-unsupported",
-            help="Run a case of GOTM and ignore unsupported settings.",
+            help="Run a set-up of another model and ignore unsupported settings.",
         ),
     ] = False,
     strict: options.Strict = False,
@@ -61,31 +58,17 @@ def run(
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.
 
-    CONFIG is a configuration of the package, or one of GOTM (version 5, 6 or 7) with its files.
+    CONFIG is a configuration of the package, or a set-up of another model that an extension reads.
     """
-    from .run import run
-
-    run(
-        config,
-        settings or [],
-        output=output,
-        parameters=parameters,
-        variables=variables,
-        restart=restart,
-        frame=frame,
-        ignore_unsupported=ignore_unsupported,
-        strict=strict,
-        overwrite=overwrite,
-    )
 
 
-@command("Finished work is saved: continue with --resume.")
+@command("Finished work is saved: continue with --resume.", module="calibrate")
 def calibrate(
     config: options.Config,
     output: options.Folder = None,
     resume: options.Resume = False,
     overwrite: options.Anew = False,
-    settings: options.Settings = None,
+    settings: options.Settings = options.NONE,
     engine: options.Engine = options.HERE,
 ) -> None:
     """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.
@@ -93,12 +76,9 @@ def calibrate(
     For a map, find a correction of the heat flux for every column, and parameters that all columns share.
     After any interruption, --resume continues with the same iterates.
     """
-    from .calibrate import calibrate
-
-    calibrate(config, settings or [], output, engine, resume=resume, overwrite=overwrite)
 
 
-@command("Finished work is saved: continue with --resume.")
+@command("Finished work is saved: continue with --resume.", module="posterior")
 def posterior(
     config: options.Config,
     method: Annotated[
@@ -114,7 +94,7 @@ def posterior(
     output: options.Folder = None,
     resume: options.Resume = False,
     overwrite: options.Anew = False,
-    settings: options.Settings = None,
+    settings: options.Settings = options.NONE,
     engine: options.Engine = options.HERE,
 ) -> None:
     """Compute the distribution of the free parameters; write posterior.nc, posterior.yaml and figures.
@@ -122,13 +102,9 @@ def posterior(
     CONFIG is that of the calibration; its section `posterior` sets the method. After any interruption,
     --resume continues with the same draws.
     """
-    from .posterior import posterior
-
-    settings = [*(settings or []), *([] if method is None else [f"posterior.method={method}"])]
-    posterior(config, settings, parameters, output, engine, resume=resume, overwrite=overwrite)
 
 
-@command()
+@command(module="evaluate")
 def report(
     results: Annotated[
         Path, Argument(metavar="DIR|FILE.nc", help="Folder of a calibration, or file of a run.")
@@ -145,16 +121,13 @@ def report(
     overwrite: options.Overwrite = False,
 ) -> None:
     """Write one self-contained HTML page about a calibration, or about a run with a slider of time."""
-    from .evaluate import report
-
-    report(results, output, trust=trust, overwrite=overwrite)
 
 
-@command()
+@command(module="evaluate")
 def evaluate(
     config: options.Config,
     parameters: options.Parameters = None,
-    settings: options.Settings = None,
+    settings: options.Settings = options.NONE,
     output: Annotated[Path | None, Option(metavar="FILE.csv", help="Also write the table to a file.")] = None,
     overwrite: options.Overwrite = False,
 ) -> Answer:
@@ -165,18 +138,16 @@ def evaluate(
     calibration are run with both. If FILE is the folder of a cross-validation, each case has the parameters
     of the calibration that left it out.
     """
-    from .evaluate import evaluate
-
-    return evaluate(config, settings or [], parameters, output, overwrite=overwrite)
+    ...
 
 
-@command()
+@command(module="evaluate")
 def compare(
     config: options.Config,
     output: options.Folder = None,
     closures: Annotated[str, Option(metavar="NAME,NAME", help="Only these, by label.")] = "",
     cases: Annotated[str, Option(metavar="NAME,NAME", help="Only these, by name.")] = "",
-    settings: options.Settings = None,
+    settings: options.Settings = options.NONE,
     overwrite: options.Overwrite = False,
     engine: options.Engine = options.HERE,
 ) -> Answer:
@@ -185,12 +156,10 @@ def compare(
     Writes comparison.csv with a row for each closure, case, resolution and time step; comparison.md with
     means; and figures of profiles and of sections for each case.
     """
-    from .evaluate import compare
-
-    return compare(config, settings or [], output, closures, cases, engine, overwrite=overwrite)
+    ...
 
 
-@command()
+@command(module="evaluate")
 def plot(
     file: Annotated[
         Path,
@@ -200,9 +169,9 @@ def plot(
         Path | None, Option(metavar="DIR", help="Folder for the figures; by default that of the file.")
     ] = None,
     point: Annotated[
-        list[str] | None,
+        list[str],
         Option(metavar="LAT,LON", help="For a map: draw sections at this point. May be repeated."),
-    ] = None,
+    ] = options.NONE,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Draw the figures of an output: sections and profiles, loss and parameters, or maps.
@@ -210,21 +179,18 @@ def plot(
     Of a run that was interrupted, FILE is the name of its output, and the figures show what there is, as
     they do of a map that is not complete.
     """
-    from .evaluate import plot
-
-    plot(file, file.parent if output is None else output, point or [], overwrite=overwrite)
 
 
-@command()
+@command(module="check")
 def check(
     config: options.Config,
     parameters: options.Parameters = None,
-    settings: options.Settings = None,
+    settings: options.Settings = options.NONE,
     write_config: Annotated[
         Path | None,
         Option(
             metavar="FILE.yaml",
-            help="For a case of GOTM: write the equivalent configuration of the package.",
+            help="For a set-up of another model: write the equivalent configuration of the package.",
         ),
     ] = None,
     figure: Annotated[
@@ -236,15 +202,12 @@ def check(
 ) -> Answer:
     """Check a configuration and its files, and print what it would do: inputs, budgets, notes.
 
-    For a configuration of GOTM, report on every setting.
+    For a set-up of another model, report on every setting.
     """
-    from .check import check
-
-    more = {"strict": strict, "overwrite": overwrite}
-    return check(config, settings or [], parameters, write_config, figure=figure, **more)
+    ...
 
 
-@command()
+@command(module="check")
 def schema(
     kind: Annotated[
         str, Argument(help="Kind of configuration: run, calibration, comparison, or one of an extension.")
@@ -256,17 +219,14 @@ def schema(
     overwrite: options.Overwrite = False,
 ) -> None:
     """Write the JSON Schema of a kind of configuration, for editors that complete and check it."""
-    from .check import schema
-
-    schema(kind, output, overwrite=overwrite)
 
 
-@command()
+@command(module="doctor")
 def doctor(
     configs: Annotated[
-        list[Path] | None,
+        list[Path],
         Argument(metavar="[CONFIG]...", help="Check these configurations, too, as `check` does."),
-    ] = None,
+    ] = options.NONE,
     seconds: Annotated[
         float,
         Option(metavar="S", min=0.0, help="Approximate time limit of the self-test; 60 for all checks."),
@@ -276,17 +236,15 @@ def doctor(
 
     The exit code is 1 if something is wrong, an error of a configuration or its files included.
     """
-    from .doctor import doctor
-
-    return doctor(seconds, configs or [])
+    ...
 
 
-@command("Finished work is saved: repeat the command to continue.")
+@command("Finished work is saved: repeat the command to continue.", module="calibrate")
 def cross_validate(
     config: options.Config,
     output: options.Folder = None,
     overwrite: options.Anew = False,
-    settings: options.Settings = None,
+    settings: options.Settings = options.NONE,
     engine: options.Engine = options.HERE,
 ) -> None:
     """Calibrate on all cases, and without each in turn; print the errors on the case left out.
@@ -294,19 +252,13 @@ def cross_validate(
     CONFIG is that of a calibration. After any interruption, the same command continues; finished
     calibrations are reused, including that of `tunax-lite calibrate` in the same folder.
     """
-    from .calibrate import cross_validate
-
-    cross_validate(config, settings or [], output, engine, overwrite=overwrite)
 
 
-@command()
+@command(module="check")
 def describe(
     name: Annotated[str, Argument(help="A closure, a part of one, a bulk formula, a water type, a method …")],
 ) -> None:
     """Explain a name used in configurations: parameters with unit, range, default and meaning."""
-    from .check import describe
-
-    describe(name)
 
 
 modules("commands")  # of extensions

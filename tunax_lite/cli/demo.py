@@ -18,8 +18,9 @@ _FOLDERS = _PACKAGE / "configs", _PACKAGE.parent / "configs"  # of an installed 
 _CONFIGS = {"calibration.yaml": "calibrations/synthetic.yaml", "run.yaml": "runs/synthetic.yaml"}
 
 
-def demo(folder: Path, *, show: bool, overwrite: bool) -> None:
+def demo(output: Path, *, show: bool, overwrite: bool) -> None:
     """See `commands.demo`."""
+    folder = output
     configs = [_copied(folder / name, source, overwrite) for name, source in _CONFIGS.items()]
     found = folder / "parameters.yaml"
     # Before the calibration, whose parameters the run does not have yet: none is its own.

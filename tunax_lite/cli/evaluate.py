@@ -12,22 +12,22 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import __version__
-from ..calibration import comparison
+from ..calibration import Target, comparison
 from ..calibration.results import PARAMETERS_NAME
 from ..calibration.validation import (
     ErrorRow,
-    ModelOnTargets,
+    ModelOnTarget,
     errors_by_label,
     folder_without,
     left_out_together,
     run_checks,
     with_values,
 )
+from ..column.model import Model
 from ..config import (
     CalibrationConfig,
     ComparisonSetup,
     ConfigError,
-    Loaded,
     build_checks,
     evaluation_of,
     load_any,
@@ -56,15 +56,18 @@ def evaluate(
     loaded = load_any(config, settings)
     if output is not None and output.suffix != ".csv":
         raise ConfigError(f"--output {output}: expected a file name that ends in .csv.")
-    if parameters is not None and parameters.is_dir():
-        return _evaluate_left_out(loaded, parameters, output, overwrite=overwrite)
+    folder = parameters if parameters is not None and parameters.is_dir() else None
     with session.precision(loaded):
-        values = session.parameters_for(parameters, loaded.closure_class.__name__)
-        candidates: dict[str, ModelOnTargets] = {"configuration": evaluation_of(loaded)}
-        targets = candidates["configuration"][1]
-        if values is not None:
+        closure, values = loaded.closure_class.__name__, None
+        if folder is None:
+            values = session.parameters_for(parameters, closure)
+        model, targets = evaluation_of(loaded)
+        candidates = {"configuration": [(model, target) for target in targets]}
+        if folder is not None:
+            candidates = _left_out(model, targets, folder, closure)
+        elif values is not None:
             try:
-                candidates["parameters"] = with_values(candidates["configuration"], values)
+                candidates["parameters"] = with_values(model, targets, values)
             except ValueError as error:
                 raise ConfigError(f"{parameters}: {error}") from error
         if output is not None:
@@ -77,10 +80,10 @@ def evaluate(
         if values is not None and isinstance(loaded.config, CalibrationConfig):
             checks, notes = build_checks(loaded.config.checks, loaded.place)
             session.say_notes(notes)
-            before, after = (one.closure for one, _ in candidates.values())
             if checks:
+                after = candidates["parameters"][0][0].closure
                 with fraction_of("checks") as show:
-                    checked = run_checks(checks, before, after, values, show)
+                    checked = run_checks(checks, model.closure, after, values, show)
                 say_checks(checked)
     _write_errors(output, rows)
     session.judge_water(beyond)
@@ -88,30 +91,19 @@ def evaluate(
     return {"errors": errors, "checks": [dataclasses.asdict(row) for row in checked]}
 
 
-def _evaluate_left_out(loaded: Loaded, folder: Path, output: Path | None, *, overwrite: bool) -> Answer:
-    """Errors of each source with the parameters of the calibration that left it out."""
-    with session.precision(loaded):
-        judged = evaluation_of(loaded)
-        together = left_out_together({target.case.name: target.group for target in judged[1]})
-        places = {name: folder / folder_without(name, list(together)) for name in together}
-        values = {
-            name: session.parameters_for(place / PARAMETERS_NAME, loaded.closure_class.__name__) or {}
-            for name, place in places.items()
-        }
-        if output is not None:
-            check_outputs([output], overwrite=overwrite)
-        session.say_accounts(judged[1], notes=True)
-        rows, beyond = list[ErrorRow](), list[Extreme]()
-        with fraction_of("evaluation") as show:
-            for number, (name, cases) in enumerate(together.items()):
-                own = judged[0], [target for target in judged[1] if target.case.name in cases]
-                candidates = {"configuration": own, "left out": with_values(own, values[name])}
-                rows += errors_by_label(candidates, judge=beyond.extend)
-                show((number + 1) / len(together), f"without {name}")
-    echo(_table(rows, ["configuration", "left out"]))
-    _write_errors(output, rows)
-    session.judge_water(beyond)
-    return {"errors": [row._asdict() for row in rows], "checks": []}
+def _left_out(
+    model: Model, targets: Sequence[Target], folder: Path, closure: str
+) -> dict[str, list[ModelOnTarget]]:
+    """Each source with the parameters of the calibration that left it out."""
+    together = left_out_together({target.case.name: target.group for target in targets})
+    plain, calibrated = list[ModelOnTarget](), list[ModelOnTarget]()
+    for name, cases in together.items():
+        place = folder / folder_without(name, list(together)) / PARAMETERS_NAME
+        values = session.parameters_for(place, closure) or {}
+        own = [target for target in targets if target.case.name in cases]
+        plain += [(model, target) for target in own]
+        calibrated += with_values(model, own, values)
+    return {"configuration": plain, "left out": calibrated}
 
 
 def _write_errors(path: Path | None, rows: Sequence[ErrorRow]) -> None:
@@ -151,8 +143,9 @@ def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def plot(file: Path, folder: Path, points: Sequence[str], *, overwrite: bool) -> None:
+def plot(file: Path, output: Path | None, point: Sequence[str], *, overwrite: bool) -> None:
     """See `commands.plot`."""
+    folder = file.parent if output is None else output
     # Slow imports, only where needed.
     from ..io.runs import parts_folder, parts_of
     from ..plotting import figures_of_parts, file_figures, save_figures
@@ -160,10 +153,12 @@ def plot(file: Path, folder: Path, points: Sequence[str], *, overwrite: bool) ->
     parts = [] if file.exists() else parts_of(file)
     if parts:
         session.say_notes([f"{file} is not there yet: these are the parts of it in {parts_folder(file)}"])
-    if points and not file.is_dir():
+    if point and not file.is_dir():
         raise ConfigError(f"--point: expected the store of a map, got {file}; leave the option out.")
-    if file.is_dir() and (drawn := additions("outputs", "FOLDERS")):
-        figures = drawn[0](file, [_point(text) for text in points])
+    folders = additions("outputs", "FOLDERS") if file.is_dir() else ()
+    draw = next((draw for recognises, draw in folders if recognises(file)), None)
+    if draw is not None:
+        figures = draw(file, [_point(text) for text in point])
     else:
         figures = figures_of_parts(parts) if parts else file_figures(file)
     check_figures_of(file, [folder / f"{file.stem}_{name}.png" for name in figures], overwrite)

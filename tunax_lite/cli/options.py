@@ -1,13 +1,13 @@
 """Arguments and options shared by several commands."""
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from typer import Argument, Option
 
 Config = Annotated[Path, Argument(metavar="CONFIG", help="Configuration file (YAML).")]
 Settings = Annotated[
-    list[str] | None,
+    list[str],
     Option(
         "--set",
         metavar="KEY.PATH=VALUE",
@@ -22,7 +22,10 @@ Overwrite = Annotated[
 ]
 Strict = Annotated[
     bool,
-    Option("--strict", help="Refuse a case of GOTM with likely mistakes in its files, instead of a note."),
+    Option(
+        "--strict",
+        help="Refuse a set-up of another model with likely mistakes in its files, instead of a note.",
+    ),
 ]
 Resume = Annotated[bool, Option("--resume", help="Continue the computation in the folder.")]
 Anew = Annotated[bool, Option("--overwrite", help="Start over in a folder with earlier results.")]
@@ -52,3 +55,4 @@ class Engine(NamedTuple):
 
 
 HERE = Engine()
+NONE: Any = []  # default of an option that may be repeated, of any kind

@@ -36,11 +36,13 @@ def posterior(
     output: Path | None,
     engine: Engine,
     *,
+    method: str | None,
     resume: bool,
     overwrite: bool,
 ) -> None:
     """See `commands.posterior`."""
-    loaded = load_calibration(config, settings)
+    chosen = [] if method is None else [f"posterior.method={method}"]
+    loaded = load_calibration(config, [*settings, *chosen])
     folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
     beside = folder / PARAMETERS_NAME
     parameters = parameters or (beside if beside.is_file() else None)

@@ -4,8 +4,8 @@ from ..io.yaml_file import ConfigError
 from .build import build_run, data_files
 from .build_calibration import Calibration, build_calibration, build_checks, evaluation_of
 from .calibration import CalibrationConfig
+from .case import Run
 from .closures import closure_names, closure_of
 from .comparison import ComparisonSetup, load_comparison
 from .load import Loaded, load_any, load_calibration, load_run
-from .run import Run
 from .schema import RunConfig

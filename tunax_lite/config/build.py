@@ -15,13 +15,11 @@ from ..io.registry import resolve
 from ..io.yaml_file import ConfigError
 from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import collecting, remarks
-from .case import BuiltCase, NativeGrid
-from .conversions import notes_on_conversions
+from .case import BuiltCase, NativeGrid, Run
 from .formats import AbstractTranslatedCase
 from .load import Loaded
-from .run import Run
 from .schema import ModelSection, RunConfig, TimeSection
-from .series import Place
+from .series import Place, notes_on_conversions
 
 
 def build_run(
@@ -29,7 +27,7 @@ def build_run(
 ) -> Run:
     """Objects of a run; `parameters` of the closure override those of the configuration.
 
-    Conversions of inputs are not noted where the configuration is `translated` from that of GOTM.
+    Conversions of inputs are not noted where the configuration is `translated` from that of another model.
 
     Raises:
         ConfigError: values that contradict each other.

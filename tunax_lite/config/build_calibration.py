@@ -20,19 +20,13 @@ from ..column.observations import Observations
 from ..column.terms import BottomHeat
 from ..io.yaml_file import ConfigError
 from ..runtime.memory import check_steps
-from .build import (
-    build_model,
-    build_run,
-    with_observations,
-    with_remarks,
-)
-from .calibration import AdamSection, CalibrationConfig, CheckSection
+from .build import build_model, build_run, with_observations, with_remarks
+from .calibration import AdamSection, CalibrationConfig, CheckSection, free_parameters
 from .case import AbstractFileCase, on_grid
-from .conversions import notes_on_conversions
-from .kinds import kind_of
+from .formats import kind_of
 from .load import Loaded, load_run
 from .schema import EvaluationSection
-from .series import Place
+from .series import Place, notes_on_conversions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +70,7 @@ def build_calibration(
     cases = {target.case.name: target.case for target in targets}
     model = build_model(config.model, place, parameters)
     with place.naming("parameters"):
-        free = config.free_parameters.resolve(model.closure, cases)
+        free = free_parameters(config.parameters).resolve(model.closure, cases)
     with place.naming("optimiser"):
         method = _method(config)
         method.init(free.start())  # checks sizes

@@ -377,8 +377,3 @@ class CalibrationConfig(Section):
         """Grids and time steps that every case is run with."""
         pairs = zip if self.time.one_for_each_grid else itertools.product
         return list(pairs(self.grid, self.time.step))
-
-    @property
-    def free_parameters(self) -> FreeParameters:
-        """The free parameters, with omitted bounds not yet filled in."""
-        return free_parameters(self.parameters)

@@ -15,8 +15,8 @@ from ..io.netcdf import read_contents
 from ..registry import additions
 from .builder import part_of
 from .case import AbstractFileCase
-from .conversions import UNITS, ConversionSection, UnitGiven, conversions_of
 from .section import invalid, key
+from .series import UNITS, ConversionSection, UnitGiven, conversions_of
 from .site import IdealisedCase, SiteCase
 
 

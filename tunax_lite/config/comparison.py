@@ -21,11 +21,10 @@ from .build import with_observations, with_remarks
 from .case import NativeGrid, NCells, Thickness
 from .cases import CaseSection
 from .closures import ClosureSection, Parameters, closure_names, closure_with
-from .conversions import notes_on_conversions
 from .load import validated, with_cases
 from .schema import Averaging, Precision
 from .section import Accepted, Section, closest, invalid, key, once
-from .series import Place
+from .series import Place, notes_on_conversions
 
 
 class ComparedClosureSection(ClosureSection):

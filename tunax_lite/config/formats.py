@@ -1,4 +1,4 @@
-"""What an extension offers to run cases of another model, in the words of this package.
+"""What an extension offers: kinds of configuration, and cases of another model in the words of this package.
 
 A set-up of another model is translated to a configuration of a run, with a report on every key of its files.
 The same set-up may be the case of a configuration, with a grid, a model or times of its own.
@@ -6,13 +6,15 @@ The same set-up may be the case of a configuration, with a grid, a model or time
 
 import abc
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .._types import JSON
 from ..io.yaml_file import ConfigError
-from .case import AbstractCase, BuiltCase, GridSection, NativeGrid
-from .run import Run
+from ..registry import additions
+from .case import AbstractCase, BuiltCase, GridSection, NativeGrid, Run
+from .section import Section
 from .series import Place
 
 SomeLoaded = Any  # `load.Loaded[RunConfig]`, which imports this module
@@ -23,6 +25,7 @@ class Report:
     """What became of the keys of a set-up of another model.
 
     Args:
+        model: name of the other model.
         source: the configuration file.
         n_followed: number of keys of the file that the run uses.
         differences: what is done differently from the other model.
@@ -32,6 +35,7 @@ class Report:
         warnings: oddities of the configuration and its files, which are read nevertheless.
     """
 
+    model: str
     source: str
     n_followed: int
     differences: tuple[str, ...]
@@ -56,7 +60,7 @@ class Report:
         start = f"{self.source}: "
         lines = [f"{start}{self.n_followed} settings are followed"]
         for title, entries in (
-            ("in another way than in GOTM", self.differences),
+            (f"in another way than in {self.model}", self.differences),
             ("without effect", self.without_effect),
             ("not supported, at the default", self.unsupported),
             ("odd in the files", self.warnings),
@@ -77,8 +81,6 @@ class Translated(NamedTuple):
 class AbstractSetUp(abc.ABC):
     """A set-up of another model that is read, but not yet checked."""
 
-    model: str
-    """Name of the other model."""
     path: Path
     """Its main file."""
     config: Any  # what the other model has no settings for: `precision` and `output`, as those of a run
@@ -130,3 +132,43 @@ class AbstractTranslatedCase(AbstractCase):
         loaded, _ = self.translated(where, grid, step)
         config = loaded.config
         return config.case.build(config.grid, loaded.place.below("case"), config.time.step)
+
+
+class Kind(NamedTuple):
+    """A kind of configuration file, and what commands do with it.
+
+    Args:
+        label: as `tunax-lite schema` names it.
+        key: at the top level of its files, and of no others.
+        config: its section.
+        check: prints what its command would do: of the loaded configuration, values of parameters, and the
+            page of `tunax-lite check`; returns the answer for scripts.
+        calibrate: calibrates what it describes; `None` if it cannot be calibrated. Its arguments are those of
+            `cli.calibrate.calibrate`.
+    """
+
+    label: str
+    key: str
+    config: type[Section]
+    check: Callable[..., dict[str, Any]]  # Any: what JSON holds
+    calibrate: Callable[..., None] | None = None
+
+    @property
+    def name(self) -> str:
+        """In messages."""
+        return f"a {self.label}"
+
+
+def kinds() -> tuple[Kind, ...]:
+    """Those of all extensions."""
+    return additions("kinds", "KINDS")
+
+
+def kind_in(data: Mapping[str, JSON]) -> Kind | None:
+    """The kind of the content of a file, by its key, unless it is built in."""
+    return next((kind for kind in kinds() if kind.key in data), None)
+
+
+def kind_of(config: Section) -> Kind | None:
+    """The kind of a configuration, unless it is built in."""
+    return next((kind for kind in kinds() if isinstance(config, kind.config)), None)

@@ -14,8 +14,7 @@ from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from .calibration import CalibrationConfig
 from .closures import closure_class
-from .formats import AbstractTranslatedCase
-from .kinds import kinds
+from .formats import AbstractTranslatedCase, kinds
 from .schema import RunConfig
 from .section import MISSING, Section
 from .series import Place

@@ -24,9 +24,17 @@ from ..physics import (
 from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
 from .builder import one_of, part_of
-from .conversions import ConversionSection
 from .section import Annotation, Section, SomeCase, invalid, key, once
-from .series import ColumnNumber, Setting, TimedSection, check_keys, check_table, increases, read_together
+from .series import (
+    ColumnNumber,
+    ConversionSection,
+    Setting,
+    TimedSection,
+    check_keys,
+    check_table,
+    increases,
+    read_together,
+)
 
 
 class TwoLayers(Section):

@@ -16,7 +16,7 @@ from .builder import is_number
 from .calibration import CalibrationConfig
 from .closures import options_of
 from .comparison import ComparisonConfig
-from .kinds import kinds
+from .formats import kinds
 from .schema import RunConfig
 from .section import Section, closest
 

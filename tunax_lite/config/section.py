@@ -93,16 +93,13 @@ class Section(BaseModel):
         if isinstance(data, dict):
             data = {key: v for key, v in data.items() if not (v is None and key in cls.null_is_default)}
         try:
-            return validate(data)
+            section = validate(data)
         except ValidationError as error:
             problems = sorted(error.errors(include_url=False), key=lambda one: one["type"] not in _UNKNOWN)
             told = [_explained(problem, cls.model_fields) for problem in problems]
             raise ValidationError.from_exception_data(cls.__name__, told) from None
-
-    @model_validator(mode="after")
-    def _check_together(self):
-        self._check()
-        return self
+        section._check()
+        return section
 
     def _check(self) -> None:
         """Reject keys that exclude each other."""

@@ -1,4 +1,4 @@
-"""Time-dependent quantities in a configuration: a number, a list, a tide, or a column of a file."""
+"""Conversions of inputs, and quantities over time: a number, a list, a tide, or a column of a file."""
 
 import contextlib
 import dataclasses
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 import numpy as np
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import BaseModel, BeforeValidator, Field, create_model, model_validator
 
 from .. import io
 from .._types import JSON
@@ -21,13 +21,14 @@ from ..io.dated_text import Column, Period, ProfileReader, SeriesReader
 from ..io.errors import FileFormatError, check_possible
 from ..io.registry import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
+from ..io.units import Conversion
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
-from .builder import DerivedSection
-from .conversions import CONVERSION_KEYS, ConversionSection
+from .builder import DerivedSection, part_of
 from .section import Annotation, Located, Section, invalid, key
 
 T = TypeVar("T")
+V = TypeVar("V", float, np.ndarray)
 _KNOTS_PER_PERIOD = 400
 """Of a tide that stands as a series: linear in between, it is exact to 3e-5 of the amplitude."""
 _MOST_KNOTS = 2_000_000
@@ -53,6 +54,67 @@ ColumnNumber = Annotated[
         ge=1,
     ),
 ]
+
+
+class ConversionSection(part_of(Conversion)):
+    """How values become the quantity of the package: sign (factor x + offset), x converted from its unit."""
+
+    @model_validator(mode="after")
+    def _check_conversion(self):
+        _ = self.conversion  # raises what only the class can detect
+        return self
+
+    @property
+    def conversion(self) -> Conversion:
+        """The conversion."""
+        return Conversion(**{name: getattr(self, name) for name in Conversion.__dataclass_fields__})
+
+    def converted(self, quantity: str, values: V) -> V:
+        """Numbers of the configuration in the package's unit."""
+        scale, offset = self.conversion.linear(quantity, None)
+        return values if (scale, offset) == (1.0, 0.0) else scale * values + offset
+
+
+CONVERSION_KEYS = set(Conversion.__dataclass_fields__)
+
+UnitGiven = Annotated[
+    ConversionSection,
+    BeforeValidator(
+        lambda said: {"unit": said} if isinstance(said, str) else said,
+        json_schema_input_type=ConversionSection | str,
+    ),
+]
+"""The conversion of an input, or in short its unit."""
+UNITS = (
+    "unit of each, instead of that in the file, or its unit, factor, offset and sign, which act in this order"
+)
+
+
+def conversions_of(given: dict) -> dict[str, Conversion]:
+    """Conversions by name, for a reader."""
+    return {str(name): each.conversion for name, each in given.items()}
+
+
+def notes_on_conversions(section: object, *keys: str) -> tuple[str, ...]:
+    """A note for each input whose values change beyond their unit, by its keys below a section."""
+    return tuple(
+        f"{'.'.join(path)}: values are {each.conversion.in_words()}"
+        for path, each in _within(section, keys)
+        if each.conversion.acts
+    )
+
+
+def _within(section: object, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ConversionSection]]:
+    """All conversions in a section, with their keys."""
+    if isinstance(section, ConversionSection):
+        yield keys, section
+    parts = section if isinstance(section, dict) else {}
+    if isinstance(section, BaseModel):
+        parts = {name: getattr(section, name) for name in type(section).model_fields}
+    elif isinstance(section, list):
+        parts = dict(enumerate(section))
+    for name, part in parts.items():
+        yield from _within(part, (*keys, str(name)))
 
 
 def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]]], expected: str) -> None:

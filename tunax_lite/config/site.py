@@ -5,7 +5,7 @@ An idealised case is a site without date and files. Observations are in the vari
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 import jax
@@ -28,14 +28,11 @@ from ..io.series import GOOD_FLAGS, Series, on_common_times, profiles_on_grid, s
 from ..io.yaml_file import ConfigError
 from ..physics import AbstractEquationOfState, coriolis_parameter
 from ..physics.equation_of_state import carries_conservative_temperature
-from .air_sea import AirSeaSection, WeatherSection, bulk_forcing, wind_of
+from .air_sea import AirSeaSection, FluxesSection, WeatherSection, bulk_forcing, prescribed_forcing, wind_of
 from .builder import one_of
 from .case import AbstractCase, BuiltCase, GridSection
 from .closures import TermSection, term_of
-from .conversions import UNITS, ConversionSection, UnitGiven, conversions_of
-from .fluxes import FluxesSection, prescribed_forcing
-from .interior import InteriorSection, ProfilesOf
-from .lakes import HypsographySection, Measures
+from .interior import HypsographySection, InteriorSection, Measures, ProfilesOf
 from .profiles import (
     AbsorptionSection,
     EquationOfStateSection,
@@ -48,7 +45,19 @@ from .profiles import (
     stratified,
 )
 from .section import Section, closest, invalid, key
-from .series import CoriolisParameter, Paths, Place, Setting, TimedSection, increases, read_timed
+from .series import (
+    UNITS,
+    ConversionSection,
+    CoriolisParameter,
+    Paths,
+    Place,
+    Setting,
+    TimedSection,
+    UnitGiven,
+    conversions_of,
+    increases,
+    read_timed,
+)
 
 Profiles = Mapping[str, Series]
 """Of the case, in the kinds that it states, by variable."""
@@ -356,11 +365,6 @@ class RestartSection(Section):
     path: str = key("its restart.nc", min_length=1)
     allow_missing: bool = key("whether quantities missing in the file start from their defaults", False)
 
-    def reader(self, setting: Setting) -> Any:  # of a state or a closure state, which it updates
-        """What reads water or turbulence from the file."""
-        path = setting.file(self.path, "restart", "path")
-        return functools.partial(restarted, path, allow_missing=self.allow_missing)
-
 
 class SiteCase(DescribedCase):
     """A site with a date: weather or fluxes, and measured profiles."""
@@ -451,12 +455,13 @@ class SiteCase(DescribedCase):
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
         setting = _setting(self, grid, where, step)
-        turbulence = None
+        from_restart = None
+        if self.restart is not None:
+            path = setting.file(self.restart.path, "restart", "path")
+            from_restart = functools.partial(restarted, path, allow_missing=self.restart.allow_missing)
         with where.naming():
-            case, observations = _build(self, setting)
-            if self.restart is not None:
-                turbulence = self.restart.reader(setting)
-        return BuiltCase(case, observations, tuple(setting.warnings), turbulence)
+            case, observations = _build(self, setting, from_restart)
+        return BuiltCase(case, observations, tuple(setting.warnings), from_restart)
 
 
 def _setting(site: SiteCase, grid: GridSection, where: Place, step: float | None) -> Setting:
@@ -489,12 +494,16 @@ def _setting(site: SiteCase, grid: GridSection, where: Place, step: float | None
     )
 
 
-def _build(site: SiteCase, setting: Setting) -> tuple[Case, Observations | None]:
+def _build(
+    site: SiteCase, setting: Setting, from_restart: Callable[[State], State] | None
+) -> tuple[Case, Observations | None]:
     """The case on the grid of its setting, and the observations during it."""
     water = site.equation_of_state.build()
     own = _own_profiles(site, setting, water)
     observations = _observations(site, "observations", setting, own)
     state = _start(site, setting, water, own, observations)
+    if from_restart is not None:
+        state = from_restart(state)
     forcing = _forcing(site, setting, water)
     sources = _sources(site, setting, own, observations)
     interior = site.interior.read(setting, sources, wind_of(forcing), site.modelled)
@@ -556,7 +565,7 @@ def _start(
     own: Profiles,
     observations: Observations | None,
 ) -> State:
-    """The water at the start: given, measured, or of a restart."""
+    """The water at the start, given or measured."""
     z = setting.z_center - setting.draft  # in the sea
     source = "observations" if site.initial is None else "initial"
     initial = observations if site.initial is None else _observations(site, "initial", setting, own)
@@ -564,8 +573,7 @@ def _start(
         measured = _measured_start(site, initial, setting, z)
     with setting.naming():
         given = site.modelled({name: series.on(np.zeros(1))[0] for name, series in own.items()}, z)
-        state = initial_state(site, setting, water, measured | given)
-    return state if site.restart is None else site.restart.reader(setting)(state)
+        return initial_state(site, setting, water, measured | given)
 
 
 def _measured_start(

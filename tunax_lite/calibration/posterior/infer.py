@@ -52,7 +52,6 @@ from ..problem import (
     Evaluation,
     NormalEquationsEvaluator,
     Problem,
-    inserted,
 )
 from ..results import check_folder, fingerprint, read_tree, write_tree, write_values
 from ..target import MeanSquare, Target, misfit, residuals
@@ -443,7 +442,7 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
 
     def of_case(x: UnconstrainedVector, own: ResolvedParameters, model: Model, weight, places, comparison):
         def score_of(z):
-            changed = inserted(own, z, model, comparison)
+            changed = own.insert(model, z), own.insert(comparison, z)
             if comparison.steps is None:
                 score, _ = misfit(*changed, problem.score, problem.checkpointing)
                 return weight * score

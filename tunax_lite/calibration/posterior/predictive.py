@@ -17,7 +17,7 @@ from ...column.model import Model
 from ...column.observables import unit_of_difference
 from ...column.sensitivity import jacobian
 from ...io.writing import write_csv
-from ..parameters import ResolvedParameters, UnconstrainedVector
+from ..parameters import ResolvedParameters, UnconstrainedVector, paths_of_other_cases
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 SCALARS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_anomaly")
@@ -70,9 +70,10 @@ def predictive_bands(
     draws = np.asarray(draws, float)
     if draws.ndim != 2 or len(draws) < 2:
         raise ValueError(f"predictive_bands: expected two draws or more, got an array {draws.shape}.")
-    free = free_parameters.for_case(case.name)
+    free = free_parameters.in_case(case.name)
     unnamed = dataclasses.replace(case, name="case")  # the name is part of the compiled program
-    ensemble, cases = free.insert_both((model, unnamed), free.part_of(jnp.asarray(draws.T)))
+    x = free.part_of(jnp.asarray(draws.T))
+    ensemble, cases = free.insert(model, x), free.insert(unnamed, x)
     whole = SaveEverything()
     run = simulate(
         ensemble, cases, dt=dt, duration=duration, output_interval=output_interval, checkpointing=whole
@@ -136,15 +137,15 @@ def influences(
         outputs: diagnostics that are scalars; `ValueError` for others.
     """
     numbers = {name: diagnostic(name) for name in outputs}
-    if (free := free_parameters.in_case(case.name)) is None:
+    if len(paths_of_other_cases(free_parameters.paths, case.name)) == len(free_parameters.paths):
         return []
+    free = free_parameters.in_case(case.name)
 
     def at_the_end(x: UnconstrainedVector, model: Model, case: Case):
-        calibrated, case = free.insert_both((model, case), free.part_of(x))
+        x = free.part_of(x)
+        model, case = free.insert(model, x), free.insert(case, x)
         whole = SaveEverything()
-        run = simulate(
-            calibrated, case, dt=dt, duration=duration, output_interval=duration, checkpointing=whole
-        )
+        run = simulate(model, case, dt=dt, duration=duration, output_interval=duration, checkpointing=whole)
         state, clo_state, time = jax.tree.map(lambda leaf: leaf[-1], (run.state, run.clo_state, run.time))
         now = Snapshot(state, clo_state, time, run.grid, case)
         return [jnp.asarray(number(now)) for number in numbers.values()]

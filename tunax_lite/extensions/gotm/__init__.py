@@ -6,14 +6,12 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from .case import LoadedGotm, Translation, build_gotm, load_gotm, translate
-    from .options import GotmOptions
     from .settings import looks_like_gotm
-    from .water import ObservedInputs
+    from .water import GotmOptions, ObservedInputs
 
 _NAMES = {
     "case": "LoadedGotm Translation build_gotm load_gotm translate",
-    "options": "GotmOptions",
     "settings": "looks_like_gotm",
-    "water": "ObservedInputs",
+    "water": "GotmOptions ObservedInputs",
 }
 __all__, __getattr__ = lazily(__name__, _NAMES)

@@ -12,20 +12,20 @@ from ...io.yaml_file import Document, read_document, with_overrides, yaml_text
 from .closure import closure_section
 from .interior import interior_section
 from .keys import KEYS, WORDS
-from .lakes import depth_of, hypsography
-from .namelists import is_namelist, read_namelists
-from .older import up_to_date
-from .options import GotmOptions
+from .older import is_namelist, read_namelists, up_to_date
 from .output import read_times
 from .settings import Content, Said, Settings, looks_like_gotm
 from .surface import draft, ice_section, surface_sections
 from .water import (
+    GotmOptions,
     ObservedInputs,
     absorption,
     coriolis_parameter,
+    depth_of,
     equation_of_state,
     grid_section,
     hydrography,
+    hypsography,
     observed_section,
 )
 
@@ -42,7 +42,6 @@ class LoadedGotm(AbstractSetUp):
     path: Path
     config: GotmOptions = GotmOptions()
     note: str | None = None  # on conversion from an earlier version
-    model: str = "gotm"
 
     @property
     def name(self) -> str:
@@ -254,6 +253,7 @@ def report_on(settings: Settings) -> Report:
         elif value != KEYS[path].default:
             inactive.setdefault((path.rpartition(".")[0], str(reason)), []).append(path)
     return Report(
+        model="GOTM",
         source=settings.source,
         n_followed=n_followed,
         differences=tuple(f"{settings.line(path)}: {text}." for path, text in settings.notes),

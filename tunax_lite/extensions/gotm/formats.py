@@ -14,9 +14,8 @@ from ...config.closures import flatten
 from ...config.formats import AbstractSetUp, AbstractTranslatedCase, Report, SetUpFormat, SomeLoaded
 from ...config.section import invalid, key
 from ...config.series import DataPath, Place
-from .options import GotmOptions
 from .output import OURS
-from .water import ObservedInputs
+from .water import GotmOptions, ObservedInputs
 
 
 class GotmObservations(part_of(ObservedInputs)):

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...io.dated_text import read_columns, read_lines
 from ...io.errors import reading
-from .lakes import level, streams
 from .settings import Content, Said, Settings, is_zero
+from .water import level, streams
 
 _MOST_KNOTS = 1_000_000
 """Of a tide that stands as a series; with fewer steps the series is exact at the end of every step."""

@@ -1,12 +1,227 @@
-"""Translate configurations of GOTM 5 and 6 to version 7, by the tables in `older.yaml`."""
+"""Older configurations of GOTM: namelists (`namelists.yaml`), and versions 5 and 6 (`older.yaml`).
 
+A library for namelists would add a dependency to save seventy lines, and loses line numbers.
+"""
+
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from ..._types import JSON
-from ...io.yaml_file import ConfigError, Document
+from ...io.errors import read_text
+from ...io.protection import note_input
+from ...io.yaml_file import ConfigError, Document, read_document
 from .keys import VERSION, table
-from .namelists import read_canopy
+
+_TABLE = table("namelists.yaml")
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<comment>!.*)|(?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<mark>[=,])|(?P<word>[^\s,=!'"]+))"""
+)
+_TRUE, _FALSE = re.compile(r"\.?t(rue)?\.?", re.IGNORECASE), re.compile(r"\.?f(alse)?\.?", re.IGNORECASE)
+
+
+class _Value(NamedTuple):
+    value: JSON
+    line: str
+
+
+def is_namelist(path: Path) -> bool:
+    """Whether a file is one of GOTM's namelists."""
+    return path.suffix.lower() == ".nml"
+
+
+def read_namelists(path: Path) -> Document:
+    """Translate the namelists in a folder, of which one is given, to a configuration.
+
+    Raises:
+        ConfigError: a namelist that is missing or cannot be read, an unknown variable, or a value without a
+            counterpart; names file and line.
+    """
+    folder = Path(path).parent
+    if not (folder / _TABLE["required"]).is_file():
+        said = f"expected {_TABLE['required']} beside it, got none; put all namelists there"
+        raise ConfigError(f"{path}: {said}.")
+    given: dict[str, _Value] = {}
+    for name in _TABLE["files"]:
+        if (folder / name).is_file():
+            given |= _read(folder / name)
+    data: dict[str, JSON] = {"version": 6}
+    document = Document(data, {("version",): "line ?"}, str(folder / _TABLE["required"]))
+    unused = dict(given)
+    _names(given, unused, document)
+    _inputs(given, unused, document)
+    _streams(unused, document)
+    _output(given, folder, document)
+    for variable, (value, line) in unused.items():
+        group, _, name = variable.partition(".")
+        if variable in (only := _TABLE["only"]):
+            if value != only[variable]:
+                raise ConfigError(
+                    f"{folder}: {line}: {variable}: expected {only[variable]!r}, got {value!r}."
+                )
+        elif name not in _TABLE["dropped"].get(group, ()):
+            raise ConfigError(f"{folder}: {line}: {variable}: unknown variable; remove it.")
+    return document
+
+
+def read_canopy(folder: Path) -> Document:
+    """Read a `seagrass.nml`, which GOTM 5 and 6 use beside their YAML files too; empty if absent."""
+    path = folder / "seagrass.nml"
+    document = Document({}, {}, str(path))
+    if path.is_file():
+        given = _read(path)
+        _names(given, dict(given), document)
+    return document
+
+
+def _names(given: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
+    """Variables that correspond to keys."""
+    keys = {f"{group}.{name}": key for group, names in _TABLE["names"].items() for name, key in names.items()}
+    for group, (prefix, *names) in _TABLE["same"].items():
+        keys |= {f"{group}.{name.lower()}": f"{prefix}.{name}" for name in names}
+    for variable, key in keys.items():
+        if variable not in given:
+            continue
+        value, line = unused.pop(variable)
+        if key == "location.hypsograph" and not value:
+            continue
+        _put(document, key, _TABLE["values"].get(key, {}).get(_word(value), value), line)
+    bulk = given.get("airsea.calc_fluxes")
+    if bulk is not None and not bulk.value:
+        _put(document, "surface.fluxes.method", "off", bulk.line)
+
+
+def _inputs(given: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
+    """Inputs from file or constant."""
+    for key, (switch, words, constant, file, column, *scaling) in _TABLE["inputs"].items():
+        if switch not in given:
+            continue
+        number, line = given[switch]
+        used = [switch, constant, file, *(each for each in scaling if isinstance(each, str))]
+        for variable in used:
+            unused.pop(variable, None)
+        method = _TABLE["methods"][words].get(_word(number))
+        if method is None:
+            allowed = ", ".join(_TABLE["methods"][words])
+            raise ConfigError(
+                f"{document.source}: {line}: {switch}: expected one of {allowed}, got {number!r}."
+            )
+        if method == "none":
+            continue
+        if words == "profile":
+            kind = given.get(switch.replace("prof_method", "analyt_method"))
+            if method == "constant" and kind is not None:
+                method = _TABLE["analytical"].get(_word(kind.value), method)
+        _put(document, f"{key}.method", method, line)
+        if method in ("constant", "tidal") and constant in given:
+            _put(document, f"{key}.constant_value", *given[constant])
+        if method == "file":
+            _put(document, f"{key}.file", *given.get(file, _Value("", line)))
+            _put(document, f"{key}.column", column, line)
+        for name, each in zip(("scale_factor", "offset"), scaling, strict=False):
+            if not isinstance(each, str):
+                _put(document, f"{key}.{name}", each, line)
+            elif each in given:
+                _put(document, f"{key}.{name}", *given[each])
+
+
+def _streams(unused: dict[str, _Value], document: Document) -> None:
+    """Streams of a lake, each in its own namelist."""
+    for group in sorted(
+        {variable.partition(".")[0] for variable in unused if variable.startswith("stream ")}
+    ):
+        own = {name: unused.pop(f"{group}.{name}", None) for name in ("name", "method", "zl", "zu")}
+        line = next(value.line for variable, value in unused.items() if variable.startswith(f"{group}."))
+        prefix = f"streams.{group if own['name'] is None else own['name'].value}"
+        for name, given in own.items():
+            if given is not None and name != "name":
+                _put(document, f"{prefix}.{name}", *given)
+        for key, letter in _TABLE["streams"].items():
+            file, column = (unused.pop(f"{group}.{letter}_{part}", None) for part in ("file", "col"))
+            if file is not None and file.value and (column is None or column.value > 0):
+                _put(document, f"{prefix}.{key}.method", "file", line)
+                _put(document, f"{prefix}.{key}.file", *file)
+                _put(document, f"{prefix}.{key}.column", *(column or _Value(1, line)))
+
+
+def _output(given: dict[str, _Value], folder: Path, document: Document) -> None:
+    """Output files of `output.yaml`, or that of the namelist."""
+    if (folder / "output.yaml").is_file():
+        document.data["output"] = read_document(folder / "output.yaml").data
+        return
+    name = given.get("output.out_fn", _Value("output", "line ?")).value or "output"
+    steps = given.get("output.nsave", _Value(1, "line ?")).value
+    file = {"time_unit": "dt", "time_step": steps, "variables": [{"source": "/*"}]}
+    document.data["output"] = {str(name): file}
+
+
+def _put(document: Document, key: str, value: JSON, line: str) -> None:
+    *groups, name = key.split(".")
+    section = document.data
+    for group in groups:
+        section = section.setdefault(group, {})
+    section[name] = value
+    document.origins[tuple(key.split("."))] = line
+
+
+def _word(value: JSON) -> str:
+    return str(value).lower()
+
+
+def _read(path: Path) -> dict[str, _Value]:
+    """Variables by namelist and name, in lower case, each with one value."""
+    note_input(path)
+    found: dict[str, _Value] = {}
+    group, name, at, n_streams = None, None, 0, 0
+
+    def error(number: int, expected: str, got: str) -> ConfigError:
+        return ConfigError(f"{path}: line {number}: expected {expected}, got {got!r}; correct the line.")
+
+    for number, text in enumerate(read_text(path, "a readable namelist", "latin-1").splitlines(), 1):
+        if group is None:  # text between namelists is ignored
+            start = re.match(r"\s*[&$](\w+)(.*)", text)
+            if start is None:
+                continue
+            group, text, n_streams = start[1].lower(), start[2], n_streams + (start[1].lower() == "stream")
+            group = f"stream {n_streams}" if group == "stream" else group
+        place = 0
+        while place < len(text.rstrip()):
+            token = _TOKEN.match(text, place)
+            if token is None:
+                raise error(number, "a closing quotation mark", text.strip())
+            place = token.end()
+            word = token["word"]
+            if word is not None and (word in ("/", "&end", "$end") or word.lower() in ("&end", "$end")):
+                group, name = None, None
+                break
+            if token["comment"] is not None or token["mark"] is not None:
+                continue
+            if word is not None and re.match(r"\s*=", text[place:]):
+                name, at = f"{group}.{word.lower()}", number
+                continue
+            if name is None:
+                raise error(number, "a variable and =", text.strip())
+            if name in found and found[name].line == f"{path.name} line {at}":
+                raise error(number, f"one value of {name}", text.strip())
+            value = token["text"][1:-1].strip() if word is None else _plain(word)
+            found[name] = _Value(value, f"{path.name} line {at}")
+    if group is not None:
+        raise error(at, f"a / at the end of &{group}", "none")
+    return found
+
+
+def _plain(word: str) -> JSON:
+    """A logical, a number, or the word itself."""
+    if _TRUE.fullmatch(word) or _FALSE.fullmatch(word):
+        return bool(_TRUE.fullmatch(word))
+    for kind in (int, float):
+        try:
+            return kind(word.lower().replace("d", "e"))
+        except ValueError:
+            continue
+    return word
+
 
 _STEPS: dict[int, dict[str, JSON]] = {int(version): step for version, step in table("older.yaml").items()}
 _OLDEST = min(_STEPS)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...config.air_sea import bulk_arguments
 from ...config.build import build_model
-from ...config.conversions import notes_on_conversions
 from ...config.load import Loaded, load
+from ...config.series import notes_on_conversions
 from ...io.yaml_file import ConfigError
 from ...plausibility import Finding, Position, collecting, remarks
 from .equations import MapFit

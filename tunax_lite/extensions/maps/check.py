@@ -7,8 +7,7 @@ import numpy as np
 
 from ...cli import session
 from ...cli.application import Answer
-from ...cli.check import Page, describe_model, describe_times
-from ...cli.page import duration
+from ...cli.check import Page, describe_model, describe_times, duration
 from ...cli.terminal import echo
 from ...config.load import Loaded
 from ...runtime.extras import needed

@@ -9,12 +9,12 @@ from ...cli import options
 from ...cli.application import command
 
 
-@command("Complete pieces stay in the store: continue with --resume.", name="map")
+@command("Complete pieces stay in the store: continue with --resume.", name="map", module="command")
 def map_columns(
     config: options.Config,
     output: Annotated[Path, Option(metavar="STORE.zarr", help="Zarr store for the results.")],
     parameters: options.Parameters = None,
-    settings: options.Settings = None,
+    settings: options.Settings = options.NONE,
     memory: Annotated[
         str, Option(metavar="SIZE", help="Memory limit of each process, such as 2GiB.")
     ] = "2GiB",
@@ -26,7 +26,3 @@ def map_columns(
 
     After any interruption, --resume continues with the same numbers.
     """
-    from .command import map_columns
-
-    settings = settings or []
-    map_columns(config, settings, output, parameters, memory, engine, resume=resume, overwrite=overwrite)

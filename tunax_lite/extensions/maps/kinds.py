@@ -1,6 +1,6 @@
 """A map as a kind of configuration."""
 
-from ...config.kinds import Kind
+from ...config.formats import Kind
 from .sections import MapConfig
 
 

@@ -3,8 +3,7 @@
 import jax
 import numpy as np
 
-from ...cli.recommended import on_resolution, valid_range_of
-from ...cli.session import LATE, remedy_of_late_convection
+from ...cli.session import LATE, on_resolution, remedy_of_late_convection, valid_range_of
 from ...column.integrate import columns_of
 from ...declarations import name_of
 from ...plausibility.onset import delay_of_convection

@@ -12,11 +12,10 @@ from ...config.air_sea import LONGWAVE, AirSeaSection
 from ...config.builder import STANDS_AS, one_of, part_of
 from ...config.calibration import FreeParameterSection, free_parameters
 from ...config.case import GridSection, NativeGrid, StretchedGrid
-from ...config.conversions import ConversionSection
 from ...config.profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
 from ...config.schema import ModelSection, Precision, TimeSection
 from ...config.section import Accepted, Section, invalid, key
-from ...config.series import Paths
+from ...config.series import ConversionSection, Paths
 from ...ice import AbstractIce
 from ...runtime.memory import check_steps
 from .settings import Gridded, MapInput
