@@ -19,8 +19,9 @@ import numpy as np
 
 import tunax_lite as tl
 from tunax_lite import io
-from tunax_lite.extensions.maps.calendars import read_times
-from tunax_lite.extensions.maps.sources import open_source, placing_of
+from tunax_lite.extensions.maps import Gridded
+from tunax_lite.extensions.maps.remapping import Points
+from tunax_lite.extensions.maps.sources import Reader, open_source
 
 START = "2010-01-01"
 _NEMO: dict[str, Any] = dict(
@@ -63,13 +64,14 @@ def _fields(path: Path) -> str:
     """Where the variable of most dimensions of a gridded file lies, and when; a site is one place."""
     dataset = open_source(path, Path)
     name = max(map(str, dataset.data_vars), key=lambda one: dataset[one].ndim)
-    placing = placing_of(name, [dataset], is_place="mom6_columns" in path.parts)
-    found = f"{' x '.join(map(str, placing.points.shape))} points of {name}"
-    if placing.time is not None:
-        times = placing.coordinate(dataset, placing.time, "time")
-        records = read_times([times], datetime.datetime.fromisoformat(START), None, True)
-        found += f", {len(records)} times" + (", a climatology" if records.repeats else "")
-    return found + (f", {dataset.sizes[placing.vertical]} levels" if placing.vertical is not None else "")
+    site = (0, Points(np.zeros(1), np.zeros(1), False)) if "mom6_columns" in path.parts else None
+    start, how = datetime.datetime.fromisoformat(START), Gridded(name, stretched_years=True)
+    reader = Reader("", how, [dataset], start, 86400.0, site)
+    found = f"{' x '.join(map(str, reader.points.shape))} points of {name}"
+    if (times := reader.times) is not None:
+        n = np.unique(times.records).size
+        found += f", {n} times" + (", a climatology" if times.repeats else "")
+    return found + (f", {dataset.sizes[reader.vertical]} levels" if reader.vertical is not None else "")
 
 
 READERS: list[tuple[str, str, Callable[[Path], Any]]] = [

@@ -16,8 +16,8 @@ from tunax_lite.air_sea import MeanSun, Payne
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.extensions.maps import Gridded, GridPoints, MapInput, SitePoints, map_input
 from tunax_lite.extensions.maps.datasets import columns_from_dataset
-from tunax_lite.extensions.maps.fields import Reader
 from tunax_lite.extensions.maps.gridded import GriddedColumns
+from tunax_lite.extensions.maps.sources import Reader
 from tunax_lite.io.errors import FileFormatError
 
 LEVELS = Grid.stretched(1.0, 8, surface_zoom=1.0)
@@ -128,15 +128,15 @@ def test_tiles_and_pieces_are_the_whole_to_the_bit_and_of_one_shape():
 def test_only_what_a_tile_needs_is_read(monkeypatch):
     found = columns()
     read = []
-    from tunax_lite.extensions.maps import fields
+    from tunax_lite.extensions.maps import sources
 
     def noted(source, **options):
         variable = fields_read(source, **options)
         read.append(sum(one.values.size for one in variable.variables.values()))
         return variable
 
-    fields_read = fields.read_contents
-    monkeypatch.setattr(fields, "read_contents", noted)
+    fields_read = sources.read_contents
+    monkeypatch.setattr(sources, "read_contents", noted)
     found.case(np.arange(32), 0.0, DAY)
     assert max(read) <= 3 * 36  # records of a window of one row of the map
 

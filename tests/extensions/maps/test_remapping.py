@@ -6,8 +6,7 @@ import xarray as xr
 from scipy import sparse
 
 from tests.errors import error_naming
-from tunax_lite.extensions.maps.points import Points
-from tunax_lite.extensions.maps.remapping import around_coasts, weights
+from tunax_lite.extensions.maps.remapping import Points, around_coasts, weights
 
 LATITUDE, LONGITUDE = np.arange(-80.0, 81.0, 10.0), np.arange(5.0, 360.0, 10.0)
 SOURCE = Points(LATITUDE, LONGITUDE, True)

@@ -5,7 +5,7 @@ Importing this module registers the accessor `tunax` for datasets.
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -25,8 +25,7 @@ from ...io.units import conversion
 from ...physics import Teos10
 from .gridded import GriddedColumns
 from .settings import Gridded, map_input
-from .sources import dimension_of, header_of, is_position, variable_of
-from .water import kind_of, levels_of
+from .sources import axis_of, header_of, is_position, kind_of, levels_of, variable_of
 
 _FEWEST_LEVELS = 3
 """Of a column that has a mixed layer, or any other number."""
@@ -66,14 +65,6 @@ def columns_from_dataset(
     return case if sites is None else replace(case, sites=tuple(sites[1][found.index[columns]]))
 
 
-@dataclass(frozen=True)
-class _Said:
-    """Kinds of temperature and salinity given by the caller."""
-
-    temperature_kind: str | None = None
-    salinity_kind: str | None = None
-
-
 @xr.register_dataset_accessor("tunax")
 class Diagnostics:
     """Diagnostics of any dataset with profiles of temperature.
@@ -110,15 +101,15 @@ class Diagnostics:
         compute, data = _program(name), self._dataset
         if not is_number(name):
             raise ValueError(f"expected a number per column, got the profile {name}; take another name.")
-        said, values = _Said(temperature_kind, salinity_kind), {}
-        kinds = {"salinity_kind": "absolute"}
-        for quantity, given in (("temperature", temperature), ("salinity", salinity)):
+        values, kinds = {}, {"salinity_kind": "absolute"}
+        several = ("temperature", temperature, temperature_kind), ("salinity", salinity, salinity_kind)
+        for quantity, given, said in several:
             if isinstance(given, int | float):
                 values[quantity] = xr.full_like(values["temperature"], float(given))
                 continue
             own = variable_of(quantity, Gridded(given), [data])
             header = header_of(data, own)
-            kinds[f"{quantity}_kind"] = kind_of(header, f"{quantity}_kind", said)
+            kinds[f"{quantity}_kind"] = kind_of(header, quantity, said)
             scale, offset = conversion(quantity, header.unit(None, quantity))
             values[quantity] = data[own] * scale + offset
         dim, faces, is_downward = self._levels(str(values["temperature"].name))
@@ -182,12 +173,12 @@ class Diagnostics:
         data = self._dataset
         if "height_face" in data and "z_center" in data[name].dims:  # heights vary between columns
             return "z_center", data["height_face"].rename({"z_face": "_face"}), False
-        dim = dimension_of(data, name, "vertical")
-        if dim is None:
+        dim, coordinate = axis_of(data, name, "vertical")
+        if dim is None or coordinate is None:
             header = header_of(data, name)
             advice = "give its coordinate an attribute 'positive', 'axis' or 'standard_name'"
             raise header.error("a dimension of depth", header.dims, advice)
-        _, lower_edge, is_downward = levels_of(data, dim)
+        _, lower_edge, is_downward = levels_of(data, coordinate)
         return dim, xr.DataArray(-np.append(0.0, lower_edge)[::-1], dims="_face"), is_downward
 
     def _place(self, axis: str) -> xr.DataArray | float:

@@ -4,20 +4,71 @@ Remapping is a sparse matrix with one row per column. If some points of a row ar
 weight; if all are, the nearest wet point within a distance is used.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial import KDTree
 
-from .points import TINY, Points
-
 if TYPE_CHECKING:
     Matrix = Any  # its type stubs lack its shape
 else:
     Matrix = sparse.csr_array
 
+TINY = 1e-6
+"""Angles [degrees] and weights below it are round-off of a point that lies on another one."""
 EARTH_RADIUS = 6.371e6
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points on the sphere, in the order of a flattened array.
+
+    Args:
+        latitude, longitude: axes of a grid, or of each point of a list [degrees], shape `(n,)`.
+        is_grid: whether they are axes, `(n_lat,)` and `(n_lon,)`.
+        latitude_edges, longitude_edges: of the cells of a grid [degrees], one more than points.
+    """
+
+    latitude: np.ndarray
+    longitude: np.ndarray
+    is_grid: bool
+    latitude_edges: np.ndarray | None = None
+    longitude_edges: np.ndarray | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        n = self.latitude.size
+        return (n, self.longitude.size) if self.is_grid else (n,)
+
+    def all(self) -> tuple[np.ndarray, np.ndarray]:
+        """Latitude and longitude of every point."""
+        if not self.is_grid:
+            return self.latitude, self.longitude
+        latitude, longitude = np.meshgrid(self.latitude, self.longitude, indexing="ij")
+        return latitude.ravel(), longitude.ravel()
+
+    def is_same(self, other: "Points") -> bool:
+        """Whether other points are the same, in the same order."""
+        if self.shape != other.shape:
+            return False
+        east = (self.longitude - other.longitude + 180.0) % 360.0 - 180.0
+        return bool(np.all(np.abs(self.latitude - other.latitude) < TINY) and np.all(np.abs(east) < TINY))
+
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Edges of the cells of a grid: as given, or halfway between points."""
+        latitude, longitude = self.latitude_edges, self.longitude_edges
+        if latitude is None:
+            latitude = np.clip(_halfway(self.latitude), -90.0, 90.0)
+        return latitude, _halfway(self.longitude) if longitude is None else longitude
+
+
+def _halfway(axis: np.ndarray) -> np.ndarray:
+    if axis.size < 2:
+        return np.array([axis[0] - 0.5, axis[0] + 0.5])
+    middle = 0.5 * (axis[1:] + axis[:-1])
+    return np.concatenate([[2.0 * axis[0] - middle[0]], middle, [2.0 * axis[-1] - middle[-1]]])
 
 
 def weights(source: Points, target: Points, method: str) -> Matrix:
@@ -45,19 +96,18 @@ def weights(source: Points, target: Points, method: str) -> Matrix:
             raise ValueError(
                 "remapping: expected bilinear for a list of points, got conservative; change it."
             )
-        return _conservative(source, target)
+        (own_latitude, own_longitude), (latitude, longitude) = source.edges(), target.edges()
+        of_latitude = _overlap(np.sin(np.deg2rad(own_latitude)), np.sin(np.deg2rad(latitude)), [0.0])
+        of_longitude = _overlap(own_longitude, longitude, [-720.0, -360.0, 0.0, 360.0, 720.0])
+        return _sorted(sparse.kron(sparse.coo_array(of_latitude), sparse.coo_array(of_longitude)))
     latitude, longitude = target.all()
-    along_latitude = _linear(source.latitude, latitude, None)
-    along_longitude = _linear(source.longitude, longitude, 360.0)
-    n_longitude = source.longitude.size
-    rows, columns, values = [], [], []
-    for i, of_latitude in along_latitude:
-        for j, of_longitude in along_longitude:
-            rows.append(np.arange(latitude.size))
-            columns.append(i * n_longitude + j)
-            values.append(of_latitude * of_longitude)
-    found = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
-    return _sorted(sparse.coo_array(found, (latitude.size, source.latitude.size * n_longitude)))
+    n_longitude, found = source.longitude.size, []
+    for i, of_latitude in _linear(source.latitude, latitude, None):
+        for j, of_longitude in _linear(source.longitude, longitude, 360.0):
+            found.append((of_latitude * of_longitude, np.arange(latitude.size), i * n_longitude + j))
+    values, rows, columns = (np.concatenate(part) for part in zip(*found, strict=True))
+    shape = latitude.size, source.latitude.size * n_longitude
+    return _sorted(sparse.coo_array((values, (rows, columns)), shape))
 
 
 def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -83,23 +133,12 @@ def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tupl
     step = np.where(upper > lower, points[upper] - points[lower], 1.0)
     fraction = np.clip((at - points[lower]) / step, 0.0, 1.0)
     fraction = np.where(np.abs(fraction - np.round(fraction)) < TINY, np.round(fraction), fraction)
-    ends = (points[0], points[-1])
-    near = (at >= ends[0] - 0.5 * spacing - TINY) & (at <= ends[1] + 0.5 * spacing + TINY)
+    margin = 0.5 * spacing + TINY
+    near = (at >= points[0] - margin) & (at <= points[-1] + margin)
     return [
         (order[lower], np.where(near, 1.0 - fraction, 0.0)),
         (order[upper], np.where(near, fraction, 0.0)),
     ]
-
-
-def _conservative(source: Points, target: Points) -> Matrix:
-    """Fractions of target cells covered by source cells, by area on the sphere."""
-    (own_latitude, own_longitude), (latitude, longitude) = source.edges(), target.edges()
-    height, width = np.sin(np.deg2rad(own_latitude)), np.sin(np.deg2rad(latitude))
-    along_latitude = sparse.coo_array(_overlap(height, width, [0.0]))
-    along_longitude = sparse.coo_array(
-        _overlap(own_longitude, longitude, [-720.0, -360.0, 0.0, 360.0, 720.0])
-    )
-    return _sorted(sparse.kron(along_latitude, along_longitude, format="coo"))
 
 
 def _overlap(own: np.ndarray, wanted: np.ndarray, shifts: list[float]) -> np.ndarray:
@@ -124,11 +163,6 @@ def _sorted(matrix) -> Matrix:
     return found
 
 
-def wet_share(matrix: Matrix, wet: np.ndarray) -> np.ndarray:
-    """The fraction of each row on points with values."""
-    return matrix @ wet.ravel().astype(float)
-
-
 def around_coasts(
     matrix: Matrix,
     wet: np.ndarray,
@@ -148,22 +182,18 @@ def around_coasts(
     Returns:
         The matrix, whose rows sum to 1; which rows use such a distant point; and which remain empty.
     """
-    share = wet_share(matrix, wet)
+    share = matrix @ wet.ravel().astype(float)
     bare = share < TINY
     kept = matrix @ sparse.diags_array(wet.ravel().astype(float))
-    kept = sparse.diags_array(np.where(bare, 0.0, 1.0 / np.where(bare, 1.0, share))) @ kept
-    found = _sorted(kept)
+    found = _sorted(sparse.diags_array(np.where(bare, 0.0, 1.0 / np.where(bare, 1.0, share))) @ kept)
     filled, empty = np.zeros(bare.size, dtype=bool), bare.copy()
     rows, points = np.flatnonzero(bare), np.flatnonzero(wet.ravel())
     if rows.size and points.size:
         latitude, longitude = source.all()
         tree = KDTree(_on_sphere(latitude[points], longitude[points]))
-        limit = 2.0 * np.sin(min(reach / EARTH_RADIUS, np.pi) / 2.0)
-        distance, nearest = map(
-            np.atleast_1d,
-            tree.query(
-                _on_sphere(target[0][rows], target[1][rows]), distance_upper_bound=limit * (1.0 + 1e-12)
-            ),
+        limit = 2.0 * np.sin(min(reach / EARTH_RADIUS, np.pi) / 2.0) * (1.0 + 1e-12)
+        distance, nearest = tree.query(
+            _on_sphere(target[0][rows], target[1][rows]), distance_upper_bound=limit
         )
         near = np.isfinite(distance)
         at = rows[near], points[nearest[near]]

@@ -30,9 +30,9 @@ from ...plausibility.water_limits import Extreme, extremes, merged
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.memory import peak_memory
 from . import store as stores
-from .fields import place_in_words
 from .program import Results, piece_program
 from .setup import Layout, MapRun, MapVariable
+from .sources import place_in_words
 from .states import TileState, check_input, read_state, verify, write_state
 from .store import MapStore
 

@@ -13,7 +13,7 @@ from ...air_sea.bulk_forcing import WEATHER, Weather
 from ...column.forcing import DECLARED_FLUXES, FLUXES, SurfaceFluxes
 from ...declarations import check_settings, dataclass_of, meanings, named, setting
 from ...io.units import AbstractConversion
-from .points import Points
+from .remapping import Points
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ class MapInput(_Fields):
             )
 
 
-_PARTS = {
+PARTS = {
     "weather": WeatherFields,
     "fluxes": FluxFields,
     "flux_corrections": CorrectionFields,
@@ -309,7 +309,7 @@ def map_input(**given: Any) -> MapInput:  # arguments of `MapInput`, or their sh
     Args:
         given: arguments of `MapInput`.
     """
-    parts = {name: _of_short(_PARTS[name], value) for name, value in given.items() if name in _PARTS}
+    parts = {name: _of_short(PARTS[name], value) for name, value in given.items() if name in PARTS}
     parameters = {path: as_field(value) for path, value in given.get("parameters", {}).items()}
     return _of_short(MapInput, given | parts | {"parameters": parameters})
 

@@ -1,6 +1,7 @@
-"""Files of a map: opening them, and finding variables."""
+"""Gridded files of a map: opening them, finding variables and axes, and reading records."""
 
 import dataclasses
+import datetime
 import math
 import re
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -8,16 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
-from ...io.axes import is_axis
+from ...io.attributes import examine
+from ...io.axes import is_axis, read_vertical
 from ...io.checksums import files_below
-from ...io.errors import FileFormatError, Source, check_size, is_path, name_of, reading
+from ...io.errors import FileFormatError, Source, check_possible, check_size, is_path, name_of, reading
 from ...io.netcdf import Variable, read_contents
 from ...io.registry import resolve
+from ...io.units import is_known, unit_of
 from ...io.yaml_file import NAMES
 from ...quantities import quantity_of
 from ...runtime.extras import needed
-from .points import TINY, Points
+from .calendars import read_times
+from .remapping import TINY, Matrix, Points
 from .settings import Gridded
 
 if TYPE_CHECKING:
@@ -36,24 +41,24 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
         return given
     text = str(given).removeprefix("file://")
     options: dict[str, Any] = {"decode_cf": False, "cache": False}  # of `xarray.open_dataset`
-    if "://" in text or text.rstrip("/").endswith(".zarr"):
-        at = text if "://" in text else str(_store(text, find))
-        with reading(text, "a Zarr store"):
-            needed("zarr", text)
-            _check_codecs(text, at)
-            found = xr.open_dataset(at, engine="zarr", chunks=None, **options)
-        for name, variable in found.variables.items():
-            n_values = math.prod(variable.encoding.get("chunks") or variable.shape)
-            check_size(text, f"a chunk of {name}", n_values * variable.dtype.itemsize)
-        found.encoding["source"] = at
-        if found.attrs.get("tunax_lite_complete", True) is False:
-            expected, got = "the complete store of a map", "one that is being written, or was interrupted"
-            raise FileFormatError(text, "store", expected, got, "wait, or continue that map (--resume)")
-        return found
-    path = find(text)
-    read_contents(path, only=())  # rejects damaged files and other formats
-    with reading(path, "a NetCDF file"):
-        return xr.open_dataset(path, engine="netcdf4", **options)
+    if "://" not in text and not text.rstrip("/").endswith(".zarr"):
+        path = find(text)
+        read_contents(path, only=())  # rejects damaged files and other formats
+        with reading(path, "a NetCDF file"):
+            return xr.open_dataset(path, engine="netcdf4", **options)
+    at = text if "://" in text else str(_store(text, find))
+    with reading(text, "a Zarr store"):
+        needed("zarr", text)
+        _check_codecs(text, at)
+        found = xr.open_dataset(at, engine="zarr", chunks=None, **options)
+    for name, variable in found.variables.items():
+        n_values = math.prod(variable.encoding.get("chunks") or variable.shape)
+        check_size(text, f"a chunk of {name}", n_values * variable.dtype.itemsize)
+    found.encoding["source"] = at
+    if found.attrs.get("tunax_lite_complete", True) is False:
+        expected, got = "the complete store of a map", "one that is being written, or was interrupted"
+        raise FileFormatError(text, "store", expected, got, "wait, or continue that map (--resume)")
+    return found
 
 
 def _check_codecs(text: str, at: str) -> None:
@@ -113,60 +118,10 @@ class Sources:
         return found
 
 
-@dataclasses.dataclass(frozen=True)
-class Placing:
-    """Layout of a variable in its files.
-
-    Args:
-        name: of the variable.
-        files: that contain it, in order of time.
-        points: horizontal points.
-        horizontal: dimensions of the points, the outer one first.
-        time, vertical: dimensions, if present.
-        is_place: whether the files hold one position, whatever their axes.
-    """
-
-    name: str
-    files: tuple["xr.Dataset", ...]
-    points: Points
-    horizontal: tuple[str, ...]
-    time: str | None
-    vertical: str | None
-    is_place: bool = False
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """Number of records of each file."""
-        return tuple(1 if self.time is None else int(file.sizes[self.time]) for file in self.files)
-
-    @property
-    def row(self) -> int:
-        """Number of points per value of the outer horizontal dimension."""
-        if self.points.is_grid:
-            return self.points.longitude.size
-        return self.points.latitude.size // int(self.files[0].sizes[self.horizontal[0]])
-
-    def header(self) -> Variable:
-        """The variable without its values."""
-        return header_of(self.files[0], self.name)
-
-    def coordinate(self, file: "xr.Dataset", dim: str, kind: str) -> Variable:
-        """The `time` or `vertical` coordinate along a dimension of a file."""
-        along = [str(name) for name, one in file.variables.items() if one.dims == (dim,)]
-        along.sort(key=lambda name: name != dim)
-        name = next(name for name in along if _is_kind(file, name, kind))
-        return read_contents(file, only=(name,))[name]
-
-
 def header_of(file: "xr.Dataset", name: str) -> Variable:
     """A variable without its values."""
     found = file.variables[name]
     return Variable(Path(name_of(file)), name, tuple(map(str, found.dims)), np.empty(0), dict(found.attrs))
-
-
-def _is_kind(file: "xr.Dataset", name: str, kind: str) -> bool:
-    dates = kind == "time" and file.variables[name].dtype.kind in "MO"
-    return dates or is_axis(header_of(file, name), kind)
 
 
 def is_position(variable: "xr.DataArray", axis: str) -> bool:
@@ -178,97 +133,47 @@ def is_position(variable: "xr.DataArray", axis: str) -> bool:
     return said == axis or variable.attrs.get("axis") == letter or named or of_unit is not None
 
 
-def placing_of(name: str, files: Sequence["xr.Dataset"], *, is_place: bool = False) -> Placing:
-    """Find the axes of a variable by CF attributes, units and common names.
-
-    Args:
-        name: of the variable.
-        files: some of which contain it.
-        is_place: whether they hold one position, whatever their axes.
-
-    Raises:
-        FileFormatError: no latitude and longitude, or an additional dimension.
-    """
-    own = tuple(file for file in files if name in file.variables)
-    first = own[0]
-    found, header = first.variables[name], header_of(first, name)
-    dims = tuple(map(str, found.dims))
-    near = [str(key) for key, one in first.variables.items() if key != name and set(one.dims) <= set(dims)]
-    near = [key for key in near if first.variables[key].ndim in (1, 2)]
-    axes = {axis: [first[key] for key in near if is_position(first[key], axis)] for axis in _HORIZONTAL}
-    flat = {str(one.dims[0]) for each in axes.values() for one in each if one.ndim == 1}
-    time, vertical = (dimension_of(first, name, kind, flat) for kind in ("time", "vertical"))
-    own = own if time is not None else own[:1]
-    rest = tuple(dim for dim in dims if dim not in (time, vertical))
-    if is_place:
-        return Placing(name, own, Points(np.zeros(1), np.zeros(1), False), rest, time, vertical, True)
-    points, horizontal = _points(header, axes, rest)
-    others = [dim for dim in rest if dim not in horizontal and found.sizes[dim] > 1]
-    if others:
-        got, advice = f"the dimension {others[0]}", "select one of it, and give the dataset or write it"
-        raise header.error("latitude, longitude, time and depth alone", got, advice)
-    return Placing(name, own, points, horizontal, time, vertical)
-
-
-def dimension_of(file: "xr.Dataset", name: str, kind: str, others: Collection[str] = ()) -> str | None:
-    """The `time` or `vertical` dimension of a variable, except `others`."""
+def axis_of(
+    file: "xr.Dataset", name: str, kind: str, others: Collection[str] = ()
+) -> tuple[str, str] | tuple[None, None]:
+    """The `time` or `vertical` dimension of a variable, except `others`, and its coordinate."""
     sizes = file.variables[name].sizes
     for dim in sorted(map(str, sizes), key=lambda dim: sizes[dim] == 1):  # the 2 m level of air comes last
         along = [str(key) for key, one in file.variables.items() if one.dims == (dim,) and key != name]
-        if dim not in others and any(_is_kind(file, key, kind) for key in along):
-            return dim
-    return None
+        for key in sorted(along, key=lambda key: key != dim) if dim not in others else ():
+            is_dates = kind == "time" and file.variables[key].dtype.kind in "MO"
+            if is_dates or is_axis(header_of(file, key), kind):
+                return dim, key
+    return None, None
 
 
-def _points(
-    header: Variable, axes: Mapping[str, list["xr.DataArray"]], rest: tuple[str, ...]
-) -> tuple[Points, tuple[str, ...]]:
-    """Horizontal points of a variable: axes of a grid, or coordinates of each point."""
-    known = {}
-    for axis, found in axes.items():
-        own = [one for one in found if set(map(str, one.dims)) <= set(rest)]
-        known[axis] = sorted(own, key=lambda one: one.name != one.dims[0])
-    for latitude in known["latitude"]:
-        for longitude in known["longitude"]:
-            values = [np.asarray(one.values, dtype=float) for one in (latitude, longitude)]
-            if not all(np.all(np.abs(each) <= 720.0) for each in values):
-                continue  # masked
-            for one, axis in zip(values, (latitude, longitude), strict=True):
-                _check_places(header, str(axis.name), one, axis is latitude)
-            own, other = (tuple(map(str, one.dims)) for one in (latitude, longitude))
-            if own == other:
-                order = tuple(dim for dim in rest if dim in own)
-                flat = [
-                    np.asarray(one.transpose(*order), dtype=float).ravel() for one in (latitude, longitude)
-                ]
-                return Points(flat[0], flat[1], False), order
-            if len(own) == len(other) == 1:
-                edges = _edges(latitude), _edges(longitude)
-                return Points(values[0], values[1], True, *edges), (*own, *other)
-    got = ", ".join(str(one.name) for each in axes.values() for one in each) or "none"
-    advice = "give them a CF standard name, or units degrees_north and degrees_east"
-    raise header.error("coordinates of latitude and longitude", got, advice)
+def levels_of(file: "xr.Dataset", coordinate: str) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Depths of levels and of their lower edges [m], downward, and whether the file has this order.
+
+    Raises:
+        FileFormatError: fewer than three levels, levels above the surface, or unsorted levels.
+    """
+    bounds = str(file.variables[coordinate].attrs.get("bounds"))
+    contents = read_contents(file, only=(coordinate, bounds))
+    axis = read_vertical(contents, contents[coordinate], None, None)
+    depth = -axis.z[::-1]
+    middle = 0.5 * (depth[1:] + depth[:-1])
+    lower_edge = np.append(middle, 2.0 * depth[-1] - middle[-1])
+    return depth, lower_edge if axis.faces is None else -axis.faces[-2::-1], axis.is_reversed
 
 
-def _check_places(header: Variable, name: str, values: np.ndarray, is_latitude: bool) -> None:
-    """Raise `FileFormatError` for invalid latitudes, and an axis with duplicate values."""
-    own = dataclasses.replace(header, name=name)
-    if is_latitude and np.any(np.abs(values) > 90.0 + TINY):
-        got = f"{values.ravel()[np.argmax(np.abs(values))]:g}"
-        raise own.error("latitudes from -90 to 90 degrees", got, "repair the file")
-    known, counts = np.unique(values, return_counts=True)
-    if values.ndim == 1 and name in header.dims and np.any(counts > 1):
-        got = f"{known[counts > 1][0]:g} twice"
-        raise own.error("an axis whose values differ", got, "leave one of the two out")
+def kind_of(header: Variable, quantity: str, said: str | None) -> str:
+    """The kind of temperature or salinity that the user said, or that of the CF standard name.
 
-
-def _edges(axis: "xr.DataArray") -> np.ndarray | None:
-    """Edges of the cells along an axis, if the file has CF bounds."""
-    found = axis.coords.get(axis.attrs.get("bounds", axis.encoding.get("bounds")))
-    if found is None or found.shape != (axis.size, 2):
-        return None
-    pairs = np.asarray(found.values, dtype=float)
-    return np.append(pairs[:, 0], pairs[-1, 1]) if np.allclose(pairs[1:, 0], pairs[:-1, 1]) else None
+    Raises:
+        FileFormatError: neither.
+    """
+    standard_name, key = str(header.attrs.get("standard_name", "none")), f"{quantity}_kind"
+    kind = said or NAMES["oceansites"][quantity]["kinds"].get(standard_name)
+    if kind is None:
+        expected = f"a CF standard name that gives its kind, or {key}"
+        raise header.error(expected, f"the standard name {standard_name}", f"give {key}")
+    return kind
 
 
 def variable_of(quantity: str, given: Gridded, files: Sequence["xr.Dataset"]) -> str:
@@ -299,3 +204,202 @@ def variable_of(quantity: str, given: Gridded, files: Sequence["xr.Dataset"]) ->
     raise FileFormatError(
         source, key, f"a variable for {quantity or 'a parameter'}", got, "name it (variable)"
     )
+
+
+class Reader:
+    """Records of a variable in the package's unit.
+
+    Args:
+        quantity: name in the table of quantities; empty for a parameter.
+        given: settings by the user.
+        files: of the field, one after the other in time.
+        epoch, duration: of the run.
+        site: number and place of the only point in the files, whatever their axes.
+
+    Attributes:
+        points: of the files; `time`, `vertical` and `horizontal`: dimensions, the outer one first.
+        times: of the records; `None` if there is only one.
+
+    Raises:
+        FileFormatError: no such variable, no latitude and longitude, an additional dimension, or bad times.
+    """
+
+    def __init__(
+        self,
+        quantity: str,
+        given: Gridded,
+        files: Sequence["xr.Dataset"],
+        epoch: datetime.datetime,
+        duration: float,
+        site: tuple[int, Points] | None = None,
+    ):
+        self.quantity, self.given, self.site = quantity, given, None if site is None else site[0]
+        self.name = name = variable_of(quantity, given, files)
+        files = [file for file in files if name in file.variables]
+        first, self.header = files[0], header_of(files[0], name)
+        axes = _horizontal_axes(first, name)
+        flat = {str(one.dims[0]) for each in axes.values() for one in each if one.ndim == 1}
+        self.time, _ = axis_of(first, name, "time", flat)
+        self.vertical, self.levels = axis_of(first, name, "vertical", flat)
+        self.files = files if self.time is not None else files[:1]
+        rest = tuple(dim for dim in self.header.dims if dim not in (self.time, self.vertical))
+        self.points, self.horizontal = _points(self.header, axes, rest) if site is None else (site[1], rest)
+        others = [dim for dim in rest if dim not in self.horizontal and first.sizes[dim] > 1]
+        if others:
+            got, advice = f"the dimension {others[0]}", "select one of it, and give the dataset or write it"
+            raise self.header.error("latitude, longitude, time and depth alone", got, advice)
+        self.lengths = [1 if self.time is None else int(file.sizes[self.time]) for file in self.files]
+        self.times = None
+        if sum(self.lengths) > 1:
+            keys = [axis_of(file, name, "time", flat)[1] or "" for file in self.files]
+            named = zip(self.files, keys, strict=True)
+            coordinates = [read_contents(file, only=(key,))[key] for file, key in named]
+            self.times = read_times(coordinates, epoch, duration, given.repeats, given.stretched_years)
+        examine(self.header, quantity, given=given, turned=given.upward or _leaves(self.header))
+
+    @property
+    def row(self) -> int:
+        """Number of points per value of the outer horizontal dimension."""
+        n = int(np.prod(self.points.shape))
+        return n if self.site is not None else n // int(self.files[0].sizes[self.horizontal[0]])
+
+    def block(self, records: np.ndarray, rows: slice | None = None, level: int = 0) -> np.ndarray:
+        """Records in increasing order, `(n_records, n_points)`, NaN where missing.
+
+        `rows` selects part of the outer horizontal dimension.
+        """
+        parts, before = [], 0
+        for file, length in zip(self.files, self.lengths, strict=True):
+            own = records[(records >= before) & (records < before + length)] - before
+            before += length
+            if not own.size:
+                continue
+            at: dict[str, Sequence[int] | slice] = {} if rows is None else {self.horizontal[0]: rows}
+            if self.time is not None:
+                in_order = own[-1] - own[0] + 1 == own.size
+                at[self.time] = slice(int(own[0]), int(own[-1]) + 1) if in_order else own.tolist()
+            if self.vertical is not None:
+                at[self.vertical] = slice(level, level + 1)
+            variable = read_contents(file, only=(self.name,), at=at, valid_range=True)[self.name]
+            parts.append(self._in_unit(variable, own.size))
+        return np.concatenate(parts)
+
+    def _in_unit(self, variable: Variable, n_records: int) -> np.ndarray:
+        given, unit = self.given, variable.attrs.get("units")
+        kept = [dim for dim in (self.time, *self.horizontal) if dim is not None]
+        values = variable.without_single(kept).along(kept, "select one").numbers().reshape(n_records, -1)
+        if self.site is not None:
+            if not np.array_equal(values, np.broadcast_to(values[:, :1], values.shape), equal_nan=True):
+                advice = "leave {site} out of the path"
+                raise variable.error("the values of one place", "several that differ", advice)
+            values = values[:, :1]
+        if given.missing is not None:
+            values = np.where(np.abs(values - given.missing) <= 1e-6 * abs(given.missing), np.nan, values)
+        if unit is None and given.unit is None and is_known(self.quantity):
+            raise variable.error("an attribute 'units'", "none", "say it in the map (unit)")
+        try:
+            # A parameter is in its declared unit.
+            scale, offset = given.linear(self.quantity, str(unit) if is_known(self.quantity) else None)
+        except ValueError:
+            expected, got = f"a unit that converts to {unit_of(self.quantity)}", f"'{given.unit or unit}'"
+            raise variable.error(expected, got, "correct it in the map (unit)") from None
+        if given.upward or _leaves(variable):
+            scale, offset = -scale, -offset
+        return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
+
+    def rows_of(self, matrix: Matrix) -> tuple[Matrix, np.ndarray, slice | None]:
+        """The matrix restricted to the rows of the files that it needs, the points used, and the rows."""
+        used = np.unique(matrix.indices)
+        if self.site is not None or not used.size:
+            return matrix, used, None
+        n = self.row
+        rows = slice(int(used[0]) // n, int(used[-1]) // n + 1)
+        start, shape = rows.start * n, (matrix.shape[0], (rows.stop - rows.start) * n)
+        own = sparse.csr_array((matrix.data, matrix.indices - start, matrix.indptr), shape)
+        return own, used - start, rows
+
+    def check(self, block: np.ndarray, used: np.ndarray, records: np.ndarray, rows: slice | None) -> None:
+        """Raise `FileFormatError`, with point and time, for a used value that is missing or impossible."""
+        values, start = block[:, used], 0 if rows is None else rows.start * self.row
+
+        def describe(at: int) -> str:
+            record, point = divmod(at, used.size)
+            latitude, longitude = (float(each[used[point] + start]) for each in self.points.all())
+            where = "" if self.site is not None else place_in_words(latitude, longitude)
+            when = ""
+            if self.times is not None:
+                number = np.flatnonzero(self.times.records == records[record])[0]
+                when = self.times.describe(int(number))
+            return ", ".join(part for part in (where, when) if part) or "the place of the file"
+
+        missing = np.flatnonzero(~np.isfinite(values))
+        if missing.size:
+            got = f"a missing one at {describe(int(missing[0]))}"
+            advice = f"fill the {missing.size} missing values in time"
+            raise self.header.error("values at the same points at all times", got, advice)
+        check_possible(self.header.path, self.name, self.quantity, values.ravel(), describe)
+
+
+def _leaves(variable: Variable) -> bool:
+    """Whether the standard name of a flux counts it out of the water."""
+    said = str(variable.attrs.get("standard_name"))
+    return "upward" in said or "out_of_sea_water" in said
+
+
+def _horizontal_axes(file: "xr.Dataset", name: str) -> dict[str, list["xr.DataArray"]]:
+    """Coordinates of latitude and longitude on the dimensions of a variable."""
+    dims = set(file.variables[name].dims)
+    near = [str(key) for key, one in file.variables.items() if key != name and {*one.dims} <= dims]
+    near = [key for key in near if file.variables[key].ndim in (1, 2)]
+    return {axis: [file[key] for key in near if is_position(file[key], axis)] for axis in _HORIZONTAL}
+
+
+def _points(
+    header: Variable, axes: Mapping[str, list["xr.DataArray"]], rest: tuple[str, ...]
+) -> tuple[Points, tuple[str, ...]]:
+    """Horizontal points of a variable: axes of a grid, or coordinates of each point."""
+    own = [[one for one in found if {*map(str, one.dims)} <= {*rest}] for found in axes.values()]
+    known = [sorted(found, key=lambda one: one.name != one.dims[0]) for found in own]
+    for latitude, longitude in ((one, other) for one in known[0] for other in known[1]):
+        both = latitude, longitude
+        values = [np.asarray(one.values, dtype=float) for one in both]
+        if not all(np.all(np.abs(each) <= 720.0) for each in values):
+            continue  # masked
+        for one, each in zip(both, values, strict=True):
+            _check_places(dataclasses.replace(header, name=str(one.name)), each, one is latitude)
+        dims = [tuple(map(str, one.dims)) for one in both]
+        if dims[0] == dims[1]:
+            order = tuple(dim for dim in rest if dim in dims[0])
+            flat = [np.asarray(one.transpose(*order), dtype=float).ravel() for one in both]
+            return Points(flat[0], flat[1], False), order
+        if len(dims[0]) == len(dims[1]) == 1:
+            return Points(values[0], values[1], True, *map(_edges, both)), (*dims[0], *dims[1])
+    got = ", ".join(str(one.name) for each in axes.values() for one in each) or "none"
+    advice = "give them a CF standard name, or units degrees_north and degrees_east"
+    raise header.error("coordinates of latitude and longitude", got, advice)
+
+
+def _check_places(axis: Variable, values: np.ndarray, is_latitude: bool) -> None:
+    """Raise `FileFormatError` for invalid latitudes, and an axis with duplicate values."""
+    if is_latitude and np.any(np.abs(values) > 90.0 + TINY):
+        got = f"{values.ravel()[np.argmax(np.abs(values))]:g}"
+        raise axis.error("latitudes from -90 to 90 degrees", got, "repair the file")
+    known, counts = np.unique(values, return_counts=True)
+    if values.ndim == 1 and axis.name in axis.dims and np.any(counts > 1):
+        got = f"{known[counts > 1][0]:g} twice"
+        raise axis.error("an axis whose values differ", got, "leave one of the two out")
+
+
+def _edges(axis: "xr.DataArray") -> np.ndarray | None:
+    """Edges of the cells along an axis, if the file has CF bounds."""
+    found = axis.coords.get(axis.attrs.get("bounds", axis.encoding.get("bounds")))
+    if found is None or found.shape != (axis.size, 2):
+        return None
+    pairs = np.asarray(found.values, dtype=float)
+    return np.append(pairs[:, 0], pairs[-1, 1]) if np.allclose(pairs[1:, 0], pairs[:-1, 1]) else None
+
+
+def place_in_words(latitude: float, longitude: float) -> str:
+    """A position, for messages."""
+    east = (longitude + 180.0) % 360.0 - 180.0
+    return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(east):g} {'EW'[int(east < 0)]}"
