@@ -113,7 +113,7 @@ def _reanalysis(path: Path) -> Alarms:
             values = variable.numbers()
             for axis, dim in reversed(list(enumerate(variable.dims))):
                 if dim in ("latitude", "longitude"):
-                    middle = variable.shape[axis] // 2
+                    middle = values.shape[axis] // 2
                     values = np.take(values, middle, axis)
                     place[dim] = float(file[dim].numbers()[middle])
             assert time.epoch is not None
