@@ -21,7 +21,10 @@ now["cache_folder"] = now["cache_folder"] and str(now["cache_folder"])
 print(json.dumps(now | {"dtype": str(jnp.zeros(1).dtype)}))
 """
 START = "from tunax_lite.runtime import configure\n"
-JAX_VARIABLES = ("XLA_FLAGS", "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE", "JAX_ENABLE_X64")
+JAX_VARIABLES = (
+    *("XLA_FLAGS", "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE", "JAX_ENABLE_X64"),
+    "JAX_DISABLE_MOST_OPTIMIZATIONS",
+)
 
 
 def run_python(code: str, folder: Path, **variables: str) -> subprocess.CompletedProcess:
@@ -120,21 +123,47 @@ def test_calling_again_is_harmless_while_jax_runs():
     assert configure() == before
 
 
-def test_the_flag_makes_one_kernel_of_the_time_loop(tmp_path):
-    """Loops of a few dozen kernels a step are what the flag is for; a compiler that ignores it fails here."""
-    count = """
+CODE = """
 import jax, jax.numpy as jnp
-def step(_, x):
-    y = jnp.concatenate([x[1:], x[:1]])
-    return jnp.cumsum(jnp.sin(y)) / jnp.sum(x)
-text = jax.jit(lambda x: jax.lax.fori_loop(0, 1000, step, x)).lower(jnp.ones(64)).compile().as_text()
-print(text.count("xla_cpu_small_call"))
+from tunax_lite.runtime import options
+lowered = jax.jit(options._loop).lower(jnp.ones(1024))
+size = len(options.machine_code(lowered))
+print(options.is_one_kernel(lowered), size, options.has_longer_vectors(lowered))
+print(options.options_without_effect())
 """
-    with_flag = run_python(f"{START}configure(cache_folder=None)\n{count}", tmp_path)
-    without = run_python(f"{START}configure(cache_folder=None, fuse_time_loop=False)\n{count}", tmp_path)
-    assert with_flag.returncode == without.returncode == 0, with_flag.stderr + without.stderr
-    # From jax 0.12 on XLA makes this kernel unasked.
-    assert int(with_flag.stdout) == 1 >= int(without.stdout)
+
+
+def compiled_with(arguments: str, folder: Path, **variables: str) -> list[str]:
+    """Whether a loop becomes one kernel, its size in bytes, whether vectors exceed 128 bits; what is lost."""
+    done = run_python(f"{START}configure(cache_folder=None, {arguments})\n{CODE}", folder, **variables)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split(maxsplit=3)
+
+
+def test_each_option_still_acts(tmp_path):
+    """XLA ignores options that it does not know: only the time of a step would show that one was renamed."""
+    one_kernel, size, longer_vectors, lost = compiled_with("", tmp_path)
+    assert (one_kernel, longer_vectors, lost.strip()) == ("True", "True", "[]")
+    unrolled = FUSION_FLAG.replace("xla_cpu_disable_loop_unrolling=true", "").rstrip(",")
+    assert unrolled != FUSION_FLAG
+    one_kernel, larger, *_ = compiled_with("", tmp_path, XLA_FLAGS=unrolled)
+    assert one_kernel == "True"
+    assert int(larger) > 1.5 * int(size)
+    *_, longer_vectors, lost = compiled_with("vector_bits=128", tmp_path)
+    assert (longer_vectors, lost.strip()) == ("False", "[]")
+    # From jax 0.12 on XLA makes one kernel of the loop unasked.
+    assert compiled_with("fuse_time_loop=False", tmp_path)[3].strip() == "[]"
+
+
+def test_an_option_that_has_no_effect_is_named(tmp_path):
+    code = f"""
+from tunax_lite.runtime import options
+options.is_one_kernel = lambda lowered: False
+options.machine_code = lambda lowered, **options: b"same"
+{CODE}"""
+    done = run_python(f"{START}configure(cache_folder=None)\n{code}", tmp_path)
+    for fragment in ("not one kernel (fuse_time_loop)", "of 128 bits (vector_bits=512)"):
+        assert fragment in done.stdout
 
 
 @pytest.mark.parametrize(("bits", "flags"), [(256, f"{FUSION_FLAG} {vector_flag(256)}"), (None, FUSION_FLAG)])

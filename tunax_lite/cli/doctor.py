@@ -36,6 +36,7 @@ from ..runtime import (
 from ..runtime.extras import MissingPackageError, command_for, installed
 from ..runtime.machine import n_processors, processor, versions
 from ..runtime.memory import Device
+from ..runtime.options import options_without_effect
 from .check import check
 from .terminal import echo
 
@@ -204,6 +205,7 @@ def doctor(seconds: float, configs: Sequence[Path] = ()) -> Report:
         "checks": [check._asdict() for check in tested.checks],
         "skipped": tested.skipped,
     }
+    report["options_without_effect"] = options_without_effect()
     report["problems"] = _problems(report, tested)
     report["configurations"] = {str(config): _checked(config, report["problems"]) for config in configs}
     _show(report)
@@ -287,6 +289,8 @@ def _show(report: Report) -> None:
         echo(f"{'passed' if one['passed'] else 'FAILED'}  {one['name']}: {one['found']}")
     for name in tested["skipped"]:
         echo(f"skipped  {name}: no time left; give more with --seconds")
+    for lost in report["options_without_effect"]:
+        echo(f"note: this version of JAX ignores an option of configure: {lost}")
     for problem in report["problems"]:
         echo(f"problem: {problem}")
     echo("something is wrong" if report["problems"] else "all is well")
