@@ -34,13 +34,9 @@ grid: {kind: uniform, n_cells: 4}
 time: {step: 600.0, output_interval: 3600.0}
 """
 PARAMETER = """
-cases: [{case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}}]
-grid: {kind: uniform, n_cells: 8}
-model: {closure: {name: k_epsilon}}
-time: {step: 3600.0}
-parameters: {sigma_k: {lower: 0.1, upper: 2.5, start: 0.6123456789}}
-optimiser: {name: adam}
-n_iterations: 1
+{cases: [{case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}}], time: {step: 3600.0},
+ grid: {kind: uniform, n_cells: 8}, model: {closure: {name: k_epsilon}}, optimiser: {name: adam},
+ parameters: {sigma_k: {lower: 0.1, upper: 2.5, start: 0.6123456789}}, n_iterations: 1}
 """
 
 
@@ -54,7 +50,6 @@ class Way:
         self._begin: str | None = None
 
     def follow(self, function: Callable[..., Any], *arguments: object, begin: str | None = None) -> Any:
-        """Call a function; the calls within the one named `begin` count, or all."""
         self._begin = begin
         threading.setprofile(self._note)
         sys.setprofile(self._note)
@@ -68,21 +63,19 @@ class Way:
         code = frame.f_code
         if event not in ("call", "return") or not code.co_filename.startswith(ROOT):
             return
-        name = code.co_qualname.partition(".<locals>.<")[0]
-        if self._looks[code] > _LOOKS or name.startswith("<") or not self._is_on(frame):
+        name, above, place = code.co_qualname.partition(".<locals>.<")[0], [], frame
+        if self._looks[code] > _LOOKS or name.startswith("<"):
+            return
+        while place is not None:
+            above += [place.f_code.co_name] if place.f_code.co_filename.startswith(ROOT) else []
+            place = place.f_back
+        if "<module>" in above or self._begin not in (None, *above):
             return
         self._looks[code] += 1
         kinds = dict.fromkeys(holders(result if event == "return" else [*frame.f_locals.values()]))
         where = f"{code.co_filename.removeprefix(ROOT)}: {name}"
         self.passed[where] = self.passed.get(where, False) or bool(kinds)
         self.containers |= {kind: None for kind in kinds if kind}
-
-    def _is_on(self, frame: FrameType | None) -> bool:
-        names = []
-        while frame is not None:
-            names += [frame.f_code.co_name] if frame.f_code.co_filename.startswith(ROOT) else []
-            frame = frame.f_back
-        return "<module>" not in names and (self._begin is None or self._begin in names)
 
     def show(self, title: str, names: bool) -> None:
         """Print the counts by room; with names, those that the value passes have a star."""
@@ -125,8 +118,8 @@ def main() -> None:
         stress.show("stress from a CSV file to the flux", names)
         file.write_text(PARAMETER, encoding="utf-8")
         made = parameter.follow(lambda: build_calibration(load_calibration(file)))
-        parameter.follow(calibrate, made.model, made.free_parameters, made.targets, made.method, 1)
-        parameter.show("a parameter from YAML to the gradient", names)
+    parameter.follow(calibrate, made.model, made.free_parameters, made.targets, made.method, 1)
+    parameter.show("a parameter from YAML to the gradient", names)
 
 
 if __name__ == "__main__":

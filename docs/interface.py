@@ -26,7 +26,6 @@ NOT_CALLED = {
     "constants",
     "declarations",
     "quantities",
-    "runtime.extras",
     "runtime.interrupts",
     "runtime.machine",
 }

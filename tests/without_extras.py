@@ -6,13 +6,13 @@ import sys
 from typer.testing import CliRunner
 
 from tunax_lite.cli.commands import app
-from tunax_lite.runtime import extras
+from tunax_lite.runtime import machine
 
 
 class Absent:
     """Finds none of the optional packages, as in an installation without extras."""
 
-    names = {name for packages in extras.EXTRAS.values() for name in packages}
+    names = {name for packages in machine.EXTRAS.values() for name in packages}
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):

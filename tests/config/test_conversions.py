@@ -15,7 +15,7 @@ from tests.io.observation_files import cf_dataset, write_lesbrary
 from tunax_lite.config import build_run, load_run
 from tunax_lite.config.series import notes_on_conversions
 from tunax_lite.io import read_argo_profiles, read_cf_netcdf, read_lesbrary, read_oceansites
-from tunax_lite.io.cf_forcing import Mapping
+from tunax_lite.io.cf_netcdf import Mapping
 from tunax_lite.io.errors import ConfigError, FileFormatError
 from tunax_lite.io.table import read_series
 from tunax_lite.io.units import Conversion

@@ -10,7 +10,7 @@ import pytest
 from tests.errors import error_naming
 from tunax_lite.calibration.posterior.samplers import blackjax_module
 from tunax_lite.cli import session
-from tunax_lite.runtime import extras
+from tunax_lite.runtime import machine
 from tunax_lite.runtime.engine import open_engine
 
 ROOT = Path(__file__).parents[2]
@@ -19,13 +19,13 @@ CALIBRATION = ROOT / "configs/calibrations/synthetic.yaml"
 
 def test_extras_are_those_of_the_package():
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for extra, packages in extras.EXTRAS.items():
+    for extra, packages in machine.EXTRAS.items():
         for package in packages:
             assert any(package in requirement for requirement in declared[extra]), package
 
 
 def test_workers_without_dask(bare):
-    with error_naming(extras.MissingPackageError, "--workers 2 distributed") as e:
+    with error_naming(machine.MissingPackageError, "--workers 2 distributed") as e:
         open_engine(2, None, None, None).__enter__()
     assert "tunax_lite[cluster]" in str(e.value) and "leave the option out" in str(e.value)
 
@@ -53,5 +53,5 @@ def test_any_other_import_of_an_optional_package_names_its_extra(bare, capsys):
 
 
 def test_what_is_installed_is_told(bare):
-    assert extras.installed()["grib"] == {"cfgrib": None}
-    assert "tunax_lite[grib]" in str(extras.command_for("cfgrib")) and extras.command_for("numpy") is None
+    assert machine.installed()["grib"] == {"cfgrib": None}
+    assert "tunax_lite[grib]" in str(machine.command_for("cfgrib")) and machine.command_for("numpy") is None

@@ -35,7 +35,7 @@ from ..io.protection import check_outputs
 from ..io.series import start_of_case
 from ..io.writing import file_name
 from ..plausibility.inputs import Budget, Input, budgets_of, inputs_of
-from ..runtime.extras import MissingPackageError, needed
+from ..runtime.machine import MissingPackageError, needed
 from . import session
 from .application import Answer
 from .terminal import echo, printable

@@ -33,8 +33,7 @@ from ..runtime import (
     free_memory,
     used_memory,
 )
-from ..runtime.extras import MissingPackageError, command_for, installed
-from ..runtime.machine import n_processors, processor, versions
+from ..runtime.machine import MissingPackageError, command_for, installed, n_processors, processor, versions
 from ..runtime.memory import Device
 from ..runtime.options import options_without_effect
 from .check import check

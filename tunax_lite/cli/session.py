@@ -46,9 +46,8 @@ from ..plausibility.onset import delay_of_convection
 from ..plausibility.water_limits import Extreme
 from ..registry import additions
 from ..runtime import configure, interrupts, is_own_flag
-from ..runtime.extras import MissingPackageError, command_for
 from ..runtime.jax_setup import seconds_are_told
-from ..runtime.machine import commit, n_processors, processor
+from ..runtime.machine import MissingPackageError, command_for, commit, n_processors, processor
 from ..runtime.memory import expected_seconds, lift_limits
 from .terminal import echo
 

@@ -8,8 +8,7 @@ from pydantic import Field
 from .. import io
 from ..column.case import Case
 from ..column.observations import Observations
-from ..io.cf_forcing import Mapping
-from ..io.cf_netcdf import name_of_case
+from ..io.cf_netcdf import Mapping, name_of_case
 from ..io.les import name_of_legay, name_of_lesbrary
 from ..io.netcdf import read_contents
 from ..registry import additions

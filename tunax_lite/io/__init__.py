@@ -5,8 +5,7 @@ Modules that are slow to import (xarray, netCDF4, h5py, gsw) are imported on fir
 """
 
 from .argo import ArgoProfiles, read_argo, read_argo_profiles
-from .cf_forcing import Mapping, write_observations
-from .cf_netcdf import read_cf_netcdf
+from .cf_netcdf import Mapping, read_cf_netcdf, write_observations
 from .dataset import to_dataset, write_dataset, write_trajectory
 from .era5 import read_era5, read_era5_fluxes
 from .errors import FileFormatError

@@ -32,7 +32,7 @@ from ..air_sea import (
 from ..column.forcing import TimeSeriesForcing
 from ..column.time_series import TimeSeries
 from ..quantities import quantity_of
-from ..runtime.extras import MissingPackageError, command_for, needed
+from ..runtime.machine import MissingPackageError, command_for, needed
 from .axes import Record, as_sources, in_order, joined, read_at, stem_of
 from .errors import (
     FileFormatError,

@@ -49,8 +49,8 @@ from .errors import (
     existing_file,
     names_its_file,
 )
-from .netcdf import Contents, read_contents
-from .units import Conversions, V, as_conversion
+from .netcdf import Contents, Variable, read_contents
+from .units import Conversions
 from .yaml_file import NAMES
 
 # For files with a buoyancy tracer, where the temperature is buoyancy in other units.
@@ -304,9 +304,11 @@ def _read_fluxes(
         fluxes["shortwave_flux"] = -penetrating / buoyancy_per_kelvin
         # Simulations with shortwave heating do not store their absorption; these are its constants.
         absorption = TwoBandAbsorption(infrared_fraction=0.6, infrared_depth=1.0, visible_depth=20.0)
-    for name, value in fluxes.items():
-        fluxes[name] = _converted(file.path, f"parameters ({name})", name, value, units)
-    return SurfaceFluxes(**fluxes), absorption
+    converted = {
+        name: _converted(file.path, f"parameters ({name})", name, value, units)
+        for name, value in fluxes.items()
+    }
+    return SurfaceFluxes(**converted), absorption
 
 
 @names_its_file("the file of Legay et al.")
@@ -457,9 +459,11 @@ def _case_of_profiles(
     return built, Observations(times, grid.z_center, arrays, name=built.name, source="LES")
 
 
-def _converted(path: Path, key: str, quantity: str, values: V, units: Conversions) -> V:
+def _converted(
+    path: Path, key: str, quantity: str, values: np.ndarray | float, units: Conversions
+) -> np.ndarray:
     """Numbers in the package's unit, from that of the format, checked against the possible range."""
-    unit = (_PROFILES | _KINEMATIC)[quantity]
-    values = as_conversion(units.get(quantity)).apply(path, key, quantity, values, unit)
-    check_possible(path, key, quantity, np.asarray(values))
-    return values
+    variable = Variable(path, key, (), np.asarray(values), {"units": (_PROFILES | _KINEMATIC)[quantity]})
+    converted = variable.converted(quantity, units.get(quantity))
+    check_possible(path, key, quantity, converted)
+    return converted

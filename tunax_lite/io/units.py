@@ -8,16 +8,11 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
-
-import numpy as np
 
 from .. import constants
 from ..declarations import check_settings, setting
 from ..quantities import QUANTITIES, quantity_of
-from .errors import FileFormatError
 
-V = TypeVar("V", float, np.ndarray)
 _Dimensions = tuple[int, ...]
 _SCALES: dict[_Dimensions, dict[str, float]] = {
     (0, 0, 0, 0): {"1": 1.0, "%": 1e-2, "okta": 0.125, "octa": 0.125, "tenth": 0.1},
@@ -181,15 +176,6 @@ class AbstractConversion:
             raise ValueError(f"unit: expected {expected}, got '{self.unit}'; give a factor instead.")
         scale, offset = (1.0, 0.0) if unit is None else conversion(quantity, unit, **of_water)
         return self.sign * self.factor * scale, self.sign * (self.factor * offset + self.offset)
-
-    def apply(self, path: object, key: str, quantity: str, values: V, unit: str, **of_water: float) -> V:
-        """Values of `key` in a file without units: `unit` is that of its format; raises `FileFormatError`."""
-        try:
-            scale, offset = self.linear(quantity, unit, **of_water)
-        except ValueError:
-            expected, advice = f"a unit that converts to {unit_of(quantity)}", f"correct units.{quantity}"
-            raise FileFormatError(path, key, expected, f"'{self.unit}'", advice) from None
-        return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
 
     def linear_to(self, wanted: str, unit: str) -> tuple[float, float]:
         """The same to a wanted unit, where the quantity is not in the table, from that of the file."""

@@ -38,7 +38,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from ...declarations import check_settings, named, setting
 from ...runtime import Program, Shared, compile_program
 from ...runtime.engine import AbstractEngine, Check, ThisProcess
-from ...runtime.extras import needed
+from ...runtime.machine import needed
 from ..results import read_tree, write_tree
 
 LogDensity = Callable[..., Float[Array, ""]]

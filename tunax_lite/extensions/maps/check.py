@@ -10,7 +10,7 @@ from ...cli.application import Answer
 from ...cli.check import Page, describe_model, describe_times, duration
 from ...cli.terminal import echo
 from ...config.load import Loaded
-from ...runtime.extras import needed
+from ...runtime.machine import needed
 from .build import build_map
 from .notes import late_convection, recommended_constants
 from .sections import MapConfig

@@ -21,8 +21,8 @@ from ...config import ConfigError
 from ...io.protection import CALIBRATION, remove_file
 from ...io.writing import claimed
 from ...runtime.engine import AbstractEngine, open_engine
-from ...runtime.extras import needed
 from ...runtime.interrupts import advise
+from ...runtime.machine import needed
 from ...runtime.memory import check_disk
 from . import fitted
 from . import store as stores

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from ...io.errors import FileFormatError
 from ...plotting import style
 from ...plotting.style import STATE, FigureTime, Option
-from ...runtime.extras import needed
+from ...runtime.machine import needed
 
 if TYPE_CHECKING:
     import xarray as xr

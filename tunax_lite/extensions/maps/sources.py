@@ -20,7 +20,7 @@ from ...io.registry import resolve
 from ...io.units import is_known, unit_of
 from ...io.yaml_file import NAMES
 from ...quantities import quantity_of
-from ...runtime.extras import needed
+from ...runtime.machine import needed
 from .calendars import read_times
 from .remapping import TINY, Matrix, Points
 from .settings import Gridded

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import configuration
-from ..extras import needed
 from ..interrupts import at_end
+from ..machine import needed
 from . import worker
 from .base import AbstractEngine, ThisProcess, WorkersLost
 from .watch import Client, Future, Watch
