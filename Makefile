@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # `unit` runs the notebooks too: tests/test_notebooks.py.
-.PHONY: run test test-all coverage lint types unit docs site linkcheck wheel verify bench hostile clean
+.PHONY: run test test-all oldest canary coverage lint types unit docs site linkcheck wheel verify bench hostile clean
 
 run: $(VENV)/.installed
 	$(BIN)/tunax-lite demo --output results/synthetic --overwrite
@@ -32,6 +32,25 @@ unit: $(VENV)/.installed-dev
 # With the long ones.
 test-all: lint types docs
 	$(BIN)/pytest -n 2 --dist worksteal -m "not study" tests
+
+# The column and its gradients on the oldest pair of Python and JAX that is supported.
+ESSENTIALS := tests/column tests/numerics tests/runtime/test_configure.py tests/runtime/test_recompilation.py
+OLDEST_PYTHON ?= python3.11
+OLDEST_JAX := 0.10.2
+oldest:
+	$(OLDEST_PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
+	.venv-oldest/bin/python -m pip install --quiet --editable '.[dev]' jax==$(OLDEST_JAX) jaxlib==$(OLDEST_JAX)
+	.venv-oldest/bin/pytest -n 2 --dist worksteal $(ESSENTIALS)
+
+# The same on JAX's next version, of which pip takes previews; PIP_EXTRA_INDEX_URL names an index of nightly ones.
+canary:
+	$(PYTHON) -m venv .venv-canary
+	.venv-canary/bin/python -m pip install --quiet --upgrade pip
+	.venv-canary/bin/python -m pip install --quiet --editable '.[dev]'
+	.venv-canary/bin/python -m pip install --quiet --pre --upgrade jax jaxlib
+	.venv-canary/bin/python -m pip list | grep -i '^jax'
+	.venv-canary/bin/pytest -n 2 --dist worksteal $(ESSENTIALS)
 
 # Which lines of the package the tests run: fails below what pyproject.toml says.
 coverage: $(VENV)/.installed-dev
@@ -80,4 +99,4 @@ $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
 	@touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) .jax_cache .pytest_cache .coverage* .ruff_cache .hypothesis build dist docs/_build docs/gallery results
+	rm -rf $(VENV) .venv-oldest .venv-canary .jax_cache .pytest_cache .coverage* .ruff_cache .hypothesis build dist docs/_build docs/gallery results
