@@ -13,7 +13,7 @@ from ...config.load import Loaded, load
 from ...config.series import notes_on_conversions
 from ...io.yaml_file import ConfigError
 from ...plausibility import Finding, Position, collecting, remarks
-from .equations import MapFit
+from .calibration import MapFit
 from .sections import MapConfig
 from .setup import MapRun
 

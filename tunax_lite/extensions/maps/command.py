@@ -24,16 +24,13 @@ from ...runtime.engine import AbstractEngine, open_engine
 from ...runtime.extras import needed
 from ...runtime.interrupts import advise
 from ...runtime.memory import check_disk
-from . import fitted
 from . import store as stores
 from .build import build_map, build_map_fit, load_map
-from .calibration import Progress, fit_map
-from .equations import MapFit
+from .calibration import FILES, ITERATIONS_NAME, MapFit, Progress, fit_map, write_fit
 from .notes import late_convection, recommended_constants
 from .plan import planned, read_together
 from .run import Broken, MapReport, run_map
 from .setup import MapRun
-from .states import verify
 from .store import MapStore
 
 _NAMED = 10  # columns that failed
@@ -65,7 +62,7 @@ def map_columns(
         run = dataclasses.replace(run, about=about)
         store = stores.prepare(output, run.fingerprint, resume=resume, overwrite=overwrite)
         if store is not None and store.is_complete:
-            verify(store, run, _note)
+            store.verify(run, _note)
             echo(f"{output}: complete; nothing to do")
             return
         session.say_notes([*late_convection(run), *recommended_constants(run)])
@@ -151,10 +148,10 @@ def calibrate_map(
         fit, section = build_map_fit(loaded), loaded.config.calibration
         assert section is not None  # checked by the caller
         folder = output or Path(section.folder or Path("results") / loaded.name)
-        held = [name for name in fitted.FILES if (folder / name).exists()]
+        held = [name for name in FILES if (folder / name).exists()]
         check_folder("calibration", folder, held, resume, overwrite)
-        check_folder_outputs(folder, fitted.FILES, [], overwrite, CALIBRATION)
-        columns, path = fit.run.columns, folder / fitted.ITERATIONS_NAME
+        check_folder_outputs(folder, FILES, [], overwrite, CALIBRATION)
+        columns, path = fit.run.columns, folder / ITERATIONS_NAME
         session.say_notes(columns.notes)
         names = ", ".join(fit.free.paths)
         echo(f"calibrating {columns.n_columns} corrections of the heat flux, and {names} for all columns")
@@ -166,7 +163,7 @@ def calibrate_map(
             with open_engine(*engine) as opened:
                 progress = _fit(fit, section.n_iterations, opened, path)
             about = session.provenance(loaded, loaded.name, fit.run.model.closure)
-            written = fitted.write_fit(fit, progress, folder, about)
+            written = write_fit(fit, progress, folder, about)
     _say_fit(fit, progress)
     session.report_written(written)
 
@@ -182,7 +179,7 @@ def _fit(fit: MapFit, n_iterations: int, engine: AbstractEngine, path: Path) -> 
             nonlocal number, loss
             number, loss = len(progress.losses), f", lowest loss {progress.loss:.4g} K2"
 
-        return fit_map(fit, n_iterations, engine, path=path, begin=note, report=note, part=part)
+        return fit_map(fit, n_iterations, engine, path=path, report=note, part=part)
 
 
 def _say_fit(fit: MapFit, progress: Progress) -> None:
