@@ -60,7 +60,7 @@ def surface_temperature(diffusivity: float, correction: np.ndarray) -> np.ndarra
 def fit() -> MapFit:
     columns = Observed(shape=SHAPE, values=surface_temperature(TRUTH, CORRECTION))
     run = MapRun(MODEL, columns, HOUR, 6 * HOUR, 48 * HOUR, ())
-    return MapFit(run, FREE.resolve(MODEL.closure), penalty=1e-6, begin=6 * HOUR)
+    return MapFit(run, FREE.resolve(MODEL.closure), penalty=1e-6, start=6 * HOUR)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_columns_that_cannot_be_followed_do_not_move_what_all_share(fit):
     run = dataclasses.replace(fit.run, columns=dataclasses.replace(fit.run.columns, values=values))
     found = {}
     for scale in (None, 0.01):
-        other = dataclasses.replace(fit, run=run, scale=scale)
+        other = dataclasses.replace(fit, run=run, misfit_scale=scale)
         progress = fit_map(other, 10, ThisProcess())
         found[scale] = float(other.values(progress.x)[0])
         assert progress.losses[-1] < 0.3 * progress.losses[0]
@@ -102,7 +102,7 @@ def test_a_column_with_derivatives_that_explode_does_not_stop_what_all_share(fit
     others = Equations(*(np.delete(part, 3, axis=-1) for part in found))
 
     def shared(equations: Equations, scale: float | None) -> float:
-        weight = dataclasses.replace(fit, scale=scale).weight(equations) / N
+        weight = dataclasses.replace(fit, misfit_scale=scale).weight(equations) / N
         return float(step(equations, weight, 0.01, np.full(weight.size, 0.01))[0][0])
 
     assert abs(shared(found, None)) < 1e-6 * abs(shared(others, 0.1))

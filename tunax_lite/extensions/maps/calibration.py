@@ -50,6 +50,7 @@ from ...column.case import Case
 from ...column.corrections import CorrectedForcing
 from ...column.integrate import count_steps
 from ...column.model import Model
+from ...declarations import check_settings, setting
 from ...io.checksums import Digests, check_digest
 from ...io.dataset import described, titled, variable_name, write_dataset
 from ...io.protection import Provenance
@@ -82,30 +83,31 @@ class MapFit:
     Args:
         run: of the map, whose variables are ignored; residuals are taken at the ends of its frames.
         free: parameters of the closure shared by all columns.
-        penalty: equivalent misfit of a correction [K m2 W-1].
-        scale: root mean square misfit above which a column is downweighted [K]; without it all have full
-            weight.
-        begin: time before which frames are ignored [s].
+        penalty: misfit that a correction counts as [K m2 W-1].
+        misfit_scale: root mean square misfit of a column above which it counts less [K]; null where all count
+            in full.
+        start: time up to which the misfit does not count [s].
     """
 
     run: MapRun
     free: ResolvedParameters
-    penalty: float = 0.0
-    begin: float = 0.0
-    scale: float | None = None
+    penalty: float = setting(0.002, at_least=0.0)
+    misfit_scale: float | None = setting(None, above=0.0)
+    start: float = setting(0.0, at_least=0.0)
 
     def __post_init__(self):
+        check_settings(self)
         count_steps(self.run.duration, self.run.output_interval, "duration", "output_interval")
         if not self.times.size:
             raise ValueError(
                 f"start: expected a time before the end of the run, {self.run.duration:g} s, got "
-                f"{self.begin:g} s; extend the run, or begin earlier."
+                f"{self.start:g} s; extend the run, or begin earlier."
             )
 
     @property
     def times(self) -> np.ndarray:
         """Ends of the frames to use [s]."""
-        return self.run.times[self.run.times > self.begin]
+        return self.run.times[self.run.times > self.start]
 
     @property
     def blocks(self) -> list[np.ndarray]:
@@ -121,17 +123,17 @@ class MapFit:
 
     def counts(self, mean_square: np.ndarray) -> np.ndarray:
         """Contribution of columns to the loss [K2], from their mean squares with the penalty [K2]."""
-        square = None if self.scale is None else self.scale**2
+        square = None if self.misfit_scale is None else self.misfit_scale**2
         return mean_square if square is None else square * np.log1p(mean_square / square)
 
     def weight(self, equations: "Equations") -> np.ndarray:
         """Weight of each column in the equations of the shared parameters, besides its area [1]."""
-        if self.scale is None:
+        if self.misfit_scale is None:
             return np.ones_like(equations.mean_square)
         steepness = np.trace(equations.matrix[:-1, :-1])
         some = steepness[steepness > 0.0]
         steep = STEEP * np.median(some) if some.size else 1.0
-        return 1.0 / (1.0 + equations.mean_square / self.scale**2) / (1.0 + steepness / steep)
+        return 1.0 / (1.0 + equations.mean_square / self.misfit_scale**2) / (1.0 + steepness / steep)
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """The shared parameters, each in its own unit."""
@@ -140,7 +142,7 @@ class MapFit:
     @property
     def fingerprint(self) -> str:
         """Changes with everything that the iterates depend on."""
-        known = self.run.fingerprint, repr(self.free), self.penalty, self.begin, self.scale
+        known = self.run.fingerprint, repr(self.free), self.penalty, self.start, self.misfit_scale
         return hashlib.sha256(repr(known).encode()).hexdigest()
 
 
