@@ -14,9 +14,14 @@ from tunax_lite import Model, simulate
 from tunax_lite.calibration import FreeParameter, FreeParameters, read_parameters
 from tunax_lite.closures import Constant
 from tunax_lite.column.corrections import CorrectedForcing
-from tunax_lite.extensions.maps.calibration import fit_map
-from tunax_lite.extensions.maps.equations import Block, Equations, MapFit, equations_of, step
-from tunax_lite.extensions.maps.fitted import write_fit
+from tunax_lite.extensions.maps.calibration import (
+    Equations,
+    MapFit,
+    equations_of,
+    fit_map,
+    step,
+    write_fit,
+)
 from tunax_lite.extensions.maps.setup import MapRun
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.protection import Provenance
@@ -55,7 +60,7 @@ def surface_temperature(diffusivity: float, correction: np.ndarray) -> np.ndarra
 def fit() -> MapFit:
     columns = Observed(shape=SHAPE, values=surface_temperature(TRUTH, CORRECTION))
     run = MapRun(MODEL, columns, HOUR, 6 * HOUR, 48 * HOUR, ())
-    return MapFit(run, FREE.resolve(MODEL.closure), penalty=1e-6, begin=6 * HOUR)
+    return MapFit(run, FREE.resolve(MODEL.closure), penalty=1e-6, start=6 * HOUR)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +82,7 @@ def test_columns_that_cannot_be_followed_do_not_move_what_all_share(fit):
     run = dataclasses.replace(fit.run, columns=dataclasses.replace(fit.run.columns, values=values))
     found = {}
     for scale in (None, 0.01):
-        other = dataclasses.replace(fit, run=run, scale=scale)
+        other = dataclasses.replace(fit, run=run, misfit_scale=scale)
         progress = fit_map(other, 10, ThisProcess())
         found[scale] = float(other.values(progress.x)[0])
         assert progress.losses[-1] < 0.3 * progress.losses[0]
@@ -91,13 +96,13 @@ def test_columns_that_cannot_be_followed_do_not_move_what_all_share(fit):
 
 def test_a_column_with_derivatives_that_explode_does_not_stop_what_all_share(fit):
     x = np.asarray(fit.free.to_unconstrained({"diffusivity": 1e-2}))
-    found = equations_of(fit, Block(np.arange(N), x, np.zeros(N)))
+    found = equations_of(fit, (np.arange(N), x, np.zeros(N)))
     factor = np.where(np.arange(N) == 3, 1e6, 1.0)
     found = Equations(found.mean_square, factor * found.gradient, factor**2 * found.matrix)
     others = Equations(*(np.delete(part, 3, axis=-1) for part in found))
 
     def shared(equations: Equations, scale: float | None) -> float:
-        weight = dataclasses.replace(fit, scale=scale).weight(equations) / N
+        weight = dataclasses.replace(fit, misfit_scale=scale).weight(equations) / N
         return float(step(equations, weight, 0.01, np.full(weight.size, 0.01))[0][0])
 
     assert abs(shared(found, None)) < 1e-6 * abs(shared(others, 0.1))
@@ -108,7 +113,7 @@ def test_equations_are_those_of_differences(fit):
     """Of columns that `simulate` runs; central differences are good to the square of their step."""
     diffusivity, correction = 1e-2, np.linspace(20.0, -20.0, N)
     x = np.asarray(fit.free.to_unconstrained({"diffusivity": diffusivity}))
-    found = equations_of(fit, Block(np.arange(N), x, correction))
+    found = equations_of(fit, (np.arange(N), x, correction))
     observed = fit.run.columns.values[2:]  # type: ignore
 
     def residuals(shift, more):
@@ -157,8 +162,11 @@ def test_a_fit_goes_on_to_the_same_bits(fit, fitted, tmp_path):
     path = tmp_path / "iterations.eqx"
     fit_map(fit, 3, ThisProcess(), path=path)
     begun = []
-    same(fit_map(fit, 8, ThisProcess(), path=path, begin=begun.append), fitted)
-    assert len(begun[0].losses) >= 3
+    same(
+        fit_map(fit, 8, ThisProcess(), path=path, report=lambda progress: begun.append(len(progress.losses))),
+        fitted,
+    )
+    assert begun == [3, *range(4, 9)]
     with error_naming(ValueError, "configuration"):
         fit_map(dataclasses.replace(fit, penalty=1.0), 8, ThisProcess(), path=path)
     path.write_bytes(b"half")

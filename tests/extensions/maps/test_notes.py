@@ -11,7 +11,7 @@ from tests.extensions.maps.test_run import RUN
 from tunax_lite import KEpsilon
 from tunax_lite.cli.commands import app
 from tunax_lite.closures import recommended_sets
-from tunax_lite.extensions.maps.notes import recommended_constants
+from tunax_lite.extensions.maps.command import recommended_constants
 
 MAP = str(Path(__file__).parents[3] / "configs/maps/synthetic.yaml")
 VALID = recommended_sets()["k_epsilon"].valid

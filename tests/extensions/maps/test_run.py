@@ -103,7 +103,7 @@ def test_a_shorter_last_frame_is_at_the_end_wherever_a_run_is_ended(plan, tmp_pa
         if done == 0.75:  # three of four pieces: all whole ones
             raise Ended
 
-    stores.create(mixed, RUN.columns, plan.variables, SHORTER.times, SMALL, SHORTER.fingerprint, RUN.about)
+    stores.create(mixed, SHORTER, plan.variables, SMALL)
     with pytest.raises(Ended):
         run_tiles(SHORTER, mixed, [1], end)
     store = stores.prepare(mixed, SHORTER.fingerprint, resume=True, overwrite=False)
@@ -131,8 +131,7 @@ def test_a_plan_fits_its_memory_and_results_do_not_depend_on_it(plan, whole, tmp
 def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     """Ended in the middle of a tile; shards of a piece whose end was not noted are written again."""
     path = tmp_path / "map.zarr"
-    times = RUN.times
-    stores.create(path, RUN.columns, plan.variables, times, SMALL, RUN.fingerprint, RUN.about)
+    stores.create(path, RUN, plan.variables, SMALL)
 
     class Ended(Exception):
         pass
@@ -160,7 +159,7 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     assert_identical(path, whole)
     assert stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False).is_complete  # type: ignore
     assert stores.prepare(path, RUN.fingerprint, resume=False, overwrite=True) is None
-    stores.create(path, RUN.columns, plan.variables, times, SMALL, RUN.fingerprint, RUN.about)
+    stores.create(path, RUN, plan.variables, SMALL)
     assert not stores.MapStore(path).is_complete and not list(path.rglob("temperature/c/*"))
 
 

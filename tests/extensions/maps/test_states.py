@@ -18,7 +18,6 @@ from tunax_lite.extensions.maps import store as stores
 from tunax_lite.extensions.maps.gridded import GriddedColumns
 from tunax_lite.extensions.maps.run import run_map, run_tiles
 from tunax_lite.extensions.maps.setup import Layout, MapRun, MapVariable
-from tunax_lite.extensions.maps.states import read_state, state_path
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.runtime.engine import ThisProcess
 
@@ -29,15 +28,14 @@ class Killed(BaseException):
 
 def begun(path: Path, run: MapRun, layout: Layout, variables, after: float = 0.5) -> None:
     """A map that ended before it was complete."""
-    times = run.times
-    stores.create(path, run.columns, variables, times, layout, run.fingerprint, run.about)
+    stores.create(path, run, variables, layout)
 
     def end(done: float) -> None:
         if done > after:
             raise Killed
 
     with pytest.raises(Killed):
-        run_tiles(run, path, run.tiles(layout), end)
+        run_tiles(run, path, list(run.tiles(layout)), end)
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +91,11 @@ def test_a_tile_with_a_damaged_file_is_computed_again(unfinished, whole, tmp_pat
         shutil.copytree(folder, tmp_path / folder.name)
     store = stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False)
     assert store is not None
-    assert all((state := read_state(store, tile)) and 0 < state.done < 4 for tile in (0, 1))
+    assert all((state := store.read_state(tile)) and 0 < state.done < 4 for tile in (0, 1))
     damage, named = DAMAGE[kind]
     damage(
         path,
-        lambda tile: state_path(store, tile),
+        store.state_path,
         lambda piece, tile: path / TEMPERATURE.format(piece=piece, tile=tile),
     )
     run_map(RUN, path, SMALL, (), ThisProcess(), store=store, announce=said.append)

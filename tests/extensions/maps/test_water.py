@@ -14,7 +14,7 @@ from tunax_lite import ConstantForcing, KEpsilon, Model, simulate
 from tunax_lite.cli.commands import app
 from tunax_lite.closures import Constant
 from tunax_lite.closures.energy import TurbulenceState
-from tunax_lite.extensions.maps.notes import late_convection
+from tunax_lite.extensions.maps.command import late_convection
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.runtime.engine import ThisProcess

@@ -13,7 +13,7 @@ from ...config.load import Loaded, load
 from ...config.series import notes_on_conversions
 from ...io.yaml_file import ConfigError
 from ...plausibility import Finding, Position, collecting, remarks
-from .equations import MapFit
+from .calibration import MapFit
 from .sections import MapConfig
 from .setup import MapRun
 
@@ -125,6 +125,6 @@ def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:
     with place.naming("calibration"):
         run = dataclasses.replace(build_map(loaded), variables=(), means=())
         free = section.free(run.model.closure)
-        fit = MapFit(run, free, section.penalty, section.start, section.misfit_scale)
+        fit = MapFit(run, free, section.penalty, section.misfit_scale, section.start)
         _ = run.columns.observed(slice(0, 1), fit.times)  # raise errors early
     return fit

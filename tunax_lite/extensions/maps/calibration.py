@@ -1,25 +1,256 @@
 """Calibration on a map: a heat flux correction for every column, and shared parameters.
 
+    u_i = mean_k (T_i(t_k) - observed_i(t_k))^2 + (penalty q_i)^2,    loss = sum_i a_i rho(u_i) / sum_i a_i
+
+over the times with observations. T_i is the temperature of the uppermost cell at the ends of the frames, a_i
+the area of a column, and q_i its correction, which is constant in time. rho(u) = u, or with a scale c
+
+    rho(u) = c^2 log(1 + u / c^2)
+
+as for Student's t distribution: the model cannot reproduce a column whose misfit far exceeds c, and such a
+column has little effect on the shared parameters. Because columns are independent, the residuals of column i
+depend only on q_i and the m shared parameters x: m + 1 tangents through the time loop, each for all columns
+at once, give the whole Jacobian by n + m numbers, and its normal equations are diagonal except for m rows and
+columns. Corrections are eliminated column by column, which leaves m equations for x (Gauss-Newton with
+Levenberg-Marquardt damping). In these, columns have a weight besides their area, recomputed in every step:
+the derivative of rho, reduced for steep columns,
+
+    w_i = rho'(u_i) / (1 + h_i / H) = 1 / (1 + u_i / c^2) / (1 + h_i / H)
+
+where h_i is the mean square change of the surface temperature with all shared parameters, and H its median
+over all columns, times `STEEP`. Without the second factor, the few columns that change abruptly, with
+derivatives up to a million times those of the others, dominate the step, although these derivatives hold only
+locally.
+
 Blocks of columns may be evaluated anywhere; sums are taken over all columns in order, so that iterates are
 identical for any number of workers. The file of the iterations holds everything that the next one depends on.
+
+Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on variable projection; Holland and Welsch
+(1977), Communications in Statistics A 6, 813-827, on iteratively reweighted least squares; Hampel et al.
+(1986), Robust statistics, ch. 6, on leverage.
 """
 
 import dataclasses
 import functools
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
-from ...calibration.results import read_tree, write_tree
+from ...calibration import Comparison, ResolvedParameters, residuals
+from ...calibration.observed import Uppermost
+from ...calibration.parameters import Base
+from ...calibration.results import PARAMETERS_NAME, read_tree, write_tree, write_values
+from ...column.case import Case
+from ...column.corrections import CorrectedForcing
+from ...column.integrate import count_steps
+from ...column.model import Model
+from ...declarations import check_settings, setting
 from ...io.checksums import Digests, check_digest
+from ...io.dataset import described, titled, variable_name, write_dataset
+from ...io.protection import Provenance
+from ...runtime import Program, Shared, compile_program
 from ...runtime.engine import AbstractEngine
-from .equations import Block, Equations, MapFit, equations_of, step
+from .setup import MapRun
+from .store import map_dims
 
+BLOCK = 64
+"""Columns that are evaluated together."""
+LARGEST_CHANGE = 0.5
+"""Of an unconstrained number that all columns share, in one step."""
+STEEP = 10.0
+"""Mean square derivative of a column over the median, above which it counts less for the shared numbers."""
+LARGEST_CORRECTION = 150.0
+"""Change of a correction in one step [W m-2]."""
 _LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-4, 1e-2, 1e8
 _GROWTH, _SHRINKAGE = 8.0, 0.25
 _LITTLE = 0.1
 """Part of the loss; where a step of the corrections alone gains less, the next one is joint."""
+CORRECTIONS_NAME, ITERATIONS_NAME = "corrections.nc", "iterations.eqx"
+FILES = ITERATIONS_NAME, CORRECTIONS_NAME, PARAMETERS_NAME
+_KIND = "file with the iterations of a calibration on a map"
+
+
+@dataclasses.dataclass(frozen=True)
+class MapFit:
+    """The fit on a map, as one picklable object.
+
+    Args:
+        run: of the map, whose variables are ignored; residuals are taken at the ends of its frames.
+        free: parameters of the closure shared by all columns.
+        penalty: misfit that a correction counts as [K m2 W-1].
+        misfit_scale: root mean square misfit of a column above which it counts less [K]; null where all count
+            in full.
+        start: time up to which the misfit does not count [s].
+    """
+
+    run: MapRun
+    free: ResolvedParameters
+    penalty: float = setting(0.002, at_least=0.0)
+    misfit_scale: float | None = setting(None, above=0.0)
+    start: float = setting(0.0, at_least=0.0)
+
+    def __post_init__(self):
+        check_settings(self)
+        count_steps(self.run.duration, self.run.output_interval, "duration", "output_interval")
+        if not self.times.size:
+            raise ValueError(
+                f"start: expected a time before the end of the run, {self.run.duration:g} s, got "
+                f"{self.start:g} s; extend the run, or begin earlier."
+            )
+
+    @property
+    def times(self) -> np.ndarray:
+        """Ends of the frames to use [s]."""
+        return self.run.times[self.run.times > self.start]
+
+    @property
+    def blocks(self) -> list[np.ndarray]:
+        """Indices of the columns that are evaluated together."""
+        n = self.run.columns.n_columns
+        return [np.arange(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
+
+    @property
+    def area(self) -> np.ndarray:
+        """Fraction of the total area in each column."""
+        area = np.cos(np.deg2rad(self.run.columns.latitude))
+        return area / area.sum()
+
+    def counts(self, mean_square: np.ndarray) -> np.ndarray:
+        """Contribution of columns to the loss [K2], from their mean squares with the penalty [K2]."""
+        square = None if self.misfit_scale is None else self.misfit_scale**2
+        return mean_square if square is None else square * np.log1p(mean_square / square)
+
+    def weight(self, equations: "Equations") -> np.ndarray:
+        """Weight of each column in the equations of the shared parameters, besides its area [1]."""
+        if self.misfit_scale is None:
+            return np.ones_like(equations.mean_square)
+        steepness = np.trace(equations.matrix[:-1, :-1])
+        some = steepness[steepness > 0.0]
+        steep = STEEP * np.median(some) if some.size else 1.0
+        return 1.0 / (1.0 + equations.mean_square / self.misfit_scale**2) / (1.0 + steepness / steep)
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """The shared parameters, each in its own unit."""
+        return np.asarray(self.free.to_physical(jnp.asarray(x)))
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with everything that the iterates depend on."""
+        known = self.run.fingerprint, repr(self.free), self.penalty, self.start, self.misfit_scale
+        return hashlib.sha256(repr(known).encode()).hexdigest()
+
+
+class Equations(NamedTuple):
+    """Mean squares of each column [K2], half their derivatives by the shared numbers and the correction."""
+
+    mean_square: np.ndarray  # (n_columns,)
+    gradient: np.ndarray  # (m + 1, n_columns)
+    matrix: np.ndarray  # (m + 1, m + 1, n_columns), without second derivatives of the residuals
+
+    @property
+    def is_finite(self) -> np.ndarray:
+        """Columns for which everything is finite."""
+        derivatives = np.isfinite(self.gradient).all(axis=0) & np.isfinite(self.matrix).all(axis=(0, 1))
+        return np.isfinite(self.mean_square) & derivatives
+
+    def penalised(self, correction: np.ndarray, penalty: float) -> "Equations":
+        """Add the penalty of the corrections; derivatives are zero where they are not finite."""
+        known = self.is_finite
+        gradient, matrix = np.where(known, self.gradient, 0.0), np.where(known, self.matrix, 0.0)
+        gradient[-1] += penalty**2 * correction
+        matrix[-1, -1] += penalty**2
+        return Equations(self.mean_square + (penalty * correction) ** 2, gradient, matrix)
+
+
+def equations_of(fit: MapFit, item: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Equations:
+    """Normal equations of at most a block of columns: their numbers, an unconstrained vector, corrections."""
+    columns, x, correction = item
+    n, missing = len(columns), BLOCK - len(columns)
+    columns = np.concatenate([columns, np.repeat(columns[-1:], missing)])
+    correction = np.concatenate([correction, np.zeros(missing)])
+    model, case = fit.run.batch(columns, 0.0, fit.run.duration)
+    comparison = _comparison(fit, case, fit.run.columns.observed(columns, fit.times))
+    dtype = case.grid.z_face.dtype
+    given = jnp.asarray(x, dtype), jnp.asarray(correction, dtype), model, comparison
+    program = _programs.get(
+        lambda: compile_program(functools.partial(_equations, fit.free), *given), given, fit.fingerprint
+    )
+    return Equations(*(np.asarray(part, float)[..., :n] for part in jax.device_get(program(*given))))
+
+
+_programs: Shared[Program] = Shared(most=1)
+
+
+def _comparison(fit: MapFit, case: Case, observed: np.ndarray) -> Comparison:
+    """Temperatures of the uppermost cells at the ends of the last frames, `(n_times, n_columns)`."""
+    length, there = fit.run.length, np.isfinite(observed)
+    before = (length.n_frames + 1 - len(observed), 0), (0, 0)  # the start, and frames that do not count
+    dtype = case.grid.z_face.dtype
+
+    def on_frames(rows: np.ndarray) -> dict[str, Array]:
+        return {"temperature": jnp.asarray(np.pad(rows, before)[:, None], dtype)}
+
+    return Comparison(
+        case=case,
+        dt=jnp.asarray(fit.run.dt, dtype),
+        observed=on_frames(np.where(there, observed, 0.0)),
+        counts=on_frames(there / np.maximum(there.sum(axis=0), 1)),
+        factors={"temperature": jnp.asarray(1.0, dtype)},
+        operators={"temperature": Uppermost()},
+        n_frames=length.n_frames,
+        steps_per_frame=length.steps_per_frame,
+    )
+
+
+def _equations(
+    free: ResolvedParameters, x: Array, correction: Array, model: Model, comparison: Comparison
+) -> Equations:
+    m, (n,) = x.shape[0], correction.shape
+    case = comparison.case
+
+    def differences(x, correction):
+        calibrated = dataclasses.replace(model, closure=free.insert(model.closure, x))
+        forcing = CorrectedForcing(case.forcing, None, heat_flux_bias=correction[None])
+        corrected = dataclasses.replace(comparison, case=dataclasses.replace(case, forcing=forcing))
+        return residuals(calibrated, corrected)[0]["temperature"][:, 0]
+
+    # Every column has its own copy of the parameters, so that one tangent is a column of all Jacobians.
+    at = jnp.broadcast_to(x[:, None], (m, n)), correction
+    directions = jnp.broadcast_to(jnp.eye(m + 1, dtype=x.dtype)[:, :, None], (m + 1, m + 1, n))
+    push = lambda d: jax.jvp(differences, at, (d[:m], d[m]))  # noqa: E731
+    found, jacobian = jax.vmap(push, out_axes=(None, 0))(directions)  # columns stay the last axis
+    gradient = jnp.sum(jacobian * found, axis=1)
+    matrix = jnp.sum(jacobian[:, None] * jacobian[None], axis=2)
+    return Equations(jnp.sum(found**2, axis=0), gradient, matrix)  # pyright: ignore[reportArgumentType]
+
+
+def step(
+    equations: Equations, area: np.ndarray, damping: float, dampings: np.ndarray, *, is_joint: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Step of the shared parameters and corrections to the minimum of the damped quadratic model.
+
+    Args:
+        equations: with the penalty; area: fraction of the area in each column, times its weight.
+        damping: relative increase of the diagonal of the shared parameters [1]; dampings: of each correction.
+        is_joint: whether to change the shared parameters.
+    """
+    gradient, matrix = equations.gradient, equations.matrix
+    own = matrix[-1, -1] * (1.0 + dampings)
+    inverse = np.where(own > 0.0, 1.0 / np.where(own > 0.0, own, 1.0), 0.0)
+    border = matrix[:-1, -1]  # (m, n)
+    reduced = np.sum(area * (matrix[:-1, :-1] - border[:, None] * border[None] * inverse), axis=-1)
+    reduced += damping * np.diag(np.sum(area * np.diagonal(matrix[:-1, :-1]).T, axis=-1))
+    right = np.sum(area * (gradient[:-1] - border * gradient[-1] * inverse), axis=-1)
+    shared = -np.linalg.lstsq(reduced, right, rcond=1e-12)[0]
+    shared *= float(is_joint) * min(1.0, LARGEST_CHANGE / max(np.abs(shared).max(initial=0.0), 1e-300))
+    change = -(gradient[-1] + shared @ border) * inverse
+    return shared, np.clip(change, -LARGEST_CORRECTION, LARGEST_CORRECTION)
 
 
 @dataclasses.dataclass
@@ -57,16 +288,6 @@ class Progress:
         """Number of columns that failed initially."""
         return int(np.sum(self.weight == 0.0))
 
-    def note(self, loss: float, x: np.ndarray, accepted: bool) -> None:
-        """Record an evaluation."""
-        self.losses.append(loss)
-        self.trials.append(x)
-        self.accepted.append(accepted)
-
-
-Report = Callable[[Progress], None]
-"""Called after each evaluation."""
-
 
 def fit_map(
     fit: MapFit,
@@ -74,8 +295,7 @@ def fit_map(
     engine: AbstractEngine,
     *,
     path: Path | None = None,
-    begin: Report = lambda progress: None,
-    report: Report = lambda progress: None,
+    report: Callable[[Progress], None] = lambda progress: None,
     part: Callable[[float], None] = lambda done: None,
 ) -> Progress:
     """Fit the corrections of all columns and the shared parameters together.
@@ -84,8 +304,8 @@ def fit_map(
         n_iterations: evaluations of the loss and its derivatives, including those before an interruption.
         engine: evaluates blocks of columns; iterates do not depend on it.
         path: file to go on from where it is there, written after every evaluation.
-        begin: called before the first evaluation if there are earlier ones; report: after each; part: with
-            the fraction of one that is done.
+        report: called after each evaluation, and first if there are earlier ones; part: with the fraction of
+            one that is done.
 
     Raises:
         FloatingPointError: no column has a finite initial misfit.
@@ -93,23 +313,22 @@ def fit_map(
         ValueError: a file of another fit, or of other input.
     """
     parts = {} if path is None else _parts(path, fit)
-    progress = None if path is None or not path.exists() else _read(path, fit, parts)
-    if progress is not None:
-        begin(progress)
-    n = fit.run.columns.n_columns
+    progress, trial = None, (np.asarray(fit.free.start(), float), np.zeros(fit.run.columns.n_columns))
+    if path is not None and path.exists():
+        progress = _read(path, fit, parts)
+        trial = progress.trial
+        report(progress)
     work = functools.partial(equations_of, fit)  # a single object: an engine sends it to its workers once
-    trial = (np.asarray(fit.free.start(), float), np.zeros(n)) if progress is None else progress.trial
     while progress is None or len(progress.losses) < n_iterations:
-        blocks = [Block(columns, trial[0], trial[1][columns]) for columns in fit.blocks]
-        found = _evaluated(engine, work, blocks, part)
-        equations = found.penalised(trial[1], fit.penalty)
+        found = _evaluated(engine, work, [(each, trial[0], trial[1][each]) for each in fit.blocks], part)
         if progress is None:
-            progress = _begun(fit, *trial, equations, found.is_finite)
+            progress = _begun(fit, *trial, found)
         else:
-            _learn(fit, progress, *trial, equations)
-        dampings = progress.damping, progress.dampings
+            _learn(fit, progress, *trial, found.penalised(trial[1], fit.penalty))
         weight = progress.weight * fit.weight(progress.equations)
-        change = step(progress.equations, weight, *dampings, is_joint=progress.is_joint)
+        change = step(
+            progress.equations, weight, progress.damping, progress.dampings, is_joint=progress.is_joint
+        )
         trial = progress.trial = (progress.x + change[0], progress.correction + change[1])
         if path is not None:
             _write(path, fit, progress, parts)
@@ -119,36 +338,32 @@ def fit_map(
 
 def _evaluated(
     engine: AbstractEngine,
-    equations_of_fit: Callable[[Block], Equations],
-    items: list[Block],
+    work: Callable[[tuple], Equations],
+    blocks: list[tuple],
     part: Callable[[float], None],
 ) -> Equations:
-    done = iter(range(1, len(items) + 1))
-    found = engine.map(equations_of_fit, items, lambda number, result: part(next(done) / len(items)))
+    done = iter(range(1, len(blocks) + 1))
+    found = engine.map(work, blocks, lambda number, result: part(next(done) / len(blocks)))
     return Equations(*(np.concatenate(each, axis=-1) for each in zip(*found, strict=True)))
 
 
-def _begun(
-    fit: MapFit, x: np.ndarray, correction: np.ndarray, equations: Equations, there: np.ndarray
-) -> Progress:
+def _begun(fit: MapFit, x: np.ndarray, correction: np.ndarray, found: Equations) -> Progress:
+    there = found.is_finite
     if not there.any():
         raise FloatingPointError(
             "calibrate: expected a finite misfit with derivatives at the start, got none in all "
             f"{there.size} columns; try a shorter time step, or other start values."
         )
     weight = np.where(there, fit.area, 0.0)
-    equations = _without(equations, there)
-    begun = Progress(
-        x, correction, equations, _FIRST_DAMPING, np.full(there.size, _FIRST_DAMPING), [], [], [],
-        np.where(there, equations.mean_square, np.nan), weight / weight.sum(), True, (x, correction),
-    )  # fmt: skip
-    begun.note(float(np.sum(begun.weight * fit.counts(equations.mean_square))), x, True)
-    return begun
-
-
-def _without(equations: Equations, there: np.ndarray) -> Equations:
-    """Equations with zeros for failed columns."""
-    return Equations(*(np.where(there, part, 0.0) for part in equations))
+    weight = weight / weight.sum()
+    # Zeros for failed columns.
+    equations = Equations(*(np.where(there, part, 0.0) for part in found.penalised(correction, fit.penalty)))
+    loss = float(np.sum(weight * fit.counts(equations.mean_square)))
+    dampings, first = np.full(there.size, _FIRST_DAMPING), np.where(there, equations.mean_square, np.nan)
+    evaluations, trial = ([loss], [x], [True]), (x, correction)
+    return Progress(
+        x, correction, equations, _FIRST_DAMPING, dampings, *evaluations, first, weight, True, trial
+    )
 
 
 def _learn(fit: MapFit, progress: Progress, x: np.ndarray, correction: np.ndarray, found: Equations) -> None:
@@ -172,16 +387,15 @@ def _learn(fit: MapFit, progress: Progress, x: np.ndarray, correction: np.ndarra
         progress.equations = Equations(*(np.where(taken, new, old) for new, old in both))
     if not was_joint:
         loss = float(np.sum(progress.weight * fit.counts(progress.equations.mean_square)))
-    progress.note(loss, x, accepted)
+    progress.losses.append(loss)
+    progress.trials.append(x)
+    progress.accepted.append(accepted)
     progress.is_joint = accepted if was_joint else before - loss < _LITTLE * before
 
 
 def _damped(damping: np.ndarray | float, is_better: np.ndarray | bool | np.bool_) -> np.ndarray:
     factor = np.where(is_better, _SHRINKAGE, _GROWTH)
     return np.asarray(np.clip(damping * factor, _LEAST_DAMPING, _MOST_DAMPING))
-
-
-_KIND = "file with the iterations of a calibration on a map"
 
 
 def _parts(path: Path, fit: MapFit) -> dict[str, str]:
@@ -203,15 +417,73 @@ def _write(path: Path, fit: MapFit, progress: Progress, parts: dict[str, str]) -
 
 
 def _read(path: Path, fit: MapFit, parts: dict[str, str]) -> Progress:
-    n, x = fit.run.columns.n_columns, np.asarray(fit.free.start(), float)
-    column, m = np.zeros(n), x.size + 1
+    m, column = len(fit.free.paths), np.zeros(fit.run.columns.n_columns)
     like = {name: column for name in ("correction", "dampings", "first", "weight")}
-    like |= {"x": x, "trial": (x, column)}
-    like |= {"equations": Equations(column, np.zeros((m, n)), np.zeros((m, m, n)))}
+    like |= {"x": np.zeros(m), "trial": (np.zeros(m), column)}
+    square = np.zeros((m + 1, m + 1, column.size))
+    like |= {"equations": Equations(column, square[0], square)}
 
     def tree(header: dict) -> dict:
-        return like | {"trials": np.zeros((len(header["losses"]), x.size))}
+        return like | {"trials": np.zeros((len(header["losses"]), m))}
 
     header, held = read_tree(path, parts, tree, _KIND)
     del header["fingerprint"]
     return Progress(**header | held | {"trials": list(held["trials"])})
+
+
+def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) -> list[Path]:
+    """Write corrections, and parameters for all commands, into a folder, and return their paths."""
+    import xarray as xr  # takes long
+
+    origin = {f"tunax_lite_{name}": text for name, text in dataclasses.asdict(about).items()}
+    paths, closure = [folder / CORRECTIONS_NAME, folder / PARAMETERS_NAME], fit.run.model.closure
+    variables = _on_map(fit, progress) | _iterations(fit, progress)
+    attributes = titled("Calibration on a map", type(closure).__name__) | origin
+    write_dataset(xr.Dataset(variables, fit.run.columns.coordinates, attributes), paths[0])
+    numbers = {
+        number.path: {
+            "value": value,
+            "unit": number.unit,
+            "start": float(number.start),
+            "lower": number.lower,
+            "upper": number.upper,
+        }
+        for number, value in zip(fit.free.numbers, fit.values(progress.x).tolist(), strict=True)
+    }
+    calibration = {
+        "loss": progress.loss,
+        "loss_at_start": progress.losses[0],
+        "n_iterations": len(progress.losses),
+        "n_columns": int(np.sum(progress.weight > 0.0)),
+    }
+    write_values(paths[1], Base.of(closure, numbers), numbers, {"calibration": calibration}, origin)
+    return paths
+
+
+def _on_map(fit: MapFit, progress: Progress) -> dict[str, tuple]:
+    """Corrections and misfits, NaN where there is no water."""
+    columns, used = fit.run.columns, progress.weight > 0.0
+    last = progress.equations.mean_square - (fit.penalty * progress.correction) ** 2
+    several = {
+        "heat_flux_correction": (progress.correction, "heat flux correction", "W m-2"),
+        "misfit_before": (np.sqrt(progress.first), "root mean square misfit at the start", "K"),
+        "misfit_after": (np.sqrt(np.maximum(last, 0.0)), "root mean square misfit with the correction", "K"),
+    }
+    variables = {}
+    for name, (values, *told) in several.items():
+        found = np.full(int(np.prod(columns.shape)), np.nan)
+        found[columns.index] = np.where(used, values, np.nan)
+        variables[name] = described(map_dims(columns), found.reshape(columns.shape), *told)
+    return variables
+
+
+def _iterations(fit: MapFit, progress: Progress) -> dict[str, tuple]:
+    """Loss and parameters of all evaluations."""
+    accepted, values = np.array(progress.accepted, int), np.array([fit.values(x) for x in progress.trials])
+    variables = {
+        "loss": described("iteration", np.array(progress.losses), "what misfits and penalty count", "K2"),
+        "accepted": described("iteration", accepted, "whether the step was taken"),
+    }
+    for number, row in zip(fit.free.numbers, values.T, strict=True):
+        variables[variable_name(number.path)] = described("iteration", row, number.path, number.unit)
+    return variables

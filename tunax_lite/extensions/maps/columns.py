@@ -44,9 +44,8 @@ class ColumnMap(abc.ABC):
     def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
         """A batch of these columns, with forcing from `start` to `stop` [s] since the epoch.
 
-        Times of the case count from the epoch. Cases of equally many columns and equal length `stop - start`
-        have the same structure and shapes, so that one compiled program serves all. Only the data of the
-        batch are read.
+        Cases of equally many columns and equal length `stop - start` have the same structure and shapes, so
+        that one compiled program serves all. Only the data of the batch are read.
 
         Raises:
             ValueError: times not covered by the input.

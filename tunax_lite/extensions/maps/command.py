@@ -1,44 +1,48 @@
-"""`tunax-lite map`: columns on a map, on one process or many."""
+"""What the commands do with a map: run it, calibrate it, and say what they would do."""
 
 import dataclasses
 import datetime
 import functools
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import jax
 import numpy as np
 from typer import Exit
 
 from ...calibration.results import check_folder
 from ...cli import session
+from ...cli.application import Answer
+from ...cli.check import Page, describe_model, describe_times, duration
 from ...cli.options import Engine
 from ...cli.outputs import check_folder_outputs
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
-from ...config import ConfigError
+from ...column.integrate import columns_of
+from ...config import ConfigError, Loaded
+from ...declarations import name_of
 from ...io.protection import CALIBRATION, remove_file
 from ...io.writing import claimed
+from ...plausibility.onset import delay_of_convection
 from ...runtime.engine import AbstractEngine, open_engine
 from ...runtime.interrupts import advise
 from ...runtime.machine import needed
 from ...runtime.memory import check_disk
-from . import fitted
 from . import store as stores
 from .build import build_map, build_map_fit, load_map
-from .calibration import Progress, fit_map
-from .equations import MapFit
-from .notes import late_convection, recommended_constants
+from .calibration import FILES, ITERATIONS_NAME, MapFit, Progress, fit_map, write_fit
 from .plan import planned, read_together
 from .run import Broken, MapReport, run_map
+from .sections import MapConfig
 from .setup import MapRun
-from .states import verify
 from .store import MapStore
 
 _NAMED = 10  # columns that failed
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_COLUMNS_SHOWN, _TIME_SHOWN = 64, 31 * 86400.0
+"""Columns of a map, and its time [s], whose inputs `check` shows."""
+_N_TRIED = 24  # columns, for convection
 
 
 def map_columns(
@@ -65,7 +69,7 @@ def map_columns(
         run = dataclasses.replace(run, about=about)
         store = stores.prepare(output, run.fingerprint, resume=resume, overwrite=overwrite)
         if store is not None and store.is_complete:
-            verify(store, run, _note)
+            store.verify(run, _note)
             echo(f"{output}: complete; nothing to do")
             return
         session.say_notes([*late_convection(run), *recommended_constants(run)])
@@ -151,10 +155,10 @@ def calibrate_map(
         fit, section = build_map_fit(loaded), loaded.config.calibration
         assert section is not None  # checked by the caller
         folder = output or Path(section.folder or Path("results") / loaded.name)
-        held = [name for name in fitted.FILES if (folder / name).exists()]
+        held = [name for name in FILES if (folder / name).exists()]
         check_folder("calibration", folder, held, resume, overwrite)
-        check_folder_outputs(folder, fitted.FILES, [], overwrite, CALIBRATION)
-        columns, path = fit.run.columns, folder / fitted.ITERATIONS_NAME
+        check_folder_outputs(folder, FILES, [], overwrite, CALIBRATION)
+        columns, path = fit.run.columns, folder / ITERATIONS_NAME
         session.say_notes(columns.notes)
         names = ", ".join(fit.free.paths)
         echo(f"calibrating {columns.n_columns} corrections of the heat flux, and {names} for all columns")
@@ -166,7 +170,7 @@ def calibrate_map(
             with open_engine(*engine) as opened:
                 progress = _fit(fit, section.n_iterations, opened, path)
             about = session.provenance(loaded, loaded.name, fit.run.model.closure)
-            written = fitted.write_fit(fit, progress, folder, about)
+            written = write_fit(fit, progress, folder, about)
     _say_fit(fit, progress)
     session.report_written(written)
 
@@ -182,7 +186,7 @@ def _fit(fit: MapFit, n_iterations: int, engine: AbstractEngine, path: Path) -> 
             nonlocal number, loss
             number, loss = len(progress.losses), f", lowest loss {progress.loss:.4g} K2"
 
-        return fit_map(fit, n_iterations, engine, path=path, begin=note, report=note, part=part)
+        return fit_map(fit, n_iterations, engine, path=path, report=note, part=part)
 
 
 def _say_fit(fit: MapFit, progress: Progress) -> None:
@@ -213,11 +217,72 @@ def _say_broken(broken: Sequence[Broken], run: MapRun) -> None:
 
 def bytes_of(text: str) -> int:
     """Bytes from a size such as `2GiB`, `500 MB`, or a number."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
-    if found is None or found[2].upper() not in _UNITS:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", text, re.IGNORECASE)
+    if found is None:
         raise ConfigError(f"--memory {text}: expected a size such as 2GiB or 500MB; correct it.")
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** " KMGT".index(found[2].upper() or " "))
 
 
 def _size(n_bytes: int) -> str:
     return f"{n_bytes / 1e9:.3g} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.3g} MB"
+
+
+def check(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
+    """Print what `tunax-lite map` would do, and what goes into some of the columns."""
+    needed("zarr", "tunax-lite map")
+    run, name = build_map(loaded, parameters), loaded.name
+    columns = run.columns
+    model = describe_model(columns.model(run.model, slice(0, 1)))
+    n_cells = run.first_grid.n_cells
+    echo(
+        f"map: {' x '.join(map(str, columns.shape))} points, {n_cells} cells in a column, from "
+        f"{columns.epoch:%Y-%m-%d %H:%M} on"
+    )
+    shown = np.unique(np.linspace(0, columns.n_columns - 1, _COLUMNS_SHOWN).astype(int))
+    length = min(run.duration, _TIME_SHOWN)
+    sample = dataclasses.replace(columns.case(shown, 0.0, length), duration=length)
+    sample = dataclasses.replace(sample, name=name, start_time=columns.epoch.isoformat())
+    echo(f"inputs of {shown.size} of {columns.n_columns} columns, over {duration(length)}:")
+    answer = page.of(sample, None)
+    times = describe_times(run.duration, run.dt, run.output_interval)
+    session.say_how_long(run.duration / run.dt, n_cells, columns.n_columns)
+    notes = [*columns.notes, *late_convection(run), *recommended_constants(run)]
+    session.say_notes(notes)
+    points = {"shape": list(columns.shape), "n_cells": n_cells, "start": columns.epoch.isoformat()}
+    found = {"kind": "map", "map": points, "model": model, "time": times, "notes": notes}
+    return found | answer
+
+
+def late_convection(run: MapRun) -> list[str]:
+    """A note if convection would begin late in some of the columns tried, in even steps over the map."""
+    columns, delays = run.columns, []
+    chosen = np.unique(np.linspace(0, columns.n_columns - 1, _N_TRIED).astype(int))
+    for column in chosen:
+        at = slice(int(column), int(column) + 1)
+        batch = columns.model(run.model, at), columns.case(at, 0.0, run.output_interval).unlabelled()
+        along = columns_of(*batch, None)
+        model, case = jax.tree.map(lambda leaf, has: leaf[..., 0] if has else leaf, batch, along[:2])
+        delays.append(delay_of_convection(model, case, run.duration))
+    cooled = [delay for delay in delays if delay is not None]
+    n_late = sum(delay >= session.LATE for delay in cooled)
+    if not n_late:
+        return []
+    return [
+        f"cooled as at the start of the map, convection begins late or never in {n_late} of {len(cooled)} "
+        f"columns that were tried and lose heat: {session.remedy_of_late_convection(run.model.closure)}"
+    ]
+
+
+def recommended_constants(run: MapRun) -> list[str]:
+    """Where a map with recommended constants leaves their range; its fluxes are read during the run only."""
+    columns = run.columns
+    closure = columns.model(run.model, slice(0, 1)).closure
+    valid = session.valid_range_of(closure)
+    if valid is None:
+        return []
+    return [
+        *session.on_resolution(closure, valid, run.first_grid, run.dt),
+        f"recommended constants of {name_of(type(closure))}: judged under wind stress up to "
+        f"{valid.stress[1]:.3g} N m-2 and heat fluxes into the water from {valid.heat_flux[0]:.4g} to "
+        f"{valid.heat_flux[1]:.4g} W m-2, without the sun; errors may be larger beyond them",
+    ]

@@ -40,6 +40,7 @@ from ...physics import (
 from .columns import ColumnMap
 from .fields import between, finest
 from .located import Located
+from .remapping import Points
 from .settings import MapInput
 from .sources import Sources, kind_of
 
@@ -111,10 +112,14 @@ class GriddedColumns(ColumnMap):
             f"{name}_kind": kind_of(one.parts[0].reader.header, name, getattr(given, f"{name}_kind"))
             for name, one in self._profiles.items()
         }
-        counted = ", ".join(f"{n} {what}" for what, n in found.counts.items() if n)
-        self.notes = (counted, *self._notes_on_sun())
+        self.notes = (", ".join(f"{n} {what}" for what, n in found.counts.items() if n),)
+        sun, self._between_suns = self._groups.get("weather", {}).get("shortwave"), None
+        if sun is not None and self._bulk.get("shortwave") is None:
+            self._between_suns = np.inf if sun.times is None else sun.times.step  # [s]
+            notes = self._mean_sun.notes(self._bulk.get("albedo", ConstantAlbedo(0.0)), self._between_suns)
+            self.notes += tuple(f"weather: {note}" for note in notes)
         self.fingerprint, self.inputs = self._digest(opened), opened.paths
-        self.coordinates = _coordinates(found)
+        self.coordinates = _coordinates(found.points)
 
     @property
     def longest_interval(self) -> float:
@@ -198,13 +203,11 @@ class GriddedColumns(ColumnMap):
         time = np.array([-_FOREVER, _FOREVER])
         if times is not None:
             time = times.seconds[times.window(start, stop)]
-        values = self._read(
-            group,
-            (start, stop),
-            chosen,
-            lambda columns: {name: field.on(columns, time) for name, field in fields.items()},
-        )
-        return jnp.asarray(time, dtype=float), values
+
+        def read(columns: np.ndarray) -> dict[str, np.ndarray]:
+            return {name: field.on(columns, time) for name, field in fields.items()}
+
+        return jnp.asarray(time, dtype=float), self._read(group, (start, stop), chosen, read)
 
     def _start(self, chosen: np.ndarray) -> tuple[Grid, State]:
         """Initial grid and water."""
@@ -287,25 +290,11 @@ class GriddedColumns(ColumnMap):
         biases = {f"{name}_bias": as_float_array(each) for name, each in values.items()}
         return CorrectedForcing(forcing, time, **biases)
 
-    def _time_between_suns(self) -> float | None:
-        """Time between records of shortwave radiation [s]; `None` where there are none."""
-        field = self._groups.get("weather", {}).get("shortwave")
-        if field is None or self._bulk.get("shortwave") is not None:
-            return None
-        return np.inf if field.times is None else field.times.step
-
-    def _notes_on_sun(self) -> list[str]:
-        interval = self._time_between_suns()
-        if interval is None:
-            return []
-        albedo = self._bulk.get("albedo", ConstantAlbedo(0.0))
-        return [f"weather: {note}" for note in self._mean_sun.notes(albedo, interval)]
-
     def _following_day(
         self, sun: SolarPosition, chosen: np.ndarray, start: float, stop: float
     ) -> dict[str, Any]:  # arguments of `BulkForcing`
         """Albedo, and diurnal cycle, that suit the time between records of shortwave radiation."""
-        interval, how = self._time_between_suns(), self._mean_sun
+        interval, how = self._between_suns, self._mean_sun
         if interval is None:
             return {}
         found: dict[str, Any] = {}  # the same
@@ -316,9 +305,7 @@ class GriddedColumns(ColumnMap):
             time = days
             if field.times is not None:
                 time = field.times.seconds[field.times.around(days[0], days[-1] + DAY)]
-            values = self._read(
-                "sun", (start, stop), chosen, lambda columns: {"values": field.on(columns, time)}
-            )["values"]
+            values = self._read("sun", (start, stop), chosen, lambda columns: field.on(columns, time))
             found["diurnal_cycle"] = diurnal_cycle(days, time, values, sun, self._step)
         return found
 
@@ -361,15 +348,11 @@ class GriddedColumns(ColumnMap):
         return digest_of_tree((parts, arrays), self.given, self._mean_sun, parts, files)
 
 
-def _coordinates(found: Located) -> dict[str, tuple]:
-    """Coordinates of the points."""
-    points, is_grid = found.points, found.points.is_grid
+def _coordinates(points: Points) -> dict[str, tuple]:
+    """Coordinates of a dataset on the points."""
     axes = {"lat": points.latitude, "lon": points.longitude}
-    own = {
-        name: ((name,) if is_grid else ("point",), axes[name], attributes)
-        for name, attributes in _HORIZONTAL.items()
-    }
-    if found.names:
-        names = np.array(found.names, dtype=object)
-        own["site"] = (("point",), names, {"long_name": "name of the site"})
+    dims = {name: (name,) if points.is_grid else ("point",) for name in axes}
+    own = {name: (dims[name], values, _HORIZONTAL[name]) for name, values in axes.items()}
+    if points.names:
+        own["site"] = ("point",), np.array(points.names, dtype=object), {"long_name": "name of the site"}
     return own

@@ -5,7 +5,7 @@ from .sections import MapConfig
 
 
 def _check(*arguments):
-    from .check import check  # imports the command line
+    from .command import check  # imports the command line
 
     return check(*arguments)
 

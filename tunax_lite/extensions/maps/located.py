@@ -26,7 +26,7 @@ class Located:
         humidity: name of the quantity that the humidity of the weather is.
 
     Attributes:
-        points: all, including those without water; names: of listed ones.
+        points: all, including those without water.
         index: of the water points among all.
         depth: of the water points [m].
         profiles: initial temperature and salinity.
@@ -42,7 +42,7 @@ class Located:
         self._quantities = _QUANTITIES | {"humidity": humidity}
         temperature = self._field("temperature", given.temperature, has_levels=True)
         source = temperature.parts[0].reader.points
-        self.points, self.names = given.points.of(source)
+        self.points = given.points.of(source)
         self._target = Target(self.points, given.remapping, given.reach, {})
         n = int(np.prod(self.points.shape))
         share, depth, covered = np.zeros((3, n))
@@ -103,11 +103,9 @@ class Located:
         }
         parameters = self._given.parameters.items()
         found["parameters"] = {path: self._field("", each) for path, each in parameters}
-        for name, part in found.items():
-            for each in part.values() if name != "observed" else ():
-                for one in each.parts:
-                    if one.times is not None:
-                        one.times.window(0.0, self._given.duration)
+        fields = [each for name, part in found.items() if name != "observed" for each in part.values()]
+        for times in [one.times for field in fields for one in field.parts if one.times is not None]:
+            times.window(0.0, self._given.duration)  # raises errors early
         return found
 
     def _field(self, quantity: str, given: Gridded, *, has_levels: bool = False) -> Field:
@@ -122,31 +120,24 @@ class Located:
             several = [self._field(quantity, part) for part in given.sum_of]
             parts = tuple(part for each in several for part in each.parts)
             return Field(parts, sum(each.constant for each in several))
-        readers = (
-            [self._reader(quantity, given)] if not self._is_per_site(given) else self._sites(quantity, given)
-        )
+        readers = [self._reader(quantity, given, site) for site in self._sites(given)]
         return Field(tuple(Remapped(reader, has_levels=has_levels) for reader in readers))
 
-    def _is_per_site(self, given: Gridded) -> bool:
-        """Whether a field has files of single sites."""
-        is_one = any("{site}" in path for path in given.paths)
-        if is_one and not isinstance(self._given.points, SitePoints):
+    def _sites(self, given: Gridded) -> list[tuple[int, Points] | None]:
+        """Number and place of each site, where the files of a field are those of single sites."""
+        if not any("{site}" in path for path in given.paths):
+            return [None]
+        if not isinstance(self._given.points, SitePoints):
             got = "files of single sites for a map"
             raise ValueError(f"paths: expected points of the kind sites with {{site}}, got {got}; list them.")
-        return is_one
+        places = self._given.points.places.items()
+        own = [Points(np.array([at[0]]), np.array([at[1]]), False, names=(name,)) for name, at in places]
+        return list(enumerate(own))
 
-    def _sites(self, quantity: str, given: Gridded) -> list[Reader]:
-        """Readers of the files of each site."""
-        places, names = self._given.points.of(Points(np.zeros(0), np.zeros(0), False))
-        own = [Points(places.latitude[[i]], places.longitude[[i]], False) for i in range(len(names))]
-        return [self._reader(quantity, given, name, (i, own[i])) for i, name in enumerate(names)]
-
-    def _reader(
-        self, quantity: str, given: Gridded, name: str = "{site}", site: tuple[int, Points] | None = None
-    ) -> Reader:
+    def _reader(self, quantity: str, given: Gridded, site: tuple[int, Points] | None = None) -> Reader:
+        files = self._sources.of(given, "{site}" if site is None else site[1].names[0])
         quantity = self._quantities.get(quantity, quantity)
-        files, duration = self._sources.of(given, name), self._given.duration
-        return Reader(quantity, given, files, self._epoch, duration, site)
+        return Reader(quantity, given, files, self._epoch, self._given.duration, site)
 
     def _bathymetry(self, given: Gridded, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The fraction of each point that is water, and its depth [m]."""

@@ -1,4 +1,7 @@
-"""Division of a map so that it fits into memory, known before the run.
+"""The compiled program of a map, and a division of the map with which it fits into memory.
+
+Diagnostics are computed with the columns, for every frame. Profiles are stored in single precision, because
+they make up nearly all of the output; scalars in the precision of the run.
 
 A process holds the forcing of a tile and piece twice, because the next is read meanwhile, and its results
 twice, because the previous ones are being written; the compiler reports the memory of the program itself. If
@@ -6,20 +9,25 @@ memory is left, it reads for several tiles at once.
 """
 
 import dataclasses
+import functools
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float
 
 from ...column.case import Case
-from ...column.integrate import batched_case, columns_of, restart_of
+from ...column.checkpointing import Auto
+from ...column.diagnostics import Snapshot, diagnostic
+from ...column.integrate import batched_case, columns_of, integrate, restart_of
 from ...column.model import Model
 from ...column.trajectory import Restart, carried
-from ...runtime.devices import block_size
-from .program import kept, of_frame, piece_program
-from .setup import Layout, MapRun, MapVariable
+from ...runtime import Program, Shared, compile_program
+from ...runtime.devices import Split, block_size, map_blocks
+from .setup import Layout, MapRun, MapVariable, Piece
 
 PROCESS = 700 * 2**20
 """Bytes of a process with its libraries and compiled programs, without any column."""
@@ -34,6 +42,89 @@ _SECONDS_PER_CELL = 2e-8  # per step, on one core
 _BLOCK_RESULTS = 1_500_000  # bytes of the results of a block and piece; they stay in the cache of a core
 _FEW_FRAMES = 8  # in a piece, before fewer tiles are read at once
 _SAMPLE, _FRAMES_OF_SAMPLE = 4, 8
+
+
+class Results(NamedTuple):
+    """Variables by name `(n_frames, ..., width)`, which columns are finite, and the final state."""
+
+    values: dict[str, Float[Array, "..."]]
+    finite: Bool[Array, "frame column"]
+    end: Restart
+
+
+def _of_frame(restart: Restart, case: Case, dt: Array, names: Sequence[str]) -> dict[str, Array]:
+    """Stored variables of a frame by name, prognostic or diagnosed, with the columns along the last axis."""
+    held = carried(restart.state, restart.clo_state)
+    now = Snapshot(restart.state, restart.clo_state, restart.step.astype(dt.dtype) * dt, case.grid, case)
+    return {name: held[name] if name in held else diagnostic(name)(now) for name in names}
+
+
+def _finite(restart: Restart) -> Bool[Array, " column"]:
+    leaves = jax.tree.leaves((restart.state, restart.clo_state))
+    real = [leaf for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    found = [jnp.isfinite(leaf).all(axis=tuple(range(leaf.ndim - 1))) for leaf in real]
+    return functools.reduce(jnp.logical_and, found)
+
+
+def _kept(values: Array) -> Array:
+    """In single precision if they are profiles."""
+    return values.astype(jnp.float32) if values.ndim > 2 else values
+
+
+def _frames(run: MapRun, n_frames: int, steps_per_frame: int, part: tuple) -> Results:
+    """One piece of one block of columns."""
+    model, case, start, dt = part
+    whole = model.with_von_karman(case)
+    end, (values, finite, means) = integrate(
+        model,
+        case,
+        start,
+        dt,
+        n_frames=n_frames,
+        steps_per_frame=steps_per_frame,
+        checkpointing=Auto(),
+        save=lambda carry, _: (
+            _of_frame(carry.now, whole, dt, run.variables),
+            _finite(carry.now),
+            carry.means,
+        ),
+        means=bool(run.means),
+    )
+    if means is not None:
+        averages = carried(*means)
+        values |= {f"{name}_mean": averages[name] for name in run.means}
+    return Results({name: _kept(found) for name, found in values.items()}, finite, end)
+
+
+_programs: Shared[Program] = Shared(most=2)
+"""Of the last map of this process: of whole pieces, and of a shorter frame at the end."""
+
+
+def piece_program(
+    run: MapRun, layout: Layout, piece: Piece, batch: tuple[Model, Case], start: Restart
+) -> tuple[Program, tuple]:
+    """The program for a piece of a tile, compiled once per process, and its arguments but for the last.
+
+    The last is the number of blocks that have columns.
+    """
+    dt = jnp.asarray(run.dt, batch[1].grid.z_face.dtype)
+    block, *lengths = layout.block, piece.n_frames, piece.steps_per_frame
+
+    def results(batch: tuple[Model, Case], start: Restart, dt: Array, n_blocks: Array) -> Results:
+        model, case = batch[0], batched_case(*batch)
+        arguments = (model, case, start, dt)
+        one = functools.partial(_frames, run, *lengths)
+        if block == layout.width:
+            return one(arguments)
+        has_columns = columns_of(model, case, start)
+        of_results = Results(*(True, True, has_columns[2]))  # pyright: ignore[reportArgumentType]
+        split = Split((*has_columns, False), jax.eval_shape(one, arguments), of_results)
+        return map_blocks(one, arguments, split, block, n_blocks)
+
+    arguments = batch, start, dt
+    same = run.fingerprint, block, layout.width, *lengths
+    program = _programs.get(lambda: compile_program(results, *arguments, np.int32(1)), arguments, *same)
+    return program, arguments
 
 
 class Plan(NamedTuple):
@@ -78,12 +169,13 @@ def planned(run: MapRun, memory: int) -> Plan:
     """
     sizes, variables = _measured(run)
     on_cpu = jax.default_backend() == "cpu"
-    n_rows, n_in_row = run.columns.shape[0], math.prod(run.columns.shape[1:])
-    per_row = np.bincount(run.columns.index // n_in_row, minlength=n_rows)
-    fewest = math.ceil(FEWEST_COLUMNS * n_rows / run.columns.n_columns)
-    rows = min(n_rows, max(math.ceil(n_rows / FEWEST_TILES), fewest)) if on_cpu else n_rows
+    n_rows, n_columns = run.columns.shape[0], run.columns.n_columns
+    rows = n_rows
+    if on_cpu:
+        fewest = math.ceil(FEWEST_COLUMNS * n_rows / n_columns)
+        rows = min(n_rows, max(math.ceil(n_rows / FEWEST_TILES), fewest))
     while True:
-        layout, needed = _largest(run, sizes, per_row, rows, memory, on_cpu)
+        layout, needed = _largest(run, sizes, rows, memory, on_cpu)
         if needed <= memory:
             break
         if rows == 1:
@@ -93,33 +185,28 @@ def planned(run: MapRun, memory: int) -> Plan:
                 "or save more often."
             )
         rows = math.ceil(rows / 2)
-    in_grid = run.columns.n_columns * sizes.frame * run.length.n_all
+    results = n_columns * sizes.frame * run.length.n_all
     while True:
-        exact = _compiled(run, layout, sizes, n_in_row)
+        exact = _compiled(run, layout, sizes)
         if exact <= memory or layout.n_frames == 1:
-            return Plan(dataclasses.replace(layout, memory=max(exact, needed)), variables, in_grid)
+            return Plan(dataclasses.replace(layout, memory=max(exact, needed)), variables, results)
         layout = dataclasses.replace(layout, n_frames=run.frames_per_piece(math.ceil(layout.n_frames / 2)))
 
 
-def _largest(
-    run: MapRun, sizes: _Sizes, per_row: np.ndarray, rows: int, memory: int, on_cpu: bool
-) -> tuple[Layout, int]:
+def _largest(run: MapRun, sizes: _Sizes, rows: int, memory: int, on_cpu: bool) -> tuple[Layout, int]:
     """The largest tiles of given rows with as many frames as fit, at least one, and their memory."""
-    rows, block, width = _cut(sizes, per_row, rows)
+    rows, block, width = _cut(run, sizes, rows)
     work = width * sizes.n_cells * run.length.steps_per_frame * _SECONDS_PER_CELL
     cached = max(4, _BLOCK_RESULTS // (block * sizes.frame)) if on_cpu else run.length.n_frames
     n_frames = max(1, min(run.length.n_frames, int(LONGEST_PIECE / work), cached))
-    n_in_row = math.prod(run.columns.shape[1:])
-    n_tiles = -(-len(per_row) // rows)
 
     def needed(n_frames: int) -> int:
         forcing, results = width * sizes.forced(n_frames), width * sizes.frame * n_frames
         program = forcing + width * sizes.restart + results
-        return _in_all(
-            forcing, width * sizes.restart, results, program, rows * n_in_row * n_frames * sizes.largest
-        )
+        layout = Layout(rows, n_frames, block, width, memory)
+        return _in_all(run, layout, sizes, forcing, results, program)
 
-    along = (n_tiles - 1) // 2 * width
+    along = (-(-run.columns.shape[0] // rows) - 1) // 2 * width
     while n_frames > _FEW_FRAMES and needed(n_frames) + along * sizes.read_along(n_frames) > memory:
         n_frames = math.ceil(n_frames / 2)
     while n_frames > 1 and needed(n_frames) > memory:
@@ -128,12 +215,10 @@ def _largest(
     return Layout(rows, n_frames, block, width, memory), needed(n_frames)
 
 
-def _cut(sizes: _Sizes, per_row: np.ndarray, rows: int) -> tuple[int, int, int]:
+def _cut(run: MapRun, sizes: _Sizes, rows: int) -> tuple[int, int, int]:
     """Rows of a tile (at most a quarter fewer), columns per block and tile, with the fewest copies."""
-    fitting, found = (
-        block_size("auto", 10**6, 10**6 * sizes.restart),
-        [],
-    )  # a power of two: fastest
+    per_row = np.bincount(run.columns.index // run.n_in_row, minlength=run.columns.shape[0])
+    fitting, found = block_size("auto", 10**6, 10**6 * sizes.restart), []  # a power of two: fastest
     for n_rows in range(rows, rows - max(1, rows // 4), -1):
         in_tiles = np.add.reduceat(per_row, np.arange(0, len(per_row), n_rows))
         most = int(in_tiles.max())
@@ -154,23 +239,20 @@ def read_together(run: MapRun, layout: Layout, memory: int) -> tuple[int, int]:
     return n, layout.memory + (n - 1) * further
 
 
-def _in_all(forcing: int, restart: int, results: int, program: int, on_map: int) -> int:
+def _in_all(run: MapRun, layout: Layout, sizes: _Sizes, forcing: int, results: int, program: int) -> int:
     """Bytes of a process, including the next forcing being read and the results being written."""
+    on_map = layout.n_rows * run.n_in_row * layout.n_frames * sizes.largest
+    restart = layout.width * sizes.restart
     return PROCESS + 4 * forcing + 3 * restart + 2 * results + program + 2 * on_map
 
 
-def _compiled(run: MapRun, layout: Layout, sizes: _Sizes, n_in_row: int) -> int:
+def _compiled(run: MapRun, layout: Layout, sizes: _Sizes) -> int:
     """Memory of a process, from the compiler's report."""
-    columns = np.zeros(layout.width, dtype=int)
-    batch = run.batch(columns, *run.covered(0, layout))
-    start = restart_of(*batch)
-    program = piece_program(run, layout, batch, start).program
-    forcing = sum(leaf.nbytes for leaf in jax.tree.leaves(batch))
-    memory = program.memory
-    on_map = layout.n_rows * n_in_row * layout.n_frames * sizes.largest
-    return _in_all(
-        forcing, layout.width * sizes.restart, memory.outputs, memory.temporary + memory.code, on_map
-    )
+    piece = run.pieces(layout)[0]
+    batch = run.batch(np.zeros(layout.width, dtype=int), piece.start, piece.stop)
+    program, _ = piece_program(run, layout, piece, batch, restart_of(*batch))
+    forcing, memory = sum(leaf.nbytes for leaf in jax.tree.leaves(batch)), program.memory
+    return _in_all(run, layout, sizes, forcing, memory.outputs, memory.temporary + memory.code)
 
 
 def _measured(run: MapRun) -> tuple[_Sizes, tuple[MapVariable, ...]]:
@@ -188,11 +270,7 @@ def _measured(run: MapRun) -> tuple[_Sizes, tuple[MapVariable, ...]]:
     slope = (found[1] - found[0]) / max(1, several - 1)
     variables = _variables(run, model, case, start)
     restart = sum(leaf.nbytes for leaf in jax.tree.leaves(start)) // _SAMPLE
-    frames = [
-        math.prod(one.shape) * one.dtype.itemsize
-        for one in variables
-        if not one.quantity.startswith("height_")
-    ]
+    frames = [math.prod(one.shape) * one.dtype.itemsize for one in variables if not one.is_static]
     return _Sizes(restart, (found[0] - slope, slope), sum(frames), max(frames), case.grid.n_cells), variables
 
 
@@ -206,15 +284,13 @@ def _variables(run: MapRun, model: Model, case: Case, start: Restart) -> tuple[M
         raise ValueError(f"map: expected means of {', '.join(sorted(held))}, got {unknown[0]}; leave it out.")
     dt = jnp.asarray(run.dt, start.state.temperature.dtype)
     whole = model.with_von_karman(case)
-    found = dict(jax.eval_shape(lambda now: of_frame(now, whole, dt, run.variables), start))
+    found = dict(jax.eval_shape(lambda now: _of_frame(now, whole, dt, run.variables), start))
     found |= {f"{name}_mean": held[name] for name in run.means}
-    variables = [
-        MapVariable("height_center", "height_center", (n_cells,), ("z_center",), np.dtype("float64")),
-        MapVariable("height_face", "height_face", (n_cells + 1,), ("z_face",), np.dtype("float64")),
-    ]
+    heights = (("height_center", n_cells), ("height_face", n_cells + 1))
+    variables = [MapVariable(name, name, (n,), dims[n], np.dtype("float64")) for name, n in heights]
     for name, values in found.items():
         own = values.shape[:-1]
-        frames = jax.eval_shape(lambda one: kept(one[None]), values)
+        frames = jax.eval_shape(lambda one: _kept(one[None]), values)
         if len(own) > 1 or (own and own[0] not in dims):
             raise ValueError(
                 f"map: expected {name} on cells, on faces or one per column, got the shape {own}."

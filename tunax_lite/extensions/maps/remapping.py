@@ -29,6 +29,7 @@ class Points:
         latitude, longitude: axes of a grid, or of each point of a list [degrees], shape `(n,)`.
         is_grid: whether they are axes, `(n_lat,)` and `(n_lon,)`.
         latitude_edges, longitude_edges: of the cells of a grid [degrees], one more than points.
+        names: of the points of a list, if they have some.
     """
 
     latitude: np.ndarray
@@ -36,6 +37,7 @@ class Points:
     is_grid: bool
     latitude_edges: np.ndarray | None = None
     longitude_edges: np.ndarray | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:

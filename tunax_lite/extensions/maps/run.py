@@ -30,11 +30,10 @@ from ...plausibility.water_limits import Extreme, extremes, merged
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.memory import peak_memory
 from . import store as stores
-from .program import Results, piece_program
-from .setup import Layout, MapRun, MapVariable
+from .plan import Results, piece_program
+from .setup import Layout, MapRun, MapVariable, Piece
 from .sources import place_in_words
-from .states import TileState, check_input, read_state, verify, write_state
-from .store import MapStore
+from .store import MapStore, TileState
 
 T = TypeVar("T")
 
@@ -58,12 +57,21 @@ class Broken(NamedTuple):
         return f"{self.latitude:.4g} N {self.longitude:.4g} E before {moment:%Y-%m-%d %H:%M}"
 
 
-class TilesResult(NamedTuple):
-    """Failed columns of tiles, and the peak memory [bytes] of the process that computed them."""
+class MapReport(NamedTuple):
+    """Failed columns, the peak memory of a process [bytes], and water beyond its limits."""
 
     broken: tuple[Broken, ...]
     peak_memory: int
-    beyond: tuple[Extreme, ...] = ()  # water that cannot be, or is unlikely
+    beyond: tuple[Extreme, ...] = ()
+
+
+def _joined(reports: Sequence[MapReport]) -> MapReport:
+    """The report of several parts of a map."""
+    beyond: list[Extreme] = []
+    for report in reports:
+        beyond = merged(beyond, report.beyond, same_columns=False)
+    broken = tuple(column for report in reports for column in report.broken)
+    return MapReport(broken, max((one.peak_memory for one in reports), default=0), tuple(beyond))
 
 
 TilesReport = Callable[[float], None]
@@ -72,7 +80,7 @@ TilesReport = Callable[[float], None]
 
 def run_tiles(
     run: MapRun, path: Path, tiles: Sequence[int], report: TilesReport = lambda done: None
-) -> TilesResult:
+) -> MapReport:
     """Compute and write the missing pieces of neighbouring tiles.
 
     Raises:
@@ -80,26 +88,22 @@ def run_tiles(
         OSError: a file that cannot be read or written.
     """
     store = MapStore(path)
-    works = [_Tile(run, store, tile) for tile in tiles]
-    missing = [(work, piece) for piece in range(run.n_pieces(store.layout)) for work in works]
-    missing = [(work, piece) for work, piece in missing if work.done <= piece]
+    columns, pieces = run.tiles(store.layout), list(enumerate(run.pieces(store.layout)))
+    works = [_Tile(run, store, tile, columns[tile]) for tile in tiles]
+    missing = [(work, number, piece) for number, piece in pieces for work in works if work.done <= number]
     if missing:
         if len(works) > 1:
-            run.columns.read_together(np.concatenate([run.columns_of(tile, store.layout) for tile in tiles]))
+            run.columns.read_together(np.concatenate([columns[tile] for tile in tiles]))
         try:
             with _one_thread() as reader, _one_thread() as writer:
                 _run_pieces(missing, len(works), reader, writer, report)
         finally:
             run.columns.read_together(None)
-    beyond: list[Extreme] = []
-    for work in works:
-        beyond = merged(beyond, work.beyond, same_columns=False)
-    broken = tuple(one for work in works for one in work.broken_columns())
-    return TilesResult(broken, peak_memory(), tuple(beyond))
+    return _joined([MapReport(work.broken_columns(), peak_memory(), tuple(work.beyond)) for work in works])
 
 
 def _run_pieces(
-    missing: Sequence[tuple["_Tile", int]],
+    missing: Sequence[tuple["_Tile", int, Piece]],
     n_ahead: int,
     reader: ThreadPoolExecutor,
     writer: ThreadPoolExecutor,
@@ -114,21 +118,21 @@ def _run_pieces(
 
     def read(number: int) -> None:
         if number < len(missing):
-            work, piece = missing[number]
+            work, _, piece = missing[number]
             reading.append(reader.submit(in_precision, work.read, piece))
 
     reading: deque[Future[tuple[Model, Case]]] = deque()
     writing: Future | None = None
     for number in range(n_ahead):
         read(number)
-    for number, (work, piece) in enumerate(missing):
+    for done, (work, number, piece) in enumerate(missing, 1):
         batch = reading.popleft().result()
-        read(number + n_ahead)
+        read(done - 1 + n_ahead)
         results = work.compute(batch, piece)
         if writing is not None:
             writing.result()
-        writing = writer.submit(in_precision, work.write, results, piece, batch[1], work.broken)
-        report((number + 1) / len(missing))
+        writing = writer.submit(in_precision, work.write, results, number, piece, batch[1], work.broken)
+        report(done / len(missing))
     if writing is not None:
         writing.result()
 
@@ -146,43 +150,38 @@ def _one_thread() -> Iterator[ThreadPoolExecutor]:
 class _Tile:
     """A tile in progress: its columns and their current state."""
 
-    def __init__(self, run: MapRun, store: MapStore, tile: int):
-        self._run, self._store, self._layout = run, store, store.layout
-        self._rows, self._columns = run.rows_of(tile, store.layout), run.columns_of(tile, store.layout)
-        n_missing = store.layout.width - len(self._columns)
-        self._padded = np.concatenate([self._columns, np.repeat(self._columns[-1:], n_missing)])
-        n_before = self._rows.start * math.prod(run.columns.shape[1:])
-        self._places = run.columns.index[self._columns] - n_before
-        self._tile, self._parts = tile, dict[str, str]()
-        self._restart: Restart | None = None
-        self._leaves: list[np.ndarray] | None = None
-        self.broken = np.full(len(self._columns), -1)  # first frame affected
-        self.done = 0
+    def __init__(self, run: MapRun, store: MapStore, tile: int, columns: np.ndarray):
+        self._run, self._store, self._tile, self._columns = run, store, tile, columns
+        n_rows, width = store.layout.n_rows, store.layout.width
+        self._rows = slice(tile * n_rows, min((tile + 1) * n_rows, run.columns.shape[0]))
+        self._padded = np.concatenate([columns, np.repeat(columns[-1:], width - len(columns))])
+        self._places = run.columns.index[columns] - self._rows.start * run.n_in_row
+        self._restart: Restart | list[np.ndarray] | None = None  # as it was read: its arrays
+        self.broken = np.full(len(columns), -1)  # first frame affected
+        self.done, self._parts = 0, dict[str, str]()
         self.beyond: list[Extreme] = []  # of the pieces that this process computes
-        if (state := read_state(store, tile)) is not None:
-            self.done, self.broken, self._leaves, self._parts = state
+        if (state := store.read_state(tile)) is not None:
+            self.done, self.broken, self._restart, self._parts = state
 
-    def read(self, piece: int) -> tuple[Model, Case]:
-        return self._run.batch(self._padded, *self._run.covered(piece, self._layout))
+    def read(self, piece: Piece) -> tuple[Model, Case]:
+        return self._run.batch(self._padded, piece.start, piece.stop)
 
-    def compute(self, batch: tuple[Model, Case], piece: int) -> Results:
-        run = self._run
-        start = self._restart
-        if start is None and self._leaves is None:
+    def compute(self, batch: tuple[Model, Case], piece: Piece) -> Results:
+        run, layout, start = self._run, self._store.layout, self._restart
+        if start is None:
             start = restart_of(*batch)
-        elif start is None:
+        elif isinstance(start, list):
             structure = jax.tree.structure(jax.eval_shape(restart_of, *batch))
-            start = jax.tree.unflatten(structure, map(jax.numpy.asarray, self._leaves or ()))
-        is_shorter = run.is_shorter(piece, self._layout)
-        program = piece_program(run, self._layout, batch, start, is_shorter=is_shorter)
-        results = program(batch, start, -(-len(self._columns) // self._layout.block))
+            start = jax.tree.unflatten(structure, map(jax.numpy.asarray, start))
+        program, arguments = piece_program(run, layout, piece, batch, start)
+        n_blocks = -(-len(self._columns) // layout.block)
+        results: Results = jax.block_until_ready(program(*arguments, np.int32(n_blocks)))
         self._restart = results.end
-        self._note_broken(np.asarray(results.finite), piece)
+        self._note_broken(np.asarray(results.finite), piece.frames)
         return results
 
-    def _note_broken(self, finite: np.ndarray, piece: int) -> None:
+    def _note_broken(self, finite: np.ndarray, frames: slice) -> None:
         """Record failed columns; `finite` has frames first, then columns."""
-        frames = self._run.frames_of(piece, self._layout)
         bad = ~finite[: frames.stop - frames.start, : len(self._columns)]
         new = bad.any(axis=0) & (self.broken < 0)
         self.broken = np.where(new, frames.start + bad.argmax(axis=0), self.broken)
@@ -201,22 +200,24 @@ class _Tile:
             if frame >= 0
         )
 
-    def write(self, results: Results, piece: int, case: Case, broken: np.ndarray) -> None:
+    def write(self, results: Results, number: int, piece: Piece, case: Case, broken: np.ndarray) -> None:
         """Write the results of a piece, then the state; a kill in between only repeats the piece."""
-        frames = self._run.frames_of(piece, self._layout)
+        frames, n_columns = piece.frames, len(self._columns)
         n_frames = frames.stop - frames.start
         try:
-            if piece == 0:
-                self._parts = self._write_heights(case)
+            for name in ("center", "face") if number == 0 else ():
+                z = np.asarray(getattr(case.grid, f"z_{name}"))
+                z = np.broadcast_to(z.reshape(len(z), -1), (len(z), self._store.layout.width))[:, :n_columns]
+                self._parts |= self._store.write(f"height_{name}", self._on_map(z), self._rows)
             gone = (broken >= 0) & (np.arange(frames.start, frames.stop)[:, None] >= broken)
             for name, values in results.values.items():
-                found = np.asarray(values)[:n_frames, ..., : len(self._columns)]
+                found = np.asarray(values)[:n_frames, ..., :n_columns]
                 if gone.any():
                     found = np.where(gone.reshape(n_frames, *(1,) * (found.ndim - 2), -1), np.nan, found)
-                self._parts |= self._store.write(self._rows, frames, {name: self._on_map(found)})
+                self._parts |= self._store.write(name, self._on_map(found), self._rows, frames)
             self._judge(results, frames, case)
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(results.end)]
-            write_state(self._store, self._tile, TileState(piece + 1, broken, leaves, self._parts))
+            self._store.write_state(self._tile, TileState(number + 1, broken, leaves, self._parts))
         except OSError as error:
             raise OSError(
                 error.errno,
@@ -241,29 +242,12 @@ class _Tile:
         found = [one._replace(place=f"{place}, ") for one, place in zip(found, named, strict=True)]
         self.beyond = merged(self.beyond, found)
 
-    def _write_heights(self, case: Case) -> dict[str, str]:
-        written = {}
-        for name in ("height_center", "height_face"):
-            values = np.asarray(getattr(case.grid, f"z_{name[7:]}"))
-            values = np.broadcast_to(values.reshape(len(values), -1), (len(values), self._layout.width))
-            on_map = self._on_map(values[:, : len(self._columns)])
-            written |= self._store.write_static(self._rows, {name: on_map})
-        return written
-
     def _on_map(self, values: np.ndarray) -> np.ndarray:
         """Put columns (the last axis) at their positions in the rows of the tile."""
         shape = self._rows.stop - self._rows.start, *self._run.columns.shape[1:]
         found = np.full((*values.shape[:-1], math.prod(shape)), np.nan, values.dtype)
         found[..., self._places] = values
         return found.reshape(*values.shape[:-1], *shape)
-
-
-class MapReport(NamedTuple):
-    """Failed columns, the peak memory of a process [bytes], and water beyond its limits."""
-
-    broken: tuple[Broken, ...]
-    peak_memory: int
-    beyond: tuple[Extreme, ...] = ()
 
 
 def run_map(
@@ -295,10 +279,10 @@ def run_map(
         OSError: a file that cannot be read or written; computed results are kept.
     """
     if store is None:
-        store = stores.create(path, run.columns, variables, run.times, layout, run.fingerprint, run.about)
+        store = stores.create(path, run, variables, layout)
     else:
-        verify(store, run, announce)
-    tiles = run.tiles(store.layout)
+        store.verify(run, announce)
+    tiles = list(run.tiles(store.layout))
     shares = _shares(tiles, together, engine.n_workers)
     done: dict[tuple[int, ...], float] = {}
 
@@ -306,21 +290,17 @@ def run_map(
         done[share] = fraction * len(share)
         report(sum(done.values()) / len(tiles), f"{sum(done.values()):.3g} of {len(tiles)} tiles")
 
-    one: Callable[[tuple[int, ...]], TilesResult]
+    one: Callable[[tuple[int, ...]], MapReport]
     if isinstance(engine, ThisProcess):
         one = lambda share: run_tiles(run, path, share, functools.partial(note, share))  # noqa: E731
     else:
         one = functools.partial(run_tiles, run, path)
-    results = engine.map(one, shares, lambda number, result: note(shares[number], 1.0))
-    broken = tuple(column for result in results for column in result.broken)
-    check_input(store, run.columns)  # read to the end meanwhile
-    states = [read_state(store, tile) for tile in tiles]
+    results = _joined(engine.map(one, shares, lambda number, result: note(shares[number], 1.0)))
+    store.check_input(run.columns)  # read to the end meanwhile
+    states = [store.read_state(tile) for tile in tiles]
     parts = {name: digest for state in states if state for name, digest in state.parts.items()}
-    store.finish([column._asdict() for column in broken], parts)
-    beyond: list[Extreme] = []
-    for result in results:
-        beyond = merged(beyond, result.beyond, same_columns=False)
-    return MapReport(broken, max((result.peak_memory for result in results), default=0), tuple(beyond))
+    store.finish([column._asdict() for column in results.broken], parts)
+    return results
 
 
 def _shares(tiles: Sequence[int], together: int, n_workers: int) -> list[tuple[int, ...]]:

@@ -18,6 +18,7 @@ from ...config.section import Accepted, Section, invalid, key
 from ...config.series import ConversionSection, Paths
 from ...ice import AbstractIce
 from ...runtime.memory import check_steps
+from .calibration import MapFit
 from .settings import Gridded, MapInput
 
 _FIELD = "variable upward repeats stretched_years missing constant"
@@ -116,19 +117,12 @@ class MapOutputSection(Section):
     means: list[str] = key("of the state and the closure, as means over every interval", [])
 
 
-class MapCalibrationSection(Section):
+class MapCalibrationSection(part_of(MapFit, "penalty misfit_scale start")):
     """What `calibrate` estimates on a map: a correction of the heat flux for each column, and parameters."""
 
     parameters: dict[str, FreeParameterSection] = key(
         "of the closure, the same in all columns, by dotted name", min_length=1
     )
-    penalty: float = key("misfit that a correction counts as [K m2 W-1]", 0.002, ge=0.0)
-    misfit_scale: float | None = key(
-        "root mean square misfit of a column above which it counts less [K]; null where all count in full",
-        None,
-        gt=0.0,
-    )
-    start: float = key("time up to which the misfit does not count [s]", 0.0, ge=0.0)
     n_iterations: int = key("evaluations of the misfit and its derivatives", 8, ge=1, le=10_000)
     folder: str | None = key("folder for results; null for one named after the file", None, min_length=1)
 

@@ -150,8 +150,8 @@ class AbstractPoints(abc.ABC):
     """Positions of the columns."""
 
     @abc.abstractmethod
-    def of(self, source: Points) -> tuple[Points, tuple[str, ...]]:
-        """The points, with or without water, and their names; `source` gives the points of the file."""
+    def of(self, source: Points) -> Points:
+        """The points, with or without water; `source` are those of the file."""
 
 
 @named("input")
@@ -159,8 +159,8 @@ class AbstractPoints(abc.ABC):
 class InputPoints(AbstractPoints):
     """The points of the temperature file."""
 
-    def of(self, source: Points) -> tuple[Points, tuple[str, ...]]:
-        return source, ()
+    def of(self, source: Points) -> Points:
+        return source
 
 
 @named("grid")
@@ -195,13 +195,13 @@ class GridPoints(AbstractPoints):
                     f"degrees apart, got {list(edges)}; change one of them."
                 )
 
-    def of(self, source: Points) -> tuple[Points, tuple[str, ...]]:
+    def of(self, source: Points) -> Points:
         edges_of = [
             np.linspace(first, last, round((last - first) / self.spacing) + 1)
             for first, last in (self.latitude, self.longitude)
         ]
         latitude, longitude = (0.5 * (edges[1:] + edges[:-1]) for edges in edges_of)
-        return Points(latitude, longitude, True, edges_of[0], edges_of[1]), ()
+        return Points(latitude, longitude, True, edges_of[0], edges_of[1])
 
 
 @named("sites")
@@ -225,9 +225,9 @@ class SitePoints(AbstractPoints):
         if not self.places:
             raise ValueError("points.places: expected at least one place, got none; add one.")
 
-    def of(self, source: Points) -> tuple[Points, tuple[str, ...]]:
+    def of(self, source: Points) -> Points:
         places = np.array(list(self.places.values()), dtype=float)
-        return Points(places[:, 0], places[:, 1], False), tuple(self.places)
+        return Points(places[:, 0], places[:, 1], False, names=tuple(self.places))
 
 
 @dataclass(frozen=True, kw_only=True)

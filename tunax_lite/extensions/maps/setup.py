@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,19 @@ class Layout:
     memory: int
 
 
+class Piece(NamedTuple):
+    """A part of the run: its frames among all, what its program computes, and the times of its forcing [s].
+
+    Whole pieces are equally long: the forcing of the last may begin earlier, and it computes more frames.
+    """
+
+    frames: slice
+    n_frames: int
+    steps_per_frame: int
+    start: float
+    stop: float
+
+
 @dataclasses.dataclass(frozen=True)
 class MapVariable:
     """A variable of the store: name, name of the quantity, axes before those of the map, type."""
@@ -45,6 +59,11 @@ class MapVariable:
     dims: tuple[str, ...]
     dtype: np.dtype
     is_mean: bool = False
+
+    @property
+    def is_static(self) -> bool:
+        """Whether it has no time."""
+        return self.quantity.startswith("height_")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,6 +115,11 @@ class MapRun:
         """The grid of the first column, to estimate times and judge resolutions; read once."""
         return self.columns.case(slice(0, 1), 0.0, self.output_interval).grid
 
+    @property
+    def n_in_row(self) -> int:
+        """Number of points per value of the first axis of the map."""
+        return math.prod(self.columns.shape[1:])
+
     def batch(self, columns: np.ndarray, start: float, stop: float) -> tuple[Model, Case]:
         """Model and case of a selection of columns and a period [s], for a compiled program."""
         case = self.columns.case(columns, start, stop).unlabelled()
@@ -113,38 +137,25 @@ class MapRun:
             pieces += 1
         return math.ceil(whole / pieces)
 
-    def is_shorter(self, piece: int, layout: Layout) -> bool:
-        """Whether a piece is the shorter frame at the end."""
-        return piece * layout.n_frames >= self.length.n_frames
+    def pieces(self, layout: Layout) -> list[Piece]:
+        """Those of every tile, in order; a shorter frame at the end is one."""
+        length, n = self.length, layout.n_frames
+        found = []
+        for first in range(0, length.n_frames, n):
+            start = min(first, length.n_frames - n) * self.output_interval
+            frames = slice(first, min(first + n, length.n_frames))
+            stop = start + n * self.output_interval
+            found.append(Piece(frames, n, length.steps_per_frame, start, stop))
+        if length.rest:
+            start = length.n_frames * self.output_interval
+            frames = slice(length.n_frames, length.n_all)
+            found.append(Piece(frames, 1, length.rest, start, self.duration))
+        return found
 
-    def frames_of(self, piece: int, layout: Layout) -> slice:
-        whole = self.length.n_frames
-        if self.is_shorter(piece, layout):
-            return slice(whole, whole + 1)
-        return slice(piece * layout.n_frames, min((piece + 1) * layout.n_frames, whole))
-
-    def covered(self, piece: int, layout: Layout) -> tuple[float, float]:
-        """Times of the forcing of a piece [s], equally long for whole ones: the last may begin earlier."""
-        length = layout.n_frames * self.output_interval
-        if self.is_shorter(piece, layout):
-            return piece * length, self.duration
-        start = min(piece * length, self.length.n_frames * self.output_interval - length)
-        return start, start + length
-
-    def n_pieces(self, layout: Layout) -> int:
-        return math.ceil(self.length.n_frames / layout.n_frames) + (self.length.rest > 0)
-
-    def rows_of(self, tile: int, layout: Layout) -> slice:
+    def tiles(self, layout: Layout) -> dict[int, np.ndarray]:
+        """The columns of each tile with water."""
         n_rows = self.columns.shape[0]
-        return slice(tile * layout.n_rows, min((tile + 1) * layout.n_rows, n_rows))
-
-    def columns_of(self, tile: int, layout: Layout) -> np.ndarray:
-        """Indices of the columns in a tile."""
-        rows, n_in_row = self.rows_of(tile, layout), math.prod(self.columns.shape[1:])
-        first, last = np.searchsorted(self.columns.index, [rows.start * n_in_row, rows.stop * n_in_row])
-        return np.arange(first, last)
-
-    def tiles(self, layout: Layout) -> list[int]:
-        """Tiles with water."""
-        n_tiles = math.ceil(self.columns.shape[0] / layout.n_rows)
-        return [tile for tile in range(n_tiles) if len(self.columns_of(tile, layout))]
+        edges = self.n_in_row * np.arange(0, n_rows + layout.n_rows, layout.n_rows)
+        first = np.searchsorted(self.columns.index, edges)
+        parts = (np.arange(*ends) for ends in zip(first[:-1], first[1:], strict=True))
+        return {tile: columns for tile, columns in enumerate(parts) if columns.size}

@@ -373,7 +373,8 @@ def _points(
             flat = [np.asarray(one.transpose(*order), dtype=float).ravel() for one in both]
             return Points(flat[0], flat[1], False), order
         if len(dims[0]) == len(dims[1]) == 1:
-            return Points(values[0], values[1], True, *map(_edges, both)), (*dims[0], *dims[1])
+            edges = _edges(latitude), _edges(longitude)
+            return Points(values[0], values[1], True, edges[0], edges[1]), (*dims[0], *dims[1])
     got = ", ".join(str(one.name) for each in axes.values() for one in each) or "none"
     advice = "give them a CF standard name, or units degrees_north and degrees_east"
     raise header.error("coordinates of latitude and longitude", got, advice)

@@ -5,27 +5,50 @@
 Dimensions, names and units follow CF; heights are a variable, because every column has its own depth. Points
 without water, and missing results, are NaN. A tile consists of rows of the first axis of the map, a piece of
 frames: the part of a variable in both is one shard, a file that one process writes atomically. Attributes of
-the store record the division, the provenance and whether it is complete.
+the store record the division, the provenance, the digests of the input and whether it is complete.
+
+A map continues from the states of its tiles, in a folder beside the store. Digests of the axes, and of
+everything once it is complete, are in a list in the store; those of the files of a tile are in its state.
 """
 
 import dataclasses
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..._types import JSON
-from ...io.checksums import Digests, digest_of, digests_below, read_listed, write_listed
+from ...io.checksums import (
+    Digests,
+    check_digest,
+    check_listed,
+    digest_of,
+    digest_of_tree,
+    digests_below,
+    read_listed,
+    sealing,
+    unsealed,
+    write_listed,
+)
 from ...io.dataset import attributes_of
 from ...io.errors import FileFormatError
-from ...io.protection import OverwriteError, Provenance, check_outputs, check_removable, make_folder, remove
+from ...io.protection import (
+    OverwriteError,
+    check_outputs,
+    check_removable,
+    make_folder,
+    note_made,
+    remove,
+    remove_file,
+)
 from ...io.writing import replacing_folder
 from .columns import ColumnMap
-from .setup import Layout, MapVariable
+from .setup import Layout, MapRun, MapVariable
 
 if TYPE_CHECKING:
     import zarr
@@ -33,9 +56,11 @@ if TYPE_CHECKING:
 _ROOT, _KEPT = "zarr.json", "inputs.json"
 _INNER_BYTES = 2**20
 """Of a chunk in a shard, about: what a reader gets at least."""
-_FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN, INPUTS = (
-    f"tunax_lite_{name}" for name in ("fingerprint", "layout", "complete", "not_finite", "inputs")
+_FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN, _INPUTS, _DIMS = (
+    f"tunax_lite_{name}" for name in ("fingerprint", "layout", "complete", "not_finite", "inputs", "map_dims")
 )
+_KIND = "state of a tile"
+_ADVICE = "remove it: the tile is computed again"
 
 
 def map_dims(columns: ColumnMap) -> tuple[str, ...]:
@@ -51,66 +76,138 @@ def _axes(along: str | Sequence[str]) -> tuple[str, ...]:
     return (along,) if isinstance(along, str) else tuple(along)
 
 
+class TileState(NamedTuple):
+    """Where a tile is.
+
+    Args:
+        done: number of its pieces that are written.
+        broken: first frame affected of each failed column, otherwise -1.
+        leaves: arrays of the `Restart` at the end of the last piece.
+        parts: digests of its files in the store, by relative path.
+    """
+
+    done: int
+    broken: np.ndarray
+    leaves: list[np.ndarray]
+    parts: dict[str, str]
+
+
 class MapStore:
     """An open store.
 
     Args:
         path: folder of the store.
+
+    Raises:
+        OverwriteError: something else.
     """
 
     def __init__(self, path: Path):
-        self.path, self._group = Path(path), _open(Path(path))
-        self.attributes: dict[str, JSON] = dict(self._group.attrs)
-        self.layout = Layout(**self.attributes[_LAYOUT])
+        import zarr
 
-    @property
-    def fingerprint(self) -> str:
-        return str(self.attributes[_FINGERPRINT])
+        self.path = Path(path)
+        try:
+            known = json.loads((self.path / _ROOT).read_text(encoding="utf-8"))["attributes"]
+            self.fingerprint, self.layout = str(known[_FINGERPRINT]), Layout(**known[_LAYOUT])
+            self.is_complete, self._rank = bool(known[_COMPLETE]), len(known[_DIMS])
+            self._inputs = [(str(name), str(digest)) for name, digest in known[_INPUTS]]
+            self._group = zarr.open_group(self.path, mode="r+", zarr_format=3)
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            expected, got = "no file, or the store of a map", "another file or folder"
+            raise OverwriteError(path, expected, got, "move it, or choose another output") from error
 
-    @property
-    def is_complete(self) -> bool:
-        return bool(self.attributes[_COMPLETE])
+    def write(
+        self, name: str, values: np.ndarray, rows: slice, frames: slice | None = None
+    ) -> dict[str, str]:
+        """Write a tile of a variable, and of its frames those of a piece: levels, and rows of the map.
 
-    @property
-    def parts(self) -> Path:
-        """Folder for the states from which tiles continue, beside the store."""
-        return parts_of(self.path)
-
-    def write(self, rows: slice, frames: slice, values: Mapping[str, np.ndarray]) -> dict[str, str]:
-        """Write a piece of a tile: arrays over time, levels and the rows of the map, NaN where missing.
-
-        Returns the digests of its files, by path relative to the store.
+        Returns the digest of its file, by path relative to the store; empty if there is none, where all
+        values are missing.
         """
-        piece, written = frames.start // self.layout.n_frames, {}
-        for name, found in values.items():
-            array = self._array(name)
-            array[(frames, *[slice(None)] * (array.ndim - 1 - self._rank), rows)] = found
-            written |= self._digest(array, name, rows, piece)
-        return written
-
-    def _array(self, name: str) -> "zarr.Array":
-        return self._group[name]  # pyright: ignore[reportReturnType]
-
-    def write_static(self, rows: slice, values: Mapping[str, np.ndarray]) -> dict[str, str]:
-        """The same for variables without time."""
-        written = {}
-        for name, found in values.items():
-            array = self._array(name)
-            array[(*[slice(None)] * (array.ndim - self._rank), rows)] = found
-            written |= self._digest(array, name, rows)
-        return written
-
-    def _digest(self, array: "zarr.Array", name: str, rows: slice, *piece: int) -> dict[str, str]:
-        """Of the file of a tile; empty if there is none, where all values are missing."""
-        levels = array.ndim - len(piece) - self._rank
+        array: Any = self._group[name]  # or a group, of other stores
+        levels = array.ndim - self._rank - (frames is not None)
+        array[(*(() if frames is None else (frames,)), *[slice(None)] * levels, rows)] = values
+        piece = () if frames is None else (frames.start // self.layout.n_frames,)
         at = (*piece, *[0] * levels, rows.start // self.layout.n_rows, *[0] * (self._rank - 1))
         own = f"{name}/{array.metadata.encode_chunk_key(at)}"
-        path = self.path / own
-        return {own: digest_of(path) if path.exists() else ""}
+        return {own: self.digest(own)}
 
-    @property
-    def _rank(self) -> int:
-        return len(self.attributes["tunax_lite_map_dims"])
+    def digest(self, name: str) -> str:
+        """Of a file in the store; empty if there is none."""
+        return digest_of(self.path / name) if (self.path / name).exists() else ""
+
+    def write_state(self, tile: int, state: TileState) -> None:
+        """Replace the state of a tile."""
+        # Any: NumPy keywords, including switches.
+        named: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(state.leaves)}
+        named |= {"parts": np.frombuffer(json.dumps(state.parts).encode(), np.uint8)}
+        named |= {"identity": np.array(self._identity(tile)), "n_leaves": len(state.leaves)}
+        path = self.state_path(tile)
+        note_made(path)  # possibly written by an earlier process
+        with sealing(path) as file:
+            np.savez(file, done=state.done, broken=state.broken, **named)
+
+    def read_state(self, tile: int) -> TileState | None:
+        """The state of a tile; `None` before its first piece.
+
+        Raises:
+            FileFormatError: a file that is damaged, or the state of another tile or run.
+        """
+        path = self.state_path(tile)
+        if not path.exists():
+            return None
+        with np.load(unsealed(path, _KIND, _ADVICE), allow_pickle=False) as file:
+            own, found = self._identity(tile), str(file["identity"])
+            if own != found:
+                raise FileFormatError(path, "identity", own, found, _ADVICE)
+            leaves = [file[f"leaf_{i}"] for i in range(int(file["n_leaves"]))]
+            parts = json.loads(file["parts"].tobytes())
+            return TileState(int(file["done"]), file["broken"], leaves, parts)
+
+    def state_path(self, tile: int) -> Path:
+        """Where the state of a tile is."""
+        return parts_of(self.path) / f"{tile:05d}.npz"
+
+    def _identity(self, tile: int) -> str:
+        run = digest_of_tree((), self.fingerprint, self._inputs)
+        return f"tile {tile} of the run {run[:16]}"
+
+    def check_input(self, columns: ColumnMap) -> None:
+        """Raise `FileFormatError` if a file of the input is not the one with which the store was begun."""
+        known, now = self._inputs, _digests_of_input(self.path, columns)
+        if len(known) != len(now):
+            expected, advice = (
+                f"the {len(known)} files with which it was begun",
+                "start over with --overwrite",
+            )
+            raise FileFormatError(self.path, "input", expected, f"{len(now)}", "start over with --overwrite")
+        for (_, expected), (path, found) in zip(known, now, strict=True):
+            advice = f"restore it, or start over with --overwrite: {self.path} has results of both otherwise"
+            check_digest(Path(path), expected, f"when {self.path.name} was begun", advice, found)
+
+    def verify(self, run: MapRun, announce: Callable[[str], None]) -> None:
+        """Check the input and the contents; a tile with a damaged file is begun again.
+
+        Raises:
+            FileFormatError: another input, or damaged axes, or anything damaged in a complete store.
+        """
+        self.check_input(run.columns)
+        if self.is_complete:
+            check_listed(self.path, digests_below(self.path))
+            return
+        check_listed(self.path, {name: self.digest(name) for name in read_listed(self.path)})
+        for tile in run.tiles(self.layout):
+            try:
+                state = self.read_state(tile)
+                parts = {} if state is None else state.parts
+                with ThreadPoolExecutor(4) as pool:
+                    found = zip(parts.items(), pool.map(self.digest, parts), strict=True)
+                    for (name, expected), digest in found:
+                        check_digest(self.path / name, expected, "when it was written", "", digest)
+            except FileFormatError as error:
+                said = str(error).rpartition("; ")[0]
+                announce(f"{said}: tile {tile} is computed again")
+                remove_file(self.state_path(tile))
 
     def finish(self, broken: Sequence[Mapping[str, float]], parts: Mapping[str, str]) -> None:
         """Mark the store as complete, record failed columns, and remove the states of the tiles.
@@ -122,12 +219,7 @@ class MapStore:
         write_listed(self.path, listed)
         self._group.attrs.update({_COMPLETE: True, _BROKEN: list(broken)})
         write_listed(self.path, listed | {_ROOT: digest_of(self.path / _ROOT)})
-        remove(self.parts)
-
-    def clear_left_over(self) -> None:
-        """Remove incomplete files of killed processes."""
-        for path in self.path.rglob("*.partial"):
-            path.unlink(missing_ok=True)
+        remove(parts_of(self.path))
 
 
 def parts_of(path: Path) -> Path:
@@ -135,7 +227,7 @@ def parts_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.parts")
 
 
-def digests_of_input(path: Path, columns: ColumnMap) -> list[tuple[str, str]]:
+def _digests_of_input(path: Path, columns: ColumnMap) -> list[tuple[str, str]]:
     """Paths and digests of the input of a store; those known from before are beside it."""
     kept = parts_of(path) / _KEPT
     digests = Digests(kept if kept.exists() else None)
@@ -152,7 +244,7 @@ def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> M
     """
     check_outputs([path], overwrite=True, folders=True)  # inputs are never replaced
     check_removable(parts_of(path))
-    store = _present(path)
+    store = MapStore(path) if os.path.lexists(path) else None
     if store is None or overwrite:
         return None
     state = "complete" if store.is_complete else "unfinished"
@@ -167,82 +259,63 @@ def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> M
             path, expected, "that of another one", "choose another output, or add --overwrite"
         )
     if store.is_complete:
-        remove(store.parts)
+        remove(parts_of(path))
     else:
-        store.clear_left_over()
+        for left_over in path.rglob("*.partial"):  # of killed processes
+            left_over.unlink(missing_ok=True)
     return store
 
 
-def _present(path: Path) -> MapStore | None:
-    """The store at a path; what is no store of a map is an `OverwriteError`."""
-    if not os.path.lexists(path):
-        return None
-    try:
-        return MapStore(path)
-    except FileFormatError as error:
-        expected, got = "no file, or the store of a map", "another file or folder"
-        raise OverwriteError(path, expected, got, "move it, or choose another output") from error
-
-
-def create(
-    path: Path,
-    columns: ColumnMap,
-    variables: Sequence[MapVariable],
-    times: np.ndarray,
-    layout: Layout,
-    fingerprint: str,
-    about: Provenance,
-) -> MapStore:
-    """Create a store with all axes and empty variables, atomically, replacing that of another map.
-
-    `times` are the ends of the frames [s].
-    """
+def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: Layout) -> MapStore:
+    """Create a store with all axes and empty variables, atomically, replacing that of another map."""
     import zarr
     from zarr.storage import LocalStore
 
-    dims, digests = map_dims(columns), Digests(parts_of(path) / _KEPT)
-    _present(path)
+    columns, digests = run.columns, Digests(parts_of(path) / _KEPT)
+    if os.path.lexists(path):
+        MapStore(path)  # nothing else is replaced
     path.parent.mkdir(parents=True, exist_ok=True)
     attributes = {
         "Conventions": "CF-1.11",
-        "title": f"Water columns on a map {about.case}".strip(),
-        "source": f"tunax_lite {about.version}",
-        **{f"tunax_lite_{name}": text for name, text in dataclasses.asdict(about).items()},
-        "tunax_lite_map_dims": list(dims),
-        _FINGERPRINT: fingerprint,
+        "title": f"Water columns on a map {run.about.case}".strip(),
+        "source": f"tunax_lite {run.about.version}",
+        **{f"tunax_lite_{name}": text for name, text in dataclasses.asdict(run.about).items()},
+        _DIMS: list(map_dims(columns)),
+        _FINGERPRINT: run.fingerprint,
         _LAYOUT: dataclasses.asdict(layout),
         _COMPLETE: False,
         _BROKEN: [],
-        INPUTS: [list(each) for each in digests.of(columns.inputs).items()],
+        _INPUTS: [list(each) for each in digests.of(columns.inputs).items()],
     }
-    axes = columns.coordinates | _time_axes(columns, times, variables)
-    places = [name for name, (along, *_) in columns.coordinates.items() if _axes(along) != (name,)]
     with replacing_folder(path) as temporary:
         group = zarr.create_group(LocalStore(temporary), zarr_format=3, attributes=attributes)
-        for name, (along, values, *told) in axes.items():
-            _add(group, name, np.asarray(values), _axes(along), dict(*told))
+        for name, (along, values, *told) in (columns.coordinates | _times(run)).items():
+            _add_axis(group, name, np.asarray(values), _axes(along), dict(*told))
         for variable in variables:
-            _add_variable(group, variable, len(times), columns.shape, dims, layout, places)
-        _consolidate(temporary)
+            _add_variable(group, variable, run, layout)
+        with warnings.catch_warnings():  # which xarray expects, and of which zarr warns
+            warnings.filterwarnings("ignore", message="Consolidated metadata")
+            zarr.consolidate_metadata(temporary)
         write_listed(temporary, digests_below(temporary))
         make_folder(parts_of(path))
         digests.save()
     return MapStore(path)
 
 
-def _time_axes(columns: ColumnMap, times: np.ndarray, variables: Sequence[MapVariable]) -> dict[str, tuple]:
-    epoch = f"seconds since {columns.epoch:%Y-%m-%d %H:%M:%S}"
+def _times(run: MapRun) -> dict[str, tuple]:
+    """Ends of the frames, and their bounds where there are means, as coordinates."""
+    epoch = f"seconds since {run.columns.epoch:%Y-%m-%d %H:%M:%S}"
     time = {"standard_name": "time", "long_name": "time", "units": epoch, "calendar": "standard", "axis": "T"}
-    if not any(variable.is_mean for variable in variables):
-        return {"time": ("time", times, time)}
-    bounds = np.stack([np.append(0.0, times[:-1]), times], axis=1)
+    if not run.means:
+        return {"time": ("time", run.times, time)}
+    bounds = np.stack([np.append(0.0, run.times[:-1]), run.times], axis=1)
     return {
-        "time": ("time", times, time | {"bounds": "time_bounds"}),
+        "time": ("time", run.times, time | {"bounds": "time_bounds"}),
         "time_bounds": (("time", "bounds"), bounds, {}),
     }
 
 
-def _add(group: "zarr.Group", name: str, values: np.ndarray, dims: tuple[str, ...], told: dict) -> None:
+def _add_axis(group: "zarr.Group", name: str, values: np.ndarray, dims: tuple[str, ...], told: dict) -> None:
     """An axis, written immediately."""
     values = values.astype(np.dtypes.StringDType()) if values.dtype == object else values
     if values.dtype.kind == "M":
@@ -250,41 +323,34 @@ def _add(group: "zarr.Group", name: str, values: np.ndarray, dims: tuple[str, ..
     group.create_array(name, data=values, dimension_names=dims, attributes=_plain(told), chunks=values.shape)
 
 
-def _add_variable(
-    group: "zarr.Group",
-    variable: MapVariable,
-    n_times: int,
-    shape: tuple[int, ...],
-    dims: tuple[str, ...],
-    layout: Layout,
-    places: Sequence[str],
-) -> None:
+def _add_variable(group: "zarr.Group", variable: MapVariable, run: MapRun, layout: Layout) -> None:
     from zarr.codecs import BloscCodec, Crc32cCodec
 
-    is_static = variable.quantity.startswith("height_")
+    shape, attributes = run.columns.shape, attributes_of(variable.quantity)
     own = (*variable.shape, min(layout.n_rows, shape[0]), *shape[1:])
     n_inner = max(1, _INNER_BYTES // (int(np.prod(own)) * variable.dtype.itemsize))
     while layout.n_frames % n_inner:  # whole chunks per shard
         n_inner -= 1
-    time = () if is_static else ("time",)
-    attributes = attributes_of(variable.quantity)
-    if is_static:
+    time, chunks, shards = (len(run.times),), (n_inner, *own), (layout.n_frames, *own)
+    if variable.is_static:
+        time, chunks, shards = (), own, own
         attributes |= {"units": "m", "positive": "up", "standard_name": "height_above_mean_sea_level"}
     else:
+        places = [name for name, (along, *_) in run.columns.coordinates.items() if _axes(along) != (name,)]
         others = [*(f"height_{dim[2:]}" for dim in variable.dims), *places]
         attributes |= {"coordinates": " ".join(others)} if others else {}
     if variable.is_mean:
         attributes |= {"cell_methods": "time: mean"}
     group.create_array(
         variable.name,
-        shape=(*(() if is_static else (n_times,)), *variable.shape, *shape),
-        chunks=own if is_static else (n_inner, *own),
-        shards=own if is_static else (layout.n_frames, *own),
+        shape=(*time, *variable.shape, *shape),
+        chunks=chunks,
+        shards=shards,
         dtype=variable.dtype,
         fill_value=np.nan,
         # A checksum of every chunk, which all readers of Zarr compare.
         compressors=(BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"), Crc32cCodec()),
-        dimension_names=(*time, *variable.dims, *dims),
+        dimension_names=(*(["time"] if time else []), *variable.dims, *map_dims(run.columns)),
         attributes=_plain(attributes),
     )
 
@@ -294,28 +360,3 @@ def _plain(attributes: Mapping[str, JSON]) -> dict[str, JSON]:
     return {
         name: value.item() if isinstance(value, np.generic) else value for name, value in attributes.items()
     }
-
-
-def _consolidate(path: Path) -> None:
-    """Consolidate the metadata of all arrays, as xarray expects; zarr warns about it."""
-    import zarr
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Consolidated metadata")
-        zarr.consolidate_metadata(path)
-
-
-def _open(path: Path) -> "zarr.Group":
-    """Open the group of a store of this package; anything else raises `FileFormatError`."""
-    import zarr
-
-    expected, advice = "the store of a map (`tunax-lite map`)", "name such a store"
-    try:
-        known = json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
-        if not {_FINGERPRINT, _LAYOUT, _COMPLETE} <= set(known):
-            raise FileFormatError(path, "store", expected, "one of another program", advice)
-        return zarr.open_group(path, mode="r+", zarr_format=3)
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, FileFormatError):
-            raise
-        raise FileFormatError(path, "store", expected, f"something else ({error})", advice) from error
