@@ -687,7 +687,7 @@ class FreeNumber(NamedTuple):
     coordinate: float | None  # time [s] or height [m] of a number of a vector
     unit: str
     distribution: AbstractPrior  # the prior, or the one implied by bounds and scale
-    is_implied: bool
+    prior: AbstractPrior | None  # that of the distribution, if it was chosen
 
     @property
     def lower(self) -> float:
@@ -698,11 +698,6 @@ class FreeNumber(NamedTuple):
     def upper(self) -> float:
         """Upper bound, in the unit of the parameter."""
         return self.distribution.upper
-
-    @property
-    def prior(self) -> AbstractPrior | None:
-        """The prior, if it was chosen."""
-        return None if self.is_implied else self.distribution
 
 
 @dataclasses.dataclass(frozen=True)
@@ -924,10 +919,11 @@ class FreeParameters:
         fields = by_field(known)
         for free in self.parameters:
             infos = [lookup(path, known, owner) for path in fields.get(free.path, [free.path])]
-            prior = _distribution(free, infos[0])
+            distribution = _distribution(free, infos[0])
+            about = infos[0].unit, distribution, None if free.prior is None else distribution
             for info in infos:
-                about = info.coordinate, info.unit, prior, free.prior is None
-                found.append(FreeNumber(info.path, _start(free, prior, info), *about))
+                start = _start(free, distribution, info)
+                found.append(FreeNumber(info.path, start, info.coordinate, *about))
         changed = {each.path for each in (*self.parameters, *self.tied)}
         for path in sorted(changed & known.keys()):
             others = (other for other in known[path].replaced_by if other in changed)
