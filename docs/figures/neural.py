@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import tunax_lite as tl
 from tunax_lite.calibration import read_parameters, with_parameters
 from tunax_lite.config import load_calibration
-from tunax_lite.config.build_calibration import build_calibration
+from tunax_lite.config.build import build_calibration
 
 CONFIG = Path(__file__).parents[2] / "configs/calibrations/les_neural.yaml"
 SHOWN = ("tau0.1_Q0_dTdz0.01", "strong_wind", "legay_wind_dominant", "strong_wind_48h", "AprN")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.errors import error_naming
-from tunax_lite.calibration.priors import (
+from tunax_lite.calibration.parameters import (
     Bounded,
     LogBounded,
     LogNormal,

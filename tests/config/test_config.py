@@ -10,7 +10,7 @@ import tunax_lite as tl
 from tests.errors import error_naming
 from tunax_lite.calibration import FreeParameter, LogNormal, LogUniform, Normal, Tied, Uniform
 from tunax_lite.config import ConfigError, Run, build_run, load_calibration, load_run
-from tunax_lite.config.build_calibration import build_calibration
+from tunax_lite.config.build import build_calibration
 from tunax_lite.config.calibration import free_parameters
 from tunax_lite.declarations import names_of
 from tunax_lite.io.yaml_file import read_document, with_overrides

@@ -27,7 +27,7 @@ from tunax_lite.registry import modules
 # Where numbers and settings are declared; importing the rest takes long.
 PARTS = "air_sea column.case closures column.corrections ice column.model physics column.terms "
 PARTS += "calibration.methods calibration.posterior "
-PARTS += "calibration.observed io.cf_netcdf"
+PARTS += "calibration.observed io.cf_netcdf config"
 for part in PARTS.split():
     importlib.import_module(f"tunax_lite.{part}")
 modules("formats")

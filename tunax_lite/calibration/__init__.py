@@ -13,24 +13,22 @@ from .methods import (
 )
 from .observed import Correlation
 from .parameters import (
-    FreeParameter,
-    FreeParameters,
-    ResolvedParameters,
-    Tied,
-    in_short,
-    known_parameters,
-    with_case_parameters,
-    with_parameters,
-)
-from .priors import (
     AbstractPrior,
     Bounded,
     CorrelatedNormal,
+    FreeParameter,
+    FreeParameters,
     LogBounded,
     LogNormal,
     LogUniform,
     Normal,
+    ResolvedParameters,
+    Tied,
     Uniform,
+    in_short,
+    known_parameters,
+    with_case_parameters,
+    with_parameters,
 )
 from .results import (
     CalibrationResult,

@@ -32,6 +32,10 @@ from .parameters import (
     Base,
     CalibratedValues,
     FreeNumber,
+    LogBounded,
+    LogNormal,
+    LogUniform,
+    Normal,
     ResolvedParameters,
     by_field,
     known_parameters,
@@ -40,7 +44,6 @@ from .parameters import (
     with_case_parameters,
     with_parameters,
 )
-from .priors import LogBounded, LogNormal, LogUniform, Normal
 from .problem import Evaluation, Problem
 
 if TYPE_CHECKING:

@@ -67,8 +67,8 @@ def check(
     loaded = load_any(config, settings)
     with session.precision(loaded):
         if isinstance(loaded.config, RunConfig):
-            notes: list[str] = []
-            answer = _describe_run(session.build_source(loaded, parameters, say=notes.extend), page, notes)
+            run = session.build_source(loaded, parameters)
+            answer = _describe_run(run, page, run.notes)
         elif (kind := kind_of(loaded.config)) is not None:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
             answer = kind.check(loaded, values, page)
@@ -130,8 +130,7 @@ def _describe_run(run: Run, page: Page, notes: Sequence[str] = ()) -> Answer:
     times = describe_times(length, run.dt, run.output_interval)
     session.say_how_long(length / run.dt, run.case.grid.n_cells)
     session.say_notes(notes)
-    notes = list(dict.fromkeys([*run.notes, *notes]))
-    return {"kind": "run", "cases": [case], "model": model, "time": times, "notes": notes}
+    return {"kind": "run", "cases": [case], "model": model, "time": times, "notes": list(run.notes)}
 
 
 def describe_times(length: float, dt: float, output_interval: float) -> Answer:

@@ -78,7 +78,7 @@ def calibrate(
     """
 
 
-@command("Finished work is saved: continue with --resume.", module="posterior")
+@command("Finished work is saved: continue with --resume.", module="calibrate")
 def posterior(
     config: options.Config,
     method: Annotated[

@@ -52,6 +52,7 @@ def run(
         raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
     with session.precision(loaded):
         setup = session.build_source(loaded, parameters, ignore_unsupported=ignore_unsupported, strict=strict)
+        session.say_notes(setup.notes)
         names, kept = loaded.config.output.variables if variables is None else variables.split(","), ()
         if names is not None:
             where = f"{loaded.path}: output.variables" if variables is None else "--variables"

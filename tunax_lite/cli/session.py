@@ -239,32 +239,25 @@ def set_up_format(config: Path) -> SetUpFormat | None:
 
 
 def build_source(
-    source: RunSource,
-    parameters: Path | None,
-    *,
-    ignore_unsupported: bool = False,
-    strict: bool = False,
-    say: Callable[[Iterable[str]], None] | None = None,
+    source: RunSource, parameters: Path | None, *, ignore_unsupported: bool = False, strict: bool = False
 ) -> Run:
-    """The objects of a run, with values of a parameter file; prints notes, or passes them to `say`."""
-    say = say or say_notes
+    """The objects of a run, with values of a parameter file, and with all notes on them."""
     if isinstance(source, Loaded):
         run = build_run(source)
     else:
         run, report = source.build()
         report.check(strict=strict, unsupported=not ignore_unsupported or run is None)
         assert run is not None  # otherwise there are errors
-    say(run.notes)
-    closure, case = run.model.closure, run.case
+    closure, case, others = run.model.closure, run.case, []
     values = parameters_for(parameters, type(closure).__name__)
     if values is not None and parameters is not None:
         with naming(parameters, "parameters"):
             closure, case = with_parameters(closure, values), with_case_parameters(case, values)
-        if others := paths_of_other_cases(values, case.name):
-            say([f"{parameters}: {len(others)} numbers of other cases are ignored"])
+        if ignored := paths_of_other_cases(values, case.name):
+            others = [f"{parameters}: {len(ignored)} numbers of other cases are ignored"]
         run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
-    say([*_on_late_convection(run), *on_recommended(run)])
-    return run
+    notes = *run.notes, *others, *_on_late_convection(run), *on_recommended(run)
+    return dataclasses.replace(run, notes=tuple(dict.fromkeys(notes)))
 
 
 def _on_late_convection(run: Run) -> list[str]:

@@ -1,24 +1,43 @@
-"""Build the package's objects from checked configurations."""
+"""Build the objects of runs, calibrations and evaluations from checked configurations."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping
+import functools
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from .._types import JSON
-from ..calibration import with_case_parameters, with_parameters
+from ..calibration import (
+    Correlation,
+    LogNormal,
+    MultiStart,
+    Normal,
+    Target,
+    with_case_parameters,
+    with_parameters,
+)
+from ..calibration.methods import AbstractMethod
+from ..calibration.observed import can_be_observed, starting_at
+from ..calibration.parameters import ResolvedParameters, paths_in_short
+from ..calibration.target import AbstractScore
+from ..calibration.validation import AbstractCheck, EntrainmentLaw, ObservedCase
 from ..column.case import Case
+from ..column.forcing import WaterSurface
 from ..column.model import Model
 from ..column.observations import Observations
+from ..column.terms import BottomHeat
 from ..io.checksums import sha256_of
 from ..io.registry import resolve
 from ..io.yaml_file import ConfigError
 from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import collecting, remarks
-from .case import BuiltCase, NativeGrid, Run
-from .formats import AbstractTranslatedCase
-from .load import Loaded
-from .schema import ModelSection, RunConfig, TimeSection
+from ..runtime.memory import check_steps
+from .calibration import AdamSection, CalibrationConfig, CheckSection, free_parameters
+from .case import AbstractFileCase, BuiltCase, NativeGrid, Run, on_grid
+from .formats import AbstractTranslatedCase, kind_of
+from .load import Loaded, load_run
+from .schema import EvaluationSection, ModelSection, RunConfig, TimeSection
 from .series import Place, notes_on_conversions
 
 
@@ -149,3 +168,255 @@ def _names(section: JSON, required: bool = True) -> Iterator[tuple[str, bool]]:
                 yield from ((str(item), required) for item in value)
             else:
                 yield from _names(value, required)
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+    """Everything that `calibrate` needs, and notes on its checks."""
+
+    model: Model
+    free_parameters: ResolvedParameters
+    targets: tuple[Target, ...]
+    method: AbstractMethod
+    n_iterations: int
+    score: AbstractScore
+    prior_weight: float
+    n_threads: int
+    max_non_finite: int
+    checks: tuple[AbstractCheck, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def build_calibration(
+    loaded: Loaded[CalibrationConfig], parameters: Mapping[str, float] | None = None
+) -> Calibration:
+    """Objects of a calibration; `parameters` override the first guess of the configuration.
+
+    Raises:
+        ConfigError: values that contradict each other, or a case without observations.
+        FileNotFoundError, FileFormatError: a file of a case that is missing, or cannot be used.
+    """
+    config, place = loaded.config, loaded.place
+    targets = tuple(target for index in range(len(config.cases)) for target in _targets(config, index, place))
+    if config.misfit.padded:
+        targets = tuple(_padded(targets, build_model(config.model, place)))
+    names = [target.case.name for target in targets]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            at = index // len(config.resolutions)
+            raise ConfigError(
+                f"{place.at('cases', str(at), 'case')}: expected a case of another name, got '{name}' again; "
+                "remove one of the two, or choose grids of different n_cells."
+            )
+    cases = {target.case.name: target.case for target in targets}
+    model = build_model(config.model, place, parameters)
+    with place.naming("parameters"):
+        free = free_parameters(config.parameters).resolve(model.closure, cases)
+    with place.naming("optimiser"):
+        method = _method(config)
+        method.init(free.start())  # checks sizes
+    checks, notes = build_checks(config.checks, place)
+    told = [note for target in targets for note in target.observations.notes]
+    notes = [*notes_on_conversions(config), *dict.fromkeys(told), *notes]
+    if said := _idle_priors(config, free):
+        notes = [*notes, said]
+    return Calibration(
+        model=model,
+        free_parameters=free,
+        targets=targets,
+        method=method,
+        n_iterations=config.n_iterations,
+        score=config.misfit.score.build(),
+        prior_weight=config.misfit.prior_weight,
+        n_threads=config.n_threads,
+        max_non_finite=config.max_non_finite,
+        checks=tuple(checks),
+        notes=tuple(notes),
+    )
+
+
+def _padded(targets: Sequence[Target], model: Model) -> Iterator[Target]:
+    """Pad targets so that those with the same number of cells share programs."""
+    n_frames = max(target.times.size for target in targets)
+    n_levels = max(one.values.shape[1] for target in targets for one in target.sampled.values())
+    own = {f"background_{name}": getattr(model, f"molecular_{name}") for name in ("viscosity", "diffusivity")}
+    some_have = any(getattr(target.case, name) is not None for target in targets for name in own)
+    some_lose = any(target.case.interior.bottom_heat is not None for target in targets)
+    for target in targets:
+        missing = {name: value for name, value in own.items() if getattr(target.case, name) is None}
+        case, interior = target.case, target.case.interior
+        if some_have:
+            case = dataclasses.replace(case, **missing)
+        if some_lose and interior.bottom_heat is None:
+            case = dataclasses.replace(case, interior=dataclasses.replace(interior, bottom_heat=BottomHeat()))
+        yield dataclasses.replace(target, case=case, padded=(n_frames, n_levels))
+
+
+def _idle_priors(config: CalibrationConfig, free: ResolvedParameters) -> str:
+    """Notes on priors with a most probable value that the method ignores."""
+    if config.misfit.prior_weight > 0.0 or config.optimiser.name == "ensemble_kalman":
+        return ""
+    known = [each.path for each in free.numbers if isinstance(each.prior, Normal | LogNormal)]
+    if not known:
+        return ""
+    names = ", ".join(paths_in_short(known))
+    return (
+        f"misfit.prior_weight is 0: the normal priors of {names} only set the scale of the steps of a "
+        "calibration, and do not pull towards their medians; give 2 noise^2 / n, with the noise of the "
+        "observations in units of the scale and the number n of independent ones, for them to count"
+    )
+
+
+def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Target]:
+    """A case at every resolution; if there are several, the names tell which."""
+    section, where = config.cases[index], place.below("cases", str(index))
+    here = where.below("case")
+    given, accept = section.case, config.accept
+    read = with_remarks(lambda: given.read(here), accept) if isinstance(given, AbstractFileCase) else None
+    for grid, step in config.resolutions:
+        if read is None:
+            made = with_remarks(functools.partial(given.build, grid, here, step), accept)
+        else:
+            made = on_grid(read, grid, here)
+        case, observations = with_observations(made, here)
+        with place.naming("time", "step"):
+            check_steps(case.duration, step)
+        which = [f"{case.grid.n_cells}"] * (len(config.grid) > 1)
+        which += [f"{step:g}s"] * (len(config.time.step) > 1)
+        name = case.name + (f"@{','.join(which)}" if which else "")
+        with where.naming("corrections"):
+            case = section.corrections.of(dataclasses.replace(case, name=name))
+        with where.naming():
+            target = _target(config, index, case, observations, step)
+            _ = target.comparison  # raises errors that would otherwise stop the calibration later
+        yield target
+
+
+def _target(
+    config: CalibrationConfig, index: int, case: Case, observations: Observations, step: float
+) -> Target:
+    section, misfit = config.cases[index], config.misfit
+    case, observations = starting_at(case, observations, misfit.initial_time)
+    first, last = misfit.start, math.inf if misfit.end is None else misfit.end
+    if misfit.times == "last":
+        times = np.asarray(observations.time)
+        first = float(max(times[times <= last - misfit.initial_time], default=first)) + misfit.initial_time
+    weights = section.weights or misfit.weights
+    lowest = -float(case.grid.depth) * (1.0 - misfit.bottom_fraction) if misfit.bottom_fraction else -math.inf
+    correlated = misfit.correlation_length > 0.0 or misfit.correlation_time > 0.0
+    return Target(
+        case=case,
+        observations=observations,
+        weights=_driven(case, weights) if misfit.driven_velocities_only else weights,
+        weight=section.weight,
+        group=section.group,
+        dt=step,
+        time_window=(first - misfit.initial_time, last - misfit.initial_time),
+        depth_window=(lowest if misfit.lowest is None else max(lowest, misfit.lowest), misfit.highest),
+        correlation=Correlation(misfit.correlation_length, misfit.correlation_time) if correlated else None,
+        **misfit.given(),
+    )
+
+
+def _driven(case: Case, weights: dict[str, float]) -> dict[str, float]:
+    """The weights, with 0 for velocities without forcing: in a simulation these are random."""
+    fluxes = case.forcing.at(0.0, WaterSurface.of(case.initial_state))
+    u, v = (np.any(np.asarray(0.0 if f is None else f) != 0.0) for f in (fluxes.stress_u, fluxes.stress_v))
+    turns = bool(np.any(np.asarray(case.coriolis_parameter) != 0.0))
+    driven = {"u": u or (v and turns), "v": v or (u and turns)}
+    # With weight 0 they are still reported, and cases with and without wind share a program.
+    return {name: weight if driven.get(name, True) else 0.0 for name, weight in weights.items()}
+
+
+def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
+    """A model and its evaluation targets: all levels, differences in physical units.
+
+    Args:
+        loaded: of a run, with the window and variables of `evaluation`; or of a calibration, with all its
+            cases, the time window of `misfit` and the variables temperature, u and v.
+
+    Raises:
+        ConfigError: a case without observations, or with none of the variables.
+        FileNotFoundError, FileFormatError: a file of a case that is missing, or cannot be used.
+    """
+    if (kind := kind_of(loaded.config)) is not None:
+        expected, command = "a configuration with observations to compare with", f"tunax-lite {kind.label}"
+        raise ConfigError(f"{loaded.path}: expected {expected}, got that of {kind.name}; use `{command}`.")
+    if isinstance(loaded.config, CalibrationConfig):
+        setup = build_calibration(loaded)
+        start_and_end = setup.targets[0].time_window
+        compared = [(target.case, target.observations, target.dt, target.group) for target in setup.targets]
+        usual = EvaluationSection()
+        variables = list(dict.fromkeys([*usual.variables, *loaded.config.misfit.weights]))
+        model, averaging = setup.model, loaded.config.misfit.averaging
+    else:
+        run = build_run(loaded)
+        section, duration = loaded.config.evaluation, run.duration_from(0.0)
+        start_and_end = section.start, duration if section.end is None else min(section.end, duration)
+        compared = [(*with_observations(run, loaded.place.below("case")), run.dt, None)]
+        variables, model, averaging = section.variables, run.model, section.averaging
+    return model, tuple(
+        _evaluation_target(
+            Target(case, observations, dt=dt, time_window=start_and_end, averaging=averaging, group=group),
+            variables,
+            loaded.place,
+        )
+        for case, observations, dt, group in compared
+    )
+
+
+def _evaluation_target(target: Target, variables: Sequence[str], place: Place) -> Target:
+    """The target with equal weights of the observed variables."""
+    observed = [name for name in variables if can_be_observed(target.observations, name)]
+    if not observed:
+        raise ConfigError(
+            f"{place.at('evaluation', 'variables')}: expected at least one of the observed variables "
+            f"{', '.join(target.observations.names)}, got {', '.join(variables)}; add one."
+        )
+    target = dataclasses.replace(target, weights=dict.fromkeys(observed, 1.0))
+    with place.naming("evaluation"):
+        _ = target.comparison  # raises if it does not fit
+    return target
+
+
+def _method(config: CalibrationConfig) -> AbstractMethod:
+    starts, section, each = config.starts, config.optimiser, config.n_iterations
+    if starts.number > 1:
+        each = starts.iterations_each or max(1, each // starts.number)
+    method = section.of_length(each) if isinstance(section, AdamSection) else section.build()
+    if starts.number == 1:
+        return method
+    return MultiStart(method, starts.number, each, **starts.given())
+
+
+def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[AbstractCheck], list[str]]:
+    """The checks of a calibration, and a sentence for each check skipped because a file is missing."""
+    checks: list[AbstractCheck] = []
+    notes: list[str] = []
+    for index, section in enumerate(sections):
+        where = place.below("checks", str(index))
+        try:
+            check = _build(section, where)
+        except FileNotFoundError as error:
+            if not section.skip_if_missing:
+                raise
+            notes.append(f"left out a check: {error}")
+            continue
+        if check.name in [other.name for other in checks]:
+            raise ConfigError(
+                f"{where.at('name')}: expected a check of another name, got '{check.name}' again; "
+                "give it a `name`."
+            )
+        checks.append(check)
+    return checks, notes
+
+
+def _build(section: CheckSection, where: Place) -> AbstractCheck:
+    loaded = load_run(where.file(section.run, "run"), section.settings)
+    run = build_run(loaded)
+    name = section.name or run.case.name
+    with where.naming():
+        if section.against == "observations":
+            model, (target,) = evaluation_of(loaded)
+            return ObservedCase(name, model, target)
+        return EntrainmentLaw(name, run.model, run.case, run.dt, run.duration_from(0.0))

@@ -9,16 +9,25 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from .._types import JSON
 from ..calibration import Adam, ConstantRate, Correlation, CosineDecay, MultiStart, Target
 from ..calibration.methods import AbstractMethod, AbstractSchedule
-from ..calibration.parameters import FreeParameter, FreeParameters, Tied
+from ..calibration.parameters import (
+    AbstractPrior,
+    CorrelatedNormal,
+    FreeParameter,
+    FreeParameters,
+    LogNormal,
+    LogUniform,
+    Normal,
+    Tied,
+    Uniform,
+)
 from ..calibration.posterior import NUTS, ImportanceSampling, Laplace, Likelihood
-from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..calibration.target import AbstractScore
 from ..declarations import names_of
 from .builder import one_of, part_of
 from .case import GridSection, NCells, StretchedGrid, Thickness, UniformGrid
-from .cases import CaseSection
 from .schema import CorrectionsSection, ModelSection, ObservedVariable, Precision
 from .section import Accepted, Annotation, Section, closest, invalid, key
+from .site import CaseSection
 
 
 class BoundedSection(part_of(FreeParameter, without="path prior")):

@@ -19,12 +19,12 @@ from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..runtime.memory import check_steps
 from .build import with_observations, with_remarks
 from .case import NativeGrid, NCells, Thickness
-from .cases import CaseSection
 from .closures import ClosureSection, Parameters, closure_names, closure_with
 from .load import validated, with_cases
 from .schema import Averaging, Precision
 from .section import Accepted, Section, closest, invalid, key, once
 from .series import Place, notes_on_conversions
+from .site import CaseSection
 
 
 class ComparedClosureSection(ClosureSection):

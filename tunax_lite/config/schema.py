@@ -16,10 +16,9 @@ from ..column.model import Model
 from ..runtime.memory import check_steps
 from .builder import part_of
 from .case import GridSection, UniformGrid
-from .cases import CaseSection
 from .closures import ClosureSection
 from .section import Accepted, Section, closest, invalid, key
-from .site import DescribedCase
+from .site import CaseSection, DescribedCase
 
 
 class ModelSection(part_of(Model)):

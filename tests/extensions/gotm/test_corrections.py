@@ -140,7 +140,7 @@ def test_corrections_that_cannot_be_are_refused(write, corrections, parameters, 
         build_calibration(load_calibration(path))
 
 
-def test_a_run_takes_the_numbers_of_its_corrections(write, tmp_path, capsys):
+def test_a_run_takes_the_numbers_of_its_corrections(write, tmp_path):
     numbers = tmp_path / "parameters.yaml"
     values = {
         "c_eps_1": 1.5,
@@ -150,7 +150,7 @@ def test_a_run_takes_the_numbers_of_its_corrections(write, tmp_path, capsys):
     }
     numbers.write_text(yaml.safe_dump({"closure": "KEpsilon", "parameters": values}))
     run = build_source(load_run(write(corrections=CORRECTIONS)), numbers)
-    assert "1 numbers of other cases are ignored" in capsys.readouterr().out
+    assert "1 numbers of other cases are ignored" in "\n".join(run.notes)
     increment = run.case.start_state.temperature - run.case.initial_state.temperature
     np.testing.assert_allclose(increment, np.interp(run.case.grid.z_center, [-12.0, -4.0], [0.1, -0.2]))
     np.testing.assert_allclose(run.case.forcing.at(54000.0).stress_u, 1.15 * 0.1)  # pyright: ignore

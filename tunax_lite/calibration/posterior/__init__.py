@@ -4,6 +4,8 @@ Import it as `tunax_lite.calibration.posterior`.
 """
 
 from .infer import (
+    Bands,
+    Influence,
     Laplace,
     Likelihood,
     Posterior,
@@ -12,8 +14,10 @@ from .infer import (
     Weighting,
     estimate_likelihood,
     infer,
+    influences,
+    predictive_bands,
     spectrum_of,
     start_from,
+    write_influences,
 )
-from .predictive import Bands, Influence, influences, predictive_bands, write_influences
 from .samplers import NUTS, ImportanceSampling
