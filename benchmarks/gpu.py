@@ -8,7 +8,7 @@ short for are left out.
 import itertools
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -27,7 +27,7 @@ SECONDS = 450.0
 """Of all measurements."""
 SECONDS_PER_JOB = 90.0
 """A measurement that takes longer, compilation included, is given up."""
-METHODS = ("VendorLibrary", "ParallelCyclicReduction", "ThomasScan")
+METHODS = ("VendorLibrary", "ThomasKernel", "ParallelCyclicReduction", "ThomasScan")
 COLUMNS = (1, 100_000, 1_000, 1_000_000, 32, 10_000)
 """Those that tell most come first."""
 
@@ -113,7 +113,8 @@ def work(jobs: Sequence[Job]) -> Iterator[Any]:
 
 def _measure_one(job: Job, bytes_limit: int | None, references: dict[tuple, Any]) -> Row:
     """Compile and time one measurement; compare what it computes with the first of its shape."""
-    program, arguments = _program(job)
+    function, arguments = computation(job)
+    program = compile_program(function, *arguments)
     row: Row = {"compile_seconds": program.compile_seconds, "total_bytes": program.memory.total}
     if bytes_limit is not None and program.memory.total > bytes_limit:
         return row | {"failed": "needs more memory than there is"}
@@ -130,8 +131,8 @@ def _measure_one(job: Job, bytes_limit: int | None, references: dict[tuple, Any]
     return row | speed | {"difference": difference}
 
 
-def _program(job: Job):
-    """The compiled run or gradient of a job, and its arguments."""
+def computation(job: Job) -> tuple[Callable, tuple]:
+    """The run of a job, or its gradient, and the arguments."""
     model, case = problem(Shape(job.n_columns, 64, job.precision))
     method = getattr(numerics, job.method)()
     model = eqx.tree_at(lambda m: m.tridiagonal_method, model, method, is_leaf=lambda x: x is None)
@@ -147,7 +148,7 @@ def _program(job: Job):
         return jax.grad(lambda v: jnp.mean((profiles(v, model, case)[0] - 19.5) ** 2))(values)
 
     arguments = (parameter_values(model, FIVE_PARAMETERS), model, case)
-    return compile_program(gradient if job.kind == "gradient" else profiles, *arguments), arguments
+    return gradient if job.kind == "gradient" else profiles, arguments
 
 
 if __name__ == "__main__":

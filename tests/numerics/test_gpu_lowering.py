@@ -1,13 +1,28 @@
-"""The program for an NVIDIA GPU, lowered without having one: no loop over levels, cuSPARSE solves."""
+"""The program for an NVIDIA GPU, lowered without having one, and that it is what was meant.
+
+What `python -m benchmarks --only gpu` measures: k-epsilon of 64 levels, all columns in one batch.
+"""
+
+import re
+from collections import Counter
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import export
+from jax.sharding import AbstractDevice, AbstractMesh, AxisType, use_abstract_mesh
 
 import tunax_lite as tl
+from benchmarks.gpu import Job, computation
+from tunax_lite.numerics import ThomasKernel, ThomasScan, TridiagonalMatrix, VendorLibrary, solve_tridiagonal
+from tunax_lite.runtime import compile_program
 
-CUSPARSE = "cusparse_gtsv2_ffi"
+# `ThomasKernel` says what it means.
+pytestmark = pytest.mark.filterwarnings("ignore:The Pallas Triton backend is deprecated:DeprecationWarning")
+
+CUSPARSE, TRITON = "cusparse_gtsv2_ffi", "__gpu$xla.gpu.triton"
 
 
 @pytest.fixture(scope="module")
@@ -21,23 +36,163 @@ def case():
     )
 
 
-def lowered_text(case, platform):
+def lowered_text(function, *arguments, platform="cuda"):
+    """StableHLO of a function for a platform that need not be there."""
+    disabled = [export.DisabledSafetyCheck.custom_call(name) for name in (CUSPARSE, TRITON)]
+    # Triton asks which device; without one an abstract one answers.
+    device = AbstractDevice("NVIDIA H100 80GB HBM3", None, "cuda")
+    with use_abstract_mesh(AbstractMesh((1,), ("device",), (AxisType.Auto,), abstract_device=device)):
+        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), arguments)
+        program = export.export(jax.jit(function), platforms=(platform,), disabled_checks=disabled)(*shapes)
+    return re.sub(r" loc\([^()]*(\([^()]*\))?[^()]*\)", "", program.mlir_module())
+
+
+def text_of_job(kind="forward", precision="float32", n_columns=7, method="VendorLibrary"):
+    function, arguments = computation(Job(kind, precision, n_columns, method))
+    return lowered_text(function, *arguments)
+
+
+def targets(text):
+    """What a program calls outside of XLA, each with how often it is written."""
+    return Counter(re.findall(r"stablehlo\.custom_call @([\w$.]+)", text))
+
+
+def step_of(text):
+    """Operations of one step by kind, and groups of those between calls that cannot be fused.
+
+    An operation belongs to the group n if its operands depend on n calls of a library or sums in a row: one
+    group can be one kernel at best. A called function (of `jnp.where` and the like) counts as one operation.
+    """
+    # Frames, segments, steps: the third loop is a step, which older versions of JAX write as a function.
+    body = text[[each.end() for each in re.finditer(r" do \{\n", text)][2] :]
+    if called := re.search(r"call @(closed_call\w*)\(", body):
+        body = re.split(rf"func\.func private @{called[1]}\(.*\n", text)[1]
+    calls_before, open_cases = Counter(), []
+    operations, groups = Counter(), set()
+    for line in body.splitlines():
+        parts = re.match(r'\s*(?:(%\w+)(?::\d+)? = )?"?(?:\w+\.)?(\w+)"?(.*)', line)
+        if line.strip().startswith("})"):
+            open_cases.pop()
+        if parts is None:
+            continue
+        name, kind, rest = parts.groups()
+        before = max((calls_before[value] for value in re.findall(r"%\w+", rest)), default=0)
+        if kind == "return" and not open_cases:
+            return operations, groups
+        if kind == "return":
+            calls_before[open_cases[-1]] = max(calls_before[open_cases[-1]], before)
+        elif kind == "case":
+            open_cases.append(name)
+        elif name is not None:
+            operations[kind] += 1
+            is_cut = kind in ("custom_call", "reduce")
+            calls_before[name] = before + is_cut
+            groups |= set() if is_cut else {before}
+    raise AssertionError("the loop over steps has no end")
+
+
+def test_gpu_program_solves_with_cusparse_and_loops_over_time_only(case):
     def final_heat(c_eps_1):
         closure = eqx.tree_at(lambda c: c.c_eps_1, tl.KEpsilon(), c_eps_1)
         trajectory = tl.simulate(tl.Model(closure), case, output_interval=600.0)
         return trajectory.state.temperature[-1].mean()
 
-    disabled = [export.DisabledSafetyCheck.custom_call(CUSPARSE)]
-    program = export.export(jax.jit(jax.grad(final_heat)), platforms=(platform,), disabled_checks=disabled)
-    return program(tl.KEpsilon().c_eps_1).mlir_module()
-
-
-def test_gpu_program_solves_with_cusparse_and_loops_over_time_only(case):
-    text = lowered_text(case, "cuda")
+    text = lowered_text(jax.grad(final_heat), tl.KEpsilon().c_eps_1)
     # Frames and steps, forward and backward: four loops. One over levels would launch a kernel per level.
     assert text.count("stablehlo.while") <= 4
     assert CUSPARSE in text
+    assert CUSPARSE not in lowered_text(jax.grad(final_heat), tl.KEpsilon().c_eps_1, platform="cpu")
 
 
-def test_cpu_program_does_without_cusparse(case):
-    assert CUSPARSE not in lowered_text(case, "cpu")
+@pytest.mark.parametrize("method", [VendorLibrary(), ThomasKernel()], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("n_columns", [1, 1000])
+def test_solve_of_a_batch_is_one_call_without_a_loop(method, precision, n_columns):
+    """JAX's `tridiagonal_solve` once looped over the batch on CUDA: its issue 28544, mended in 28696."""
+    column = jax.ShapeDtypeStruct((50, n_columns), precision)
+
+    def solve(lower, diagonal, upper, rhs):
+        return solve_tridiagonal(lower, diagonal, upper, rhs, method)
+
+    gradient = jax.grad(lambda *system: (solve(*system) ** 2).sum(), argnums=(0, 1, 2, 3))
+
+    for function, n_solves in ((solve, 1), (gradient, 2)):
+        text = lowered_text(function, *4 * [column])
+        assert "stablehlo.while" not in text
+        assert sum(targets(text).values()) == n_solves
+
+
+def test_library_solves_mapped_columns_in_one_call():
+    column = jax.ShapeDtypeStruct((7, 50), "float32")
+    text = lowered_text(
+        jax.vmap(lambda *system: solve_tridiagonal(*system, method=VendorLibrary())), *4 * [column]
+    )
+    assert "stablehlo.while" not in text
+    assert targets(text) == {CUSPARSE: 1}
+
+
+def test_no_host_is_called_back():
+    """A callback or an outfeed would stop the GPU in every step."""
+    text = text_of_job("gradient")
+    assert set(targets(text)) == {CUSPARSE}
+    assert not re.findall(r"stablehlo\.(?:infeed|outfeed|send|recv)", text)
+
+
+def test_float32_has_no_float64():
+    """Where float64 is enabled, `jnp.where(x, 0.0, y)` hands over 0.0 as float64: constants, folded away."""
+    text = text_of_job("gradient")
+    assert not re.findall(r"tensor<[\dx]+xf64>", text)
+    handing_over = re.compile(r"stablehlo\.(constant|convert) |call @|func\.func")
+    assert not [line for line in text.splitlines() if "f64" in line and not handing_over.search(line)]
+    with jax.enable_x64(False):
+        assert "f64" not in text_of_job("gradient")
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_memory_grows_with_the_columns_and_by_what_a_state_needs(precision):
+    """Of a run, by the compiler's own estimate for a CPU: a state and the profiles of one step."""
+    n_levels, columns = 64, (32, 64, 128)
+    needed = []
+    for n_columns in columns:
+        function, arguments = computation(Job("forward", precision, n_columns, "ThomasScan"))
+        needed.append(compile_program(function, *arguments).memory.temporary)
+    per_level = np.diff(needed) / np.diff(columns) / n_levels / np.dtype(precision).itemsize
+    assert per_level[0] == pytest.approx(per_level[1], rel=0.01)
+    assert per_level[0] < 50  # values; it is 41
+
+
+def test_a_step_is_few_operations_and_groups_whatever_the_batch():
+    operations, groups = step_of(text_of_job())
+    # Velocity, temperature and salinity, k, epsilon; each solve of k and epsilon waits for the one before.
+    assert operations["custom_call"] == 4
+    assert groups == {0, 1, 2, 3}
+    # Half of them only move or repeat values, which a fusion does on reading.
+    assert sum(operations.values()) <= 700  # 680
+    assert step_of(text_of_job(n_columns=1000))[0] == operations
+
+
+def test_a_step_with_the_kernel_is_four_launches():
+    text = text_of_job(method="ThomasKernel")
+    assert targets(text) == {TRITON: 4}
+    operations, groups = step_of(text)
+    assert operations["custom_call"] == 4 and groups == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("lanes, n_columns", [(32, 1), (32, 33), (8, 20)])
+def test_kernel_equals_the_scan(lanes, n_columns):
+    """Interpreted on a CPU, values and gradients; the last program has lanes without a column."""
+    rng = np.random.default_rng(n_columns)
+    lower, upper = -rng.uniform(0.0, 10.0, (2, 20, n_columns))
+    matrix = TridiagonalMatrix(*map(jnp.asarray, (lower, 1.0 - lower - upper, upper)))
+    rhs = jnp.asarray(rng.normal(size=(20, n_columns)))
+
+    def value_and_gradient(method):
+        def loss(matrix, rhs):
+            x = solve_tridiagonal(matrix.lower, matrix.diagonal, matrix.upper, rhs, method)
+            return jnp.sum(x**3), x
+
+        return jax.jit(jax.value_and_grad(loss, argnums=(0, 1), has_aux=True))(matrix, rhs)
+
+    kernel, scan = value_and_gradient(ThomasKernel(lanes)), value_and_gradient(ThomasScan())
+    for x, y in zip(jax.tree.leaves(kernel), jax.tree.leaves(scan), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-13, atol=1e-13 * float(jnp.abs(y).max()))

@@ -14,6 +14,7 @@ from tunax_lite.numerics import (
     CarryingMatrix,
     ParallelCyclicReduction,
     PlatformDefault,
+    ThomasKernel,
     ThomasScan,
     TridiagonalMatrix,
     TwistedThomas,
@@ -22,7 +23,8 @@ from tunax_lite.numerics import (
     solve_tridiagonal_systems,
 )
 
-METHODS = [ThomasScan(), TwistedThomas(), VendorLibrary(), PlatformDefault(), ParallelCyclicReduction()]
+ELIMINATIONS = [ThomasScan(), TwistedThomas(), ParallelCyclicReduction(), ThomasKernel()]
+METHODS = [*ELIMINATIONS, VendorLibrary(), PlatformDefault()]
 both_methods = pytest.mark.parametrize(
     "method",
     # The default of the platform is one of the others.
@@ -240,7 +242,6 @@ def exact_solution(own, upward, downward, rhs) -> np.ndarray:
     return np.array([float(x) for x in found])
 
 
-ELIMINATIONS = [ThomasScan(), TwistedThomas(), ParallelCyclicReduction()]
 each_elimination = pytest.mark.parametrize("method", ELIMINATIONS, ids=lambda m: type(m).__name__)
 
 

@@ -21,6 +21,7 @@ from .tridiagonal import (
     CarryingMatrix,
     ParallelCyclicReduction,
     PlatformDefault,
+    ThomasKernel,
     ThomasScan,
     TridiagonalMatrix,
     TwistedThomas,
