@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
+from tests.errors import error_naming
 from tunax_lite.column.arguments import ByIdentity, Parts, common_precision
 from tunax_lite.column.terms import AbstractTerm, Tendency
 
@@ -117,7 +118,7 @@ def test_every_call_checks_the_times_of_its_own_forcing(column):
     case = eqx.tree_at(lambda case: case.forcing, case, series)
     temperature(model, case)
     for _ in range(2):
-        with pytest.raises(ValueError, match="cover"):
+        with error_naming(ValueError, "3600 7200"):
             tl.simulate(model, case, duration=7200.0)
 
 

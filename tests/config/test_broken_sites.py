@@ -28,6 +28,12 @@ SLOPE = "case.interior.pressure_gradient={kind: surface_slope, x: "
 
 # name, setting of a good run, what the message holds beside the file and where it was set
 SETTINGS = [
+    (
+        "flux of a tracer that is none",
+        "case={format: site, fluxes: {stress_u: 0, tracer_fluxes: {dey: 1.0}}, tracers: {dye: {surface: 0}}, "
+        "latitude: 0, longitude: 0, start_time: 2015-03-01, name: a, depth: 9, duration: 60}",
+        ["case", "tracers of the case", "`dey`", "dye"],
+    ),
     ("no latitude", "case={format: site}", ["case.latitude", "[degrees north]", "add"]),
     ("longitude", "case.longitude=400", ["case.longitude", "360", "400"]),
     ("start", "case.start_time=June 2015", ["case.start_time", "ISO 8601", "'June 2015'"]),

@@ -27,11 +27,13 @@ from tunax_lite import (
 )
 from tunax_lite.air_sea import BulkForcing, Clark, ConstantAlbedo, Kondo, SolarPosition, Weather
 from tunax_lite.column.diagnostics import diagnose
+from tunax_lite.column.forcing import FLUXES
 from tunax_lite.column.grid import Hypsography
 from tunax_lite.column.terms import Interior, LakeLevel, LidFriction
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.declarations import name_of
 from tunax_lite.ice import BasalMelt, FreezingBound, Lebedev, MyLake, UppermostCell, Winton
+from tunax_lite.ice.base import below_cover
 from tunax_lite.ice.winton import Layers
 from tunax_lite.physics.equation_of_state import SpecificVolumeTeos10
 
@@ -406,3 +408,15 @@ def test_heights_below_a_shelf_count_from_the_sea(tmp_path):
     t, s = jnp.asarray(0.5), jnp.asarray(34.0)
     assert float(below.expansion(t, s, z)[0]) == float(at_surface.expansion(t, s, z - 300.1)[0])
     assert float(below.expansion(t, s, z)[0]) > 1.1 * float(at_surface.expansion(t, s, z)[0])
+
+
+@pytest.mark.parametrize("gained", [None, 0.0])
+def test_nothing_that_a_file_may_prescribe_passes_through_ice(gained):
+    """A flux that is added later, too: only light and, where the ice exchanges water, fresh water do."""
+    sky = SurfaceFluxes(**dict.fromkeys(FLUXES, jnp.asarray(0.5)), tracer_fluxes={"dye": jnp.asarray(0.5)})
+    below = below_cover(
+        jnp.asarray(True), sky, jnp.asarray(0.1), None if gained is None else jnp.asarray(gained)
+    )
+    passing = {"shortwave_flux"} | (set() if gained is None else {"freshwater_flux"})
+    assert {name for name in FLUXES if float(getattr(below, name)) != 0.0} == passing
+    assert float(below.tracer_fluxes["dye"]) == 0.0

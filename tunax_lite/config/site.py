@@ -332,6 +332,13 @@ class DescribedCase(AbstractCase):
     def named(self, where: Place) -> str:
         return self.name
 
+    def check_tracers(self, fluxes: FluxesSection) -> None:
+        """Reject a flux of a tracer that the case does not have, which nothing else would notice."""
+        for name in fluxes.tracer_fluxes:
+            if name not in self.tracers:
+                expected, near = "fluxes of tracers of the case", list(self.tracers) or ["none"]
+                raise invalid(expected, f"`{name}`", closest(name, near))
+
 
 class IdealisedCase(DescribedCase):
     """A case without files."""
@@ -350,13 +357,7 @@ class IdealisedCase(DescribedCase):
         check_initial(self)
         if self.latitude is not None and self.coriolis_parameter is not None:
             raise invalid("`latitude` or `coriolis_parameter`", "both", "remove one of them")
-        for name in self.forcing.tracer_fluxes:
-            if name not in self.tracers:
-                raise invalid(
-                    "fluxes of tracers of the case",
-                    f"`{name}`",
-                    closest(name, list(self.tracers) or ["none"]),
-                )
+        self.check_tracers(self.forcing)
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
         given = {name: getattr(self, name) for name in type(self).model_fields if name != "forcing"}
@@ -427,6 +428,8 @@ class SiteCase(DescribedCase):
         if (self.weather is None) == (self.fluxes is None):
             got = "neither" if self.weather is None else "both"
             raise invalid("`weather` or `fluxes`", got, "give one of them")
+        if self.fluxes is not None:
+            self.check_tracers(self.fluxes)
         if self.weather is None and "air_sea" in self.model_fields_set:
             raise invalid("`air_sea` together with `weather`", "it with `fluxes`", "remove it")
         measured = self.initial or self.observations

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from .._types import Scalar, ScalarLike, parameter
-from ..column.forcing import IceSurface, SurfaceFluxes
+from ..column.forcing import FLUXES, IceSurface, SurfaceFluxes
 from ..column.state import State
 
 Carried = dict[str, Float[Array, "..."]]
@@ -127,13 +127,11 @@ def below_cover(
         heat: from the ice [W m-2].
     """
     closed = {"heat_flux": heat}
-    names = ("stress_u", "stress_v", "surface_drag", "salt_flux", "heat_flux")
-    if gained is None:
-        names = (*names, "freshwater_flux")
+    passing = ("shortwave_flux",) if gained is None else ("shortwave_flux", "freshwater_flux")
     changed = {
         name: jnp.where(covered, closed.get(name, 0.0), flux)
-        for name in names
-        if (flux := getattr(sky, name)) is not None
+        for name in (*FLUXES, "surface_drag")
+        if name not in passing and (flux := getattr(sky, name)) is not None
     }
     if sky.shortwave_flux is not None:
         changed["shortwave_flux"] = jnp.where(covered, transmitted, 1.0) * sky.shortwave_flux
