@@ -104,6 +104,7 @@ def advect(
     *,
     scheme: AdvectionScheme = AdvectionScheme.P2_PDM,
     n_substeps: int = 1,
+    conservative: bool = False,
 ) -> CenterArray:
     """Values after `dt` of vertical advection.
 
@@ -113,6 +114,7 @@ def advect(
         dt: time step [s].
         scheme: for values between cells.
         n_substeps: number of explicit substeps; Courant numbers must stay below 1.
+        conservative: whether the values move through the water, as what sinks does, and keep their content.
     """
     part = dt / n_substeps
     inner = velocity[1:-1]
@@ -121,7 +123,9 @@ def advect(
     divergence = velocity[1:] - velocity[:-1]
     for _ in range(n_substeps):
         flux = with_end_faces(inner * _between(values, upward, courant, scheme))
-        gained = flux[:-1] - flux[1:] + values * divergence
+        gained = flux[:-1] - flux[1:]
+        if not conservative:
+            gained = gained + values * divergence
         values = values + part * gained / grid.cell_thickness
     return values
 

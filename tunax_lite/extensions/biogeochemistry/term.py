@@ -1,0 +1,325 @@
+"""The term that carries biogeochemical models through the column.
+
+In each step, in the order of GOTM's coupler to FABM: pools sink or rise by an explicit, limited scheme; rain
+dilutes them; they mix with the heat, in the same matrix; then light, and the exchanges between pools.
+
+    dc/dt = -d(w c)/dz + d/dz(kappa dc/dz) + production - destruction
+
+Visible light is attenuated by the water and by the pools; on request the heating follows it.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..._types import CenterArray, FaceArray, Scalar, ScalarLike
+from ...column.grid import Grid
+from ...column.state import State
+from ...column.terms import AbstractTerm, Column, RelaxationTarget, Tendency
+from ...column.terms.advection import AdvectionScheme, advect
+from ...column.terms.base import or_zero
+from ...declarations import named, setting
+from ...numerics.elementary import at_least, with_end_faces
+from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values
+from .schemes import AbstractSourceScheme, Concentrations, ModifiedPatankar
+
+
+@named("biogeochemistry")
+class Biogeochemistry(AbstractTerm):
+    """Biogeochemical models in the water column; their pools are tracers `MODEL_POOL`.
+
+    Args:
+        models: by a name of one's choice, which is the first part of the names of their pools.
+        couplings: links of models to pools of others, as "npzd_dic = carbonate_dic".
+        scheme: of the exchanges in time.
+        n_substeps: of the exchanges per step.
+        sinking: scheme of sinking and rising.
+        n_sinking_substeps: of sinking per step; |w| dt / (n dz) must stay below 1.
+        shading: whether the water is heated by the light that the pools leave.
+        dilution: whether rain dilutes and evaporation concentrates the pools.
+        open_bottom: whether what sinks leaves through the bottom, instead of staying in the lowest cell.
+        clipping: whether pools that became negative are set to zero after each step, which creates matter.
+        surface_light: what models take for the light at the surface: the visible radiation, or all solar
+            radiation, which GOTM passes to FABM under that name.
+        relaxation: towards profiles, by name of the pool.
+
+    Raises:
+        ValueError: no model, two pools of one name, or a coupling of unknown names.
+    """
+
+    models: dict[str, AbstractBiogeochemicalModel]
+    couplings: tuple[str, ...] = setting(())
+    scheme: AbstractSourceScheme = eqx.field(default_factory=ModifiedPatankar)
+    n_substeps: int = setting(1, at_least=1, at_most=1000)
+    sinking: AdvectionScheme = setting(AdvectionScheme.P2_PDM)
+    n_sinking_substeps: int = setting(1, at_least=1, at_most=1000)
+    shading: bool = setting(False)
+    dilution: bool = setting(True)
+    open_bottom: bool = setting(False)
+    clipping: bool = setting(False)
+    surface_light: str = setting("visible", choices=("visible", "shortwave"))
+    relaxation: dict[str, RelaxationTarget] = eqx.field(default_factory=dict)
+
+    def __check_init__(self):
+        if not self.models:
+            raise ValueError("Biogeochemistry: expected at least one model, got none; name it in `models`.")
+        known = self.pools()
+        for link, pool in self._coupled().items():
+            if link not in self._links() or pool not in known:
+                links = ", ".join(self._links()) or "none of these models"
+                raise ValueError(
+                    f"Biogeochemistry: expected couplings of links ({links}) to pools ({', '.join(known)}), "
+                    f"as 'LINK = POOL', got '{link} = {pool}'."
+                )
+        if unknown := self.relaxation.keys() - known.keys():
+            raise ValueError(
+                f"Biogeochemistry: expected relaxation of pools ({', '.join(known)}), "
+                f"got {', '.join(sorted(unknown))}."
+            )
+
+    def pools(self) -> dict[str, Pool]:
+        """All pools by name of the tracer."""
+        return {f"{name}_{pool.name}": pool for name, model in self.models.items() for pool in model.pools()}
+
+    def contents(self) -> dict[str, dict[str, ScalarLike]]:
+        """Amounts that one unit of each pool holds, by what is conserved; see `totals`."""
+        found: dict[str, dict[str, ScalarLike]] = {}
+        for name, model in self.models.items():
+            for what, amounts in model.contents().items():
+                named_amounts = {f"{name}_{pool}": amount for pool, amount in amounts.items()}
+                found[what] = found.get(what, {}) | named_amounts
+        return found
+
+    def totals(self, state: State, grid: Grid) -> dict[str, Scalar]:
+        """Content of the column, per unit area of the surface, of all that is conserved [unit m]."""
+        totals = {}
+        for what, amounts in self.contents().items():
+            parts = []
+            for name, amount in amounts.items():
+                if name in state.tracers:
+                    parts.append(amount * jnp.sum(state.tracers[name] * grid.cell_volume, axis=0))
+                else:
+                    parts.append(amount * state.surface[name])
+            totals[what] = sum(parts[1:], start=parts[0])
+        return totals
+
+    def with_pools(self, state: State, values: Mapping[str, Values | float] | None = None) -> State:
+        """A state with the pools as tracers: given values, or those at the start of the models."""
+        given = self.initial_tracers() | dict(values or {})
+        if unknown := given.keys() - self.initial_tracers().keys():
+            known = ", ".join(self.initial_tracers())
+            raise ValueError(f"Biogeochemistry: expected values of {known}, got {', '.join(unknown)}.")
+        pools = {name: jnp.asarray(value) + 0.0 * state.temperature for name, value in given.items()}
+        return State(state.u, state.v, state.temperature, state.salinity, state.tracers | pools)
+
+    # ---- as a term of the column ----
+
+    def initial_tracers(self) -> dict[str, float]:
+        return {name: pool.initial for name, pool in self.pools().items() if not pool.on_bottom}
+
+    def own_surface(self, state: State) -> dict[str, Scalar]:
+        on_bottom = {name: pool for name, pool in self.pools().items() if pool.on_bottom}
+        return {name: pool.initial + 0.0 * state.temperature[0] for name, pool in on_bottom.items()}
+
+    def shade(self, state: State, grid: Grid) -> FaceArray | None:
+        if not self.shading:
+            return None
+        attenuation = self._attenuation(state.tracers)
+        if attenuation is None:
+            return None
+        above = jnp.cumsum((attenuation * grid.cell_thickness)[::-1], axis=0)[::-1]
+        return jnp.exp(-jnp.concatenate([above, jnp.zeros_like(above[:1])]))
+
+    def carry(self, column: Column) -> State:
+        state, grid = column.carried, column.grid
+        self._check_tracers(state)
+        pools = dict(state.tracers)
+        environment = self._environment(state, column, pools)
+        for name, model in self.models.items():
+            for pool, velocity in model.velocities(self._local(name, pools), environment).items():
+                tracer = f"{name}_{pool}"
+                pools[tracer] = self._sunk(pools[tracer], velocity, grid, column.dt)
+        return State(state.u, state.v, state.temperature, state.salinity, pools)
+
+    def _sunk(
+        self, values: CenterArray, velocity: ScalarLike | CenterArray, grid: Grid, dt: ScalarLike
+    ) -> CenterArray:
+        """Values after sinking or rising; through the bottom by the value of the lowest cell, if it is open."""
+        thickness, spread = grid.cell_thickness, velocity + 0.0 * values
+        lower, upper = thickness[:-1], thickness[1:]
+        between = (upper * spread[:-1] + lower * spread[1:]) / (lower + upper)
+        through_bottom = jnp.minimum(spread[0], 0.0) if self.open_bottom else 0.0 * spread[0]
+        part = dt / self.n_sinking_substeps
+        for _ in range(self.n_sinking_substeps):
+            leaving = part * through_bottom * values[0] / thickness[0]
+            speed = with_end_faces(between)
+            values = advect(values, speed, grid, part, scheme=self.sinking, conservative=True)
+            if self.open_bottom:
+                values = values.at[0].add(leaving)
+        return values
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        tracers = column.state.tracers
+        found = {name: target.tendency(column) for name, target in self.relaxation.items()}
+        flux = column.fluxes.freshwater_flux
+        if not self.dilution or flux is None or column.level is not None:
+            return found
+        volume = flux / column.equation_of_state.reference_density
+        for name, pool in self.pools().items():
+            if pool.diluted and not pool.on_bottom:
+                tendency = found.get(name, Tendency())
+                found[name] = tendency._replace(surface=-volume * tracers[name][-1])
+        return found
+
+    def react(self, state: State, column: Column) -> State:
+        water = {name: state.tracers[name] for name in self.initial_tracers()}
+        bottom = {name: column.state.surface[name] for name in self.own_surface(state)}
+        part = column.dt / self.n_substeps
+        for _ in range(self.n_substeps):
+            environment = self._environment(state, column, state.tracers | water)
+            reactions = _Reactions(self, environment, tuple(bottom))
+            new = self.scheme.step(reactions, water | bottom, part)
+            if self.clipping:
+                pools = self.pools()
+                new = {k: at_least(of, 0.0) if pools[k].positive else of for k, of in new.items()}
+            water, bottom = ({name: new[name] for name in part_of} for part_of in (water, bottom))
+        tracers, surface = state.tracers | water, state.surface | bottom
+        return State(state.u, state.v, state.temperature, state.salinity, tracers, surface)
+
+    # ---- parts ----
+
+    def _check_tracers(self, state: State) -> None:
+        missing = self.initial_tracers().keys() - state.tracers.keys()
+        if missing:
+            raise ValueError(
+                f"Biogeochemistry: expected the tracers {', '.join(sorted(missing))} in the initial state, "
+                "got none; use `with_pools(state)`."
+            )
+
+    def _coupled(self) -> dict[str, str]:
+        pairs = (coupling.partition("=") for coupling in self.couplings)
+        return {link.strip(): pool.strip() for link, _, pool in pairs}
+
+    def _links(self) -> list[str]:
+        return [f"{name}_{link}" for name, model in self.models.items() for link in model.links()]
+
+    def _names(self, model: str) -> dict[str, str]:
+        """Names of the column by those within a model: own pools, and coupled links."""
+        own = {pool.name: f"{model}_{pool.name}" for pool in self.models[model].pools()}
+        coupled = self._coupled()
+        links = {k: coupled[f"{model}_{k}"] for k in self.models[model].links() if f"{model}_{k}" in coupled}
+        return own | links
+
+    def _local(self, model: str, pools: Pools) -> dict[str, Values]:
+        return {name: pools[of] for name, of in self._names(model).items() if of in pools}
+
+    def _attenuation(self, pools: Pools) -> CenterArray | None:
+        parts = [model.attenuation(self._local(name, pools)) for name, model in self.models.items()]
+        known = [part for part in parts if part is not None]
+        return sum(known[1:], start=known[0]) if known else None
+
+    def _environment(self, state: State, column: Column, pools: Pools) -> Environment:
+        """The environment of the cells, with light that the pools attenuate."""
+        grid, eos = column.grid, column.equation_of_state
+        thickness, surface = grid.cell_thickness, grid.z_face[-1]
+        depth = surface - grid.z_center
+        entering = or_zero(column.fluxes.shortwave_flux, state)
+        visible = entering * column.absorption.visible(-depth)
+        attenuation = self._attenuation(pools)
+        if attenuation is not None:
+            half = 0.5 * attenuation * thickness
+            above = jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1]
+            visible = visible * jnp.exp(half - above)
+        at_surface = column.absorption.visible(0.0 * depth[-1:])[0] if self.surface_light == "visible" else 1.0
+        return Environment(
+            temperature=state.temperature,
+            salinity=state.salinity,
+            density=eos.reference_density + 0.0 * state.temperature,
+            depth=depth,
+            thickness=thickness,
+            light=visible,
+            surface_light=entering * at_surface,
+            shortwave=entering,
+            wind_speed=column.wind_speed,
+            bottom_stress=0.0 * state.temperature[0],
+            time=column.time,
+        )
+
+
+class _Reactions(NamedTuple):
+    """Exchanges of all models in an environment."""
+
+    term: Biogeochemistry
+    environment: Environment
+    on_bottom: tuple[str, ...]
+
+    def water(self, pools: Pools) -> Exchanges:
+        found: Exchanges = {}
+        for name, model in self.term.models.items():
+            _merge(found, model.rates(self.term._local(name, pools), self.environment), self._renamed(name))
+        return found
+
+    def ends(self, pools: Pools) -> Concentrations:
+        change: Concentrations = {}
+        for (source, target), flux, index in self._through_ends(pools):
+            for name, sign in ((source, -1.0), (target, 1.0)):
+                if name is not None:
+                    _add(change, name, self._at(name, index, sign * flux, pools))
+        return change
+
+    def after_ends(self, pools: Pools, dt: ScalarLike) -> Concentrations:
+        new = dict(pools)
+        exchanges = self._through_ends(pools)
+        losses: dict[tuple[str, int], Values] = {}
+        for (source, _), flux, index in exchanges:
+            if source is not None:
+                _add(losses, (source, index), flux)
+        for (source, target), flux, index in exchanges:
+            if source is not None:
+                # What a pool loses is proportional to what it then has, as in the scheme of Patankar.
+                held = pools[source] if source in self.on_bottom else pools[source][index]
+                size = 1.0 if source in self.on_bottom else self.environment.thickness[index]
+                flux = flux * held * size / (held * size + dt * losses[source, index])
+                flux = jnp.where(held > 0.0, flux, 0.0)
+                new[source] = new[source] + dt * self._at(source, index, -flux, pools)
+            if target is not None:
+                new[target] = new[target] + dt * self._at(target, index, flux, pools)
+        return new
+
+    def _through_ends(self, pools: Pools) -> list[tuple[tuple[str | None, str | None], Values, int]]:
+        """Fluxes through surface and bottom, with the index of the cell."""
+        found = []
+        for name, model in self.term.models.items():
+            local, renamed = self.term._local(name, pools), self._renamed(name)
+            for index, method in ((-1, model.through_surface), (0, model.through_bottom)):
+                at_end = {
+                    key: of if renamed[key] in self.on_bottom else of[index] for key, of in local.items()
+                }
+                for (source, target), flux in method(at_end, self.environment.cell(index)).items():
+                    pair = tuple(None if key is None else renamed[key] for key in (source, target))
+                    found.append((pair, flux, index))
+        return found
+
+    def _at(self, name: str, index: int, flux: Values, pools: Pools) -> Values:
+        """Rate of change of a pool [unit s-1] by a flux [unit m s-1]: of the end cell alone, or on the bottom."""
+        if name in self.on_bottom:
+            return flux
+        rate = jnp.zeros_like(pools[name])
+        return rate.at[index].set(flux / self.environment.thickness[index])
+
+    def _renamed(self, model: str) -> dict[str, str]:
+        return self.term._names(model)
+
+
+def _merge(found: Exchanges, own: Exchanges, renamed: Mapping[str, str]) -> None:
+    """Add the exchanges of a model under the names of the column; those with links not coupled are left out."""
+    for (source, target), rate in own.items():
+        pair = tuple(None if key is None else renamed.get(key, "") for key in (source, target))
+        if "" not in pair and pair != (None, None):
+            _add(found, pair, rate)
+
+
+def _add(found, key, value) -> None:
+    found[key] = found[key] + value if key in found else value
