@@ -206,8 +206,10 @@ class Model(eqx.Module):
         new_state = self.discretisation.solve(Equations.of(column, terms, mixing, self.theta, self.solver))
         if column.surface:
             new_state = dataclasses.replace(new_state, surface=column.surface)
-        for term in case.acting():
-            new_state = term.react(new_state, column)
+        acting = case.acting()
+        after = column._replace(bottom=self.discretisation.bottom_flow(new_state, column, acting))
+        for term in acting:
+            new_state = term.react(new_state, after)
         return new_state, stepper.step(clo_state, self._closure_inputs(new_state, column, case, terms), dt)
 
     def _closure_inputs(

@@ -122,6 +122,7 @@ class Column(NamedTuple):
         surface: prognostic variables of ice and lake level, at the end of the step.
         level: change of a lake level, if it varies.
         shade: fraction of the visible light on faces that plankton and other matter leave [1].
+        bottom: flow at the bottom after the transport; `None` before it, and without friction.
     """
 
     state: State
@@ -142,6 +143,7 @@ class Column(NamedTuple):
     surface: dict[str, Scalar] = {}
     level: MovingLevel | None = None
     shade: FaceArray | None = None
+    bottom: BottomFlow | None = None
 
     def starting_from(self, state: State) -> "Column":
         """The same column with another initial state."""

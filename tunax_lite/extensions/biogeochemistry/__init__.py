@@ -1,5 +1,8 @@
 """Biogeochemistry in the column: models, their coupling, and the set-ups of FABM."""
 
+from .carbonate import Carbonate as Carbonate
+from .ergom import Ergom as Ergom
+from .fasham import Fasham as Fasham
 from .interface import (
     AbstractBiogeochemicalModel as AbstractBiogeochemicalModel,
     Environment as Environment,
@@ -7,6 +10,7 @@ from .interface import (
     Pool as Pool,
 )
 from .npzd import NPZD as NPZD
+from .passive import Passive as Passive
 from .schemes import (
     AbstractSourceScheme as AbstractSourceScheme,
     Euler as Euler,

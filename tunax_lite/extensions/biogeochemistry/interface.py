@@ -77,6 +77,19 @@ class Environment(NamedTuple):
     bottom_stress: Scalar
     time: ScalarLike
 
+    def wind(self) -> Scalar:
+        """Wind speed [m s-1].
+
+        Raises:
+            ValueError: a case whose forcing has no wind.
+        """
+        if self.wind_speed is None:
+            raise ValueError(
+                "Biogeochemistry: expected a wind speed for the exchange of gases, got prescribed fluxes "
+                "without wind; give the weather of the case."
+            )
+        return self.wind_speed
+
     def cell(self, index: int) -> "Environment":
         """The environment of one cell; -1 is the uppermost, 0 the lowest."""
         profiles = ("temperature", "salinity", "density", "depth", "thickness", "light")

@@ -27,6 +27,9 @@ Concentrations = dict[str, Values]
 class Reactions(Protocol):
     """Exchanges at given concentrations."""
 
+    signed: frozenset[str]
+    """Pools that may be negative: what leaves them is explicit."""
+
     def water(self, pools: Pools) -> Exchanges:
         """Exchanges in the water [unit s-1]."""
         ...
@@ -87,7 +90,7 @@ class Patankar(AbstractSourceScheme):
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
         pools = reactions.after_ends(pools, dt)
-        return _patankar(pools, reactions.water(pools), pools, dt)
+        return _patankar(pools, reactions.water(pools), pools, dt, reactions.signed)
 
 
 @named("patankar_2")
@@ -97,8 +100,8 @@ class Patankar2(AbstractSourceScheme):
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
         pools = reactions.after_ends(pools, dt)
         rates = reactions.water(pools)
-        guess = _patankar(pools, rates, pools, dt)
-        return _patankar(pools, _mean(rates, reactions.water(guess)), guess, dt)
+        guess = _patankar(pools, rates, pools, dt, reactions.signed)
+        return _patankar(pools, _mean(rates, reactions.water(guess)), guess, dt, reactions.signed)
 
 
 @named("modified_patankar")
@@ -107,7 +110,7 @@ class ModifiedPatankar(AbstractSourceScheme):
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
         pools = reactions.after_ends(pools, dt)
-        return _modified_patankar(pools, reactions.water(pools), pools, dt)
+        return _modified_patankar(pools, reactions.water(pools), pools, dt, reactions.signed)
 
 
 @named("modified_patankar_2")
@@ -117,8 +120,8 @@ class ModifiedPatankar2(AbstractSourceScheme):
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
         pools = reactions.after_ends(pools, dt)
         rates = reactions.water(pools)
-        guess = _modified_patankar(pools, rates, pools, dt)
-        return _modified_patankar(pools, _mean(rates, reactions.water(guess)), guess, dt)
+        guess = _modified_patankar(pools, rates, pools, dt, reactions.signed)
+        return _modified_patankar(pools, _mean(rates, reactions.water(guess)), guess, dt, reactions.signed)
 
 
 def tendencies(reactions: Reactions, pools: Concentrations) -> Concentrations:
@@ -159,19 +162,23 @@ def _per_content(values: Values) -> Values:
     return reciprocal(jnp.where(values > tiny, values, tiny))
 
 
-def _patankar(pools: Concentrations, exchanges: Exchanges, weights: Pools, dt: ScalarLike) -> Concentrations:
+def _patankar(
+    pools: Concentrations, exchanges: Exchanges, weights: Pools, dt: ScalarLike, signed: frozenset[str]
+) -> Concentrations:
     gains, losses = _sums(exchanges)
     new = dict(pools)
     for name in gains.keys() | losses.keys():
         value = pools[name] + dt * gains[name] if name in gains else pools[name]
-        if name in losses:
+        if name in losses and name in signed:
+            value = value - dt * losses[name]
+        elif name in losses:
             value = value * reciprocal(1.0 + dt * losses[name] * _per_content(weights[name]))
         new[name] = value
     return {name: new[name] for name in pools}
 
 
 def _modified_patankar(
-    pools: Concentrations, exchanges: Exchanges, weights: Pools, dt: ScalarLike
+    pools: Concentrations, exchanges: Exchanges, weights: Pools, dt: ScalarLike, signed: frozenset[str]
 ) -> Concentrations:
     """Solve for the new values: each loss is proportional to that of its source.
 
@@ -186,9 +193,10 @@ def _modified_patankar(
     for i, name in enumerate(names):
         matrix[i][i] = one[name]
     for (source, target), rate in exchanges.items():
-        if source is None:
-            if target is not None:
-                right[place[target]] = right[place[target]] + dt * rate
+        if source is None or source in signed:
+            for name, sign in ((source, -1.0), (target, 1.0)):
+                if name is not None:
+                    right[place[name]] = right[place[name]] + sign * dt * rate
             continue
         relative, j = dt * rate * inverse[source], place[source]
         matrix[j][j] = _sum(matrix[j][j], relative)

@@ -8,7 +8,7 @@ dilutes them; they mix with the heat, in the same matrix; then light, and the ex
 Visible light is attenuated by the water and by the pools; on request the heating follows it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -123,6 +123,10 @@ class Biogeochemistry(AbstractTerm):
         on_bottom = {name: pool for name, pool in self.pools().items() if pool.on_bottom}
         return {name: pool.initial + 0.0 * state.temperature[0] for name, pool in on_bottom.items()}
 
+    def move(self, column: Column, at_rest: Grid, terms: Sequence[AbstractTerm]) -> Column:
+        bottom = {name: column.state.surface[name] for name in self.own_surface(column.state)}
+        return column._replace(surface=column.surface | bottom)
+
     def shade(self, state: State, grid: Grid) -> FaceArray | None:
         if not self.shading:
             return None
@@ -175,11 +179,12 @@ class Biogeochemistry(AbstractTerm):
 
     def react(self, state: State, column: Column) -> State:
         water = {name: state.tracers[name] for name in self.initial_tracers()}
-        bottom = {name: column.state.surface[name] for name in self.own_surface(state)}
+        bottom = {name: state.surface[name] for name in self.own_surface(state)}
         part = column.dt / self.n_substeps
+        signed = frozenset(name for name, pool in self.pools().items() if not pool.positive)
         for _ in range(self.n_substeps):
             environment = self._environment(state, column, state.tracers | water)
-            reactions = _Reactions(self, environment, tuple(bottom))
+            reactions = _Reactions(self, environment, tuple(bottom), signed)
             new = self.scheme.step(reactions, water | bottom, part)
             if self.clipping:
                 pools = self.pools()
@@ -232,18 +237,19 @@ class Biogeochemistry(AbstractTerm):
             half = 0.5 * attenuation * thickness
             above = jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1]
             visible = visible * jnp.exp(half - above)
+        friction = 0.0 * state.temperature[0] if column.bottom is None else column.bottom.friction_velocity
         at_surface = column.absorption.visible(0.0 * depth[-1:])[0] if self.surface_light == "visible" else 1.0
         return Environment(
             temperature=state.temperature,
             salinity=state.salinity,
-            density=eos.reference_density + 0.0 * state.temperature,
+            density=eos.density(state.temperature, state.salinity, eos.in_sea(grid.z_center)),
             depth=depth,
             thickness=thickness,
             light=visible,
             surface_light=entering * at_surface,
             shortwave=entering,
             wind_speed=column.wind_speed,
-            bottom_stress=0.0 * state.temperature[0],
+            bottom_stress=eos.reference_density * friction**2,
             time=column.time,
         )
 
@@ -254,6 +260,7 @@ class _Reactions(NamedTuple):
     term: Biogeochemistry
     environment: Environment
     on_bottom: tuple[str, ...]
+    signed: frozenset[str]
 
     def water(self, pools: Pools) -> Exchanges:
         found: Exchanges = {}
@@ -281,8 +288,8 @@ class _Reactions(NamedTuple):
                 # What a pool loses is proportional to what it then has, as in the scheme of Patankar.
                 held = pools[source] if source in self.on_bottom else pools[source][index]
                 size = 1.0 if source in self.on_bottom else self.environment.thickness[index]
-                flux = flux * held * size / (held * size + dt * losses[source, index])
-                flux = jnp.where(held > 0.0, flux, 0.0)
+                if source not in self.signed:
+                    flux = flux * held * size / at_least(held * size + dt * losses[source, index], 1e-30)
                 new[source] = new[source] + dt * self._at(source, index, -flux, pools)
             if target is not None:
                 new[target] = new[target] + dt * self._at(target, index, flux, pools)
