@@ -14,13 +14,13 @@ class Passive(AbstractBiogeochemicalModel):
     Args:
         vertical_velocity: positive upward [m d-1].
         specific_light_attenuation: attenuation of light per concentration [m2 mol-1].
-        surface_flux: into the water [mol m-2 s-1].
+        surface_flux: into the water [mol m-2 d-1].
         initial: concentration at the start [mol m-3].
     """
 
     vertical_velocity: Scalar = parameter(0.0, unit="m d-1", valid_range=(-1000.0, 1000.0))
     specific_light_attenuation: Scalar = parameter(0.0, unit="m2 mol-1", valid_range=(0.0, 1e3))
-    surface_flux: Scalar = parameter(0.0, unit="mol m-2 s-1", valid_range=(-1.0, 1.0))
+    surface_flux: Scalar = parameter(0.0, unit="mol m-2 d-1", valid_range=(-1e5, 1e5))
     initial: float = setting(1.0)
 
     def pools(self) -> tuple[Pool, ...]:
@@ -39,5 +39,5 @@ class Passive(AbstractBiogeochemicalModel):
         return {}
 
     def through_surface(self, pools: Pools, environment: Environment) -> Exchanges:
-        flux = self.surface_flux + 0.0 * pools["c"]
+        flux = self.surface_flux / DAY + 0.0 * pools["c"]
         return {(None, "c"): jnp.maximum(flux, 0.0), ("c", None): jnp.maximum(-flux, 0.0)}

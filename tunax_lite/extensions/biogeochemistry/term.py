@@ -26,6 +26,13 @@ from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pool
 from .schemes import AbstractSourceScheme, Concentrations, ModifiedPatankar
 
 
+class _Fixed(dict):
+    """A mapping that belongs to a program, and does not change."""
+
+    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return hash(tuple(sorted(self.items())))
+
+
 @named("biogeochemistry")
 class Biogeochemistry(AbstractTerm):
     """Biogeochemical models in the water column; their pools are tracers `MODEL_POOL`.
@@ -43,6 +50,7 @@ class Biogeochemistry(AbstractTerm):
         clipping: whether pools that became negative are set to zero after each step, which creates matter.
         surface_light: what models take for the light at the surface: the visible radiation, or all solar
             radiation, which GOTM passes to FABM under that name.
+        initial: values of pools at the start, where the case has no profiles of them.
         relaxation: towards profiles, by name of the pool.
 
     Raises:
@@ -60,6 +68,7 @@ class Biogeochemistry(AbstractTerm):
     open_bottom: bool = setting(False)
     clipping: bool = setting(False)
     surface_light: str = setting("visible", choices=("visible", "shortwave"))
+    initial: dict[str, float] = eqx.field(default_factory=dict, static=True, converter=_Fixed)
     relaxation: dict[str, RelaxationTarget] = eqx.field(default_factory=dict)
 
     def __check_init__(self):
@@ -73,11 +82,16 @@ class Biogeochemistry(AbstractTerm):
                     f"Biogeochemistry: expected couplings of links ({links}) to pools ({', '.join(known)}), "
                     f"as 'LINK = POOL', got '{link} = {pool}'."
                 )
-        if unknown := self.relaxation.keys() - known.keys():
-            raise ValueError(
-                f"Biogeochemistry: expected relaxation of pools ({', '.join(known)}), "
-                f"got {', '.join(sorted(unknown))}."
-            )
+        for what, given in (("relaxation", self.relaxation), ("initial values", self.initial)):
+            if unknown := given.keys() - known.keys():
+                raise ValueError(
+                    f"Biogeochemistry: expected {what} of pools ({', '.join(known)}), "
+                    f"got {', '.join(sorted(unknown))}."
+                )
+        for name, value in self.initial.items():
+            if known[name].positive and not value >= 0.0:
+                expected = f"an initial {name} of at least 0 {known[name].unit}"
+                raise ValueError(f"Biogeochemistry: expected {expected}, got {value:g}; correct it.")
 
     def pools(self) -> dict[str, Pool]:
         """All pools by name of the tracer."""
@@ -117,11 +131,13 @@ class Biogeochemistry(AbstractTerm):
     # ---- as a term of the column ----
 
     def initial_tracers(self) -> dict[str, float]:
-        return {name: pool.initial for name, pool in self.pools().items() if not pool.on_bottom}
+        pools = {name: pool for name, pool in self.pools().items() if not pool.on_bottom}
+        return {name: self.initial.get(name, pool.initial) for name, pool in pools.items()}
 
     def own_surface(self, state: State) -> dict[str, Scalar]:
         on_bottom = {name: pool for name, pool in self.pools().items() if pool.on_bottom}
-        return {name: pool.initial + 0.0 * state.temperature[0] for name, pool in on_bottom.items()}
+        at_rest = 0.0 * state.temperature[0]
+        return {name: self.initial.get(name, pool.initial) + at_rest for name, pool in on_bottom.items()}
 
     def move(self, column: Column, at_rest: Grid, terms: Sequence[AbstractTerm]) -> Column:
         bottom = {name: column.state.surface[name] for name in self.own_surface(column.state)}

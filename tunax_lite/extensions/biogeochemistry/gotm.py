@@ -1,0 +1,75 @@
+"""The section `fabm` of a GOTM configuration, as a term of the column."""
+
+from ..._types import JSON
+from .fabm import read_fabm
+
+_SCHEMES = {
+    "euler": ("fe", "1", "forward euler"),
+    "runge_kutta_2": ("rk2", "2"),
+    "runge_kutta_4": ("rk4", "3"),
+    "patankar": ("patankar1", "4"),
+    "patankar_2": ("patankar2", "5"),
+    "modified_patankar": ("mp1", "7"),
+    "modified_patankar_2": ("mp2", "8"),
+}
+_ADVECTION = {
+    "upstream": ("upstream", "1"),
+    "superbee": ("superbee", "4"),
+    "muscl": ("muscl", "5"),
+    "p2_pdm": ("p2_pdm", "6"),
+}
+
+
+def fabm_term(settings) -> dict[str, JSON]:
+    """The term of `fabm`, by name; empty where FABM is off or its file is missing.
+
+    Args:
+        settings: of the GOTM configuration, with `fabm.use` set; records what is not supported.
+    """
+    path = settings.folder / settings["fabm.yaml_file"]
+    if not path.is_file():
+        settings.note("fabm.use", f"no biogeochemistry is computed, because there is no {path.name}")
+        settings.without_effect("fabm", "no biogeochemistry is computed")
+        return {}
+    ecosystem = read_fabm(path)
+    for problem in ecosystem.problems:
+        settings.refuse("fabm.use", problem)
+    for name in ("albedo", "surface_drag"):
+        if settings[f"fabm.feedbacks.{name}"]:
+            settings.without_effect(f"fabm.feedbacks.{name}", "no available model changes it")
+    if settings["fabm.debug.no_surface"]:
+        settings.refuse("fabm.debug.no_surface", "exchanges through the surface cannot be switched off")
+    if settings["fabm.salinity_relaxation_to_freshwater_flux"]:
+        settings.refuse("fabm.salinity_relaxation_to_freshwater_flux", "only false is supported, also by GOTM")
+    if settings["fabm.numerics.cnpar"] != settings["time.cnpar"]:
+        settings.refuse("fabm.numerics.cnpar", "pools mix with the time.cnpar of the water")
+    for key in settings.free.get("fabm.input", ({}, {}))[0]:
+        settings.refuse("fabm.use", f"input.{key}: series and profiles of pools are not supported")
+    settings.without_effect("fabm", "it changes no result")
+    if not ecosystem.models:
+        return {}
+    initial = {name: value for name, value in ecosystem.initial.items()}
+    return {
+        "fabm": {
+            "name": "biogeochemistry",
+            "models": ecosystem.models,
+            "couplings": ecosystem.couplings,
+            "initial": initial,
+            "scheme": _chosen(settings, "fabm.numerics.ode_method", _SCHEMES),
+            "n_substeps": settings["fabm.numerics.split_factor"],
+            "sinking": _chosen(settings, "fabm.numerics.w_adv_discr", _ADVECTION),
+            "shading": settings["fabm.feedbacks.shade"],
+            "dilution": settings["fabm.freshwater_impact"],
+            "clipping": settings["fabm.repair_state"],
+            "surface_light": "shortwave",
+        }
+    }
+
+
+def _chosen(settings, key: str, names: dict[str, tuple[str, ...]]) -> str:
+    said = str(settings[key]).strip().lower()
+    for ours, theirs in names.items():
+        if said in theirs:
+            return ours
+    settings.refuse(key, f"{said!r} is not supported; choose one of {', '.join(each[0] for each in names.values())}")
+    return next(iter(names))
