@@ -200,6 +200,10 @@ class AbstractTerm(eqx.Module):
         """Tracers that the term needs, with their initial values where a case does not give them."""
         return {}
 
+    def tracer_units(self) -> dict[str, tuple[str, str]]:
+        """Unit and long name, for files, of tracers and numbers of the column that belong to the term."""
+        return {}
+
     def shade(self, state: State, grid: Grid) -> FaceArray | None:
         """Fraction of the visible light on faces that matter in the water of a state leaves [1]."""
         return None

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
 from ..._types import CenterArray, FaceArray, Scalar, ScalarLike
 from ...column.grid import Grid
@@ -134,6 +135,9 @@ class Biogeochemistry(AbstractTerm):
         pools = {name: pool for name, pool in self.pools().items() if not pool.on_bottom}
         return {name: self.initial.get(name, pool.initial) for name, pool in pools.items()}
 
+    def tracer_units(self) -> dict[str, tuple[str, str]]:
+        return {name: (pool.unit, pool.meaning) for name, pool in self.pools().items()}
+
     def own_surface(self, state: State) -> dict[str, Scalar]:
         on_bottom = {name: pool for name, pool in self.pools().items() if pool.on_bottom}
         at_rest = 0.0 * state.temperature[0]
@@ -167,14 +171,19 @@ class Biogeochemistry(AbstractTerm):
         self, values: CenterArray, velocity: ScalarLike | CenterArray, grid: Grid, dt: ScalarLike
     ) -> CenterArray:
         """Values after sinking or rising; through the bottom by the value of the lowest cell, if it is open."""
-        thickness, spread = grid.cell_thickness, velocity + 0.0 * values
-        lower, upper = thickness[:-1], thickness[1:]
-        between = (upper * spread[:-1] + lower * spread[1:]) / (lower + upper)
-        through_bottom = jnp.minimum(spread[0], 0.0) if self.open_bottom else 0.0 * spread[0]
+        thickness = grid.cell_thickness
+        if jnp.ndim(velocity) < values.ndim:
+            inside = np.ones(grid.n_cells + 1).reshape(-1, *[1] * (values.ndim - 1))
+            inside[[0, -1]] = 0.0
+            speed, lowest = velocity * jnp.asarray(inside, values.dtype), velocity
+        else:
+            lower, upper = thickness[:-1], thickness[1:]
+            between = (upper * velocity[:-1] + lower * velocity[1:]) / (lower + upper)
+            speed, lowest = with_end_faces(between), velocity[0]
+        through_bottom = jnp.minimum(lowest, 0.0)
         part = dt / self.n_sinking_substeps
         for _ in range(self.n_sinking_substeps):
             leaving = part * through_bottom * values[0] / thickness[0]
-            speed = with_end_faces(between)
             values = advect(values, speed, grid, part, scheme=self.sinking, conservative=True)
             if self.open_bottom:
                 values = values.at[0].add(leaving)
