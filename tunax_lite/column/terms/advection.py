@@ -18,7 +18,6 @@ from jaxtyping import Array, Bool
 from ..._types import (
     CenterArray,
     FaceArray,
-    InnerFaceArray,
     ScalarLike,
     SeriesOrScalar,
     array_field,
@@ -40,9 +39,7 @@ class AdvectionScheme(enum.Enum):
     MUSCL = "muscl"
     P2_PDM = "p2_pdm"
 
-    def limited(
-        self, behind: FaceArray, ahead: FaceArray, courant: FaceArray
-    ) -> FaceArray:
+    def limited(self, behind: FaceArray, ahead: FaceArray, courant: FaceArray) -> FaceArray:
         """Limited difference to the downwind cell, for a Courant number below 1.
 
         Args:
@@ -61,7 +58,8 @@ class AdvectionScheme(enum.Enum):
                 x = (1.0 - 2.0 * courant) / 6.0
                 third_order = (0.5 + x) * ahead + (0.5 - x) * behind
                 steepest = jnp.minimum(
-                    2.0 * behind * reciprocal(courant + 1e-10), 2.0 * ahead * reciprocal(1.0 - courant + 1e-10)
+                    2.0 * behind * reciprocal(courant + 1e-10),
+                    2.0 * ahead * reciprocal(1.0 - courant + 1e-10),
                 )
                 return jnp.minimum(third_order, steepest)
 

@@ -256,6 +256,9 @@ class AbstractTerm(eqx.Module):
         """The term with the constant of the closure, where it takes that."""
         return self
 
+    def check_step(self, state: State, grid: Grid, dt: float) -> None:
+        """Raise `ValueError` if the term needs a shorter step than `dt` [s] from this state."""
+
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if a series of the term does not cover `start` to `end` [s]."""
         check_covers(self, start, end)

@@ -6,8 +6,9 @@
 Hydrogen follows from alkalinity by Newton's method in its logarithm, which converges from any start because
 alkalinity increases with pH; the last iteration carries the derivative.
 
-Sources: Millero (1995) and Weiss (1974) for the constants, as in OCMIP (`pml/carbonate` of FABM); Nightingale et
-al. (2000), Global Biogeochem. Cycles 14, 373-387, for the piston velocity; Wanninkhof (1992) for Schmidt numbers.
+Sources: Millero (1995) and Weiss (1974) for the constants, as in OCMIP (`pml/carbonate` of FABM);
+Nightingale et al. (2000), Global Biogeochem. Cycles 14, 373-387, for the piston velocity; Wanninkhof (1992)
+for Schmidt numbers.
 """
 
 from typing import NamedTuple
@@ -15,9 +16,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from ..._types import CenterArray, Scalar, ScalarLike, parameter
+from ..._types import CenterArray, Scalar, parameter
 from ...declarations import named, setting
-from .interface import DAY, AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values
+from .interface import DAY, AbstractBiogeochemicalModel, Contents, Environment, Exchanges, Pool, Pools, Values
 
 _KELVIN = 273.15
 _N_ITERATIONS = 12
@@ -72,11 +73,7 @@ class Constants(NamedTuple):
         first = 3670.7 / kelvin - 62.008 + 9.7944 * logarithm - 0.0118 * salinity + 0.000116 * salinity**2
         second = 1394.7 / kelvin + 4.777 - 0.0184 * salinity + 0.000118 * salinity**2
         boric = (
-            -8966.90
-            - 2890.53 * root
-            - 77.942 * salinity
-            + 1.728 * salinity * root
-            - 0.0996 * salinity**2
+            -8966.90 - 2890.53 * root - 77.942 * salinity + 1.728 * salinity * root - 0.0996 * salinity**2
         ) / kelvin
         boric = boric + 148.0248 + 137.1942 * root + 1.62142 * salinity
         boric = boric - (24.4344 + 25.085 * root + 0.2474 * salinity) * logarithm + 0.053105 * root * kelvin
@@ -150,7 +147,7 @@ class Carbonate(AbstractBiogeochemicalModel):
         alkalinity = Pool("alk", "mEq m-3", "alkalinity", 2333.0)
         return (carbon,) if self.alk_param else (carbon, alkalinity)
 
-    def contents(self) -> dict[str, dict[str, ScalarLike]]:
+    def contents(self) -> Contents:
         return {"carbon": {"dic": 1.0}}
 
     def rates(self, pools: Pools, environment: Environment) -> Exchanges:

@@ -1,8 +1,8 @@
 """Three groups of phytoplankton, zooplankton, detritus, nutrients, oxygen and fluff: ERGOM as in GOTM.
 
-Growth follows the scarcest of light, nitrogen and phosphorus; cyanobacteria fix nitrogen. Detritus decays with
-oxygen, then with nitrate (denitrification), then with sulfate (negative oxygen). Fluff on the bottom is what
-settles, is resuspended above a critical stress, and decays.
+Growth follows the scarcest of light, nitrogen and phosphorus; cyanobacteria fix nitrogen. Detritus decays
+by oxygen, then by nitrate (denitrification), then by sulfate (negative oxygen). On the bottom it settles as
+fluff, which decays, and which a stress above a critical one resuspends.
 
 Source: Neumann, Fennel and Kremp (2002), Global Biogeochem. Cycles 16(3), 7; `gotm/ergom` of FABM.
 """
@@ -12,7 +12,17 @@ import jax.numpy as jnp
 from ..._types import CenterArray, Scalar, ScalarLike, parameter
 from ...declarations import named, setting
 from ...numerics.elementary import at_least
-from .interface import DAY, AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values
+from .interface import (
+    DAY,
+    AbstractBiogeochemicalModel,
+    Contents,
+    Environment,
+    Exchanges,
+    Pool,
+    Pools,
+    Values,
+    Velocities,
+)
 
 _OXYGEN_WIDTH = 30.0  # of the change between oxic and anoxic water [mmol m-3]
 _NITRATE_WIDTH = 0.1  # nitrate below which denitrification ends [mmol m-3]
@@ -132,12 +142,11 @@ class Ergom(AbstractBiogeochemicalModel):
         fluff = (Pool("flf", "mmol m-2", "fluff", 0.0, on_bottom=True),) if self.fluff else ()
         return water + fluff
 
-    def contents(self) -> dict[str, dict[str, ScalarLike]]:
-        organic = ("dia", "fla", "cya", "zoo", "det")
-        nitrogen = dict.fromkeys((*organic, "amm", "nit", *(("flf",) if self.fluff else ())), 1.0)
-        return {"nitrogen": nitrogen}
+    def contents(self) -> Contents:
+        without = ("pho", "oxy")
+        return {"nitrogen": {pool.name: 1.0 for pool in self.pools() if pool.name not in without}}
 
-    def velocities(self, pools: Pools, environment: Environment) -> dict[str, ScalarLike | CenterArray]:
+    def velocities(self, pools: Pools, environment: Environment) -> Velocities:
         speeds = {"dia": self.w_p1, "fla": self.w_p2, "cya": self.w_p3, "det": self.w_de}
         return {name: speed / DAY for name, speed in speeds.items()}
 

@@ -1,7 +1,7 @@
 """Set-ups of FABM: a `fabm.yaml` in the words of this package.
 
-Instances become models, their parameters keep FABM's names, and pools are called `INSTANCE_POOL` as in the output
-of GOTM with FABM. What is not available is named with its line.
+Instances become models, their parameters keep FABM's names, and pools are called `INSTANCE_POOL` as in the
+output of GOTM with FABM. What is not available is named with its line.
 """
 
 import difflib
@@ -49,7 +49,9 @@ class Ecosystem(NamedTuple):
 def is_fabm(data: Mapping[str, JSON]) -> bool:
     """Whether the top level of a YAML file is that of a configuration of FABM."""
     instances = data.get("instances")
-    return isinstance(instances, dict) and any(isinstance(of, dict) and "model" in of for of in instances.values())
+    return isinstance(instances, dict) and any(
+        isinstance(of, dict) and "model" in of for of in instances.values()
+    )
 
 
 def read_fabm(path: Path) -> Ecosystem:
@@ -124,5 +126,12 @@ class _Instance(NamedTuple):
 
     def _refuse(self, keys: tuple[str, ...], problem: str) -> None:
         path = ("instances", self.name, *keys)
-        line = next((self.document.origins[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.document.origins), "line ?")
+        line = next(
+            (
+                self.document.origins[path[:n]]
+                for n in range(len(path), 0, -1)
+                if path[:n] in self.document.origins
+            ),
+            "line ?",
+        )
         self.found.problems.append(f"{self.document.source}: {line}: {'.'.join(path)}: {problem}")

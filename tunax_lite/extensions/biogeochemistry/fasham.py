@@ -3,15 +3,24 @@
     growth    v_p alpha I / sqrt(v_p² + alpha² I²),  limited by (N/K1 + A/K2) / (1 + N/K1 + A/K2)
     grazing   g_max r_i c_i² (Z + Z_0) / (K3 sum r c + sum r c²)  of phytoplankton, bacteria, detritus
 
-Source: Fasham, Ducklow and McKelvie (1990), J. Mar. Res. 48, 591-639; with Kuehn and Radach (1997), as `gotm/fasham`.
+Source: Fasham, Ducklow and McKelvie (1990), J. Mar. Res. 48, 591-639, modified as in `gotm/fasham` of FABM.
 """
 
 import jax.numpy as jnp
 
-from ..._types import CenterArray, Scalar, ScalarLike, parameter
+from ..._types import CenterArray, Scalar, parameter
 from ...declarations import named
 from ...numerics.elementary import safe_sqrt
-from .interface import DAY, AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools
+from .interface import (
+    DAY,
+    AbstractBiogeochemicalModel,
+    Contents,
+    Environment,
+    Exchanges,
+    Pool,
+    Pools,
+    Velocities,
+)
 
 
 @named("fasham")
@@ -88,10 +97,10 @@ class Fasham(AbstractBiogeochemicalModel):
             Pool("ldn", unit, "labile dissolved organic nitrogen", 0.14),
         )
 
-    def contents(self) -> dict[str, dict[str, ScalarLike]]:
+    def contents(self) -> Contents:
         return {"nitrogen": {pool.name: 1.0 for pool in self.pools()}}
 
-    def velocities(self, pools: Pools, environment: Environment) -> dict[str, ScalarLike | CenterArray]:
+    def velocities(self, pools: Pools, environment: Environment) -> Velocities:
         return {"phy": self.w_p / DAY, "det": self.w_d / DAY}
 
     def attenuation(self, pools: Pools) -> CenterArray:
@@ -125,11 +134,13 @@ class Fasham(AbstractBiogeochemicalModel):
             ("ldn", "bac"): uptake * ldn,
         }
 
-    def _growth(
-        self, pools: Pools, environment: Environment
-    ) -> tuple[CenterArray, CenterArray, CenterArray]:
+    def _growth(self, pools: Pools, environment: Environment) -> tuple[CenterArray, CenterArray, CenterArray]:
         """Growth in this light [s-1], and its limitation by nitrate and by ammonium [1]."""
-        slope, nitrate, ammonium = self.alpha * environment.light, pools["nit"] / self.k1, pools["amm"] / self.k2
+        slope, nitrate, ammonium = (
+            self.alpha * environment.light,
+            pools["nit"] / self.k1,
+            pools["amm"] / self.k2,
+        )
         growth = self.vp / DAY * slope / safe_sqrt(self.vp**2 + slope**2)
         supply = 1.0 + nitrate + ammonium
         return growth, nitrate / supply, ammonium / supply

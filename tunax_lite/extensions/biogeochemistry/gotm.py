@@ -1,5 +1,7 @@
 """The section `fabm` of a GOTM configuration, as a term of the column."""
 
+from collections.abc import Mapping
+
 from ..._types import JSON
 from .fabm import read_fabm
 
@@ -40,7 +42,9 @@ def fabm_term(settings) -> dict[str, JSON]:
     if settings["fabm.debug.no_surface"]:
         settings.refuse("fabm.debug.no_surface", "exchanges through the surface cannot be switched off")
     if settings["fabm.salinity_relaxation_to_freshwater_flux"]:
-        settings.refuse("fabm.salinity_relaxation_to_freshwater_flux", "only false is supported, also by GOTM")
+        settings.refuse(
+            "fabm.salinity_relaxation_to_freshwater_flux", "only false is supported, also by GOTM"
+        )
     if settings["fabm.numerics.cnpar"] != settings["time.cnpar"]:
         settings.refuse("fabm.numerics.cnpar", "pools mix with the time.cnpar of the water")
     for key in settings.free.get("fabm.input", ({}, {}))[0]:
@@ -48,16 +52,16 @@ def fabm_term(settings) -> dict[str, JSON]:
     settings.without_effect("fabm", "it changes no result")
     if not ecosystem.models:
         return {}
-    initial = {name: value for name, value in ecosystem.initial.items()}
     return {
         "fabm": {
             "name": "biogeochemistry",
             "models": ecosystem.models,
             "couplings": ecosystem.couplings,
-            "initial": initial,
+            "initial": ecosystem.initial,
             "scheme": _chosen(settings, "fabm.numerics.ode_method", _SCHEMES),
             "n_substeps": settings["fabm.numerics.split_factor"],
             "sinking": _chosen(settings, "fabm.numerics.w_adv_discr", _ADVECTION),
+            "n_sinking_substeps": _n_substeps(settings, ecosystem.models),
             "shading": settings["fabm.feedbacks.shade"],
             "dilution": settings["fabm.freshwater_impact"],
             "clipping": settings["fabm.repair_state"],
@@ -66,10 +70,23 @@ def fabm_term(settings) -> dict[str, JSON]:
     }
 
 
+def _n_substeps(settings, models: Mapping[str, JSON]) -> int:
+    """Steps of sinking per time step on cells of equal thickness; GOTM takes as many by itself."""
+    speeds = [0.0]
+    for section in models.values():
+        speeds += [
+            abs(float(of)) for key, of in section.items() if key.startswith(("w_", "vertical_velocity"))
+        ]
+    cells = max(speeds) / 86400.0 * settings.peek("time.dt") * settings.peek("grid.nlev")
+    return 1 + int(cells / settings.peek("location.depth"))
+
+
 def _chosen(settings, key: str, names: dict[str, tuple[str, ...]]) -> str:
     said = str(settings[key]).strip().lower()
     for ours, theirs in names.items():
         if said in theirs:
             return ours
-    settings.refuse(key, f"{said!r} is not supported; choose one of {', '.join(each[0] for each in names.values())}")
+    settings.refuse(
+        key, f"{said!r} is not supported; choose one of {', '.join(each[0] for each in names.values())}"
+    )
     return next(iter(names))

@@ -24,6 +24,10 @@ Pools = Mapping[str, Values]
 """Concentrations by name."""
 Exchanges = dict[tuple[str | None, str | None], Values]
 """Rates by source and target, one of which may be outside (`None`); at least zero."""
+Contents = Mapping[str, Mapping[str, ScalarLike]]
+"""Amount in one unit of each pool, by what is conserved."""
+Velocities = dict[str, ScalarLike | CenterArray]
+"""Vertical velocities through the water, positive upward, by pool [m s-1]."""
 
 
 class Pool(NamedTuple):
@@ -116,11 +120,11 @@ class AbstractBiogeochemicalModel(eqx.Module):
         """Pools of other models that it exchanges with if they are coupled, such as dissolved carbon."""
         return ()
 
-    def contents(self) -> dict[str, dict[str, ScalarLike]]:
-        """What is conserved, by name: amount in one unit of each pool, e.g. {"nitrogen": {"phy": 1.0}}."""
+    def contents(self) -> Contents:
+        """What is conserved between the pools, such as {"nitrogen": {"phy": 1.0, "zoo": 1.0}}."""
         return {}
 
-    def velocities(self, pools: Pools, environment: Environment) -> dict[str, ScalarLike | CenterArray]:
+    def velocities(self, pools: Pools, environment: Environment) -> Velocities:
         """Vertical velocities through the water, positive upward, by pool [m s-1]."""
         return {}
 

@@ -6,15 +6,25 @@
 
 with linear losses. The mortality of phytoplankton changes at the light I_min.
 
-Source: Fennel and Neumann (1996), Deutsche Hydrogr. Z. 48, 49-71; Burchard et al. (2005), Ocean Dyn. 55, 326-337.
+Source: Fennel and Neumann (1996), Deutsche Hydrogr. Z. 48, 49-71; Burchard et al. (2005), Ocean Dyn. 55,
+326-337; `gotm/npzd` of FABM.
 """
 
 import jax
 import jax.numpy as jnp
 
-from ..._types import CenterArray, Scalar, ScalarLike, parameter
+from ..._types import CenterArray, Scalar, parameter
 from ...declarations import named, setting
-from .interface import DAY, AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools
+from .interface import (
+    DAY,
+    AbstractBiogeochemicalModel,
+    Contents,
+    Environment,
+    Exchanges,
+    Pool,
+    Pools,
+    Velocities,
+)
 
 
 @named("npzd")
@@ -73,10 +83,10 @@ class NPZD(AbstractBiogeochemicalModel):
     def links(self) -> tuple[str, ...]:
         return ("dic",)
 
-    def contents(self) -> dict[str, dict[str, ScalarLike]]:
+    def contents(self) -> Contents:
         return {"nitrogen": dict.fromkeys(("nut", "phy", "zoo", "det"), 1.0)}
 
-    def velocities(self, pools: Pools, environment: Environment) -> dict[str, ScalarLike | CenterArray]:
+    def velocities(self, pools: Pools, environment: Environment) -> Velocities:
         return {"phy": self.w_p / DAY, "det": self.w_d / DAY}
 
     def attenuation(self, pools: Pools) -> CenterArray:

@@ -2,9 +2,18 @@
 
 import jax.numpy as jnp
 
-from ..._types import CenterArray, Scalar, ScalarLike, parameter
+from ..._types import CenterArray, Scalar, parameter
 from ...declarations import named, setting
-from .interface import DAY, AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools
+from .interface import (
+    DAY,
+    AbstractBiogeochemicalModel,
+    Contents,
+    Environment,
+    Exchanges,
+    Pool,
+    Pools,
+    Velocities,
+)
 
 
 @named("passive")
@@ -26,10 +35,10 @@ class Passive(AbstractBiogeochemicalModel):
     def pools(self) -> tuple[Pool, ...]:
         return (Pool("c", "mol m-3", "passive tracer", self.initial),)
 
-    def contents(self) -> dict[str, dict[str, ScalarLike]]:
+    def contents(self) -> Contents:
         return {"tracer": {"c": 1.0}}
 
-    def velocities(self, pools: Pools, environment: Environment) -> dict[str, ScalarLike | CenterArray]:
+    def velocities(self, pools: Pools, environment: Environment) -> Velocities:
         return {"c": self.vertical_velocity / DAY}
 
     def attenuation(self, pools: Pools) -> CenterArray:
@@ -41,3 +50,31 @@ class Passive(AbstractBiogeochemicalModel):
     def through_surface(self, pools: Pools, environment: Environment) -> Exchanges:
         flux = self.surface_flux / DAY + 0.0 * pools["c"]
         return {(None, "c"): jnp.maximum(flux, 0.0), ("c", None): jnp.maximum(-flux, 0.0)}
+
+
+@named("age")
+class Age(AbstractBiogeochemicalModel):
+    """Time since the water was at the surface, or at the bottom.
+
+    Args:
+        since: which end renews the water.
+        renewal_time: over which the end cell loses its age [s]; at least the time step with explicit schemes.
+    """
+
+    since: str = setting("surface", choices=("surface", "bottom"))
+    renewal_time: Scalar = parameter(3600.0, unit="s", valid_range=(1.0, 1e7))
+
+    def pools(self) -> tuple[Pool, ...]:
+        return (Pool("age", "d", f"time since contact with the {self.since}", 0.0, diluted=False),)
+
+    def rates(self, pools: Pools, environment: Environment) -> Exchanges:
+        return {(None, "age"): 1.0 / DAY + 0.0 * pools["age"]}
+
+    def through_surface(self, pools: Pools, environment: Environment) -> Exchanges:
+        return self._renewed(pools, environment) if self.since == "surface" else {}
+
+    def through_bottom(self, pools: Pools, environment: Environment) -> Exchanges:
+        return self._renewed(pools, environment) if self.since == "bottom" else {}
+
+    def _renewed(self, pools: Pools, environment: Environment) -> Exchanges:
+        return {("age", None): pools["age"] * environment.thickness / self.renewal_time}

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from ..._types import ScalarLike
 from ...declarations import named
-from ...numerics.elementary import reciprocal
+from ...numerics.elementary import at_least, reciprocal
 from .interface import Exchanges, Pools, Values
 
 Concentrations = dict[str, Values]
@@ -27,8 +27,10 @@ Concentrations = dict[str, Values]
 class Reactions(Protocol):
     """Exchanges at given concentrations."""
 
-    signed: frozenset[str]
-    """Pools that may be negative: what leaves them is explicit."""
+    @property
+    def signed(self) -> frozenset[str]:
+        """Pools that may be negative: what leaves them is explicit."""
+        ...
 
     def water(self, pools: Pools) -> Exchanges:
         """Exchanges in the water [unit s-1]."""
@@ -180,29 +182,35 @@ def _patankar(
 def _modified_patankar(
     pools: Concentrations, exchanges: Exchanges, weights: Pools, dt: ScalarLike, signed: frozenset[str]
 ) -> Concentrations:
-    """Solve for the new values: each loss is proportional to that of its source.
+    """Solve for the ratios y = c' / w of new values to the weights, which needs no division by contents.
 
-    Columns of the matrix sum to at least one, so that elimination needs no pivots.
+    (w_i + dt sum_j d_ij) y_i - dt sum_j p_ij y_j = c_i. Columns of the matrix sum to at least w, so that
+    elimination needs no pivots. A pool without content loses nothing, and gains what the others lose.
     """
     names = [name for name in pools if any(name in pair for pair in exchanges)]
     place = {name: i for i, name in enumerate(names)}
-    inverse = {name: _per_content(weights[name]) for name in names if any(name == s for s, _ in exchanges)}
-    one = {name: jnp.ones_like(pools[name]) for name in names}
+    least = {name: float(jnp.finfo(pools[name].dtype).tiny) ** 0.75 for name in names}
     matrix: list[list[Values | None]] = [[None] * len(names) for _ in names]
     right = [pools[name] for name in names]
     for i, name in enumerate(names):
-        matrix[i][i] = one[name]
+        matrix[i][i] = (
+            at_least(weights[name], least[name]) if name not in signed else jnp.ones_like(pools[name])
+        )
     for (source, target), rate in exchanges.items():
         if source is None or source in signed:
             for name, sign in ((source, -1.0), (target, 1.0)):
                 if name is not None:
                     right[place[name]] = right[place[name]] + sign * dt * rate
             continue
-        relative, j = dt * rate * inverse[source], place[source]
-        matrix[j][j] = _sum(matrix[j][j], relative)
+        lost, j = dt * rate, place[source]
+        matrix[j][j] = _sum(matrix[j][j], lost)
         if target is not None:
-            matrix[place[target]][j] = _sum(matrix[place[target]][j], -relative)
-    return pools | dict(zip(names, _solved(matrix, right), strict=True))
+            matrix[place[target]][j] = _sum(matrix[place[target]][j], -lost)
+    ratios = dict(zip(names, _solved(matrix, right), strict=True))
+    new = dict(pools)
+    for name in names:
+        new[name] = ratios[name] if name in signed else at_least(weights[name], least[name]) * ratios[name]
+    return new
 
 
 def _sum(x: Values | None, y: Values) -> Values:
@@ -236,5 +244,3 @@ def _solved(matrix: Sequence[list[Values | None]], right: list[Values]) -> list[
             if above is not None:
                 right[k] = right[k] - above * right[j]
     return right
-
-

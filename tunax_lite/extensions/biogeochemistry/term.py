@@ -14,8 +14,9 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
-from ..._types import CenterArray, FaceArray, Scalar, ScalarLike
+from ..._types import CenterArray, FaceArray, Scalar, ScalarLike, is_traced
 from ...column.grid import Grid
 from ...column.state import State
 from ...column.terms import AbstractTerm, Column, RelaxationTarget, Tendency
@@ -159,6 +160,11 @@ class Biogeochemistry(AbstractTerm):
     def carry(self, column: Column) -> State:
         state, grid = column.carried, column.grid
         self._check_tracers(state)
+        if grid.area is not None:
+            raise ValueError(
+                "Biogeochemistry: expected a column of the sea, got a lake, whose bottom takes part at every "
+                "depth; leave out its hypsography."
+            )
         pools = dict(state.tracers)
         environment = self._environment(state, column, pools)
         for name, model in self.models.items():
@@ -170,24 +176,42 @@ class Biogeochemistry(AbstractTerm):
     def _sunk(
         self, values: CenterArray, velocity: ScalarLike | CenterArray, grid: Grid, dt: ScalarLike
     ) -> CenterArray:
-        """Values after sinking or rising; through the bottom by the value of the lowest cell, if it is open."""
-        thickness = grid.cell_thickness
-        if jnp.ndim(velocity) < values.ndim:
-            inside = np.ones(grid.n_cells + 1).reshape(-1, *[1] * (values.ndim - 1))
-            inside[[0, -1]] = 0.0
-            speed, lowest = velocity * jnp.asarray(inside, values.dtype), velocity
-        else:
-            lower, upper = thickness[:-1], thickness[1:]
-            between = (upper * velocity[:-1] + lower * velocity[1:]) / (lower + upper)
-            speed, lowest = with_end_faces(between), velocity[0]
-        through_bottom = jnp.minimum(lowest, 0.0)
+        """Values after sinking or rising, through an open bottom with the value of the lowest cell."""
+        speed, lowest = _on_faces(velocity, values, grid)
         part = dt / self.n_sinking_substeps
         for _ in range(self.n_sinking_substeps):
-            leaving = part * through_bottom * values[0] / thickness[0]
+            leaving = part * jnp.minimum(lowest, 0.0) * values[0] / grid.cell_thickness[0]
             values = advect(values, speed, grid, part, scheme=self.sinking, conservative=True)
             if self.open_bottom:
                 values = values.at[0].add(leaving)
         return values
+
+    def check_step(self, state: State, grid: Grid, dt: float) -> None:
+        """Raise `ValueError` where a pool sinks through more than a cell in a step of `dt` [s]."""
+        pools, at_rest = state.tracers, 0.0 * state.temperature
+        self._check_tracers(state)
+        rest = Environment(
+            *(
+                state.temperature,
+                state.salinity,
+                1000.0 + at_rest,
+                -grid.z_center,
+                grid.cell_thickness,
+                at_rest,
+            ),
+            *(at_rest[0], at_rest[0], at_rest[0], at_rest[0], 0.0),
+        )
+        for name, model in self.models.items():
+            for pool, velocity in model.velocities(self._local(name, pools), rest).items():
+                if is_traced((velocity, grid)):
+                    continue
+                speed = np.abs(np.asarray(_on_faces(velocity, at_rest, grid)[0]))[1:-1]
+                courant = float(np.max(speed / np.asarray(grid.center_spacing))) * dt
+                if courant > self.n_sinking_substeps:
+                    raise ValueError(
+                        f"Biogeochemistry: expected {name}_{pool} to move by at most a cell in a step, got "
+                        f"{courant:.3g} cells in {dt:g} s; set n_sinking_substeps to {int(np.ceil(courant))}."
+                    )
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         tracers = column.state.tracers
@@ -221,6 +245,7 @@ class Biogeochemistry(AbstractTerm):
     # ---- parts ----
 
     def _check_tracers(self, state: State) -> None:
+        """Raise `ValueError` where pools are missing."""
         missing = self.initial_tracers().keys() - state.tracers.keys()
         if missing:
             raise ValueError(
@@ -260,10 +285,11 @@ class Biogeochemistry(AbstractTerm):
         attenuation = self._attenuation(pools)
         if attenuation is not None:
             half = 0.5 * attenuation * thickness
-            above = jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1]
-            visible = visible * jnp.exp(half - above)
+            visible = visible * jnp.exp(-_depth_of_centers(half))
         friction = 0.0 * state.temperature[0] if column.bottom is None else column.bottom.friction_velocity
-        at_surface = column.absorption.visible(0.0 * depth[-1:])[0] if self.surface_light == "visible" else 1.0
+        at_surface = (
+            column.absorption.visible(0.0 * depth[-1:])[0] if self.surface_light == "visible" else 1.0
+        )
         return Environment(
             temperature=state.temperature,
             salinity=state.salinity,
@@ -335,7 +361,7 @@ class _Reactions(NamedTuple):
         return found
 
     def _at(self, name: str, index: int, flux: Values, pools: Pools) -> Values:
-        """Rate of change of a pool [unit s-1] by a flux [unit m s-1]: of the end cell alone, or on the bottom."""
+        """Rate of change of a pool [unit s-1] by a flux [unit m s-1]: of the end cell, or on the bottom."""
         if name in self.on_bottom:
             return flux
         rate = jnp.zeros_like(pools[name])
@@ -345,8 +371,22 @@ class _Reactions(NamedTuple):
         return self.term._names(model)
 
 
+def _on_faces(
+    velocity: ScalarLike | CenterArray, values: CenterArray, grid: Grid
+) -> tuple[FaceArray, ScalarLike]:
+    """Velocity on faces [m s-1], zero at both ends, and that of the lowest cell."""
+    if jnp.ndim(velocity) < values.ndim:
+        inside = np.ones(grid.n_cells + 1).reshape(-1, *[1] * (values.ndim - 1))
+        inside[[0, -1]] = 0.0
+        return velocity * jnp.asarray(inside, values.dtype), velocity
+    of_cells = jnp.asarray(velocity)
+    lower, upper = grid.cell_thickness[:-1], grid.cell_thickness[1:]
+    between = (upper * of_cells[:-1] + lower * of_cells[1:]) / (lower + upper)
+    return with_end_faces(between), of_cells[0]
+
+
 def _merge(found: Exchanges, own: Exchanges, renamed: Mapping[str, str]) -> None:
-    """Add the exchanges of a model under the names of the column; those with links not coupled are left out."""
+    """Add the exchanges of a model under the names of the column, without those of links not coupled."""
     for (source, target), rate in own.items():
         pair = tuple(None if key is None else renamed.get(key, "") for key in (source, target))
         if "" not in pair and pair != (None, None):
@@ -355,3 +395,15 @@ def _merge(found: Exchanges, own: Exchanges, renamed: Mapping[str, str]) -> None
 
 def _add(found, key, value) -> None:
     found[key] = found[key] + value if key in found else value
+
+
+def _depth_of_centers(half: CenterArray) -> CenterArray:
+    """Optical depth of the centers [1], from that of half of each cell."""
+    if half.ndim == 1:  # a loop over the levels costs one column more than a sum by shifts
+        return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
+
+    def step(above: Values, here: Values) -> tuple[Values, Values]:
+        middle = above + here
+        return middle + here, middle
+
+    return lax.scan(step, jnp.zeros_like(half[0]), half, reverse=True)[1]

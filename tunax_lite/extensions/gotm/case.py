@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..._types import JSON
-from ...registry import additions
 from ...config.formats import AbstractSetUp, Report, Translated
 from ...config.series import Place
 from ...io.yaml_file import Document, read_document, with_overrides, yaml_text
+from ...registry import additions
 from .closure import closure_section
 from .interior import interior_section
 from .keys import KEYS, WORDS
