@@ -1,5 +1,6 @@
 """Biogeochemistry in the column: models, their coupling, and the set-ups of FABM."""
 
+from .bfm17 import BFM17 as BFM17
 from .carbonate import Carbonate as Carbonate
 from .ergom import Ergom as Ergom
 from .fasham import Fasham as Fasham

@@ -11,7 +11,7 @@ Source: Burchard, Deleersnijder and Meister (2003), Appl. Numer. Math. 47, 1-30.
 
 import abc
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -24,6 +24,7 @@ from .interface import Exchanges, Pools, Values
 Concentrations = dict[str, Values]
 
 
+@runtime_checkable
 class Reactions(Protocol):
     """Exchanges at given concentrations."""
 
