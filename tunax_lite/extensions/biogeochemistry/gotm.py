@@ -23,17 +23,12 @@ _ADVECTION = {
 
 
 def fabm_term(settings) -> dict[str, JSON]:
-    """The term of `fabm`, by name; empty where FABM is off or its file is missing.
+    """The term of `fabm`, by name.
 
     Args:
-        settings: of the GOTM configuration, with `fabm.use` set; records what is not supported.
+        settings: of a GOTM configuration that uses FABM, with its file; records what is not supported.
     """
-    path = settings.folder / settings["fabm.yaml_file"]
-    if not path.is_file():
-        settings.note("fabm.use", f"no biogeochemistry is computed, because there is no {path.name}")
-        settings.without_effect("fabm", "no biogeochemistry is computed")
-        return {}
-    ecosystem = read_fabm(path)
+    ecosystem = read_fabm(settings.folder / settings["fabm.yaml_file"])
     for problem in ecosystem.problems:
         settings.refuse("fabm.use", problem)
     for name in ("albedo", "surface_drag"):

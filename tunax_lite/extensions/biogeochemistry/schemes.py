@@ -10,7 +10,6 @@ Source: Burchard, Deleersnijder and Meister (2003), Appl. Numer. Math. 47, 1-30.
 """
 
 import abc
-from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import equinox as eqx
@@ -113,7 +112,7 @@ class ModifiedPatankar(AbstractSourceScheme):
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
         pools = reactions.after_ends(pools, dt)
-        return _modified_patankar(pools, reactions.water(pools), pools, dt, reactions.signed)
+        return modified_patankar(pools, reactions.water(pools), pools, dt, reactions.signed)
 
 
 @named("modified_patankar_2")
@@ -123,8 +122,8 @@ class ModifiedPatankar2(AbstractSourceScheme):
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
         pools = reactions.after_ends(pools, dt)
         rates = reactions.water(pools)
-        guess = _modified_patankar(pools, rates, pools, dt, reactions.signed)
-        return _modified_patankar(pools, _mean(rates, reactions.water(guess)), guess, dt, reactions.signed)
+        guess = modified_patankar(pools, rates, pools, dt, reactions.signed)
+        return modified_patankar(pools, _mean(rates, reactions.water(guess)), guess, dt, reactions.signed)
 
 
 def tendencies(reactions: Reactions, pools: Concentrations) -> Concentrations:
@@ -180,68 +179,77 @@ def _patankar(
     return {name: new[name] for name in pools}
 
 
-def _modified_patankar(
+def modified_patankar(
     pools: Concentrations, exchanges: Exchanges, weights: Pools, dt: ScalarLike, signed: frozenset[str]
 ) -> Concentrations:
     """Solve for the ratios y = c' / w of new values to the weights, which needs no division by contents.
 
-    (w_i + dt sum_j d_ij) y_i - dt sum_j p_ij y_j = c_i. Columns of the matrix sum to at least w, so that
-    elimination needs no pivots. A pool without content loses nothing, and gains what the others lose.
+    (w_i + dt sum_j d_ij) y_i - dt sum_j p_ij y_j = c_i. A pool without content loses nothing, and gains what
+    the others lose.
     """
     names = [name for name in pools if any(name in pair for pair in exchanges)]
     place = {name: i for i, name in enumerate(names)}
-    least = {name: float(jnp.finfo(pools[name].dtype).tiny) ** 0.75 for name in names}
-    matrix: list[list[Values | None]] = [[None] * len(names) for _ in names]
+    gained: list[list[Values | None]] = [[None] * len(names) for _ in names]
     right = [pools[name] for name in names]
-    for i, name in enumerate(names):
-        matrix[i][i] = (
-            at_least(weights[name], least[name]) if name not in signed else jnp.ones_like(pools[name])
-        )
+    kept = [
+        jnp.ones_like(pools[name])
+        if name in signed
+        # Any weight conserves; this one keeps the derivative of its reciprocal finite.
+        else at_least(weights[name], float(jnp.finfo(pools[name].dtype).tiny) ** 0.25)
+        for name in names
+    ]
+    outside = list(kept)
     for (source, target), rate in exchanges.items():
         if source is None or source in signed:
             for name, sign in ((source, -1.0), (target, 1.0)):
                 if name is not None:
                     right[place[name]] = right[place[name]] + sign * dt * rate
-            continue
-        lost, j = dt * rate, place[source]
-        matrix[j][j] = _sum(matrix[j][j], lost)
-        if target is not None:
-            matrix[place[target]][j] = _sum(matrix[place[target]][j], -lost)
-    ratios = dict(zip(names, _solved(matrix, right), strict=True))
-    new = dict(pools)
-    for name in names:
-        new[name] = ratios[name] if name in signed else at_least(weights[name], least[name]) * ratios[name]
-    return new
+        elif target is None:
+            outside[place[source]] = outside[place[source]] + dt * rate
+        else:
+            i, j = place[target], place[source]
+            gained[i][j] = _sum(gained[i][j], dt * rate)
+    ratios = _solved(gained, outside, right)
+    return pools | {name: of * ratio for name, of, ratio in zip(names, kept, ratios, strict=True)}
 
 
 def _sum(x: Values | None, y: Values) -> Values:
     return y if x is None else x + y
 
 
-def _solved(matrix: Sequence[list[Values | None]], right: list[Values]) -> list[Values]:
-    """Solution by elimination of a matrix with structural zeros (`None`)."""
-    n = len(right)
+def _solved(gained: list[list[Values | None]], outside: list[Values], right: list[Values]) -> list[Values]:
+    """Solution of a matrix of which every column is known by its sum and its entries beside the diagonal.
+
+    Nothing is subtracted, so that every digit of every value is right, and contents are conserved, however
+    long the step.
+
+    Args:
+        gained: entries beside the diagonal, with the opposite sign; `None` for none.
+        outside: sums of the columns, above zero.
+        right: the right-hand sides, at least zero.
+
+    Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116.
+    """
+    n, inverse = len(right), []
     for k in range(n):
-        pivot = matrix[k][k]
-        assert pivot is not None
-        inverse = reciprocal(pivot)
+        pivot = outside[k]
         for i in range(k + 1, n):
-            below = matrix[i][k]
-            if below is None:
-                continue
-            factor = below * inverse
-            for j in range(k + 1, n):
-                above = matrix[k][j]
-                if above is not None:
-                    matrix[i][j] = _sum(matrix[i][j], -factor * above)
-            right[i] = right[i] - factor * right[k]
-        right[k] = right[k] * inverse
+            pivot = pivot if (below := gained[i][k]) is None else pivot + below
+        inverse.append(reciprocal(pivot))
         for j in range(k + 1, n):
-            above = matrix[k][j]
-            matrix[k][j] = None if above is None else above * inverse
+            if (above := gained[k][j]) is None:
+                continue
+            share = above * inverse[k]
+            outside[j] = outside[j] + share * outside[k]
+            for i in range(k + 1, n):
+                if i != j and (below := gained[i][k]) is not None:
+                    gained[i][j] = _sum(gained[i][j], below * share)
+        for i in range(k + 1, n):
+            if (below := gained[i][k]) is not None:
+                right[i] = right[i] + below * (right[k] * inverse[k])
     for k in reversed(range(n)):
         for j in range(k + 1, n):
-            above = matrix[k][j]
-            if above is not None:
-                right[k] = right[k] - above * right[j]
+            if (above := gained[k][j]) is not None:
+                right[k] = right[k] + above * right[j]
+        right[k] = right[k] * inverse[k]
     return right

@@ -25,7 +25,7 @@ from ...column.terms.base import or_zero
 from ...declarations import named, setting
 from ...numerics.elementary import at_least, with_end_faces
 from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values
-from .schemes import AbstractSourceScheme, Concentrations, ModifiedPatankar
+from .schemes import AbstractSourceScheme, Concentrations, ModifiedPatankar, modified_patankar
 
 
 class _Fixed(dict):
@@ -108,17 +108,22 @@ class Biogeochemistry(AbstractTerm):
                 found[what] = found.get(what, {}) | named_amounts
         return found
 
-    def totals(self, state: State, grid: Grid) -> dict[str, Scalar]:
-        """Content of the column, per unit area of the surface, of all that is conserved [unit m]."""
-        totals = {}
+    def totals(self, tracers: Pools, surface: Pools, grid: Grid) -> dict[str, Values]:
+        """Content of the column, per unit area of the surface, of all that is conserved [unit m].
+
+        Args:
+            tracers, surface: of a state, or of the frames of a trajectory.
+            grid: vertical grid.
+        """
+        totals: dict[str, Values] = {}
         for what, amounts in self.contents().items():
-            parts = []
             for name, amount in amounts.items():
-                if name in state.tracers:
-                    parts.append(amount * jnp.sum(state.tracers[name] * grid.cell_volume, axis=0))
+                if name in tracers:
+                    axis = tracers[name].ndim - grid.cell_volume.ndim
+                    held = jnp.sum(tracers[name] * grid.cell_volume, axis=axis)
                 else:
-                    parts.append(amount * state.surface[name])
-            totals[what] = sum(parts[1:], start=parts[0])
+                    held = surface[name]
+                totals[what] = amount * held + totals.get(what, 0.0)
         return totals
 
     def with_pools(self, state: State, values: Mapping[str, Values | float] | None = None) -> State:
@@ -328,22 +333,22 @@ class _Reactions(NamedTuple):
         return change
 
     def after_ends(self, pools: Pools, dt: ScalarLike) -> Concentrations:
+        """By the modified Patankar scheme for the amounts per area in the end cells and on the bottom."""
         new = dict(pools)
-        exchanges = self._through_ends(pools)
-        losses: dict[tuple[str, int], Values] = {}
-        for (source, _), flux, index in exchanges:
-            if source is not None:
-                _add(losses, (source, index), flux)
-        for (source, target), flux, index in exchanges:
-            if source is not None:
-                # What a pool loses is proportional to what it then has, as in the scheme of Patankar.
-                held = pools[source] if source in self.on_bottom else pools[source][index]
-                size = 1.0 if source in self.on_bottom else self.environment.thickness[index]
-                if source not in self.signed:
-                    flux = flux * held * size / at_least(held * size + dt * losses[source, index], 1e-30)
-                new[source] = new[source] + dt * self._at(source, index, -flux, pools)
-            if target is not None:
-                new[target] = new[target] + dt * self._at(target, index, flux, pools)
+        for index in (-1, 0):
+            exchanges: Exchanges = {}
+            for pair, flux, at in self._through_ends(pools):
+                if at == index:
+                    _add(exchanges, pair, flux)
+            thickness = self.environment.thickness[index]
+            names = {name for pair in exchanges for name in pair if name is not None}
+            size = {name: 1.0 if name in self.on_bottom else thickness for name in names}
+            held = {k: new[k] if k in self.on_bottom else new[k][index] * size[k] for k in sorted(names)}
+            for name, amount in modified_patankar(held, exchanges, held, dt, self.signed).items():
+                concentration = amount / size[name]
+                new[name] = (
+                    concentration if name in self.on_bottom else new[name].at[index].set(concentration)
+                )
         return new
 
     def _through_ends(self, pools: Pools) -> list[tuple[tuple[str | None, str | None], Values, int]]:

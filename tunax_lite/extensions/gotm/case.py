@@ -232,10 +232,16 @@ def _modules(settings: Settings) -> dict[str, JSON]:
     if not settings["fabm.use"]:
         settings.without_effect("fabm", "fabm.use is false")
         return {}
-    for name, module in additions("formats", "GOTM_MODULES"):
-        if name == "fabm":
-            return module(settings)
-    settings.refuse("fabm.use", "no extension computes biogeochemistry")
+    file = settings.folder / str(settings["fabm.yaml_file"])
+    module = dict(additions("formats", "GOTM_MODULES")).get("fabm")
+    if module is not None and file.is_file():
+        return module(settings)
+    missing = f"there is no {file.name}" if module is not None else "no extension computes it"
+    if any(settings[f"fabm.feedbacks.{name}"] for name in ("shade", "albedo", "surface_drag")):
+        settings.refuse("fabm.use", f"biogeochemistry that acts back on the physics: {missing}")
+    else:
+        settings.note("fabm.use", f"no biogeochemistry is computed: {missing}")
+    settings.without_effect("fabm", "no biogeochemistry is computed")
     return {}
 
 
