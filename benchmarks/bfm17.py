@@ -1,11 +1,12 @@
 """BFM17 at Bermuda and Hawaii against monthly observations; needs `TUNAX_LITE_DATA`.
 
-Its own program, BFM17-Opt, couples it to POM in one dimension: temperature and salinity are prescribed for each
-month, wind and the closure of Mellor and Yamada give the mixing, a vertical velocity carries all pools, and
-oxygen, phosphate and nitrate of the lowest cell are drawn to those below. A year has 360 days. The third
+Its own program, BFM17-Opt, couples it to POM in one dimension: temperature and salinity are prescribed for
+each month, wind and the closure of Mellor and Yamada give the mixing, a vertical velocity carries all pools,
+and oxygen, phosphate and nitrate of the lowest cell are drawn to those below. A year has 360 days. The third
 year is compared, month by month and metre by metre.
 
-Source: Smith et al. (2021), Geosci. Model Dev. 14, 2419-2441; Kern et al. (2024), Geosci. Model Dev. 17, 621-649.
+Source: Smith et al. (2021), Geosci. Model Dev. 14, 2419-2441; Kern et al. (2024), Geosci. Model Dev. 17,
+621-649.
 """
 
 import os
@@ -45,7 +46,7 @@ FILES = {
 PROGRAM = {
     "bats": ((0.0853, 0.611), (25.5, 0.151), (0.336, 0.923), (0.0127, 0.921), (0.312, 0.861)),
 }
-"""Difference (root mean square) and correlation of the program itself, run with its baseline parameters."""
+"""Root mean square difference and correlation of the program itself, with its baseline parameters."""
 Fields = dict[str, np.ndarray]
 """Means of the months, by level from the surface down: shape (150, 12)."""
 
@@ -123,7 +124,7 @@ class Surroundings(AbstractTerm):
 
     Args:
         o2o, n1p, n3n: velocities at which oxygen, phosphate and nitrate are exchanged [m d-1].
-        n4n: factor of the flux of ammonium [m2 s-1], which the program does not divide by the length of a day.
+        n4n: factor of the flux of ammonium [m2 s-1], which the program does not divide by a day.
     """
 
     months: TimeSeries[Months] = array_field(0)
@@ -162,18 +163,30 @@ class Surroundings(AbstractTerm):
         loss = at_least(-into, 0.0) / held * lowest
         return found | {"bfm_n4n": Tendency(bottom=at_least(into, 0.0), loss_rate=loss)}
 
+    def check_covers(self, start: float, end: float) -> None:
+        pass
+
 
 def start(site: str, grid: tl.Grid, term: Biogeochemistry, temperature, salinity) -> State:
     """Pools at the start, in the program's proportions to carbon."""
     profile = lambda name: np.maximum(read(site, f"bfm17_init/init_vprof_{name}")[N_CELLS - 1 :: -1], 1e-10)  # noqa: E731
     carbon = {"p2": profile("Pc"), "z5": profile("Zc"), "r6": profile("POC"), "r1": profile("DOC")}
-    pools = {"o2o": profile("Oxy"), "n1p": profile("Pho"), "n3n": profile("Nit"), "n4n": 1e-10 + 0.0 * profile("Pho")}
+    pools = {
+        "o2o": profile("Oxy"),
+        "n1p": profile("Pho"),
+        "n3n": profile("Nit"),
+        "n4n": 1e-10 + 0.0 * profile("Pho"),
+    }
     for name, values in carbon.items():
         share = 0.5 if name == "r1" else 1.0
-        pools |= {f"{name}c": values, f"{name}n": share * 0.0126 * values, f"{name}p": share * 0.7862e-3 * values}
+        pools |= {
+            f"{name}c": values,
+            f"{name}n": share * 0.0126 * values,
+            f"{name}p": share * 0.7862e-3 * values,
+        }
     pools["p2l"] = carbon["p2"] / 50.0
-    state = State.from_profiles(grid, temperature=temperature, salinity=salinity)
-    return term.with_pools(state, {f"bfm_{name}": values for name, values in pools.items()})
+    state = State.from_profiles(grid, temperature=jnp.asarray(temperature), salinity=jnp.asarray(salinity))
+    return term.with_pools(state, {f"bfm_{name}": jnp.asarray(values) for name, values in pools.items()})
 
 
 def column(site: str, ecosystem: BFM17 | None = None, **below: float) -> tuple[tl.Model, tl.Case]:
@@ -210,9 +223,7 @@ def column(site: str, ecosystem: BFM17 | None = None, **below: float) -> tuple[t
         duration=N_YEARS * YEAR,
         name=site,
     )
-    closure = MellorYamada(
-        stability=SecondMomentClosure.of("mellor_yamada"), e_3_minus=1.8, e_3_plus=1.8, length_limit=None
-    )
+    closure = MellorYamada(stability=SecondMomentClosure.of("mellor_yamada"), e_3_minus=1.8, e_3_plus=1.8)
     return tl.Model(closure, molecular_tracer_diffusivity=1e-4), case
 
 

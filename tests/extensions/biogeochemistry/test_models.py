@@ -29,6 +29,11 @@ from tunax_lite.extensions.biogeochemistry.oxygen import oxygen_saturation, schm
 MODELS = {
     name: named.kind for name, named in names_of(AbstractBiogeochemicalModel).items() if not named.is_variant
 }
+STEPPED = [
+    # Two minutes of compilation: `test_bfm17` has short versions.
+    pytest.param(name, marks=pytest.mark.long) if name == "bfm17" else name
+    for name in MODELS
+]
 DAY = 86400.0
 
 
@@ -60,7 +65,7 @@ def test_what_is_conserved_leaves_only_to_the_outside(name):
                 assert amounts.get(target) == amounts[source], (what, source, target)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", STEPPED)
 def test_a_long_step_stays_positive_and_keeps_what_it_holds(name):
     """The modified Patankar scheme, at a step that makes an explicit one negative."""
     term = Biogeochemistry({"m": MODELS[name]()})
@@ -77,7 +82,7 @@ def test_a_long_step_stays_positive_and_keeps_what_it_holds(name):
         np.testing.assert_allclose(totals, totals[0], rtol=1e-14)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", STEPPED)
 @pytest.mark.parametrize("n_steps", [2, pytest.param(500, marks=pytest.mark.long)])
 def test_the_gradient_by_every_parameter_is_that_of_finite_differences(name, n_steps):
     kind, dt = MODELS[name], 600.0

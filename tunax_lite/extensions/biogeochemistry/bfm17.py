@@ -173,7 +173,9 @@ class BFM17(AbstractBiogeochemicalModel):
     def velocities(self, pools: Pools, environment: Environment) -> dict[str, ScalarLike | CenterArray]:
         starving = at_least(self.p_esni - self._fed(pools), 0.0)
         sinking = -self.p_res / DAY * starving
-        return dict.fromkeys(_PHYTOPLANKTON, sinking) | dict.fromkeys(_DETRITUS, -self.p_rr6m / DAY)
+        found: dict[str, ScalarLike | CenterArray] = dict.fromkeys(_PHYTOPLANKTON, sinking)
+        found.update(dict.fromkeys(_DETRITUS, -self.p_rr6m / DAY))
+        return found
 
     def attenuation(self, pools: Pools) -> CenterArray:
         return self.p_eps_chla * pools["p2l"] + self.p_eps_r6 * pools["r6c"]
@@ -205,7 +207,7 @@ class BFM17(AbstractBiogeochemicalModel):
     def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
         light, response = self._light(pools, environment), self._response(environment.temperature)
         made = self._phytoplankton(pools, light, response)
-        organic = {of: sum(pools[f"{pool}{of}"] for pool in ("p2", "z5", "r6")) for of in "cnp"}
+        organic = {of: pools[f"p2{of}"] + pools[f"z5{of}"] + pools[f"r6{of}"] for of in "cnp"}
         return {
             "PAR": _WATTS * light / DAY,
             "chlorophyll": pools["p2l"],
