@@ -43,10 +43,14 @@ FILES = {
              "PON_1yr_climatology"),
     "hot": ("Chla_1yr_HOTS", "Oxy_1yr_HOTS", "Nit_1yr_HOTS", "Phs_1yr_HOTS", "PON_1yr_HOTS"),
 }  # fmt: skip
+PARAMETERS: dict[str, dict[str, float]] = {"bats": {}, "hot": {"p_rr6m": 10.0}}
+BELOW: dict[str, dict[str, float]] = {"bats": {}, "hot": {"o2o": 0.45, "n1p": 0.17, "n3n": 0.0, "n4n": 0.0}}
+"""The program's files: its baseline, and what is different at Hawaii, of the model and of `Surroundings`."""
 PROGRAM = {
     "bats": ((0.0853, 0.611), (25.5, 0.151), (0.336, 0.923), (0.0127, 0.921), (0.312, 0.861)),
+    "hot": ((0.0685, 0.870), (34.6, -0.581), (0.317, 0.880), (0.0340, 0.865), (0.200, -0.107)),
 }
-"""Root mean square difference and correlation of the program itself, with its baseline parameters."""
+"""Root mean square difference and correlation of the program itself with these parameters."""
 Fields = dict[str, np.ndarray]
 """Means of the months, by level from the surface down: shape (150, 12)."""
 
@@ -136,7 +140,8 @@ class Surroundings(AbstractTerm):
 
     def before(self, column: Column) -> State:
         now, state = self.months.at(column.time % YEAR), column.state
-        return State(state.u, state.v, now.temperature, now.salinity, state.tracers, state.surface)
+        temperature, salinity = (of + 0.0 * state.temperature for of in (now.temperature, now.salinity))
+        return State(state.u, state.v, temperature, salinity, state.tracers, state.surface)
 
     def held(self) -> tuple[str, ...]:
         return ("temperature", "salinity")
@@ -189,13 +194,10 @@ def start(site: str, grid: tl.Grid, term: Biogeochemistry, temperature, salinity
     return term.with_pools(state, {f"bfm_{name}": jnp.asarray(values) for name, values in pools.items()})
 
 
-def column(site: str, ecosystem: BFM17 | None = None, **below: float) -> tuple[tl.Model, tl.Case]:
-    """Model and case of a site, with the program's baseline parameters unless given.
+def column(site: str, **parameters: Any) -> tuple[tl.Model, tl.Case]:
+    """Model and case of a site, with the program's parameters of the ecosystem unless given.
 
-    Args:
-        site: `bats` or `hot`.
-        ecosystem: its parameters; the program adds the flux of oxygen through the surface twice.
-        below: parameters of `Surroundings`.
+    The program adds the flux of oxygen through the surface twice: `d_wan` is twice its value.
     """
     grid = tl.Grid.uniform(N_CELLS * THICKNESS, N_CELLS)
     on_faces = {"temperature": "temp", "salinity": "sal", "velocity": "wgen"}
@@ -208,11 +210,11 @@ def column(site: str, ecosystem: BFM17 | None = None, **below: float) -> tuple[t
     eddies = np.stack([late[:12], early[1:13]], axis=1).reshape(24, N_CELLS + 1)
     stress, radiation = monthly(site, "mon_surf_wind_stress", 2), monthly(site, "mon_surf_rad", 3)
     term = Biogeochemistry(
-        {"bfm": BFM17(own_light=True, d_wan=0.62) if ecosystem is None else ecosystem},
+        {"bfm": BFM17(own_light=True, **({"d_wan": 0.62} | PARAMETERS[site] | parameters))},
         sinking=AdvectionScheme.UPSTREAM,
         open_bottom=True,
     )
-    surroundings = Surroundings(over_the_year(Months(**months)), jnp.asarray(eddies), **below)
+    surroundings = Surroundings(over_the_year(Months(**months)), jnp.asarray(eddies), **BELOW[site])
     case = tl.Case(
         grid,
         start(site, grid, term, months["temperature"][0], months["salinity"][0]),
@@ -227,12 +229,13 @@ def column(site: str, ecosystem: BFM17 | None = None, **below: float) -> tuple[t
     return tl.Model(closure, molecular_tracer_diffusivity=1e-4), case
 
 
-def run(site: str, ecosystem: BFM17 | None = None, **below: float) -> list[Fields]:
+def run(site: str, **parameters: Any) -> list[Fields]:
     """Means of the months of every year."""
-    model, case = column(site, ecosystem, **below)
+    model, case = column(site, **parameters)
     kept = eqx.filter_jit(lambda: tl.simulate(model, case, dt=DT, output_interval=MONTH, means=True))()
     assert kept.means is not None
-    means = {k: np.asarray(of)[:, ::-1] for k, of in kept.means.state.tracers.items()}
+    # The first frame is the start, which has no means.
+    means = {k: np.asarray(of)[1:, ::-1] for k, of in kept.means.state.tracers.items()}
     return [fields({k: of[12 * i : 12 * (i + 1)].T for k, of in means.items()}) for i in range(N_YEARS)]
 
 
@@ -267,8 +270,8 @@ def measure_bfm17(setting: Setting) -> list[Row]:
                 "field": name,
                 "rmsd": scores[name][0],
                 "correlation": scores[name][1],
-                "rmsd_of_program": PROGRAM[site][i][0] if site in PROGRAM else None,
-                "correlation_of_program": PROGRAM[site][i][1] if site in PROGRAM else None,
+                "rmsd_of_program": PROGRAM[site][i][0],
+                "correlation_of_program": PROGRAM[site][i][1],
                 "change_in_a_year": float(np.abs(last - before).max() / np.abs(last).max()),
             })  # fmt: skip
     return rows
