@@ -30,8 +30,8 @@ MODELS = {
     name: named.kind for name, named in names_of(AbstractBiogeochemicalModel).items() if not named.is_variant
 }
 STEPPED = [
-    # Two minutes of compilation: `test_bfm17` has short versions.
-    pytest.param(name, marks=pytest.mark.long) if name == "bfm17" else name
+    # A minute and more each: `test_bfm17` has short versions, and the other is like `npzd`.
+    pytest.param(name, marks=pytest.mark.long) if name in ("bfm17", "oceanbiome_npzd") else name
     for name in MODELS
 ]
 DAY = 86400.0

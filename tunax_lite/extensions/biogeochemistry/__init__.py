@@ -17,6 +17,7 @@ from .interface import (
     Pool as Pool,
 )
 from .npzd import NPZD as NPZD
+from .oceanbiome import OceanBioMENPZD as OceanBioMENPZD
 from .oxygen import Oxygen as Oxygen
 from .passive import Age as Age
 from .passive import Passive as Passive
