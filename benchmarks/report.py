@@ -190,6 +190,8 @@ def shown(key: str, value: Any) -> str:
         return f"{value:.2f}x"
     if isinstance(value, int):
         return str(value)
+    if key.startswith("rmsd"):
+        return f"{value:.3g}"  # of concentrations of any size
     return f"{value:.2f}" if value == 0.0 or 0.01 <= abs(value) < 1e5 else f"{value:.2g}"
 
 
