@@ -4,6 +4,7 @@ import jax.numpy as jnp
 
 import tunax_lite as tl
 from tunax_lite.air_sea import BulkForcing, Kondo, Weather
+from tunax_lite.column.forcing import AbstractForcing
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.extensions.biogeochemistry import Biogeochemistry, Environment
 
@@ -23,6 +24,19 @@ def windy(shortwave: float = 150.0, wind: float = 8.0) -> BulkForcing:
     }
     weather = Weather(**{name: jnp.asarray(value) for name, value in values.items()})
     return BulkForcing(TimeSeries.constant(weather), bulk=Kondo(), humidity_measure="relative", longwave=None)
+
+
+class Sunny(AbstractForcing):
+    """Constant light and wind, without bulk formulae."""
+
+    def at(self, time, water=None) -> tl.SurfaceFluxes:
+        return tl.SurfaceFluxes(shortwave_flux=150.0, freshwater_flux=1e-5)
+
+    def wind_speed(self, time):
+        return jnp.asarray(8.0)
+
+    def check_covers(self, start, end) -> None:
+        return None
 
 
 def column(term: Biogeochemistry, forcing=None, **values) -> tl.Case:

@@ -71,9 +71,14 @@ def translate(document: Document) -> Ecosystem:
     if not isinstance(instances, dict) or not instances:
         found.problems.append(f"{document.source}: instances: expected models, got none; name at least one")
         return found
-    for name, said in instances.items():
-        if isinstance(said, dict) and said.get("use", True):
-            _Instance(document, name, said, found).translate()
+    used = {
+        name: said for name, said in instances.items() if isinstance(said, dict) and said.get("use", True)
+    }
+    for name, said in used.items():
+        _Instance(document, name, said, found).translate()
+    for name, said in used.items():
+        if name in found.models:
+            _Instance(document, name, said, found).couple()
     return found
 
 
@@ -99,8 +104,16 @@ class _Instance(NamedTuple):
                 self._refuse(("initialization", pool), f"expected a number, got {value!r}; give one")
             else:
                 self.found.initial[f"{self.name}_{pool}"] = float(value)
+
+    def couple(self) -> None:
+        """Record the couplings to pools of models that are available."""
         for link, pool in self._group("coupling").items():
-            self.found.couplings.append(f"{self.name}_{link} = {str(pool).replace('/', '_')}")
+            if str(pool).partition("/")[0] in self.found.models:
+                self.found.couplings.append(f"{self.name}_{link} = {str(pool).replace('/', '_')}")
+            else:
+                self._refuse(
+                    ("coupling", link), f"there is no pool {pool!r}; name one of an instance, INSTANCE/POOL"
+                )
 
     def _parameters(self, ours: str) -> dict[str, JSON]:
         kind: type[AbstractBiogeochemicalModel] = names_of(AbstractBiogeochemicalModel)[ours].kind

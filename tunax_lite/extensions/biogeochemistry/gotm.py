@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from ..._types import JSON
-from .fabm import read_fabm
 
 _SCHEMES = {
     "euler": ("fe", "1", "forward euler"),
@@ -28,6 +27,8 @@ def fabm_term(settings) -> dict[str, JSON]:
     Args:
         settings: of a GOTM configuration that uses FABM, with its file; records what is not supported.
     """
+    from .fabm import read_fabm  # imports the configuration, which imports this module
+
     ecosystem = read_fabm(settings.folder / settings["fabm.yaml_file"])
     for problem in ecosystem.problems:
         settings.refuse("fabm.use", problem)

@@ -235,17 +235,23 @@ class Biogeochemistry(AbstractTerm):
         water = {name: state.tracers[name] for name in self.initial_tracers()}
         bottom = {name: state.surface[name] for name in self.own_surface(state)}
         part = column.dt / self.n_substeps
-        signed = frozenset(name for name, pool in self.pools().items() if not pool.positive)
         for _ in range(self.n_substeps):
             environment = self._environment(state, column, state.tracers | water)
-            reactions = _Reactions(self, environment, tuple(bottom), signed)
-            new = self.scheme.step(reactions, water | bottom, part)
+            new = self.scheme.step(self.reactions(environment), water | bottom, part)
             if self.clipping:
                 pools = self.pools()
                 new = {k: at_least(of, 0.0) if pools[k].positive else of for k, of in new.items()}
             water, bottom = ({name: new[name] for name in part_of} for part_of in (water, bottom))
         tracers, surface = state.tracers | water, state.surface | bottom
         return State(state.u, state.v, state.temperature, state.salinity, tracers, surface)
+
+    def reactions(self, environment: Environment) -> "_Reactions":
+        """Exchanges between all pools in an environment."""
+        pools = self.pools().items()
+        on_bottom = tuple(name for name, pool in pools if pool.on_bottom)
+        return _Reactions(
+            self, environment, on_bottom, frozenset(k for k, pool in pools if not pool.positive)
+        )
 
     # ---- parts ----
 
