@@ -95,7 +95,10 @@ def check_gradient(loss, vector: jax.Array) -> None:
         assert abs(reverse[i] - expected.value) <= allowed, i
 
 
-@pytest.mark.parametrize("name", MODELS)
+# A minute for the sixty numbers of BFM17: `test_bfm17` has a short version.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name == "bfm17" else name for name in MODELS]
+)
 def test_the_gradient_of_two_steps_by_every_parameter_is_that_of_finite_differences(name):
     """Exchanges in three cells, through the surface and through the bottom."""
     leaves, of = jax.tree.flatten(MODELS[name]())
