@@ -138,7 +138,7 @@ def test_rates_are_those_of_the_authors_program():
 
 def test_hungry_phytoplankton_sinks_as_in_the_authors_program():
     velocities = BFM17(p_rr6m=10.0).velocities(pools(), environment())
-    np.testing.assert_allclose(-DAY * velocities["p2c"][0], SINKING, rtol=1e-9)
+    np.testing.assert_allclose(-DAY * np.asarray(velocities["p2c"])[0], SINKING, rtol=1e-9)
     np.testing.assert_allclose(-DAY * velocities["r6n"], 10.0, rtol=1e-14)
 
 

@@ -11,8 +11,10 @@ from tests.conftest import find_fabm_reference, find_gotm_case
 from tests.extensions.gotm.folders import write_case
 from tunax_lite.declarations import names_of
 from tunax_lite.extensions.biogeochemistry import (
+    NPZD,
     AbstractBiogeochemicalModel,
     Biogeochemistry,
+    Carbonate,
     Euler,
     ModifiedPatankar2,
 )
@@ -45,6 +47,7 @@ def term_of(folder: Path, text: str, **fabm) -> Biogeochemistry:
     (folder / "fabm.yaml").write_text(text)
     report = build_gotm(load_gotm(write_case(folder, {"fabm": {"use": True} | fabm})))
     report.report.check()
+    assert report.run is not None
     term = report.run.case.terms["fabm"]
     assert isinstance(term, Biogeochemistry)
     return term
@@ -53,8 +56,10 @@ def term_of(folder: Path, text: str, **fabm) -> Biogeochemistry:
 def test_instances_become_models_with_their_parameters_and_couplings(tmp_path):
     term = term_of(tmp_path, FILE, freshwater_impact=False, feedbacks={"shade": True})
     assert list(term.models) == ["plankton", "carbonate"]
-    assert float(term.models["plankton"].gmax) == 0.2 and float(term.models["plankton"].rmax) == 1.0
-    assert float(term.models["carbonate"].pCO2a) == 400.0
+    plankton, carbonate = term.models["plankton"], term.models["carbonate"]
+    assert isinstance(plankton, NPZD) and isinstance(carbonate, Carbonate)
+    assert float(plankton.gmax) == 0.2 and float(plankton.rmax) == 1.0
+    assert float(carbonate.pCO2a) == 400.0
     assert term.couplings == ("plankton_dic = carbonate_dic",)
     assert term.initial_tracers()["plankton_nut"] == 5.5 and term.initial_tracers()["plankton_det"] == 4.5
     assert isinstance(term.scheme, Euler) and term.shading and not term.dilution
@@ -112,7 +117,9 @@ def test_a_year_is_that_of_gotm_with_fabm(name, tmp_path):
         if file.is_file() and not (tmp_path / file.name).exists():
             (tmp_path / file.name).symlink_to(file)
     run = build_gotm(load_gotm(tmp_path / "gotm.yaml", config=GotmOptions(salinity_anomaly=False))).run
+    assert run is not None
     term = run.case.terms["fabm"]
+    assert isinstance(term, Biogeochemistry)
     trajectory = tl.simulate(run.model, run.case, dt=run.dt, output_interval=run.output_interval)
     pools = trajectory.state.tracers | trajectory.state.surface
     assert set(pools) == set(term.pools())

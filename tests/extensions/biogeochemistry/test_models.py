@@ -155,8 +155,8 @@ def test_npzd_rates_at_one_point():
         ("zoo", "det"): 0.01,
     }
     assert rates.keys() == expected.keys()
-    for pair, rate in rates.items():
-        assert float(rate[0]) * DAY == pytest.approx(expected[pair], rel=1e-12), pair
+    for pair, value in expected.items():
+        assert float(rates[pair][0]) * DAY == pytest.approx(value, rel=1e-12), pair
 
 
 def test_a_smooth_change_of_mortality_is_the_mean_at_the_threshold():

@@ -7,6 +7,7 @@ import pytest
 from tests.helpers import order_of_accuracy
 from tunax_lite.extensions.biogeochemistry import (
     Euler,
+    Exchanges,
     ModifiedPatankar,
     ModifiedPatankar2,
     Patankar,
@@ -22,9 +23,9 @@ START = {"a": jnp.array([0.9]), "b": jnp.array([0.1])}
 class Linear:
     """Two pools that exchange: a' = b - 5 a, as in Burchard et al. (2003), section 6."""
 
-    signed = frozenset()
+    signed: frozenset[str] = frozenset()
 
-    def water(self, pools):
+    def water(self, pools) -> Exchanges:
         return {("a", "b"): RATE * pools["a"], ("b", "a"): pools["b"]}
 
     def ends(self, pools):

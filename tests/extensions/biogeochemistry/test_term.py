@@ -62,6 +62,7 @@ def test_pools_shade_the_water_below_by_beer_and_lambert():
     case = column(term, m_c=3.0)
     state = case.start_state
     shade = term.shade(state, case.grid)
+    assert shade is not None
     np.testing.assert_allclose(shade, np.exp(0.06 * np.asarray(case.grid.z_face)), rtol=1e-14)
     z = case.grid.z_face
     expected = case.absorption.infrared(z) + case.absorption.visible(z) * jnp.exp(0.06 * z)
