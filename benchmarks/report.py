@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import LogLocator
 
-from . import calibration, forward, gpu, gradient, jacobian, maps, papa, reference
+from . import bfm17, calibration, forward, gpu, gradient, jacobian, maps, papa, reference
 from .harness import PRECISIONS, Row, Setting
 
 BASELINE = Path(__file__).with_name("baseline.json")
@@ -38,6 +38,7 @@ TABLES = DEFAULT | {
     "gpu": gpu.measure_gpu,
     "maps": maps.measure_maps,
     "world": maps.measure_world,
+    "bfm17": bfm17.measure_bfm17,
 }
 """Every benchmark makes the rows of one table; the first sentence of its docstring is the title."""
 
@@ -189,6 +190,8 @@ def shown(key: str, value: Any) -> str:
         return f"{value:.2f}x"
     if isinstance(value, int):
         return str(value)
+    if key.startswith("rmsd"):
+        return f"{value:.3g}"  # of concentrations of any size
     return f"{value:.2f}" if value == 0.0 or 0.01 <= abs(value) < 1e5 else f"{value:.2g}"
 
 

@@ -87,6 +87,11 @@ def find_reference(name: str) -> Path:
     return _find("TUNAX_LITE_REFERENCE", f"gotm/{name}.nc")
 
 
+def find_fabm_reference(name: str) -> Path:
+    """Folder of a set-up of GOTM with FABM, `gotm.yaml`, `fabm.yaml` and `reference.nc`."""
+    return _find("TUNAX_LITE_REFERENCE", f"fabm/{name}/reference.nc").parent
+
+
 def find_gotm_case(name: str) -> Path:
     """Input file of one case of GOTM, `case/file`."""
     return _find("TUNAX_LITE_DATA", f"gotm_cases/{name}")

@@ -299,6 +299,10 @@ class BulkForcing(AbstractForcing):
     def air_temperature(self, time: ScalarLike) -> Scalar | None:
         return self.offsets.add_to(self.weather.at(time)).air_temperature
 
+    def wind_speed(self, time: ScalarLike) -> Scalar | None:
+        weather = self.offsets.add_to(self.weather.at(time))
+        return self.wind_factor * vector_norm(weather.wind_u, weather.wind_v)
+
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         if water is None:
             raise ValueError("BulkForcing.at: expected the surface of the water, got none; pass `water`.")

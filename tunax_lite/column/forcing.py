@@ -197,6 +197,10 @@ class AbstractForcing(eqx.Module):
         """Air temperature [degC] at `time` [s]; `None` if unknown."""
         return None
 
+    def wind_speed(self, time: ScalarLike) -> Scalar | None:
+        """Wind speed at 10 m [m s-1] at `time` [s]; `None` if unknown."""
+        return None
+
     @abc.abstractmethod
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if the forcing does not cover `start` to `end` [s]."""

@@ -309,7 +309,7 @@ class _Prepared(NamedTuple):
     """What a call finds out about a model or a case before its first step."""
 
     parts: Parts
-    covered: set[tuple[float, float]]  # times that the forcing of a case is known to cover
+    covered: set[tuple[float, float, float]]  # start, end and step for which a case is known to be complete
 
 
 @ByIdentity
@@ -367,9 +367,11 @@ def simulate(
     whole = case.duration - begin if duration is None else duration
     length = length_of_run(whole, output_interval, dt, "the duration (or what is left of it)")
     times = begin, begin + whole
-    if times not in covered and not is_traced(case.forcing):
+    if (*times, dt) not in covered and not is_traced(case.forcing):
         case.check_covers(*times)
-        covered.add(times)
+        for term in case.acting():
+            term.check_step(case.start_state, case.grid, dt)
+        covered.add((*times, dt))
     if length.rest:
         run = functools.partial(
             simulate, model, case, dt=dt, checkpointing=checkpointing, devices=devices,

@@ -48,6 +48,7 @@ class Model(eqx.Module):
             has its own.
         molecular_salt_diffusivity: for salinity [m2 s-1]; by default that of heat, so that both share one
             matrix, which makes a step about a tenth faster.
+        molecular_tracer_diffusivity: for tracers [m2 s-1]; by default that of heat, likewise.
         coefficient_memory: under-relaxation: fraction of the eddy coefficients kept from the previous step
             [1]; none by default. Multi-equation closures oscillate from step to step where turbulence is
             marginal; the oscillation hardly affects a run, but its derivatives grow without bound. A value of
@@ -72,6 +73,7 @@ class Model(eqx.Module):
         constants.MOLECULAR_DIFFUSIVITY, unit="m2 s-1", valid_range=(0.0, 1.0)
     )
     molecular_salt_diffusivity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(0.0, 1.0))
+    molecular_tracer_diffusivity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(0.0, 1.0))
     coefficient_memory: Scalar | None = parameter(None, valid_range=(0.0, 0.99))
     n_sweeps: int = setting(1, at_least=1, at_most=10)
     theta: float = setting(1.0, at_least=0.0, at_most=1.0)
@@ -131,8 +133,6 @@ class Model(eqx.Module):
             new_clo_state = _with_coefficients(
                 new_clo_state, clo_state, new_clo_state, self.coefficient_memory
             )
-        if column.surface:
-            new_state = dataclasses.replace(new_state, surface=column.surface)
         return new_state, new_clo_state
 
     def inputs_of_closure(
@@ -170,8 +170,10 @@ class Model(eqx.Module):
             temperature = state.temperature.at[-1].set(now.temperature)
             state = dataclasses.replace(state, temperature=temperature)
         mixing = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
-        column = _column(state, mixing, case, end, dt, fluxes)._replace(surface=ice)
         acting = case.acting()
+        column = _column(state, mixing, case, end, dt, fluxes)._replace(surface=ice)
+        for term in acting:
+            column = column.shaded(term.shade(state, case.grid))
         for term in acting:
             column = term.move(column, at_rest, acting)
         if case.ice is not None and column.level is not None:
@@ -199,8 +201,15 @@ class Model(eqx.Module):
             self.molecular_viscosity if viscosity is None else viscosity,
             self.molecular_diffusivity if diffusivity is None else diffusivity,
             self.molecular_salt_diffusivity,
+            self.molecular_tracer_diffusivity,
         )
         new_state = self.discretisation.solve(Equations.of(column, terms, mixing, self.theta, self.solver))
+        if column.surface:
+            new_state = dataclasses.replace(new_state, surface=column.surface)
+        acting = case.acting()
+        after = column._replace(bottom=self.discretisation.bottom_flow(new_state, column, acting))
+        for term in acting:
+            new_state = term.react(new_state, after)
         return new_state, stepper.step(clo_state, self._closure_inputs(new_state, column, case, terms), dt)
 
     def _closure_inputs(
@@ -254,6 +263,7 @@ def _column(
         coriolis_parameter=case.coriolis_parameter,
         fluxes=fluxes[0],
         fluxes_before=fluxes[1],
+        wind_speed=case.forcing.wind_speed(end),
         stokes_drift=first_of(term.stokes_drift(case.grid, end) for term in case.acting()),
         eddy_viscosity=mixing[0],
         eddy_diffusivity=mixing[1],

@@ -35,20 +35,23 @@ class Mixing(NamedTuple):
         viscosity: Scalar,
         diffusivity: Scalar,
         salt_diffusivity: Scalar | None,
+        tracer_diffusivity: Scalar | None = None,
     ) -> "dict[str, Mixing]":
         """Total coefficients by quantity; "" stands for all others. Equal objects share a matrix.
 
-        Molecular coefficients [m2 s-1] are added; salinity uses that of heat, and its matrix, unless it has
-        its own.
+        Molecular coefficients [m2 s-1] are added; salinity and tracers use that of heat, and its matrix,
+        unless they have their own.
         """
         velocity = cls(clo_state.eddy_viscosity, viscosity)
-        scalars = salt = cls(clo_state.eddy_diffusivity, diffusivity)
+        heat = salt = tracers = cls(clo_state.eddy_diffusivity, diffusivity)
         of_salt = clo_state.salt_diffusivity()
         if of_salt is not None:
             salt = salt._replace(eddy=of_salt)
         if salt_diffusivity is not None:
             salt = salt._replace(molecular=salt_diffusivity)
-        return {"u": velocity, "v": velocity, "salinity": salt, "": scalars}
+        if tracer_diffusivity is not None:
+            tracers = tracers._replace(molecular=tracer_diffusivity)
+        return {"u": velocity, "v": velocity, "temperature": heat, "salinity": salt, "": tracers}
 
 
 class Solutions(NamedTuple):

@@ -218,6 +218,11 @@ def _field(field: dataclasses.Field, hint: Annotation) -> _Field | None:
 def _of_hint(hint: Annotation, declared: Mapping[str, Any]) -> _Field | None:  # from `setting`
     if declared["choices"] is not None:
         return _Field(Literal[declared["choices"]])
+    if get_origin(hint) is dict and dataclasses.is_dataclass(family := get_args(hint)[1]):
+        if not (isinstance(family, type) and names_of(family)):
+            return None
+        built = lambda values: {name: value.build() for name, value in values.items()}  # noqa: E731
+        return _Field(dict[str, one_of(family)], built)
     if hint in (bool, str) or get_origin(hint) in (Literal, dict):
         return _Field(hint)
     if get_origin(hint) is tuple and get_args(hint)[1:] == (...,):

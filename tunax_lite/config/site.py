@@ -638,10 +638,15 @@ def _sources(
 
 
 def _with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTerm]) -> State:
-    """The state with the tracers that terms carry, at zero where the case does not give them."""
-    names = {name for term in (*interior.terms(), *terms.values()) for name in term.own_tracers()}
-    at_rest = {name: 0.0 * state.temperature for name in sorted(names - state.tracers.keys())}
-    return dataclasses.replace(state, tracers=state.tracers | at_rest)
+    """The state with the tracers of terms, at their initial values where the case does not give them."""
+    initial: dict[str, float] = {}
+    for term in (*interior.terms(), *terms.values()):
+        initial |= dict.fromkeys(term.own_tracers(), 0.0) | term.initial_tracers()
+    given = {
+        name: initial[name] + 0.0 * state.temperature
+        for name in sorted(initial.keys() - state.tracers.keys())
+    }
+    return dataclasses.replace(state, tracers=state.tracers | given)
 
 
 def _observations(

@@ -224,6 +224,9 @@ def frames_of(
         expected = f"a name of its own for each of the {len(own)} axes of the batch of shape {shape}"
         raise ValueError(f"to_dataset: expected {expected}, got dims = {names}.")
     variables = _variables(trajectory, diagnostics or {}, names, start_time)
+    for term in () if case is None else case.acting():
+        for name, (unit, meaning) in term.tracer_units().items():
+            variables[name][2].update(units=unit, long_name=meaning)
     draft = None if case is None else case.equation_of_state.draft
     if draft is not None and np.ndim(draft) == 0 and not trajectory.grid.batch_shape:
         variables |= height_coordinates(trajectory.grid, names, float(draft))

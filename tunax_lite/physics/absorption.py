@@ -36,19 +36,34 @@ class AbstractAbsorption(eqx.Module):
     """Whether the lowest cell takes what reaches the bottom; otherwise it leaves the column."""
 
     @abc.abstractmethod
+    def visible(self, z: ColumnArray) -> ColumnArray:
+        """Visible part of I(z) / I(0) at heights `z` [m]: the light of photosynthesis."""
+
+    @abc.abstractmethod
+    def infrared(self, z: ColumnArray) -> ColumnArray:
+        """Remaining part of I(z) / I(0) at heights `z` [m]."""
+
     def fraction(self, z: ColumnArray) -> ColumnArray:
         """I(z) / I(0) at heights `z` [m]."""
+        return self.infrared(z) + self.visible(z)
 
     def at(self, time: ScalarLike) -> "AbstractAbsorption":
         """The absorption at a time [s] since the start of the case; by default constant in time."""
         return self
 
-    def transmission(self, grid: Grid) -> FaceArray:
-        """I(z) / I(0) on faces, 1 at the surface, 0 at an absorbing bottom."""
+    def transmission(self, grid: Grid, shade: FaceArray | None = None) -> FaceArray:
+        """I(z) / I(0) on faces, 1 at the surface, 0 at an absorbing bottom.
+
+        Args:
+            grid: vertical grid.
+            shade: fraction of the visible light on faces that what the water carries leaves [1].
+        """
+        z = grid.z_face[1:] if self.bottom_absorbs else grid.z_face
+        visible = self.visible(z) if shade is None else self.visible(z) * shade[-z.shape[0] :]
+        passing = self.infrared(z) + visible
         if not self.bottom_absorbs:
-            return self.fraction(grid.z_face)
-        above_bottom = self.fraction(grid.z_face[1:])
-        return jnp.concatenate([jnp.zeros_like(above_bottom[:1]), above_bottom])
+            return passing
+        return jnp.concatenate([jnp.zeros_like(passing[:1]), passing])
 
 
 JERLOV_WATER_TYPES: dict[str, tuple[float, float, float]] = {
@@ -85,10 +100,11 @@ class TwoBandAbsorption(AbstractAbsorption):
     # Like `setting`; type checkers know only `field` as keyword-only.
     bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
-    def fraction(self, z: ColumnArray) -> ColumnArray:
-        infrared = self.infrared_fraction * jnp.exp(z / self.infrared_depth)
-        visible = (1.0 - self.infrared_fraction) * jnp.exp(z / self.visible_depth)
-        return infrared + visible
+    def visible(self, z: ColumnArray) -> ColumnArray:
+        return (1.0 - self.infrared_fraction) * jnp.exp(z / self.visible_depth)
+
+    def infrared(self, z: ColumnArray) -> ColumnArray:
+        return self.infrared_fraction * jnp.exp(z / self.infrared_depth)
 
 
 class Optics(eqx.Module):
@@ -116,9 +132,13 @@ class TwoBandSeries(AbstractAbsorption):
         numbers = now.infrared_fraction, now.infrared_depth, now.visible_depth
         return TwoBandAbsorption(*numbers, bottom_absorbs=self.bottom_absorbs)
 
-    def fraction(self, z: ColumnArray) -> ColumnArray:
-        """I(z) / I(0) at the start."""
-        return self.at(0.0).fraction(z)
+    def visible(self, z: ColumnArray) -> ColumnArray:
+        """Visible part of I(z) / I(0) at the start."""
+        return self.at(0.0).visible(z)
+
+    def infrared(self, z: ColumnArray) -> ColumnArray:
+        """Remaining part of I(z) / I(0) at the start."""
+        return self.at(0.0).infrared(z)
 
 
 _BANDS = ((0.011664, 0.099467, 0.67103), (0.072529, 0.043860, 0.65726), (0.376090, 0.041999, 0.66138))
@@ -149,10 +169,12 @@ class RgbAbsorption(AbstractAbsorption):
     # Like `setting`; type checkers know only `field` as keyword-only.
     bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
-    def fraction(self, z: ColumnArray) -> ColumnArray:
+    def visible(self, z: ColumnArray) -> ColumnArray:
         logarithm = jnp.log(at_least(self.chlorophyll, LEAST_CHLOROPHYLL))
         visible = jnp.zeros_like(z)
         for water, chlorophyll, exponent in _BANDS:
             visible = visible + jnp.exp((water + chlorophyll * jnp.exp(exponent * logarithm)) * z)
-        infrared = jnp.exp(z / self.infrared_depth)
-        return self.infrared_fraction * infrared + (1.0 - self.infrared_fraction) / 3.0 * visible
+        return (1.0 - self.infrared_fraction) / 3.0 * visible
+
+    def infrared(self, z: ColumnArray) -> ColumnArray:
+        return self.infrared_fraction * jnp.exp(z / self.infrared_depth)

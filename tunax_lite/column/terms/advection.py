@@ -18,7 +18,6 @@ from jaxtyping import Array, Bool
 from ..._types import (
     CenterArray,
     FaceArray,
-    InnerFaceArray,
     ScalarLike,
     SeriesOrScalar,
     array_field,
@@ -40,23 +39,27 @@ class AdvectionScheme(enum.Enum):
     MUSCL = "muscl"
     P2_PDM = "p2_pdm"
 
-    def limiter(self, ratio: InnerFaceArray, courant: InnerFaceArray) -> InnerFaceArray:
-        """Fraction of the difference to the downwind cell [1], 0 to 2, for a Courant number below 1.
+    def limited(self, behind: FaceArray, ahead: FaceArray, courant: FaceArray) -> FaceArray:
+        """Limited difference to the downwind cell, for a Courant number below 1.
 
-        The ratio is the upwind slope over the downwind slope, above zero.
+        Args:
+            behind, ahead: differences to the upwind and downwind cell, of equal sign and here positive; their
+                ratio would be a division for each face and step.
+            courant: Courant number of the face [1].
         """
         match self:
             case AdvectionScheme.UPSTREAM:
-                return jnp.zeros_like(ratio)
+                return jnp.zeros_like(ahead)
             case AdvectionScheme.SUPERBEE:
-                return jnp.maximum(jnp.minimum(2.0 * ratio, 1.0), jnp.minimum(ratio, 2.0))
+                return jnp.maximum(jnp.minimum(2.0 * behind, ahead), jnp.minimum(behind, 2.0 * ahead))
             case AdvectionScheme.MUSCL:
-                return jnp.minimum(jnp.minimum(2.0 * ratio, 0.5 * (1.0 + ratio)), 2.0)
+                return jnp.minimum(2.0 * jnp.minimum(behind, ahead), 0.5 * (behind + ahead))
             case AdvectionScheme.P2_PDM:
                 x = (1.0 - 2.0 * courant) / 6.0
-                third_order = (0.5 + x) + (0.5 - x) * ratio
+                third_order = (0.5 + x) * ahead + (0.5 - x) * behind
                 steepest = jnp.minimum(
-                    2.0 * ratio * reciprocal(courant + 1e-10), 2.0 * reciprocal(1.0 - courant + 1e-10)
+                    2.0 * behind * reciprocal(courant + 1e-10),
+                    2.0 * ahead * reciprocal(1.0 - courant + 1e-10),
                 )
                 return jnp.minimum(third_order, steepest)
 
@@ -104,6 +107,7 @@ def advect(
     *,
     scheme: AdvectionScheme = AdvectionScheme.P2_PDM,
     n_substeps: int = 1,
+    conservative: bool = False,
 ) -> CenterArray:
     """Values after `dt` of vertical advection.
 
@@ -113,34 +117,32 @@ def advect(
         dt: time step [s].
         scheme: for values between cells.
         n_substeps: number of explicit substeps; Courant numbers must stay below 1.
+        conservative: whether the values move through the water, as what sinks does, and keep their content.
     """
     part = dt / n_substeps
-    inner = velocity[1:-1]
-    courant = jnp.abs(inner) * part * reciprocal(grid.center_spacing)
-    upward = inner > 0.0
+    courant = with_end_faces(reciprocal(grid.center_spacing)) * jnp.abs(velocity) * part
     divergence = velocity[1:] - velocity[:-1]
     for _ in range(n_substeps):
-        flux = with_end_faces(inner * _between(values, upward, courant, scheme))
-        gained = flux[:-1] - flux[1:] + values * divergence
+        flux = velocity * _at_faces(values, velocity > 0.0, courant, scheme)
+        gained = flux[:-1] - flux[1:]
+        if not conservative:
+            gained = gained + values * divergence
         values = values + part * gained / grid.cell_thickness
     return values
 
 
-def _between(
-    values: CenterArray,
-    upward: Bool[Array, "inner *#batch"],
-    courant: InnerFaceArray,
-    scheme: AdvectionScheme,
-) -> InnerFaceArray:
-    """Values carried through the inner faces."""
+def _at_faces(
+    values: CenterArray, upward: Bool[Array, "face *#batch"], courant: FaceArray, scheme: AdvectionScheme
+) -> FaceArray:
+    """Values carried through the faces."""
     # Beyond an end, repeat the value of the end cell.
-    below = jnp.concatenate([values[:1], values[:-2]])
-    above = jnp.concatenate([values[2:], values[-1:]])
-    upwind = jnp.where(upward, values[:-1], values[1:])
-    downwind = jnp.where(upward, values[1:], values[:-1])
+    cells = jnp.concatenate([values[:1], values[:1], values, values[-1:], values[-1:]])
+    below, lower, upper, above = cells[:-3], cells[1:-2], cells[2:-1], cells[3:]
+    upwind = jnp.where(upward, lower, upper)
+    downwind = jnp.where(upward, upper, lower)
     far_upwind = jnp.where(upward, below, above)
     ahead, behind = downwind - upwind, upwind - far_upwind
-    smooth = ahead * behind > 0.0
-    ratio = jnp.where(smooth, behind * reciprocal(jnp.where(smooth, ahead, 1.0)), 1.0)
-    fraction = 0.5 * scheme.limiter(ratio, courant) * (1.0 - courant)
-    return upwind + jnp.where(smooth, fraction * ahead, 0.0)
+    smooth, rising = ahead * behind > 0.0, ahead > 0.0
+    size = scheme.limited(jnp.abs(behind), jnp.abs(ahead), courant)
+    change = 0.5 * (1.0 - courant) * jnp.where(rising, size, -size)
+    return upwind + jnp.where(smooth, change, 0.0)

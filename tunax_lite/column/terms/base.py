@@ -114,12 +114,15 @@ class Column(NamedTuple):
         equation_of_state, absorption, coriolis_parameter: of the case.
         fluxes: through the surface, at the end of the step.
         fluxes_before: those that non-local fluxes follow: the same, or as in GOTM those of the previous step.
+        wind_speed: at 10 m [m s-1]; `None` if unknown.
         stokes_drift: of the cells; `None` without waves.
         eddy_viscosity, eddy_diffusivity: of the step [m2 s-1].
         time: end of the step [s] since the start of the case.
         dt: length of the step [s].
         surface: prognostic variables of ice and lake level, at the end of the step.
         level: change of a lake level, if it varies.
+        shade: fraction of the visible light on faces that plankton and other matter leave [1].
+        bottom: flow at the bottom after the transport; `None` before it, and without friction.
     """
 
     state: State
@@ -131,6 +134,7 @@ class Column(NamedTuple):
     coriolis_parameter: Scalar
     fluxes: SurfaceFluxes
     fluxes_before: SurfaceFluxes
+    wind_speed: Scalar | None
     stokes_drift: CellDrift | None
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
@@ -138,16 +142,24 @@ class Column(NamedTuple):
     dt: ScalarLike
     surface: dict[str, Scalar] = {}
     level: MovingLevel | None = None
+    shade: FaceArray | None = None
+    bottom: BottomFlow | None = None
 
     def starting_from(self, state: State) -> "Column":
         """The same column with another initial state."""
         return self._replace(state=state, carried=state, velocity=(state.u, state.v))
 
+    def shaded(self, shade: FaceArray | None) -> "Column":
+        """The same column with further shade."""
+        if shade is None:
+            return self
+        return self._replace(shade=shade if self.shade is None else self.shade * shade)
+
     @property
     def shortwave(self) -> FaceArray:
         """Downward shortwave radiation through each face [W m-2]; zero at night."""
         entering = or_zero(self.fluxes.shortwave_flux, self.state)
-        return entering * self.absorption.transmission(self.grid)
+        return entering * self.absorption.transmission(self.grid, self.shade)
 
 
 class AbstractTerm(eqx.Module):
@@ -184,8 +196,24 @@ class AbstractTerm(eqx.Module):
         """Tracers that belong to the term: nothing else mixes, advects or changes them."""
         return ()
 
+    def initial_tracers(self) -> dict[str, float]:
+        """Tracers that the term needs, with their initial values where a case does not give them."""
+        return {}
+
+    def tracer_units(self) -> dict[str, tuple[str, str]]:
+        """Unit and long name, for files, of tracers and numbers of the column that belong to the term."""
+        return {}
+
+    def shade(self, state: State, grid: Grid) -> FaceArray | None:
+        """Fraction of the visible light on faces that matter in the water of a state leaves [1]."""
+        return None
+
+    def react(self, state: State, column: Column) -> State:
+        """The state at the end of the step, from that after the transport: sources of tracers."""
+        return state
+
     def own_surface(self, state: State) -> dict[str, Scalar]:
-        """Variables of the term in `State.surface` at the start of a run."""
+        """Variables of the term in `State.surface` at the start of a run: a level, matter on the bottom."""
         return {}
 
     def stirring(self, state: State) -> InnerFaceArray | None:
@@ -227,6 +255,9 @@ class AbstractTerm(eqx.Module):
     def with_von_karman(self, von_karman: Scalar) -> "AbstractTerm":
         """The term with the constant of the closure, where it takes that."""
         return self
+
+    def check_step(self, state: State, grid: Grid, dt: float) -> None:
+        """Raise `ValueError` if the term needs a shorter step than `dt` [s] from this state."""
 
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if a series of the term does not cover `start` to `end` [s]."""

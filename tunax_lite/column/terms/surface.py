@@ -110,4 +110,4 @@ def shortwave_heating(fluxes: SurfaceFluxes, column: Column) -> FaceArray | None
     if fluxes.shortwave_flux is None:
         return None
     heat = column.equation_of_state.reference_density * column.equation_of_state.heat_capacity
-    return fluxes.shortwave_flux / heat * column.absorption.transmission(column.grid)
+    return fluxes.shortwave_flux / heat * column.absorption.transmission(column.grid, column.shade)

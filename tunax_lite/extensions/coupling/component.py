@@ -45,6 +45,9 @@ class CoupledForcing(AbstractForcing):
     def air_temperature(self, time: ScalarLike) -> Scalar | None:
         return self.own.air_temperature(time)
 
+    def wind_speed(self, time: ScalarLike) -> Scalar | None:
+        return self.own.wind_speed(time)
+
     def check_covers(self, start: float, end: float) -> None:
         self.own.check_covers(start, end)
 

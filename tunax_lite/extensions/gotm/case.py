@@ -9,6 +9,7 @@ from ..._types import JSON
 from ...config.formats import AbstractSetUp, Report, Translated
 from ...config.series import Place
 from ...io.yaml_file import Document, read_document, with_overrides, yaml_text
+from ...registry import additions
 from .closure import closure_section
 from .interior import interior_section
 from .keys import KEYS, WORDS
@@ -118,7 +119,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     settings, options = Settings(loaded.document, loaded.note), loaded.config
     times, grid = read_times(settings), grid_section(settings)
     settings.follow(WORDS["rules"])
-    _check_extensions(settings)
+    terms = _modules(settings)
     closure = closure_section(settings)
     depth, below_ice = depth_of(settings), draft(settings)
     water, relaxation, held = hydrography(settings, times["dt"], relax_from_zero=options.relax_from_zero)
@@ -141,6 +142,8 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         | {"relaxation": relaxation, "held": held},
         "absorption": absorption(settings),
     }
+    if terms:
+        case["terms"] = terms
     if settings["restart.load"]:
         missing = settings.said("restart.allow_missing_variable")
         text = "turbulence continues with the length of eps; GOTM stores none and restarts from the shortest"
@@ -152,6 +155,8 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     model: dict[str, Content] = {"closure": closure}
     for ours, key in {"viscosity": "avmolu", "diffusivity": "avmolt", "salt_diffusivity": "avmols"}.items():
         model[f"molecular_{ours}"] = settings.said(f"physical_constants.{key}")
+    if terms:
+        model["molecular_tracer_diffusivity"] = 0.0  # its eddy diffusivity alone mixes what FABM carries
     model |= {"theta": settings.said("time.cnpar"), "discretisation": "gotm"}
     content = {
         "case": case,
@@ -222,17 +227,22 @@ def _plain(
     return content
 
 
-def _check_extensions(settings: Settings) -> None:
-    """Reject GOTM modules that are not supported."""
-    if settings["fabm.use"]:
-        feedbacks = ("shade", "albedo", "surface_drag")
-        if any(settings[f"fabm.feedbacks.{name}"] for name in feedbacks):
-            settings.refuse("fabm.use", "biogeochemistry that acts back on the physics is not supported")
-        else:
-            text = "no biogeochemistry is computed; the physics does without its feedbacks"
-            settings.note("fabm.use", text)
-        settings.without_effect("fabm", "no biogeochemistry is computed")
-    settings.without_effect("fabm", "fabm.use is false")
+def _modules(settings: Settings) -> dict[str, JSON]:
+    """Terms that extensions make of GOTM's further modules, by name."""
+    if not settings["fabm.use"]:
+        settings.without_effect("fabm", "fabm.use is false")
+        return {}
+    file = settings.folder / str(settings["fabm.yaml_file"])
+    module = dict(additions("formats", "GOTM_MODULES")).get("fabm")
+    if module is not None and file.is_file():
+        return module(settings)
+    missing = f"there is no {file.name}" if module is not None else "no extension computes it"
+    if any(settings[f"fabm.feedbacks.{name}"] for name in ("shade", "albedo", "surface_drag")):
+        settings.refuse("fabm.use", f"biogeochemistry that acts back on the physics: {missing}")
+    else:
+        settings.note("fabm.use", f"no biogeochemistry is computed: {missing}")
+    settings.without_effect("fabm", "no biogeochemistry is computed")
+    return {}
 
 
 def report_on(settings: Settings) -> Report:

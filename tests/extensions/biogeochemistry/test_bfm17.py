@@ -1,0 +1,215 @@
+"""BFM17: rates of its own program, conservation, positive pools, derivatives."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tests.helpers import central_difference
+from tunax_lite._types import ScalarLike
+from tunax_lite.extensions.biogeochemistry import BFM17, Environment, Exchanges, ModifiedPatankar
+from tunax_lite.extensions.biogeochemistry.interface import Pools
+from tunax_lite.extensions.biogeochemistry.schemes import Concentrations
+
+DAY = 86400.0
+# Pools, and their rates of change [s-1], in three cells at Bermuda after 30 days of the authors' program
+# (BFM17-Opt, gfortran 12.2, Parameters_BGC-BATS.in), 1.48, 69.6 and 128.8 m below the surface.
+PROGRAM = {
+    "o2o": (
+        (205.327162841, 205.312389711, 205.506096914),
+        (9.24800723504e-07, -3.38515550781e-07, -2.85504316098e-07),
+    ),
+    "n1p": (
+        (0.0258255902754, 0.0258263488833, 0.0426104386579),
+        (9.60802057795e-10, 9.67104749975e-10, 1.56120428689e-09),
+    ),
+    "n3n": (
+        (0.236474875005, 0.236565932678, 0.715911941178),
+        (-4.07312891393e-08, 2.34551723472e-08, 1.94212542024e-08),
+    ),
+    "n4n": (
+        (0.212886599537, 0.212969184333, 0.177486256082),
+        (-5.93553380803e-08, 6.98544207538e-09, 5.75916274874e-09),
+    ),
+    "p2c": (
+        (1.2910628642, 1.28215230575, 0.230115451835),
+        (6.91775944961e-06, -1.90605391271e-07, -1.2275954428e-07),
+    ),
+    "p2n": (
+        (0.0244172299561, 0.0242609357011, 0.00446482550815),
+        (1.28122788465e-07, -2.86011694727e-09, -2.36001612351e-09),
+    ),
+    "p2p": (
+        (0.000788233405762, 0.000788339664557, 0.000276891864353),
+        (8.87311737277e-10, 8.82170582588e-10, -1.17240245152e-10),
+    ),
+    "p2l": (
+        (0.00776377092246, 0.0077203240104, 0.00166847971367),
+        (2.78934541401e-08, -3.05177688706e-10, -7.39225378624e-10),
+    ),
+    "z5c": (
+        (1.07993616762, 1.07994716768, 0.82486403618),
+        (-8.81400028494e-07, -8.79526491542e-07, -6.72386428741e-07),
+    ),
+    "z5n": (
+        (0.0136040531606, 0.0136041923909, 0.010392617176),
+        (-1.11095416944e-08, -1.10858042132e-08, -8.47168121864e-09),
+    ),
+    "z5p": (
+        (0.000848850966884, 0.000848859654165, 0.000648466582983),
+        (-6.93198597505e-10, -6.91717505568e-10, -5.28606166476e-10),
+    ),
+    "r1c": (
+        (6.30820841972, 6.29796288953, 4.07614445479),
+        (5.58914853889e-06, -2.46429643644e-06, -2.05997615427e-06),
+    ),
+    "r1n": (
+        (0.0426012360768, 0.0426046353806, 0.0342390675717),
+        (-1.74237277223e-08, -1.69414712593e-08, -1.31562092597e-08),
+    ),
+    "r1p": (
+        (0.00279897290607, 0.00279899060276, 0.00222183108618),
+        (-1.15785330987e-09, -1.15877857765e-09, -8.57780939214e-10),
+    ),
+    "r6c": (
+        (0.223473814348, 0.225906863724, 0.261246834818),
+        (3.91779735522e-08, 3.51658462156e-08, -1.04819565022e-07),
+    ),
+    "r6n": (
+        (0.00223169252121, 0.00225594047392, 0.0025749280544),
+        (4.97108171122e-10, 4.46777997125e-10, -1.19251034934e-09),
+    ),
+    "r6p": (
+        (9.32492146333e-05, 9.42646333125e-05, 0.000109339475395),
+        (2.93811230541e-12, 1.22075065168e-12, -5.75769360448e-11),
+    ),
+}
+LIGHT = (253.794649742, 12.8990460026, 0.969532729)  # at the top of these cells [umol m-2 s-1]
+TEMPERATURE = (20.1626956465, 19.9395054682, 19.7515953292)
+SALINITY = (36.7012195292, 36.6014875114, 36.5951671393)
+SINKING = (0.12075543979, 0.114696794683, 0.0)  # of phytoplankton [m d-1]
+
+
+def one_cell_each(values) -> jax.Array:
+    """Columns of one cell."""
+    return jnp.asarray(values)[None]
+
+
+def environment() -> Environment:
+    """The environment of these cells, as three columns of one cell."""
+    ones = jnp.ones((1, 3))
+    return Environment(
+        temperature=one_cell_each(TEMPERATURE),
+        salinity=one_cell_each(SALINITY),
+        density=1025.0 * ones,
+        depth=0.5 * ones,
+        thickness=150.0 / 152.0 * ones,
+        light=50.0 * ones,
+        surface_light=100.0 * ones[0],
+        shortwave=0.217 / 0.4 * jnp.asarray(LIGHT),
+        wind_speed=6.0 * ones[0],
+        bottom_stress=0.0 * ones[0],
+        time=0.0,
+    )
+
+
+def pools() -> dict[str, jax.Array]:
+    return {name: one_cell_each(values) for name, (values, _) in PROGRAM.items()}
+
+
+def change(model: BFM17) -> dict[str, jax.Array]:
+    """Rates of change of the pools [unit s-1]."""
+    found = {name: jnp.zeros((1, 3)) for name in PROGRAM}
+    for (source, target), rate in model.rates(pools(), environment()).items():
+        if source is not None:
+            found[source] -= rate
+        if target is not None:
+            found[target] += rate
+    return found
+
+
+def test_rates_are_those_of_the_authors_program():
+    found = change(BFM17(own_light=True))
+    for name, (_, rates) in PROGRAM.items():
+        # Pools and rates have 12 digits here, and rates are differences of larger ones.
+        np.testing.assert_allclose(found[name][0], rates, rtol=1e-8, atol=1e-17, err_msg=name)
+
+
+def test_hungry_phytoplankton_sinks_as_in_the_authors_program():
+    velocities = BFM17(p_rr6m=10.0).velocities(pools(), environment())
+    np.testing.assert_allclose(-DAY * np.asarray(velocities["p2c"])[0], SINKING, rtol=1e-9)
+    np.testing.assert_allclose(-DAY * velocities["r6n"], 10.0, rtol=1e-14)
+
+
+def test_oxygen_at_saturation():
+    # Weiss (1970), table 4: 5.17 mL L-1 at 20 degC and a salinity of 35.
+    at = environment()._replace(temperature=jnp.full((1, 3), 20.0), salinity=jnp.full((1, 3), 35.0)).cell(-1)
+    top = {name: of[-1] for name, of in pools().items()}
+    fluxes = BFM17(molar_volume=22.39).through_surface(top, at)
+    equal = fluxes[None, "o2o"] / (fluxes["o2o", None] / top["o2o"])
+    np.testing.assert_allclose(equal, 5.17 / 22.39 * 1e3, rtol=1e-3)
+
+
+def test_coupled_carbon_is_what_organic_carbon_lacks():
+    model, organic = BFM17(), ("p2c", "z5c", "r1c", "r6c")
+    exchanges = model.rates(pools() | {"dic": jnp.full((1, 3), 2000.0)}, environment())
+    net = exchanges[None, "dic"] - exchanges["dic", None]
+    gained = sum(change(model)[name] for name in organic)
+    np.testing.assert_allclose(12.0 * net, -gained, rtol=1e-10)
+
+
+class Alone(NamedTuple):
+    """The exchanges of the model in the three cells, for a time scheme."""
+
+    model: BFM17
+    signed: frozenset[str] = frozenset()
+
+    def water(self, pools: Pools) -> Exchanges:
+        return self.model.rates(pools, environment())
+
+    def ends(self, pools: Pools) -> Concentrations:
+        return {}
+
+    def after_ends(self, pools: Pools, dt: ScalarLike) -> Concentrations:
+        return dict(pools)
+
+
+def after(model: BFM17, n_steps: int, dt: float) -> dict[str, jax.Array]:
+    """Pools after some steps."""
+    step = lambda _, held: ModifiedPatankar().step(Alone(model), held, dt)  # noqa: E731
+    return jax.lax.fori_loop(0, n_steps, step, pools())
+
+
+def test_long_steps_keep_pools_positive_and_nitrogen_and_phosphorus():
+    model = BFM17(own_light=True, p_sr6n4=0.75)
+    new = after(model, 20, 5.0 * DAY)
+    assert all(np.all(np.isfinite(values)) and np.all(np.asarray(values) > 0.0) for values in new.values())
+    for amounts in model.contents().values():
+        before, now = (sum(share * held[name] for name, share in amounts.items()) for held in (pools(), new))
+        # Round-off of twenty eliminations of seventeen equations.
+        np.testing.assert_allclose(now, before, rtol=1e-12)
+
+
+def test_gradients_are_finite_differences():
+    names = ("p_sum", "p_alpha_chl", "p_qncppy", "z_sum", "p_sr1n4", "q10")
+    values = jnp.asarray([float(getattr(BFM17(), name)) for name in names])
+
+    def loss(numbers):
+        """The time scheme is differentiated with other models."""
+        rates = change(BFM17(own_light=True, **dict(zip(names, numbers, strict=True))))
+        return jnp.sum(jnp.stack([rates[key] / held for key, held in pools().items()]) ** 2) * DAY**2
+
+    def along(i, x):
+        """Values and slopes along one parameter; one program for all of them."""
+        one = jnp.ones_like(x)
+        return jax.jvp(lambda y: loss(values.at[i].set(y)), (x,), (one,))
+
+    program = jax.jit(jax.vmap(along, in_axes=(None, 0)))
+    for i, name in enumerate(names):
+        value = float(values[i])
+        expected = central_difference(lambda x, i=i: np.asarray(program(i, jnp.asarray(x))[0]), value, value)
+        slope = float(program(i, jnp.full(17, value))[1][0])
+        # Ten times the error of the difference itself.
+        allowed = 10.0 * expected.error + 1e-9 * abs(expected.value)
+        assert abs(slope - expected.value) <= allowed, name

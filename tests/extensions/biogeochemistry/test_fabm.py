@@ -1,0 +1,136 @@
+"""Files of FABM: translation, what is not available, and whole years against GOTM with FABM."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import tunax_lite as tl
+from tests.conftest import find_fabm_reference, find_gotm_case
+from tests.extensions.gotm.folders import write_case
+from tunax_lite.declarations import names_of
+from tunax_lite.extensions.biogeochemistry import (
+    NPZD,
+    AbstractBiogeochemicalModel,
+    Biogeochemistry,
+    Carbonate,
+    Euler,
+    ModifiedPatankar2,
+)
+from tunax_lite.extensions.biogeochemistry.fabm import MODELS
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
+from tunax_lite.extensions.gotm.water import GotmOptions
+
+FILE = """instances:
+  plankton:
+    model: gotm/npzd
+    parameters:
+      gmax: 0.2
+      w_d: -6.0
+    initialization:
+      nut: 5.5
+      phy: 1.0e-15
+    coupling:
+      dic: carbonate/dic
+  carbonate:
+    model: pml/carbonate
+    parameters:
+      pCO2a: 400.0
+  off:
+    model: a/b
+    use: false
+"""
+
+
+def term_of(folder: Path, text: str, **fabm) -> Biogeochemistry:
+    (folder / "fabm.yaml").write_text(text)
+    report = build_gotm(load_gotm(write_case(folder, {"fabm": {"use": True} | fabm})))
+    report.report.check()
+    assert report.run is not None
+    term = report.run.case.terms["fabm"]
+    assert isinstance(term, Biogeochemistry)
+    return term
+
+
+def test_instances_become_models_with_their_parameters_and_couplings(tmp_path):
+    term = term_of(tmp_path, FILE, freshwater_impact=False, feedbacks={"shade": True})
+    assert list(term.models) == ["plankton", "carbonate"]
+    plankton, carbonate = term.models["plankton"], term.models["carbonate"]
+    assert isinstance(plankton, NPZD) and isinstance(carbonate, Carbonate)
+    assert float(plankton.gmax) == 0.2 and float(plankton.rmax) == 1.0
+    assert float(carbonate.pCO2a) == 400.0
+    assert term.couplings == ("plankton_dic = carbonate_dic",)
+    assert term.initial_tracers()["plankton_nut"] == 5.5 and term.initial_tracers()["plankton_det"] == 4.5
+    assert isinstance(term.scheme, Euler) and term.shading and not term.dilution
+    assert term.surface_light == "shortwave"
+
+
+def test_numerics_follow_the_names_and_numbers_of_gotm(tmp_path):
+    numerics = {"ode_method": 8, "split_factor": 3, "w_adv_discr": "Superbee"}
+    term = term_of(tmp_path, FILE, numerics=numerics, repair_state=True)
+    assert isinstance(term.scheme, ModifiedPatankar2) and term.n_substeps == 3
+    assert term.sinking.value == "superbee" and term.clipping
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        (("gotm/npzd", "gotm/npzdd"), "fabm.yaml line 3 instances.plankton.model gotm/npzdd gotm/npzd"),
+        (("pml/carbonate", "ersem/all"), "fabm.yaml line 13 ersem/all available gotm/ergom"),
+        (("gmax", "gmaxx"), "fabm.yaml line 5 instances.plankton.parameters.gmaxx gmax"),
+        (("1.0e-15", "none"), "fabm.yaml line 9 instances.plankton.initialization.phy none number"),
+    ],
+)
+def test_what_is_not_available_is_named_with_its_line(tmp_path, change, parts):
+    (tmp_path / "fabm.yaml").write_text(FILE.replace(*change))
+    errors = "\n".join(build_gotm(load_gotm(write_case(tmp_path, {"fabm": {"use": True}}))).report.errors)
+    assert all(part in errors for part in parts.split()), errors
+
+
+def test_every_name_of_fabm_has_a_model():
+    assert set(MODELS.values()) <= set(names_of(AbstractBiogeochemicalModel))
+
+
+CASES = {
+    "nns_annual_npzd": "nns_annual/meteo_file.dat",
+    "nns_annual_npzd_shade": "nns_annual/meteo_file.dat",
+    "nns_annual_passive": "nns_annual/meteo_file.dat",
+    "nns_annual_fasham": "nns_annual/meteo_file.dat",
+    "nns_annual_carbonate": "nns_annual/meteo_file.dat",
+    "nns_annual_ergom": "nns_annual/meteo_file.dat",
+    "medsea_east_npzd": "medsea_east/Med_east_s_prof.dat",
+}
+BRIEF = ("nns_annual_npzd_shade",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in BRIEF else pytest.mark.long) for name in CASES]
+)
+def test_a_year_is_that_of_gotm_with_fabm(name, tmp_path):
+    """Root mean square over the year of every pool, relative to its range.
+
+    GOTM was built without the table of salinity anomalies. Its files are in single precision.
+    """
+    reference = find_fabm_reference(name)
+    for file in (*find_gotm_case(CASES[name]).parent.iterdir(), *reference.iterdir()):
+        if file.is_file() and not (tmp_path / file.name).exists():
+            (tmp_path / file.name).symlink_to(file)
+    run = build_gotm(load_gotm(tmp_path / "gotm.yaml", config=GotmOptions(salinity_anomaly=False))).run
+    assert run is not None
+    term = run.case.terms["fabm"]
+    assert isinstance(term, Biogeochemistry)
+    trajectory = tl.simulate(run.model, run.case, dt=run.dt, output_interval=run.output_interval)
+    pools = trajectory.state.tracers | trajectory.state.surface
+    assert set(pools) == set(term.pools())
+    with xr.open_dataset(reference / "reference.nc", decode_times=False) as expected:
+        n = min(expected.time.size, trajectory.n_frames)
+        np.testing.assert_allclose(trajectory.time[:n], expected.time.values[:n])
+        for pool, values in pools.items():
+            theirs = expected[pool].values.squeeze()[:n].astype(float)
+            scale = max(np.ptp(theirs), 1e-6 * np.abs(theirs).max())
+            assert np.sqrt(np.mean((np.asarray(values)[:n] - theirs) ** 2)) <= 1e-3 * scale, pool
+    if "ergom" not in name:  # which takes nutrients from the air, and denitrifies
+        totals = term.totals(trajectory.state.tracers, trajectory.state.surface, run.case.grid)
+        conserved = totals["tracer" if "passive" in name else "nitrogen"]
+        np.testing.assert_allclose(conserved, conserved[0], rtol=1e-12)

@@ -1,0 +1,264 @@
+"""Every model: conserved, positive, differentiable; and rates and constants against other sources."""
+
+import dataclasses
+
+import gsw
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tunax_lite as tl
+from tests.extensions.biogeochemistry.columns import Sunny, column, environment
+from tests.helpers import central_difference
+from tunax_lite.declarations import names_of
+from tunax_lite.extensions.biogeochemistry import (
+    NPZD,
+    AbstractBiogeochemicalModel,
+    Biogeochemistry,
+    Carbonate,
+    Ergom,
+    Euler,
+    Fasham,
+    ModifiedPatankar,
+    Oxygen,
+    Passive,
+)
+from tunax_lite.extensions.biogeochemistry.carbonate import Constants, equilibrium
+from tunax_lite.extensions.biogeochemistry.oxygen import oxygen_saturation, schmidt_number
+
+MODELS = {
+    name: named.kind for name, named in names_of(AbstractBiogeochemicalModel).items() if not named.is_variant
+}
+DAY = 86400.0
+
+
+def filled(model: AbstractBiogeochemicalModel) -> dict[str, jax.Array]:
+    """Different values of all pools in three cells; one number on the bottom."""
+    values = {}
+    for i, pool in enumerate(model.pools()):
+        profile = 0.3 + 0.2 * jnp.arange(3.0) + 0.1 * i
+        values[pool.name] = profile[0] if pool.on_bottom else profile
+    return values
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_exchanges_are_positive_and_name_pools(name):
+    model = MODELS[name]()
+    pools = filled(model)
+    for (source, target), rate in model.rates(pools, environment()).items():
+        assert {source, target} <= {None, *pools}
+        assert np.all(np.asarray(rate) >= 0.0), (source, target)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name]().contents()])
+def test_what_is_conserved_leaves_only_to_the_outside(name):
+    """The content of both ends of an exchange is the same, unless an end is outside the pools."""
+    model = MODELS[name]()
+    for what, amounts in model.contents().items():
+        for source, target in model.rates(filled(model), environment()):
+            if source in amounts and target is not None:
+                assert amounts.get(target) == amounts[source], (what, source, target)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_long_step_stays_positive_and_keeps_what_it_holds(name):
+    """The modified Patankar scheme, at a step that makes an explicit one negative."""
+    term = Biogeochemistry({"m": MODELS[name]()})
+    case = column(term)
+    dt = 86400.0
+    run = tl.simulate(tl.Model(tl.KEpsilon()), case, dt=dt, duration=10 * dt, output_interval=dt)
+    signed = [key for key, pool in term.pools().items() if not pool.positive]
+    for key, values in run.state.tracers.items():
+        assert np.all(np.isfinite(values)), key
+        assert key in signed or np.all(np.asarray(values) >= 0.0), key
+    if name in ("npzd", "fasham"):
+        totals = term.totals(run.state.tracers, run.state.surface, case.grid)["nitrogen"]
+        # Round-off of ten steps, relative to what the column holds.
+        np.testing.assert_allclose(totals, totals[0], rtol=1e-14)
+
+
+def check_gradient(loss, vector: jax.Array) -> None:
+    """Reverse mode against forward mode and, for every number, central differences."""
+    reverse = np.asarray(jax.jit(jax.grad(loss))(vector))
+    weights = jnp.asarray(np.random.default_rng(0).uniform(0.5, 1.5, vector.size)) * vector
+    forward = float(jax.jit(lambda of: jax.jvp(loss, (of,), (weights,))[1])(vector))
+    # Reverse and forward mode differ by round-off of the sum.
+    assert abs(reverse @ weights - forward) <= 1e-9 * np.sum(np.abs(reverse * weights))
+    along = jax.jit(jax.vmap(lambda i, x: loss(vector.at[i].set(x)), in_axes=(None, 0)))
+    largest = np.max(np.abs(reverse * weights))
+    for i, value in enumerate(np.asarray(vector)):
+        scale = max(abs(value), 1e-3)
+        expected = central_difference(lambda x, i=i: np.asarray(along(i, jnp.asarray(x))), value, scale)
+        # Round-off of the loss, over the narrowest difference.
+        allowed = 1e-6 * abs(expected.value) + 10.0 * expected.error + 1e-9 * largest / scale
+        assert abs(reverse[i] - expected.value) <= allowed, i
+
+
+# A minute for the sixty numbers of BFM17: `test_bfm17` has a short version.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name == "bfm17" else name for name in MODELS]
+)
+def test_the_gradient_of_two_steps_by_every_parameter_is_that_of_finite_differences(name):
+    """Exchanges in three cells, through the surface and through the bottom."""
+    leaves, of = jax.tree.flatten(MODELS[name]())
+    scheme, dt = ModifiedPatankar(), 3600.0
+
+    def loss(numbers):
+        model = jax.tree.unflatten(of, list(numbers))
+        term = Biogeochemistry({"m": model})
+        start = {f"m_{pool}": values for pool, values in filled(model).items()}
+        pools = dict(start)
+        for _ in range(2):
+            pools = scheme.step(term.reactions(environment()), pools, dt)
+        change = [jnp.mean((values - start[name]) ** 2) for name, values in pools.items()]
+        return sum(change)
+
+    check_gradient(loss, jnp.asarray([float(leaf) for leaf in leaves]))
+
+
+@pytest.mark.parametrize("n_steps", [2, pytest.param(500, marks=pytest.mark.long)])
+def test_the_gradient_of_a_column_is_that_of_finite_differences(n_steps):
+    """NPZD with sinking, light and mixing; all models in the long run."""
+    kinds = MODELS if n_steps > 2 else {"npzd": NPZD}
+    model, dt = tl.Model(tl.KEpsilon()), 600.0
+    leaves, of = jax.tree.flatten({name: kind() for name, kind in kinds.items()})
+
+    def loss(numbers):
+        case = column(Biogeochemistry(jax.tree.unflatten(of, list(numbers))), Sunny())
+        run = tl.simulate(model, case, dt=dt, duration=n_steps * dt, output_interval=n_steps * dt)
+        # Relative changes: differences of large constants are all round-off.
+        change = [(values[-1] - values[0]) / (1.0 + values[0]) for values in run.state.tracers.values()]
+        return sum(jnp.mean(values**2) for values in change)
+
+    check_gradient(loss, jnp.asarray([float(leaf) for leaf in leaves]))
+
+
+def test_npzd_rates_at_one_point():
+    """Rates by hand, for N = 2, P = 1, Z = 0.5, D = 3 at 50 W m-2 below 200 W m-2."""
+    pools = {
+        "nut": jnp.array([2.0]),
+        "phy": jnp.array([1.0]),
+        "zoo": jnp.array([0.5]),
+        "det": jnp.array([3.0]),
+    }
+    around = environment(light=jnp.array([50.0]), surface_light=jnp.asarray(200.0))
+    rates = NPZD().rates(pools, around)
+    expected = {
+        # I / I_opt = 50 / max(200 / 4, 25) = 1: growth at its maximum of 1 d-1; 2 / 2.3 of it, of P + 0.0225.
+        ("nut", "phy"): 1.0 * 2.0 / 2.3 * 1.0225,
+        ("phy", "zoo"): 0.5 * (1.0 - np.exp(-1.21)) * 0.5225,
+        ("phy", "nut"): 0.01,
+        ("zoo", "nut"): 0.005,
+        ("det", "nut"): 0.009,
+        ("phy", "det"): 0.02,
+        ("zoo", "det"): 0.01,
+    }
+    assert rates.keys() == expected.keys()
+    for pair, value in expected.items():
+        assert float(rates[pair][0]) * DAY == pytest.approx(value, rel=1e-12), pair
+
+
+def test_a_smooth_change_of_mortality_is_the_mean_at_the_threshold():
+    light = jnp.array([25.0, 1e3, 0.0])
+    pools = {"nut": jnp.zeros(3), "phy": jnp.ones(3), "zoo": jnp.zeros(3), "det": jnp.zeros(3)}
+    rates = NPZD(transition=2.0).rates(pools, environment(light=light))
+    np.testing.assert_allclose(rates["phy", "det"] * DAY, [0.06, 0.02, 0.1], rtol=1e-4)
+    gradient = jax.grad(
+        lambda x: NPZD(transition=2.0, i_min=x).rates(pools, environment(light=light))["phy", "det"][0]
+    )
+    # d/di_min of (0.02 - 0.1) sigmoid((I - i_min) / 2) is 0.08 / 4 / 2 at I = i_min.
+    assert float(gradient(25.0)) * DAY == pytest.approx(0.01, rel=1e-6)
+
+
+def test_fasham_without_food_and_light_does_nothing():
+    pools = {pool.name: jnp.zeros(3) for pool in Fasham().pools()}
+    rates = Fasham().rates(pools, environment(light=jnp.zeros(3)))
+    assert all(np.all(np.asarray(rate) == 0.0) for rate in rates.values())
+
+
+def test_ergom_decay_uses_oxygen_then_nitrate_then_sulfate():
+    model, pools = Ergom(), {pool.name: jnp.full(3, 0.5) for pool in Ergom().pools()}
+    pools |= {
+        "det": jnp.ones(3),
+        "oxy": jnp.array([300.0, -300.0, -300.0]),
+        "nit": jnp.array([5.0, 5.0, 0.0]),
+    }
+    rates = model.rates(pools, environment(light=jnp.zeros(3)))
+    decay, reduced = np.asarray(rates["det", "amm"]), np.asarray(rates["nit", None])
+    np.testing.assert_allclose(reduced / decay, [0.0, 5.3, 0.0], atol=0.01)
+    assert np.asarray(rates["amm", "nit"])[0] > 0.0 and np.all(np.asarray(rates["amm", "nit"])[1:] == 0.0)
+
+
+def test_constants_of_the_carbonate_system_have_their_published_values():
+    """At 25 degC and S = 35: Dickson, Sabine and Christian (2007), chapter 5, and Weiss (1974)."""
+    found = Constants.of(jnp.asarray(25.0), jnp.asarray(35.0))
+    assert float(jnp.log(found.solubility)) == pytest.approx(-3.5617, abs=1e-4)
+    assert float(jnp.log(found.boric)) == pytest.approx(-19.7964, abs=1e-4)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 15.0, 30.0])
+def test_the_equilibrium_holds_the_carbon_and_alkalinity_of_the_water(temperature):
+    carbon, alkalinity, salinity = jnp.array([1900e-6, 2100e-6, 2300e-6]), 2330e-6, 35.0
+    t, s = jnp.full(3, temperature), jnp.full(3, salinity)
+    found, constants = equilibrium(carbon, jnp.full(3, alkalinity), t, s), Constants.of(t, s)
+    borate = constants.boron * constants.boric / (constants.boric + found.hydrogen)
+    np.testing.assert_allclose(found.bicarbonate + 2.0 * found.carbonate + borate, alkalinity, rtol=1e-12)
+    np.testing.assert_allclose(found.carbonic_acid + found.bicarbonate + found.carbonate, carbon, rtol=1e-12)
+    np.testing.assert_allclose(
+        found.hydrogen * found.bicarbonate / found.carbonic_acid, constants.first, rtol=1e-9
+    )
+    assert np.all(np.diff(np.asarray(found.ph)) < 0.0)
+
+
+def test_the_gradient_of_the_equilibrium_is_that_of_finite_differences():
+    def pressure(carbon):
+        at = jnp.ones_like(carbon)
+        return equilibrium(carbon, 2330e-6 * at, 15.0 * at, 35.0 * at).pressure
+
+    expected = central_difference(lambda x: np.asarray(pressure(jnp.asarray(x))), 2100e-6, 2100e-6)
+    found = float(jax.grad(lambda x: pressure(x[None])[0])(jnp.asarray(2100e-6)))
+    assert found == pytest.approx(expected.value, rel=1e-6)
+
+
+def test_oxygen_at_saturation_is_that_of_the_teos_10_library():
+    """Garcia and Gordon (1992) give 274.610 umol kg-1 at 10 degC and S = 35."""
+    assert float(oxygen_saturation(jnp.asarray(10.0), jnp.asarray(35.0))) == pytest.approx(274.610, abs=6e-4)
+    t, s = np.meshgrid(np.linspace(-1.0, 35.0, 7), np.linspace(0.0, 40.0, 5))
+    np.testing.assert_allclose(
+        # That library converts the temperature to the scale of 1968, 0.007 K more at 30 degC.
+        oxygen_saturation(jnp.asarray(t), jnp.asarray(s)),
+        gsw.O2sol_SP_pt(s, t),
+        rtol=3e-4,
+    )
+
+
+def test_the_schmidt_number_of_oxygen_is_568_at_20_degrees():
+    """Wanninkhof (2014), table 1."""
+    assert float(schmidt_number(jnp.asarray(20.0))) == pytest.approx(568.0, abs=1.0)
+
+
+def test_gases_relax_to_equilibrium_with_the_air():
+    """Oxygen from half of saturation, and carbon from too much, in a mixed column over a year."""
+    term = Biogeochemistry({"o": Oxygen(), "c": Carbonate(pCO2a=400.0), "tracer": Passive()})
+    case = dataclasses.replace(column(term, o_oxy=140.0, c_dic=2300.0), duration=730 * DAY)
+    model = tl.Model(tl.Constant(0.1, 0.1))
+    run = tl.simulate(model, case, dt=DAY / 8, output_interval=365 * DAY)
+    end = jax.tree.map(lambda values: values[-1], run.state)
+    t, s = end.temperature[-1], end.salinity[-1]
+    density = case.equation_of_state.density(t, s, case.grid.z_center[-1])
+    saturated = 1e-3 * density * oxygen_saturation(t, s)
+    assert float(end.tracers["o_oxy"][-1]) == pytest.approx(float(saturated), rel=5e-3)
+    found = Carbonate().equilibrium(
+        {"dic": end.tracers["c_dic"]},
+        environment(temperature=end.temperature, salinity=end.salinity, density=density + 0.0 * end.salinity),
+    )
+    assert float(found.pressure[-1]) * 1e6 == pytest.approx(400.0, rel=5e-2)
+
+
+def test_explicit_schemes_conserve_too():
+    term = Biogeochemistry({"m": NPZD()}, scheme=Euler())
+    case = column(term, m_phy=0.5)
+    run = tl.simulate(tl.Model(tl.KEpsilon()), case, dt=600.0, output_interval=3600.0)
+    totals = term.totals(run.state.tracers, run.state.surface, case.grid)["nitrogen"]
+    np.testing.assert_allclose(totals, totals[0], rtol=1e-14)

@@ -1,0 +1,28 @@
+"""The guide: its examples run, its own model conserves, and its table names the models that exist."""
+
+import re
+from pathlib import Path
+
+from tunax_lite.declarations import names_of
+from tunax_lite.extensions.biogeochemistry import AbstractBiogeochemicalModel
+from tunax_lite.extensions.biogeochemistry.fabm import MODELS
+
+PAGE = (Path(__file__).parents[3] / "docs/biogeochemistry.md").read_text(encoding="utf-8")
+
+
+def test_the_examples_of_the_page_run(capsys):
+    names: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
+        exec(compile(block, "biogeochemistry.md", "exec"), names)  # noqa: S102
+    assert "npzd_nut" in capsys.readouterr().out
+
+
+def test_an_own_model_takes_forty_lines():
+    block = re.search(r"class Bloom.*?(?=\n\n\nlife)", PAGE, flags=re.DOTALL)
+    assert block is not None and len(block[0].splitlines()) <= 40
+
+
+def test_the_table_names_every_model():
+    rows = dict(re.findall(r"^\| `(\w+)` \| (?:`([\w/]+)` )?\|", PAGE, flags=re.MULTILINE))
+    assert rows.keys() == names_of(AbstractBiogeochemicalModel).keys()
+    assert {theirs: ours for ours, theirs in rows.items() if theirs} == MODELS

@@ -1,0 +1,85 @@
+"""Time schemes against an analytic solution, and at steps far beyond what an explicit one stands."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.helpers import order_of_accuracy
+from tunax_lite.extensions.biogeochemistry import (
+    Euler,
+    Exchanges,
+    ModifiedPatankar,
+    ModifiedPatankar2,
+    Patankar,
+    Patankar2,
+    RungeKutta2,
+    RungeKutta4,
+)
+
+RATE = 5.0
+START = {"a": jnp.array([0.9]), "b": jnp.array([0.1])}
+
+
+class Linear:
+    """Two pools that exchange: a' = b - 5 a, as in Burchard et al. (2003), section 6."""
+
+    signed: frozenset[str] = frozenset()
+
+    def water(self, pools) -> Exchanges:
+        return {("a", "b"): RATE * pools["a"], ("b", "a"): pools["b"]}
+
+    def ends(self, pools):
+        return {}
+
+    def after_ends(self, pools, dt):
+        return pools
+
+
+def exact(time: float) -> float:
+    total = 1.0
+    return total / (1.0 + RATE) + (0.9 - total / (1.0 + RATE)) * np.exp(-(1.0 + RATE) * time)
+
+
+def after(scheme, n_steps: int, time: float = 1.0):
+    pools = dict(START)
+    for _ in range(n_steps):
+        pools = scheme.step(Linear(), pools, time / n_steps)
+    return pools
+
+
+@pytest.mark.parametrize(
+    ("scheme", "order"),
+    [
+        (Euler(), 1.0),
+        (RungeKutta2(), 2.0),
+        (RungeKutta4(), 4.0),
+        (Patankar(), 1.0),
+        (Patankar2(), 2.0),
+        (ModifiedPatankar(), 1.0),
+        (ModifiedPatankar2(), 2.0),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, float) else "",
+)
+def test_the_order_of_accuracy(scheme, order):
+    sizes = [40, 80, 160]
+    errors = [abs(float(after(scheme, n)["a"][0]) - exact(1.0)) for n in sizes]
+    # Between these steps the order is within a tenth of its limit.
+    assert order_of_accuracy(sizes, errors) == pytest.approx(-order, abs=0.15)
+
+
+@pytest.mark.parametrize("scheme", [ModifiedPatankar(), ModifiedPatankar2()])
+@pytest.mark.parametrize("dt", [1e-3, 1.0, 1e6])
+def test_modified_schemes_conserve_and_stay_positive_at_any_step(scheme, dt):
+    pools = dict(START)
+    for _ in range(5):
+        pools = scheme.step(Linear(), pools, dt)
+        assert np.all(np.asarray(pools["a"]) > 0.0) and np.all(np.asarray(pools["b"]) > 0.0)
+        assert float(pools["a"][0] + pools["b"][0]) == pytest.approx(1.0, abs=5e-15)
+
+
+def test_an_empty_pool_gains_what_the_others_lose():
+    pools = {"a": jnp.array([1.0]), "b": jnp.array([0.0])}
+    new = ModifiedPatankar().step(Linear(), pools, 0.1)
+    # (1 + 0.5) a' = 1, because b has nothing to return.
+    assert float(new["a"][0]) == pytest.approx(1.0 / 1.5, rel=1e-14)
+    assert float(new["b"][0]) == pytest.approx(0.5 / 1.5, rel=1e-14)

@@ -1,0 +1,201 @@
+"""Models in a column: sinking, light, rain, bottom, batches, and wrong input."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tunax_lite as tl
+from tests.errors import error_naming
+from tests.extensions.biogeochemistry.columns import DEPTH, N_CELLS, column, windy
+from tunax_lite.column.terms.advection import AdvectionScheme
+from tunax_lite.extensions.biogeochemistry import (
+    NPZD,
+    AbstractBiogeochemicalModel,
+    Biogeochemistry,
+    Carbonate,
+    Ergom,
+    Euler,
+    Exchanges,
+    Passive,
+    Pool,
+)
+
+DAY = 86400.0
+STILL = tl.Model(tl.Constant(0.0, 0.0), molecular_tracer_diffusivity=0.0)
+DARK = tl.ConstantForcing(tl.SurfaceFluxes())
+
+
+def test_a_tracer_sinks_by_its_speed_and_stays_at_the_bottom():
+    term = Biogeochemistry({"m": Passive(vertical_velocity=-10.0)}, sinking=AdvectionScheme.UPSTREAM)
+    case = column(term, DARK, m_c=jnp.zeros(N_CELLS).at[-1].set(1.0))
+    run = tl.simulate(STILL, case, dt=600.0, duration=16 * DAY, output_interval=DAY / 4)
+    z, values = case.grid.z_center, np.asarray(run.state.tracers["m_c"])
+    height = values @ np.asarray(z) / values.sum(axis=1)
+    # The flux of the upstream scheme carries the center of mass exactly, until some reaches the bottom.
+    np.testing.assert_allclose(height[:3], height[0] - 2.5 * np.arange(3), atol=1e-3)
+    np.testing.assert_allclose(values.sum(axis=1), 1.0, rtol=1e-13)
+    assert values[-1, 0] > 0.999 and np.all(values >= 0.0)
+
+
+def test_what_sinks_leaves_through_an_open_bottom():
+    term = Biogeochemistry({"m": Passive(vertical_velocity=-5.0)}, open_bottom=True)
+    run = tl.simulate(STILL, column(term, DARK), dt=600.0, duration=DAY, output_interval=DAY)
+    held = np.asarray(run.state.tracers["m_c"]).mean(axis=1) * DEPTH
+    # A uniform concentration of 1 leaves at 5 m per day.
+    assert held[1] == pytest.approx(DEPTH - 5.0, rel=1e-12)
+
+
+def test_a_step_in_which_a_pool_sinks_through_more_than_a_cell_is_an_error():
+    term = Biogeochemistry({"m": Passive(vertical_velocity=-300.0)})
+    with error_naming(ValueError, "m_c 2.5 cells 3600 n_sinking_substeps 3"):
+        tl.simulate(STILL, column(term, DARK), dt=3600.0, output_interval=3600.0)
+    enough = dataclasses.replace(term, n_sinking_substeps=3)
+    run = tl.simulate(STILL, column(enough, DARK), dt=3600.0, output_interval=3600.0)
+    assert np.all(np.asarray(run.state.tracers["m_c"]) >= 0.0)
+
+
+def test_pools_shade_the_water_below_by_beer_and_lambert():
+    term = Biogeochemistry({"m": Passive(specific_light_attenuation=0.02)}, shading=True)
+    case = column(term, m_c=3.0)
+    state = case.start_state
+    shade = term.shade(state, case.grid)
+    assert shade is not None
+    np.testing.assert_allclose(shade, np.exp(0.06 * np.asarray(case.grid.z_face)), rtol=1e-14)
+    z = case.grid.z_face
+    expected = case.absorption.infrared(z) + case.absorption.visible(z) * jnp.exp(0.06 * z)
+    np.testing.assert_allclose(case.absorption.transmission(case.grid, shade)[1:], expected[1:], rtol=1e-14)
+    run = lambda term: tl.simulate(  # noqa: E731
+        tl.Model(tl.KEpsilon()), column(term, m_c=3.0), dt=600.0, output_interval=3600.0
+    )
+    clear, turbid = run(dataclasses.replace(term, shading=False)), run(term)
+    warmer = np.asarray(turbid.state.temperature[-1] - clear.state.temperature[-1])
+    # What is absorbed above is missing below.
+    assert warmer[-1] > 1e-4 and warmer[0] < 0.0
+
+
+def test_light_at_the_centers_is_that_of_the_cells_above():
+    seen = {}
+
+    class Eye(AbstractBiogeochemicalModel):
+        def pools(self):
+            return (Pool("c", "1", "eye", 2.0),)
+
+        def attenuation(self, pools):
+            return 0.05 * pools["c"]
+
+        def rates(self, pools, environment) -> Exchanges:
+            seen["light"] = environment
+            return {}
+
+    term = Biogeochemistry({"m": Eye()}, scheme=Euler())
+    case = column(term, windy(shortwave=200.0))
+    model = tl.Model(tl.KEpsilon())
+    with jax.disable_jit():
+        model.step(case.start_state, model.init(case), case, 0.0, 60.0)
+    z = np.asarray(case.grid.z_center)
+    entering = float(seen["light"].shortwave)
+    expected = entering * np.asarray(case.absorption.visible(case.grid.z_center)) * np.exp(0.1 * z)
+    np.testing.assert_allclose(seen["light"].light, expected, rtol=1e-12)
+    batch = column(term, windy()).start_state
+    assert batch.tracers["m_c"].shape == (N_CELLS,)
+
+
+def test_rain_dilutes_pools_as_it_dilutes_salt():
+    term = Biogeochemistry({"m": Passive(initial=35.0)})
+    rain = tl.ConstantForcing(tl.SurfaceFluxes(freshwater_flux=1e-3))
+    case = column(term, rain, m_c=35.0)
+    case = dataclasses.replace(
+        case, initial_state=dataclasses.replace(case.initial_state, salinity=jnp.full(N_CELLS, 35.0))
+    )
+    model = tl.Model(tl.KEpsilon())
+    end = tl.simulate(model, case, dt=600.0, output_interval=3600.0).state
+    # Salinity mixes with the same coefficients.
+    np.testing.assert_allclose(end.tracers["m_c"], end.salinity, rtol=1e-12)
+    kept = column(dataclasses.replace(term, dilution=False), rain, m_c=35.0)
+    assert np.all(
+        np.asarray(tl.simulate(model, kept, dt=600.0, output_interval=3600.0).state.tracers["m_c"]) == 35.0
+    )
+
+
+def test_detritus_settles_as_fluff_where_the_water_is_calm():
+    term = Biogeochemistry({"e": Ergom(fluff=True, w_de=-20.0)})
+    case = column(term, windy(shortwave=0.0, wind=0.5), e_det=5.0)
+    model = tl.Model(tl.KEpsilon())
+    run = tl.simulate(model, case, dt=600.0, duration=5 * DAY, output_interval=DAY)
+    fluff = np.asarray(run.state.surface["e_flf"])
+    assert fluff[0] == 0.0 and np.all(np.diff(fluff) > 0.0)
+
+
+def test_a_batch_is_a_loop_over_its_columns():
+    term = Biogeochemistry(
+        {"npzd": NPZD(), "carbon": Carbonate(), "e": Ergom(fluff=True)},
+        couplings=("npzd_dic = carbon_dic",),
+        shading=True,
+    )
+    cases = [column(term, windy(shortwave=s), npzd_phy=p) for s, p in ((100.0, 0.5), (250.0, 2.0))]
+    model = tl.Model(tl.KEpsilon())
+    run = lambda case: tl.simulate(model, case, dt=600.0, output_interval=3600.0).state  # noqa: E731
+    together = run(tl.stack_cases(cases))
+    for i, case in enumerate(cases):
+        alone = run(case)
+        for name, values in (alone.tracers | alone.surface).items():
+            of_batch = (together.tracers | together.surface)[name][..., i]
+            # Sums of light are taken in another order in a batch.
+            np.testing.assert_allclose(of_batch, values, rtol=1e-11, atol=1e-13, err_msg=name)
+
+
+def test_plankton_takes_carbon_from_a_coupled_pool():
+    term = Biogeochemistry({"npzd": NPZD(), "carbon": Carbonate()}, couplings=("npzd_dic = carbon_dic",))
+    case = column(term, npzd_phy=1.0)
+    calm = dataclasses.replace(case, forcing=windy(wind=0.0))
+    run = tl.simulate(tl.Model(tl.KEpsilon()), calm, dt=600.0, output_interval=6 * 3600.0).state.tracers
+    change = {name: float(jnp.sum(values[-1] - values[0])) for name, values in run.items()}
+    # Without wind no carbon leaves. It follows the nutrients by 106 / 16, up to the weights of the scheme, in
+    # which the two pools differ.
+    assert change["carbon_dic"] == pytest.approx(106.0 / 16.0 * change["npzd_nut"], rel=2e-3)
+    assert change["npzd_nut"] < 0.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"models": {}}, "models none"),
+        ({"couplings": ("npzd_dic = ocean_dic",)}, "npzd_dic ocean_dic npzd_nut"),
+        ({"couplings": ("npzd_light = npzd_nut",)}, "npzd_light npzd_dic"),
+        ({"initial": {"npzd_plankton": 1.0}}, "npzd_plankton npzd_phy"),
+        ({"initial": {"npzd_phy": -1.0}}, "npzd_phy -1 mmol"),
+        ({"n_substeps": 0}, "n_substeps 1 0"),
+    ],
+)
+def test_wrong_settings_are_errors(changes, parts):
+    with error_naming(ValueError, parts):
+        Biogeochemistry(**({"models": {"npzd": NPZD()}} | changes))
+
+
+def test_a_state_without_pools_is_an_error():
+    term = Biogeochemistry({"npzd": NPZD()})
+    case = column(term)
+    bare = dataclasses.replace(case, initial_state=dataclasses.replace(case.initial_state, tracers={}))
+    with error_naming(ValueError, "npzd_det npzd_nut with_pools"):
+        tl.simulate(tl.Model(tl.KEpsilon()), bare, dt=600.0, output_interval=3600.0)
+    with error_naming(ValueError, "npzd_plankton npzd_phy"):
+        term.with_pools(case.initial_state, {"npzd_plankton": 1.0})
+
+
+def test_gases_without_wind_are_an_error():
+    term = Biogeochemistry({"carbon": Carbonate()})
+    with error_naming(ValueError, "wind weather"):
+        tl.simulate(tl.Model(tl.KEpsilon()), column(term, DARK), dt=600.0, output_interval=3600.0)
+
+
+def test_a_lake_is_an_error():
+    term = Biogeochemistry({"npzd": NPZD()})
+    case = column(term)
+    grid = case.grid.with_hypsography(np.array([-DEPTH, 0.0]), np.array([1e5, 1e6]))
+    with error_naming(ValueError, "lake hypsography"):
+        tl.simulate(
+            tl.Model(tl.KEpsilon()), dataclasses.replace(case, grid=grid), dt=600.0, output_interval=3600.0
+        )

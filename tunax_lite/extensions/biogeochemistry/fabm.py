@@ -1,0 +1,142 @@
+"""Set-ups of FABM: a `fabm.yaml` in the words of this package.
+
+Instances become models, their parameters keep FABM's names, and pools are called `INSTANCE_POOL` as in the
+output of GOTM with FABM. What is not available is named with its line.
+"""
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..._types import JSON
+from ...config.builder import declared_fields
+from ...declarations import names_of
+from ...io.yaml_file import Document, read_document
+from .interface import AbstractBiogeochemicalModel
+
+MODELS: Mapping[str, str] = {
+    "gotm/npzd": "npzd",
+    "gotm/fasham": "fasham",
+    "gotm/ergom": "ergom",
+    "pml/carbonate": "carbonate",
+    "bb/passive": "passive",
+}
+"""Names in files of this package by names of FABM."""
+
+IDLE: Mapping[str, tuple[str, ...]] = {"ergom": ("pvel", "a0", "a1", "a2"), "passive": ("units", "conserved")}
+"""Parameters of FABM that change no result."""
+
+_INSTANCE = ("model", "parameters", "initialization", "coupling", "long_name", "use")
+
+
+class Ecosystem(NamedTuple):
+    """A translated file.
+
+    Args:
+        models: sections of the models, by instance.
+        couplings: links of models to pools.
+        initial: initial values by pool.
+        problems: what is not available, each with its line.
+    """
+
+    models: dict[str, JSON]
+    couplings: list[str]
+    initial: dict[str, float]
+    problems: list[str]
+
+
+def read_fabm(path: Path) -> Ecosystem:
+    """Translate a `fabm.yaml`.
+
+    Raises:
+        ConfigError: a file that is not YAML.
+        FileNotFoundError: no file.
+    """
+    return translate(read_document(path))
+
+
+def translate(document: Document) -> Ecosystem:
+    """Translate the document of a `fabm.yaml`."""
+    found = Ecosystem({}, [], {}, [])
+    instances = document.data.get("instances")
+    if not isinstance(instances, dict) or not instances:
+        found.problems.append(f"{document.source}: instances: expected models, got none; name at least one")
+        return found
+    used = {
+        name: said for name, said in instances.items() if isinstance(said, dict) and said.get("use", True)
+    }
+    for name, said in used.items():
+        _Instance(document, name, said, found).translate()
+    for name, said in used.items():
+        if name in found.models:
+            _Instance(document, name, said, found).couple()
+    return found
+
+
+class _Instance(NamedTuple):
+    document: Document
+    name: str
+    said: dict[str, JSON]
+    found: Ecosystem
+
+    def translate(self) -> None:
+        model = str(self.said.get("model", self.name))
+        if model not in MODELS:
+            near = difflib.get_close_matches(model, list(MODELS), n=1)
+            hint = f"did you mean {near[0]}" if near else f"available are {', '.join(MODELS)}"
+            self._refuse(("model",), f"model {model!r} is not available; {hint}")
+            return
+        for key in self.said.keys() - set(_INSTANCE):
+            self._refuse((key,), f"expected one of {', '.join(_INSTANCE)}, got {key!r}; remove it")
+        section = {"name": MODELS[model]} | self._parameters(MODELS[model])
+        self.found.models[self.name] = section
+        for pool, value in self._group("initialization").items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                self._refuse(("initialization", pool), f"expected a number, got {value!r}; give one")
+            else:
+                self.found.initial[f"{self.name}_{pool}"] = float(value)
+
+    def couple(self) -> None:
+        """Record the couplings to pools of models that are available."""
+        for link, pool in self._group("coupling").items():
+            if str(pool).partition("/")[0] in self.found.models:
+                self.found.couplings.append(f"{self.name}_{link} = {str(pool).replace('/', '_')}")
+            else:
+                self._refuse(
+                    ("coupling", link), f"there is no pool {pool!r}; name one of an instance, INSTANCE/POOL"
+                )
+
+    def _parameters(self, ours: str) -> dict[str, JSON]:
+        kind: type[AbstractBiogeochemicalModel] = names_of(AbstractBiogeochemicalModel)[ours].kind
+        known = {field.name for field, _ in declared_fields(kind)}
+        found = {}
+        for name, value in self._group("parameters").items():
+            if name in IDLE.get(ours, ()):
+                continue
+            if name in known:
+                found[name] = value
+                continue
+            near = difflib.get_close_matches(name, sorted(known), n=1)
+            hint = f"did you mean {near[0]}" if near else f"expected one of {', '.join(sorted(known))}"
+            self._refuse(("parameters", name), f"parameter {name!r} is not available; {hint}")
+        return found
+
+    def _group(self, key: str) -> dict[str, JSON]:
+        group = self.said.get(key) or {}
+        if isinstance(group, dict):
+            return group
+        self._refuse((key,), f"expected a group of keys, got {group!r}; indent the keys below it")
+        return {}
+
+    def _refuse(self, keys: tuple[str, ...], problem: str) -> None:
+        path = ("instances", self.name, *keys)
+        line = next(
+            (
+                self.document.origins[path[:n]]
+                for n in range(len(path), 0, -1)
+                if path[:n] in self.document.origins
+            ),
+            "line ?",
+        )
+        self.found.problems.append(f"{self.document.source}: {line}: {'.'.join(path)}: {problem}")

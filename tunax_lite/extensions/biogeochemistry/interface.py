@@ -1,0 +1,145 @@
+"""Interface of a biogeochemical model: pools, and the rates of exchange between them in a cell.
+
+A model is a pure function of the pools and the environment of a cell. Its rates are the entries of a
+production-destruction matrix, by pairs of names:
+
+    {("nut", "phy"): uptake}     what `nut` loses, `phy` gains [unit s-1]
+    {(None, "oxy"): production}  a gain from outside the pools,   {("oxy", None): loss}  a loss to outside
+
+All rates are at least zero. A time scheme turns them into a step; see `schemes`.
+"""
+
+import abc
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from ..._types import CenterArray, Scalar, ScalarLike
+
+DAY = 86400.0
+Values = Float[Array, "..."]
+Pools = Mapping[str, Values]
+"""Concentrations by name."""
+Exchanges = dict[tuple[str | None, str | None], Values]
+"""Rates by source and target, one of which may be outside (`None`); at least zero."""
+Contents = Mapping[str, Mapping[str, ScalarLike]]
+"""Amount in one unit of each pool, by what is conserved."""
+Velocities = dict[str, ScalarLike | CenterArray]
+"""Vertical velocities through the water, positive upward, by pool [m s-1]."""
+
+
+class Pool(NamedTuple):
+    """A pool of a model.
+
+    Args:
+        name: within the model.
+        unit: of the concentration.
+        meaning: long name, for files.
+        initial: concentration at the start unless a case says otherwise.
+        on_bottom: whether it lies on the bottom, per area, instead of floating in the water.
+        diluted: whether rain dilutes it.
+        positive: whether it cannot be negative.
+    """
+
+    name: str
+    unit: str
+    meaning: str
+    initial: float = 0.0
+    on_bottom: bool = False
+    diluted: bool = True
+    positive: bool = True
+
+
+class Environment(NamedTuple):
+    """What surrounds the pools, on cells or as one number per column.
+
+    Args:
+        temperature: [degC].
+        salinity: [g kg-1].
+        density: of the water [kg m-3].
+        depth: of the centers below the surface [m].
+        thickness: of the cells [m].
+        light: photosynthetically active radiation at the centers [W m-2].
+        surface_light: the same below the surface [W m-2].
+        shortwave: all solar radiation below the surface [W m-2].
+        wind_speed: at 10 m [m s-1]; `None` if the case has no wind.
+        bottom_stress: [N m-2].
+        time: [s] since the start of the case.
+    """
+
+    temperature: CenterArray
+    salinity: CenterArray
+    density: CenterArray
+    depth: CenterArray
+    thickness: CenterArray
+    light: CenterArray
+    surface_light: Scalar
+    shortwave: Scalar
+    wind_speed: Scalar | None
+    bottom_stress: Scalar
+    time: ScalarLike
+
+    def wind(self) -> Scalar:
+        """Wind speed [m s-1].
+
+        Raises:
+            ValueError: a case whose forcing has no wind.
+        """
+        if self.wind_speed is None:
+            raise ValueError(
+                "Biogeochemistry: expected a wind speed for the exchange of gases, got prescribed fluxes "
+                "without wind; give the weather of the case."
+            )
+        return self.wind_speed
+
+    def cell(self, index: int) -> "Environment":
+        """The environment of one cell; -1 is the uppermost, 0 the lowest."""
+        profiles = ("temperature", "salinity", "density", "depth", "thickness", "light")
+        return self._replace(**{name: getattr(self, name)[index] for name in profiles})
+
+
+class AbstractBiogeochemicalModel(eqx.Module):
+    """A biogeochemical model; only `pools` and `rates` are required."""
+
+    @abc.abstractmethod
+    def pools(self) -> tuple[Pool, ...]:
+        """Its pools."""
+
+    @abc.abstractmethod
+    def rates(self, pools: Pools, environment: Environment) -> Exchanges:
+        """Exchanges in the water [unit s-1].
+
+        Args:
+            pools: concentrations by name: own ones, and those of coupled `links`.
+            environment: of the cells.
+        """
+
+    def links(self) -> tuple[str, ...]:
+        """Pools of other models that it exchanges with if they are coupled, such as dissolved carbon."""
+        return ()
+
+    def contents(self) -> Contents:
+        """What is conserved between the pools, such as {"nitrogen": {"phy": 1.0, "zoo": 1.0}}."""
+        return {}
+
+    def velocities(self, pools: Pools, environment: Environment) -> Velocities:
+        """Vertical velocities through the water, positive upward, by pool [m s-1]."""
+        return {}
+
+    def attenuation(self, pools: Pools) -> CenterArray | None:
+        """Attenuation of visible light by the pools [m-1]."""
+        return None
+
+    def through_surface(self, pools: Pools, environment: Environment) -> Exchanges:
+        """Exchanges of the uppermost cell with the air [unit m s-1]."""
+        return {}
+
+    def through_bottom(self, pools: Pools, environment: Environment) -> Exchanges:
+        """Exchanges between the lowest cell, pools on the bottom, and the sediment [unit m s-1]."""
+        return {}
+
+    def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
+        """Further profiles by name, for output."""
+        return {}

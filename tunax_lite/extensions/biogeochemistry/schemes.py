@@ -1,0 +1,255 @@
+"""Time schemes of the exchanges between pools over one step.
+
+Explicit schemes conserve, but pools can become negative in long steps. Patankar schemes stay positive for any
+step; the modified ones also conserve whatever one pool takes from another:
+
+    Patankar           c'_i = (c_i + dt P_i) / (1 + dt D_i / c_i)
+    modified Patankar  c'_i = c_i + dt sum_j p_ij c'_j / c_j - dt sum_j d_ij c'_i / c_i
+
+Source: Burchard, Deleersnijder and Meister (2003), Appl. Numer. Math. 47, 1-30.
+"""
+
+import abc
+from typing import Protocol, runtime_checkable
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..._types import ScalarLike
+from ...declarations import named
+from ...numerics.elementary import at_least, reciprocal
+from .interface import Exchanges, Pools, Values
+
+Concentrations = dict[str, Values]
+
+
+@runtime_checkable
+class Reactions(Protocol):
+    """Exchanges at given concentrations."""
+
+    @property
+    def signed(self) -> frozenset[str]:
+        """Pools that may be negative: what leaves them is explicit."""
+        ...
+
+    def water(self, pools: Pools) -> Exchanges:
+        """Exchanges in the water [unit s-1]."""
+        ...
+
+    def ends(self, pools: Pools) -> Concentrations:
+        """Changes by exchanges through surface and bottom [unit s-1]."""
+        ...
+
+    def after_ends(self, pools: Pools, dt: ScalarLike) -> Concentrations:
+        """Positive concentrations after these exchanges."""
+        ...
+
+
+class AbstractSourceScheme(eqx.Module):
+    """A time scheme of exchanges."""
+
+    @abc.abstractmethod
+    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        """Concentrations after a step."""
+
+
+@named("euler")
+class Euler(AbstractSourceScheme):
+    """Explicit, first order."""
+
+    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        return _moved(pools, tendencies(reactions, pools), dt)
+
+
+@named("runge_kutta_2")
+class RungeKutta2(AbstractSourceScheme):
+    """Explicit, second order: the mean of the tendencies before and after an Euler step (Heun)."""
+
+    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        first = tendencies(reactions, pools)
+        second = tendencies(reactions, _moved(pools, first, dt))
+        return _moved(pools, {name: 0.5 * (first[name] + second[name]) for name in first}, dt)
+
+
+@named("runge_kutta_4")
+class RungeKutta4(AbstractSourceScheme):
+    """Explicit, fourth order."""
+
+    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        first = tendencies(reactions, pools)
+        second = tendencies(reactions, _moved(pools, first, 0.5 * dt))
+        third = tendencies(reactions, _moved(pools, second, 0.5 * dt))
+        fourth = tendencies(reactions, _moved(pools, third, dt))
+        mean = {
+            name: (first[name] + 2.0 * (second[name] + third[name]) + fourth[name]) / 6.0 for name in first
+        }
+        return _moved(pools, mean, dt)
+
+
+@named("patankar")
+class Patankar(AbstractSourceScheme):
+    """Positive, first order; does not conserve."""
+
+    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        pools = reactions.after_ends(pools, dt)
+        return _patankar(pools, reactions.water(pools), pools, dt, reactions.signed)
+
+
+@named("patankar_2")
+class Patankar2(AbstractSourceScheme):
+    """Positive, second order; does not conserve."""
+
+    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        pools = reactions.after_ends(pools, dt)
+        rates = reactions.water(pools)
+        guess = _patankar(pools, rates, pools, dt, reactions.signed)
+        return _patankar(pools, _mean(rates, reactions.water(guess)), guess, dt, reactions.signed)
+
+
+@named("modified_patankar")
+class ModifiedPatankar(AbstractSourceScheme):
+    """Positive and conservative for any step, first order."""
+
+    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        pools = reactions.after_ends(pools, dt)
+        return modified_patankar(pools, reactions.water(pools), pools, dt, reactions.signed)
+
+
+@named("modified_patankar_2")
+class ModifiedPatankar2(AbstractSourceScheme):
+    """Positive and conservative for any step, second order."""
+
+    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        pools = reactions.after_ends(pools, dt)
+        rates = reactions.water(pools)
+        guess = modified_patankar(pools, rates, pools, dt, reactions.signed)
+        return modified_patankar(pools, _mean(rates, reactions.water(guess)), guess, dt, reactions.signed)
+
+
+def tendencies(reactions: Reactions, pools: Concentrations) -> Concentrations:
+    """Rate of change of every pool [unit s-1]."""
+    gains, losses = _sums(reactions.water(pools))
+    found = dict(reactions.ends(pools))
+    for name in pools:
+        for sign, parts in ((1.0, gains), (-1.0, losses)):
+            if name in parts:
+                change = sign * parts[name]
+                found[name] = found[name] + change if name in found else change
+    return found
+
+
+def _moved(pools: Concentrations, change: Concentrations, dt: ScalarLike) -> Concentrations:
+    return pools | {name: pools[name] + dt * change[name] for name in change}
+
+
+def _mean(first: Exchanges, second: Exchanges) -> Exchanges:
+    return {pair: 0.5 * (first[pair] + second[pair]) for pair in first}
+
+
+def _sums(exchanges: Exchanges) -> tuple[Concentrations, Concentrations]:
+    """Gains and losses of pools."""
+    gains: Concentrations = {}
+    losses: Concentrations = {}
+    for (source, target), rate in exchanges.items():
+        if source is not None:
+            losses[source] = losses[source] + rate if source in losses else rate
+        if target is not None:
+            gains[target] = gains[target] + rate if target in gains else rate
+    return gains, losses
+
+
+def _per_content(values: Values) -> Values:
+    """1 / c, finite for empty pools, whose losses are zero."""
+    tiny = jnp.finfo(values.dtype).tiny ** 0.5
+    return reciprocal(jnp.where(values > tiny, values, tiny))
+
+
+def _patankar(
+    pools: Concentrations, exchanges: Exchanges, weights: Pools, dt: ScalarLike, signed: frozenset[str]
+) -> Concentrations:
+    gains, losses = _sums(exchanges)
+    new = dict(pools)
+    for name in gains.keys() | losses.keys():
+        value = pools[name] + dt * gains[name] if name in gains else pools[name]
+        if name in losses and name in signed:
+            value = value - dt * losses[name]
+        elif name in losses:
+            value = value * reciprocal(1.0 + dt * losses[name] * _per_content(weights[name]))
+        new[name] = value
+    return {name: new[name] for name in pools}
+
+
+def modified_patankar(
+    pools: Concentrations, exchanges: Exchanges, weights: Pools, dt: ScalarLike, signed: frozenset[str]
+) -> Concentrations:
+    """Solve for the ratios y = c' / w of new values to the weights, which needs no division by contents.
+
+    (w_i + dt sum_j d_ij) y_i - dt sum_j p_ij y_j = c_i. A pool without content loses nothing, and gains what
+    the others lose.
+    """
+    names = [name for name in pools if any(name in pair for pair in exchanges)]
+    place = {name: i for i, name in enumerate(names)}
+    gained: list[list[Values | None]] = [[None] * len(names) for _ in names]
+    right = [pools[name] for name in names]
+    kept = [
+        jnp.ones_like(pools[name])
+        if name in signed
+        # Any weight conserves; this one keeps the derivative of its reciprocal finite.
+        else at_least(weights[name], float(jnp.finfo(pools[name].dtype).tiny) ** 0.25)
+        for name in names
+    ]
+    outside = list(kept)
+    for (source, target), rate in exchanges.items():
+        if source is None or source in signed:
+            for name, sign in ((source, -1.0), (target, 1.0)):
+                if name is not None:
+                    right[place[name]] = right[place[name]] + sign * dt * rate
+        elif target is None:
+            outside[place[source]] = outside[place[source]] + dt * rate
+        else:
+            i, j = place[target], place[source]
+            gained[i][j] = _sum(gained[i][j], dt * rate)
+    ratios = _solved(gained, outside, right)
+    return pools | {name: of * ratio for name, of, ratio in zip(names, kept, ratios, strict=True)}
+
+
+def _sum(x: Values | None, y: Values) -> Values:
+    return y if x is None else x + y
+
+
+def _solved(gained: list[list[Values | None]], outside: list[Values], right: list[Values]) -> list[Values]:
+    """Solution of a matrix of which every column is known by its sum and its entries beside the diagonal.
+
+    Nothing is subtracted, so that every digit of every value is right, and contents are conserved, however
+    long the step.
+
+    Args:
+        gained: entries beside the diagonal, with the opposite sign; `None` for none.
+        outside: sums of the columns, above zero.
+        right: the right-hand sides, at least zero.
+
+    Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116.
+    """
+    n, inverse = len(right), []
+    for k in range(n):
+        pivot = outside[k]
+        for i in range(k + 1, n):
+            pivot = pivot if (below := gained[i][k]) is None else pivot + below
+        inverse.append(reciprocal(pivot))
+        for j in range(k + 1, n):
+            if (above := gained[k][j]) is None:
+                continue
+            share = above * inverse[k]
+            outside[j] = outside[j] + share * outside[k]
+            for i in range(k + 1, n):
+                if i != j and (below := gained[i][k]) is not None:
+                    gained[i][j] = _sum(gained[i][j], below * share)
+        for i in range(k + 1, n):
+            if (below := gained[i][k]) is not None:
+                right[i] = right[i] + below * (right[k] * inverse[k])
+    for k in reversed(range(n)):
+        for j in range(k + 1, n):
+            if (above := gained[k][j]) is not None:
+                right[k] = right[k] + above * right[j]
+        right[k] = right[k] * inverse[k]
+    return right

@@ -1,0 +1,420 @@
+"""The term that carries biogeochemical models through the column.
+
+In each step, in the order of GOTM's coupler to FABM: pools sink or rise by an explicit, limited scheme; rain
+dilutes them; they mix with the heat, in the same matrix; then light, and the exchanges between pools.
+
+    dc/dt = -d(w c)/dz + d/dz(kappa dc/dz) + production - destruction
+
+Visible light is attenuated by the water and by the pools; on request the heating follows it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._types import CenterArray, FaceArray, Scalar, ScalarLike, is_traced
+from ...column.grid import Grid
+from ...column.state import State
+from ...column.terms import AbstractTerm, Column, RelaxationTarget, Tendency
+from ...column.terms.advection import AdvectionScheme, advect
+from ...column.terms.base import or_zero
+from ...declarations import named, setting
+from ...numerics.elementary import at_least, with_end_faces
+from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values
+from .schemes import AbstractSourceScheme, Concentrations, ModifiedPatankar, modified_patankar
+
+
+class _Fixed(dict):
+    """A mapping that belongs to a program, and does not change."""
+
+    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return hash(tuple(sorted(self.items())))
+
+
+@named("biogeochemistry")
+class Biogeochemistry(AbstractTerm):
+    """Biogeochemical models in the water column; their pools are tracers `MODEL_POOL`.
+
+    Args:
+        models: by a name of one's choice, which is the first part of the names of their pools.
+        couplings: links of models to pools of others, as "npzd_dic = carbonate_dic".
+        scheme: of the exchanges in time.
+        n_substeps: of the exchanges per step.
+        sinking: scheme of sinking and rising.
+        n_sinking_substeps: of sinking per step; |w| dt / (n dz) must stay below 1.
+        shading: whether the water is heated by the light that the pools leave.
+        dilution: whether rain dilutes and evaporation concentrates the pools.
+        open_bottom: whether what sinks leaves through the bottom, instead of staying in the lowest cell.
+        clipping: whether pools that became negative are set to zero after each step, which creates matter.
+        surface_light: what models take for the light at the surface: the visible radiation, or all solar
+            radiation, which GOTM passes to FABM under that name.
+        initial: values of pools at the start, where the case has no profiles of them.
+        relaxation: towards profiles, by name of the pool.
+
+    Raises:
+        ValueError: no model, two pools of one name, or a coupling of unknown names.
+    """
+
+    models: dict[str, AbstractBiogeochemicalModel]
+    couplings: tuple[str, ...] = setting(())
+    scheme: AbstractSourceScheme = eqx.field(default_factory=ModifiedPatankar)
+    n_substeps: int = setting(1, at_least=1, at_most=1000)
+    sinking: AdvectionScheme = setting(AdvectionScheme.P2_PDM)
+    n_sinking_substeps: int = setting(1, at_least=1, at_most=1000)
+    shading: bool = setting(False)
+    dilution: bool = setting(True)
+    open_bottom: bool = setting(False)
+    clipping: bool = setting(False)
+    surface_light: str = setting("visible", choices=("visible", "shortwave"))
+    initial: dict[str, float] = eqx.field(default_factory=dict, static=True, converter=_Fixed)
+    relaxation: dict[str, RelaxationTarget] = eqx.field(default_factory=dict)
+
+    def __check_init__(self):
+        if not self.models:
+            raise ValueError("Biogeochemistry: expected at least one model, got none; name it in `models`.")
+        known = self.pools()
+        for link, pool in self._coupled().items():
+            if link not in self._links() or pool not in known:
+                links = ", ".join(self._links()) or "none of these models"
+                raise ValueError(
+                    f"Biogeochemistry: expected couplings of links ({links}) to pools ({', '.join(known)}), "
+                    f"as 'LINK = POOL', got '{link} = {pool}'."
+                )
+        for what, given in (("relaxation", self.relaxation), ("initial values", self.initial)):
+            if unknown := given.keys() - known.keys():
+                raise ValueError(
+                    f"Biogeochemistry: expected {what} of pools ({', '.join(known)}), "
+                    f"got {', '.join(sorted(unknown))}."
+                )
+        for name, value in self.initial.items():
+            if known[name].positive and not value >= 0.0:
+                expected = f"an initial {name} of at least 0 {known[name].unit}"
+                raise ValueError(f"Biogeochemistry: expected {expected}, got {value:g}; correct it.")
+
+    def pools(self) -> dict[str, Pool]:
+        """All pools by name of the tracer."""
+        return {f"{name}_{pool.name}": pool for name, model in self.models.items() for pool in model.pools()}
+
+    def contents(self) -> dict[str, dict[str, ScalarLike]]:
+        """Amounts that one unit of each pool holds, by what is conserved; see `totals`."""
+        found: dict[str, dict[str, ScalarLike]] = {}
+        for name, model in self.models.items():
+            for what, amounts in model.contents().items():
+                named_amounts = {f"{name}_{pool}": amount for pool, amount in amounts.items()}
+                found[what] = found.get(what, {}) | named_amounts
+        return found
+
+    def totals(self, tracers: Pools, surface: Pools, grid: Grid) -> dict[str, Values]:
+        """Content of the column, per unit area of the surface, of all that is conserved [unit m].
+
+        Args:
+            tracers, surface: of a state, or of the frames of a trajectory.
+            grid: vertical grid.
+        """
+        totals: dict[str, Values] = {}
+        for what, amounts in self.contents().items():
+            for name, amount in amounts.items():
+                if name in tracers:
+                    axis = tracers[name].ndim - grid.cell_volume.ndim
+                    held = jnp.sum(tracers[name] * grid.cell_volume, axis=axis)
+                else:
+                    held = surface[name]
+                totals[what] = amount * held + totals.get(what, 0.0)
+        return totals
+
+    def with_pools(self, state: State, values: Mapping[str, Values | float] | None = None) -> State:
+        """A state with the pools as tracers: given values, or those at the start of the models."""
+        given = self.initial_tracers() | dict(values or {})
+        if unknown := given.keys() - self.initial_tracers().keys():
+            known = ", ".join(self.initial_tracers())
+            raise ValueError(f"Biogeochemistry: expected values of {known}, got {', '.join(unknown)}.")
+        pools = {name: jnp.asarray(value) + 0.0 * state.temperature for name, value in given.items()}
+        return State(state.u, state.v, state.temperature, state.salinity, state.tracers | pools)
+
+    # ---- as a term of the column ----
+
+    def initial_tracers(self) -> dict[str, float]:
+        pools = {name: pool for name, pool in self.pools().items() if not pool.on_bottom}
+        return {name: self.initial.get(name, pool.initial) for name, pool in pools.items()}
+
+    def tracer_units(self) -> dict[str, tuple[str, str]]:
+        return {name: (pool.unit, pool.meaning) for name, pool in self.pools().items()}
+
+    def own_surface(self, state: State) -> dict[str, Scalar]:
+        on_bottom = {name: pool for name, pool in self.pools().items() if pool.on_bottom}
+        at_rest = 0.0 * state.temperature[0]
+        return {name: self.initial.get(name, pool.initial) + at_rest for name, pool in on_bottom.items()}
+
+    def move(self, column: Column, at_rest: Grid, terms: Sequence[AbstractTerm]) -> Column:
+        bottom = {name: column.state.surface[name] for name in self.own_surface(column.state)}
+        return column._replace(surface=column.surface | bottom)
+
+    def shade(self, state: State, grid: Grid) -> FaceArray | None:
+        if not self.shading:
+            return None
+        attenuation = self._attenuation(state.tracers)
+        if attenuation is None:
+            return None
+        above = jnp.cumsum((attenuation * grid.cell_thickness)[::-1], axis=0)[::-1]
+        return jnp.exp(-jnp.concatenate([above, jnp.zeros_like(above[:1])]))
+
+    def carry(self, column: Column) -> State:
+        state, grid = column.carried, column.grid
+        self._check_tracers(state)
+        if grid.area is not None:
+            raise ValueError(
+                "Biogeochemistry: expected a column of the sea, got a lake, whose bottom takes part at every "
+                "depth; leave out its hypsography."
+            )
+        pools = dict(state.tracers)
+        environment = self._environment(state, column, pools)
+        for name, model in self.models.items():
+            for pool, velocity in model.velocities(self._local(name, pools), environment).items():
+                tracer = f"{name}_{pool}"
+                pools[tracer] = self._sunk(pools[tracer], velocity, grid, column.dt)
+        return State(state.u, state.v, state.temperature, state.salinity, pools)
+
+    def _sunk(
+        self, values: CenterArray, velocity: ScalarLike | CenterArray, grid: Grid, dt: ScalarLike
+    ) -> CenterArray:
+        """Values after sinking or rising, through an open bottom with the value of the lowest cell."""
+        speed, lowest = _on_faces(velocity, values, grid)
+        part = dt / self.n_sinking_substeps
+        for _ in range(self.n_sinking_substeps):
+            leaving = part * jnp.minimum(lowest, 0.0) * values[0] / grid.cell_thickness[0]
+            values = advect(values, speed, grid, part, scheme=self.sinking, conservative=True)
+            if self.open_bottom:
+                values = values.at[0].add(leaving)
+        return values
+
+    def check_step(self, state: State, grid: Grid, dt: float) -> None:
+        """Raise `ValueError` where a pool sinks through more than a cell in a step of `dt` [s]."""
+        pools, at_rest = state.tracers, 0.0 * state.temperature
+        self._check_tracers(state)
+        rest = Environment(
+            *(
+                state.temperature,
+                state.salinity,
+                1000.0 + at_rest,
+                -grid.z_center,
+                grid.cell_thickness,
+                at_rest,
+            ),
+            *(at_rest[0], at_rest[0], at_rest[0], at_rest[0], 0.0),
+        )
+        for name, model in self.models.items():
+            for pool, velocity in model.velocities(self._local(name, pools), rest).items():
+                if is_traced((velocity, grid)):
+                    continue
+                speed = np.abs(np.asarray(_on_faces(velocity, at_rest, grid)[0]))[1:-1]
+                courant = float(np.max(speed / np.asarray(grid.center_spacing))) * dt
+                if courant > self.n_sinking_substeps:
+                    raise ValueError(
+                        f"Biogeochemistry: expected {name}_{pool} to move by at most a cell in a step, got "
+                        f"{courant:.3g} cells in {dt:g} s; set n_sinking_substeps to {int(np.ceil(courant))}."
+                    )
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        tracers = column.state.tracers
+        found = {name: target.tendency(column) for name, target in self.relaxation.items()}
+        flux = column.fluxes.freshwater_flux
+        if not self.dilution or flux is None or column.level is not None:
+            return found
+        volume = flux / column.equation_of_state.reference_density
+        for name, pool in self.pools().items():
+            if pool.diluted and not pool.on_bottom:
+                tendency = found.get(name, Tendency())
+                found[name] = tendency._replace(surface=-volume * tracers[name][-1])
+        return found
+
+    def react(self, state: State, column: Column) -> State:
+        water = {name: state.tracers[name] for name in self.initial_tracers()}
+        bottom = {name: state.surface[name] for name in self.own_surface(state)}
+        part = column.dt / self.n_substeps
+        for _ in range(self.n_substeps):
+            environment = self._environment(state, column, state.tracers | water)
+            new = self.scheme.step(self.reactions(environment), water | bottom, part)
+            if self.clipping:
+                pools = self.pools()
+                new = {k: at_least(of, 0.0) if pools[k].positive else of for k, of in new.items()}
+            water, bottom = ({name: new[name] for name in part_of} for part_of in (water, bottom))
+        tracers, surface = state.tracers | water, state.surface | bottom
+        return State(state.u, state.v, state.temperature, state.salinity, tracers, surface)
+
+    def reactions(self, environment: Environment) -> "_Reactions":
+        """Exchanges between all pools in an environment."""
+        pools = self.pools().items()
+        on_bottom = tuple(name for name, pool in pools if pool.on_bottom)
+        return _Reactions(
+            self, environment, on_bottom, frozenset(k for k, pool in pools if not pool.positive)
+        )
+
+    # ---- parts ----
+
+    def _check_tracers(self, state: State) -> None:
+        """Raise `ValueError` where pools are missing."""
+        missing = self.initial_tracers().keys() - state.tracers.keys()
+        if missing:
+            raise ValueError(
+                f"Biogeochemistry: expected the tracers {', '.join(sorted(missing))} in the initial state, "
+                "got none; use `with_pools(state)`."
+            )
+
+    def _coupled(self) -> dict[str, str]:
+        pairs = (coupling.partition("=") for coupling in self.couplings)
+        return {link.strip(): pool.strip() for link, _, pool in pairs}
+
+    def _links(self) -> list[str]:
+        return [f"{name}_{link}" for name, model in self.models.items() for link in model.links()]
+
+    def _names(self, model: str) -> dict[str, str]:
+        """Names of the column by those within a model: own pools, and coupled links."""
+        own = {pool.name: f"{model}_{pool.name}" for pool in self.models[model].pools()}
+        coupled = self._coupled()
+        links = {k: coupled[f"{model}_{k}"] for k in self.models[model].links() if f"{model}_{k}" in coupled}
+        return own | links
+
+    def _local(self, model: str, pools: Pools) -> dict[str, Values]:
+        return {name: pools[of] for name, of in self._names(model).items() if of in pools}
+
+    def _attenuation(self, pools: Pools) -> CenterArray | None:
+        parts = [model.attenuation(self._local(name, pools)) for name, model in self.models.items()]
+        known = [part for part in parts if part is not None]
+        return sum(known[1:], start=known[0]) if known else None
+
+    def _environment(self, state: State, column: Column, pools: Pools) -> Environment:
+        """The environment of the cells, with light that the pools attenuate."""
+        grid, eos = column.grid, column.equation_of_state
+        thickness, surface = grid.cell_thickness, grid.z_face[-1]
+        depth = surface - grid.z_center
+        entering = or_zero(column.fluxes.shortwave_flux, state)
+        visible = entering * column.absorption.visible(-depth)
+        attenuation = self._attenuation(pools)
+        if attenuation is not None:
+            half = 0.5 * attenuation * thickness
+            visible = visible * jnp.exp(-_depth_of_centers(half))
+        friction = 0.0 * state.temperature[0] if column.bottom is None else column.bottom.friction_velocity
+        at_surface = (
+            column.absorption.visible(0.0 * depth[-1:])[0] if self.surface_light == "visible" else 1.0
+        )
+        return Environment(
+            temperature=state.temperature,
+            salinity=state.salinity,
+            density=eos.density(state.temperature, state.salinity, eos.in_sea(grid.z_center)),
+            depth=depth,
+            thickness=thickness,
+            light=visible,
+            surface_light=entering * at_surface,
+            shortwave=entering,
+            wind_speed=column.wind_speed,
+            bottom_stress=eos.reference_density * friction**2,
+            time=column.time,
+        )
+
+
+class _Reactions(NamedTuple):
+    """Exchanges of all models in an environment."""
+
+    term: Biogeochemistry
+    environment: Environment
+    on_bottom: tuple[str, ...]
+    signed: frozenset[str]
+
+    def water(self, pools: Pools) -> Exchanges:
+        found: Exchanges = {}
+        for name, model in self.term.models.items():
+            _merge(found, model.rates(self.term._local(name, pools), self.environment), self._renamed(name))
+        return found
+
+    def ends(self, pools: Pools) -> Concentrations:
+        change: Concentrations = {}
+        for (source, target), flux, index in self._through_ends(pools):
+            for name, sign in ((source, -1.0), (target, 1.0)):
+                if name is not None:
+                    _add(change, name, self._at(name, index, sign * flux, pools))
+        return change
+
+    def after_ends(self, pools: Pools, dt: ScalarLike) -> Concentrations:
+        """By the modified Patankar scheme for the amounts per area in the end cells and on the bottom."""
+        new = dict(pools)
+        for index in (-1, 0):
+            exchanges: Exchanges = {}
+            for pair, flux, at in self._through_ends(pools):
+                if at == index:
+                    _add(exchanges, pair, flux)
+            thickness = self.environment.thickness[index]
+            names = {name for pair in exchanges for name in pair if name is not None}
+            size = {name: 1.0 if name in self.on_bottom else thickness for name in names}
+            held = {k: new[k] if k in self.on_bottom else new[k][index] * size[k] for k in sorted(names)}
+            for name, amount in modified_patankar(held, exchanges, held, dt, self.signed).items():
+                concentration = amount / size[name]
+                new[name] = (
+                    concentration if name in self.on_bottom else new[name].at[index].set(concentration)
+                )
+        return new
+
+    def _through_ends(self, pools: Pools) -> list[tuple[tuple[str | None, str | None], Values, int]]:
+        """Fluxes through surface and bottom, with the index of the cell."""
+        found = []
+        for name, model in self.term.models.items():
+            local, renamed = self.term._local(name, pools), self._renamed(name)
+            for index, method in ((-1, model.through_surface), (0, model.through_bottom)):
+                at_end = {
+                    key: of if renamed[key] in self.on_bottom else of[index] for key, of in local.items()
+                }
+                for (source, target), flux in method(at_end, self.environment.cell(index)).items():
+                    pair = tuple(None if key is None else renamed[key] for key in (source, target))
+                    found.append((pair, flux, index))
+        return found
+
+    def _at(self, name: str, index: int, flux: Values, pools: Pools) -> Values:
+        """Rate of change of a pool [unit s-1] by a flux [unit m s-1]: of the end cell, or on the bottom."""
+        if name in self.on_bottom:
+            return flux
+        rate = jnp.zeros_like(pools[name])
+        return rate.at[index].set(flux / self.environment.thickness[index])
+
+    def _renamed(self, model: str) -> dict[str, str]:
+        return self.term._names(model)
+
+
+def _on_faces(
+    velocity: ScalarLike | CenterArray, values: CenterArray, grid: Grid
+) -> tuple[FaceArray, ScalarLike]:
+    """Velocity on faces [m s-1], zero at both ends, and that of the lowest cell."""
+    if jnp.ndim(velocity) < values.ndim:
+        inside = np.ones(grid.n_cells + 1).reshape(-1, *[1] * (values.ndim - 1))
+        inside[[0, -1]] = 0.0
+        return velocity * jnp.asarray(inside, values.dtype), velocity
+    of_cells = jnp.asarray(velocity)
+    lower, upper = grid.cell_thickness[:-1], grid.cell_thickness[1:]
+    between = (upper * of_cells[:-1] + lower * of_cells[1:]) / (lower + upper)
+    return with_end_faces(between), of_cells[0]
+
+
+def _merge(found: Exchanges, own: Exchanges, renamed: Mapping[str, str]) -> None:
+    """Add the exchanges of a model under the names of the column, without those of links not coupled."""
+    for (source, target), rate in own.items():
+        pair = tuple(None if key is None else renamed.get(key, "") for key in (source, target))
+        if "" not in pair and pair != (None, None):
+            _add(found, pair, rate)
+
+
+def _add(found, key, value) -> None:
+    found[key] = found[key] + value if key in found else value
+
+
+def _depth_of_centers(half: CenterArray) -> CenterArray:
+    """Optical depth of the centers [1], from that of half of each cell."""
+    if half.ndim == 1:  # a loop over the levels costs one column more than a sum by shifts
+        return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
+
+    def step(above: Values, here: Values) -> tuple[Values, Values]:
+        middle = above + here
+        return middle + here, middle
+
+    return lax.scan(step, jnp.zeros_like(half[0]), half, reverse=True)[1]
