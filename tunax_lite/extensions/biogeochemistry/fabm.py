@@ -46,14 +46,6 @@ class Ecosystem(NamedTuple):
     problems: list[str]
 
 
-def is_fabm(data: Mapping[str, JSON]) -> bool:
-    """Whether the top level of a YAML file is that of a configuration of FABM."""
-    instances = data.get("instances")
-    return isinstance(instances, dict) and any(
-        isinstance(of, dict) and "model" in of for of in instances.values()
-    )
-
-
 def read_fabm(path: Path) -> Ecosystem:
     """Translate a `fabm.yaml`.
 
