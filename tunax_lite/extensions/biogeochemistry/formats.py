@@ -2,6 +2,9 @@
 
 # Each module gives its classes their names.
 from . import (
+    bfm17 as bfm17,
+)
+from . import (
     carbonate as carbonate,
 )
 from . import (
@@ -12,6 +15,9 @@ from . import (
 )
 from . import (
     npzd as npzd,
+)
+from . import (
+    oceanbiome as oceanbiome,
 )
 from . import (
     oxygen as oxygen,
