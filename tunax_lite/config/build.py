@@ -22,6 +22,7 @@ from ..calibration.observed import can_be_observed, starting_at
 from ..calibration.parameters import ResolvedParameters, paths_in_short
 from ..calibration.target import AbstractScore
 from ..calibration.validation import AbstractCheck, EntrainmentLaw, ObservedCase
+from ..column.averages import KINDS
 from ..column.case import Case
 from ..column.forcing import WaterSurface
 from ..column.model import Model
@@ -83,6 +84,7 @@ def build_run(
         source=loaded.path,
         diagnostics=tuple(dict.fromkeys((*measurable, *output.diagnostics, *config.output.diagnostics))),
         means=output.means or config.output.means,
+        terms=tuple(name for name in KINDS if getattr(config.output, name)),
         notes=(
             *told,
             *(() if translated else notes_on_conversions(config.case, "case")),

@@ -322,6 +322,8 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
         of_places = " ".join(getattr(one, "coordinates", "") for one in source.variables.values())
         wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES}
         wanted |= {*of_places.split(), *source.dimensions}
+        terms = ("budget", "tendency")
+        wanted |= {name for name, one in source.variables.items() if getattr(one, "role", "") in terms}
     join_parts([Path(path)], Path(path), wanted, **{SELECTED: " ".join(names)})
 
 
