@@ -181,6 +181,21 @@ def plot(
     """
 
 
+@command(module="budget")
+def budget(
+    file: Annotated[Path, Argument(metavar="OUT.nc", help="Results of a run with output.budgets.")],
+    figure: Annotated[
+        Path | None, Option(metavar="FILE.png", help="Draw the terms over time; also .pdf and .svg.")
+    ] = None,
+    overwrite: options.Overwrite = False,
+) -> Answer:
+    """Print the budgets of heat, salt, tracers and kinetic energy of a run: each term, and the residual.
+
+    Rates are means over the output interval, and over the whole run; what enters the column is positive.
+    """
+    ...
+
+
 @command(module="check")
 def check(
     config: options.Config,

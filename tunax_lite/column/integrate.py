@@ -160,7 +160,7 @@ def integrate(
     end, saved = scan_frames(
         advanced,
         save,
-        _first(model, case, start, dt, means, step_starts, averages),
+        _Kept(means, step_starts, averages).first(model, case, start, dt),
         inputs=inputs,
         checkpointing=checkpointing,
         n_frames=n_frames,
@@ -169,18 +169,19 @@ def integrate(
     return end.now, saved
 
 
-def _first(
-    model: Model,
-    case: Case,
-    start: Restart,
-    dt: Array,
-    means: bool,
-    step_starts: bool,
-    averages: tuple[str, ...],
-) -> Carry:
-    """What enters the first step."""
-    others = Averaged(averages).at_start(model, model.with_von_karman(case), start, dt) if averages else {}
-    return Carry.at_start(start, means, step_starts, others)
+class _Kept(NamedTuple):
+    """What the loop carries besides the state: see `integrate`."""
+
+    means: bool
+    step_starts: bool
+    averages: tuple[str, ...]
+
+    def first(self, model: Model, case: Case, start: Restart, dt: Array) -> Carry:
+        """What enters the first step."""
+        others, prepared = {}, model.with_von_karman(case)
+        if self.averages:
+            others = Averaged(self.averages).at_start(model, prepared, start, dt)
+        return Carry.at_start(start, self.means, self.step_starts, others)
 
 
 def _averaged(mean: PyTree, now: PyTree, n: Int[Array, ""]) -> PyTree:
@@ -253,6 +254,10 @@ class _Options(NamedTuple):
     column_block: ColumnBlock
 
     @property
+    def kept(self) -> _Kept:
+        return _Kept(self.means, self.step_starts, self.averages)
+
+    @property
     def loop(self) -> dict[str, Any]:  # arguments of `integrate` of several types
         """Arguments of `integrate`."""
         return {name: value for name, value in self._asdict().items() if name not in ("mesh", "column_block")}
@@ -261,10 +266,9 @@ class _Options(NamedTuple):
 def _run_columns(model: Model, case: Case, start: Restart, dt: Array, options: _Options) -> Carry:
     """The frames of a batch, on one or several devices, each running its blocks of columns in turn."""
     has_columns = columns_of(model, case, start)
-    kept = options.means, options.step_starts
-    like = _first(model, case, start, dt, *kept, options.averages)
-    of_others = dict.fromkeys(like.others, True)
-    split = Split((*has_columns, False), like, Carry.at_start(has_columns[2], *kept, of_others))
+    kept, like = options.kept, options.kept.first(model, case, start, dt)
+    carry_columns = Carry.at_start(has_columns[2], *kept[:2], dict.fromkeys(like.others, True))
+    split = Split((*has_columns, False), like, carry_columns)
 
     def run(arguments):
         start = arguments[2]
@@ -277,7 +281,7 @@ def _run_columns(model: Model, case: Case, start: Restart, dt: Array, options: _
         shared = shared_among(-(-n_columns // block), options.checkpointing)
         of_block = options._replace(checkpointing=shared).loop
         # Only local columns: each of several devices has its part of them.
-        local = split._replace(like=_first(*arguments, *kept, options.averages))
+        local = split._replace(like=kept.first(*arguments))
         return map_blocks(lambda part: integrate(*part, **of_block)[1], arguments, local, block)
 
     arguments = (model, case, start, dt)
@@ -294,12 +298,13 @@ def _simulate(arrays, dt, structures: tuple[Structure, ...], options: _Options) 
         later = integrate(model, case, start, dt, **options.loop)[1]
     else:
         later = _run_columns(model, case, start, dt, options)
-    first = _first(model, case, start, dt, options.means, options.step_starts, options.averages)
+    first = options.kept.first(model, case, start, dt)
     frames = jax.tree.map(lambda one, rest: jnp.concatenate([one[None], rest]), first, later)
     now, time = frames.now, frames.now.step.astype(dt.dtype) * dt
     means = frames.means
     if means is not None:
-        means = Means(*means, jnp.concatenate([time[:1], time[:-1]]), frames.others)
+        since = jnp.concatenate([time[:1], time[:-1]])
+        means = Means(means[0], means[1], since, frames.others)
     return Trajectory(case.grid, time, now.step, now.state, now.clo_state, means, frames.step_start)
 
 

@@ -256,7 +256,11 @@ def frames_of(
     found |= {name: variables.pop(name) for name in _COORDINATES if name in variables}
     attributes = _global_attributes(trajectory, provenance or Provenance(), start_time)
     if case is not None:
-        attributes["equation_of_state"] = type(case.equation_of_state).__name__
+        eos = case.equation_of_state
+        attributes["equation_of_state"] = type(eos).__name__
+        for name in ("reference_density", "heat_capacity"):
+            if np.ndim(value := getattr(eos, name)) == 0:
+                attributes[name] = float(value)
     return Frames(variables, found, attributes)
 
 

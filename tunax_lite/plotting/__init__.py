@@ -19,6 +19,7 @@ from ..io.netcdf import read_netcdf
 from ..io.runs import join_parts, read_trajectory
 from ..physics import Teos10
 from ..physics.equation_of_state import AbstractEquationOfState
+from .budgets import plot_budgets
 from .calibration import (
     history_figures,
     plot_bands,
