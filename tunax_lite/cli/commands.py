@@ -151,10 +151,11 @@ def compare(
     overwrite: options.Overwrite = False,
     engine: options.Engine = options.HERE,
 ) -> Answer:
-    """Compare closures: errors against large-eddy simulations, and time per step.
+    """Compare closures: errors against large-eddy simulations or any observations, and time per step.
 
     Writes comparison.csv with a row for each closure, case, resolution and time step; comparison.md with
-    means; and figures of profiles and of sections for each case.
+    means; and figures of profiles and of sections for each case. With `observed` in CONFIG, cases may have
+    any observations: the table has a row for each variable, and one figure has closures in rows.
     """
     ...
 

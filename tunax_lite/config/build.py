@@ -358,7 +358,7 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
         compared = [(*with_observations(run, loaded.place.below("case")), run.dt, None)]
         variables, model, averaging = section.variables, run.model, section.averaging
     return model, tuple(
-        _evaluation_target(
+        evaluation_target(
             Target(case, observations, dt=dt, time_window=start_and_end, averaging=averaging, group=group),
             variables,
             loaded.place,
@@ -367,7 +367,7 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
     )
 
 
-def _evaluation_target(target: Target, variables: Sequence[str], place: Place) -> Target:
+def evaluation_target(target: Target, variables: Sequence[str], place: Place) -> Target:
     """The target with equal weights of the observed variables."""
     observed = [name for name in variables if can_be_observed(target.observations, name)]
     if not observed:

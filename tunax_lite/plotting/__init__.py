@@ -31,7 +31,15 @@ from .calibration import (
     plot_spectrum,
     posterior_figures,
 )
-from .fits import CaseRuns, calibration_figures, fit_figures, plot_differences, plot_fits, plot_series
+from .fits import (
+    CaseRuns,
+    calibration_figures,
+    fit_figures,
+    plot_closures_and_cases,
+    plot_differences,
+    plot_fits,
+    plot_series,
+)
 from .runs import (
     plot_closure_profiles,
     plot_closure_sections,
