@@ -162,9 +162,12 @@ def compare(
 
 @command(module="evaluate")
 def plot(
-    file: Annotated[
-        Path,
-        Argument(metavar="FILE", help="Run, history or posterior of a calibration, or store of a map."),
+    files: Annotated[
+        list[Path],
+        Argument(
+            metavar="FILE...",
+            help="Run, history or posterior of a calibration, or store of a map; or runs and observations.",
+        ),
     ],
     output: Annotated[
         Path | None, Option(metavar="DIR", help="Folder for the figures; by default that of the file.")
@@ -177,6 +180,7 @@ def plot(
 ) -> None:
     """Draw the figures of an output: sections and profiles, loss and parameters, or maps.
 
+    Several files are drawn together: runs of this package and of GOTM, and observations of one mooring.
     Of a run that was interrupted, FILE is the name of its output, and the figures show what there is, as
     they do of a map that is not complete.
     """

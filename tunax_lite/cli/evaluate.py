@@ -143,8 +143,11 @@ def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def plot(file: Path, output: Path | None, point: Sequence[str], *, overwrite: bool) -> None:
+def plot(files: Sequence[Path], output: Path | None, point: Sequence[str], *, overwrite: bool) -> None:
     """See `commands.plot`."""
+    if len(files) > 1:
+        return _plot_together(files, output, point, overwrite)
+    file = files[0]
     folder = file.parent if output is None else output
     # Slow imports, only where needed.
     from ..io.runs import parts_folder, parts_of
@@ -163,6 +166,22 @@ def plot(file: Path, output: Path | None, point: Sequence[str], *, overwrite: bo
         figures = figures_of_parts(parts) if parts else file_figures(file)
     check_figures_of(file, [folder / f"{file.stem}_{name}.png" for name in figures], overwrite)
     session.report_written(save_figures(figures, folder, f"{file.stem}_"))
+
+
+def _plot_together(files: Sequence[Path], output: Path | None, point: Sequence[str], overwrite: bool) -> None:
+    """Several files in the same figures."""
+    if point:
+        raise ConfigError("--point: expected the store of a map, got several files; leave the option out.")
+    from ..plotting import files_figures, save_figures  # slow import
+
+    with jax.enable_x64(True):  # otherwise double precision would be lost on reading
+        figures = files_figures(files)
+    folder = files[0].parent if output is None else output
+    for name in figures:
+        path = folder / f"together_{name}.png"
+        product = f"figures of {', '.join(seen_from(path, file) for file in files)}"
+        check_outputs([path], overwrite=overwrite, product=product)
+    session.report_written(save_figures(figures, folder, "together_"))
 
 
 def _point(text: str) -> tuple[float, float]:

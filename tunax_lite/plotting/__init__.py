@@ -49,6 +49,7 @@ from .runs import (
     plot_surface,
 )
 from .style import in_words, save_figure, save_figures
+from .together import files_figures, together_figures
 
 _KINDS = "the results of `tunax-lite run`, the history of `calibrate` or the file of `posterior`"
 
