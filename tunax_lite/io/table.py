@@ -279,7 +279,24 @@ def _header(path: Path, number: int, cells: list[str]) -> tuple[list[str], list[
     twice = [name for i, name in enumerate(names) if name in names[:i]]
     if twice:
         raise FileFormatError(path, where, "every name once", f"'{twice[0]}' twice", "rename a column")
-    return names, [match[2] if match else None for match in matches]
+    said = [match[2] if match else None for match in matches]
+    return names, [_unit_in(name) if unit is None else unit for name, unit in zip(names, said, strict=True)]
+
+
+_UNITS_IN_NAMES = {
+    "_celsius": "degC",
+    "_percent": "%",
+    "_pascal": "Pa",
+    "_wattPerMeterSquared": "W m-2",
+    "_meterPerSecond": "m s-1",
+    "_meter": "m",
+    "_metersCubedPerSecond": "m3 s-1",
+}
+"""How names of columns end that say their unit, as in files of LakeEnsemblR."""
+
+
+def _unit_in(name: str) -> str | None:
+    return next((unit for ending, unit in _UNITS_IN_NAMES.items() if name.endswith(ending)), None)
 
 
 def _moments(path: Path, column: _Cells) -> tuple[np.ndarray, str]:

@@ -350,7 +350,7 @@ def _near_surface(fit: CaseRuns) -> _Panels:
         there = np.full((times.size, 1), height)
         runs[name] = times, _at_observations(run, "temperature", times, there)[:, 0]
     name = style.long_name("temperature", fit.equation_of_state)
-    return {f"{name} at {-height:.3g} m [°C]": ((seconds, seen), runs)}
+    return {f"{name} at {abs(height):.3g} m [°C]": ((seconds, seen), runs)}
 
 
 def _numbers(fit: CaseRuns) -> _Panels:

@@ -206,7 +206,7 @@ def _series(
         height, uppermost = 0.0, "uppermost cell"
         if observations is not None and name in seen and np.isfinite(seen[name]).any():
             seconds, values, height = _uppermost(observations, seen[name])
-            uppermost = f"{-height:.3g} m"
+            uppermost = f"{abs(height):.3g} m"
             panel.plot(times.places(seconds), values, label=observations.source, **_OBSERVED)
         for label, run, line in _lines(runs):
             if name in run.profiles:
