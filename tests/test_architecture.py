@@ -48,8 +48,9 @@ ORDER_OF_CORE = (
     ("column.discretisation",),
     ("column.model",),
     ("column.trajectory", "column.checkpointing", "column.arguments"),
+    ("column.diagnostics", "column.budgets"),
+    ("column.averages",),
     ("column.integrate",),
-    ("column.diagnostics",),
     ("column.sensitivity",),
     ("column.planning",),
 )

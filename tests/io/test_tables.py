@@ -112,3 +112,16 @@ def test_codes_of_pmel_are_flags(tmp_path):
 def test_text_that_is_no_profile(tmp_path, text, message):
     with error_naming(FileFormatError, f"p.dat {message}"):
         read_oceansites(write(tmp_path / "p.dat", text), start_time=START, **DEGREES)
+
+
+def test_names_of_columns_that_say_their_unit(tmp_path):
+    """As in files of LakeEnsemblR: nothing has to be named for a chain of thermistors in a lake."""
+    lines = [f"2010-01-0{day} 00:00:00,{depth},{8.0 - depth}\n" for depth in (1.0, 3.0) for day in (1, 2)]
+    path = write(tmp_path / "lake.csv", "datetime,Depth_meter,Water_Temperature_celsius\n" + "".join(lines))
+    found = read_oceansites(
+        path, start_time="2010-01-01T00:00:00", position=(-9.5, 53.9), salinity=0.0, conservative=False
+    )
+    np.testing.assert_array_equal(found.z, [-3.0, -1.0])
+    np.testing.assert_allclose(found.profiles["temperature"], [[5.0, 7.0]] * 2, rtol=1e-7)
+    path = write(tmp_path / "air.csv", "datetime,Surface_Level_Barometric_Pressure_pascal\n2010-01-01,1e5\n")
+    assert read_table(path)["Surface_Level_Barometric_Pressure_pascal"].attrs["units"] == "Pa"

@@ -66,7 +66,7 @@ class Reference:
         if missing:
             raise ValueError(
                 f"{name}: expected profiles of {', '.join(VARIABLES)}, got none of {', '.join(missing)}; "
-                "compare with a complete simulation."
+                "compare with a complete simulation, or add `observed: {}` for any observations."
             )
         z, centers = np.asarray(observations.z), np.asarray(self.case.grid.z_center)
         # Faces midway between uneven levels make cells whose centers are close to the levels.
@@ -74,13 +74,15 @@ class Reference:
         if z.shape != centers.shape or np.any(np.abs(z - centers) > slack):
             raise ValueError(
                 f"{name}: expected profiles on the {centers.size} cells of the case, got {z.size} heights "
-                f"from {z[0]:g} to {z[-1]:g} m; compare with a simulation that covers the column."
+                f"from {z[0]:g} to {z[-1]:g} m; compare with a simulation that covers the column, or add "
+                "`observed: {}` for any observations."
             )
         times = np.asarray(observations.time)
         if times.size < 2 or abs(times[0]) > 1e-6 or np.ptp(np.diff(times)) > 1e-6:
             raise ValueError(
                 f"{name}: expected at least two times, equally spaced from 0 s on, got {times.size} from "
-                f"{times[0]:g} s on; compare with a simulation that was saved regularly."
+                f"{times[0]:g} s on; compare with a simulation that was saved regularly, or add "
+                "`observed: {}` for any observations."
             )
         if not all(np.isfinite(observations.profiles[variable]).all() for variable in VARIABLES):
             raise ValueError(f"{name}: expected finite profiles, got values that are missing; fill them.")

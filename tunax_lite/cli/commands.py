@@ -151,19 +151,23 @@ def compare(
     overwrite: options.Overwrite = False,
     engine: options.Engine = options.HERE,
 ) -> Answer:
-    """Compare closures: errors against large-eddy simulations, and time per step.
+    """Compare closures: errors against large-eddy simulations or any observations, and time per step.
 
     Writes comparison.csv with a row for each closure, case, resolution and time step; comparison.md with
-    means; and figures of profiles and of sections for each case.
+    means; and figures of profiles and of sections for each case. With `observed` in CONFIG, cases may have
+    any observations: the table has a row for each variable, and one figure has closures in rows.
     """
     ...
 
 
 @command(module="evaluate")
 def plot(
-    file: Annotated[
-        Path,
-        Argument(metavar="FILE", help="Run, history or posterior of a calibration, or store of a map."),
+    files: Annotated[
+        list[Path],
+        Argument(
+            metavar="FILE...",
+            help="Run, history or posterior of a calibration, or store of a map; or runs and observations.",
+        ),
     ],
     output: Annotated[
         Path | None, Option(metavar="DIR", help="Folder for the figures; by default that of the file.")
@@ -176,9 +180,25 @@ def plot(
 ) -> None:
     """Draw the figures of an output: sections and profiles, loss and parameters, or maps.
 
+    Several files are drawn together: runs of this package and of GOTM, and observations of one mooring.
     Of a run that was interrupted, FILE is the name of its output, and the figures show what there is, as
     they do of a map that is not complete.
     """
+
+
+@command(module="budget")
+def budget(
+    file: Annotated[Path, Argument(metavar="OUT.nc", help="Results of a run with output.budgets.")],
+    figure: Annotated[
+        Path | None, Option(metavar="FILE.png", help="Draw the terms over time; also .pdf and .svg.")
+    ] = None,
+    overwrite: options.Overwrite = False,
+) -> Answer:
+    """Print the budgets of heat, salt, tracers and kinetic energy of a run: each term, and the residual.
+
+    Rates are means over the output interval, and over the whole run; what enters the column is positive.
+    """
+    ...
 
 
 @command(module="check")

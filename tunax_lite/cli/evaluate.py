@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import __version__
-from ..calibration import Target, comparison
+from ..calibration import Target, by_closure, comparison
 from ..calibration.results import PARAMETERS_NAME
 from ..calibration.validation import (
     ErrorRow,
@@ -143,8 +143,11 @@ def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def plot(file: Path, output: Path | None, point: Sequence[str], *, overwrite: bool) -> None:
+def plot(files: Sequence[Path], output: Path | None, point: Sequence[str], *, overwrite: bool) -> None:
     """See `commands.plot`."""
+    if len(files) > 1:
+        return _plot_together(files, output, point, overwrite)
+    file = files[0]
     folder = file.parent if output is None else output
     # Slow imports, only where needed.
     from ..io.runs import parts_folder, parts_of
@@ -163,6 +166,22 @@ def plot(file: Path, output: Path | None, point: Sequence[str], *, overwrite: bo
         figures = figures_of_parts(parts) if parts else file_figures(file)
     check_figures_of(file, [folder / f"{file.stem}_{name}.png" for name in figures], overwrite)
     session.report_written(save_figures(figures, folder, f"{file.stem}_"))
+
+
+def _plot_together(files: Sequence[Path], output: Path | None, point: Sequence[str], overwrite: bool) -> None:
+    """Several files in the same figures."""
+    if point:
+        raise ConfigError("--point: expected the store of a map, got several files; leave the option out.")
+    from ..plotting import files_figures, save_figures  # slow import
+
+    with jax.enable_x64(True):  # otherwise double precision would be lost on reading
+        figures = files_figures(files)
+    folder = files[0].parent if output is None else output
+    for name in figures:
+        path = folder / f"together_{name}.png"
+        product = f"figures of {', '.join(seen_from(path, file) for file in files)}"
+        check_outputs([path], overwrite=overwrite, product=product)
+    session.report_written(save_figures(figures, folder, "together_"))
 
 
 def _point(text: str) -> tuple[float, float]:
@@ -203,6 +222,8 @@ def compare(
     """See `commands.compare`."""
     setup = load_comparison(config, settings)
     folder = output or Path("results") / setup.path.stem
+    if setup.config.observed is not None:
+        return _compare_observed(setup, folder, _names(closures), _names(cases), overwrite)
     with jax.enable_x64(setup.config.precision == "float64"):
         candidates, references = setup.candidates(_names(closures)), setup.references(_names(cases))
         stored = setup.stored(references)
@@ -231,6 +252,42 @@ def compare(
     session.report_written(written)
     rows = [dataclasses.asdict(row) for row in compared.rows]
     return {"rows": rows, "written": [str(path) for path in written]}
+
+
+def _compare_observed(
+    setup: ComparisonSetup, folder: Path, closures: list[str], cases: list[str], overwrite: bool
+) -> Answer:
+    """Closures on any observations."""
+    with jax.enable_x64(setup.config.precision == "float64"):
+        candidates, targets = setup.candidates(closures), setup.targets(cases)
+        session.say_notes(setup.notes_on(target.observations for target in targets))
+        session.say_accounts(targets)
+        names = ["comparison.csv", "comparison.md", "comparison.png"]
+        about = [setup.config.model_dump_json(exclude={"accept"}), *(one.label for one in candidates)]
+        about += [target.case.name for target in targets]
+        check_comparison_outputs(folder, names, "\n".join(about), overwrite)
+        with claimed(folder, folder=True), fraction_of("comparison") as show:
+            found = by_closure.compare_observed(candidates, targets, show)
+            written = _write_observed(found, setup, folder)
+    session.report_written(written)
+    rows = [dataclasses.asdict(row) for row in found.rows]
+    return {"rows": rows, "written": [str(path) for path in written]}
+
+
+def _write_observed(found: by_closure.ObservedComparison, setup: ComparisonSetup, folder: Path) -> list[Path]:
+    # Slow imports, only where needed.
+    from ..plotting import plot_closures_and_cases, save_figures
+
+    table, text = folder / "comparison.csv", folder / "comparison.md"
+    header = [field.name for field in dataclasses.fields(by_closure.ObservedRow)]
+    write_csv(table, header, [dataclasses.astuple(row) for row in found.rows], ".6g")
+    drawn = save_figures({"comparison": plot_closures_and_cases(found)}, folder)
+    parts = by_closure.tables(found.rows)
+    for part in parts:
+        _print_summary(part)
+    title, links = f"Comparison {setup.path.stem}", {"closures and cases": "comparison.png"}
+    comparison.write_markdown(text, title, parts, links, session.command_line())
+    return [table, *drawn, text]
 
 
 def _names(text: str) -> list[str]:

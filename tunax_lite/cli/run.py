@@ -119,6 +119,7 @@ def _simulate(
                 start=start,
                 diagnostics=setup.diagnostics,
                 means=setup.means,
+                averages=setup.averages,
                 provenance=about,
                 start_time=setup.case.start_time,
                 report=report,

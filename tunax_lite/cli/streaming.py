@@ -17,6 +17,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ..column.averages import TENDENCIES
 from ..column.case import Case
 from ..column.diagnostics import OF_THE_STEP, diagnose
 from ..column.integrate import length_of_run, restart_of, simulate
@@ -57,6 +58,7 @@ def run_to_file(
     start: Restart | None = None,
     diagnostics: Sequence[str] = (),
     means: bool = False,
+    averages: Sequence[str] = (),
     provenance: Provenance | None = None,
     start_time: str | None = None,
     memory_budget: int = 2**26,
@@ -66,7 +68,8 @@ def run_to_file(
 
     Args:
         model, case, dt, duration, output_interval, start: as in `simulate`.
-        diagnostics, means: names of `DIAGNOSTICS`, and whether to write means between frames.
+        diagnostics: names of `DIAGNOSTICS`.
+        means, averages: what to average between frames, as in `simulate`.
         provenance, start_time: as in `to_dataset`.
         memory_budget: bytes of frames held at once.
         report: called after each piece; an exception ends the run, which keeps its results.
@@ -79,13 +82,17 @@ def run_to_file(
     path, begin = Path(path), 0.0 if start is None else float(start.step) * dt
     n_frames, steps_per_frame, rest = length = length_of_run(duration, output_interval, dt)
     step_starts = bool(OF_THE_STEP.intersection(diagnostics))
-    budget = memory_budget // (1 + means + step_starts)
+    means = means or bool(averages)
+    # Tendencies are as many profiles as terms act on quantities.
+    budget = memory_budget // (1 + means + step_starts + bool(averages) + 4 * (TENDENCIES in averages))
     piece, part = _sizes(model, case, start, length.n_all, steps_per_frame, budget)
     piece = max(1, min(piece, n_frames))
-    settings = dt, duration, output_interval, begin, tuple(diagnostics), means
+    settings = dt, duration, output_interval, begin, tuple(diagnostics), means, tuple(averages)
     parts = Parts(path, _identity(model, case, start, provenance, settings))
 
-    run = functools.partial(simulate, model, case, dt=dt, means=means, step_starts=step_starts)
+    run = functools.partial(
+        simulate, model, case, dt=dt, means=means, step_starts=step_starts, averages=averages
+    )
 
     def compute(frames: int, restart: Restart | None, interval: float = output_interval) -> Trajectory:
         trajectory = run(duration=frames * interval, output_interval=interval, start=restart)

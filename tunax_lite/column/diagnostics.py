@@ -27,8 +27,7 @@ from ..physics.stratification import buoyancy_frequency_squared, buoyancy_per_ke
 from .case import Case
 from .forcing import DECLARED_FLUXES, SurfaceFluxes, WaterSurface
 from .grid import Grid
-from .integrate import batched_case
-from .model import Model
+from .model import Model, batched_case
 from .observables import OBSERVABLES, ColumnState, Observable, observable, parse
 from .state import State
 from .terms import ELEVATION, CounterGradientHeat

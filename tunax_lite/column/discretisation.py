@@ -16,7 +16,7 @@ from .state import State
 from .terms import AbstractTerm, Column
 from .terms.base import BottomFlow, first_of
 from .terms.surface import kinematic_fluxes, shortwave_heating
-from .transport import Equations
+from .transport import Equations, Transported
 
 T = TypeVar("T")
 BuoyancyFluxes = tuple[Scalar, FaceArray | None]
@@ -34,8 +34,8 @@ class AbstractDiscretisation(eqx.Module):
         """Fluxes of the step, and those that non-local fluxes and the roughness of the sea follow."""
 
     @abc.abstractmethod
-    def solve(self, equations: Equations) -> State:
-        """The state at the end of a step."""
+    def solve(self, equations: Equations) -> Transported:
+        """The state at the end of a step, with the equations that it solves."""
 
     @abc.abstractmethod
     def shear_squared(self, end: State, column: Column, theta: float) -> InnerFaceArray:
@@ -73,11 +73,12 @@ class StandardDiscretisation(AbstractDiscretisation):
         now = at(end)
         return now, now
 
-    def solve(self, equations: Equations) -> State:
+    def solve(self, equations: Equations) -> Transported:
         before = equations.column.state
         scalars = equations.moving(before.u, before.v).of_scalars()
-        new = equations.solve(equations.of_velocity("u", "v") + scalars)
-        return equations.end(*equations.driven(new["u"], new["v"]), new)
+        solved = equations.solve(equations.of_velocity("u", "v") + scalars)
+        new = solved.new
+        return Transported(equations.end(*equations.driven(new["u"], new["v"]), new), (solved,))
 
     def shear_squared(self, end: State, column: Column, theta: float) -> InnerFaceArray:
         return shear_squared(end, column.state, column.grid)
@@ -114,14 +115,14 @@ class GotmDiscretisation(AbstractDiscretisation):
         at = eqx.filter_jit(at)  # traced once for both ends, including the weather
         return at(end), at(start)
 
-    def solve(self, equations: Equations) -> State:
-        v = equations.column.carried.v
-        u = equations.solve(equations.of_velocity("u"))["u"]
+    def solve(self, equations: Equations) -> Transported:
+        of_u = equations.solve(equations.of_velocity("u"))
+        equations = equations.moving(of_u.new["u"], equations.column.carried.v)
+        of_v = equations.solve(equations.of_velocity("v"))
+        u, v = equations.driven(of_u.new["u"], of_v.new["v"])
         equations = equations.moving(u, v)
-        v = equations.solve(equations.of_velocity("v"))["v"]
-        u, v = equations.driven(u, v)
-        equations = equations.moving(u, v)
-        return equations.end(u, v, equations.solve(equations.of_scalars()))
+        scalars = equations.solve(equations.of_scalars())
+        return Transported(equations.end(u, v, scalars.new), (of_u, of_v, scalars))
 
     def shear_squared(self, end: State, column: Column, theta: float) -> InnerFaceArray:
         return shear_squared_between_cells(end, column.state, column.grid, theta)

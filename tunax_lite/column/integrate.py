@@ -1,10 +1,9 @@
 """Run a model on a case: a scan over saved frames of a scan over time steps."""
 
 import contextlib
-import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -14,7 +13,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Int, PyTree
 
-from .._types import ScalarLike, batch_shape_of, is_traced, leading_axes, precision_of, without_weak_types
+from .._types import ScalarLike, is_traced, leading_axes, precision_of, without_weak_types
 from ..closures.base import AbstractCloState
 from ..runtime.devices import (
     ColumnBlock,
@@ -29,9 +28,10 @@ from ..runtime.devices import (
 )
 from ..runtime.memory import free_memory
 from .arguments import ByIdentity, Parts, Structure, common_precision
+from .averages import Averaged
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
-from .model import Model
+from .model import Model, Stepped, batched_case, shape_of_batch
 from .state import State
 from .trajectory import Means, Restart, Trajectory
 
@@ -68,38 +68,6 @@ def length_of_run(duration: float, output_interval: float, dt: float, name: str 
     return Length(n_frames, steps_per_frame, rest)
 
 
-def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
-    """The common batch shape of model and case: `()` for one column."""
-    return batch_shape_of((model, case))
-
-
-def batched_case(model: Model, case: Case) -> Case:
-    """The case with its corrected state, grid and interior broadcast to the batch shape of model and case."""
-    precision_of(model=model, case=case)
-    batch_shape = shape_of_batch(model, case)
-    rank = len(batch_shape)
-    return dataclasses.replace(
-        case,
-        grid=case.grid.with_batch_rank(rank),
-        initial_state=case.start_state.broadcast(batch_shape),
-        interior=_with_batch_rank(case.interior, rank),
-        terms={name: _with_batch_rank(term, rank) for name, term in case.terms.items()},
-        initial_correction=None,
-    )
-
-
-def _with_batch_rank(parts: PyTree, rank: int) -> PyTree:
-    """Add trailing axes of length one, so that profiles shared by all columns broadcast with the state."""
-
-    def spread(leaf, axes: int):
-        missing = axes + rank - jnp.ndim(leaf)
-        if axes < 1 or missing <= 0:
-            return leaf
-        return jnp.reshape(leaf, (*jnp.shape(leaf), *(1,) * missing))
-
-    return jax.tree.map(spread, parts, leading_axes(parts))
-
-
 def start_of(model: Model, case: Case) -> Restart:
     """State, closure state and step counter at the start of a case."""
     return Restart(case.start_state, model.init(case), jnp.zeros((), jnp.int32))
@@ -123,17 +91,25 @@ class Carry(NamedTuple):
         now: the end of the last step.
         means: of state and closure state over the steps since the last frame; `None` if not averaged.
         step_start: start of the last step; `None` if not kept.
+        others: means of what else is averaged, by name.
     """
 
     now: Restart
     means: tuple[State, AbstractCloState] | None
     step_start: Restart | None
+    others: PyTree = {}
 
     @classmethod
-    def at_start(cls, start: Restart, means: bool = False, step_starts: bool = False) -> "Carry":
+    def at_start(
+        cls,
+        start: Restart,
+        means: bool = False,
+        step_starts: bool = False,
+        others: PyTree = None,
+    ) -> "Carry":
         """What enters the first step."""
         averages = (start.state, start.clo_state) if means else None
-        return cls(start, averages, start if step_starts else None)
+        return cls(start, averages, start if step_starts else None, others or {})
 
 
 def integrate(
@@ -149,6 +125,7 @@ def integrate(
     inputs: PyTree = None,
     means: bool = False,
     step_starts: bool = False,
+    averages: tuple[str, ...] = (),
 ) -> tuple[Restart, PyTree]:
     """The time loop, for callers that save something other than whole states.
 
@@ -161,25 +138,29 @@ def integrate(
         inputs: pytree of arrays with a leading axis of `n_frames`, such as observations.
         means: whether to carry means of state and closure state over the steps of the frame.
         step_starts: whether to carry the start of the last step.
+        averages: what else to average, see `Averaged`.
 
     Returns:
         The end, and the saved variables with a leading axis of `n_frames`, without the start.
     """
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
-    step = _stepping(model, case, dt)
+    step, wanted = _stepping(model, case, dt), Averaged(averages)
+    prepared = model.with_von_karman(case)
 
     def advanced(carry: Carry) -> Carry:
-        now = step(carry.now)
-        averages = carry.means
-        if averages is not None:
-            n = (carry.now.step - start.step) % steps_per_frame + 1
-            averages = _averaged(averages, (now.state, now.clo_state), n)
-        return Carry(now, averages, None if carry.step_start is None else carry.now)
+        now, stepped = step(carry.now)
+        mean, others = carry.means, carry.others
+        n = (carry.now.step - start.step) % steps_per_frame + 1
+        if mean is not None:
+            mean = _averaged(mean, (now.state, now.clo_state), n)
+        if averages:
+            others = _averaged(others, wanted.of_step(model, prepared, carry.now, stepped, dt), n)
+        return Carry(now, mean, None if carry.step_start is None else carry.now, others)
 
     end, saved = scan_frames(
         advanced,
         save,
-        Carry.at_start(start, means, step_starts),
+        _Kept(means, step_starts, averages).first(model, case, start, dt),
         inputs=inputs,
         checkpointing=checkpointing,
         n_frames=n_frames,
@@ -188,15 +169,30 @@ def integrate(
     return end.now, saved
 
 
+class _Kept(NamedTuple):
+    """What the loop carries besides the state: see `integrate`."""
+
+    means: bool
+    step_starts: bool
+    averages: tuple[str, ...]
+
+    def first(self, model: Model, case: Case, start: Restart, dt: Array) -> Carry:
+        """What enters the first step."""
+        others, prepared = {}, model.with_von_karman(case)
+        if self.averages:
+            others = Averaged(self.averages).at_start(model, prepared, start, dt)
+        return Carry.at_start(start, self.means, self.step_starts, others)
+
+
 def _averaged(mean: PyTree, now: PyTree, n: Int[Array, ""]) -> PyTree:
     """The mean of n steps, from that of the steps before."""
 
     def mix(before, now):
         if not jnp.issubdtype(now.dtype, jnp.inexact):
             return now
-        # The first step has weight one, which discards the previous mean.
         weight = 1.0 / n.astype(now.dtype)
-        return (1.0 - weight) * before + weight * now
+        # The first step discards the previous mean, even NaN: a depth whose criterion is met nowhere.
+        return jnp.where(n == 1, now, (1.0 - weight) * before + weight * now)
 
     return jax.tree.map(mix, mean, now)
 
@@ -209,17 +205,17 @@ def advance(
     The number may be known only at run time, except in reverse mode.
     """
     step = _stepping(model, case, jnp.asarray(dt, dtype=precision_of(case=case, start=start)))
-    return jax.lax.fori_loop(0, n_steps, lambda _, current: step(current), start)
+    return jax.lax.fori_loop(0, n_steps, lambda _, current: step(current)[0], start)
 
 
-def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], Restart]:
+def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], tuple[Restart, Stepped]]:
     """One step of a loop, with loop-invariant work moved out."""
     stepper, case = model.closure.prepare(), model.with_von_karman(case)
 
-    def step(current: Restart) -> Restart:
+    def step(current: Restart) -> tuple[Restart, Stepped]:
         time = current.step.astype(dt.dtype) * dt
-        state, clo_state = model.step(current.state, current.clo_state, case, time, dt, stepper)
-        return Restart(state, clo_state, current.step + 1)
+        stepped = model.stepped(current.state, current.clo_state, case, time, dt, stepper)
+        return Restart(stepped.state, stepped.clo_state, current.step + 1), stepped
 
     return step
 
@@ -253,8 +249,13 @@ class _Options(NamedTuple):
     checkpointing: AbstractCheckpointing
     means: bool
     step_starts: bool
+    averages: tuple[str, ...]
     mesh: Mesh | None
     column_block: ColumnBlock
+
+    @property
+    def kept(self) -> _Kept:
+        return _Kept(self.means, self.step_starts, self.averages)
 
     @property
     def loop(self) -> dict[str, Any]:  # arguments of `integrate` of several types
@@ -265,8 +266,9 @@ class _Options(NamedTuple):
 def _run_columns(model: Model, case: Case, start: Restart, dt: Array, options: _Options) -> Carry:
     """The frames of a batch, on one or several devices, each running its blocks of columns in turn."""
     has_columns = columns_of(model, case, start)
-    carried = functools.partial(Carry.at_start, means=options.means, step_starts=options.step_starts)
-    split = Split((*has_columns, False), carried(start), carried(has_columns[2]))
+    kept, like = options.kept, options.kept.first(model, case, start, dt)
+    carry_columns = Carry.at_start(has_columns[2], *kept[:2], dict.fromkeys(like.others, True))
+    split = Split((*has_columns, False), like, carry_columns)
 
     def run(arguments):
         start = arguments[2]
@@ -279,7 +281,7 @@ def _run_columns(model: Model, case: Case, start: Restart, dt: Array, options: _
         shared = shared_among(-(-n_columns // block), options.checkpointing)
         of_block = options._replace(checkpointing=shared).loop
         # Only local columns: each of several devices has its part of them.
-        local = split._replace(like=carried(start))
+        local = split._replace(like=kept.first(*arguments))
         return map_blocks(lambda part: integrate(*part, **of_block)[1], arguments, local, block)
 
     arguments = (model, case, start, dt)
@@ -296,12 +298,13 @@ def _simulate(arrays, dt, structures: tuple[Structure, ...], options: _Options) 
         later = integrate(model, case, start, dt, **options.loop)[1]
     else:
         later = _run_columns(model, case, start, dt, options)
-    first = Carry.at_start(start, options.means, options.step_starts)
+    first = options.kept.first(model, case, start, dt)
     frames = jax.tree.map(lambda one, rest: jnp.concatenate([one[None], rest]), first, later)
     now, time = frames.now, frames.now.step.astype(dt.dtype) * dt
     means = frames.means
     if means is not None:
-        means = Means(*means, since=jnp.concatenate([time[:1], time[:-1]]))
+        since = jnp.concatenate([time[:1], time[:-1]])
+        means = Means(means[0], means[1], since, frames.others)
     return Trajectory(case.grid, time, now.step, now.state, now.clo_state, means, frames.step_start)
 
 
@@ -330,6 +333,7 @@ def simulate(
     column_block: ColumnBlock = "auto",
     means: bool = False,
     step_starts: bool = False,
+    averages: Sequence[str] = (),
 ) -> Trajectory:
     """Run a model on a case.
 
@@ -350,6 +354,9 @@ def simulate(
         means: whether to average state and closure state over all steps between frames, too.
         step_starts: whether to save the start of the last step before each frame, too, so that `diagnose` can
             evaluate that step.
+        averages: what else to average over the steps, with the state: names of `DIAGNOSTICS`; `budgets`, what
+            each term does to the heat, the salt, the tracers and the kinetic energy of the column;
+            `tendencies`, what it does to every quantity, on cells. They are in `Means.others`.
 
     Returns:
         The initial state and all frames. Values that are not finite are returned, not raised: see
@@ -358,9 +365,11 @@ def simulate(
     Raises:
         MemoryError: frames that do not fit into the memory of the device.
         ValueError: times that are not multiples of the step, a forcing that does not cover the run, a model
-            and a case of different precision, or a block of zero columns.
+            and a case of different precision, a block of zero columns, or an unknown name in `averages`.
     """
     check_block(column_block)
+    averages = Averaged(tuple(averages)).check().names
+    means = means or bool(averages)
     of_model, (of_case, covered) = _prepared(model).parts, _prepared(case)
     precision = common_precision(of_model, of_case) or precision_of(model=model, case=case)
     begin = 0.0 if start is None or is_traced(start.step) else float(start.step) * dt
@@ -375,7 +384,7 @@ def simulate(
     if length.rest:
         run = functools.partial(
             simulate, model, case, dt=dt, checkpointing=checkpointing, devices=devices,
-            column_block=column_block, means=means, step_starts=step_starts,
+            column_block=column_block, means=means, step_starts=step_starts, averages=averages,
         )  # fmt: skip
         return _with_shorter_end(run, length, start, dt)
     parts = of_model.settled(precision), of_case.settled(precision), Parts.of(start)
@@ -386,7 +395,7 @@ def simulate(
         mesh = column_mesh(devices, shape_of_batch(model, case)[-1])
         parts = tuple(map(Parts.of, shard_columns((model, case, start), has_columns, mesh)))
     layout = _AUTO if checkpointing is None else checkpointing
-    options = _Options(*length[:2], layout, means, step_starts, mesh, column_block)
+    options = _Options(*length[:2], layout, means, step_starts, averages, mesh, column_block)
     arrays, structures = zip(*(part[:2] for part in parts), strict=True)
     most_columns = max(array.size for part in arrays for array in part)
     n_frames = (length.n_frames + 1) * (1 + means + step_starts)

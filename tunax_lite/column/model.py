@@ -10,13 +10,16 @@ diffusive step of salinity, tracers and temperature; shear and stratification; c
 """
 
 import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
 from .. import constants
-from .._types import FaceArray, Scalar, ScalarLike, parameter
+from .._types import FaceArray, Scalar, ScalarLike, batch_shape_of, leading_axes, parameter, precision_of
 from ..closures.base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
 from ..declarations import setting
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault, ThomasScan, TwistedThomas
@@ -36,7 +39,32 @@ from .terms.surface import (
     whole_stress,
     wind_stress,
 )
-from .transport import Equations, Mixing, sum_of_all
+from .transport import Equations, Mixing, Transported, sum_of_all
+
+
+Stages = list[tuple[AbstractTerm | None, State]]
+"""States after each term in turn."""
+
+
+class Stepped(NamedTuple):
+    """One step, with all that budgets follow from.
+
+    Args:
+        state, clo_state: at its end.
+        case: with the grid and the terms of the step.
+        begun: states before the transport, after the effect of ice (`None`) and of each term in turn.
+        carried: states after the vertical advection by each term.
+        transported: the solved equations of transport.
+        reacted: states after the sources of each term.
+    """
+
+    state: State
+    clo_state: AbstractCloState
+    case: Case
+    begun: Sequence[tuple[AbstractTerm | None, State]]
+    carried: Sequence[tuple[AbstractTerm, State]]
+    transported: Transported
+    reacted: Sequence[tuple[AbstractTerm | None, State]]
 
 
 class Model(eqx.Module):
@@ -122,18 +150,32 @@ class Model(eqx.Module):
         Returns:
             state and closure state at `time + dt`.
         """
+        stepped = self.stepped(state, clo_state, case, time, dt, stepper)
+        return stepped.state, stepped.clo_state
+
+    def stepped(
+        self,
+        state: State,
+        clo_state: AbstractCloState,
+        case: Case,
+        time: ScalarLike,
+        dt: ScalarLike,
+        stepper: AbstractStepper | None = None,
+    ) -> Stepped:
+        """The same as `step`, with the equations that were solved, for budgets."""
         stepper = self.closure.prepare() if stepper is None else stepper
-        column, case = self.column_at_start(state, clo_state, case, time, dt)
+        column, case, begun = self._begun(state, clo_state, case, time, dt)
         used = clo_state
-        new_state, new_clo_state = self._sweep(stepper, column, used, case, dt)
+        equations, transported, reacted, new_clo_state = self._sweep(stepper, column, used, case, dt)
         for _ in range(self.n_sweeps - 1):
             used = _with_coefficients(clo_state, used, new_clo_state, 0.5)
-            new_state, new_clo_state = self._sweep(stepper, column, used, case, dt)
+            equations, transported, reacted, new_clo_state = self._sweep(stepper, column, used, case, dt)
         if self.coefficient_memory is not None:
             new_clo_state = _with_coefficients(
                 new_clo_state, clo_state, new_clo_state, self.coefficient_memory
             )
-        return new_state, new_clo_state
+        end = reacted[-1][1]
+        return Stepped(end, new_clo_state, case, begun, equations.carried, transported, reacted[1:])
 
     def inputs_of_closure(
         self,
@@ -159,6 +201,12 @@ class Model(eqx.Module):
         self, state: State, clo_state: AbstractCloState, case: Case, time: ScalarLike, dt: ScalarLike
     ) -> tuple[Column, Case]:
         """The column at the start of a step, and the case at its end."""
+        return self._begun(state, clo_state, case, time, dt)[:2]
+
+    def _begun(
+        self, state: State, clo_state: AbstractCloState, case: Case, time: ScalarLike, dt: ScalarLike
+    ) -> tuple[Column, Case, list[tuple[AbstractTerm | None, State]]]:
+        """The same with the states on the way, after the effect of ice and of each term."""
         at_rest, end = case.grid, time + dt
         case = self.with_von_karman(case).placed(state, end)
         at_ends, water, ice = self.discretisation.at_ends, WaterSurface.of(state), {}
@@ -178,9 +226,11 @@ class Model(eqx.Module):
             column = term.move(column, at_rest, acting)
         if case.ice is not None and column.level is not None:
             column = column._replace(surface=case.ice.spread(column.surface, column.level.spread))
+        stages: list[tuple[AbstractTerm | None, State]] = [(None, state)]
         for term in (CoriolisForce(), *acting):
             column = column.starting_from(term.before(column))
-        return column, case
+            stages.append((term, column.state))
+        return column, case, stages
 
     def _sweep(
         self,
@@ -189,8 +239,8 @@ class Model(eqx.Module):
         clo_state: AbstractCloState,
         case: Case,
         dt: ScalarLike,
-    ) -> tuple[State, AbstractCloState]:
-        """Transport with the coefficients of a closure state, then the closure."""
+    ) -> tuple[Equations, Transported, Stages, AbstractCloState]:
+        """Transport with the coefficients of a closure state, sources of the terms, then the closure."""
         column = column._replace(
             eddy_viscosity=clo_state.eddy_viscosity, eddy_diffusivity=clo_state.eddy_diffusivity
         )
@@ -203,14 +253,22 @@ class Model(eqx.Module):
             self.molecular_salt_diffusivity,
             self.molecular_tracer_diffusivity,
         )
-        new_state = self.discretisation.solve(Equations.of(column, terms, mixing, self.theta, self.solver))
+        equations = Equations.of(column, terms, mixing, self.theta, self.solver)
+        transported = self.discretisation.solve(equations)
+        reacted = self._reacted(transported.state, column, case)
+        inputs = self._closure_inputs(reacted[-1][1], column, case, terms)
+        return equations, transported, reacted, stepper.step(clo_state, inputs, dt)
+
+    def _reacted(self, state: State, column: Column, case: Case) -> Stages:
+        """The state after the transport (`None`), and after the sources of each term in turn."""
         if column.surface:
-            new_state = dataclasses.replace(new_state, surface=column.surface)
+            state = dataclasses.replace(state, surface=column.surface)
         acting = case.acting()
-        after = column._replace(bottom=self.discretisation.bottom_flow(new_state, column, acting))
+        column = column._replace(bottom=self.discretisation.bottom_flow(state, column, acting))
+        stages: Stages = [(None, state)]
         for term in acting:
-            new_state = term.react(new_state, after)
-        return new_state, stepper.step(clo_state, self._closure_inputs(new_state, column, case, terms), dt)
+            stages.append((term, term.react(stages[-1][1], column)))
+        return stages
 
     def _closure_inputs(
         self, state: State, column: Column, case: Case, acted: tuple[AbstractTerm, ...] = ()
@@ -279,3 +337,35 @@ def _with_coefficients(
     coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
     blend = jax.tree.map(lambda a, b: kept * a + (1.0 - kept) * b, coefficients(old), coefficients(new))
     return eqx.tree_at(coefficients, changed, blend)
+
+
+def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
+    """The common batch shape of model and case: `()` for one column."""
+    return batch_shape_of((model, case))
+
+
+def batched_case(model: Model, case: Case) -> Case:
+    """The case with its corrected state, grid and interior broadcast to the batch shape of model and case."""
+    precision_of(model=model, case=case)
+    batch_shape = shape_of_batch(model, case)
+    rank = len(batch_shape)
+    return dataclasses.replace(
+        case,
+        grid=case.grid.with_batch_rank(rank),
+        initial_state=case.start_state.broadcast(batch_shape),
+        interior=_with_batch_rank(case.interior, rank),
+        terms={name: _with_batch_rank(term, rank) for name, term in case.terms.items()},
+        initial_correction=None,
+    )
+
+
+def _with_batch_rank(parts: PyTree, rank: int) -> PyTree:
+    """Add trailing axes of length one, so that profiles shared by all columns broadcast with the state."""
+
+    def spread(leaf, axes: int):
+        missing = axes + rank - jnp.ndim(leaf)
+        if axes < 1 or missing <= 0:
+            return leaf
+        return jnp.reshape(leaf, (*jnp.shape(leaf), *(1,) * missing))
+
+    return jax.tree.map(spread, parts, leading_axes(parts))

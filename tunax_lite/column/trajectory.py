@@ -44,11 +44,14 @@ class Means(eqx.Module):
         state, clo_state: leaves as in a trajectory; leaves that are not real numbers are those of the last
             step.
         since: start of the intervals [s], `(n_frames,)`; they end at the frames.
+        others: diagnostics and the effects of terms by name, as `simulate(averages=...)` requests them. No
+            term has acted before the first frame: its effects are zero there.
     """
 
     state: State
     clo_state: AbstractCloState
     since: Float[Array, " time"]
+    others: dict[str, Float[Array, "time ..."]] = eqx.field(default_factory=dict)
 
 
 class Trajectory(eqx.Module):

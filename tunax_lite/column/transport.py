@@ -13,11 +13,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from .._types import CenterArray, FaceArray, Scalar, ScalarLike
+from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ..closures.base import AbstractCloState
 from ..numerics.diffusion import Added, CarryingRates, DiffusionSystem, diffusion_system
 from ..numerics.elementary import reciprocal
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, solve_tridiagonal_systems
+from .grid import Grid
 from .state import State
 from .terms import AbstractTerm, Column, Tendency
 
@@ -62,12 +63,16 @@ class Solutions(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Quantities that share a matrix: their mixing, the rates of their tendencies, values and sources."""
+    """Quantities that share a matrix: their mixing, the rates of their tendencies, values and sources.
+
+    The sources are sums of the tendencies of the terms in `parts`.
+    """
 
     mixing: Mixing
     rates: list[Tendency]
     values: dict[str, Solutions]
     sources: dict[str, Solutions]
+    parts: dict[str, list[tuple[AbstractTerm, Tendency]]]
 
     def shares(self, mixing: Mixing, rates: Sequence[Tendency]) -> bool:
         """Whether a quantity has the same matrix: the same objects enter it, whose values are traced."""
@@ -76,14 +81,18 @@ class Group(NamedTuple):
             pairs += [(own.loss_rate, other.loss_rate), (own.carrying, other.carrying)]
         return len(self.rates) == len(rates) and all(one is other for one, other in pairs)
 
+    def conductance(self, grid: Grid) -> InnerFaceArray:
+        """Of the inner faces, per surface area [m s-1]."""
+        own = (self.mixing.eddy[1:-1] + self.mixing.molecular) * reciprocal(grid.center_spacing)
+        return own if grid.relative_area is None else grid.relative_area[1:-1] * own
+
     def system(self, column: Column, theta: float) -> DiffusionSystem:
-        grid = column.grid
-        conductance = (self.mixing.eddy[1:-1] + self.mixing.molecular) * reciprocal(grid.center_spacing)
+        grid, conductance = column.grid, self.conductance(column.grid)
         source, areas, mean_areas = self.sources, grid.relative_area, grid.cell_area
         sink_rate, flow = sum_of_all(part.loss_rate for part in self.rates), _carrying(self.rates)
         if areas is not None and mean_areas is not None:
             # Fluxes per surface area: a flux through a face is multiplied by its area.
-            conductance, flow = areas[1:-1] * conductance, None if flow is None else flow.through(areas)
+            flow = None if flow is None else flow.through(areas)
             is_source = lambda part: isinstance(part, Added)  # noqa: E731
             source = jax.tree.map(lambda part: part.through(areas, mean_areas), source, is_leaf=is_source)
         return diffusion_system(
@@ -99,6 +108,31 @@ class Group(NamedTuple):
         )
 
 
+class Solved(NamedTuple):
+    """Solved equations, for budgets.
+
+    Args:
+        column: that entered them.
+        groups: of quantities.
+        solutions: of the systems, by quantity.
+        new: values at the end of the step, within the range of the old ones, by quantity.
+        theta: weight of the new values in the diffusive fluxes [1].
+    """
+
+    column: Column
+    groups: Sequence[Group]
+    solutions: dict[str, Solutions]
+    new: dict[str, CenterArray]
+    theta: float
+
+
+class Transported(NamedTuple):
+    """The end of a step, and the equations that it solves, in their order."""
+
+    state: State
+    solved: tuple[Solved, ...]
+
+
 class Equations(NamedTuple):
     """The equations of transport in a step, which a discretisation solves in its order.
 
@@ -110,6 +144,7 @@ class Equations(NamedTuple):
         method: of the solution.
         held: quantities that keep their values.
         owners: terms by the names of the tracers that belong to them.
+        carried: states after the vertical advection by each term.
 
     Raises:
         ValueError: a term that acts on an unknown quantity, or two terms with `sinking`.
@@ -122,6 +157,7 @@ class Equations(NamedTuple):
     method: AbstractTridiagonalMethod
     held: tuple[str, ...]
     owners: dict[str, AbstractTerm]
+    carried: Sequence[tuple[AbstractTerm, State]]
 
     @classmethod
     def of(
@@ -134,15 +170,16 @@ class Equations(NamedTuple):
     ) -> "Equations":
         """The equations of a column, after vertical advection."""
         owners = {name: term for term in terms for name in term.own_tracers()}
-        carried = column.state
+        carried, stages = column.state, []
         for term in terms:
             column = column._replace(carried=carried)
             carried = term.carry(column)
+            stages.append((term, carried))
         tracers = carried.tracers | {k: of for k, of in column.state.tracers.items() if k in owners}
         carried = State(carried.u, carried.v, carried.temperature, carried.salinity, tracers)
         held = tuple(name for term in terms for name in term.held())
         column = column._replace(carried=carried, velocity=(carried.u, carried.v))
-        return cls(column, terms, mixing, theta, method, held, owners)
+        return cls(column, terms, mixing, theta, method, held, owners, stages)
 
     def moving(self, u: CenterArray, v: CenterArray) -> "Equations":
         """The same with the newest known velocity."""
@@ -177,14 +214,17 @@ class Equations(NamedTuple):
         groups: list[Group] = []
         for name, value in values.items():
             owner, mixing = self.owners.get(name), self.mixing.get(name, self.mixing[""])
-            parts = [by[name] for term, by in tendencies if name in by and (owner is None or owner is term)]
+            acting = [(term, by[name]) for term, by in tendencies if name in by]
+            acting = acting if owner is None else [(term, part) for term, part in acting if term is owner]
+            parts = [part for _, part in acting]
             if owner is not None:
                 mixing = Mixing(0.0 * mixing.eddy, 0.0)
             rates = [part for part in parts if part.loss_rate is not None or part.carrying is not None]
             group = next((group for group in groups if group.shares(mixing, rates)), None)
             if group is None:
-                group = Group(mixing, rates, {}, {})
+                group = Group(mixing, rates, {}, {}, {})
                 groups.append(group)
+            group.parts[name] = acting
             if any(part.against_gradient is not None for part in parts):
                 down = [part._replace(against_gradient=None) for part in parts]
                 group.values[name] = Solutions(value, value)
@@ -193,10 +233,10 @@ class Equations(NamedTuple):
                 group.values[name], group.sources[name] = Solutions(value), Solutions(_added(parts))
         return groups
 
-    def solve(self, groups: Sequence[Group]) -> dict[str, CenterArray]:
+    def solve(self, groups: Sequence[Group]) -> Solved:
         """New values of groups, whose matrices are solved side by side."""
         if not groups:
-            return {}
+            return Solved(self.column, (), {}, {}, self.theta)
         systems = [group.system(self.column, self.theta) for group in groups]
         solution = solve_tridiagonal_systems(
             tuple(system.matrix for system in systems),
@@ -208,11 +248,12 @@ class Equations(NamedTuple):
             sinking=tuple(system.sinking for system in systems),
         )
         old = {name: both.whole for group in groups for name, both in group.values.items()}
-        return {
+        solutions = {name: both for group in solution for name, both in group.items()}
+        new = {
             name: whole if down is None else _within_range(whole, down, old[name])
-            for group in solution
-            for name, (whole, down) in group.items()
+            for name, (whole, down) in solutions.items()
         }
+        return Solved(self.column, groups, solutions, new, self.theta)
 
     def driven(self, u: CenterArray, v: CenterArray) -> tuple[CenterArray, CenterArray]:
         """The new velocity, after the terms that set it."""
@@ -235,15 +276,21 @@ def sum_of_all(parts: Iterable[PyTree]) -> PyTree:
 
 def _added(parts: Sequence[Tendency]) -> Added:
     """Sum of the tendencies of all terms for one quantity."""
-    sinking = [part.sinking for part in parts if part.sinking is not None]
-    if len(sinking) > 1:
+    plumes = [part for part in parts if part.sinking is not None]
+    if len(plumes) > 1:
         raise ValueError("transport: expected at most one term with plumes, got two.")
+    rising = [part for part in parts if part.carrying is not None and part.carrying.upward is not None]
+    exchanged = None
+    if plumes and plumes[0].carrying is not None and len(rising) > 1:
+        # What streams lift in a lake is no exchange with the water of plumes.
+        exchanged = plumes[0].carrying.upward
     return Added(
         volumes=sum_of_all(part.cells for part in parts),
         bottom=sum_of_all(part.bottom for part in parts),
         surface=sum_of_all(part.surface for part in parts),
-        sinking=sum_of_all(sinking),
+        sinking=plumes[0].sinking if plumes else None,
         downward=sum_of_all(of for part in parts for of in (part.downward, part.against_gradient)),
+        exchanged=exchanged,
     )
 
 
@@ -257,9 +304,16 @@ def _carrying(parts: Sequence[Tendency]) -> CarryingRates | None:
 
 
 def _within_range(new: CenterArray, down_gradient: CenterArray, old: CenterArray) -> CenterArray:
-    """Keep new values within the range of the old ones and of those without the counter-gradient flux.
+    """Keep new values within the range of the old ones and of those without the counter-gradient flux."""
+    fraction = fraction_within_range(new, down_gradient, old)
+    return jnp.where(fraction < 1.0, down_gradient + fraction * (new - down_gradient), new)
 
-    That flux is scaled by one factor where it would exceed the range, so that content is conserved.
+
+def fraction_within_range(new: CenterArray, down_gradient: CenterArray, old: CenterArray) -> Scalar:
+    """Fraction of the counter-gradient flux that acts [1].
+
+    The flux is scaled by one factor where new values would exceed the range of the old ones and of those
+    without it, so that content is conserved.
     """
     highest = jnp.maximum(jnp.max(old, axis=0), jnp.max(down_gradient, axis=0))
     lowest = jnp.minimum(jnp.min(old, axis=0), jnp.min(down_gradient, axis=0))
@@ -267,5 +321,4 @@ def _within_range(new: CenterArray, down_gradient: CenterArray, old: CenterArray
     room = jnp.where(change > 0.0, highest - down_gradient, down_gradient - lowest)
     leaves = (new > highest) | (new < lowest)
     fraction = jnp.where(leaves, room * reciprocal(jnp.where(leaves, jnp.abs(change), 1.0)), 1.0)
-    fraction = jnp.min(fraction, axis=0)
-    return jnp.where(fraction < 1.0, down_gradient + fraction * change, new)
+    return jnp.min(fraction, axis=0)

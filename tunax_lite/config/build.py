@@ -22,6 +22,7 @@ from ..calibration.observed import can_be_observed, starting_at
 from ..calibration.parameters import ResolvedParameters, paths_in_short
 from ..calibration.target import AbstractScore
 from ..calibration.validation import AbstractCheck, EntrainmentLaw, ObservedCase
+from ..column.averages import KINDS
 from ..column.case import Case
 from ..column.forcing import WaterSurface
 from ..column.model import Model
@@ -83,6 +84,7 @@ def build_run(
         source=loaded.path,
         diagnostics=tuple(dict.fromkeys((*measurable, *output.diagnostics, *config.output.diagnostics))),
         means=output.means or config.output.means,
+        terms=tuple(name for name in KINDS if getattr(config.output, name)),
         notes=(
             *told,
             *(() if translated else notes_on_conversions(config.case, "case")),
@@ -356,7 +358,7 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
         compared = [(*with_observations(run, loaded.place.below("case")), run.dt, None)]
         variables, model, averaging = section.variables, run.model, section.averaging
     return model, tuple(
-        _evaluation_target(
+        evaluation_target(
             Target(case, observations, dt=dt, time_window=start_and_end, averaging=averaging, group=group),
             variables,
             loaded.place,
@@ -365,7 +367,7 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
     )
 
 
-def _evaluation_target(target: Target, variables: Sequence[str], place: Place) -> Target:
+def evaluation_target(target: Target, variables: Sequence[str], place: Place) -> Target:
     """The target with equal weights of the observed variables."""
     observed = [name for name in variables if can_be_observed(target.observations, name)]
     if not observed:

@@ -126,7 +126,8 @@ class Run:
         source: the configuration file, for messages.
         notes: on the case, for the user.
         diagnostics: further variables requested by the case.
-        means: whether the case requests means between frames.
+        means: whether means between frames are requested, of the diagnostics as well.
+        terms: which of `budgets` and `tendencies`, what terms do between frames, are requested.
     """
 
     model: Model
@@ -139,7 +140,13 @@ class Run:
     notes: tuple[str, ...] = ()
     diagnostics: tuple[str, ...] = ()
     means: bool = False
+    terms: tuple[str, ...] = ()
     start: Restart | None = None
+
+    @property
+    def averages(self) -> tuple[str, ...]:
+        """What to average between frames besides the state, as in `simulate`."""
+        return (*(self.diagnostics if self.means else ()), *self.terms)
 
     def duration_from(self, begin: float) -> float:
         """Length of a run that begins at a time [s]: as given, or to the end of the case in whole steps."""

@@ -1,27 +1,29 @@
 """The configuration of a comparison: closures, cases, resolutions and time steps."""
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from .._types import JSON
-from ..calibration import read_parameters, with_parameters
+from ..calibration import Target, read_parameters, with_parameters
 from ..calibration.comparison import Candidate, Reference, StoredResult
 from ..closures import AbstractClosure
 from ..column.grid import Grid
 from ..column.model import Model
+from ..column.observations import Observations
 from ..io.errors import FileFormatError
 from ..io.registry import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..runtime.memory import check_steps
-from .build import with_observations, with_remarks
-from .case import NativeGrid, NCells, Thickness
+from .build import evaluation_target, with_observations, with_remarks
+from .case import GridSection, NativeGrid, NCells, Thickness, UniformGrid
 from .closures import ClosureSection, Parameters, closure_names, closure_with
 from .load import validated, with_cases
-from .schema import Averaging, Precision
+from .schema import Averaging, ObservedVariable, Precision
 from .section import Accepted, Section, closest, invalid, key, once
 from .series import Place, notes_on_conversions
 from .site import CaseSection
@@ -106,6 +108,20 @@ class FiguresSection(Section):
     time_step: float = key("time step [s]", 60.0, gt=0.0, le=86400.0)
 
 
+class ObservedSection(Section):
+    """How closures are compared with any observations: moorings, profiles, lakes, at any times."""
+
+    variables: list[ObservedVariable] | None = key(
+        "compared variables and observables; null for all that a case has observed", None, min_length=1
+    )
+    grid: GridSection = key(
+        "vertical grid; native for that of the files", UniformGrid(kind="uniform", n_cells=64)
+    )
+    time_step: float = key("time step [s]", 600.0, gt=0.0, le=86400.0)
+    end: float | None = key("last time that counts [s]; null for the whole case", None, gt=0.0)
+    averaging: Averaging = "points"
+
+
 class ComparisonConfig(Section):
     """Closures on cases with large-eddy simulations, at several resolutions and time steps."""
 
@@ -131,6 +147,9 @@ class ComparisonConfig(Section):
     )
     n_timings: int = key("runs for the time per step; 0 for none", 5, ge=0, le=1000)
     persistence: bool = key("whether the initial profiles kept have rows too", True)
+    observed: ObservedSection | None = key(
+        "compare with any observations instead, at one resolution and time step, with these settings", None
+    )
     stored: list[StoredResultSection] = key("results that are compared too", [])
     accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
     figures: FiguresSection = key("what is drawn", FiguresSection())
@@ -204,8 +223,12 @@ class ComparisonSetup:
 
     def references(self, chosen: Sequence[str] = ()) -> list[Reference]:
         """Cases on their own grids; all of them, or those with the given names."""
+        return [self._reference(index) for index in self._chosen(chosen)]
+
+    def _chosen(self, chosen: Sequence[str]) -> list[int]:
+        """Places of the cases with the given names, or of all."""
         if not chosen:
-            return [self._reference(index) for index in range(len(self.config.cases))]
+            return list(range(len(self.config.cases)))
         names: dict[int, str] = {}
         unread: list[Exception] = []  # of cases that may not be requested
         for index, section in enumerate(self.config.cases):
@@ -216,11 +239,41 @@ class ComparisonSetup:
         if unread and not set(chosen) <= set(names.values()):
             raise unread[0]
         _check_chosen("cases", chosen, list(names.values()))
-        return [self._reference(index) for index, name in names.items() if name in chosen]
+        return [index for index, name in names.items() if name in chosen]
+
+    def targets(self, chosen: Sequence[str] = ()) -> list[Target]:
+        """Cases with any observations, on the grid of `observed`; all, or those with the given names."""
+        assert self.config.observed is not None
+        targets = [self._target(index, self.config.observed) for index in self._chosen(chosen)]
+        names = [target.case.name for target in targets]
+        if repeated := [name for name in names if names.count(name) > 1]:
+            at, got = self.place.at("cases"), f"'{repeated[0]}' twice"
+            raise ConfigError(f"{at}: expected cases of different names, got {got}; name one of them.")
+        return targets
+
+    def _target(self, index: int, settings: ObservedSection) -> Target:
+        section, where = self.config.cases[index].case, self.place.below("cases", str(index))
+        with where.naming("observed"):
+            check_steps(settings.end or 0.0, settings.time_step)
+        made = None
+        if section.format != "idealised":
+            build = functools.partial(section.build, settings.grid, where, settings.time_step)
+            made = with_remarks(build, self.config.accept)
+        case, observations = with_observations(made, where)
+        end = settings.end or case.duration
+        options = {"dt": settings.time_step, "averaging": settings.averaging}
+        target = Target(
+            case, observations, time_window=(self.config.start, min(end, case.duration)), **options
+        )
+        return evaluation_target(target, settings.variables or observations.names, self.place)
 
     def notes(self, references: Sequence[Reference]) -> list[str]:
         """Notes on conversions, and on these references and their files."""
-        told = (note for reference in references for note in reference.observations.notes)
+        return self.notes_on(reference.observations for reference in references)
+
+    def notes_on(self, observations: Iterable[Observations]) -> list[str]:
+        """Notes on conversions, and on these observations."""
+        told = (note for one in observations for note in one.notes)
         return list(dict.fromkeys((*notes_on_conversions(self.config), *told)))
 
     def stored(self, references: Sequence[Reference]) -> list[StoredResult]:

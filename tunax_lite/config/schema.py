@@ -123,7 +123,11 @@ class RunOutputSection(Section):
     variables: list[str] | None = key(
         "the only ones to keep in the file; null for all, which a restart needs", None, min_length=1
     )
-    means: bool = key("whether to write means between saved frames too", False)
+    means: bool = key("whether to write means between saved frames too, of diagnostics as well", False)
+    budgets: bool = key(
+        "whether to write what each term does to heat, salt and kinetic energy between saved frames", False
+    )
+    tendencies: bool = key("whether to write what each term does to every variable in each cell, too", False)
     observed_times: bool = key(
         "whether to save so much oftener than time.output_interval that frames meet the observed times", False
     )

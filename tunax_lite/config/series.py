@@ -162,6 +162,11 @@ class TimedValue(ConversionSection):
     variable: str | None = key("column or variable of the file", None, min_length=1)
     column: ColumnNumber | None = None
     n_times: int | None = key("samples of a tide given as a series; null for 400 in a period", None, ge=2)
+    longest_gap: float | None = key(
+        "longest time without a value in the file that is bridged [s]; null: none may be missing",
+        None,
+        gt=0.0,
+    )
 
     def _check(self) -> None:
         check_keys(
@@ -170,8 +175,8 @@ class TimedValue(ConversionSection):
                 ({"constant"}, set()),
                 ({"time", "values"}, set()),
                 ({"harmonics"}, {"constant", "n_times"}),
-                ({"path", "variable"}, set()),
-                ({"path", "column"}, set()),
+                ({"path", "variable"}, {"longest_gap"}),
+                ({"path", "column"}, {"longest_gap"}),
             ),
             "a number, `time` with `values`, `harmonics`, or `path` with `variable` or `column`",
         )
@@ -362,11 +367,13 @@ class Setting(Place):
 def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str) -> Series | float:
     """Read a quantity of a section; `keys` is its place in the case."""
     if section.column is not None:
-        return setting.series.read(setting.column(section, quantity, *keys))
+        column = setting.column(section, quantity, *keys)
+        return setting.series.read(dataclasses.replace(column, longest_gap=section.longest_gap))
     if section.path is not None and section.variable is not None:
         path, start_time = setting.file(section.path, *keys, "path"), setting.start_time
         unit = section.conversion
-        return io.read_series(path, section.variable, quantity, start_time=start_time, unit=unit)
+        bridging = {"longest_gap": section.longest_gap, "notes": setting.notes}
+        return io.read_series(path, section.variable, quantity, start_time=start_time, unit=unit, **bridging)
     with setting.naming(*keys):
         found = _numbers(section, quantity, setting)
     try:

@@ -85,7 +85,8 @@ class TimeAxis:
         gaps = np.flatnonzero(~np.isfinite(values))
         if gaps.size:
             got = f"{values[gaps[0]]} at {self.describe(int(gaps[0]))}"
-            raise variable.error(what, got, f"fill the {gaps.size} missing values before the run")
+            advice = f"fill the {gaps.size} missing values before the run, or let longest_gap bridge them"
+            raise variable.error(what, got, advice)
 
 
 @dataclass(frozen=True)

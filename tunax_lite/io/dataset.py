@@ -111,13 +111,34 @@ def attributes_of(name: str) -> dict[str, str]:
     """CF attributes of a variable of the package; empty for other names."""
     variable = variable_of(name)
     if variable is None:
-        return {"long_name": name.replace("_", " ")}
+        return _of_budget(name) or {"long_name": name.replace("_", " ")}
     attributes = {"long_name": variable.long_name, "units": variable.unit}
     if variable.standard_name is not None:
         attributes["standard_name"] = variable.standard_name
     if is_depth_of_a_criterion(name):
         attributes["comment"] = "missing (NaN) where the criterion is met nowhere above the bottom"
     return attributes
+
+
+_BUDGETS = {"heat": "W m-2", "salt": "kg m-2 s-1", "kinetic_energy": "W m-2"}
+
+
+def _of_budget(name: str) -> dict[str, str]:
+    """Attributes of what a term does, as in `heat_budget_surface_exchange`; empty for other names."""
+    found = re.fullmatch(r"(?P<what>\w+?)_(?P<kind>budget|tendency)_(?P<term>\w+)", name)
+    if found is None:
+        return {}
+    what, term = found["what"], found["term"].replace("_", " ")
+    if found["kind"] == "budget":
+        unit, of = _BUDGETS.get(what), f"{what.replace('_', ' ')} of the column"
+    else:
+        variable = variable_of(what)
+        unit = (
+            None if variable is None else f"{variable.unit_of_differences} s-1".replace("m s-1 s-1", "m s-2")
+        )
+        of = what if variable is None else variable.long_name
+    named = {"long_name": f"change of the {of}: {term}"}
+    return named if unit is None else named | {"units": unit}
 
 
 def height_coordinates(grid: Grid, dims: Sequence[str] = (), draft: float | None = None) -> dict[str, tuple]:
@@ -238,7 +259,11 @@ def frames_of(
     found |= {name: variables.pop(name) for name in _COORDINATES if name in variables}
     attributes = _global_attributes(trajectory, provenance or Provenance(), start_time)
     if case is not None:
-        attributes["equation_of_state"] = type(case.equation_of_state).__name__
+        eos = case.equation_of_state
+        attributes["equation_of_state"] = type(eos).__name__
+        for name in ("reference_density", "heat_capacity"):
+            if np.ndim(value := getattr(eos, name)) == 0:
+                attributes[name] = float(value)
     return Frames(variables, found, attributes)
 
 
@@ -294,13 +319,15 @@ def _variables(
     time["units"] = f"seconds since {start_time or IDEALISED_EPOCH}"
     if trajectory.means is not None:
         time["bounds"] = "time_bounds"
-        variables |= _mean_variables(trajectory.time, trajectory.means, variables)
+        variables |= _mean_variables(trajectory.time, trajectory.means, variables, batch)
     variables["time"] = ("time", np.asarray(trajectory.time), time)
     return variables
 
 
-def _mean_variables(time: jax.Array, means: Means, points: Mapping[str, tuple]) -> dict[str, tuple]:
-    """Means of state and closure state, with the dimensions of the instantaneous values."""
+def _mean_variables(
+    time: jax.Array, means: Means, points: Mapping[str, tuple], batch: tuple[str, ...]
+) -> dict[str, tuple]:
+    """Means of state and closure state, with the dimensions of the instantaneous values, and of all else."""
     state = means.state
     values = {name: getattr(state, name) for name in STATE_NAMES} | dict(state.tracers)
     values |= dict(_closure_fields(means.clo_state)) | state.surface
@@ -308,6 +335,16 @@ def _mean_variables(time: jax.Array, means: Means, points: Mapping[str, tuple]) 
     for name, mean in values.items():
         dims, _, attributes = points[name]
         found[f"{name}_mean"] = (dims, np.asarray(mean), attributes | {"cell_methods": "time: mean"})
+    for name, mean in means.others.items():
+        variable, values = variable_of(name), np.asarray(mean)
+        is_term = variable is None
+        location = ("center" if "_tendency_" in name else "scalar") if variable is None else variable.location
+        role = {"role": "budget" if "_budget_" in name else "tendency"} if is_term else {"role": "diagnostic"}
+        attributes = attributes_of(name) | role | {"cell_methods": "time: mean"}
+        if is_depth_of_a_criterion(name):
+            attributes["_FillValue"] = values.dtype.type(np.nan)
+        dims = ("time", *_PLACES[location], *batch)
+        found[name if is_term else f"{name}_mean"] = (dims, values, attributes)
     if taken := sorted(set(found).intersection(points)):
         raise _twice("variable", taken[0], " twice; rename the tracer")
     return found

@@ -15,7 +15,7 @@ from ..plausibility import in_profiles, leave
 from ..quantities import quantity_of
 from .errors import FileFormatError, check_size, decimal, reading, shortened, what_is_at
 from .protection import note_input
-from .series import Series
+from .series import Series, longest_missing
 
 TIME_WIDTH = 19
 """Characters of a date and time."""
@@ -41,6 +41,8 @@ class Column:
     Args:
         quantity: name in the table of quantities.
         where: configuration file, line and key that name the file, for messages.
+        longest_gap: longest time without a value that is bridged linearly [s]; by default a missing value is
+            an error, and times between two records are not limited.
     """
 
     file: Path
@@ -49,6 +51,7 @@ class Column:
     where: str
     scale_factor: float = 1.0
     offset: float = 0.0
+    longest_gap: float | None = None
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
         return self.scale_factor * values + self.offset
@@ -160,8 +163,9 @@ def check_plausible(
         return file.error(int(indices[index]), expected, f"{got} at {iso(time[index])}", advice)
 
     bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        raise error(int(bad[0]), "a finite value", "fill the gap before the run")
+    if bad.size and column.longest_gap is None:
+        advice = "fill the gap before the run, or let longest_gap bridge it"
+        raise error(int(bad[0]), "a finite value", advice)
     known = quantity_of(column.quantity)
     low, high = known.possible
     outside = np.flatnonzero((values < low) | (values > high))
@@ -288,8 +292,34 @@ class SeriesReader:
         if column.quantity in _IN_KELVIN:
             values = np.where(values > 100.0, values - _KELVIN, values)
         check_plausible(column, file, indices, time[indices], values)
+        if column.longest_gap is not None:
+            values, places = knots.values(values), indices[knots.after]
+            return self._bridged(column, file, places, knots.time, values, column.longest_gap)
         self._warn_of_gap(file, indices[knots.after], knots.time)
         return Series((knots.time - self.period.start).astype(float), knots.values(values))
+
+    def _bridged(
+        self,
+        column: Column,
+        file: TextFile,
+        indices: np.ndarray,
+        time: np.ndarray,
+        values: np.ndarray,
+        allowed: float,
+    ) -> Series:
+        """The known values, if no two of them are further apart than allowed."""
+        known = np.isfinite(values)
+        ends = known[0] and known[-1]
+        longest, at = longest_missing(time, known) if known.sum() > 1 and ends else (np.inf, 0)
+        if longest > allowed * (1.0 + 1e-6):
+            expected = f"a value of {column.quantity} at least every {allowed / 3600.0:g} h, "
+            expected += f"and at both ends of the run ({column.where}, longest_gap)"
+            got = f"{longest / 3600.0:g} h without one after {iso(time[at])}"
+            raise file.error(int(indices[at]), expected, got, "fill the gap, or set a longer longest_gap")
+        if not known.all():
+            said = f"{file.path}: {np.sum(~known)} missing values of {column.quantity} are bridged linearly, "
+            self.warnings.append(f"{said}at most {longest / 3600.0:g} h after {iso(time[at])}")
+        return Series((time[known] - self.period.start).astype(float), values[known])
 
     def _warn_of_gap(self, file: TextFile, indices: np.ndarray, time: np.ndarray) -> None:
         steps = np.diff(time)

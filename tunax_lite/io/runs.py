@@ -109,7 +109,7 @@ def read_trajectory(
     state = State(tracers={name: profiles.pop(name) for name in names}, surface=surface, **profiles)
     try:
         return Trajectory(
-            _read_grid(file),
+            read_grid(file),
             _values(file, "time", "time"),
             _values(file, "step", "time", kind="i"),
             state,
@@ -136,7 +136,8 @@ def _values(file: Contents, name: str, *dims: str, kind: str = "f") -> jax.Array
     return jnp.asarray(found.values)
 
 
-def _read_grid(file: Contents) -> Grid:
+def read_grid(file: Contents) -> Grid:
+    """The grid of the file of a run, at rest."""
     if "height_face" in file:
         faces = _values(file, "height_face")
     else:
@@ -322,6 +323,8 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
         of_places = " ".join(getattr(one, "coordinates", "") for one in source.variables.values())
         wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES}
         wanted |= {*of_places.split(), *source.dimensions}
+        terms = ("budget", "tendency")
+        wanted |= {name for name, one in source.variables.items() if getattr(one, "role", "") in terms}
     join_parts([Path(path)], Path(path), wanted, **{SELECTED: " ".join(names)})
 
 

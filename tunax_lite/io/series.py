@@ -27,6 +27,14 @@ def start_of_case(start_time: str) -> datetime.datetime:
     return start if start.tzinfo is None else start.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
+def longest_missing(time: np.ndarray, known: np.ndarray) -> tuple[float, int]:
+    """Longest time [s] between two known records, and the record before it."""
+    kept = np.flatnonzero(known)
+    apart = np.diff(time[kept])
+    longest = int(np.argmax(apart))
+    return float(apart[longest]), int(kept[longest])
+
+
 @dataclasses.dataclass(frozen=True)
 class Series:
     """Values at increasing times [s] since the start of the run; `values` has time as its first axis."""

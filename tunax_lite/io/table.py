@@ -51,7 +51,7 @@ from .errors import (
     reading,
 )
 from .netcdf import Contents, Variable, read_contents
-from .series import GOOD_FLAGS, Series, on_common_times, start_of_case
+from .series import GOOD_FLAGS, Series, longest_missing, on_common_times, start_of_case
 from .units import Conversion, Conversions, as_conversion, unit_alone
 from .yaml_file import NAMES
 
@@ -129,7 +129,14 @@ def is_text(source) -> bool:
 
 @names_its_file("a table")
 def read_series(
-    path, name: str, quantity: str, *, start_time: str | None, unit: str | Conversion | None = None
+    path,
+    name: str,
+    quantity: str,
+    *,
+    start_time: str | None,
+    unit: str | Conversion | None = None,
+    longest_gap: float | None = None,
+    notes: list[str] | None = None,
 ) -> Series:
     """Read one column of a table in the package's unit, checked.
 
@@ -139,13 +146,32 @@ def read_series(
         start_time: ISO 8601 time, universal time, at which the time of the case is 0; `None` if times count
             from the start of the case.
         unit: overrides the one in the file; or a whole `Conversion`.
+        longest_gap: longest time without a record, or with missing values, that is bridged linearly [s]; by
+            default a missing value is an error, and times between two records are not limited.
+        notes: gets a note on what was bridged.
 
     Raises:
         FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap, or an
             impossible value, with its time.
     """
-    record = record_of(read_table(path), name, quantity, start_time=start_time, unit=unit)
-    return Series(record.time, record.values)
+    is_bridged = longest_gap is not None
+    table = read_table(path)
+    record = record_of(table, name, quantity, start_time=start_time, unit=unit, missing=is_bridged)
+    if longest_gap is None:
+        return Series(record.time, record.values)
+    known = np.isfinite(record.values)
+    if known.sum() < 2:
+        got = f"{known.sum()} of {known.size}"
+        raise record.variable.error("at least two values", got, "choose another variable, or complete it")
+    longest, at = longest_missing(record.time, known)
+    said = f"{longest / 3600.0:g} h without a value after {record.axis.describe(at)}"
+    if longest > longest_gap * (1.0 + 1e-6):
+        expected = f"a value at least every {longest_gap / 3600.0:g} h (longest_gap)"
+        raise record.variable.error(expected, said, "fill the gap, or set a longer longest_gap")
+    if notes is not None and not known.all():
+        text = f"{np.sum(~known)} missing values of {name} are bridged linearly, at most {said}"
+        notes.append(f"{path}: {text}")
+    return Series(record.time[known], record.values[known])
 
 
 def record_of(
@@ -253,7 +279,24 @@ def _header(path: Path, number: int, cells: list[str]) -> tuple[list[str], list[
     twice = [name for i, name in enumerate(names) if name in names[:i]]
     if twice:
         raise FileFormatError(path, where, "every name once", f"'{twice[0]}' twice", "rename a column")
-    return names, [match[2] if match else None for match in matches]
+    said = [match[2] if match else None for match in matches]
+    return names, [_unit_in(name) if unit is None else unit for name, unit in zip(names, said, strict=True)]
+
+
+_UNITS_IN_NAMES = {
+    "_celsius": "degC",
+    "_percent": "%",
+    "_pascal": "Pa",
+    "_wattPerMeterSquared": "W m-2",
+    "_meterPerSecond": "m s-1",
+    "_meter": "m",
+    "_metersCubedPerSecond": "m3 s-1",
+}
+"""How names of columns end that say their unit, as in files of LakeEnsemblR."""
+
+
+def _unit_in(name: str) -> str | None:
+    return next((unit for ending, unit in _UNITS_IN_NAMES.items() if name.endswith(ending)), None)
 
 
 def _moments(path: Path, column: _Cells) -> tuple[np.ndarray, str]:

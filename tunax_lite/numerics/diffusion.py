@@ -36,6 +36,7 @@ class Added(NamedTuple):
     surface: Scalar | None = None  # flux into the last volume
     sinking: InnerFaceArray | None = None  # value [unit] that sinks in exchange for what is carried up
     downward: InnerFaceArray | None = None  # flux from each volume to the one below
+    exchanged: InnerFaceArray | None = None  # rate of `sinking` [m s-1]; `None` for all that is carried up
 
     def through(self, areas: FaceArray, volumes: CenterArray) -> "Added":
         """The same per unit area of the surface, given relative areas of faces and mean areas of volumes."""
@@ -43,6 +44,7 @@ class Added(NamedTuple):
             volumes=None if self.volumes is None else volumes * self.volumes,
             bottom=None if self.bottom is None else areas[0] * self.bottom,
             downward=None if self.downward is None else areas[1:-1] * self.downward,
+            exchanged=None if self.exchanged is None else areas[1:-1] * self.exchanged,
         )
 
     def add_to(self, content: ColumnArray, dt: ScalarLike) -> ColumnArray:
@@ -81,12 +83,17 @@ class CarryingRates(NamedTuple):
         down = matrix.exchange if self.downward is None else matrix.exchange + dt * self.downward
         return CarryingMatrix(matrix.own, up, down)
 
-    def between(self, quantity: ColumnArray, sinking: InnerFaceArray | None) -> InnerFaceArray:
+    def between(
+        self, quantity: ColumnArray, sinking: InnerFaceArray | None, exchanged: InnerFaceArray | None = None
+    ) -> InnerFaceArray:
         """Gain of lower volumes from the upper ones [unit m s-1], including what sinks in exchange."""
         gained = jnp.zeros_like(quantity[1:])
         if self.upward is not None:
             below = quantity[:-1]
-            gained = gained + self.upward * (-below if sinking is None else sinking - below)
+            if sinking is None or exchanged is None:
+                gained = gained + self.upward * (-below if sinking is None else sinking - below)
+            else:
+                gained = gained + exchanged * (sinking - below) - (self.upward - exchanged) * below
         if self.downward is not None:
             gained = gained + self.downward * quantity[1:]
         return gained
@@ -157,7 +164,8 @@ def diffusion_system(
         if theta != 1.0:
             content = content + (1.0 - theta) * convergence(exchange, quantity)
         if flow is not None and flow.upward is not None and added.sinking is not None:
-            content = added_up(content, dt * flow.upward * added.sinking)
+            exchanged = flow.upward if added.exchanged is None else added.exchanged
+            content = added_up(content, dt * exchanged * added.sinking)
         if added.downward is not None:
             content = added_up(content, dt * added.downward)
         return added.add_to(content, dt)
@@ -174,7 +182,9 @@ def diffusion_system(
         between = exchange * (quantity[1:] - quantity[:-1])
         if added.downward is not None:
             between = between + dt * added.downward
-        return between if flow is None else between + dt * flow.between(quantity, added.sinking)
+        return (
+            between if flow is None else between + dt * flow.between(quantity, added.sinking, added.exchanged)
+        )
 
     matrix = ExchangeMatrix(own, theta * exchange)
     return DiffusionSystem(

@@ -19,6 +19,7 @@ from ..io.netcdf import read_netcdf
 from ..io.runs import join_parts, read_trajectory
 from ..physics import Teos10
 from ..physics.equation_of_state import AbstractEquationOfState
+from .budgets import plot_budgets
 from .calibration import (
     history_figures,
     plot_bands,
@@ -30,7 +31,15 @@ from .calibration import (
     plot_spectrum,
     posterior_figures,
 )
-from .fits import CaseRuns, calibration_figures, fit_figures, plot_differences, plot_fits, plot_series
+from .fits import (
+    CaseRuns,
+    calibration_figures,
+    fit_figures,
+    plot_closures_and_cases,
+    plot_differences,
+    plot_fits,
+    plot_series,
+)
 from .runs import (
     plot_closure_profiles,
     plot_closure_sections,
@@ -40,6 +49,7 @@ from .runs import (
     plot_surface,
 )
 from .style import in_words, save_figure, save_figures
+from .together import files_figures, together_figures
 
 _KINDS = "the results of `tunax-lite run`, the history of `calibrate` or the file of `posterior`"
 

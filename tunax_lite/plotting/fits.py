@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..calibration import Target
+from ..calibration.by_closure import ObservedComparison
 from ..calibration.observed import faces_from_centers
 from ..calibration.validation import FEWEST_TIMES, has_series, is_measured_series, run_to_the_end
 from ..column.case import Case
@@ -349,7 +350,7 @@ def _near_surface(fit: CaseRuns) -> _Panels:
         there = np.full((times.size, 1), height)
         runs[name] = times, _at_observations(run, "temperature", times, there)[:, 0]
     name = style.long_name("temperature", fit.equation_of_state)
-    return {f"{name} at {-height:.3g} m [°C]": ((seconds, seen), runs)}
+    return {f"{name} at {abs(height):.3g} m [°C]": ((seconds, seen), runs)}
 
 
 def _numbers(fit: CaseRuns) -> _Panels:
@@ -363,3 +364,84 @@ def _numbers(fit: CaseRuns) -> _Panels:
                 runs[label] = np.asarray(run.time, float), np.asarray(diagnose(run, fit.case, [name])[name])
         found[f"{style.in_words(name)} {style.unit_label(name)}"] = seen, runs
     return found
+
+
+def plot_closures_and_cases(found: ObservedComparison) -> Figure:
+    """Closures in rows, cases in columns: errors over time and height, or the series themselves.
+
+    A panel shows the first variable of its case: model minus observations where it was observed at heights,
+    on one colour scale per case, which covers 99 % of the differences; otherwise both series.
+    """
+    labels = list(dict.fromkeys(row.closure for row in found.rows))
+    n_columns = len(found.targets)
+    figure, axes = style.panels(len(labels) * n_columns, n_columns, (4.2, 2.1), (0.6, 0.7), sharex="col")
+    errors = {(row.closure, row.case, row.variable): row for row in found.rows}
+    for column, target, runs in zip(axes.T, found.targets, found.runs, strict=True):
+        name = next(iter(target.weights))
+        is_profile = name in target.observations.profiles
+        draw = _differences_of if is_profile else _series_of
+        meshes = draw(column, target, labels, runs, name)
+        for panel, label in zip(column, labels, strict=True):
+            row = errors[label, target.case.name, name]
+            panel.set_title(
+                f"{label}: {row.root_mean_square:.3g} {style.in_math(row.unit)}", fontsize="small"
+            )
+            panel.tick_params(labelsize="small")
+            if label not in runs:
+                panel.text(
+                    0.5, 0.5, row.note[:60], transform=panel.transAxes, ha="center", fontsize="x-small"
+                )
+        unit = style.difference_label(name) if is_profile else style.name_and_unit(name)
+        heading = f"{style.in_words(target.case.name)}\n{'error of ' if is_profile else ''}{unit}"
+        column[0].set_title(f"{heading}\n{column[0].get_title()}", fontsize="small")
+        if meshes:
+            figure.colorbar(meshes[-1], ax=list(column), pad=0.02, extend="both", aspect=40)
+    return figure
+
+
+def _fit_of(target: Target, runs: Mapping[str, Trajectory]) -> CaseRuns:
+    """Runs and the observations within the time window, as seen by instruments."""
+    observed = target.observations
+    kept = np.asarray(target.times)
+    profiles = {name: values[kept] for name, values in observed.profiles.items()}
+    series = {name: values[kept] for name, values in observed.series.items()}
+    z = observed.z[kept] if observed.moves else observed.z
+    part = dataclasses.replace(observed, time=observed.time[kept], z=z, profiles=profiles, series=series)
+    return CaseRuns(target.case.name, runs, part, target.case)
+
+
+def _differences_of(
+    column: np.ndarray, target: Target, labels: Sequence[str], runs: Mapping[str, Trajectory], name: str
+) -> list:
+    """Sections of model minus observations, below each other."""
+    if not runs:
+        return []
+    fit = _fit_of(target, runs).seen
+    seconds, z, seen = _thinned(fit, name, max(float(run.time[-1]) for run in fit.runs.values()))
+    found = {label: _at_observations(run, name, seconds, z) - seen for label, run in fit.runs.items()}
+    apart = np.abs(np.concatenate([of.ravel() for of in found.values()]))
+    colours = style.around_zero(float(np.nanquantile(apart, _ERROR_QUANTILE)))
+    meshes = []
+    for panel, label in zip(column, labels, strict=True):
+        if label in found:
+            meshes.append(_draw_section(panel, fit, seconds, z, found[label], **colours))
+            panel.set_ylabel("z [m]", fontsize="small")
+    fit.times.finish(column[-1], fontsize="small")
+    return meshes
+
+
+def _series_of(
+    column: np.ndarray, target: Target, labels: Sequence[str], runs: Mapping[str, Trajectory], name: str
+) -> list:
+    """Observed and modelled series, below each other."""
+    if not runs:
+        return []
+    fit = _fit_of(target, runs)
+    seen, modelled = _numbers(fit)[f"{style.in_words(name)} {style.unit_label(name)}"]
+    for panel, label in zip(column, labels, strict=True):
+        if label in modelled and seen is not None:
+            panel.plot(fit.times.places(seen[0]), seen[1], color="0.15", alpha=0.5, linewidth=2.4)
+            panel.plot(fit.times.places(modelled[label][0]), modelled[label][1], color=RED, linewidth=1.1)
+            style.label(panel, y=style.unit_label(name))
+    fit.times.finish(column[-1], fontsize="small")
+    return []

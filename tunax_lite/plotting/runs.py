@@ -169,8 +169,8 @@ class MixedLayer:
 
 
 # Safe for colour-blind readers: Okabe and Ito (2008), with black and brown instead of yellow and grey.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#111111", "#8c6d31")
-_DASHES, _MARKERS = ("-", "--", "-.", ":"), ("o", "s", "^", "D", "v")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#111111", "#8c6d31")
+DASHES, _MARKERS = ("-", "--", "-.", ":"), ("o", "s", "^", "D", "v")
 _OTHERS: dict[str, Option] = {"color": "0.85", "linewidth": 0.8, "zorder": 1}
 _REFERENCE: dict[str, Option] = {"color": "0.15", "linewidth": 4.0, "alpha": 0.4, "zorder": 2}
 _ERROR_QUANTILE = 0.995
@@ -183,7 +183,7 @@ def plot_closure_profiles(shown: ShownCase) -> Figure:
     A row of panels has at most eight closures in colour; the others are in light grey.
     """
     labels = list(shown.runs)
-    n_rows = max(1, math.ceil(len(labels) / len(_COLOURS)))
+    n_rows = max(1, math.ceil(len(labels) / len(COLOURS)))
     in_row = math.ceil(len(labels) / n_rows) if labels else 0
     figure, axes = style.panels(
         _N_COLUMNS * n_rows, _N_COLUMNS, (3.25, 4.4), (0.0, 0.6), sharey=True, sharex="col"
@@ -202,7 +202,7 @@ def _draw_closures(row: np.ndarray, shown: ShownCase, own: Sequence[str], others
     z = np.asarray(shown.grid.z_center)
     profiles = [(label, _OTHERS) for label in others]
     for index, label in enumerate(own):
-        line = {"color": _COLOURS[index % len(_COLOURS)], "linestyle": _DASHES[index % len(_DASHES)]}
+        line = {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index % len(DASHES)]}
         profiles.append((label, line | {"label": label, "zorder": 3, "linewidth": 1.4}))
     for panel, name in zip(row[:3], ("temperature", "u", "v"), strict=True):
         reference = shown.reference[name][:, -1]
@@ -271,8 +271,8 @@ def plot_cost(rows: Sequence[ComparisonRow]) -> Figure:
         cost = min(row.microseconds_per_step for row in own)
         error = float(np.mean([row.temperature_rms for row in own]))
         if math.isfinite(cost) and math.isfinite(error):
-            marker = _MARKERS[(index // len(_COLOURS)) % len(_MARKERS)]
-            colour = _COLOURS[index % len(_COLOURS)]
+            marker = _MARKERS[(index // len(COLOURS)) % len(_MARKERS)]
+            colour = COLOURS[index % len(COLOURS)]
             panel.plot(cost, 1e3 * error, marker, color=colour, markersize=8, linestyle="none", label=label)
     panel.margins(0.1)
     panel.set_xlim(left=0.0)

@@ -277,6 +277,10 @@ def number_log_axis(axis: Axis) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
+_SHORT = 150.0
+"""Days up to which the label of an axis has days, not years."""
+
+
 class FigureTime:
     """Time axis of a figure: positions and labels.
 
@@ -305,8 +309,11 @@ class FigureTime:
         if self._start is None:
             panel.set_xlabel(f"time [{self._unit}]", fontsize=fontsize)
             return
-        years = np.unique(self.places(np.array([0.0, self._latest])).astype("datetime64[Y]"))
-        panel.set_xlabel(" to ".join(map(str, years)), fontsize=fontsize)
+        # Ticks of a short axis are days or hours: its label has what they leave out.
+        days = self._latest / 86400.0
+        unit = "Y" if days > _SHORT else "D"
+        ends = np.unique(self.places(np.array([0.0, self._latest])).astype(f"datetime64[{unit}]"))
+        panel.set_xlabel(" to ".join(map(str, ends)), fontsize=fontsize)
         locator = AutoDateLocator(minticks=3, maxticks=7)
         panel.xaxis.set_major_locator(locator)
-        panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        panel.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))

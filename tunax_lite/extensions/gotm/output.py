@@ -81,10 +81,6 @@ def say_intervals(files: list[OutputFile], output_interval: float, settings: Set
 def _note(settings: Settings, file: OutputFile, section: dict, get: Callable[[str], JSON]) -> None:
     """Report what is done differently for a file."""
     name = file.name
-    points = [variable for variable in file.variables if OURS.get(variable) in DIAGNOSTICS]
-    if file.means and points:
-        text = "no means of variables outside the state of the model, but values at the times of the frames: "
-        settings.notes.append((f"output.{name}.time_method", text + ", ".join(points)))
     if (method := get("time_method")) not in ("point", "mean"):
         text = f"values at the times of the frames are written, not the {method} over the interval"
         settings.notes.append((f"output.{name}.time_method", text))

@@ -1,0 +1,88 @@
+"""Closures on any observations: known errors at unequal times, several variables, failed runs."""
+
+import csv
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tests.io.observation_files import write_lesbrary
+from tunax_lite import Case, Constant, ConstantForcing, Grid, Model, State, SurfaceFluxes
+from tunax_lite.calibration import Target
+from tunax_lite.calibration.by_closure import compare_observed, tables
+from tunax_lite.calibration.comparison import Candidate
+from tunax_lite.cli.commands import app
+from tunax_lite.column.observations import Observations
+from tunax_lite.plotting import plot_closures_and_cases
+
+
+def resting(name: str, **observed) -> Target:
+    """Uniform water at rest, which no closure changes, seen at unequal times by three instruments."""
+    grid = Grid.uniform(10.0, 5)
+    case = Case(
+        grid,
+        State.from_profiles(grid, temperature=15.0),
+        ConstantForcing(SurfaceFluxes()),
+        name=name,
+        duration=7200.0,
+    )
+    time = jnp.array([600.0, 1800.0, 6000.0])
+    seen = Observations(time, z=jnp.array([-8.0, -3.0, -1.0]), name=name, source="mooring", **observed)
+    return Target(case, seen, dt=600.0, weights=dict.fromkeys(seen.names, 1.0))
+
+
+def warm(by: float):
+    values = np.full((3, 3), 15.0 + by)
+    values[1, 2] = np.nan  # a gap has no error
+    return jnp.asarray(values)
+
+
+def test_errors_are_those_of_the_observations_and_a_failed_run_has_a_reason():
+    targets = [
+        resting("warmer", profiles={"temperature": warm(0.5), "u": jnp.full((3, 3), 0.1)}),
+        resting("surface", profiles={}, series={"sea_surface_temperature": jnp.array([14.0, jnp.nan, 16.0])}),
+    ]
+    good = Candidate("constant", Model(Constant()))
+    bad = eqx.tree_at(lambda model: model.closure.diffusivity, good.model, jnp.asarray(np.nan))
+    found = compare_observed([good, Candidate("broken", bad)], targets)
+    rows = {(row.closure, row.case, row.variable): row for row in found.rows}
+    assert len(rows) == 6
+    own = rows["constant", "warmer", "temperature"]
+    # The numbers are those put in: round-off of 15 degC.
+    assert (own.root_mean_square, own.mean, own.unit) == (pytest.approx(0.5), pytest.approx(-0.5), "K")
+    assert rows["constant", "warmer", "u"].root_mean_square == pytest.approx(0.1, rel=1e-12)
+    surface = rows["constant", "surface", "sea_surface_temperature"]
+    assert surface.root_mean_square == pytest.approx(1.0) and surface.mean == pytest.approx(0.0, abs=1e-12)
+    failed = rows["broken", "warmer", "temperature"]
+    assert np.isnan(failed.root_mean_square) and failed.note
+    assert [set(runs) for runs in found.runs] == [{"constant"}, {"constant"}]
+    parts = {part.title: part for part in tables(found.rows)}
+    assert parts["temperature [K]"].rows == (("constant", "0.5 (-0.5)"), ("broken", "–"))
+    assert {line[:2] for line in parts["Failed"].rows} == {("broken", "warmer"), ("broken", "surface")}
+    figure = plot_closures_and_cases(found)
+    titles = [axes.get_title().splitlines()[-1] for axes in figure.axes if axes.get_title()]
+    assert titles[:2] == ["constant: 0.5 K", "constant: 1 K"] and len(titles) == 4
+
+
+def test_the_command_writes_a_table_of_variables_and_one_figure(tmp_path):
+    write_lesbrary(tmp_path / "little.jld2")
+    (tmp_path / "few.yaml").write_text(
+        "closures: [constant, {name: constant, label: still, parameters: {viscosity: 0.0}}]\n"
+        "cases: [{format: lesbrary, path: little.jld2}]\nstart: 600.0\n"
+        "observed: {variables: [temperature, u], time_step: 60.0, grid: {kind: native}}\n"
+    )
+    answer = CliRunner().invoke(
+        app, ["compare", str(tmp_path / "few.yaml"), "--output", str(tmp_path / "out")]
+    )
+    assert answer.exit_code == 0, answer.output
+    with open(tmp_path / "out/comparison.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["closure"], row["variable"]) for row in rows] == [
+        (label, name) for label in ("constant", "still") for name in ("temperature", "u")
+    ]
+    assert all(float(row["root_mean_square"]) > 0.0 for row in rows)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        f"comparison.{end}" for end in ("csv", "md", "png")
+    }

@@ -1,0 +1,91 @@
+"""`tunax-lite budget`: budgets from the file of a run, closed, with the prescribed terms."""
+
+import json
+
+import netCDF4
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tunax_lite.cli.commands import app
+
+CONFIG = """
+case:
+  format: idealised
+  depth: 20.0
+  duration: 7200.0
+  temperature: {surface: 15.0, gradient: 0.1}
+  forcing: {stress_u: 0.1, heat_flux: -150.0, freshwater_flux: 1.0e-4}
+  latitude: 45.0
+grid: {kind: stretched, n_cells: 10, surface_zoom: 1.0}
+model: {closure: {name: pacanowski_philander}}
+time: {step: 600.0, output_interval: 2400.0}
+output: {budgets: true, means: true, diagnostics: [surface_heat_flux]}
+"""
+
+
+def invoke(*arguments, code: int = 0) -> str:
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == code, result.output
+    return result.stdout if "--json" in arguments else result.output
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("budget")
+    (folder / "run.yaml").write_text(CONFIG)
+    invoke("run", folder / "run.yaml", "--output", folder / "out.nc")
+    return folder / "out.nc"
+
+
+def test_budgets_close_from_the_file_and_hold_what_was_prescribed(out):
+    found = {one["name"]: one for one in json.loads(invoke("budget", out, "--json"))["budgets"]}
+    assert list(found) == ["heat", "salt", "kinetic_energy"]
+    assert all(one["closed"] and one["largest_residual"] <= one["rounding"] for one in found.values())
+    assert found["heat"]["terms"] == pytest.approx({"surface_exchange": -150.0}, rel=1e-12)
+    assert found["heat"]["change"] == pytest.approx(-150.0, rel=1e-9)
+    assert found["heat"]["rounding"] < 1e-6
+    # By hand: the energy of the last frame over the length of the run, from rest.
+    with netCDF4.Dataset(out) as file:
+        faces, u, v = (np.asarray(file[name][:]) for name in ("z_face", "u", "v"))
+        energy = 0.5 * file.reference_density * np.sum(np.diff(faces) * (u[-1] ** 2 + v[-1] ** 2))
+        mean = file["surface_heat_flux_mean"]
+        assert mean.cell_methods == "time: mean" and mean.units == "W m-2"
+        budget = file["heat_budget_surface_exchange"]
+        assert (
+            budget.cell_methods == "time: mean" and budget.units == "W m-2" and budget.dimensions == ("time",)
+        )
+        assert file["time"].bounds == "time_bounds"
+        np.testing.assert_array_equal(mean[1:], budget[1:])
+    assert found["kinetic_energy"]["change"] == pytest.approx(energy / 7200.0, rel=1e-12)
+    assert (
+        found["kinetic_energy"]["terms"]["mixing"]
+        < 0.0
+        < found["kinetic_energy"]["terms"]["surface_exchange"]
+    )
+
+
+def test_the_text_names_terms_and_residual_and_a_figure_is_drawn(out):
+    figure = out.with_name("budget.png")
+    said = invoke("budget", out, "--figure", figure)
+    assert "surface exchange" in said and "heat of the column" in said and said.count(": closed,") == 3
+    assert figure.stat().st_size > 10_000
+    invoke("budget", out, "--figure", figure)  # its own figure is replaced
+    assert "budget.txt" in invoke("budget", out, "--figure", out.with_name("budget.txt"), code=2)
+
+
+def test_a_flux_that_is_missing_leaves_a_residual(out):
+    changed = out.with_name("changed.nc")
+    changed.write_bytes(out.read_bytes())
+    with netCDF4.Dataset(changed, "a") as file:
+        file["heat_budget_surface_exchange"][1] = -149.0
+    (heat, salt, _) = json.loads(invoke("budget", changed, "--json"))["budgets"]
+    assert not heat["closed"] and heat["largest_residual"] == pytest.approx(1.0, rel=1e-6) and salt["closed"]
+
+
+def test_files_without_budgets_are_refused(out):
+    other = out.with_name("other.nc")
+    with netCDF4.Dataset(out) as source, netCDF4.Dataset(other, "w") as file:
+        file.setncatts({name: source.getncattr(name) for name in source.ncattrs()})
+    said = invoke("budget", other, code=3)
+    assert "other.nc" in said and "output.budgets" in said

@@ -1,0 +1,88 @@
+"""Several runs and observations in one figure: on one axis of dates, with the numbers of the files."""
+
+from pathlib import Path
+
+import matplotlib.dates as dates
+import netCDF4
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tests.errors import error_naming
+from tunax_lite import Case, Constant, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
+from tunax_lite.cli.commands import app
+from tunax_lite.io import write_trajectory
+from tunax_lite.io.errors import FileFormatError
+from tunax_lite.physics.equation_of_state import LinearEquationOfState
+from tunax_lite.plotting import files_figures
+
+MOORING = Path(__file__).parents[2] / "data/synthetic_station_profiles.nc"
+
+
+def write_run(path: Path, temperature: float, start: str | None) -> Path:
+    """Twelve hours of water that warms by 0.1 K per hour in its uppermost cell of 2 m."""
+    grid = Grid.uniform(20.0, 10)
+    state = State.from_profiles(grid, temperature=temperature)
+    water = LinearEquationOfState()
+    heat = float(water.reference_density * water.heat_capacity)
+    forcing = ConstantForcing(SurfaceFluxes(heat_flux=heat * 2.0 * 0.1 / 3600.0))
+    case = Case(grid, state, forcing, equation_of_state=water, start_time=start, duration=43200.0)
+    run = simulate(
+        Model(Constant(0.0, 0.0), molecular_diffusivity=0.0), case, dt=3600.0, output_interval=3600.0
+    )
+    write_trajectory(run, path, case=case)
+    return path
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("together")
+    return [
+        write_run(folder / "early.nc", 11.0, "2015-03-02T00:00:00"),
+        write_run(folder / "late.nc", 12.0, "2015-03-02T06:00:00"),
+        write_run(folder / "undated.nc", 12.0, None),
+    ]
+
+
+def test_runs_share_the_dates_and_stand_beside_the_observations(runs):
+    figures = files_figures([*runs[:2], MOORING])
+    panel = figures["series"].axes[0]
+    observed, early, late = panel.get_lines()
+    assert [line.get_label() for line in (early, late)] == ["early", "late"]
+    hours = 24.0 * np.diff([dates.date2num(np.asarray(line.get_xdata())[0]) for line in (early, late)])
+    np.testing.assert_allclose(hours, 6.0, atol=1e-6)
+    # At the instrument at 1 m, in the center of the uppermost cell.
+    np.testing.assert_allclose(np.asarray(late.get_ydata()), 12.0 + 0.1 * np.arange(13), rtol=1e-9)
+    with netCDF4.Dataset(MOORING) as file:
+        measured = file["TEMP"][:]
+        uppermost = np.argmin(file["DEPTH"][:])
+    # A potential temperature at 1 m is that in situ to a thousandth of a kelvin.
+    near = np.asarray(observed.get_ydata())[:5]
+    np.testing.assert_allclose(
+        near, np.asarray(measured).reshape(len(measured), -1)[:5, uppermost], atol=2e-3
+    )
+    profiles = figures["profiles"].axes[0].get_lines()
+    # At the last record of the mooring before both runs end: noon, 12 h and 6 h after their starts.
+    tops = {line.get_label(): float(np.asarray(line.get_xdata())[-1]) for line in profiles}
+    assert tops["early"] == pytest.approx(12.2) and tops["late"] == pytest.approx(12.6)
+
+
+def test_runs_without_dates_count_from_their_starts_and_do_not_mix_with_others(runs):
+    copy = runs[2].with_name("again.nc")
+    copy.write_bytes(runs[2].read_bytes())
+    panel = files_figures([runs[2], copy])["series"].axes[-1]
+    assert panel.get_xlabel() == "time [h]"
+    with error_naming(FileFormatError, "undated start_time"):
+        files_figures([runs[0], runs[2]])
+    with error_naming(FileFormatError, f"{MOORING.name} start_time"):
+        files_figures([runs[2], MOORING])
+    with error_naming(FileFormatError, f"{MOORING.name} run"):
+        files_figures([MOORING])
+
+
+def test_the_command_draws_several_files(runs, tmp_path):
+    arguments = ["plot", *map(str, runs[:2]), "--output", str(tmp_path)]
+    said = CliRunner().invoke(app, arguments)
+    assert said.exit_code == 0, said.output
+    assert {path.name for path in tmp_path.iterdir()} == {"together_profiles.png", "together_series.png"}
+    assert CliRunner().invoke(app, arguments).exit_code == 0  # its own figures are replaced

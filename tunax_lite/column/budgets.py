@@ -1,0 +1,253 @@
+"""Budgets of a step: what every term does to heat, salt, tracers, momentum and kinetic energy.
+
+    d(V Y)/dt = sum of rates over the terms,            K = rho_0 sum of V (u² + v²) / 2
+    dK/dt = rho_0 sum of U_m d(V U)/dt,                 U_m = (U_before + U_after) / 2
+
+for cells of volume V per area of the surface. Rates are those of the solved equations, with new values where
+a term is implicit, so that their sum is the change of content to round-off, whatever the time step. With U_m,
+the change of kinetic energy is exactly the sum of the work of the terms.
+
+What a term of transport only carries from cell to cell is no part of the budget of the column, because it
+sums to zero: mixing, non-local fluxes, plumes. Mixing of momentum is: it turns energy of the mean flow into
+turbulence.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from .._types import CenterArray, InnerFaceArray, Scalar, ScalarLike
+from .case import Case
+from .grid import Grid
+from .model import Stepped
+from .state import State
+from .terms import AbstractTerm, Column, Tendency
+from .trajectory import Restart
+from .transport import Group, Solved, fraction_within_range, sum_of_all
+
+MIXING = "mixing"
+"""Down-gradient mixing with the coefficients of the closure, and molecular."""
+STORAGE = "storage"
+"""Rate of change of a content: the sum of its terms."""
+MOVING_CELLS = "moving_cells"
+"""Content of the cells that they gain and lose where a level moves and their water does not."""
+ICE = "ice"
+
+
+class Rate(NamedTuple):
+    """Effect of a term on one quantity in a step.
+
+    Args:
+        term: its name.
+        quantity: `u`, `v`, `temperature`, `salinity` or a tracer.
+        cells: change of the content of the cells [unit m s-1].
+        before, after: values of the quantity between which the term acts.
+        redistributes: whether it only carries the quantity from cell to cell.
+        volume: of the cells where the term acts, if it is not that at the end of the step [m].
+    """
+
+    term: str
+    quantity: str
+    cells: CenterArray
+    before: CenterArray
+    after: CenterArray
+    redistributes: bool = False
+    volume: CenterArray | None = None
+
+
+class StepBudget(NamedTuple):
+    """The budgets of one step.
+
+    Args:
+        rates: of all terms and quantities.
+        volume: of the cells at the end of the step, per area of the surface [m].
+        area: of the surface over that at rest [1].
+        storage: change of the contents of the column [unit m s-1], and of the energy, under the empty name
+            [m3 s-3].
+        moving_energy: of cells that move [m3 s-3]; `None` if none do.
+        diluting: rates of cells that move with a lake level, which change values and no content.
+    """
+
+    rates: list[Rate]
+    volume: CenterArray
+    area: ScalarLike
+    storage: dict[str, Scalar]
+    moving_energy: Scalar | None
+    diluting: list[Rate]
+
+    @classmethod
+    def of(cls, stepped: Stepped, start: Restart, case: Case, dt: ScalarLike) -> "StepBudget":
+        """The budgets of a step of `dt` [s] from a start, in a case."""
+        column = stepped.transported.solved[0].column
+        at_start = case.placed(start.state, start.step.astype(column.grid.z_face.dtype) * dt).grid
+        volume, before = column.grid.cell_volume, at_start.cell_volume
+        area: ScalarLike = 1.0
+        if column.level is not None and column.grid.area is not None and case.grid.area is not None:
+            before, area = column.level.volume_before, column.grid.area[-1] / case.grid.area[-1]
+        rates, energy, diluting = list[Rate](), list[Scalar](), list[Rate]()
+        if column.level is None and at_start.z_face is not column.grid.z_face:
+            # The water keeps its values while all cells stretch or shrink.
+            change = (volume - before) / dt
+            for name, values in quantities(start.state).items():
+                rates.append(Rate(MOVING_CELLS, name, change * values, values, values))
+            energy.append(-0.5 * jnp.sum(change * _squared(start.state), axis=0))
+        rates += _of_stages(stepped, start.state, volume if column.level is None else before, dt)
+        for solved in stepped.transported.solved:
+            rates += _of_solved(solved, stepped.case)
+        rates += _of_driving(stepped, dt)
+        rates += _of_reactions(stepped, volume, dt)
+        if column.level is not None:
+            old = column.carried
+            both = old.u * _solved(stepped, "u") + old.v * _solved(stepped, "v")
+            energy.append(-0.5 * jnp.sum((volume - before) * both, axis=0) / dt)
+            for name, values in quantities(old).items():
+                cells = (before - volume) * values / dt
+                diluting.append(Rate(MOVING_CELLS, name, cells, values, values))
+        ends = quantities(start.state), quantities(stepped.state)
+        storage = {
+            name: jnp.sum(volume * ends[1][name] - before * of, axis=0) for name, of in ends[0].items()
+        }
+        kinetic = 0.5 * jnp.sum(volume * _squared(stepped.state) - before * _squared(start.state), axis=0)
+        storage = {name: of / dt for name, of in (storage | {"": kinetic}).items()}
+        return cls(rates, volume, area, storage, sum_of_all(energy), diluting)
+
+    def contents(self, quantity: str) -> dict[str, Scalar]:
+        """Change of the content of the column by term, and in all [unit m s-1]."""
+        found: dict[str, Scalar] = {}
+        for rate in self.rates:
+            if rate.quantity == quantity and not rate.redistributes:
+                _add(found, rate.term, jnp.sum(rate.cells, axis=0))
+        return {name: self.area * of for name, of in (found | {STORAGE: self.storage[quantity]}).items()}
+
+    def energy(self) -> dict[str, Scalar]:
+        """Change of the kinetic energy of the column by term, and in all, over the density [m3 s-3]."""
+        found: dict[str, Scalar] = {}
+        for rate in self.rates:
+            if rate.quantity in ("u", "v"):
+                _add(found, rate.term, jnp.sum(0.5 * (rate.before + rate.after) * rate.cells, axis=0))
+        if self.moving_energy is not None:
+            _add(found, MOVING_CELLS, self.moving_energy)
+        return {name: self.area * of for name, of in (found | {STORAGE: self.storage[""]}).items()}
+
+    def tendencies(self, quantity: str) -> dict[str, CenterArray]:
+        """Change of a quantity by term [unit s-1], on cells."""
+        found: dict[str, CenterArray] = {}
+        for rate in (*self.rates, *self.diluting):
+            # Cells that move with a surface elevation keep their values.
+            if rate.quantity == quantity and (rate.term != MOVING_CELLS or self.diluting):
+                _add(found, rate.term, rate.cells / (self.volume if rate.volume is None else rate.volume))
+        return found
+
+
+def quantities(state: State) -> dict[str, CenterArray]:
+    """What has a budget, by name."""
+    own = {"temperature": state.temperature, "salinity": state.salinity, "u": state.u, "v": state.v}
+    return own | state.tracers
+
+
+def name_of(term: AbstractTerm, case: Case) -> str:
+    """Name of a term in budgets: as the case names it, or of its class, as in `bottom_friction`."""
+    given = next((name for name, own in case.terms.items() if own is term), type(term).__name__)
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", given).lower()
+
+
+def _squared(state: State) -> CenterArray:
+    return state.u * state.u + state.v * state.v
+
+
+def _add(found: dict, name: str, values: CenterArray | Scalar) -> None:
+    found[name] = values if name not in found else found[name] + values
+
+
+def _solved(stepped: Stepped, name: str) -> CenterArray:
+    """A quantity as the equations of transport give it."""
+    return next(one.new[name] for one in stepped.transported.solved if name in one.new)
+
+
+def _changes(name: str, before: State, after: State, volume: CenterArray, dt: ScalarLike) -> Iterator[Rate]:
+    """The effect of a term that replaces a state by another; the same objects are unchanged."""
+    ends = quantities(before), quantities(after)
+    for quantity, old in ends[0].items():
+        new = ends[1].get(quantity, old)
+        if new is not old:
+            yield Rate(name, quantity, volume * (new - old) / dt, old, new, volume=volume)
+
+
+def _of_stages(stepped: Stepped, state: State, volume: CenterArray, dt: ScalarLike) -> Iterator[Rate]:
+    """What acts before the equations of transport are solved, from the state at the start."""
+    for term, after in (*stepped.begun, *stepped.carried):
+        name = ICE if term is None else name_of(term, stepped.case)
+        yield from _changes(name, state, after, volume, dt)
+        state = after
+
+
+def _of_driving(stepped: Stepped, dt: ScalarLike) -> Iterator[Rate]:
+    """What terms do to the velocity after the equations are solved."""
+    transported = stepped.transported
+    column = transported.solved[-1].column
+    u, v = _solved(stepped, "u"), _solved(stepped, "v")
+    for term, _ in stepped.carried:
+        driven = term.after_velocity(u, v, column)
+        for name, old, new in (("u", u, driven[0]), ("v", v, driven[1])):
+            if new is not old:
+                cells = column.grid.cell_volume * (new - old) / dt
+                yield Rate(name_of(term, stepped.case), name, cells, old, new)
+        u, v = driven
+
+
+def _of_reactions(stepped: Stepped, volume: CenterArray, dt: ScalarLike) -> Iterator[Rate]:
+    """What terms do to tracers after the transport."""
+    state = stepped.transported.state
+    for term, after in stepped.reacted:
+        assert term is not None  # ice acts before
+        yield from _changes(name_of(term, stepped.case), state, after, volume, dt)
+        state = after
+
+
+def _of_solved(solved: Solved, case: Case) -> Iterator[Rate]:
+    """What the terms of the equations of transport do, and mixing."""
+    for group in solved.groups:
+        for quantity in group.values:
+            old, new = group.values[quantity].whole, solved.new[quantity]
+            whole, down = solved.solutions[quantity]
+            limit = 1.0 if down is None else fraction_within_range(whole, down, old)
+            for term, part in group.parts[quantity]:
+                cells = _cells(part, solved.column, new, limit)
+                moves_only = all(of is None for of in (part.cells, part.surface, part.bottom, part.loss_rate))
+                yield Rate(name_of(term, case), quantity, cells, old, new, moves_only)
+            cells = _converging(_mixed(group, solved.column.grid, old, new, solved.theta))
+            yield Rate(MIXING, quantity, cells, old, new, True)
+
+
+def _mixed(group: Group, grid: Grid, old: CenterArray, new: CenterArray, theta: float) -> InnerFaceArray:
+    """Downward flux by mixing [unit m s-1]."""
+    between = new[1:] - new[:-1]
+    if theta != 1.0:
+        between = theta * between + (1.0 - theta) * (old[1:] - old[:-1])
+    return group.conductance(grid) * between
+
+
+def _converging(downward: InnerFaceArray) -> CenterArray:
+    nothing = jnp.zeros_like(downward[:1])
+    return jnp.concatenate([downward, nothing]) - jnp.concatenate([nothing, downward])
+
+
+def _cells(part: Tendency, column: Column, new: CenterArray, limit: ScalarLike) -> CenterArray:
+    """What one tendency adds to the content of the cells [unit m s-1], with the new values."""
+    grid, rate = column.grid, jnp.zeros_like(new)
+    areas, own = grid.relative_area, grid.cell_area
+    at_bottom, within = (1.0, 1.0) if areas is None else (areas[0], areas[1:-1])
+    if part.cells is not None:
+        rate = rate + (part.cells if own is None else own * part.cells)
+    if part.bottom is not None:
+        rate = rate.at[0].add(at_bottom * part.bottom)
+    if part.surface is not None:
+        rate = rate.at[-1].add(part.surface)
+    against = None if part.against_gradient is None else limit * part.against_gradient
+    carried = None if part.carrying is None else part.carrying.between(new, part.sinking)
+    downward = sum_of_all((part.downward, against, carried))
+    if downward is not None:
+        rate = rate + _converging(within * downward)
+    return rate if part.loss_rate is None else rate - part.loss_rate * grid.cell_volume * new

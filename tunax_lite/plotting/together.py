@@ -1,0 +1,243 @@
+"""Several runs and observations in the same panels: last profiles, and series near the surface."""
+
+import dataclasses
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ..column.observations import Observations
+from ..column.trajectory import Trajectory
+from ..io.axes import read_time
+from ..io.errors import FileFormatError
+from ..io.netcdf import read_contents
+from ..io.oceansites import read_oceansites
+from ..io.runs import read_stored_run, read_trajectory
+from ..io.series import Series, start_of_case
+from ..physics import Teos10
+from . import style
+from .runs import COLOURS, DASHES, MixedLayer
+from .style import STATE, FigureTime, Option
+
+_OBSERVED: dict[str, Option] = {"color": "0.15", "linewidth": 3.0, "alpha": 0.45}
+_LEAST = 1e-9  # a profile that varies by less is uniform but for rounding
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """One run: times since the common start [s], heights of the cells [m], profiles `(n_times, n_cells)`.
+
+    The depth of the mixed layer [m] is `None` if the run does not give it.
+    """
+
+    time: np.ndarray
+    z: np.ndarray
+    profiles: Mapping[str, np.ndarray]
+    layer: tuple[str, np.ndarray] | None = None
+
+
+def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
+    """Figures of several files: of runs of this package or of GOTM, and of observations of one mooring.
+
+    Runs with dates share their axis by date; runs without count from their own starts. Raises
+    `FileFormatError` for files without a run, for runs of several columns, for runs of which some alone have
+    dates, and for observations that runs without dates cannot meet.
+    """
+    starts, given, observed = dict[str, str | None](), dict[str, Line](), list[Path]()
+    for file, label in zip(files, _labels(files), strict=True):
+        found = _run_of(file)
+        if found is None:
+            observed.append(file)
+        else:
+            given[label], starts[label] = found
+    if not given:
+        advice = "name the results of a run among the files"
+        raise FileFormatError(files[0], "file", "at least one file of a run", "observations alone", advice)
+    dated = [start for start in starts.values() if start]
+    if dated and len(dated) < len(starts):
+        label = next(name for name, start in starts.items() if not start)
+        advice = "draw runs with dates and runs without apart"
+        raise FileFormatError(label, "start_time", "a date, as the other runs have", "none", advice)
+    if observed and not dated:
+        advice = "run a case with a start_time"
+        raise FileFormatError(
+            observed[0], "time", "runs with dates beside observations", "runs without", advice
+        )
+    first = min(dated, key=start_of_case) if dated else None
+    if first is not None:
+        begin = start_of_case(first)
+        later = {
+            name: (start_of_case(start or first) - begin).total_seconds() for name, start in starts.items()
+        }
+        given = {name: dataclasses.replace(run, time=run.time + later[name]) for name, run in given.items()}
+    seen = read_oceansites(observed, start_time=first) if observed and first is not None else None
+    return together_figures(given, seen, first)
+
+
+def _labels(files: Sequence[Path]) -> list[str]:
+    """Names of files, with as much of their folders as tells them apart."""
+    found = [file.stem for file in files]
+    for n in range(2, 1 + max(len(file.parts) for file in files)):
+        if len(set(found)) == len(found):
+            break
+        found = ["/".join((*file.parts[:-1], file.stem)[-n:]) for file in files]
+    return found
+
+
+def _run_of(file: Path) -> tuple[Line, str | None] | None:
+    """A run and its start; `None` for another file."""
+    if file.suffix.lower() not in (".nc", ".nc4", ".cdf"):
+        return None
+    contents = read_contents(file, only=("time", "zi"))
+    if "closure_state" in contents.attrs:
+        trajectory = read_trajectory(file)
+        if trajectory.state.temperature.ndim != 2:
+            raise contents.error("temperature", "one column", "several", "write the file of one of them")
+        is_conservative = "Teos10" in str(contents.attrs.get("equation_of_state", ""))
+        start = str(contents.attrs.get("start_time", "")) or None
+        return line_of(trajectory, Teos10() if is_conservative else None), start
+    if "time" not in contents or "zi" not in contents:
+        return None
+    stored, axis = read_stored_run(file), read_time(contents["time"])
+    z = 0.5 * (stored.z_face[1:] + stored.z_face[:-1])
+    profiles = {name: values.T for name, values in stored.profiles.items()}
+    start = None
+    if axis.epoch is not None:
+        start = (axis.epoch + datetime.timedelta(seconds=float(axis.seconds[0]))).isoformat()
+    return Line(stored.time, z, profiles), start
+
+
+def line_of(trajectory: Trajectory, equation_of_state: Teos10 | None = None) -> Line:
+    """A run of one column, in potential temperature if it carries the conservative one."""
+    layer, seen = MixedLayer(trajectory), style.in_potential_temperature(trajectory, equation_of_state)
+    fields = style.fields_of(seen)
+    profiles = {name: fields[name][1] for name in STATE}
+    time = np.asarray(trajectory.time, dtype=float)
+    return Line(time, fields["temperature"][0], profiles, (layer.label, layer.of_run(trajectory)))
+
+
+def together_figures(
+    runs: Mapping[str, Line], observations: Observations | None = None, start_time: str | None = None
+) -> dict[str, Figure]:
+    """Profiles at the last common time, and series near the surface, of all runs and observations."""
+    seen = {} if observations is None else _as_instruments(observations)
+    times = FigureTime(max(float(run.time[-1]) for run in runs.values()), start_time)
+    return {
+        "profiles": _profiles(runs, observations, seen, times),
+        "series": _series(runs, observations, seen, times),
+    }
+
+
+def _as_instruments(observations: Observations) -> dict[str, np.ndarray]:
+    """Observed profiles by name, with potential temperature."""
+    found = {name: np.asarray(values, dtype=float) for name, values in observations.profiles.items()}
+    if "temperature" in found:
+        salinity = found.get("salinity", np.full_like(found["temperature"], 35.0))
+        salinity = np.where(np.isfinite(salinity), salinity, 35.0)
+        found["temperature"] = style.potential(found["temperature"], salinity)
+    return found
+
+
+def _lines(runs: Mapping[str, Line]) -> Iterator[tuple[str, Line, dict[str, Option]]]:
+    for number, (label, run) in enumerate(runs.items()):
+        dashes = DASHES[number // len(COLOURS) % len(DASHES)]
+        yield label, run, {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "linewidth": 1.3}
+
+
+def _profiles(
+    runs: Mapping[str, Line],
+    observations: Observations | None,
+    seen: Mapping[str, np.ndarray],
+    times: FigureTime,
+) -> Figure:
+    shown = [name for name in STATE if name in seen or any(_varies(run, name) for run in runs.values())]
+    shown = shown or ["temperature"]
+    moment = min(float(run.time[-1]) for run in runs.values())
+    known = np.zeros(0)
+    if observations is not None:
+        at_all = np.any([np.isfinite(values).any(axis=1) for values in seen.values()], axis=0)
+        known = np.asarray(observations.time, dtype=float)[at_all]
+        known = known[known <= moment * (1.0 + 1e-9)]
+        moment = float(known[-1]) if known.size else moment
+    figure, axes = style.panels(len(shown), len(shown), (3.1, 4.0), (0.6, 0.6), sharey=True)
+    for panel, name in zip(axes[0], shown, strict=True):
+        if observations is not None and known.size and name in seen:
+            row = int(np.flatnonzero(np.asarray(observations.time) == moment)[0])
+            z = np.asarray(observations.z, dtype=float)
+            z, values = (z[row] if observations.moves else z), seen[name][row]
+            there = np.isfinite(values) & np.isfinite(z)
+            panel.plot(values[there], z[there], marker="o", label=observations.source, **_OBSERVED)
+        for label, run, line in _lines(runs):
+            if name in run.profiles:
+                panel.plot(
+                    Series(run.time, run.profiles[name]).on(np.array([moment]))[0], run.z, label=label, **line
+                )
+        panel.xaxis.set_major_locator(MaxNLocator(4))
+        style.label(panel, _named(name))
+        style.height_axis(panel, min(float(run.z[0] + (run.z[0] - run.z[1]) / 2) for run in runs.values()))
+    axes[0, 0].set_ylabel("z [m]")
+    axes[0, 0].legend(fontsize="small")
+    figure.suptitle(times.moment(moment), fontsize="medium")
+    return figure
+
+
+def _varies(run: Line, name: str) -> bool:
+    return name in run.profiles and float(np.ptp(run.profiles[name])) > _LEAST
+
+
+def _named(name: str) -> str:
+    return style.name_and_unit(name, Teos10() if name == "temperature" else None)
+
+
+def _series(
+    runs: Mapping[str, Line],
+    observations: Observations | None,
+    seen: Mapping[str, np.ndarray],
+    times: FigureTime,
+) -> Figure:
+    names = [name for name in ("temperature", "salinity") if any(_varies(run, name) for run in runs.values())]
+    layers = [run.layer for run in runs.values() if run.layer is not None]
+    figure, axes = style.panels(len(names) + bool(layers), 1, (9.0, 2.2), (0.0, 0.7), sharex=True)
+    for panel, name in zip(axes[:, 0], names, strict=False):
+        height, uppermost = 0.0, "uppermost cell"
+        if observations is not None and name in seen and np.isfinite(seen[name]).any():
+            seconds, values, height = _uppermost(observations, seen[name])
+            uppermost = f"{abs(height):.3g} m"
+            panel.plot(times.places(seconds), values, label=observations.source, **_OBSERVED)
+        for label, run, line in _lines(runs):
+            if name in run.profiles:
+                values = [np.interp(height, run.z, row) for row in run.profiles[name]]
+                panel.plot(times.places(run.time), values, label=label, **line)
+        style.label(panel, y=f"{_named(name).replace(' [', chr(10) + 'at ' + uppermost + ' [')}")
+    if layers:
+        _draw_layers(axes[len(names), 0], runs, times, layers[0][0])
+    axes[0, 0].legend(fontsize="small")
+    end = max(float(run.time[-1]) for run in runs.values())
+    axes[0, 0].set_xlim(*times.places(np.array([min(float(run.time[0]) for run in runs.values()), end])))
+    times.finish(axes[-1, 0])
+    return figure
+
+
+def _draw_layers(panel: Axes, runs: Mapping[str, Line], times: FigureTime, label: str) -> None:
+    """Mixed layer depths of all runs that give them."""
+    deepest = 0.0
+    for name, run, line in _lines(runs):
+        if run.layer is not None:
+            panel.plot(times.places(run.time), run.layer[1], label=name, **line)
+            deepest = max(deepest, float(np.nanmax(run.layer[1], initial=0.0)))
+    style.label(panel, y=f"{label.replace(' (', chr(10) + '(')} [m]")
+    style.depth_axis(panel, 1.05 * deepest or 1.0)
+
+
+def _uppermost(observations: Observations, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Times [s] and values of the uppermost instrument of each time, and its median height [m]."""
+    z = np.broadcast_to(np.asarray(observations.z, dtype=float), values.shape)
+    there = np.isfinite(values).any(axis=1)
+    top = np.argmax(np.where(np.isfinite(values), z, -np.inf), axis=1)[:, None]
+    found, heights = (np.take_along_axis(of, top, axis=1)[there, 0] for of in (values, z))
+    seconds, found = style.with_gaps(np.asarray(observations.time, dtype=float)[there], found)
+    return seconds, found, float(np.median(heights))
