@@ -104,6 +104,7 @@ class Server:
             return
         for start, function in self.answers:
             if path.startswith(start):
+                request.headers["broken"] = str(fault == "broken")
                 function(request)
                 return
         body = self.files.get(path)
@@ -117,6 +118,7 @@ class Server:
         request.send_response(200)
         request.send_header("Content-Length", str(len(body)))
         request.end_headers()
+        broken = broken or request.headers["broken"] == "True"
         request.wfile.write(body[: len(body) // 2] if broken else body)
 
     def serve_folder(self, folder: Path, at: str) -> None:

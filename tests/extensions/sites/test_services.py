@@ -133,6 +133,13 @@ def test_the_climatology_of_opendap(server):
     before = len(server.asked)
     fetch("water", "thredds", place(), f"{server.url}/woa")
     assert len(server.asked) == before
+    path = "/woa/temperature/netcdf/decav/1.00/woa23_decav_t00_01.nc"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TUNAX_LITE_DOWNLOADS", str(downloads.folder() / "other"))
+        server.faults[f"{path}.dods"] = ["broken"] * 9
+        with error_naming(FileFormatError, f"{server.url}{path}"):
+            fetch("water", "thredds", place(), f"{server.url}/woa")
+        assert not list(downloads.folder().iterdir())
     with error_naming(FileFormatError, "nowhere woa23_decav_t00_01.nc files"):
         fetch("water", "thredds", place(), f"{server.url}/nowhere")
 

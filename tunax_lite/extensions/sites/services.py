@@ -315,8 +315,14 @@ def _by_opendap(place: Place, address: str, name: str, path: Path) -> None:
     import xarray as xr
 
     netCDF4.rc_set("HTTP.TIMEOUT", f"{downloads.TIMEOUT:.0f}")
-    with xr.open_dataset(address, engine="netcdf4", decode_cf=False) as dataset, opened(dataset) as read:
-        means = means_of(place, read, name)
+    try:
+        with xr.open_dataset(address, engine="netcdf4", decode_cf=False) as dataset, opened(dataset) as read:
+            means = means_of(place, read, name)
+    except (FileFormatError, IndexError) as error:
+        if isinstance(error, FileFormatError) and error.__cause__ is None:
+            raise
+        # The library fails in its own ways where the connection breaks.
+        raise OSError("an answer that ends too early") from error
     rows = [{**one._asdict(), "depth": one.depth.tolist(), "values": one.values.tolist()} for one in means]
     path.write_text(json.dumps(rows), encoding="utf-8")
 
