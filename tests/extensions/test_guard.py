@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from tests.cli import test_notes as notes
 from tests.cli.test_cli import CONFIGS, KATO, SHORT, SYNTHETIC
 from tests.extensions.gotm.folders import write_case
+from tests.extensions.sites.material import write_data
 from tests.helpers import some_long
 from tests.hostile.plausible_inputs import cf_simulation, simulated
 from tunax_lite.cli.commands import app
@@ -27,6 +28,7 @@ from tunax_lite.plotting import save_figure
 ROOT = Path(__file__).parents[2]
 MAP = str(ROOT / "configs/maps/synthetic.yaml")
 SHORT_MAP = ["--set", "time.duration=172800", "--set", "model.closure.name=pacanowski_philander"]
+SITE = "--latitude 50.1 --longitude -144.9 --start 2012-06-10 --stop 2012-06-11".split()
 WRITTEN_YAML = "closure: KEpsilon\n{}:\n  method: adam\nprovenance:\n  tunax_lite_version: 0.2.0\n"
 PAGE = "<!-- tunax_lite product: report of other -->\n"
 
@@ -127,8 +129,9 @@ OUTPUTS = {
     ("check", "figure"): ["check", "run.yaml", "--figure", "out.png"],
     ("schema", "output"): ["schema", "--output", "out.json"],
     ("map", "output"): ["map", "map.yaml", *SHORT_MAP, "--output", "out.zarr"],
+    ("site", "output"): ["site", *SITE, "--data", "data", "--no-run", "--output", "out"],
 }
-READ = {"config", "configs", "parameters", "restart", "results", "file", "scheduler_file"}
+READ = {"config", "configs", "parameters", "restart", "results", "file", "scheduler_file", "data", "sites"}
 """Arguments and options whose files are read."""
 SLOW = [row for row in OUTPUTS if row[0] in ("demo", "posterior", "cross-validate") or not row[1]]
 PRODUCING = [make for _, make in PRODUCTS.values()]
@@ -174,6 +177,7 @@ def material(tmp_path_factory) -> Path:
     given = yaml.safe_load(Path(MAP).read_text())
     given["map"]["paths"] = [str(ROOT / "data/synthetic_map.nc")]
     (folder / "map.yaml").write_text(yaml.safe_dump(given))
+    write_data(folder / "data")
     (folder / "case").mkdir()
     write_case(folder / "case")
     refused("run", folder / "run.yaml", "--output", folder / "results/run.nc", code=0)
@@ -184,7 +188,8 @@ def material(tmp_path_factory) -> Path:
 def test_no_command_replaces_a_product_of_another_or_its_input(material, tmp_path, monkeypatch, row):
     """Foreign products, a folder and links to an input in the place of each file that a command writes."""
     place, arguments = tmp_path / "place", OUTPUTS[row]
-    read = place / ("run.yaml" if row[0] in ("demo", "schema") else arguments[1])
+    others = {"demo": "run.yaml", "schema": "run.yaml", "site": "data/era5/two_days.nc"}
+    read = place / others.get(row[0], arguments[1])
     shutil.copytree(material, place)
     monkeypatch.chdir(place)
     monkeypatch.setattr(importlib.import_module("tunax_lite.cli.demo"), "_FOLDERS", (place / "configs",))

@@ -48,6 +48,7 @@ EXTRAS = {
     "posterior": ("blackjax",),
     "cluster": ("dask", "distributed", "zarr"),
     "grib": ("cfgrib",),
+    "sites": ("cdsapi", "argopy", "copernicusmarine"),
 }
 """Packages that not every installation has, by the extra that brings them."""
 

@@ -1,0 +1,216 @@
+"""A site from files: what is written, and what is refused."""
+
+import datetime
+import json
+
+import gsw
+import numpy as np
+import pytest
+import xarray as xr
+import yaml
+from typer.testing import CliRunner
+
+from tests.errors import error_naming
+from tests.extensions.sites.material import PLACE
+from tests.io import test_argo as argo
+from tunax_lite.cli.commands import app
+from tunax_lite.extensions.sites import files
+from tunax_lite.extensions.sites.sources import Found, Kind, Place, chosen
+from tunax_lite.extensions.sites.tides import Harmonic, arguments, current
+from tunax_lite.io import FileFormatError
+
+START, STOP = "2012-06-10", "2012-06-11T12:00"
+HERE = ["--latitude", "50.1", "--longitude", "-144.9", "--start", START, "--stop", STOP]
+
+
+def fetch(kind: Kind, name: str, where: Place, text: str) -> Found:
+    return chosen(kind, name)[0].fetch(where, text)
+
+
+def place(**changes) -> Place:
+    start = datetime.datetime(2012, 6, 10)
+    return Place(
+        **{"name": "papa", **PLACE, "start": start, "stop": start + datetime.timedelta(days=1.5)} | changes
+    )
+
+
+def site(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["site", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def written(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sites") / "papa"
+    small = ["--column", 100, "--set", "grid.n_cells=20", "--set", "model.closure.name=pacanowski_philander"]
+    small += ["--set", "model.closure.options={}", "--set", "output.figures=false"]
+    said = site(*HERE, "--data", data, "--output", folder, *small)
+    return folder, said
+
+
+def test_a_folder_holds_inputs_a_run_figures_and_their_origin(written):
+    folder, said = written
+    names = {path.name for path in folder.iterdir()}
+    wanted = {"weather.nc", "water.nc", "site.yaml", "site.nc", "inputs.png", "README.md", "origin.json"}
+    assert wanted <= names and ".tmp" not in said
+    with xr.open_dataset(folder / "weather.nc", decode_times=False) as weather:
+        assert weather.sizes["latitude"] == weather.sizes["longitude"] == 1
+        np.testing.assert_allclose(weather.u10.values.ravel()[:3], [8.0, 8.1, 8.2])
+        assert weather.attrs["license"].startswith("Copernicus")
+    page = (folder / "README.md").read_text()
+    assert "CC-BY 4.0" in page and "two_days.nc" in page and "doi:10.17882/42182" in page
+    # 1000 + 100 * 0.1 - 10 * 0.1, cut into whole metres at the points.
+    assert "sea floor at 1009 m" in said
+    with xr.open_dataset(folder / "site.nc") as run:
+        told = json.loads(run.attrs["origin_of_inputs"])
+        assert [one["kind"] for one in told] == ["depth", "weather", "water"]
+        digests = {name: digest for one in told for name, digest in one["places"].items()}
+        assert len(digests["float.nc"]) == 64
+        assert run.sizes["time"] == 37
+
+
+def test_the_water_is_that_of_the_float(written):
+    folder, _ = written
+    z, temperature, salinity = argo.expected()
+    salinity = gsw.SA_from_SP(np.asarray(argo.SALINITY, "f4"), argo.PRESSURE, -144.9, 50.1)
+    temperature = gsw.CT_from_t(salinity, np.asarray(argo.TEMPERATURE, "f4"), argo.PRESSURE)
+    z = gsw.z_from_p(argo.PRESSURE, 50.1)
+    with xr.open_dataset(folder / "water.nc") as water:
+        assert water.sizes["time"] == 2  # the third profile is far away
+        found = water.TEMP.sel(time=START).sel(depth=[20.0, 50.0, 98.0])
+        expected = np.interp([-20.0, -50.0, -98.0], z[::-1], temperature[::-1])
+        np.testing.assert_allclose(found.values.ravel(), expected, atol=2e-4)  # float32 of the file
+
+
+def test_check_and_run_take_the_configuration_from_anywhere(written, tmp_path, monkeypatch):
+    folder, _ = written
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(app, ["check", str(folder / "site.yaml")]).exit_code == 0
+    config = yaml.safe_load((folder / "site.yaml").read_text())
+    assert config["case"]["depth"] == 100.0 and config["case"]["weather"]["paths"] == ["weather.nc"]
+
+
+def test_a_folder_is_replaced_on_request_only_and_never_one_of_the_user(written, data, tmp_path):
+    folder, _ = written
+    before = (folder / "site.nc").stat().st_mtime_ns
+    common = [*HERE, "--data", data, "--no-run"]
+    assert "--overwrite" in site(*common, "--output", folder, code=2)
+    assert (folder / "site.nc").stat().st_mtime_ns == before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/notes.txt").write_text("mine")
+    site(*common, "--output", tmp_path / "mine", "--overwrite", code=2)
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_nothing_is_left_where_a_source_fails(data, tmp_path):
+    said = site(*HERE, "--data", data, "--output", tmp_path / "new", "--depth", f"gebco:{data}/woa", code=3)
+    assert "elevation" in said and not list(tmp_path.iterdir())
+    said = site(*HERE, "--data", data, "--output", tmp_path / "new", "--water", "agro", code=2)
+    assert "did you mean 'argo'" in said and not list(tmp_path.iterdir())
+    late = ["--latitude", 50.1, "--longitude", -144.9, "--start", "2012-06-11", "--stop", "2012-07-11"]
+    said = site(*late, "--data", data, "--output", tmp_path / "new", code=3)
+    assert "2012-07-11" in said and "u10" in said and not list(tmp_path.iterdir())
+    said = site(*HERE, "--output", tmp_path / "new", "--depth", 100, "--weather", "cds", code=2)
+    assert "cdsapi" in said and "tunax_lite[sites]" in said and not list(tmp_path.iterdir())
+
+
+def test_several_sites_of_a_table(data, tmp_path):
+    table = tmp_path / "sites.csv"
+    table.write_text("name,latitude,longitude\none,50.1,-144.9\ntwo,10.0,-144.9\n")
+    given = ["--sites", table, "--start", START, "--stop", STOP, "--data", data, "--no-run"]
+    said = site(*given, "--output", tmp_path / "out", code=1)
+    assert "1 of 2 sites failed: two" in said
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["one"]
+    table.write_text("name,latitude\none,50.1\n")
+    assert "longitude" in site(*given, "--output", tmp_path / "out2", code=3)
+
+
+def test_the_climatology_is_that_of_the_months_and_of_the_year_below(data):
+    found = fetch("water", "woa", place(column=900.0), str(data / "woa"))
+    water = found.files["water.nc"].set_coords("depth")
+    # In-situ 16 - depth / 100 in June; the means of other months of the year where the file has none.
+    salinity = gsw.SA_from_SP(34.0, gsw.p_from_z(-100.0, 50.1), -144.9, 50.1)
+    expected = gsw.CT_from_t(salinity, 15.0, gsw.p_from_z(-100.0, 50.1))
+    june = water.TEMP.values[1, water.depth.values == 100.0]
+    # The pressure of the readers is that of 1 dbar per metre and no latitude.
+    np.testing.assert_allclose(june, expected, atol=3e-4)
+    deep = water.TEMP.values[:, water.depth.values == 500.0]  # of the year: 5 degC
+    assert np.ptp(deep) == 0.0
+    assert abs(float(deep[0, 0]) - 5.0) < 0.1
+
+
+def test_land_and_places_outside_are_refused(data, tmp_path):
+    with error_naming(FileFormatError, "lat 52.5"):
+        fetch("depth", "gebco", place(latitude=60.0), str(data / "gebco"))
+    flat = xr.Dataset(
+        {"z": (("lat", "lon"), np.full((2, 2), 12.0))}, {"lat": [50.0, 51.0], "lon": [-145.0, -144.0]}
+    )
+    flat.to_netcdf(tmp_path / "land.nc")
+    with error_naming(FileFormatError, "z 12 --depth"):
+        fetch("depth", "etopo", place(), str(tmp_path / "land.nc"))
+
+
+def test_floats_that_are_too_far_or_lack_salinity(data, tmp_path):
+    with error_naming(FileFormatError, "--radius 1000 --water"):
+        fetch("water", "argo", place(latitude=-60.0, radius=1000.0), str(data / "argo"))
+    argo.write(tmp_path / "bad.nc", 1, days=[22806.0], PSAL_QC="4444")
+    with error_naming(FileFormatError, "2012-06-10"):
+        fetch("water", "argo", place(), str(tmp_path))
+
+
+def test_the_sea_floor_across_the_date_line(tmp_path):
+    grid = xr.Dataset({"z": (("lat", "lon"), [[-100.0, -300.0]])}, {"lat": [0.0], "lon": [-179.5, 179.5]})
+    grid.to_netcdf(tmp_path / "line.nc")
+    with files.opened(tmp_path / "line.nc") as read:
+        assert files.elevation_at(place(latitude=0.0, longitude=-179.75), read) == pytest.approx(150.0)
+
+
+def test_waves_of_their_height_and_period(tmp_path):
+    hours = np.arange(0.0, 49.0)
+    values = {"swh": ("m", 2.0), "mwp": ("s", 8.0), "mwd": ("Degree true", 270.0)}
+    dims = ("valid_time", "latitude", "longitude")
+    clock = ("valid_time", hours, {"units": "hours since 2012-06-10"})
+    xr.Dataset(
+        {name: (dims, np.full((49, 1, 1), value), {"units": unit}) for name, (unit, value) in values.items()},
+        {"valid_time": clock, "latitude": [50.1], "longitude": [-144.9]},
+    ).to_netcdf(tmp_path / "waves.nc")
+    found = fetch("waves", "era5", place(), str(tmp_path / "waves.nc"))
+    drift = found.files["waves.nc"]
+    # A wave from the west of amplitude 2 / (2 sqrt(2)) m: a^2 omega k, and 1 / (2 k).
+    omega = 2.0 * np.pi / 8.0
+    k = omega**2 / 9.81
+    np.testing.assert_allclose(drift.u, 0.5 * omega * k)
+    np.testing.assert_allclose(drift.v, 0.0, atol=1e-12)
+    np.testing.assert_allclose(drift.decay_depth, 1.0 / (2.0 * k))
+    assert found.case["interior"]["wave_height"]["variable"] == "height"
+
+
+def test_tides_follow_the_moon_and_the_sun():
+    # S2 is high at noon and midnight; the others return after their known periods.
+    start = datetime.datetime(2012, 6, 10)
+    time, u, _ = current([Harmonic("S2", 1.0, 0.0, 0.0, 0.0)], start, 86400.0)
+    np.testing.assert_allclose(u[time % 43200.0 == 0.0], 1.0, atol=1e-6)
+    for name, hours in (("M2", 12.4206012), ("K1", 23.9344697), ("O1", 25.8193417), ("N2", 12.6583482)):
+        _, phase = arguments(name, np.array([4000.2, 4000.2 + hours / 24.0]))
+        turned = (phase[1] - phase[0] + 180.0) % 360.0 - 180.0
+        assert abs(turned) < 0.05, name  # the node moves
+    # At the new moon, moon and sun cross the meridian together: M2 is in phase with S2.
+    days = (
+        datetime.datetime(2012, 6, 19, 15, 2) - datetime.datetime(2000, 1, 1, 12)
+    ).total_seconds() / 86400.0
+    _, phase = arguments("M2", np.array([days]))
+    apart = (phase[0] - 720.0 * days + 180.0) % 360.0 - 180.0
+    assert abs(apart) < 15.0  # the moon's longitude is its mean one, 6 degrees off at most
+
+
+def test_tides_of_a_table(tmp_path):
+    table = tmp_path / "tides.csv"
+    names = "constituent,amplitude_u,phase_u,amplitude_v,phase_v"
+    table.write_text(f"{names}\nM2,0.3,20,0.1,110\nXX,0.1,0,0.1,0\n")
+    with error_naming(FileFormatError, "tides.csv constituent XX M2"):
+        fetch("tides", "harmonics", place(), str(table))
+    table.write_text(table.read_text().replace("XX", "k1"))
+    found = fetch("tides", "harmonics", place(), str(table))
+    assert found.case["interior"]["pressure_gradient"]["kind"] == "mean_velocity"
+    assert 0.2 < float(np.abs(found.files["tides.nc"].u).max()) < 0.45

@@ -1,0 +1,248 @@
+"""Services, as a local server or a client in their place answers; every fault is one message."""
+
+import datetime
+import sys
+import types
+import urllib.error
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+from tests.errors import error_naming
+from tests.extensions.sites.material import PLACE, arco, atlas, sea_floor
+from tests.io import test_argo as argo
+from tests.io import test_era5 as era5
+from tunax_lite.cli.commands import app
+from tunax_lite.extensions.sites import downloads, services
+from tunax_lite.extensions.sites.sources import Found, Kind, Place, chosen
+from tunax_lite.io import FileFormatError
+from tunax_lite.runtime.machine import MissingPackageError
+
+START = datetime.datetime(2012, 6, 10)
+
+
+def fetch(kind: Kind, name: str, where: Place, text: str) -> Found:
+    return chosen(kind, name)[0].fetch(where, text)
+
+
+def place(**changes) -> Place:
+    given = {"name": "papa", **PLACE, "start": START, "stop": START + datetime.timedelta(days=1.5)}
+    return Place(**given | changes)
+
+
+def client(monkeypatch, name: str, **members) -> None:
+    """A package in the place of the real one."""
+    module = types.ModuleType(name)
+    vars(module).update(members)
+    monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Path:
+    return arco(tmp_path_factory.mktemp("arco"))
+
+
+def test_the_weather_of_a_zarr_store_over_http(server, store):
+    server.serve_folder(store, "/era5")
+    found = fetch("weather", "arco", place(), f"{server.url}/era5/")
+    weather = found.files["weather.nc"]
+    expected = 8.0 + 0.1 * np.arange(weather.sizes["valid_time"])
+    np.testing.assert_allclose(weather.u10.values.ravel(), expected, atol=1e-5)  # float32
+    assert found.case["weather"]["accumulation"] == 3600.0
+    # 37 hours and one after it in pieces of 12 by 2 by 2, of which two in longitude and two in latitude.
+    asked = [path for path in server.asked if "2m_temperature/" in path]
+    assert sorted(path.rpartition("/")[2] for path in asked)[0] == "0.0.0" and len(asked) in (4, 8, 16)
+    before = len(server.asked)
+    fetch("weather", "arco", place(), f"{server.url}/era5")
+    assert len(server.asked) == before  # from the cache
+
+
+def test_faults_of_a_store_are_one_message_and_leave_nothing(server, store, tmp_path):
+    server.serve_folder(store, "/era5")
+    piece = "/era5/2m_temperature/0.0.0"
+    server.faults[piece] = ["slow", "broken"]  # the third answer is good
+    fetch("weather", "arco", place(), f"{server.url}/era5")
+    assert server.asked.count(piece) == 3
+    damaged = next(
+        path for path in downloads.folder().glob("*0.0.0") if downloads.noted([path]) and path.stat().st_size
+    )
+    damaged.write_bytes(b"damaged")
+    fetch("weather", "arco", place(), f"{server.url}/era5")  # fetched again
+    other = tmp_path / "other"
+    for faults, parts in (
+        (["broken"] * 3, "0.0.0 bytes"),
+        (["503"] * 3, "503"),
+        (["404"], "404"),
+        (["403"], "403 key"),
+    ):
+        server.faults[piece] = list(faults)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TUNAX_LITE_DOWNLOADS", str(other / str(len(server.asked))))
+            with error_naming(FileFormatError, f"{server.url}{piece} {parts}"):
+                fetch("weather", "arco", place(), f"{server.url}/era5")
+            assert not [path for path in downloads.folder().iterdir() if path.name.endswith(".tmp")]
+    del server.files["/era5/.zmetadata"]
+    with error_naming(FileFormatError, ".zmetadata 404"), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TUNAX_LITE_DOWNLOADS", str(tmp_path / "empty"))
+        fetch("weather", "arco", place(), f"{server.url}/era5")
+
+
+def test_a_store_without_a_parameter_or_with_too_much(server, tmp_path, monkeypatch):
+    server.serve_folder(arco(tmp_path, surface_pressure=None), "/short")
+    with error_naming(FileFormatError, "surface_pressure"):
+        fetch("weather", "arco", place(), f"{server.url}/short")
+    monkeypatch.setattr(services, "_MOST_BYTES", 100.0)
+    with error_naming(FileFormatError, "GB cds"):
+        fetch("weather", "arco", place(), f"{server.url}/short")
+
+
+def test_nobody_at_the_address(server):
+    server.http.server_close()
+    server.http.shutdown()
+    with error_naming(FileFormatError, f"{server.url}/x.nc refused"):
+        downloads.download(f"{server.url}/x.nc")
+
+
+def test_the_depth_of_erddap(server, tmp_path):
+    floor = sea_floor().rename(elevation="altitude", lat="latitude", lon="longitude")
+    floor.to_netcdf(tmp_path / "floor.nc")
+    body = (tmp_path / "floor.nc").read_bytes()
+    server.answers.append(("/erddap/griddap/etopo180.nc?", lambda request: server.send(request, body)))
+    found = fetch("depth", "erddap", place(column=2000.0), f"{server.url}/erddap/griddap/etopo180?altitude")
+    assert found.case["depth"] == pytest.approx(1009.0, abs=1.0)  # whole metres at the points
+    assert server.asked == [
+        "/erddap/griddap/etopo180.nc?altitude[(50.0500):(50.1500)][(-144.9500):(-144.8500)]"
+    ]
+
+
+def test_the_climatology_of_opendap(server):
+    for month in (0, 5, 6):
+        base = "/woa/{}/netcdf/decav/1.00/woa23_decav_{}{:02d}_01.nc"
+        server.serve_opendap(atlas(month), base.format("temperature", "t", month))
+        server.serve_opendap(atlas(month, "s_an"), base.format("salinity", "s", month))
+    found = fetch("water", "thredds", place(), f"{server.url}/woa")
+    water = found.files["water.nc"]
+    assert water.TEMP.values[1, water.depth.values == 50.0] == pytest.approx(15.5, abs=0.01)
+    # Nothing twice; the library fetches small variables as a whole.
+    asked = [path for path in server.asked if ".dods?" in path and "t_an" in path]
+    assert asked
+    before = len(server.asked)
+    fetch("water", "thredds", place(), f"{server.url}/woa")
+    assert len(server.asked) == before
+    path = "/woa/temperature/netcdf/decav/1.00/woa23_decav_t00_01.nc"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TUNAX_LITE_DOWNLOADS", str(downloads.folder() / "other"))
+        server.faults[f"{path}.dods"] = ["broken"] * 9
+        with error_naming(FileFormatError, f"{server.url}{path}"):
+            fetch("water", "thredds", place(), f"{server.url}/woa")
+        assert not list(downloads.folder().iterdir())
+    with error_naming(FileFormatError, "nowhere woa23_decav_t00_01.nc files"):
+        fetch("water", "thredds", place(), f"{server.url}/nowhere")
+
+
+def test_the_weather_of_the_climate_data_store(server, monkeypatch, tmp_path):
+    requests = []
+
+    class Client:
+        def __init__(self, **options):
+            pass
+
+        def retrieve(self, data_set, request, target):
+            requests.append((data_set, request))
+            era5.write(tmp_path / "answer.nc")
+            with zipfile.ZipFile(target, "w") as archive:  # as for parameters of two kinds
+                archive.write(tmp_path / "answer.nc", "data_stream-oper_stepType-instant.nc")
+
+    client(monkeypatch, "cdsapi", Client=Client)
+    source, where = chosen("weather", "cds")
+    found, origin = source.ask(place(), where)
+    assert found.files["weather.nc"].u10.values.ravel()[0] == 8.0 and "Copernicus" in origin.licence
+    ((data_set, request),) = requests
+    assert data_set == "reanalysis-era5-single-levels" and request["month"] == ["06"]
+    assert request["area"] == [50.6, pytest.approx(-145.4), 49.6, pytest.approx(-144.4)]
+    source.ask(place(), where)
+    assert len(requests) == 1
+    (address,) = origin.places
+    assert address == "cds:reanalysis-era5-single-levels/era5_2012_06.nc"
+
+
+def test_unknown_users_and_missing_packages(server, monkeypatch, tmp_path):
+    def unknown(*arguments, **options):
+        raise RuntimeError("401 Client Error: operation not allowed\nmore lines")
+
+    client(monkeypatch, "cdsapi", Client=lambda **options: types.SimpleNamespace(retrieve=unknown))
+    client(monkeypatch, "copernicusmarine", subset=unknown)
+    with error_naming(FileFormatError, "reanalysis-era5-single-levels 401 cdsapirc"):
+        fetch("weather", "cds", place(), "")
+    with error_naming(FileFormatError, "copernicusmarine 401 login"):
+        fetch("water", "copernicus", place(), "")
+    assert not list(downloads.folder().iterdir())
+    with error_naming(MissingPackageError, "--water argopy tunax_lite[sites]"):
+        chosen("water", "argopy")[0].ask(place(), "")
+    given = ["--latitude", "50.1", "--longitude", "-144.9", "--start", "2012-06-10", "--stop", "2012-06-11"]
+    output = tmp_path / "papa"
+    result = CliRunner().invoke(app, ["site", *given, "--depth", "100", "--output", str(output)])
+    assert result.exit_code == 3 and "cdsapirc" in result.output and not output.exists()
+
+
+def test_the_reanalysis_of_copernicus(server, monkeypatch):
+    def subset(*, dataset_id, output_directory, output_filename, **request):
+        assert dataset_id == services.GLORYS and request["variables"] == ["thetao", "so"]
+        depth = np.array([0.5, 100.0, 400.0])
+        values = {"thetao": 10.0 - depth / 100.0, "so": np.full(3, 34.0)}
+        shape = (3, 3, 2, 2)
+        xr.Dataset(
+            {
+                n: (("time", "depth", "latitude", "longitude"), np.broadcast_to(v[:, None, None], shape))
+                for n, v in values.items()
+            },
+            {
+                "time": np.arange("2012-06-09", "2012-06-12", dtype="datetime64[D]").astype("datetime64[ns]"),
+                "depth": depth,
+                "latitude": [50.0, 50.2],
+                "longitude": [-145.0, -144.8],
+            },
+        ).to_netcdf(Path(output_directory) / output_filename)
+
+    client(monkeypatch, "copernicusmarine", subset=subset)
+    water = fetch("water", "copernicus", place(), "").files["water.nc"]
+    np.testing.assert_allclose(water.time, [-86400.0, 0.0, 86400.0])
+    assert water.TEMP.values[0, water.depth.values == 100.0] == pytest.approx(9.0, abs=0.02)  # conservative
+
+
+def test_floats_of_argopy(server, monkeypatch, tmp_path):
+    argo.write(tmp_path / "float.nc", 2, days=22806.0 + np.array([0.0, 1.0]))
+    with xr.open_dataset(tmp_path / "float.nc") as file:
+        profiles = file.load()
+    profiles["LATITUDE"][:], profiles["LONGITUDE"][:] = 50.0, -145.0
+    profiles["PLATFORM_NUMBER"] = ("N_PROF", [4900001, 4900002])
+    boxes = []
+
+    class Points:
+        argo = types.SimpleNamespace(point2profile=lambda: profiles)
+
+    class DataFetcher:
+        def region(self, box):
+            boxes.append(box)
+            return types.SimpleNamespace(to_xarray=Points)
+
+    client(monkeypatch, "argopy", DataFetcher=DataFetcher)
+    found = fetch("water", "argopy", place(), "")
+    assert found.files["water.nc"].attrs["floats"] == "4900001, 4900002", found.notes
+    assert boxes[0][6:] == ["2012-05-11", "2012-07-11"] and boxes[0][0] < -145.0 < boxes[0][1]
+
+
+def test_refusals_are_not_asked_again(monkeypatch):
+    calls = []
+
+    def refused():
+        calls.append(1)
+        raise urllib.error.HTTPError("http://x", 401, "Unauthorized", None, None)  # pyright: ignore
+
+    with error_naming(FileFormatError, "http://x 401 account"):
+        downloads.retried(refused, "http://x")
+    assert len(calls) == 1

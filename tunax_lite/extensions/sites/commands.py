@@ -1,0 +1,46 @@
+"""The command `site`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from ...cli import options
+from ...cli.application import command
+
+
+@command("The same command with --overwrite starts anew; downloads are kept.", module="command")
+def site(
+    output: Annotated[Path, Option(metavar="DIR", help="Folder for the site; of several, their folders.")],
+    latitude: Annotated[float | None, Option(min=-90.0, max=90.0, help="[degrees north]")] = None,
+    longitude: Annotated[float | None, Option(min=-360.0, max=360.0, help="[degrees east]")] = None,
+    start: Annotated[str | None, Option(metavar="DATE", help="Start, ISO 8601, Universal Time.")] = None,
+    stop: Annotated[str | None, Option(metavar="DATE", help="End, likewise.")] = None,
+    name: Annotated[str | None, Option(help="Of the site; by default that of the folder.")] = None,
+    sites: Annotated[
+        Path | None,
+        Option(metavar="FILE.csv", help="Several: columns name, latitude, longitude, and start, stop."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="Folders era5, argo, woa, gebco, ... in it replace services."),
+    ] = None,
+    weather: Annotated[str | None, Option(metavar="NAME[:WHERE]", help="Source of the weather.")] = None,
+    water: Annotated[str | None, Option(metavar="NAME[:WHERE]", help="Of temperature and salinity.")] = None,
+    depth: Annotated[str | None, Option(metavar="M|NAME[:WHERE]", help="Depth of the sea.")] = None,
+    waves: Annotated[str | None, Option(metavar="NAME[:WHERE]", help="Of waves; none by default.")] = None,
+    tides: Annotated[str | None, Option(metavar="NAME[:WHERE]", help="Of tides; none by default.")] = None,
+    column: Annotated[float, Option(metavar="M", min=10.0, help="Largest depth of the column.")] = 300.0,
+    radius: Annotated[
+        float, Option(metavar="KM", min=0.0, help="Largest distance of measured profiles.")
+    ] = 150.0,
+    settings: options.Settings = options.NONE,
+    no_run: Annotated[bool, Option("--no-run", help="Only write inputs and configuration.")] = False,
+    overwrite: options.Anew = False,
+) -> None:
+    """Fetch what a column at a place needs, write its inputs and a configuration, and run it.
+
+    Sources are files (era5:DIR, argo:DIR, woa:DIR, gebco:FILE) or services (cds, arco, argopy, ...). The
+    folder holds NetCDF inputs, site.yaml for `check` and `run`, results, figures, and README.md with origin,
+    licence and date of each input.
+    """
