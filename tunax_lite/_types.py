@@ -210,10 +210,18 @@ def batch_shape_of(tree: PyTree) -> tuple[int, ...]:
 
 
 def at_path(module: PyTree, path: str) -> PyTree:
-    """The value at a dotted path through modules and mappings."""
+    """The value at a dotted path through modules and mappings; a place in a list or tuple is its number."""
     for name in path.split("."):
-        module = module[name] if isinstance(module, dict) else getattr(module, name)
+        if isinstance(module, list | tuple) and name.isdigit():
+            module = module[int(name)]
+        else:
+            module = module[name] if isinstance(module, dict) else getattr(module, name)
     return module
+
+
+def is_below(path: str, given: str) -> bool:
+    """Whether a dotted path is the given one or lies below it: `net` and `net.*` hold `net.bias`."""
+    return f"{path}.".startswith(f"{given.removesuffix('.*')}.")
 
 
 def _declared(
@@ -259,6 +267,17 @@ def iterate_vectors(module: eqx.Module) -> Iterator[ParameterInfo]:
             where = None if declared["coordinate"] is None else getattr(owner, declared["coordinate"])
             same = where is not None and len(where) == len(value)
             yield ParameterInfo(path, value, declared["unit"], declared["range"], where if same else None)
+
+
+def iterate_arrays(module: eqx.Module) -> Iterator[ParameterInfo]:
+    """Yield the floating-point arrays that no field declares, such as the weights of a network.
+
+    They have no bounds and no batch axes. A place in a list or tuple is its number: `net.layers.0.weight`.
+    """
+    for path, leaf in jax.tree_util.tree_leaves_with_path(module):
+        if _is_floating(leaf) and not _declarations(module, path):
+            dotted = jax.tree_util.keystr(path, simple=True, separator=".")
+            yield ParameterInfo(dotted, leaf, "1", (-float("inf"), float("inf")))
 
 
 def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, str]]:
