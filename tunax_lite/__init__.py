@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .column.sensitivity import jacobian
     from .column.state import State
     from .column.trajectory import Restart, Trajectory, first_non_finite
+    from .config.stored import load_closure, save_closure
     from .numerics.ranges import constrained, unconstrained
     from .physics import LinearEquationOfState, TwoBandAbsorption, coriolis_parameter, mixed_layer_depth
     from .runtime import configure
@@ -69,6 +70,7 @@ _NAMES = {
     "column.integrate": "simulate",
     "column.state": "State",
     "column.trajectory": "Restart Trajectory first_non_finite",
+    "config.stored": "load_closure save_closure",
     "numerics.ranges": "constrained unconstrained",
 }
 _MODULES, _load = lazily(__name__, _NAMES)

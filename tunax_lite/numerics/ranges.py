@@ -13,56 +13,30 @@ it, so that a floor many orders of magnitude below its upper bound changes by a 
 
 import difflib
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float
 
 from .._types import (
+    Fixed,
     ParameterInfo,
     Scalar,
     check_range,
     is_below,
-    is_traced,
-    iterate_arrays,
     iterate_parameters,
     iterate_vectors,
+    released,
 )
 
 T = TypeVar("T", bound=eqx.Module)
 
 _FAR = 800.0
 """x of a number on its bound: the logistic function and the exponential are exactly zero there."""
-
-
-@jax.tree_util.register_static
-class Fixed:
-    """A part of a module that is not free. It has no leaves, so that an optimiser does not see it.
-
-    Equal arrays are equal, so that programs are compiled once for all modules with the same fixed parts.
-    """
-
-    def __init__(self, value: PyTree):
-        self.value = value
-        self._key: Hashable = id(value)
-        if eqx.is_array(value) and not is_traced(value):
-            self._key = value.shape, str(value.dtype), np.asarray(value).tobytes()
-        elif isinstance(value, Hashable) and not eqx.is_array(value):
-            self._key = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Fixed) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __repr__(self) -> str:
-        is_number = eqx.is_array(self.value) and self.value.ndim == 0 and not is_traced(self.value)
-        return f"fixed {float(self.value):g}" if is_number else f"fixed {eqx.tree_pformat(self.value)}"
 
 
 def unconstrained(module: T, only: Iterable[str] | None = None) -> T:
@@ -74,8 +48,8 @@ def unconstrained(module: T, only: Iterable[str] | None = None) -> T:
 
     Args:
         module: a closure, model, case or any module with fields declared with `parameter`.
-        only: dotted paths of what is free, `c_eps_1`, or of all that lies below, `stability`, `net`; by
-            default every number.
+        only: dotted paths of what is free, `c_eps_1`, and `stability.*` or `net.*` for all that lies below;
+            by default every number.
 
     Raises:
         ValueError: a number outside its valid range, or a path without a number.
@@ -97,11 +71,11 @@ def constrained(x: T) -> T:
     known = {info.path: info for info in _numbers(x)}
 
     def restored(path, leaf):
-        if isinstance(leaf, Fixed):
-            return leaf.value
-        return bounded(leaf, *known[_dotted(path)].valid_range)
+        return leaf if isinstance(leaf, Fixed) else bounded(leaf, *known[_dotted(path)].valid_range)
 
-    return jax.tree_util.tree_map_with_path(restored, x, is_leaf=lambda leaf: isinstance(leaf, Fixed))
+    return released(
+        jax.tree_util.tree_map_with_path(restored, x, is_leaf=lambda leaf: isinstance(leaf, Fixed))
+    )
 
 
 def _dotted(path) -> str:
@@ -110,7 +84,7 @@ def _dotted(path) -> str:
 
 def _numbers(module: eqx.Module) -> list[ParameterInfo]:
     """Everything that is free or can be: with a value of its own."""
-    infos = *iterate_parameters(module), *iterate_vectors(module), *iterate_arrays(module)
+    infos = *iterate_parameters(module), *iterate_vectors(module)
     return [info for info in infos if info.value is not None and not isinstance(info.value, Fixed)]
 
 
@@ -120,7 +94,8 @@ def _chosen(known: Mapping[str, ParameterInfo], only: Iterable[str], owner: str)
     for given in [only] if isinstance(only, str) else only:
         below = {path for path in known if is_below(path, given)}
         if not below:
-            close = difflib.get_close_matches(given, known, n=3)
+            parts = {f"{path[: at.start()]}.*" for path in known for at in re.finditer(r"\.", path)}
+            close = difflib.get_close_matches(given, [*parts, *known], n=3)
             hint = f"did you mean {' or '.join(close)}? " if close else ""
             raise ValueError(
                 f"unconstrained: expected paths of numbers that {owner} has, got '{given}'; {hint}It has: "
