@@ -49,7 +49,7 @@ ORDER_OF_CORE = (
     ("column.model",),
     ("column.trajectory", "column.checkpointing", "column.arguments"),
     ("column.integrate",),
-    ("column.diagnostics",),
+    ("column.diagnostics", "column.hunting"),
     ("column.sensitivity",),
     ("column.planning",),
 )
@@ -68,6 +68,7 @@ RUNNING = {
     "model",
     "checkpointing",
     "integrate",
+    "hunting",
     "diagnostics",
     "sensitivity",
     "planning",

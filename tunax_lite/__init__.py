@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .column.checkpointing import Auto, SaveEverything, SavePairs, SaveSegments, SaveSteps
     from .column.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
     from .column.grid import Grid
+    from .column.hunting import NonFinite, find_non_finite
     from .column.integrate import simulate
     from .column.model import Model
     from .column.observations import Observations
@@ -67,6 +68,7 @@ _NAMES = {
     "column.planning": "choose_checkpointing estimate_memory",
     "runtime": "configure",
     "column.sensitivity": "jacobian",
+    "column.hunting": "NonFinite find_non_finite",
     "column.integrate": "simulate",
     "column.state": "State",
     "column.trajectory": "Restart Trajectory first_non_finite",
