@@ -34,6 +34,7 @@ class Learned(AbstractDiagnosticClosure[EddyCoefficients]):
         n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
         relative = n_squared / (jnp.abs(n_squared) + s_squared + 1e-8)
         distance = 0.0 * n_squared - inputs.grid.z_face[1:-1] / 50.0
-        found = jax.vmap(self.net, in_axes=-1, out_axes=-1)(jnp.stack([relative, distance]))[0]
+        flat = jnp.stack([relative.ravel(), distance.ravel()])
+        found = jax.vmap(self.net, in_axes=-1, out_axes=-1)(flat).reshape(relative.shape)
         mixing = self.largest * jax.nn.sigmoid(found)
         return EddyCoefficients.within(mixing, mixing)

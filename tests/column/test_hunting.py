@@ -91,7 +91,7 @@ def test_a_derivative_that_is_not_finite_is_found_where_the_run_is_finite():
     assert tl.find_non_finite(model, case, **RUN) is None
     found = tl.find_non_finite(model, case, by=["closure.scale"], **RUN)
     assert found is not None and found.variable == "eddy_viscosity by closure.scale"
-    assert found.step == 0 and found.origin == "start"  # at rest
+    assert (found.step, found.origin) == (0, "Root")  # at rest
     model, case = tl.Model(LateRoot()), make_case(0.0, -150.0)
     surface = tl.simulate(model, case, dt=600.0, output_interval=600.0).state.temperature[:, -1]
     first = int(jnp.argmax(surface < WARM))

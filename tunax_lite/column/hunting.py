@@ -73,8 +73,9 @@ def find_non_finite(
     trajectory = run(start, **options)
     frame = _first_bad(trajectory)
     if frame == 0:
-        bad = (trajectory.state, trajectory.clo_state)
-        return NonFinite(_name_of_bad(bad), 0, float(trajectory.time[0]), "start", _suspects(model, case))
+        first = jax.tree.map(lambda leaf: leaf[0], (trajectory.state, trajectory.clo_state))
+        step, origin = int(trajectory.step[0]), _origin(model, first)
+        return NonFinite(_name_of_bad(first), step, step * dt, origin, _suspects(model, case))
     if frame is not None:
         every, length = _every_step(trajectory, frame, dt), trajectory.restart(frame - 1)
         steps = run(length, **every)
@@ -95,6 +96,11 @@ def _first_bad(trajectory: Trajectory) -> int | None:
     flat = [np.asarray(leaf).reshape(leaf.shape[0], -1) for leaf in leaves if eqx.is_inexact_array(leaf)]
     bad = np.any([~np.isfinite(values).all(axis=1) for values in flat], axis=0)
     return int(np.argmax(bad)) if bad.any() else None
+
+
+def _origin(model: Model, both: tuple[PyTree, PyTree]) -> str:
+    """What made a start: the given water, or the closure that begins with it."""
+    return type(model.closure).__name__ if is_finite(both[0]) else "start"
 
 
 def _name_of_bad(tree: PyTree) -> str:
@@ -177,8 +183,6 @@ def _of_derivative(
         trajectory, slopes = derivative(trajectory.restart(last), slope, every)
         frame = _first_bad(slopes) or 0
     of_frame = jax.tree.map(lambda leaf: leaf[frame], (slopes.state, slopes.clo_state))
-    in_water = not is_finite(of_frame[0])
-    origin = "transport" if in_water else type(model.closure).__name__
-    variable = f"{_name_of_bad(of_frame)} by {path}"
-    step = int(trajectory.step[frame])
-    return NonFinite(variable, step, step * dt, origin if step else "start", _suspects(model, case))
+    variable, step = f"{_name_of_bad(of_frame)} by {path}", int(trajectory.step[frame])
+    origin = _origin(model, of_frame) if step == 0 or is_finite(of_frame[0]) else "transport"
+    return NonFinite(variable, step, step * dt, origin, _suspects(model, case))
