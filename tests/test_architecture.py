@@ -49,7 +49,7 @@ ORDER_OF_CORE = (
     ("column.model",),
     ("column.trajectory", "column.checkpointing", "column.arguments"),
     ("column.integrate",),
-    ("column.diagnostics", "column.hunting"),
+    ("column.diagnostics",),
     ("column.sensitivity",),
     ("column.planning",),
 )
@@ -68,7 +68,6 @@ RUNNING = {
     "model",
     "checkpointing",
     "integrate",
-    "hunting",
     "diagnostics",
     "sensitivity",
     "planning",

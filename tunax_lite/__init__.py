@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from .column.checkpointing import Auto, SaveEverything, SavePairs, SaveSegments, SaveSteps
     from .column.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
     from .column.grid import Grid
-    from .column.hunting import NonFinite, find_non_finite
     from .column.integrate import simulate
     from .column.model import Model
     from .column.observations import Observations
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from .config.stored import load_closure, save_closure
     from .numerics.ranges import constrained, unconstrained
     from .physics import LinearEquationOfState, TwoBandAbsorption, coriolis_parameter, mixed_layer_depth
+    from .plausibility.hunting import NonFinite, find_non_finite
     from .runtime import configure
 
     __version__: str
@@ -65,10 +65,10 @@ _NAMES = {
     "column.model": "Model",
     "column.observations": "Observations",
     "physics": "LinearEquationOfState TwoBandAbsorption coriolis_parameter mixed_layer_depth",
+    "plausibility.hunting": "NonFinite find_non_finite",
     "column.planning": "choose_checkpointing estimate_memory",
     "runtime": "configure",
     "column.sensitivity": "jacobian",
-    "column.hunting": "NonFinite find_non_finite",
     "column.integrate": "simulate",
     "column.state": "State",
     "column.trajectory": "Restart Trajectory first_non_finite",

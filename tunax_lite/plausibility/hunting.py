@@ -15,11 +15,11 @@ import numpy as np
 from jaxtyping import PyTree
 
 from .._types import Scalar, at_path, iterate_parameters, iterate_vectors
-from .case import Case
-from .integrate import batched_case, simulate
-from .model import Model
-from .terms.surface import ShortwaveHeating, SurfaceExchange
-from .trajectory import Restart, Trajectory
+from ..column.case import Case
+from ..column.integrate import batched_case, simulate
+from ..column.model import Model
+from ..column.terms.surface import ShortwaveHeating, SurfaceExchange
+from ..column.trajectory import Restart, Trajectory
 
 
 class NonFinite(NamedTuple):
@@ -153,8 +153,13 @@ def _parts(model: Model, case: Case, dt: float, before: Restart) -> Iterator[tup
 
 
 def _of_derivative(
-    model: Model, case: Case, dt: float, start: Restart | None, path: str, options: dict[str, Any]
-) -> NonFinite | None:  # Any: as above
+    model: Model,
+    case: Case,
+    dt: float,
+    start: Restart | None,
+    path: str,
+    options: dict[str, Any],  # Any: as above
+) -> NonFinite | None:
     """The first step after which the derivative of a finite run by one number is not finite."""
     number: Scalar = jnp.asarray(at_path(model, path))
 
