@@ -15,7 +15,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Int, PyTree
 
 from .._types import ScalarLike, batch_shape_of, is_traced, leading_axes, precision_of, without_weak_types
-from ..closures.base import AbstractCloState
+from ..closures.base import AbstractCloState, AbstractClosure
 from ..runtime.devices import (
     ColumnBlock,
     Devices,
@@ -357,9 +357,12 @@ def simulate(
 
     Raises:
         MemoryError: frames that do not fit into the memory of the device.
+        TypeError: something else than a model and a case.
         ValueError: times that are not multiples of the step, a forcing that does not cover the run, a model
             and a case of different precision, or a block of zero columns.
     """
+    if not (isinstance(model, Model) and isinstance(case, Case)):
+        raise TypeError(_wrong_kinds(model, case))
     check_block(column_block)
     of_model, (of_case, covered) = _prepared(model).parts, _prepared(case)
     precision = common_precision(of_model, of_case) or precision_of(model=model, case=case)
@@ -390,6 +393,17 @@ def simulate(
     n_frames = (length.n_frames + 1) * (1 + means + step_starts)
     with _enough_memory(model, case, n_frames, most_columns, mesh):
         return _simulate(arrays, np.asarray(dt, precision), structures, options)
+
+
+def _wrong_kinds(model: object, case: object) -> str:
+    """What to do with other arguments than a model and a case."""
+    got = f"{type(model).__name__} and {type(case).__name__}"
+    todo = "call tl.simulate(tl.Model(closure), case)"
+    if isinstance(model, Case) and isinstance(case, Model):
+        todo = "swap them"
+    elif isinstance(model, AbstractClosure):
+        todo = f"wrap the closure: tl.Model({type(model).__name__}(...))"
+    return f"simulate: expected a Model and a Case, got {got}; {todo}."
 
 
 _LARGE = 1e8
