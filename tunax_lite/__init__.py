@@ -45,8 +45,10 @@ if TYPE_CHECKING:
     from .column.sensitivity import jacobian
     from .column.state import State
     from .column.trajectory import Restart, Trajectory, first_non_finite
+    from .config.stored import load_closure, save_closure
     from .numerics.ranges import constrained, unconstrained
     from .physics import LinearEquationOfState, TwoBandAbsorption, coriolis_parameter, mixed_layer_depth
+    from .plausibility.hunting import NonFinite, find_non_finite
     from .runtime import configure
 
     __version__: str
@@ -63,12 +65,14 @@ _NAMES = {
     "column.model": "Model",
     "column.observations": "Observations",
     "physics": "LinearEquationOfState TwoBandAbsorption coriolis_parameter mixed_layer_depth",
+    "plausibility.hunting": "NonFinite find_non_finite",
     "column.planning": "choose_checkpointing estimate_memory",
     "runtime": "configure",
     "column.sensitivity": "jacobian",
     "column.integrate": "simulate",
     "column.state": "State",
     "column.trajectory": "Restart Trajectory first_non_finite",
+    "config.stored": "load_closure save_closure",
     "numerics.ranges": "constrained unconstrained",
 }
 _MODULES, _load = lazily(__name__, _NAMES)

@@ -5,7 +5,9 @@ Axis 0 of every column array is the vertical, with index 0 at the bottom; furthe
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import enum
+import re
+from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
@@ -38,6 +40,44 @@ JSON = Any  # JSON or YAML: the key determines the type
 def is_traced(tree: PyTree) -> bool:
     """Whether any leaf is traced by JAX, so that its value is unknown and cannot be checked."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
+
+
+@jax.tree_util.register_static
+class Fixed:
+    """A part of a tree that is neither traced nor optimised: it has no leaves.
+
+    Equal arrays are equal, so that programs are compiled once for all trees with the same fixed parts.
+    """
+
+    def __init__(self, value: PyTree):
+        self.value = value
+        self._key: Hashable = id(value)
+        if eqx.is_array(value) and not is_traced(value):
+            self._key = value.shape, str(value.dtype), np.asarray(value).tobytes()
+        elif isinstance(value, Hashable) and not eqx.is_array(value):
+            self._key = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fixed) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        is_number = eqx.is_array(self.value) and self.value.ndim == 0 and not is_traced(self.value)
+        return f"fixed {float(self.value):g}" if is_number else f"fixed {eqx.tree_pformat(self.value)}"
+
+
+def without_functions(tree: PyTree) -> PyTree:
+    """The tree with `Fixed` in place of leaves that programs do not accept: functions of a network."""
+    accepted = jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct, bool, int, float, complex
+    return jax.tree.map(lambda leaf: leaf if isinstance(leaf, accepted) else Fixed(leaf), tree)
+
+
+def released(tree: PyTree) -> PyTree:
+    """The tree with all its fixed parts as they were."""
+    is_fixed = lambda leaf: isinstance(leaf, Fixed)  # noqa: E731
+    return jax.tree.map(lambda leaf: leaf.value if is_fixed(leaf) else leaf, tree, is_leaf=is_fixed)
 
 
 class ParameterInfo(NamedTuple):
@@ -210,10 +250,18 @@ def batch_shape_of(tree: PyTree) -> tuple[int, ...]:
 
 
 def at_path(module: PyTree, path: str) -> PyTree:
-    """The value at a dotted path through modules and mappings."""
+    """The value at a dotted path through modules and mappings; a place in a list or tuple is its number."""
     for name in path.split("."):
-        module = module[name] if isinstance(module, dict) else getattr(module, name)
+        if isinstance(module, list | tuple) and name.isdigit():
+            module = module[int(name)]
+        else:
+            module = module[name] if isinstance(module, dict) else getattr(module, name)
     return module
+
+
+def is_below(path: str, given: str) -> bool:
+    """Whether a dotted path is the given one, or lies below one that ends in `.*`."""
+    return path.startswith(given[:-1]) if given.endswith(".*") else path == given
 
 
 def _declared(
@@ -252,13 +300,29 @@ def iterate_parameters(module: eqx.Module) -> Iterator[ParameterInfo]:
 
 
 def iterate_vectors(module: eqx.Module) -> Iterator[ParameterInfo]:
-    """Yield all vectors declared with `vector_parameter` that are set, including nested modules."""
+    """Yield all vectors declared with `vector_parameter` that are set, including nested modules.
+
+    Arrays that no field declares come last, as vectors of their numbers in C order.
+    """
     for path, value, metadata, owner in _declared(module, "vector"):
         if value is not None:
             declared = metadata["vector"]
             where = None if declared["coordinate"] is None else getattr(owner, declared["coordinate"])
             same = where is not None and len(where) == len(value)
             yield ParameterInfo(path, value, declared["unit"], declared["range"], where if same else None)
+    for info in iterate_arrays(module):
+        yield info._replace(value=info.value.reshape(-1))
+
+
+def iterate_arrays(module: eqx.Module) -> Iterator[ParameterInfo]:
+    """Yield the floating-point arrays that no field declares, such as the weights of a network.
+
+    They have no bounds and no batch axes. A place in a list or tuple is its number: `net.layers.0.weight`.
+    """
+    for path, leaf in jax.tree_util.tree_leaves_with_path(module):
+        if _is_floating(leaf) and not _declarations(module, path):
+            dotted = jax.tree_util.keystr(path, simple=True, separator=".")
+            yield ParameterInfo(dotted, leaf, "1", (-float("inf"), float("inf")))
 
 
 def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, str]]:
@@ -272,7 +336,17 @@ def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, s
         if isinstance(value, eqx.Module):
             yield from iterate_options(value, own)
         elif not eqx.is_array(value):
-            yield own, repr(value)
+            yield own, _text(value)
+
+
+def _text(value: FieldValue) -> str:
+    """Text of a value that is the same in every process and precision: functions by name, arrays by shape."""
+    if not callable(value) and not jax.tree.leaves(value, is_leaf=eqx.is_array):
+        return repr(value)
+    if isinstance(value, str | int | float | enum.Enum | type):
+        return repr(value)
+    shapes = jax.tree.map(lambda leaf: jnp.shape(leaf) if eqx.is_array(leaf) else leaf, value)
+    return re.sub(" at 0x[0-9a-f]+", "", eqx.tree_pformat(shapes, width=10**6))
 
 
 def in_precision(tree: PyTree, dtype: DTypeLike) -> PyTree:

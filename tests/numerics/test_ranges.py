@@ -9,6 +9,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -17,6 +18,7 @@ import pytest
 import tunax_lite as tl
 from tests.errors import error_naming
 from tests.helpers import ALL_CLOSURES, CLOSURE_IDS
+from tests.networks import Learned
 from tunax_lite._types import at_path, check_range, iterate_parameters, parameter
 from tunax_lite.calibration import Correlation
 from tunax_lite.declarations import check_settings, setting
@@ -192,6 +194,84 @@ def test_a_number_on_its_bound_stays_there():
     assert float(value) == 0.1 and float(slope.depth) == 0.0
     with error_naming(ValueError, "depth 0.1 10"):
         tl.unconstrained(eqx.tree_at(lambda m: m.depth, own, jnp.asarray(-1.0)))
+
+
+def test_only_what_is_free_is_a_leaf():
+    closure = tl.KEpsilon()
+    x = tl.unconstrained(closure, only=["c_eps_1", "stability.*"])
+    n_of_stability = sum(info.value is not None for info in iterate_parameters(closure.stability))
+    assert len(jax.tree.leaves(x)) == 1 + n_of_stability
+    # ln((p - a) / (b - p)) of 1.44 between 1 and 2.5.
+    assert float(x.c_eps_1) == pytest.approx(math.log(0.44 / 1.06))
+    moved = tl.constrained(eqx.tree_at(lambda m: m.c_eps_1, x, jnp.asarray(0.0)))
+    assert float(moved.c_eps_1) == 1.75 and moved.c_eps_2 is closure.c_eps_2
+    assert len(jax.tree.leaves(tl.unconstrained(closure, only="stability.cc1"))) == 1
+    for wrong, named in (("c_eps_9", "c_eps_9 c_eps_1 KEpsilon"), ("stability", "stability stability.*")):
+        with error_naming(ValueError, named):
+            tl.unconstrained(closure, only=[wrong])
+
+
+def test_the_same_fixed_parts_need_no_new_program():
+    n_traced = 0
+
+    @jax.jit
+    def mean(x):
+        nonlocal n_traced
+        n_traced += 1
+        return tl.constrained(x).depth
+
+    for depth in (2.0, 3.0):
+        assert float(mean(tl.unconstrained(Two(depth=depth), only=["depth"]))) == pytest.approx(depth)
+    assert n_traced == 1
+    mean(tl.unconstrained(Two(width=9.0), only=["depth"]))
+    assert n_traced == 2
+    assert "width=fixed 9" in repr(tl.unconstrained(Two(width=9.0), only=["depth"]))
+
+
+class Two(eqx.Module):
+    depth: tl.Scalar = parameter(1.0, unit="m", valid_range=(0.1, 10.0))
+    width: tl.Scalar = parameter(5.0, unit="m", valid_range=(0.1, 10.0))
+
+
+@pytest.mark.parametrize("library", ["optax", "optimistix", "ravel"])
+def test_optimisers_find_a_number_and_a_network(library):
+    """The functions of a network are no leaves, which optimisers would refuse.
+
+    `ravel_pytree` is what flowjax and other samplers do with a tree.
+    """
+    wanted = Learned(largest=0.05, seed=3)
+    x: Any = tl.unconstrained(
+        Learned(), only=["largest", "net.*"]
+    )  # its types do not know modules as pytrees
+    assert all(eqx.is_inexact_array(leaf) for leaf in jax.tree.leaves(x))
+
+    def residuals(x, _=None):
+        found = tl.constrained(x)
+        points = jnp.linspace(-1.0, 1.0, 12).reshape(2, 6)
+        outputs = [jax.vmap(each.net, -1)(points) for each in (found, wanted) if each.net]
+        return {"largest": found.largest / wanted.largest - 1.0, "net": outputs[0] - outputs[1]}
+
+    loss = lambda x: sum(jnp.sum(part**2) for part in residuals(x).values())  # noqa: E731
+    with jax.numpy_dtype_promotion("standard"):  # other libraries mix types
+        if library == "optax":
+            adam: Any = optax.adam(0.05)
+            state, slope = adam.init(x), jax.jit(jax.grad(loss))
+            for _ in range(200):
+                updates, state = adam.update(slope(x), state)
+                x = optax.apply_updates(x, updates)
+        elif library == "optimistix":
+            optimistix = pytest.importorskip("optimistix")
+            method = optimistix.LevenbergMarquardt(rtol=1e-6, atol=1e-6)
+            x = optimistix.least_squares(residuals, method, x, throw=False).value
+        else:
+            vector, back = jax.flatten_util.ravel_pytree(x)
+            assert vector.shape == (1 + 4 * 3 + 5,)
+            assert eqx.tree_equal(back(vector), x)
+            return
+    found = tl.constrained(x)
+    assert loss(x) < 1e-3 and isinstance(found, Learned) and found.net is not None
+    assert float(found.largest) == pytest.approx(0.05, rel=0.03)
+    assert callable(found.net.activation)
 
 
 def test_adam_stays_within_all_ranges_for_fifty_steps():

@@ -8,7 +8,8 @@ Numbers that a calibration can change, by path, and how they are inserted.
 A parameter of the closure is named by its path in it: `c_eps_1`, `stability.cc1`. A number of a case is named
 by its path in the case after `cases.NAME.`, or after `case.` if all cases share it:
 `cases.papa.forcing.heat_flux_bias`, `case.absorption.visible_depth`. A single number of a vector has an
-index, `weights[3]`; the name of the vector stands for all of its numbers.
+index, `weights[3]`; the name of the vector stands for all of its numbers. Arrays that no field declares, such
+as the weights of a network of Equinox, are vectors too: `net.layers.0.weight[3]`, and `net.*` is all of them.
 
 Parameters of a calibration: free numbers by path, and those tied to them.
 
@@ -59,7 +60,9 @@ from .._types import (
     Scalar,
     at_path,
     check_range,
+    is_below,
     is_traced,
+    iterate_arrays,
     iterate_options,
     iterate_parameters,
     iterate_vectors,
@@ -571,7 +574,8 @@ def lookup(path: str, known: Mapping[str, ParameterInfo], owner: str) -> Paramet
     # Vectors by name: a list of a hundred numbers helps nobody.
     offered = (name for name, info in known.items() if not info.idle)
     alike = by_field(name for name in offered if is_of_closure(name) == in_closure)
-    close = difflib.get_close_matches(path, alike, n=3, cutoff=0.5)
+    is_part = any(is_below(name, f"{path}.*") for name in alike)
+    close = [f"{path}.*"] * is_part + difflib.get_close_matches(path, alike, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     names = ", ".join(close + [name for name in alike if name not in close]) or "none"
     if in_closure:
@@ -595,18 +599,31 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array | np.ndarray)
         places.setdefault(field, []).append((position, index))
     if not places:
         return module
-    new = []
+    networks, new = {info.path for info in iterate_arrays(module)}, []
+    if values.ndim == 2 and (own := networks & places.keys()):
+        raise ValueError(
+            f"{min(own)}: expected a method that runs one closure at a time for a network without batch "
+            "axes, got an ensemble; choose adam or lbfgs, or declare the weights with `vector_parameter`."
+        )
     for field, found in places.items():
         positions, indices = (np.array(part) for part in zip(*found, strict=True))
         if found[0][1] is None:
             new.append(jnp.asarray(values[positions[0]]))
         else:
-            old = at_path(module, field)
-            if values.ndim == 2:
-                old = jnp.broadcast_to(old[:, None], (*old.shape, values.shape[1]))
-            new.append(old.at[indices].set(values[positions]))
+            new.append(_with_numbers(at_path(module, field), indices, values[positions], field in networks))
     at_fields = lambda tree: [at_path(tree, field) for field in places]  # noqa: E731
     return eqx.tree_at(at_fields, module, new, is_leaf=lambda leaf: leaf is None)
+
+
+def _with_numbers(
+    old: Array, indices: np.ndarray, values: Array | np.ndarray, is_network: bool
+) -> Float[Array, "..."]:
+    """A vector, or an array in C order, with other numbers at some places; members are a trailing axis."""
+    if is_network:
+        return old.reshape(-1).at[indices].set(values).reshape(old.shape)
+    if values.ndim == 2:
+        old = jnp.broadcast_to(old[:, None], (*old.shape, values.shape[1]))
+    return old.at[indices].set(values)
 
 
 def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
@@ -872,7 +889,8 @@ class FreeParameter:
     """One number that a calibration may change.
 
     Args:
-        path: in the closure or in a case, with dots; the path of a vector stands for all of its numbers.
+        path: in the closure or in a case, with dots; the path of a vector stands for all of its numbers, and
+            `net.*` or `stability.*` for all below that have a value and an effect.
         lower, upper: bounds, by default those of its valid range; with a prior, bounds that it must respect.
         start: first guess; by default the value in the closure, or else the median of the prior.
         scale: `log` for a parameter that varies over orders of magnitude.
@@ -918,13 +936,14 @@ class FreeParameters:
         found: list[FreeNumber] = []
         fields = by_field(known)
         for free in self.parameters:
-            infos = [lookup(path, known, owner) for path in fields.get(free.path, [free.path])]
-            distribution = _distribution(free, infos[0])
-            about = infos[0].unit, distribution, None if free.prior is None else distribution
-            for info in infos:
-                start = _start(free, distribution, info)
-                found.append(FreeNumber(info.path, start, info.coordinate, *about))
-        changed = {each.path for each in (*self.parameters, *self.tied)}
+            for field in _fields_of(free.path, fields, known):
+                infos = [lookup(path, known, owner) for path in fields.get(field, [field])]
+                distribution = _distribution(free, infos[0])
+                about = infos[0].unit, distribution, None if free.prior is None else distribution
+                for info in infos:
+                    start = _start(free, distribution, info)
+                    found.append(FreeNumber(info.path, start, info.coordinate, *about))
+        changed = {each.path for each in (*found, *self.tied)}
         for path in sorted(changed & known.keys()):
             others = (other for other in known[path].replaced_by if other in changed)
             taken = (f"{other} is calibrated and takes its place" for other in others)
@@ -954,6 +973,14 @@ class FreeParameters:
         tied = tuple(each for each in self.tied if is_of_closure(each.path) and is_of_closure(each.to))
         if free:
             FreeParameters(free, tied).resolve(closure)
+
+
+def _fields_of(path: str, fields: Mapping[str, list[str]], known: Mapping[str, ParameterInfo]) -> list[str]:
+    """The field at a path, or those below it that can be free: with a value and an effect."""
+    if path in fields or path in known:
+        return [path]
+    infos = {field: known[paths[0]] for field, paths in fields.items() if is_below(field, path)}
+    return [field for field, info in infos.items() if info.value is not None and not info.idle] or [path]
 
 
 def _distribution(free: FreeParameter, info: ParameterInfo) -> AbstractPrior:

@@ -45,6 +45,7 @@ from .parameters import (
     with_parameters,
 )
 from .problem import Evaluation, Problem
+from .stored import read_closure
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -466,12 +467,17 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
 def read_parameters(path: str | Path, closure: str | None = None) -> CalibratedValues:
     """Values by path from a file of `write_parameters`, for `with_parameters` and `with_case_parameters`.
 
-    Each entry needs only `value`; a bare number, or a list for a vector of weights, is also accepted. The
-    class name of the closure is checked if given; `base`, the rest of the calibrated closure, by
-    `with_parameters`. A file without it holds beside any constants. Raises `FileNotFoundError` without a
-    file, and `ValueError` for another format, another closure, or a value that is not a finite number.
+    A file that ends in `.nc` is one of `tunax_lite.save_closure`, and holds every number. In YAML each entry
+    needs only `value`; a bare number, or a list for a vector of weights, is also accepted. The class name of
+    the closure is checked if given; `base`, the rest of the calibrated closure, by `with_parameters`. A file
+    without it holds beside any constants. Raises `FileNotFoundError` without a file, and `ValueError` for
+    another format, another closure, or a value that is not a finite number.
     """
     path = Path(path)
+    if path.suffix == ".nc":
+        stored = read_closure(path)
+        _check_class(path, closure, stored.kind)
+        return stored.values
     try:
         content = parse_yaml(read_text(path, "a YAML file", "utf-8-sig"))
     except ConfigError as error:
@@ -488,16 +494,20 @@ def read_parameters(path: str | Path, closure: str | None = None) -> CalibratedV
             values |= {f"{name}[{i}]": _number(path, f"{name}[{i}]", item) for i, item in enumerate(value)}
         else:
             values[str(name)] = _number(path, name, value)
-    if closure is not None and content.get("closure") != closure:
-        raise ValueError(
-            f"{path}: closure: expected {closure}, got {shortened(content.get('closure'))}; use the "
-            "file with the closure that it was calibrated for."
-        )
+    _check_class(path, closure, content.get("closure"))
     try:
         base = Base.read(str(content.get("closure")), content["base"], values) if "base" in content else None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     return CalibratedValues(values, base, str(path))
+
+
+def _check_class(path: Path, expected: str | None, got: JSON) -> None:
+    if expected is not None and got != expected:
+        raise ValueError(
+            f"{path}: closure: expected {expected}, got {shortened(got)}; use the file with the closure that "
+            "it was calibrated for."
+        )
 
 
 def _number(path: Path, name, value) -> float:

@@ -276,7 +276,9 @@ def cross_validate(
 
 @command(module="check")
 def describe(
-    name: Annotated[str, Argument(help="A closure, a part of one, a bulk formula, a water type, a method …")],
+    name: Annotated[
+        str, Argument(help="A closure, a part of one, a term, a method …, or package.module:Class.")
+    ],
 ) -> None:
     """Explain a name used in configurations: parameters with unit, range, default and meaning."""
 

@@ -14,7 +14,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Int, PyTree
 
 from .._types import ScalarLike, is_traced, leading_axes, precision_of, without_weak_types
-from ..closures.base import AbstractCloState
+from ..closures.base import AbstractCloState, AbstractClosure
 from ..runtime.devices import (
     ColumnBlock,
     Devices,
@@ -364,9 +364,12 @@ def simulate(
 
     Raises:
         MemoryError: frames that do not fit into the memory of the device.
+        TypeError: something else than a model and a case.
         ValueError: times that are not multiples of the step, a forcing that does not cover the run, a model
             and a case of different precision, a block of zero columns, or an unknown name in `averages`.
     """
+    if not (isinstance(model, Model) and isinstance(case, Case)):
+        raise TypeError(_wrong_kinds(model, case))
     check_block(column_block)
     averages = Averaged(tuple(averages)).check().names
     means = means or bool(averages)
@@ -401,6 +404,17 @@ def simulate(
     n_frames = (length.n_frames + 1) * (1 + means + step_starts)
     with _enough_memory(model, case, n_frames, most_columns, mesh):
         return _simulate(arrays, np.asarray(dt, precision), structures, options)
+
+
+def _wrong_kinds(model: object, case: object) -> str:
+    """What to do with other arguments than a model and a case."""
+    got = f"{type(model).__name__} and {type(case).__name__}"
+    todo = "call tl.simulate(tl.Model(closure), case)"
+    if isinstance(model, Case) and isinstance(case, Model):
+        todo = "swap them"
+    elif isinstance(model, AbstractClosure):
+        todo = f"wrap the closure: tl.Model({type(model).__name__}(...))"
+    return f"simulate: expected a Model and a Case, got {got}; {todo}."
 
 
 _LARGE = 1e8

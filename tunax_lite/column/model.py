@@ -41,7 +41,6 @@ from .terms.surface import (
 )
 from .transport import Equations, Mixing, Transported, sum_of_all
 
-
 Stages = list[tuple[AbstractTerm | None, State]]
 """States after each term in turn."""
 
@@ -90,6 +89,7 @@ class Model(eqx.Module):
         tridiagonal_method: solver for linear systems; by default the fastest on the platform.
 
     Raises:
+        TypeError: a name or a class instead of a closure.
         ValueError: theta outside [0, 1], or a number of sweeps that is not a positive whole number.
     """
 
@@ -109,6 +109,11 @@ class Model(eqx.Module):
     tridiagonal_method: AbstractTridiagonalMethod | None = None
 
     def __check_init__(self):
+        if isinstance(self.closure, str | type):
+            got = (
+                repr(self.closure) if isinstance(self.closure, str) else f"the class {self.closure.__name__}"
+            )
+            raise TypeError(f"Model: expected a closure such as tl.KEpsilon(), got {got}; make an instance.")
         if not isinstance(self.n_sweeps, int):
             raise ValueError(f"Model: expected n_sweeps to be a whole number, got {self.n_sweeps!r}.")
 

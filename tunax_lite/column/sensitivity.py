@@ -19,7 +19,7 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
-from .._types import is_traced
+from .._types import is_traced, released, without_functions
 from ..numerics.batch_last import vmap_last
 from ..runtime import Program, Shared, compile_program, free_memory
 
@@ -183,10 +183,12 @@ class CompiledJacobian:
     ):
         if mode not in ("auto", "forward", "reverse"):
             raise ValueError(f"jacobian: expected the mode auto, forward or reverse, got {mode!r}.")
-        self._function = function
-        self._shapes = jax.eval_shape(lambda *given: given, x, *args)
+        given = without_functions(args)
+        self._has_functions = jax.tree.structure(given) != jax.tree.structure(args)
+        self._function = (lambda x, *args: function(x, *released(args))) if self._has_functions else function
+        self._shapes = jax.eval_shape(lambda *given: given, x, *given)
         n_parameters = _count("parameters", self._shapes[0])
-        n_residuals = _count("residuals", jax.eval_shape(function, *self._shapes))
+        n_residuals = _count("residuals", jax.eval_shape(self._function, *self._shapes))
         if mode == "auto":
             mode = "reverse" if _PULL_OVER_PUSH * n_residuals < n_parameters else "forward"
         self._mode: Literal["forward", "reverse"] = mode
@@ -198,7 +200,7 @@ class CompiledJacobian:
     def __call__(self, x: PyTree, *args: PyTree) -> JacobianResult:
         """Residuals and matrix for parameters and arguments of the same shapes; nothing is compiled."""
         _check_finite(x)
-        residuals, matrix = self.program(x, *args)
+        residuals, matrix = self.program(x, *(without_functions(args) if self._has_functions else args))
         return JacobianResult(residuals, matrix, (self.plan,))
 
     def _choose_chunk(self, chunk_size: ChunkSize, memory_budget: int | None) -> tuple[int, Program]:

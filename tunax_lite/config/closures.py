@@ -1,10 +1,11 @@
 """The closure in a configuration: name, options (parts and switches), and numbers by dotted name."""
 
+import contextlib
 import contextvars
 import functools
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
@@ -67,6 +68,14 @@ def constants_of(name: str) -> list[str]:
 def closure_class(name: str) -> type[AbstractClosure]:
     """The class for a name or an import path `package.module:Class`; raises `PydanticCustomError`."""
     return _class_of(AbstractClosure, name, "closure")
+
+
+def imported_class(name: str) -> type[AbstractClosure | AbstractTerm]:
+    """The closure or term at an import path; raises `PydanticCustomError` for anything else."""
+    try:
+        return _class_of(AbstractTerm, name, "term")
+    except ValueError:
+        return closure_class(name)
 
 
 def _class_of(family: type[T], name: str, what: str) -> type[T]:
@@ -241,8 +250,15 @@ def closure_of(document: dict[str, JSON], *, trusted: bool = False) -> AbstractC
 
     A class of another package is imported only if the file is `trusted`.
     """
+    with importing(trusted):
+        return ClosureSection.model_validate(document.get("model", {}).get("closure", {})).build()
+
+
+@contextlib.contextmanager
+def importing(trusted: bool) -> Iterator[None]:
+    """Within, whether import paths in files may import modules that are not imported yet."""
     before = _trusted.set(trusted)
     try:
-        return ClosureSection.model_validate(document.get("model", {}).get("closure", {})).build()
+        yield
     finally:
         _trusted.reset(before)

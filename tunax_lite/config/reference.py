@@ -14,7 +14,7 @@ from ..closures import AbstractClosure
 from ..declarations import Named, all_names, meanings, names_of, summary_and_source
 from .builder import is_number
 from .calibration import CalibrationConfig
-from .closures import options_of
+from .closures import imported_class, options_of
 from .comparison import ComparisonConfig
 from .formats import kinds
 from .schema import RunConfig
@@ -97,12 +97,15 @@ def describe(name: str) -> tuple[Description, ...]:
     """Describe a name: a closure, a part of one, a bulk formula, a water type, a method and so on.
 
     Args:
-        name: as in a configuration; several families may use it.
+        name: as in a configuration, `package.module:Class` included; several families may use it.
 
     Raises:
-        ValueError: an unknown name.
+        ValueError: an unknown name, or a class that cannot be imported or is no closure and no term.
     """
     found = [each for each in all_names() if each.name == name]
+    if ":" in name:
+        kind = imported_class(name)
+        found = [Named(name, kind, kind)]
     if not found:
         known = sorted({each.name for each in all_names()})
         raise ValueError(f"expected a name of configurations, got '{name}'; {closest(name, known)}.")

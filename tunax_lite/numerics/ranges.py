@@ -11,8 +11,10 @@ Whatever x an optimiser proposes, p stays in its range. Near a bound both are lo
 it, so that a floor many orders of magnitude below its upper bound changes by a factor.
 """
 
+import difflib
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 import equinox as eqx
@@ -20,7 +22,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._types import Scalar, at_path, check_range, iterate_parameters, iterate_vectors
+from .._types import (
+    Fixed,
+    ParameterInfo,
+    Scalar,
+    check_range,
+    is_below,
+    iterate_parameters,
+    iterate_vectors,
+    released,
+)
 
 T = TypeVar("T", bound=eqx.Module)
 
@@ -28,33 +39,70 @@ _FAR = 800.0
 """x of a number on its bound: the logistic function and the exponential are exactly zero there."""
 
 
-def unconstrained(module: T) -> T:
-    """The module with the unconstrained number x in place of each calibratable one; `constrained` goes back.
+def unconstrained(module: T, only: Iterable[str] | None = None) -> T:
+    """The module with the unconstrained number x in place of each free one; `constrained` goes back.
 
-    Everything else stays. Both results are ordinary pytrees: differentiate a loss with respect to the first,
-    and hand it to optax. A number on a bound of its range stays there, because its gradient vanishes.
+    Its leaves are the free numbers alone: differentiate a loss with respect to it, and hand it to optax,
+    optimistix or `jax.flatten_util.ravel_pytree`. A number on a bound of its range stays there, because its
+    gradient vanishes. Arrays that no field declares, such as the weights of a network, have no bounds.
 
     Args:
         module: a closure, model, case or any module with fields declared with `parameter`.
+        only: dotted paths of what is free, `c_eps_1`, and `stability.*` or `net.*` for all that lies below;
+            by default every number.
 
     Raises:
-        ValueError: a number outside its valid range.
+        ValueError: a number outside its valid range, or a path without a number.
     """
-    for info in (*iterate_parameters(module), *iterate_vectors(module)):
+    known = {info.path: info for info in _numbers(module)}
+    for info in known.values():
         check_range(info.path, info.value, info.valid_range)
-    return _mapped(module, unbounded)
+    free = known.keys() if only is None else _chosen(known, only, type(module).__name__)
+
+    def free_or_fixed(path, leaf):
+        name = _dotted(path)
+        return unbounded(leaf, *known[name].valid_range) if name in free else Fixed(leaf)
+
+    return jax.tree_util.tree_map_with_path(free_or_fixed, module)
 
 
 def constrained(x: T) -> T:
-    """The module with the numbers that an `unconstrained` one stands for, each within its valid range."""
-    return _mapped(x, bounded)
+    """The module that an `unconstrained` one stands for, with each free number within its valid range."""
+    known = {info.path: info for info in _numbers(x)}
+
+    def restored(path, leaf):
+        return leaf if isinstance(leaf, Fixed) else bounded(leaf, *known[_dotted(path)].valid_range)
+
+    return released(
+        jax.tree_util.tree_map_with_path(restored, x, is_leaf=lambda leaf: isinstance(leaf, Fixed))
+    )
 
 
-def _mapped(module: T, function) -> T:
-    infos = [*iterate_parameters(module), *iterate_vectors(module)]
-    known = [info for info in infos if info.value is not None]
-    values = [function(info.value, *info.valid_range) for info in known]
-    return eqx.tree_at(lambda tree: [at_path(tree, info.path) for info in known], module, values)
+def _dotted(path) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator=".")
+
+
+def _numbers(module: eqx.Module) -> list[ParameterInfo]:
+    """Everything that is free or can be: with a value of its own."""
+    infos = *iterate_parameters(module), *iterate_vectors(module)
+    return [info for info in infos if info.value is not None and not isinstance(info.value, Fixed)]
+
+
+def _chosen(known: Mapping[str, ParameterInfo], only: Iterable[str], owner: str) -> set[str]:
+    """Paths of the known numbers that are given, or lie below."""
+    found: set[str] = set()
+    for given in [only] if isinstance(only, str) else only:
+        below = {path for path in known if is_below(path, given)}
+        if not below:
+            parts = {f"{path[: at.start()]}.*" for path in known for at in re.finditer(r"\.", path)}
+            close = difflib.get_close_matches(given, [*parts, *known], n=3)
+            hint = f"did you mean {' or '.join(close)}? " if close else ""
+            raise ValueError(
+                f"unconstrained: expected paths of numbers that {owner} has, got '{given}'; {hint}It has: "
+                f"{', '.join(known)}. A number that follows from others is known once it is given."
+            )
+        found |= below
+    return found
 
 
 def bounded(

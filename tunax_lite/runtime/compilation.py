@@ -13,6 +13,8 @@ import jax.numpy as jnp
 from jax.stages import Compiled
 from jaxtyping import PyTree
 
+from .._types import released, without_functions
+
 T = TypeVar("T")
 
 
@@ -45,15 +47,17 @@ class Program:
         trace_seconds: from Python to the compiler's input language.
         compile_seconds: to machine code, or to find that in the cache of compiled programs.
         donated: positions of the arguments whose memory a call reuses.
+        has_functions: whether arguments hold functions, which are part of the program.
     """
 
     executable: Compiled
     trace_seconds: float
     compile_seconds: float
     donated: tuple[int, ...] = ()
+    has_functions: bool = False
 
     def __call__(self, *args: PyTree) -> PyTree:
-        return self.executable(*args)
+        return self.executable(*(without_functions(args) if self.has_functions else args))
 
     @property
     def memory(self) -> ProgramMemory:
@@ -88,23 +92,32 @@ def compile_program(
     """Trace and compile a function for arguments of these shapes, without running it.
 
     Arguments are arrays, pytrees of them, or `jax.ShapeDtypeStruct`; the results may reuse the memory of
-    those at the positions `donate`, and `static` keyword arguments become part of the program.
+    those at the positions `donate`, and `static` keyword arguments become part of the program, as do
+    functions in the arguments, such as those of a network.
     """
     if static:
         function = functools.wraps(function)(functools.partial(function, **static))
+    given = without_functions(args)
+    has_functions = jax.tree.structure(given) != jax.tree.structure(args)
+    if has_functions:
+        function = functools.wraps(function)(functools.partial(_released, function))
     # Tracing creates many small permanent objects: collecting garbage meanwhile takes a quarter of its time.
     was_collecting = gc.isenabled()
     gc.disable()
     start = time.perf_counter()
     try:
-        lowered = jax.jit(function, donate_argnums=donate).lower(*args)
+        lowered = jax.jit(function, donate_argnums=donate).lower(*given)
     finally:
         if was_collecting:
             gc.enable()
     traced = time.perf_counter()
     executable = lowered.compile()
     compiled = time.perf_counter()
-    return Program(executable, traced - start, compiled - traced, donate)
+    return Program(executable, traced - start, compiled - traced, donate, has_functions)
+
+
+def _released(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
+    return function(*released(args))
 
 
 class Shared(Generic[T]):
@@ -119,7 +132,9 @@ class Shared(Generic[T]):
 
     def get(self, make: Callable[[], T], arguments: PyTree, *same: Hashable) -> T:
         """The object for these arguments, created on first use; with `same`, only if these are equal too."""
-        leaves, structure = jax.tree.flatten(jax.eval_shape(lambda given: given, arguments))
+        leaves, structure = jax.tree.flatten(
+            jax.eval_shape(lambda given: given, without_functions(arguments))
+        )
         key = structure, tuple((leaf.shape, leaf.dtype, leaf.weak_type) for leaf in leaves), same
         if key not in self._made:
             if len(self._made) == self._most:

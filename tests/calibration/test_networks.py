@@ -1,0 +1,186 @@
+"""Networks are parameters: freed by name, regularised, stored with their closure, and loaded."""
+
+import dataclasses
+import sys
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import tunax_lite as tl
+from tests.calibration.twins import make_case, observe
+from tests.errors import error_naming
+from tests.helpers import ALL_CLOSURES, CLOSURE_IDS
+from tests.networks import Learned
+from tunax_lite.calibration import (
+    LBFGS,
+    EnsembleKalman,
+    FreeParameter,
+    FreeParameters,
+    LevenbergMarquardt,
+    Normal,
+    Target,
+    calibrate,
+    read_parameters,
+    with_parameters,
+    write_parameters,
+)
+from tunax_lite.cli.commands import app
+from tunax_lite.closures import KOmega, MellorYamada, NeuralCorrection
+from tunax_lite.config import build_run, load_run
+from tunax_lite.io import read_trajectory, write_observations
+
+N_WEIGHTS = 2 * 4 + 4 + 4 + 1  # of two layers: 2 inputs, 4 units, 1 output
+FREE = FreeParameters((FreeParameter("net.*"),))
+
+
+@pytest.fixture(scope="module")
+def target():
+    case = make_case(0.1, -50.0)
+    truth = tl.Model(Learned(seed=5))
+    return Target(case, observe(truth, case, dt=600.0, interval=3600.0), dt=600.0)
+
+
+def test_paths_of_a_network_are_its_places_and_its_name_is_all_of_them():
+    paths = FREE.resolve(Learned()).paths
+    assert len(paths) == N_WEIGHTS
+    assert paths[0] == "net.layers.0.weight[0]" and paths[-1] == "net.layers.1.bias[0]"
+    one = FreeParameters((FreeParameter("net.layers.0.weight[3]", start=2.5),)).resolve(Learned())
+    changed = one.insert(Learned(), jnp.array([2.5]))
+    # The fourth number in C order, of rows of two.
+    assert isinstance(changed, Learned) and changed.net is not None
+    assert float(changed.net.layers[0].weight[1, 1]) == 2.5
+    part = FreeParameters((FreeParameter("stability.*"),)).resolve(tl.KEpsilon())
+    assert "stability.cc1" in part.paths and "stability.cc5" not in part.paths  # which has no effect
+    with error_naming(ValueError, "net net.* net.layers.0.weight"):
+        FreeParameters((FreeParameter("net"),)).resolve(Learned())
+
+
+@pytest.mark.parametrize("method", [LBFGS(), LevenbergMarquardt()], ids=["lbfgs", "levenberg_marquardt"])
+def test_a_network_is_calibrated_and_its_file_goes_into_its_closure_alone(method, target, tmp_path):
+    result = calibrate(tl.Model(Learned()), FREE, [target], method, 8)
+    write_parameters(tmp_path / "parameters.yaml", result)
+    assert result.best_loss < 0.5 * result.history.loss[0]
+    trained = result.closure
+    assert isinstance(trained, Learned) and trained.net is not None
+    values = read_parameters(tmp_path / "parameters.yaml", "Learned")
+    assert eqx.tree_equal(with_parameters(Learned(), values), trained)
+    with error_naming(ValueError, "width 4 5"):
+        with_parameters(Learned(width=5), values)
+    with error_naming(ValueError, "largest 0.02 0.03"):
+        with_parameters(Learned(largest=0.03), values)
+
+
+def test_the_prior_of_weights_regularises_them(target):
+    weights = np.concatenate(
+        [leaf.ravel() for leaf in jax.tree.leaves(eqx.filter(Learned().net, eqx.is_array))]
+    )
+    plain, decayed, narrow = (
+        calibrate(tl.Model(Learned()), free, [target], LBFGS(), 1, prior_weight=weight).best_loss
+        for free, weight in (
+            (FREE, 0.0),
+            (FREE, 0.1),
+            (FreeParameters((FreeParameter("net.*", prior=Normal(0.0, 0.5)),)), 0.1),
+        )
+    )
+    assert decayed - plain == pytest.approx(0.05 * np.sum(weights**2))
+    assert narrow - plain == pytest.approx(0.05 * np.sum(weights**2) / 0.25)
+
+
+def test_an_ensemble_needs_weights_with_batch_axes(target):
+    with error_naming(ValueError, "net.layers.0.bias ensemble vector_parameter"):
+        calibrate(tl.Model(Learned()), FREE, [target], EnsembleKalman(noise=0.01, n_members=18), 2)
+
+
+STORED = [
+    *ALL_CLOSURES,
+    Learned(seed=4, width=3),
+    tl.KEpsilon.recommended(c_eps_1=1.5),
+    MellorYamada.harcourt(),
+    NeuralCorrection(physical=KOmega(stability=tl.SecondMomentClosure(ctt=0.8)), width=3, seed=2),
+]
+STORED_IDS = [*CLOSURE_IDS, "own", "recommended", "harcourt", "neural"]
+
+
+@pytest.mark.parametrize("closure", STORED, ids=STORED_IDS)
+def test_every_closure_is_stored_and_loaded_bit_by_bit(closure, tmp_path):
+    tl.save_closure(tmp_path / "closure.nc", closure)
+    assert eqx.tree_equal(tl.load_closure(tmp_path / "closure.nc"), closure)
+
+
+def test_a_stored_closure_goes_into_one_with_its_settings(tmp_path):
+    path, closure = tmp_path / "net.nc", Learned(seed=4, largest=0.05)
+    tl.save_closure(path, closure)
+    assert eqx.tree_equal(tl.load_closure(path, like=Learned(seed=4)), closure)
+    single = tl.load_closure(path, like=tl.in_precision(Learned(seed=4), "float32"))
+    assert {leaf.dtype for leaf in jax.tree.leaves(eqx.filter(single, eqx.is_array))} == {np.dtype("float32")}
+    with error_naming(ValueError, "width 4 5"):
+        tl.load_closure(path, like=Learned(seed=4, width=5))
+    with error_naming(ValueError, "net.nc Learned KEpsilon like"):
+        tl.load_closure(path, like=tl.KEpsilon())
+    with error_naming(ValueError, "other.txt .nc"):
+        tl.save_closure(tmp_path / "other.txt", closure)
+    with error_naming(ValueError, "largest (2,)"):
+        tl.save_closure(path, dataclasses.replace(closure, largest=jnp.array([0.1, 0.2])))
+    bad = eqx.tree_at(lambda c: c.net.layers[0].bias, closure, jnp.full(4, jnp.nan))
+    with error_naming(ValueError, "net.layers.0.bias nan"):
+        tl.save_closure(path, bad)
+    assert eqx.tree_equal(tl.load_closure(path), closure)  # what was there stayed
+
+
+def test_a_file_does_not_import_code(tmp_path, monkeypatch):
+    path = tmp_path / "net.nc"
+    tl.save_closure(path, Learned())
+    monkeypatch.delitem(sys.modules, "tests.networks")
+    with error_naming(ValueError, "net.nc tests.networks:Learned import"):
+        tl.load_closure(path)
+    assert "tests.networks" not in sys.modules
+
+
+def test_a_file_of_something_else_is_no_closure(tmp_path):
+    case = make_case(0.1, -50.0)
+    observed = observe(tl.Model(tl.Constant()), case, dt=600.0, interval=3600.0)
+    write_observations(tmp_path / "o.nc", case, observed)
+    with error_naming(ValueError, "o.nc closure save_closure"):
+        tl.load_closure(tmp_path / "o.nc")
+    with pytest.raises(FileNotFoundError):
+        tl.load_closure(tmp_path / "none.nc")
+
+
+def test_the_command_line_runs_a_stored_network(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    closure = dataclasses.replace(Learned(seed=4), net=Learned(seed=7).net)  # as if trained
+    tl.save_closure(tmp_path / "net.nc", closure)
+    config = {
+        "case": {
+            "format": "idealised", "depth": 64.0, "temperature": {"surface": 20.0, "gradient": 0.02},
+            "forcing": {"stress_u": 0.1}, "duration": 7200.0,
+        },
+        "grid": {"kind": "uniform", "n_cells": 16},
+        "model": {"closure": {"name": "tests.networks:Learned", "options": {"seed": 4}}},
+        "time": {"step": 600.0, "output_interval": 3600.0},
+    }  # fmt: skip
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
+    done = CliRunner().invoke(app, ["run", "run.yaml", "--parameters", "net.nc", "--output", "run.nc"])
+    assert done.exit_code == 0, done.output
+    setup = build_run(load_run(tmp_path / "run.yaml"))
+    expected = tl.simulate(tl.Model(closure), setup.case, dt=600.0, output_interval=3600.0)
+    found = read_trajectory(tmp_path / "run.nc")
+    np.testing.assert_array_equal(found.state.temperature, expected.state.temperature)
+    config["model"]["closure"]["options"]["seed"] = 5
+    (tmp_path / "other.yaml").write_text(yaml.safe_dump(config))
+    refused = CliRunner().invoke(app, ["run", "other.yaml", "--parameters", "net.nc", "--output", "o.nc"])
+    assert refused.exit_code == 2 and "seed is 4 there, 5 here" in " ".join(refused.output.split())
+    assert not (tmp_path / "o.nc").exists()
+
+
+def test_describe_takes_what_run_takes():
+    shown = CliRunner().invoke(app, ["describe", "tests.networks:Learned"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0, shown.output
+    assert "largest" in shown.output and "0.0001 to 1" in shown.output and "seed" in shown.output
+    unknown = CliRunner().invoke(app, ["describe", "tests.networks:Leaned"])
+    assert unknown.exit_code == 2 and "Leaned" in unknown.output

@@ -1,0 +1,193 @@
+"""Where a run, or its derivative, stops being finite: the step, the part of the step, and the parameters.
+
+A run returns values that are not finite, because a calibration rejects such a step and goes on. Here the run
+is repeated with every step saved, from the last frame that is finite, and the first bad step in its parts.
+"""
+
+import functools
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from .._types import Scalar, at_path, iterate_parameters, iterate_vectors
+from ..column.case import Case
+from ..column.integrate import batched_case, simulate
+from ..column.model import Model
+from ..column.terms.surface import ShortwaveHeating, SurfaceExchange
+from ..column.trajectory import Restart, Trajectory
+
+
+class NonFinite(NamedTuple):
+    """The first value of a run that is not finite.
+
+    Args:
+        variable: its name; for a derivative, followed by the path of the parameter.
+        step: number of the step that made it, from 1; 0 for the start.
+        time: end of that step [s].
+        origin: the part of the step: `start`, `fluxes`, a term by its class, `transport`, or the closure.
+        parameters: paths of numbers in model and case that are not finite or outside their valid range.
+    """
+
+    variable: str
+    step: int
+    time: float
+    origin: str
+    parameters: tuple[str, ...]
+
+    def __str__(self) -> str:
+        suspects = f"; suspects: {', '.join(self.parameters)}" if self.parameters else ""
+        return f"{self.variable} in step {self.step} (to {self.time:g} s), from {self.origin}{suspects}"
+
+
+def find_non_finite(
+    model: Model,
+    case: Case,
+    *,
+    by: Iterable[str] = (),
+    dt: float = 60.0,
+    start: Restart | None = None,
+    **options: Any,  # Any: those of `simulate`
+) -> NonFinite | None:
+    """Find the first step after which a value of a run is not finite; `None` if all are.
+
+    Args:
+        model, case, dt, start: as in `simulate`.
+        by: paths in the model, such as `closure.c_eps_1`: if the run is finite, its derivative by each of
+            these numbers is searched too, in forward mode.
+        options: `duration` and `output_interval` of `simulate`; the frames between which steps are searched.
+
+    Raises:
+        ValueError: as `simulate`, or a path that the model does not have.
+    """
+    if not is_finite(case.start_state):
+        return NonFinite(_name_of_bad(case.start_state), 0, 0.0, "start", _suspects(model, case))
+
+    def run(begin: Restart | None, **options: Any) -> Trajectory:  # Any: as above
+        return simulate(model, case, dt=dt, start=begin, **options)
+
+    trajectory = run(start, **options)
+    frame = _first_bad(trajectory)
+    if frame == 0:
+        first = jax.tree.map(lambda leaf: leaf[0], (trajectory.state, trajectory.clo_state))
+        step, origin = int(trajectory.step[0]), _origin(model, first)
+        return NonFinite(_name_of_bad(first), step, step * dt, origin, _suspects(model, case))
+    if frame is not None:
+        every, length = _every_step(trajectory, frame, dt), trajectory.restart(frame - 1)
+        steps = run(length, **every)
+        before = _first_bad(steps) or 1  # the same steps again: the start is finite
+        return _in_parts(model, case, dt, steps.restart(before - 1))
+    found = (_of_derivative(model, case, dt, start, path, options) for path in by)
+    return next((each for each in found if each is not None), None)
+
+
+def is_finite(tree: PyTree) -> bool:
+    """Whether all floating-point numbers of a tree are finite."""
+    return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree) if eqx.is_inexact_array(leaf))
+
+
+def _first_bad(trajectory: Trajectory) -> int | None:
+    """The first frame with a value that is not finite."""
+    leaves = jax.tree.leaves((trajectory.state, trajectory.clo_state))
+    flat = [np.asarray(leaf).reshape(leaf.shape[0], -1) for leaf in leaves if eqx.is_inexact_array(leaf)]
+    bad = np.any([~np.isfinite(values).all(axis=1) for values in flat], axis=0)
+    return int(np.argmax(bad)) if bad.any() else None
+
+
+def _origin(model: Model, both: tuple[PyTree, PyTree]) -> str:
+    """What made a start: the given water, or the closure that begins with it."""
+    return type(model.closure).__name__ if is_finite(both[0]) else "start"
+
+
+def _name_of_bad(tree: PyTree) -> str:
+    """Name of the first array of a tree that is not finite; of the entry that holds it in a dictionary."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        if not is_finite(leaf):
+            return jax.tree_util.keystr(path[:1] if isinstance(tree, dict) else path[-1:], simple=True)
+    return ""
+
+
+def _every_step(trajectory: Trajectory, frame: int, dt: float) -> dict[str, float]:
+    """Options of a run of the steps between a frame and the one before."""
+    n_steps = int(trajectory.step[frame] - trajectory.step[frame - 1])
+    return {"duration": n_steps * dt, "output_interval": dt}
+
+
+def _suspects(model: Model, case: Case) -> tuple[str, ...]:
+    """Paths of numbers that are not finite or outside their valid range."""
+    found = []
+    for prefix, module in (("", model), ("case.", case)):
+        for info in (*iterate_parameters(module), *iterate_vectors(module)):
+            lower, upper = info.valid_range
+            values = np.asarray(lower if info.value is None else info.value)
+            within = np.isfinite(values) & (lower <= values) & (values <= upper)
+            if info.value is not None and not within.all():
+                found.append(prefix + info.path)
+    return tuple(found)
+
+
+def _in_parts(model: Model, case: Case, dt: float, before: Restart) -> NonFinite:
+    """The parts of a step whose start is finite and whose end is not, in the order of their computation."""
+    whole, step = batched_case(model, case), int(before.step)
+    after = eqx.filter_jit(model.step)(before.state, before.clo_state, whole, step * dt, dt)
+    named = ((origin, _name_of_bad(part)) for origin, part in _parts(model, whole, dt, before))
+    origin, variable = next((each for each in named if each[1]), ("transport", _name_of_bad(after[0])))
+    if origin == "transport" and not variable:
+        origin, variable = type(model.closure).__name__, _name_of_bad(after[1])
+    return NonFinite(variable, step + 1, (step + 1) * dt, origin, _suspects(model, case))
+
+
+def _parts(model: Model, case: Case, dt: float, before: Restart) -> Iterator[tuple[str, PyTree]]:
+    """What goes into the transport of a step: fluxes at the surface, and the tendencies of each term."""
+    column, case = model.column_at_start(
+        before.state, before.clo_state, case, int(before.step) * dt, jnp.asarray(dt, case.grid.z_face.dtype)
+    )
+    yield "fluxes", column.fluxes
+    terms = (ShortwaveHeating(), *case.acting(), SurfaceExchange(), *before.clo_state.terms(column.state))
+    for term in terms:
+        yield type(term).__name__, {**term.on_velocity(column), **term.on_scalars(column)}
+
+
+def _of_derivative(
+    model: Model,
+    case: Case,
+    dt: float,
+    start: Restart | None,
+    path: str,
+    options: dict[str, Any],  # Any: as above
+) -> NonFinite | None:
+    """The first step after which the derivative of a finite run by one number is not finite."""
+    number: Scalar = jnp.asarray(at_path(model, path))
+
+    def run(number: Scalar, begin: Restart | None, options: dict[str, Any]) -> Trajectory:  # Any: as above
+        changed = eqx.tree_at(lambda tree: at_path(tree, path), model, number)
+        return simulate(changed, case, dt=dt, start=begin, **options)
+
+    def derivative(begin: Restart | None, slope: Restart | None, options) -> tuple[Trajectory, Trajectory]:
+        function = functools.partial(run, options=options)
+        return eqx.filter_jvp(function, (number, begin), (jnp.ones_like(number), slope))
+
+    trajectory, slopes = derivative(start, None, options)
+    frame = _first_bad(slopes)
+    if frame is None:
+        return None
+    if frame > 0:
+        last = frame - 1
+        take = lambda leaf: None if leaf is None else leaf[last]  # noqa: E731
+        slope: Any = trajectory.restart()  # an integer has no tangent
+        slope = eqx.tree_at(
+            lambda restart: (restart.state, restart.clo_state, restart.step),
+            slope,
+            (*jax.tree.map(take, (slopes.state, slopes.clo_state)), None),
+        )
+        every = _every_step(trajectory, frame, dt)
+        trajectory, slopes = derivative(trajectory.restart(last), slope, every)
+        frame = _first_bad(slopes) or 0
+    of_frame = jax.tree.map(lambda leaf: leaf[frame], (slopes.state, slopes.clo_state))
+    variable, step = f"{_name_of_bad(of_frame)} by {path}", int(trajectory.step[frame])
+    origin = _origin(model, of_frame) if step == 0 or is_finite(of_frame[0]) else "transport"
+    return NonFinite(variable, step, step * dt, origin, _suspects(model, case))
