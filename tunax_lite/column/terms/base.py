@@ -114,7 +114,6 @@ class Column(NamedTuple):
         equation_of_state, absorption, coriolis_parameter: of the case.
         fluxes: through the surface, at the end of the step.
         fluxes_before: those that non-local fluxes follow: the same, or as in GOTM those of the previous step.
-        wind_speed: at 10 m [m s-1]; `None` if unknown.
         stokes_drift: of the cells; `None` without waves.
         eddy_viscosity, eddy_diffusivity: of the step [m2 s-1].
         time: end of the step [s] since the start of the case.
@@ -123,6 +122,7 @@ class Column(NamedTuple):
         level: change of a lake level, if it varies.
         shade: fraction of the visible light on faces that plankton and other matter leave [1].
         bottom: flow at the bottom after the transport; `None` before it, and without friction.
+        wind_speed: at 10 m [m s-1]; `None` if unknown.
     """
 
     state: State
@@ -134,7 +134,6 @@ class Column(NamedTuple):
     coriolis_parameter: Scalar
     fluxes: SurfaceFluxes
     fluxes_before: SurfaceFluxes
-    wind_speed: Scalar | None
     stokes_drift: CellDrift | None
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
@@ -144,6 +143,7 @@ class Column(NamedTuple):
     level: MovingLevel | None = None
     shade: FaceArray | None = None
     bottom: BottomFlow | None = None
+    wind_speed: Scalar | None = None
 
     def starting_from(self, state: State) -> "Column":
         """The same column with another initial state."""
