@@ -127,11 +127,23 @@ OUTPUTS = {
     ("plot", "output"): ["plot", "results/run.nc", "--output", "out"],
     ("check", "write_config"): ["check", "case/small.gotm.yaml", "--write-config", "out.yaml"],
     ("check", "figure"): ["check", "run.yaml", "--figure", "out.png"],
+    ("budget", "figure"): ["budget", "results/run.nc", "--figure", "out.png"],
     ("schema", "output"): ["schema", "--output", "out.json"],
     ("map", "output"): ["map", "map.yaml", *SHORT_MAP, "--output", "out.zarr"],
     ("site", "output"): ["site", *SITE, "--data", "data", "--no-run", "--output", "out"],
 }
-READ = {"config", "configs", "parameters", "restart", "results", "file", "scheduler_file", "data", "sites"}
+READ = {
+    "config",
+    "configs",
+    "parameters",
+    "restart",
+    "results",
+    "file",
+    "files",
+    "scheduler_file",
+    "data",
+    "sites",
+}
 """Arguments and options whose files are read."""
 SLOW = [row for row in OUTPUTS if row[0] in ("demo", "posterior", "cross-validate") or not row[1]]
 PRODUCING = [make for _, make in PRODUCTS.values()]
@@ -180,7 +192,8 @@ def material(tmp_path_factory) -> Path:
     write_data(folder / "data")
     (folder / "case").mkdir()
     write_case(folder / "case")
-    refused("run", folder / "run.yaml", "--output", folder / "results/run.nc", code=0)
+    with_budgets = ["--set", "output.budgets=true"]
+    refused("run", folder / "run.yaml", *with_budgets, "--output", folder / "results/run.nc", code=0)
     return folder
 
 
