@@ -60,10 +60,10 @@ class Stepped(NamedTuple):
     state: State
     clo_state: AbstractCloState
     case: Case
-    begun: Sequence[tuple[AbstractTerm | None, State]]
+    begun: Stages
     carried: Sequence[tuple[AbstractTerm, State]]
     transported: Transported
-    reacted: Sequence[tuple[AbstractTerm | None, State]]
+    reacted: Stages
 
 
 class Model(eqx.Module):
@@ -210,7 +210,7 @@ class Model(eqx.Module):
 
     def _begun(
         self, state: State, clo_state: AbstractCloState, case: Case, time: ScalarLike, dt: ScalarLike
-    ) -> tuple[Column, Case, list[tuple[AbstractTerm | None, State]]]:
+    ) -> tuple[Column, Case, Stages]:
         """The same with the states on the way, after the effect of ice and of each term."""
         at_rest, end = case.grid, time + dt
         case = self.with_von_karman(case).placed(state, end)
@@ -231,7 +231,7 @@ class Model(eqx.Module):
             column = term.move(column, at_rest, acting)
         if case.ice is not None and column.level is not None:
             column = column._replace(surface=case.ice.spread(column.surface, column.level.spread))
-        stages: list[tuple[AbstractTerm | None, State]] = [(None, state)]
+        stages: Stages = [(None, state)]
         for term in (CoriolisForce(), *acting):
             column = column.starting_from(term.before(column))
             stages.append((term, column.state))

@@ -191,8 +191,7 @@ class Ergom(AbstractBiogeochemicalModel):
     def growth(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
         """Growth of the three groups [mmol m-3 s-1]."""
         temperature, phosphate = environment.temperature, pools["pho"]
-        light = environment.light / jnp.maximum(0.25 * environment.surface_light, self.i_min)
-        lit = light * jnp.exp(1.0 - light)
+        lit = environment.adapted_growth(self.i_min)
         nitrogen = pools["amm"] + pools["nit"]
 
         def scarcest(alpha: Scalar) -> CenterArray:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..._types import CenterArray, Scalar, ScalarLike
@@ -93,6 +94,17 @@ class Environment(NamedTuple):
                 "without wind; give the weather of the case."
             )
         return self.wind_speed
+
+    def adapted_growth(self, least: ScalarLike) -> CenterArray:
+        """Growth over its largest of algae adapted to the surface, I / I_opt exp(1 - I / I_opt) [1].
+
+        Args:
+            least: smallest optimal light [W m-2]; otherwise I_opt is a quarter of the light at the surface.
+
+        Source: Steele (1962), Limnol. Oceanogr. 7, 137-150.
+        """
+        relative = self.light / jnp.maximum(0.25 * self.surface_light, least)
+        return relative * jnp.exp(1.0 - relative)
 
     def cell(self, index: int) -> "Environment":
         """The environment of one cell; -1 is the uppermost, 0 the lowest."""

@@ -94,8 +94,7 @@ class NPZD(AbstractBiogeochemicalModel):
 
     def rates(self, pools: Pools, environment: Environment) -> Exchanges:
         nut, phy, zoo, det = (pools[name] for name in ("nut", "phy", "zoo", "det"))
-        light = environment.light / jnp.maximum(0.25 * environment.surface_light, self.i_min)
-        growth = self.rmax / DAY * light * jnp.exp(1.0 - light)
+        growth = self.rmax / DAY * environment.adapted_growth(self.i_min)
         uptake = growth * nut / (self.alpha + nut) * (phy + self.p0)
         grazing = self.gmax / DAY * (1.0 - jnp.exp(-((self.iv * phy) ** 2))) * (zoo + self.z0)
         released = self.rpn / DAY * phy, self.rzn / DAY * zoo, self.rdn / DAY * det

@@ -10,7 +10,8 @@ Source: Burchard, Deleersnijder and Meister (2003), Appl. Numer. Math. 47, 1-30.
 """
 
 import abc
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,6 +22,9 @@ from ...numerics.elementary import at_least, reciprocal
 from .interface import Exchanges, Pools, Values
 
 Concentrations = dict[str, Values]
+Solve = Callable[[Concentrations, Exchanges, Pools, ScalarLike, frozenset[str]], Concentrations]
+"""New values, of old ones, exchanges, the weights of losses, the step, and pools that may be negative."""
+K = TypeVar("K")
 
 
 @runtime_checkable
@@ -91,8 +95,7 @@ class Patankar(AbstractSourceScheme):
     """Positive, first order; does not conserve."""
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        pools = reactions.after_ends(pools, dt)
-        return _patankar(pools, reactions.water(pools), pools, dt, reactions.signed)
+        return _first_order(_patankar, reactions, pools, dt)
 
 
 @named("patankar_2")
@@ -100,10 +103,7 @@ class Patankar2(AbstractSourceScheme):
     """Positive, second order; does not conserve."""
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        pools = reactions.after_ends(pools, dt)
-        rates = reactions.water(pools)
-        guess = _patankar(pools, rates, pools, dt, reactions.signed)
-        return _patankar(pools, _mean(rates, reactions.water(guess)), guess, dt, reactions.signed)
+        return _second_order(_patankar, reactions, pools, dt)
 
 
 @named("modified_patankar")
@@ -111,8 +111,7 @@ class ModifiedPatankar(AbstractSourceScheme):
     """Positive and conservative for any step, first order."""
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        pools = reactions.after_ends(pools, dt)
-        return modified_patankar(pools, reactions.water(pools), pools, dt, reactions.signed)
+        return _first_order(modified_patankar, reactions, pools, dt)
 
 
 @named("modified_patankar_2")
@@ -120,30 +119,39 @@ class ModifiedPatankar2(AbstractSourceScheme):
     """Positive and conservative for any step, second order."""
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        pools = reactions.after_ends(pools, dt)
-        rates = reactions.water(pools)
-        guess = modified_patankar(pools, rates, pools, dt, reactions.signed)
-        return modified_patankar(pools, _mean(rates, reactions.water(guess)), guess, dt, reactions.signed)
+        return _second_order(modified_patankar, reactions, pools, dt)
+
+
+def _first_order(solve: Solve, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+    """With rates and weights of the start."""
+    pools = reactions.after_ends(pools, dt)
+    return solve(pools, reactions.water(pools), pools, dt, reactions.signed)
+
+
+def _second_order(
+    solve: Solve, reactions: Reactions, pools: Concentrations, dt: ScalarLike
+) -> Concentrations:
+    """With the mean rates of the start and of a first-order step, and the weights of that step."""
+    pools = reactions.after_ends(pools, dt)
+    rates = reactions.water(pools)
+    guess = solve(pools, rates, pools, dt, reactions.signed)
+    later = reactions.water(guess)
+    mean = {pair: 0.5 * (rates[pair] + later[pair]) for pair in rates}
+    return solve(pools, mean, guess, dt, reactions.signed)
 
 
 def tendencies(reactions: Reactions, pools: Concentrations) -> Concentrations:
     """Rate of change of every pool [unit s-1]."""
     gains, losses = _sums(reactions.water(pools))
     found = dict(reactions.ends(pools))
-    for name in pools:
-        for sign, parts in ((1.0, gains), (-1.0, losses)):
-            if name in parts:
-                change = sign * parts[name]
-                found[name] = found[name] + change if name in found else change
+    for sign, parts in ((1.0, gains), (-1.0, losses)):
+        for name, rate in parts.items():
+            add_to(found, name, sign * rate)
     return found
 
 
 def _moved(pools: Concentrations, change: Concentrations, dt: ScalarLike) -> Concentrations:
     return pools | {name: pools[name] + dt * change[name] for name in change}
-
-
-def _mean(first: Exchanges, second: Exchanges) -> Exchanges:
-    return {pair: 0.5 * (first[pair] + second[pair]) for pair in first}
 
 
 def _sums(exchanges: Exchanges) -> tuple[Concentrations, Concentrations]:
@@ -152,10 +160,15 @@ def _sums(exchanges: Exchanges) -> tuple[Concentrations, Concentrations]:
     losses: Concentrations = {}
     for (source, target), rate in exchanges.items():
         if source is not None:
-            losses[source] = losses[source] + rate if source in losses else rate
+            add_to(losses, source, rate)
         if target is not None:
-            gains[target] = gains[target] + rate if target in gains else rate
+            add_to(gains, target, rate)
     return gains, losses
+
+
+def add_to(found: dict[K, Values], key: K, value: Values) -> None:
+    """Add to what is known under a key, if anything is."""
+    found[key] = found[key] + value if key in found else value
 
 
 def _per_content(values: Values) -> Values:

@@ -24,8 +24,8 @@ from ...column.terms.advection import AdvectionScheme, advect
 from ...column.terms.base import or_zero
 from ...declarations import named, setting
 from ...numerics.elementary import at_least, with_end_faces
-from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values
-from .schemes import AbstractSourceScheme, Concentrations, ModifiedPatankar, modified_patankar
+from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values, Velocities
+from .schemes import AbstractSourceScheme, Concentrations, ModifiedPatankar, add_to, modified_patankar
 
 
 class _Fixed(dict):
@@ -172,10 +172,8 @@ class Biogeochemistry(AbstractTerm):
             )
         pools = dict(state.tracers)
         environment = self._environment(state, column, pools)
-        for name, model in self.models.items():
-            for pool, velocity in model.velocities(self._local(name, pools), environment).items():
-                tracer = f"{name}_{pool}"
-                pools[tracer] = self._sunk(pools[tracer], velocity, grid, column.dt)
+        for name, velocity in self._velocities(pools, environment).items():
+            pools[name] = self._sunk(pools[name], velocity, grid, column.dt)
         return State(state.u, state.v, state.temperature, state.salinity, pools)
 
     def _sunk(
@@ -193,30 +191,31 @@ class Biogeochemistry(AbstractTerm):
 
     def check_step(self, state: State, grid: Grid, dt: float) -> None:
         """Raise `ValueError` where a pool sinks through more than a cell in a step of `dt` [s]."""
-        pools, at_rest = state.tracers, 0.0 * state.temperature
         self._check_tracers(state)
-        rest = Environment(
-            *(
-                state.temperature,
-                state.salinity,
-                1000.0 + at_rest,
-                -grid.z_center,
-                grid.cell_thickness,
-                at_rest,
-            ),
-            *(at_rest[0], at_rest[0], at_rest[0], at_rest[0], 0.0),
+        still = 0.0 * state.temperature
+        at_rest = Environment(
+            temperature=state.temperature,
+            salinity=state.salinity,
+            density=1000.0 + still,
+            depth=-grid.z_center,
+            thickness=grid.cell_thickness,
+            light=still,
+            surface_light=still[0],
+            shortwave=still[0],
+            wind_speed=still[0],
+            bottom_stress=still[0],
+            time=0.0,
         )
-        for name, model in self.models.items():
-            for pool, velocity in model.velocities(self._local(name, pools), rest).items():
-                if is_traced((velocity, grid)):
-                    continue
-                speed = np.abs(np.asarray(_on_faces(velocity, at_rest, grid)[0]))[1:-1]
-                courant = float(np.max(speed / np.asarray(grid.center_spacing))) * dt
-                if courant > self.n_sinking_substeps:
-                    raise ValueError(
-                        f"Biogeochemistry: expected {name}_{pool} to move by at most a cell in a step, got "
-                        f"{courant:.3g} cells in {dt:g} s; set n_sinking_substeps to {int(np.ceil(courant))}."
-                    )
+        for name, velocity in self._velocities(state.tracers, at_rest).items():
+            if is_traced((velocity, grid)):
+                continue
+            speed = np.abs(np.asarray(_on_faces(velocity, still, grid)[0]))[1:-1]
+            courant = float(np.max(speed / np.asarray(grid.center_spacing))) * dt
+            if courant > self.n_sinking_substeps:
+                raise ValueError(
+                    f"Biogeochemistry: expected {name} to move by at most a cell in a step, got "
+                    f"{courant:.3g} cells in {dt:g} s; set n_sinking_substeps to {int(np.ceil(courant))}."
+                )
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         tracers = column.state.tracers
@@ -281,6 +280,14 @@ class Biogeochemistry(AbstractTerm):
     def _local(self, model: str, pools: Pools) -> dict[str, Values]:
         return {name: pools[of] for name, of in self._names(model).items() if of in pools}
 
+    def _velocities(self, pools: Pools, environment: Environment) -> Velocities:
+        """Vertical velocities by name of the tracer [m s-1]."""
+        return {
+            f"{name}_{pool}": velocity
+            for name, model in self.models.items()
+            for pool, velocity in model.velocities(self._local(name, pools), environment).items()
+        }
+
     def _attenuation(self, pools: Pools) -> CenterArray | None:
         parts = [model.attenuation(self._local(name, pools)) for name, model in self.models.items()]
         known = [part for part in parts if part is not None]
@@ -327,25 +334,24 @@ class _Reactions(NamedTuple):
     def water(self, pools: Pools) -> Exchanges:
         found: Exchanges = {}
         for name, model in self.term.models.items():
-            _merge(found, model.rates(self.term._local(name, pools), self.environment), self._renamed(name))
+            own = model.rates(self.term._local(name, pools), self.environment)
+            _merge(found, own, self.term._names(name))
         return found
 
     def ends(self, pools: Pools) -> Concentrations:
         change: Concentrations = {}
-        for (source, target), flux, index in self._through_ends(pools):
-            for name, sign in ((source, -1.0), (target, 1.0)):
-                if name is not None:
-                    _add(change, name, self._at(name, index, sign * flux, pools))
+        for index in (-1, 0):
+            for (source, target), flux in self._through_end(pools, index).items():
+                for name, sign in ((source, -1.0), (target, 1.0)):
+                    if name is not None:
+                        add_to(change, name, self._at(name, index, sign * flux, pools))
         return change
 
     def after_ends(self, pools: Pools, dt: ScalarLike) -> Concentrations:
         """By the modified Patankar scheme for the amounts per area in the end cells and on the bottom."""
         new = dict(pools)
         for index in (-1, 0):
-            exchanges: Exchanges = {}
-            for pair, flux, at in self._through_ends(pools):
-                if at == index:
-                    _add(exchanges, pair, flux)
+            exchanges = self._through_end(pools, index)
             thickness = self.environment.thickness[index]
             names = {name for pair in exchanges for name in pair if name is not None}
             size = {name: 1.0 if name in self.on_bottom else thickness for name in names}
@@ -357,18 +363,16 @@ class _Reactions(NamedTuple):
                 )
         return new
 
-    def _through_ends(self, pools: Pools) -> list[tuple[tuple[str | None, str | None], Values, int]]:
-        """Fluxes through surface and bottom, with the index of the cell."""
-        found = []
+    def _through_end(self, pools: Pools, index: int) -> Exchanges:
+        """Fluxes [unit m s-1] through the surface (cell -1) or the bottom (cell 0)."""
+        found: Exchanges = {}
+        around = self.environment.cell(index)
         for name, model in self.term.models.items():
-            local, renamed = self.term._local(name, pools), self._renamed(name)
-            for index, method in ((-1, model.through_surface), (0, model.through_bottom)):
-                at_end = {
-                    key: of if renamed[key] in self.on_bottom else of[index] for key, of in local.items()
-                }
-                for (source, target), flux in method(at_end, self.environment.cell(index)).items():
-                    pair = tuple(None if key is None else renamed[key] for key in (source, target))
-                    found.append((pair, flux, index))
+            names = self.term._names(name)
+            local = self.term._local(name, pools)
+            at_end = {key: of if names[key] in self.on_bottom else of[index] for key, of in local.items()}
+            through = model.through_surface if index == -1 else model.through_bottom
+            _merge(found, through(at_end, around), names)
         return found
 
     def _at(self, name: str, index: int, flux: Values, pools: Pools) -> Values:
@@ -377,9 +381,6 @@ class _Reactions(NamedTuple):
             return flux
         rate = jnp.zeros_like(pools[name])
         return rate.at[index].set(flux / self.environment.thickness[index])
-
-    def _renamed(self, model: str) -> dict[str, str]:
-        return self.term._names(model)
 
 
 def _on_faces(
@@ -399,13 +400,9 @@ def _on_faces(
 def _merge(found: Exchanges, own: Exchanges, renamed: Mapping[str, str]) -> None:
     """Add the exchanges of a model under the names of the column, without those of links not coupled."""
     for (source, target), rate in own.items():
-        pair = tuple(None if key is None else renamed.get(key, "") for key in (source, target))
-        if "" not in pair and pair != (None, None):
-            _add(found, pair, rate)
-
-
-def _add(found, key, value) -> None:
-    found[key] = found[key] + value if key in found else value
+        if all(key is None or key in renamed for key in (source, target)):
+            pair = renamed[source] if source else None, renamed[target] if target else None
+            add_to(found, pair, rate)
 
 
 def _depth_of_centers(half: CenterArray) -> CenterArray:
