@@ -22,7 +22,7 @@ FILES = {
 # sibling that is named.
 FLOORS = (
     ("_lazy", "_types", "constants", "declarations", "quantities", "registry"),
-    ("runtime",),
+    ("runtime", "views"),
     ("numerics", "physics", "column", "air_sea", "ice", "closures"),  # the core, in the order below
     ("plausibility",),
     ("io", "calibration", "plotting"),
