@@ -47,7 +47,7 @@ ORDER_OF_CORE = (
     ("column.transport",),
     ("column.discretisation",),
     ("column.model",),
-    ("column.trajectory", "column.checkpointing", "column.arguments"),
+    ("column.trajectory", "column.checkpointing", "column.arguments", "column.mapping"),
     ("column.diagnostics", "column.budgets"),
     ("column.averages",),
     ("column.integrate",),
@@ -68,6 +68,7 @@ RUNNING = {
     "discretisation",
     "model",
     "checkpointing",
+    "mapping",
     "integrate",
     "diagnostics",
     "sensitivity",
@@ -227,6 +228,15 @@ def test_every_closure_has_a_name_in_configurations_and_a_contract():
         == {each.kind for each in names_of(AbstractClosure).values()}
         == {type(closure) for closure in ALL_CLOSURES}
     )
+
+
+def test_every_closure_is_a_name_of_the_package():
+    import tunax_lite as tl
+    from tunax_lite.closures import AbstractClosure
+    from tunax_lite.declarations import names_of
+
+    for each in names_of(AbstractClosure).values():
+        assert getattr(tl, each.kind.__name__) is each.kind and each.kind.__name__ in dir(tl)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=identify)

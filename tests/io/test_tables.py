@@ -119,7 +119,7 @@ def test_names_of_columns_that_say_their_unit(tmp_path):
     lines = [f"2010-01-0{day} 00:00:00,{depth},{8.0 - depth}\n" for depth in (1.0, 3.0) for day in (1, 2)]
     path = write(tmp_path / "lake.csv", "datetime,Depth_meter,Water_Temperature_celsius\n" + "".join(lines))
     found = read_oceansites(
-        path, start_time="2010-01-01T00:00:00", position=(-9.5, 53.9), salinity=0.0, conservative=False
+        path, start_time="2010-01-01T00:00:00", position=(53.9, -9.5), salinity=0.0, conservative=False
     )
     np.testing.assert_array_equal(found.z, [-3.0, -1.0])
     np.testing.assert_allclose(found.profiles["temperature"], [[5.0, 7.0]] * 2, rtol=1e-7)

@@ -60,7 +60,7 @@ AlbedoSection: Annotation = one_of(
 )
 ReadWeather = tuple[TimeSeries[Weather], HumidityMeasure]
 Position = tuple[float, float]
-"""Longitude and latitude [degrees]."""
+"""Latitude and longitude [degrees]."""
 
 
 class AirSeaSection(part_of(air_sea.BulkForcing, without="humidity_measure")):
@@ -134,7 +134,7 @@ class Era5Weather(Era5Source):
 
     def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
         """Read the weather at a position, and the kind of its humidity."""
-        longitude, latitude = position
+        latitude, longitude = position
         read = io.read_era5(
             [setting.file(path, "weather", "paths") for path in self.paths],
             latitude=latitude,
@@ -228,7 +228,7 @@ def bulk_forcing(
     reference_density: float,
 ) -> air_sea.BulkForcing:
     """Forcing from the weather at a position, for water of a density [kg m-3]."""
-    longitude, latitude = position
+    latitude, longitude = position
     with setting.naming("weather"):
         series, measure = weather.read(section, position, setting)
         values, sky = series.values, section.sky

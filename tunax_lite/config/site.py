@@ -115,7 +115,7 @@ class MooringProfiles(Section):
             good_flags=self.good_flags,
             depths="nominal" if self.keeps_heights and not at_values else self.depths,
             salinity=_practical(self.practical_salinity, site, key, setting, own),
-            position=(site.longitude, site.latitude),
+            position=(site.latitude, site.longitude),
             name=site.name,
         )
 
@@ -204,7 +204,7 @@ class NumbersSection(ConversionSection):
                 name,
                 self.variable,
                 start_time=setting.start_time,
-                position=(site.longitude, site.latitude),
+                position=(site.latitude, site.longitude),
                 unit=self.conversion,
                 flags=self.flags,
                 good_flags=self.good_flags,
@@ -610,7 +610,7 @@ def _forcing(site: SiteCase, setting: Setting, water: AbstractEquationOfState) -
         key = "forcing" if site.format == "idealised" else "fluxes"
         return prescribed_forcing(site.fluxes, site, setting, key)
     assert site.weather is not None  # otherwise there are fluxes
-    position, density = (site.longitude, site.latitude), float(water.reference_density)
+    position, density = (site.latitude, site.longitude), float(water.reference_density)
     return bulk_forcing(site.weather, site.air_sea, position, setting, density)
 
 

@@ -27,6 +27,7 @@ from .axes import (
     as_seconds,
     as_sources,
     check_measured,
+    check_position,
     find_axis,
     flags_of,
     has_flag,
@@ -62,7 +63,7 @@ class _Samples:
     values: np.ndarray
     moves: bool
     n_rejected: int
-    position: tuple[float, float] | None  # longitude and latitude [degrees]
+    position: tuple[float, float] | None  # latitude and longitude [degrees]
     notes: tuple[str, ...] = ()
 
 
@@ -120,7 +121,7 @@ def read_oceansites(
         salinity: practical salinity for the conversion where none was measured: a number, or increasing
             heights [m] and values.
         longest_gap: reject files with a longer time between two records [s].
-        position: longitude and latitude [degrees], for files that do not give it.
+        position: latitude and longitude [degrees north, degrees east], for files that do not give it.
         name: of the observations; by default the name of the first file.
 
     Raises:
@@ -134,11 +135,12 @@ def read_oceansites(
     if isinstance(depths, str) and depths not in ("nominal", "measured"):
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
     wanted = _Wanted(start_time, units, tuple(good_flags), depths, longest_gap)
+    check_position(position)
     samples, empty = [], []
     for source in sources:
         file = read_profile_text(source) if is_text(source) else read_contents(source)
         place = position_of(file) or position
-        leave([] if place is None else [Position(str(file.path), place[1], place[0])])
+        leave([] if place is None else [Position(str(file.path), *place)])
         for key, (times, variable) in _find(file, given).items():
             try:
                 samples.append(_samples(file, key, times, variable, place, wanted))
@@ -398,7 +400,7 @@ def _modelled(
         advice = "add them to the file, give `position`, or conservative=False"
         expected = "the position, for absolute salinity"
         raise FileFormatError(path, "LATITUDE, LONGITUDE", expected, "none", advice)
-    longitude, latitude = positions[0] if positions else (0.0, 0.0)
+    latitude, longitude = positions[0] if positions else (0.0, 0.0)
     temperature, absolute = modelled_water(
         profiles.get("temperature", missing),
         salinity,

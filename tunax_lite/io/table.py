@@ -223,7 +223,7 @@ def read_numbers(
         observable, variable: its name in the package and in the file.
         flags: name in the file of the numeric quality flags.
         good_flags: flags to accept.
-        position: longitude and latitude [degrees], for a file with a grid of several points.
+        position: latitude and longitude [degrees], for a file with a grid of several points.
 
     Returns:
         The series, and the number of values rejected because of their flags.
