@@ -30,7 +30,7 @@ from .series import (
     TimedValue,
     UnitGiven,
     conversions_of,
-    read_timed,
+    read_all_timed,
     read_together,
     timed,
 )
@@ -360,15 +360,17 @@ def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting,
             units=conversions_of(section.era5.units),
             **section.era5.model_dump(exclude={"paths", "units"}),
         )
-    given = {
-        name: read_timed(getattr(section, name), name, setting, key, name)
+    parts = {
+        name: (getattr(section, name), name, (key, name))
         for name in FLUXES
         if getattr(section, name) is not None
     }
-    tracers = {
-        f"tracer {name}": read_timed(flux, name, setting, key, "tracer_fluxes", name)
+    of_tracers = {
+        f"tracer {name}": (flux, name, (key, "tracer_fluxes", name))
         for name, flux in section.tracer_fluxes.items()
     }
+    both = read_all_timed(parts | of_tracers, setting)
+    given, tracers = ({name: both[name] for name in some} for some in (parts, of_tracers))
     if section.albedo is not None or section.diurnal_cycle:
         given["shortwave_flux"] = _net_shortwave(given["shortwave_flux"], section, case, setting, key)
     # A series of zeros is omitted and costs nothing.
