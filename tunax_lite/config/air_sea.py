@@ -172,6 +172,7 @@ class TableWeather(Section):
             start_time=setting.required_start(),
             length=setting.duration,
             units=conversions_of(self.units),
+            notes=setting.notes,
             **self.model_dump(exclude={"format", "paths", "units"}),
         )
 

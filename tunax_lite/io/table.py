@@ -296,6 +296,10 @@ _UNITS_IN_NAMES = {
     "_meterPerSecond": "m s-1",
     "_meter": "m",
     "_metersCubedPerSecond": "m3 s-1",
+    "_millimeterPerDay": "mm day-1",
+    "_millimeterPerHour": "mm h-1",
+    "_decimalFraction": "1",
+    "_practicalSalinityUnits": "1",
 }
 """How names of columns end that say their unit, as in files of LakeEnsemblR."""
 
@@ -472,7 +476,8 @@ def _known(quantity: str, kind: str | None) -> tuple[list[str], list[str]]:
     """Names and CF standard names of a quantity of the weather; radiation is either downward or net."""
     known, standard_name = NAMES["weather"].get(quantity, {}), quantity_of(quantity).standard_name
     own = [] if kind is not None or standard_name is None else [standard_name]
-    return [quantity, *known.get("names", ())], [*own, *known.get(kind or "standard_names", ())]
+    names = [quantity, *known.get("names", ()), *known.get(f"{kind}_names", ())]
+    return names, [*own, *known.get(kind or "standard_names", ())]
 
 
 @names_its_file("a table of the weather")
@@ -489,8 +494,11 @@ def read_weather(
     longest_gap: float | None = None,
     length: float = 1e12,
     name: str | None = None,
+    notes: list[str] | None = None,
 ) -> tuple[TimeSeries[Weather], HumidityMeasure]:
     """Read the weather, and the kind of its humidity.
+
+    A wind speed without components becomes an eastward wind.
 
     Args:
         paths: one table, or several, such as one per quantity or year.
@@ -506,6 +514,7 @@ def read_weather(
         longest_gap: reject a longer time between two records [s].
         length: of the run [s], for weather consisting of numbers only.
         name: for messages; by default the name of the first file.
+        notes: gets a note where the direction of the wind is not known.
 
     Raises:
         FileFormatError: a quantity that is missing or ambiguous, an unexpected unit, a gap, unsorted times,
@@ -518,6 +527,7 @@ def read_weather(
     check_names("units", units, (*fields, "time"))
     paths = as_sources(paths)
     tables = [read_table(path) for path in paths]
+    given |= _speed_alone(tables, given, [] if notes is None else notes)
     measure = _measure(tables, given, humidity_measure)
     kinds = {"shortwave": shortwave, "longwave": longwave}
     options: dict[str, Any] = {  # those of `record_of`
@@ -567,6 +577,21 @@ def read_weather(
 def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:
     """Find the variable of a quantity."""
     return table.find(quantity, *_known(quantity, kind), f"choose one (variables.{quantity})")
+
+
+def _speed_alone(tables: list[Contents], given: Mapping, notes: list[str]) -> dict[str, str | float]:
+    """A wind speed as eastward wind, where no file has components and none are named."""
+    components = "wind_u", "wind_v"
+    if any(name in given or any(_find(table, name, None) for table in tables) for name in components):
+        return {}
+    known, advice = NAMES["weather"]["wind_speed"], "choose one (variables.wind_u, with wind_v: 0)"
+    for table in tables:
+        speed = table.find("wind_speed", known["names"], known["standard_names"], advice)
+        if speed is not None:
+            said = f"{speed.name} has no direction and becomes an eastward wind"
+            notes.append(f"{table.path}: {said}: turning winds would drive other inertial oscillations")
+            return {"wind_u": speed.name, "wind_v": 0.0}
+    return {}
 
 
 def _measure(tables: list[Contents], given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:
