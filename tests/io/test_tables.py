@@ -146,9 +146,8 @@ def test_temperature_and_salinity_in_two_files_are_one_mooring(tmp_path):
         np.testing.assert_array_equal(np.broadcast_to(found.z, (2, 2)), [[-3.0, -1.0]] * 2)
         np.testing.assert_array_equal(found.profiles["temperature"], [[18.0, 20.0]] * 2)
         np.testing.assert_array_equal(found.profiles["salinity"], [[33.0, 30.0]] * 2)
-    with error_naming(FileFormatError, "salinity sall s.csv"):
-        paths = [tmp_path / "t.csv", tmp_path / "s.csv"]
-        read_oceansites(paths, variables={"temperature": "t.csv:t", "salinity": "t.csv:sall"}, **options)
+    with error_naming(FileFormatError, "t.csv salinity sall"):  # nor is a name ignored that no file has
+        read_oceansites(tmp_path / "t.csv", variables={"temperature": "t", "salinity": "sall"}, **options)
 
 
 def test_weather_of_a_lake_under_its_own_names(tmp_path):
