@@ -104,7 +104,7 @@ def test_sites_have_names_sections_a_coast_and_say_who_is_missing(tmp_path):
         "sea_surface_temperature": (("time", "point"), surface, about),
     }
     store, coast = tmp_path / "s.zarr", tmp_path / "coast.geojson"
-    xr.Dataset(fields, coordinates, {"tunax_lite_map_dims": ["point"]}).to_zarr(store, consolidated=False)
+    xr.Dataset(fields, coordinates, {"tunax_lite_map_dims": ["point"]}).to_zarr(store, zarr_format=2)
     line = {"type": "LineString", "coordinates": [[170.0, 0.0], [179.0, 5.0], [-179.0, 6.0], [-170.0, 9.0]]}
     square = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
     features = [{"type": "Feature", "geometry": each} for each in (line, square, None)]
