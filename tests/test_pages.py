@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from tunax_lite.cli.commands import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -87,6 +90,22 @@ def test_tables_of_pages_are_what_is_declared_and_measured():
     command = [sys.executable, DOCS / "generated.py", "--check"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"run: python docs/generated.py\n{done.stdout}{done.stderr}"
+
+
+def test_every_option_of_every_command_is_on_the_page():
+    """As the help of each command shows it."""
+    page = text_of(DOCS / "command_line.md")
+    sections = dict(re.findall(r"^### tunax-lite (\S+)\n(.*?)(?=^### |\Z)", page, re.MULTILINE | re.DOTALL))
+    shared = page[page.index("### Of several commands") : page.index("### tunax-lite")]
+    listed = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).output.partition("Commands")[2]
+    assert set(sections) == set(re.findall(r"^[ │]+([a-z-]+) ", listed, flags=re.MULTILINE))
+    for command in sections:
+        said = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
+        options = set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", said, flags=re.MULTILINE))
+        assert {"--debug", "--help"} <= options
+        for option in options:
+            own = f"`{option}" in sections[command]
+            assert own or re.search(rf"`{option}[ `].*(\| all \||`{command}`)", shared), f"{command} {option}"
 
 
 def test_the_gallery_lists_its_examples():
