@@ -5,6 +5,7 @@
 
 import gc
 import importlib.metadata
+import os
 import re
 import sys
 from pathlib import Path
@@ -14,8 +15,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import generated  # noqa: E402
 import interface  # noqa: E402
 import pages  # noqa: E402
+import published  # noqa: E402
 
 DOCS = Path(__file__).parent
+REPOSITORY = os.environ.get("GITHUB_REPOSITORY", "")  # OWNER/NAME, in a hosted build
 gc.set_threshold(100_000, 20, 20)  # with JAX loaded, looking for cycles takes a tenth of the time
 
 project = "tunax_lite"
@@ -80,6 +83,8 @@ def _fill_in(app, page, source):
         text = generated.with_settings(text)
     if page in INDEXES:
         text = f"{text}\n\n{_structure(page, text)}"
+    if REPOSITORY:
+        text = published.with_links(text, REPOSITORY)
     text = re.sub(r"\]\((?:\.\./)+gallery/README\.md\)", "](/gallery/index.rst)", text)
     text = re.sub(r"\]\((?:\.\./)+gallery/(\w+)\.py\)", r"](/gallery/\1.rst)", text)
     source[0] = interface.directives(text)
@@ -99,11 +104,17 @@ def _skipped(app, what, name, value, skip, options):
     return True if "Alias for field number" in (getattr(value, "__doc__", None) or "") else None
 
 
+def _write_notebooks(app, failed):
+    if REPOSITORY and failed is None and app.builder.name == "html":
+        published.write_notebooks(Path(app.outdir, "notebooks"), REPOSITORY)
+
+
 def setup(app):
     app.connect("source-read", _fill_in)
     app.connect("autodoc-process-docstring", _tables, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-skip-member", _skipped)
     app.connect("build-finished", pages.write_fonts)
+    app.connect("build-finished", _write_notebooks)
     app.connect("build-finished", pages.check)
     app.add_html_math_renderer("mathml", (pages.inline_math, None), (pages.displayed_math, None))

@@ -1,5 +1,6 @@
 """What stands in several places of the project agrees: versions, targets, links."""
 
+import json
 import re
 import subprocess
 import tomllib
@@ -99,6 +100,16 @@ def test_citation_is_that_of_the_project():
     assert citation["title"] == project["name"] and str(citation["version"]) == project["version"]
     assert citation["license"] == project["license"] and citation["keywords"] == project["keywords"]
     assert [author["name"] for author in citation["authors"]] == [one["name"] for one in project["authors"]]
+
+
+def test_zenodo_says_what_the_citation_says():
+    """A release on Zenodo takes `.zenodo.json` instead of `CITATION.cff`, and its version from the tag."""
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    citation = YAML(typ="safe").load(ROOT / "CITATION.cff")
+    assert zenodo["title"] == citation["title"] and zenodo["keywords"] == citation["keywords"]
+    assert zenodo["license"] == citation["license"] and zenodo["upload_type"] == citation["type"]
+    assert zenodo["description"] == citation["abstract"]
+    assert zenodo["creators"] == citation["authors"]
 
 
 def test_recipe_of_conda_asks_for_what_the_project_asks_for():
