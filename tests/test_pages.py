@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tunax_lite.cli.commands import app
+from tunax_lite.config import load_calibration
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -106,6 +107,13 @@ def test_every_option_of_every_command_is_on_the_page():
         for option in options:
             own = f"`{option}" in sections[command]
             assert own or re.search(rf"`{option}[ `].*(\| all \||`{command}`)", shared), f"{command} {option}"
+
+
+def test_the_example_of_overfitting_is_a_configuration(tmp_path):
+    (block,) = re.findall(r"^```yaml\n(.*?)^```", text_of(DOCS / "calibration/overfitting.md"), re.M | re.S)
+    (tmp_path / "two.yaml").write_text(block)
+    config = load_calibration(tmp_path / "two.yaml").config
+    assert len(config.cases) == 2 and len(config.parameters) == 4
 
 
 def test_the_gallery_lists_its_examples():
