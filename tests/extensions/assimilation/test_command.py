@@ -160,7 +160,7 @@ def test_an_error_of_zero_in_the_file_is_named(config):
 
 def test_observations_of_another_time_are_refused(config):
     write(VALUES, day=20)
-    with error_naming(ConfigError, "observations.path within the case 2020-01-01 another file"):
+    with error_naming(ConfigError, "observations.path within case, 2020-01-01T00:00:00 another"):
         build(config)
 
 
