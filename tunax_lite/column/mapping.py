@@ -28,26 +28,21 @@ _WAY_OUT = (
 
 
 def is_mapped(arrays: PyTree) -> bool:
-    """Whether `vmap` traces some of the arrays and nothing is differentiated within it.
-
-    A map of a derivative warns, and is not mapped in this sense.
-    """
-    traced = [leaf for leaf in jax.tree.leaves(arrays) if isinstance(leaf, jax.core.Tracer)]
-    direct = any(type(leaf).__name__ == _MAPPED for leaf in traced)
-    below = any(_is_mapped_below(leaf) for leaf in traced)
-    if below:
+    """Whether `vmap` traces some of the arrays, and nothing is differentiated within it: that warns."""
+    kinds = [_kinds(leaf) for leaf in jax.tree.leaves(arrays) if isinstance(leaf, jax.core.Tracer)]
+    if any(_MAPPED in inner for _, *inner in kinds):
         warnings.warn(_WAY_OUT, UserWarning, stacklevel=4)
-    return direct and not below
+        return False
+    return any(outer == _MAPPED for outer, *_ in kinds)
 
 
-def _is_mapped_below(leaf: Any) -> bool:  # a tracer of any kind: JAX has no public names for them
-    """Whether a differentiated value is mapped."""
-    inner = getattr(leaf, "primal", None)
-    while isinstance(inner, jax.core.Tracer):
-        if type(inner).__name__ == _MAPPED:
-            return True
-        inner = getattr(inner, "primal", None)
-    return False
+def _kinds(leaf: Any) -> list[str]:  # a tracer of any kind: JAX has no public names for them
+    """Names of the tracers around a value, from the outside in, as far as they are for derivatives."""
+    found = []
+    while isinstance(leaf, jax.core.Tracer):
+        found.append(type(leaf).__name__)
+        leaf = getattr(leaf, "primal", None)
+    return found
 
 
 def accepts_batches(tree: PyTree) -> bool:
