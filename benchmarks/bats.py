@@ -187,6 +187,18 @@ class Misfit:
         push = lambda tangent: jax.jvp(self, (fields,), (tangent,))[1]  # noqa: E731
         return np.asarray(jax.jit(lambda of: jax.vmap(push, -1, -1)(of))(tangents))
 
+    def moved(self, fields: Any, tangents: Any) -> np.ndarray:
+        """Derivatives of the correlations of the five fields, shape (5, number)."""
+
+        def correlations(fields: Any) -> Any:
+            return jnp.stack([
+                jnp.corrcoef(made.ravel(), seen.ravel())[0, 1]
+                for made, seen in zip(fields, self.observations, strict=True)
+            ])  # fmt: skip
+
+        push = lambda tangent: jax.jvp(correlations, (fields,), (tangent,))[1]  # noqa: E731
+        return np.asarray(jax.jit(lambda of: jax.vmap(push, -1, -1)(of))(tangents))
+
 
 WEIGHTS = {
     "chlorophyll": (0.5, 3.0),
@@ -211,6 +223,7 @@ class Estimate:
         free: unbounded numbers.
         fields: the five fields with them.
         jacobian: of the residuals by the unbounded numbers, at the last place where it was computed.
+        moved: derivatives of the correlations by all unbounded numbers, at the first guess.
         n_runs, n_jacobians: done.
         seconds: of the processor in Jacobians and runs; seconds_of_run: in one run.
         history: sums of squares.
@@ -219,6 +232,7 @@ class Estimate:
     free: np.ndarray
     fields: np.ndarray
     jacobian: np.ndarray
+    moved: np.ndarray
     n_runs: int = 0
     n_jacobians: int = 0
     seconds: float = 0.0
@@ -265,7 +279,7 @@ class Search:
         fields = self.run(x)
         began = time.process_time()
         self.run(x)
-        self.found = Estimate(x, fields, np.zeros(0), seconds_of_run=time.process_time() - began)
+        self.found = Estimate(x, fields, np.zeros(0), np.zeros(0), seconds_of_run=time.process_time() - began)
         self.rest = self.residuals(fields, x)
         self.found.history.append(float(self.rest @ self.rest))
         self.damping = 1e-2
@@ -290,6 +304,8 @@ class Search:
         slopes = NUMBERS.slopes(self.found.free)
         values = jnp.asarray(NUMBERS.values(self.found.free))
         tangents = self.programs.pushed(values, jnp.diag(jnp.asarray(slopes)), self.case)
+        if not self.found.n_jacobians:
+            self.found.moved = self.misfit.moved(self.found.fields, tangents)
         self.found.jacobian = self.misfit.along(self.found.fields, tangents)[:, self.chosen]
         self.found.n_jacobians += 1
         of_prior = np.sqrt(PRIOR) * np.eye(self.first.size)[:, self.chosen]
@@ -422,6 +438,10 @@ def study(n_jacobians: int, folder: Path, tell: Callable[[str], None]) -> None:
         after = found.free
         more = {"n_runs": found.n_runs, "n_jacobians": found.n_jacobians, "cost": found.cost}
         more |= {"sums": found.history, "n_combinations": n_combinations(found)}
+        more["moved"] = {
+            field: dict(zip(NUMBERS.names, found.moved[i].tolist(), strict=True))
+            for i, field in enumerate(FIELDS)
+        }
         judge(name, found.free, more | {"ratios": ratios(found, part)})
 
 

@@ -126,7 +126,7 @@ class Found(NamedTuple):
 
 
 def find(
-    start: dict[str, float], observations: Observations, duration: float, n_cells: int = 30, most: int = 40
+    start: dict[str, float], observations: Observations, duration: float, n_cells: int = 30, most: int = 80
 ) -> Found:
     """Numbers of NPZD from observations; those that are not in `start` are known."""
     model, case = column(duration, n_cells, **start)

@@ -50,6 +50,13 @@ def test_derivatives_of_the_misfit():
         np.asarray(misfit(fields + step * tangent)) - np.asarray(misfit(fields - step * tangent))
     ) / (2 * step)
     np.testing.assert_allclose(along, difference, atol=1e-8)
+    moved = misfit.moved(fields, tangent[..., None])[:, 0]
+    for i, of in enumerate(moved):
+        higher, lower = (
+            np.corrcoef((fields + sign * step * tangent)[i].ravel(), SEEN[i].ravel())[0, 1]
+            for sign in (1, -1)
+        )
+        np.testing.assert_allclose(of, (higher - lower) / (2 * step), atol=1e-8)
 
 
 @pytest.fixture
