@@ -14,6 +14,7 @@ from . import (
     bfm17,
     biogeochemistry,
     calibration,
+    conservation,
     forward,
     gpu,
     gradient,
@@ -52,6 +53,7 @@ TABLES = DEFAULT | {
     "world": maps.measure_world,
     "bfm17": bfm17.measure_bfm17,
     "biogeochemistry": biogeochemistry.measure_biogeochemistry,
+    "conservation": conservation.measure_conservation,
     "twin": twin.measure_twin,
 }
 """Every benchmark makes the rows of one table; the first sentence of its docstring is the title."""
