@@ -6,14 +6,18 @@ import numpy as np
 import tunax_lite as tl
 from tunax_lite._types import Scalar, ScalarLike
 from tunax_lite.column.forcing import AbstractForcing, SurfaceFluxes, WaterSurface
-from tunax_lite.declarations import names_of
 from tunax_lite.extensions.biogeochemistry import (
+    BFM17,
+    NPZD,
     AbstractBiogeochemicalModel,
     AbstractSourceScheme,
     Biogeochemistry,
     Euler,
+    Fasham,
     ModifiedPatankar,
     ModifiedPatankar2,
+    OceanBioMENPZD,
+    Passive,
     Patankar,
 )
 
@@ -22,6 +26,14 @@ from .harness import Row, Setting
 DAY = 86400.0
 HELD = ("nitrogen", "phosphorus", "tracer")
 """Contents that do not pass the surface; oxygen and carbon do."""
+MODELS: dict[str, AbstractBiogeochemicalModel] = {
+    # Not ergom: its cyanobacteria fix nitrogen of the air, and it loses nitrogen where there is no oxygen.
+    "npzd": NPZD(),
+    "fasham": Fasham(),
+    "oceanbiome_npzd": OceanBioMENPZD(),
+    "bfm17": BFM17(),
+    "passive": Passive(vertical_velocity=-2.0),
+}
 SCHEMES: dict[str, tuple[AbstractSourceScheme, ...]] = {
     "1800": (ModifiedPatankar(), ModifiedPatankar2(), Euler(), Patankar()),
     "43200": (ModifiedPatankar(),),
@@ -87,10 +99,8 @@ def conserved(
 def measure_conservation(setting: Setting) -> list[Row]:
     """Contents of a closed column over thirty days of sun: largest relative change, least concentration."""
     rows: list[Row] = []
-    for name, named in names_of(AbstractBiogeochemicalModel).items():
-        if named.is_variant or not set(HELD) & named.kind().contents().keys():
-            continue
+    for name, model in MODELS.items():
         for dt, schemes in SCHEMES.items():
             for scheme in schemes[:1] if setting.quick else schemes:
-                rows += conserved(name, named.kind(), scheme, dt, 5.0 if setting.quick else 30.0)
+                rows += conserved(name, model, scheme, dt, 5.0 if setting.quick else 30.0)
     return rows
