@@ -55,6 +55,7 @@ TABLES = DEFAULT | {
     "biogeochemistry": biogeochemistry.measure_biogeochemistry,
     "conservation": conservation.measure_conservation,
     "twin": twin.measure_twin,
+    "twin_errors": twin.measure_twin_errors,
 }
 """Every benchmark makes the rows of one table; the first sentence of its docstring is the title."""
 
