@@ -18,7 +18,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -68,7 +68,8 @@ class Numbers:
         for field in dataclasses.fields(BFM17):
             if field.name not in FIXED:
                 low, high = RANGES[field.name] if field.name in RANGES else field.metadata["valid_range"]
-                given = {field.name: float(getattr(BFM17(), field.name))} | CORRECT | bfm17.PARAMETERS[site]
+                default: Any = field.default
+                given = {field.name: default} | CORRECT | bfm17.PARAMETERS[site]
                 rows.append((field.name, low, high, given[field.name]))
         usual = {"o2o": 0.06, "n1p": 0.06, "n3n": 0.06, "n4n": 0.05} | bfm17.BELOW[site]
         rows += [(f"below.{name}", 0.0, 0.5, usual[name]) for name in BELOW]
@@ -418,51 +419,87 @@ def table(title: str, modelled: Mapping[str, np.ndarray]) -> str:
     return "\n".join(rows)
 
 
-def study(n_jacobians: int, folder: Path, tell: Callable[[str], None]) -> None:
-    """Estimate the biology, then the water, and both together; store numbers and fields."""
-    model, bermuda = column("bats")
-    _, hawaii = column("hot")
-    programs = Programs.of(model)
+class Plan(NamedTuple):
+    """An estimate: which part is free, where it starts, how many Jacobians it has, and its weights."""
 
-    def judge(name: str, free: np.ndarray, more: dict[str, Any]) -> None:
-        values = elsewhere(free, "hot")
-        if name == "nominal":
-            values = Numbers.of("hot").first
+    part: str
+    start: str
+    n_jacobians: int = 1
+    weights: dict[str, tuple[float, float]] = WEIGHTS
+
+
+PLANS = {
+    "both": Plan("both", "nominal", 2),
+    "pattern": Plan("both", "both", weights=WEIGHTS | {"chlorophyll": (0.5, 10.0)}),
+    "biology": Plan("biology", "nominal"),
+    "water": Plan("water", "biology"),
+}
+"""Together, then with more weight on the pattern of chlorophyll; and one after the other."""
+
+
+class Study:
+    """Estimates one after the other, judged at both sites, and stored.
+
+    Args:
+        folder: for numbers and fields.
+        tell: called with lines of the progress.
+    """
+
+    def __init__(self, folder: Path, tell: Callable[[str], None]):
+        self.folder, self.tell = folder, tell
+        model, self.bermuda = column("bats")
+        self.hawaii = column("hot")[1]
+        self.programs = Programs.of(model)
+        self.known: dict[bytes, Any] = {}
+        self.free = {"nominal": NUMBERS.free(NUMBERS.first)}
+        folder.mkdir(parents=True, exist_ok=True)
+        self.judge("nominal", NUMBERS.first, Numbers.of("hot").first, {})
+
+    def judge(self, name: str, at_bermuda: np.ndarray, at_hawaii: np.ndarray, more: dict[str, Any]) -> None:
+        """Run both sites, tell the scores, store numbers and fields."""
+        places = {"bats": (at_bermuda, self.bermuda), "hot": (at_hawaii, self.hawaii)}
         modelled = {
-            "bats": np.asarray(programs.run(jnp.asarray(NUMBERS.values(free)), bermuda)),
-            "hot": np.asarray(programs.run(jnp.asarray(values), hawaii)),
+            site: np.asarray(self.programs.run(jnp.asarray(values), case))
+            for site, (values, case) in places.items()
         }
-        tell(table(name, modelled))
-        np.savez(folder / f"{name}.npz", bats=modelled["bats"], hot=modelled["hot"])
-        stored = {"values": dict(zip(NUMBERS.names, NUMBERS.values(free).tolist(), strict=True))} | more
-        (folder / f"{name}.json").write_text(json.dumps(stored, indent=1))
+        self.tell(table(name, modelled))
+        np.savez(self.folder / f"{name}.npz", bats=modelled["bats"], hot=modelled["hot"])
+        stored = {"values": dict(zip(NUMBERS.names, at_bermuda.tolist(), strict=True))} | more
+        (self.folder / f"{name}.json").write_text(json.dumps(stored, indent=1))
 
-    folder.mkdir(parents=True, exist_ok=True)
-    first = NUMBERS.free(NUMBERS.first)
-    judge("nominal", first, {})
-    after, known = first, {}
-    for name, part, start in (
-        ("both", "both", False),
-        ("biology", "biology", False),
-        ("water", "water", True),
-    ):
-        begin = after if start else first
-        search = Search("bats", part, programs, bermuda, begin, tell=tell, known=known)
-        for _ in range(n_jacobians):
-            if search.iterate() < 0.01:
-                break
-        found = search.found
-        after = found.free
-        more = {"n_runs": found.n_runs, "n_jacobians": found.n_jacobians, "cost": found.cost}
-        more |= {"sums": found.history, "n_combinations": n_combinations(found)}
-        more["moved"] = {
-            field: dict(zip(NUMBERS.names, found.moved[i].tolist(), strict=True))
-            for i, field in enumerate(FIELDS)
-        }
-        judge(name, found.free, more | {"ratios": ratios(found, part)})
+    def estimate(self, name: str, plan: Plan) -> None:
+        """An estimate, judged after each Jacobian."""
+        search = Search(
+            "bats",
+            plan.part,
+            self.programs,
+            self.bermuda,
+            self.free[plan.start],
+            plan.weights,
+            self.tell,
+            self.known,
+        )
+        for _ in range(plan.n_jacobians):
+            search.iterate()
+            found = search.found
+            moved = {
+                field: dict(zip(NUMBERS.names, of, strict=True))
+                for field, of in zip(FIELDS, found.moved.tolist(), strict=True)
+            }
+            more = {
+                "n_runs": found.n_runs,
+                "n_jacobians": found.n_jacobians,
+                "cost": found.cost,
+                "sums": found.history,
+                "n_combinations": n_combinations(found),
+                "ratios": ratios(found, plan.part),
+                "moved": moved,
+            }
+            self.judge(name, NUMBERS.values(found.free), elsewhere(found.free, "hot"), more)
+        self.free[name] = search.found.free
 
 
-def draw(folder: Path, names: tuple[str, ...] = ("nominal", "both")) -> Figure:
+def draw(folder: Path, names: tuple[str, ...] = ("nominal", "both", "pattern")) -> Figure:
     """Fields at Bermuda by month and depth, as observed and as modelled."""
     rows = {"observed": np.stack([bfm17.observed("bats")[name].T for name in FIELDS])}
     rows |= {name: np.load(folder / f"{name}.npz")["bats"] for name in names}
@@ -481,6 +518,8 @@ def draw(folder: Path, names: tuple[str, ...] = ("nominal", "both")) -> Figure:
         figure.colorbar(image, ax=axes[:, j], location="bottom", label=f"{field} [{unit}]", extend="both")
     for ax in axes[:, 0]:
         ax.set_ylabel("z [m]")
+    for ax in axes[-1]:
+        ax.set_xlabel("month")
     return figure
 
 
@@ -490,15 +529,16 @@ def _correlation(ours: np.ndarray, theirs: np.ndarray) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bats", description=__doc__)
-    parser.add_argument("--jacobians", type=int, default=4, help="of each estimate")
     parser.add_argument("--results", type=Path, default=Path("results/bats"), metavar="FOLDER")
     parser.add_argument("--figure", type=Path, metavar="FILE", help="run nothing: draw the stored results")
     options = parser.parse_args()
     tl.configure()
     if options.figure:
-        draw(options.results).savefig(options.figure, dpi=100)
+        draw(options.results).savefig(options.figure, dpi=80)
         return
-    study(options.jacobians, options.results, lambda line: print(line, flush=True))
+    study = Study(options.results, lambda line: print(line, flush=True))
+    for name, plan in PLANS.items():
+        study.estimate(name, plan)
 
 
 if __name__ == "__main__":
