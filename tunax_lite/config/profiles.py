@@ -102,7 +102,10 @@ ProfileSection = Annotated[
 def values_of(
     profile: Profile, quantity: str, gradient: float | None = None
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """A profile of a quantity as a function of height; `gradient` [m-1] if the profile itself gives none."""
+    """A profile of a quantity as a function of height; `gradient` [m-1] if the profile itself gives none.
+
+    Those of a file are left to `profile_series`.
+    """
     if profile.z is not None and profile.values is not None:
         heights, values = np.asarray(profile.z), profile.converted(quantity, np.asarray(profile.values))
         return lambda z: np.interp(z, heights, values)
@@ -168,6 +171,8 @@ def initial_state(
 ) -> State:
     """Initial state from the profiles of a case; `measured` on the cells fills in what the case omits.
 
+    Tracers are among the measured ones.
+
     Raises:
         ValueError: N² for the temperature of water that does not expand, or a profile outside the possible
             range of sea water.
@@ -193,7 +198,7 @@ def initial_state(
             )
         gradient = slope / float(water.gravity * expansion)
         given["temperature"] = values_of(temperature, "temperature", gradient)(z)
-    tracers = {name: values_of(profile, name)(z) for name, profile in case.tracers.items()}
+    tracers = {name: values for name, values in measured.items() if name not in given}
     given, tracers = (
         {name: jnp.asarray(values, dtype=float) for name, values in each.items()} for each in (given, tracers)
     )

@@ -58,6 +58,7 @@ from .series import (
     Place,
     Setting,
     TimedSection,
+    TracerSection,
     UnitGiven,
     conversions_of,
     increases,
@@ -77,6 +78,10 @@ _PRACTICAL_SALINITY = (
     "practical salinity to convert temperatures with where none was measured: a number, a profile, or a "
     "NetCDF file of which the mean is taken; null for that of the case"
 )
+_TRACERS = (
+    "variables of the file by the names of tracers of the case, pools included: a name, or `variable` with "
+    "unit, factor, offset and sign"
+)
 
 
 class MooringProfiles(Section):
@@ -87,6 +92,7 @@ class MooringProfiles(Section):
     variables: dict[Literal["temperature", "salinity", "u", "v"], str | None] = key(
         "names in the file of temperature, salinity, u, v; null to leave one out", default_factory=dict
     )
+    tracers: dict[str, TracerSection] = key(_TRACERS, default_factory=dict)
     units: dict[Literal["temperature", "salinity", "u", "v", "time", "z"], UnitGiven] = key(
         UNITS, default_factory=dict
     )
@@ -116,6 +122,7 @@ class MooringProfiles(Section):
             depths="nominal" if self.keeps_heights and not at_values else self.depths,
             salinity=_practical(self.practical_salinity, site, key, setting, own),
             position=(site.longitude, site.latitude),
+            tracers=setting.tracers(self.tracers, key, "tracers"),
             name=site.name,
         )
 
@@ -129,6 +136,9 @@ class ArgoProfilesSection(Section):
         "heights [m] to interpolate to; null for the cells, measured for their own", None
     )
     good_flags: GoodFlags = list(GOOD_FLAGS)
+    tracers: dict[str, TracerSection] = key(
+        f"{_TRACERS}; parameters such as NITRATE, DOXY and CHLA", default_factory=dict
+    )
     units: dict[Literal["temperature", "salinity", "pressure"], UnitGiven] = key(UNITS, default_factory=dict)
     practical_salinity: ProfileSection | str | None = key(_PRACTICAL_SALINITY, None)
     largest_spacing: float = key("of two good values [m] to interpolate between", 200.0, gt=0.0)
@@ -159,6 +169,7 @@ class ArgoProfilesSection(Section):
             salinity=_practical(self.practical_salinity, site, key, setting, own),
             largest_spacing=self.largest_spacing,
             units=conversions_of(self.units),
+            tracers=setting.tracers(self.tracers, key, "tracers"),
             name=site.name,
         )
 
@@ -320,7 +331,9 @@ class DescribedCase(AbstractCase):
     )
     u: ProfileSection = key("initial eastward velocity [m s-1]", Profile(surface=0.0))
     v: ProfileSection = key("initial northward velocity [m s-1]", Profile(surface=0.0))
-    tracers: dict[str, ProfileSection] = key("passive tracers by name", default_factory=dict)
+    tracers: dict[str, ProfileSection] = key(
+        "passive tracers by name, and initial profiles of those of terms", default_factory=dict
+    )
     equation_of_state: EquationOfStateSection = key(  # pyright: ignore[reportInvalidTypeForm]
         "how temperature and salinity set the density", "teos10", validate_default=True
     )
@@ -462,17 +475,24 @@ class SiteCase(DescribedCase):
         return sea_water.conservative_temperature(temperature, salinity, 0.0, kind)
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
-        setting = _setting(self, grid, where, step)
+        terms = {name: term_of(given) for name, given in self.terms.items()}
+        setting = _setting(self, grid, where, step, terms)
         from_restart = None
         if self.restart is not None:
             path = setting.file(self.restart.path, "restart", "path")
             from_restart = functools.partial(restarted, path, allow_missing=self.restart.allow_missing)
         with where.naming():
-            case, observations = _build(self, setting, from_restart)
+            case, observations = _build(self, setting, terms, from_restart)
         return BuiltCase(case, observations, tuple(setting.warnings), from_restart)
 
 
-def _setting(site: SiteCase, grid: GridSection, where: Place, step: float | None) -> Setting:
+def _setting(
+    site: SiteCase,
+    grid: GridSection,
+    where: Place,
+    step: float | None,
+    terms: Mapping[str, AbstractTerm],
+) -> Setting:
     """Place, grid and times that the parts of a case share."""
     with where.whole.naming("grid"):
         levels = grid.of(site.depth)
@@ -490,6 +510,8 @@ def _setting(site: SiteCase, grid: GridSection, where: Place, step: float | None
     basin = None
     if site.hypsography is not None:
         levels, basin = site.hypsography.around(levels, where)
+    units = {name: unit for term in terms.values() for name, (unit, _) in term.tracer_units().items()}
+    carried = [name for term in terms.values() for name in term.initial_tracers()]
     return Setting(
         **vars(where),
         grid=levels,
@@ -499,11 +521,16 @@ def _setting(site: SiteCase, grid: GridSection, where: Place, step: float | None
         step=step,
         elevation=site.interior.surface_elevation,
         draft=site.equation_of_state.draft or 0.0,
+        tracer_units=units,
+        tracer_names=tuple(dict.fromkeys((*site.tracers, *carried))),
     )
 
 
 def _build(
-    site: SiteCase, setting: Setting, from_restart: Callable[[State], State] | None
+    site: SiteCase,
+    setting: Setting,
+    terms: dict[str, AbstractTerm],
+    from_restart: Callable[[State], State] | None,
 ) -> tuple[Case, Observations | None]:
     """The case on the grid of its setting, and the observations during it."""
     water = site.equation_of_state.build()
@@ -515,7 +542,6 @@ def _build(
     forcing = _forcing(site, setting, water)
     sources = _sources(site, setting, own, observations)
     interior = site.interior.read(setting, sources, wind_of(forcing), site.modelled)
-    terms = {name: term_of(given) for name, given in site.terms.items()}
     rotation, light = site.coriolis_parameter, site.absorption
     if rotation is None:
         rotation = 0.0 if site.latitude is None else coriolis_parameter(site.latitude)
@@ -563,6 +589,9 @@ def _own_profiles(site: SiteCase, setting: Setting, water: AbstractEquationOfSta
             found[name] = Series(np.array([0.0, setting.duration]), np.stack([values, values]))
         elif profile.buoyancy_frequency_squared is None:
             found[name] = profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
+    for name, profile in site.tracers.items():
+        whole = (rates := relaxation.tracers.get(name)) is not None and rates.profile == "case"
+        found[name] = profile_series(profile, name, setting, "tracers", name, whole=whole)
     return found
 
 
@@ -599,9 +628,22 @@ def _measured_start(
             setting.notes.append(f"{setting.at(name)}: {said}.")
             measured[name] = sea_water.salinity_of_the_ocean(z, site.longitude, site.latitude)
             continue
-        series = profiles_on_grid(initial, name, z, longest_gap=source.longest_gap, duration=0.0)
-        measured[name] = series.values[0] if series.time.size < 2 else series.on(np.zeros(1))[0]
+        measured[name] = _first(initial, name, source, z)
+    source = site.initial or site.observations
+    if initial is not None and isinstance(source, MeasuredProfiles):
+        for name in source.tracers.keys() & initial.profiles.keys() - site.tracers.keys():
+            values = _first(initial, name, source, z)
+            if values.min() < 0.0:
+                said = f"{name} starts from 0 where {values.min():g} was measured"
+                setting.notes.append(f"{setting.at('tracers')}: {said}.")
+            measured[name] = np.maximum(values, 0.0)
     return measured
+
+
+def _first(initial: Observations, name: str, source: MeasuredProfiles, z: np.ndarray) -> np.ndarray:
+    """Measured values at the start, on the cells."""
+    series = profiles_on_grid(initial, name, z, longest_gap=source.longest_gap, duration=0.0)
+    return series.values[0] if series.time.size < 2 else series.on(np.zeros(1))[0]
 
 
 def _forcing(site: SiteCase, setting: Setting, water: AbstractEquationOfState) -> AbstractForcing:
@@ -623,7 +665,7 @@ def _sources(
     def given(variable: str) -> Series:
         if variable not in own:
             raise ValueError(f"expected a profile of {variable} in the case, got none to follow; add it.")
-        if variable in ("u", "v"):
+        if variable not in ("temperature", "salinity"):
             return own[variable]
         both = {name: own[name] for name in ("temperature", "salinity")}
         time, values = on_common_times(both, site.duration)

@@ -66,7 +66,7 @@ class RelaxationTarget(eqx.Module):
 
 
 class Relaxation(AbstractTerm):
-    """Relaxation targets of temperature, salinity and velocity; `None` for no relaxation.
+    """Relaxation targets of temperature, salinity, velocity and tracers; `None` for no relaxation.
 
     Both components of velocity share one matrix, so the rates of `u` and `v` must be equal.
 
@@ -78,6 +78,7 @@ class Relaxation(AbstractTerm):
     salinity: RelaxationTarget | None = None
     u: RelaxationTarget | None = None
     v: RelaxationTarget | None = None
+    tracers: dict[str, RelaxationTarget] = eqx.field(default_factory=dict)
 
     def __check_init__(self):
         if (self.u is None) != (self.v is None):
@@ -94,7 +95,8 @@ class Relaxation(AbstractTerm):
         return {name: pull._replace(loss_rate=pulls["v"].loss_rate) for name, pull in pulls.items()}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        return self._pulls(("temperature", "salinity"), column)
+        of_tracers = {name: target.tendency(column) for name, target in self.tracers.items()}
+        return self._pulls(("temperature", "salinity"), column) | of_tracers
 
     def _pulls(self, names: tuple[str, str], column: Column) -> dict[str, Tendency]:
         targets = {name: getattr(self, name) for name in names}

@@ -28,6 +28,6 @@ from . import (
 from . import (
     term as term,
 )
-from .gotm import fabm_term
+from .gotm import fabm_module
 
-GOTM_MODULES = (("fabm", fabm_term),)
+GOTM_MODULES = (("fabm", fabm_module),)

@@ -19,7 +19,7 @@ from jax import lax
 from ..._types import CenterArray, FaceArray, Scalar, ScalarLike, is_traced
 from ...column.grid import Grid
 from ...column.state import State
-from ...column.terms import AbstractTerm, Column, RelaxationTarget, Tendency
+from ...column.terms import AbstractTerm, Column, Tendency
 from ...column.terms.advection import AdvectionScheme, advect
 from ...column.terms.base import or_zero
 from ...declarations import named, setting
@@ -53,7 +53,6 @@ class Biogeochemistry(AbstractTerm):
         surface_light: what models take for the light at the surface: the visible radiation, or all solar
             radiation, which GOTM passes to FABM under that name.
         initial: values of pools at the start, where the case has no profiles of them.
-        relaxation: towards profiles, by name of the pool.
 
     Raises:
         ValueError: no model, two pools of one name, or a coupling of unknown names.
@@ -71,7 +70,6 @@ class Biogeochemistry(AbstractTerm):
     clipping: bool = setting(False)
     surface_light: str = setting("visible", choices=("visible", "shortwave"))
     initial: dict[str, float] = eqx.field(default_factory=dict, static=True, converter=_Fixed)
-    relaxation: dict[str, RelaxationTarget] = eqx.field(default_factory=dict)
 
     def __check_init__(self):
         if not self.models:
@@ -84,12 +82,11 @@ class Biogeochemistry(AbstractTerm):
                     f"Biogeochemistry: expected couplings of links ({links}) to pools ({', '.join(known)}), "
                     f"as 'LINK = POOL', got '{link} = {pool}'."
                 )
-        for what, given in (("relaxation", self.relaxation), ("initial values", self.initial)):
-            if unknown := given.keys() - known.keys():
-                raise ValueError(
-                    f"Biogeochemistry: expected {what} of pools ({', '.join(known)}), "
-                    f"got {', '.join(sorted(unknown))}."
-                )
+        if unknown := self.initial.keys() - known.keys():
+            raise ValueError(
+                f"Biogeochemistry: expected initial values of pools ({', '.join(known)}), "
+                f"got {', '.join(sorted(unknown))}."
+            )
         for name, value in self.initial.items():
             if known[name].positive and not value >= 0.0:
                 expected = f"an initial {name} of at least 0 {known[name].unit}"
@@ -218,17 +215,12 @@ class Biogeochemistry(AbstractTerm):
                 )
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        tracers = column.state.tracers
-        found = {name: target.tendency(column) for name, target in self.relaxation.items()}
-        flux = column.fluxes.freshwater_flux
+        tracers, flux = column.state.tracers, column.fluxes.freshwater_flux
         if not self.dilution or flux is None or column.level is not None:
-            return found
+            return {}
         volume = flux / column.equation_of_state.reference_density
-        for name, pool in self.pools().items():
-            if pool.diluted and not pool.on_bottom:
-                tendency = found.get(name, Tendency())
-                found[name] = tendency._replace(surface=-volume * tracers[name][-1])
-        return found
+        diluted = (name for name, pool in self.pools().items() if pool.diluted and not pool.on_bottom)
+        return {name: Tendency(surface=-volume * tracers[name][-1]) for name in diluted}
 
     def react(self, state: State, column: Column) -> State:
         water = {name: state.tracers[name] for name in self.initial_tracers()}
