@@ -5,11 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+import yaml
+from typer.testing import CliRunner
 
 import tunax_lite as tl
 from tests.conftest import find_fabm_reference, find_gotm_case
 from tests.errors import error_naming
 from tests.extensions.gotm.folders import write_case
+from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError
 from tunax_lite.declarations import names_of
 from tunax_lite.extensions.biogeochemistry import (
@@ -145,6 +148,39 @@ def test_wrong_inputs_are_named_with_their_line(tmp_path, inputs, parts):
     path = write_case(tmp_path, {"fabm": {"use": True, "input": inputs}})
     with error_naming(ConfigError, f"small.gotm.yaml line {parts}"):
         build_gotm(load_gotm(path)).report.check()
+
+
+@pytest.fixture
+def invoke():
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return run
+
+
+def test_check_says_which_models_of_a_file_exist(invoke, tmp_path):
+    path = tmp_path / "fabm.yaml"
+    path.write_text(FILE)
+    output = invoke("check", path)
+    assert "line 2: instances.plankton: gotm/npzd, here npzd." in output
+    assert "line 12: instances.carbonate: pml/carbonate, here carbonate." in output
+    assert output.rstrip().endswith(f"{path}: fine")
+    invoke("check", path, "--write-config", tmp_path / "life.yaml")
+    term = yaml.safe_load((tmp_path / "life.yaml").read_text())["case"]["terms"]["life"]
+    assert term["models"]["plankton"] == {"name": "npzd", "gmax": 0.2, "w_d": -6.0}
+    path.write_text(FILE.replace("pml/carbonate", "ersem/carbonate").replace("gmax: 0.2", "gmax: -0.2"))
+    output = invoke("check", path, code=2)
+    assert "line 2: instances.plankton: gotm/npzd, here npzd." in output
+    assert "line 13: instances.carbonate.model: model 'ersem/carbonate' is not available" in output
+    assert "line 5: instances.plankton.parameters.gmax: expected" in output
+
+
+def test_a_fabm_file_alone_does_not_run(invoke, tmp_path):
+    (tmp_path / "fabm.yaml").write_text(FILE)
+    output = invoke("run", tmp_path / "fabm.yaml", "--output", tmp_path / "out.nc", code=2)
+    assert "part of one" in output and not (tmp_path / "out.nc").exists()
 
 
 def test_every_name_of_fabm_has_a_model():
