@@ -20,7 +20,7 @@ from ..column.case import Case
 from ..column.forcing import AbstractForcing
 from ..column.observations import Observations
 from ..column.state import State
-from ..column.terms import AbstractTerm, Interior
+from ..column.terms import AbstractTerm, with_memory
 from ..column.time_series import check_covers
 from ..ice import AbstractIce
 from ..io import cf_netcdf, sea_water
@@ -547,7 +547,7 @@ def _build(
         rotation = 0.0 if site.latitude is None else coriolis_parameter(site.latitude)
     case = Case(
         grid=setting.grid,
-        initial_state=_with_memory(state, interior, terms),
+        initial_state=with_memory(state, interior, terms),
         forcing=forcing,
         coriolis_parameter=rotation,
         equation_of_state=water,
@@ -677,18 +677,6 @@ def _sources(
         return profiles_on_grid(observations, variable, z, longest_gap=gap, duration=site.duration)
 
     return {"case": given, "observations": observed} if site.is_measured else {"case": given}
-
-
-def _with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTerm]) -> State:
-    """The state with the tracers of terms, at their initial values where the case does not give them."""
-    initial: dict[str, float] = {}
-    for term in (*interior.terms(), *terms.values()):
-        initial |= dict.fromkeys(term.own_tracers(), 0.0) | term.initial_tracers()
-    given = {
-        name: initial[name] + 0.0 * state.temperature
-        for name in sorted(initial.keys() - state.tracers.keys())
-    }
-    return dataclasses.replace(state, tracers=state.tracers | given)
 
 
 def _observations(
