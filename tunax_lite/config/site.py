@@ -545,9 +545,12 @@ def _build(
     rotation, light = site.coriolis_parameter, site.absorption
     if rotation is None:
         rotation = 0.0 if site.latitude is None else coriolis_parameter(site.latitude)
+    state = with_memory(state, interior, terms)
+    if setting.step is not None:
+        terms = {name: term.suited(state, setting.grid, setting.step) for name, term in terms.items()}
     case = Case(
         grid=setting.grid,
-        initial_state=with_memory(state, interior, terms),
+        initial_state=state,
         forcing=forcing,
         coriolis_parameter=rotation,
         equation_of_state=water,

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 from jaxtyping import Array, Float, PyTree
 
 from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
@@ -141,6 +143,31 @@ def mean_of_neighbours(values: CenterArray) -> InnerFaceArray:
 def column_integral(values: CenterArray, grid: Grid) -> Scalar:
     """Integral over the column, per unit area of the surface [unit m]."""
     return jnp.sum(values * grid.cell_volume, axis=0)
+
+
+def sum_above(half: CenterArray) -> CenterArray:
+    """Sum from each center to the surface of what half of each cell holds.
+
+    An integral by the trapezoidal rule, of half the thickness times the values of the cells; `half` added
+    gives that from the lower faces.
+    """
+    if half.ndim == 1:  # a loop over the levels costs one column more than a sum by shifts
+        return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
+
+    def step(above: ColumnArray, here: ColumnArray) -> tuple[ColumnArray, ColumnArray]:
+        middle = above + here
+        return middle + here, middle
+
+    def by_levels(half: ColumnArray) -> ColumnArray:
+        return lax.scan(step, jnp.zeros_like(half[0]), half, reverse=True)[1]
+
+    def by_product(half: ColumnArray) -> ColumnArray:
+        n = half.shape[0]
+        weights = 2.0 * np.triu(np.ones((n, n)), 1) + np.eye(n)
+        return jnp.tensordot(jnp.asarray(weights, half.dtype), half, 1, precision=lax.Precision.HIGHEST)
+
+    # On a GPU a loop over the levels launches a kernel for each, and sums by shifts may be such a loop.
+    return lax.platform_dependent(half, cpu=by_levels, default=by_product)
 
 
 def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike = 0.0, surface: ScalarLike = 0.0) -> FaceArray:

@@ -172,6 +172,14 @@ def test_names_that_do_not_exist_are_refused(build, tmp_path, change, error, par
         build(observations=measured, interior={"relaxation": {"tracers": relaxed}})
 
 
+@pytest.mark.parametrize(("speed", "n"), [(-5.0, 1), (-200.0, 2), (-500.0, 5)])
+def test_a_configuration_may_leave_the_substeps_of_sinking_to_the_speeds(build, speed, n):
+    """Cells of 5 m and steps of an hour: 120 m per day is one cell in a step."""
+    npzd = {"name": "npzd", "w_d": speed}
+    life = {"name": "biogeochemistry", "models": {"npzd": npzd}, "n_sinking_substeps": None}
+    assert build(terms={"life": life}).case.terms["life"].n_sinking_substeps == n
+
+
 def sprof(path, modes=("RRR", "RRR"), **arrays):
     """Two profiles of a synthetic file of BGC-Argo with nitrate and oxygen.
 

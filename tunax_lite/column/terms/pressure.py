@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from ..._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array, parameter
 from ...declarations import setting
-from ...numerics.elementary import at_least, column_integral, interpolated, reciprocal, vector_norm
+from ...numerics.elementary import at_least, column_integral, interpolated, reciprocal, sum_above, vector_norm
 from ..grid import Grid
 from ..state import State
 from ..time_series import TimeSeries
@@ -95,8 +95,7 @@ class HorizontalGradient(eqx.Module):
 
 def _from_surface(values: CenterArray, grid: Grid) -> CenterArray:
     """Integral from cell centers to the surface, by the trapezoidal rule."""
-    half = 0.5 * grid.cell_thickness * values
-    return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
+    return sum_above(0.5 * grid.cell_thickness * values)
 
 
 def _begun(values: CenterArray | Scalar, column: Column) -> CenterArray | Scalar:

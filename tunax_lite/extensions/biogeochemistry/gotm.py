@@ -66,7 +66,7 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
         "scheme": _chosen(settings, "fabm.numerics.ode_method", _SCHEMES),
         "n_substeps": settings["fabm.numerics.split_factor"],
         "sinking": _chosen(settings, "fabm.numerics.w_adv_discr", _ADVECTION),
-        "n_sinking_substeps": _n_substeps(settings, ecosystem.models),
+        "n_sinking_substeps": None,
         "shading": settings["fabm.feedbacks.shade"],
         "dilution": settings["fabm.freshwater_impact"],
         "clipping": settings["fabm.repair_state"],
@@ -123,17 +123,6 @@ def _relaxation(settings, name: str, numbers) -> dict[str, dict[str, JSON]]:
     if all(said.value >= _NONE for key, said in found.items() if key.endswith("time_scale")):
         return {}
     return {name: {"profile": "case", **found}}
-
-
-def _n_substeps(settings, models: Mapping[str, JSON]) -> int:
-    """Steps of sinking per time step on cells of equal thickness; GOTM takes as many by itself."""
-    speeds = [0.0]
-    for section in models.values():
-        speeds += [
-            abs(float(of)) for key, of in section.items() if key.startswith(("w_", "vertical_velocity"))
-        ]
-    cells = max(speeds) / 86400.0 * settings.peek("time.dt") * settings.peek("grid.nlev")
-    return 1 + int(cells / settings.peek("location.depth"))
 
 
 def _chosen(settings, key: str, names: dict[str, tuple[str, ...]]) -> str:

@@ -8,13 +8,13 @@ dilutes them; they mix with the heat, in the same matrix; then light, and the ex
 Visible light is attenuated by the water and by the pools; on request the heating follows it.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from ..._types import CenterArray, FaceArray, Scalar, ScalarLike, is_traced
 from ...column.grid import Grid
@@ -23,7 +23,7 @@ from ...column.terms import AbstractTerm, Column, Tendency
 from ...column.terms.advection import AdvectionScheme, advect
 from ...column.terms.base import or_zero
 from ...declarations import named, setting
-from ...numerics.elementary import at_least, with_end_faces
+from ...numerics.elementary import at_least, sum_above, with_end_faces
 from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values, Velocities
 from .schemes import AbstractSourceScheme, Concentrations, ModifiedPatankar, add_to, modified_patankar
 
@@ -45,7 +45,8 @@ class Biogeochemistry(AbstractTerm):
         scheme: of the exchanges in time.
         n_substeps: of the exchanges per step.
         sinking: scheme of sinking and rising.
-        n_sinking_substeps: of sinking per step; |w| dt / (n dz) must stay below 1.
+        n_sinking_substeps: of sinking per step; |w| dt / (n dz) must stay below 1. A configuration with null
+            takes as many as the speeds at the start need.
         shading: whether the water is heated by the light that the pools leave.
         dilution: whether rain dilutes and evaporation concentrates the pools.
         open_bottom: whether what sinks leaves through the bottom, instead of staying in the lowest cell.
@@ -63,7 +64,7 @@ class Biogeochemistry(AbstractTerm):
     scheme: AbstractSourceScheme = eqx.field(default_factory=ModifiedPatankar)
     n_substeps: int = setting(1, at_least=1, at_most=1000)
     sinking: AdvectionScheme = setting(AdvectionScheme.P2_PDM)
-    n_sinking_substeps: int = setting(1, at_least=1, at_most=1000)
+    n_sinking_substeps: int | None = setting(1, at_least=1, at_most=1000)
     shading: bool = setting(False)
     dilution: bool = setting(True)
     open_bottom: bool = setting(False)
@@ -156,7 +157,8 @@ class Biogeochemistry(AbstractTerm):
         attenuation = self._attenuation(state.tracers)
         if attenuation is None:
             return None
-        above = jnp.cumsum((attenuation * grid.cell_thickness)[::-1], axis=0)[::-1]
+        half = 0.5 * attenuation * grid.cell_thickness
+        above = sum_above(half) + half  # of the lower faces
         return jnp.exp(-jnp.concatenate([above, jnp.zeros_like(above[:1])]))
 
     def carry(self, column: Column) -> State:
@@ -178,8 +180,9 @@ class Biogeochemistry(AbstractTerm):
     ) -> CenterArray:
         """Values after sinking or rising, through an open bottom with the value of the lowest cell."""
         speed, lowest = _on_faces(velocity, values, grid)
-        part = dt / self.n_sinking_substeps
-        for _ in range(self.n_sinking_substeps):
+        n = self.n_sinking_substeps or 1
+        part = dt / n
+        for _ in range(n):
             leaving = part * jnp.minimum(lowest, 0.0) * values[0] / grid.cell_thickness[0]
             values = advect(values, speed, grid, part, scheme=self.sinking, conservative=True)
             if self.open_bottom:
@@ -189,6 +192,22 @@ class Biogeochemistry(AbstractTerm):
     def check_step(self, state: State, grid: Grid, dt: float) -> None:
         """Raise `ValueError` where a pool sinks through more than a cell in a step of `dt` [s]."""
         self._check_tracers(state)
+        for name, courant in self._courant_numbers(state, grid, dt).items():
+            if courant > (self.n_sinking_substeps or 1):
+                raise ValueError(
+                    f"Biogeochemistry: expected {name} to move by at most a cell in a step, got "
+                    f"{courant:.3g} cells in {dt:g} s; set n_sinking_substeps to {int(np.ceil(courant))}."
+                )
+
+    def suited(self, state: State, grid: Grid, dt: float) -> "Biogeochemistry":
+        """The term with as many substeps of sinking as it needs, if their number is left to it."""
+        if self.n_sinking_substeps is not None:
+            return self
+        courant = max(self._courant_numbers(state, grid, dt).values(), default=0.0)
+        return dataclasses.replace(self, n_sinking_substeps=1 + int(courant))
+
+    def _courant_numbers(self, state: State, grid: Grid, dt: float) -> dict[str, float]:
+        """Most cells that each pool sinks or rises through in a step, at the speeds in still water."""
         still = 0.0 * state.temperature
         at_rest = Environment(
             temperature=state.temperature,
@@ -203,16 +222,13 @@ class Biogeochemistry(AbstractTerm):
             bottom_stress=still[0],
             time=0.0,
         )
+        found = {}
         for name, velocity in self._velocities(state.tracers, at_rest).items():
             if is_traced((velocity, grid)):
                 continue
             speed = np.abs(np.asarray(_on_faces(velocity, still, grid)[0]))[1:-1]
-            courant = float(np.max(speed / np.asarray(grid.center_spacing))) * dt
-            if courant > self.n_sinking_substeps:
-                raise ValueError(
-                    f"Biogeochemistry: expected {name} to move by at most a cell in a step, got "
-                    f"{courant:.3g} cells in {dt:g} s; set n_sinking_substeps to {int(np.ceil(courant))}."
-                )
+            found[name] = float(np.max(speed / np.asarray(grid.center_spacing))) * dt
+        return found
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         tracers, flux = column.state.tracers, column.fluxes.freshwater_flux
@@ -295,7 +311,7 @@ class Biogeochemistry(AbstractTerm):
         attenuation = self._attenuation(pools)
         if attenuation is not None:
             half = 0.5 * attenuation * thickness
-            visible = visible * jnp.exp(-_depth_of_centers(half))
+            visible = visible * jnp.exp(-sum_above(half))
         friction = 0.0 * state.temperature[0] if column.bottom is None else column.bottom.friction_velocity
         at_surface = (
             column.absorption.visible(0.0 * depth[-1:])[0] if self.surface_light == "visible" else 1.0
@@ -395,15 +411,3 @@ def _merge(found: Exchanges, own: Exchanges, renamed: Mapping[str, str]) -> None
         if all(key is None or key in renamed for key in (source, target)):
             pair = renamed[source] if source else None, renamed[target] if target else None
             add_to(found, pair, rate)
-
-
-def _depth_of_centers(half: CenterArray) -> CenterArray:
-    """Optical depth of the centers [1], from that of half of each cell."""
-    if half.ndim == 1:  # a loop over the levels costs one column more than a sum by shifts
-        return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
-
-    def step(above: Values, here: Values) -> tuple[Values, Values]:
-        middle = above + here
-        return middle + here, middle
-
-    return lax.scan(step, jnp.zeros_like(half[0]), half, reverse=True)[1]

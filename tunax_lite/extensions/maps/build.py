@@ -59,6 +59,8 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
             find=find,
             name=loaded.name,
         )
+        if section.terms:  # the thinnest cells ask for the shortest steps
+            columns.case(np.array([np.argmin(columns.depth)]), 0.0, config.time.output_interval)
     columns.notes += notes_on_conversions(section, "map")
     duration = config.time.duration or section.duration
     if duration > section.duration:

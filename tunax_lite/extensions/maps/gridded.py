@@ -175,9 +175,12 @@ class GriddedColumns(ColumnMap):
             time, values = self._series("stokes_drift", chosen, start, stop)
             drift = StokesDrift(TimeSeries(time, DriftVector(**values), "Stokes drift"), given.decay_depth)
         interior = Interior(stokes_drift=drift)
+        state = with_memory(state, interior, terms)
+        for term in terms.values():
+            term.check_step(state, grid, self._step)
         case = Case(
             grid=grid,
-            initial_state=with_memory(state, interior, terms),
+            initial_state=state,
             forcing=self._forcing(chosen, latitude, longitude, start, stop),
             coriolis_parameter=coriolis_parameter(latitude),
             equation_of_state=self._water,
