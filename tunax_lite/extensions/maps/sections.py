@@ -110,11 +110,9 @@ class MapSection(part_of(MapInput)):
 
     def input(self) -> MapInput:
         """Input of the map."""
-        named = {
-            name: {path: field.build() for path, field in getattr(self, name).items()}
-            for name in ("parameters", "tracers")
-        }
-        return MapInput(**self.given(), paths=tuple(self.paths), **named)
+        parameters = {path: field.build() for path, field in self.parameters.items()}
+        tracers = {name: field.build() for name, field in self.tracers.items()}
+        return MapInput(**self.given(), paths=tuple(self.paths), parameters=parameters, tracers=tracers)
 
 
 class MapOutputSection(Section):
