@@ -1,5 +1,6 @@
 """Profiles over depth in a configuration; equation of state and absorption."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -12,6 +13,7 @@ from pydantic import BeforeValidator
 
 from .._types import JSON
 from ..column.state import State
+from ..column.terms import AbstractTerm, Interior
 from ..column.time_series import TimeSeries
 from ..io.series import Series, on_common_times
 from ..physics import (
@@ -250,6 +252,16 @@ def stratified(
         guess = upper - sign * strength / coefficient(upper, face) * step
         values[i] = upper - sign * strength / coefficient(0.5 * (upper + guess), face) * step
     return values
+
+
+def with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTerm]) -> State:
+    """The state with the tracers of terms, at their initial values where it does not have them."""
+    initial: dict[str, float] = {}
+    for term in (*interior.terms(), *terms.values()):
+        initial |= dict.fromkeys(term.own_tracers(), 0.0) | term.initial_tracers()
+    missing = sorted(initial.keys() - state.tracers.keys())
+    own = {name: initial[name] + 0.0 * state.temperature for name in missing}
+    return dataclasses.replace(state, tracers=state.tracers | own)
 
 
 def check_initial(case: SomeCase) -> None:

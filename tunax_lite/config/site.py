@@ -20,7 +20,7 @@ from ..column.case import Case
 from ..column.forcing import AbstractForcing
 from ..column.observations import Observations
 from ..column.state import State
-from ..column.terms import AbstractTerm, with_memory
+from ..column.terms import AbstractTerm
 from ..column.time_series import check_covers
 from ..ice import AbstractIce
 from ..io import cf_netcdf, sea_water
@@ -48,6 +48,7 @@ from .profiles import (
     initial_state,
     profile_series,
     stratified,
+    with_memory,
 )
 from .section import Section, closest, invalid, key
 from .series import (

@@ -158,14 +158,9 @@ def sum_above(half: CenterArray) -> CenterArray:
         middle = above + here
         return middle + here, middle
 
-    def by_levels(half: ColumnArray) -> ColumnArray:
-        return lax.scan(step, jnp.zeros_like(half[0]), half, reverse=True)[1]
-
-    def by_product(half: ColumnArray) -> ColumnArray:
-        n = half.shape[0]
-        weights = 2.0 * np.triu(np.ones((n, n)), 1) + np.eye(n)
-        return jnp.tensordot(jnp.asarray(weights, half.dtype), half, 1, precision=lax.Precision.HIGHEST)
-
+    by_levels = lambda half: lax.scan(step, jnp.zeros_like(half[0]), half, reverse=True)[1]  # noqa: E731
+    weights = jnp.asarray(2.0 * np.tri(len(half), k=-1).T + np.eye(len(half)), half.dtype)
+    by_product = lambda half: jnp.tensordot(weights, half, 1, precision=lax.Precision.HIGHEST)  # noqa: E731
     # On a GPU a loop over the levels launches a kernel for each, and sums by shifts may be such a loop.
     return lax.platform_dependent(half, cpu=by_levels, default=by_product)
 

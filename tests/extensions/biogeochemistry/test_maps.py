@@ -1,11 +1,11 @@
 """Biogeochemistry on a map: the columns of a batch, initial pools from gridded files, names and units."""
 
 import numpy as np
-import pytest
 import xarray as xr
 import yaml
 
 import tunax_lite as tl
+from tests.errors import error_naming
 from tests.extensions.maps.ocean import ocean
 from tunax_lite.config import ConfigError
 from tunax_lite.extensions.maps import build_map, load_map
@@ -78,5 +78,5 @@ def test_tracers_that_no_term_carries_are_passive(tmp_path):
 
 def test_an_unknown_model_is_refused_with_its_place(tmp_path):
     life = {"name": "biogeochemistry", "models": {"npzd": {"name": "npz"}}}
-    with pytest.raises(ConfigError, match="npz"):
+    with error_naming(ConfigError, "map.terms.life npz npzd"):
         load_map(write(tmp_path, terms={"life": life}))

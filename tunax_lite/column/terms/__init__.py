@@ -2,7 +2,7 @@
 
 from .advection import AdvectionScheme, VelocityAndLevel, VerticalVelocity, advect
 from .base import AbstractTerm, Column, Tendency, accelerating
-from .interior import BottomHeat, Interior, Relaxation, RelaxationTarget, layered_rate, with_memory
+from .interior import BottomHeat, Interior, Relaxation, RelaxationTarget, layered_rate
 from .level import ELEVATION, LakeLevel
 from .pressure import (
     AbstractPressureGradient,

@@ -5,7 +5,6 @@
 """
 
 import dataclasses
-from collections.abc import Mapping
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -241,13 +240,3 @@ class Interior(eqx.Module):
         if self.level is not None and self.streams is None:
             parts.insert(0, Streams({}))  # the water that passes the faces as they move
         return tuple(part for part in parts if isinstance(part, AbstractTerm))
-
-
-def with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTerm]) -> State:
-    """The state with the tracers of terms, at their initial values where it does not have them."""
-    initial: dict[str, float] = {}
-    for term in (*interior.terms(), *terms.values()):
-        initial |= dict.fromkeys(term.own_tracers(), 0.0) | term.initial_tracers()
-    missing = sorted(initial.keys() - state.tracers.keys())
-    own = {name: initial[name] + 0.0 * state.temperature for name in missing}
-    return dataclasses.replace(state, tracers=state.tracers | own)

@@ -22,8 +22,9 @@ from ...column.forcing import AbstractForcing, SurfaceFluxes, TimeSeriesForcing
 from ...column.grid import Grid
 from ...column.model import Model
 from ...column.state import State
-from ...column.terms import AbstractTerm, DriftVector, Interior, StokesDrift, SurfaceRestoring, with_memory
+from ...column.terms import AbstractTerm, DriftVector, Interior, StokesDrift, SurfaceRestoring
 from ...column.time_series import TimeSeries
+from ...config.profiles import with_memory
 from ...ice import AbstractIce
 from ...io.checksums import digest_of_tree
 from ...io.errors import Source, name_of
