@@ -88,11 +88,12 @@ def __getattr__(name: str):
         return globals()[name]
     if name in _MODULES:
         return _load(name)
-    try:
-        return importlib.import_module(f".{name}", __name__)
-    except ModuleNotFoundError as error:
-        if error.name != f"{__name__}.{name}":
-            raise
+    for module in (name, f"extensions.{name}"):
+        try:
+            return importlib.import_module(f".{module}", __name__)
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{module}":
+                raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -14,7 +14,13 @@ from tunax_lite.declarations import all_names, meanings
 from tunax_lite.io.yaml_file import read_document
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = {"run": "runs", "calibration": "calibrations", "comparison": "comparisons", "map": "maps"}
+FOLDERS = {
+    "run": "runs",
+    "calibration": "calibrations",
+    "comparison": "comparisons",
+    "map": "maps",
+    "assimilation": "assimilations",
+}
 FILES = [
     (kind, path) for kind, name in FOLDERS.items() for path in sorted((ROOT / "configs" / name).iterdir())
 ]

@@ -69,6 +69,7 @@ def calibrate(
     resume: options.Resume = False,
     overwrite: options.Anew = False,
     settings: options.Settings = options.NONE,
+    show_parameters: options.ShowParameters = False,
     engine: options.Engine = options.HERE,
 ) -> None:
     """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.

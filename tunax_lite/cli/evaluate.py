@@ -308,15 +308,13 @@ def _compare(
     rows: list[comparison.ComparisonRow] = []
     echo(f"{len(candidates)} closures, {len(references)} cases, {n_rows} rows")
     clock = time.perf_counter()
-    with open_engine(*engine) as opened, fraction_of("comparison", n_lines=n_rows) as show:
+    with open_engine(*engine) as opened, fraction_of("comparison") as show:
 
         def add(row: comparison.ComparisonRow) -> None:
-            """Show the results of each closure at each resolution."""
+            """Show each closure at each resolution when it is done."""
             rows.append(row)
             if len(rows) % n_together == 0:
-                failed = sum(not one.finite for one in rows[-n_together:])
-                state = "all finite" if not failed else f"{failed} of {n_together} not finite"
-                show(len(rows) / n_rows, f"{row.closure}, {row.resolution}: {state}")
+                show(len(rows) / n_rows, f"{row.closure}, {row.resolution}")
 
         compared = comparison.compare_closures(
             candidates,

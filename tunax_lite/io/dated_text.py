@@ -96,7 +96,9 @@ def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
     valid &= (month >= 1) & (month <= 12) & (day >= 1) & (hour <= 24) & (minute < 60) & (second <= 60)
     months = (np.where(valid, year, 1970) - 1970) * 12 + np.where(valid, month, 1) - 1
     first = months.astype("datetime64[M]")
-    valid &= day <= ((first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")).astype(np.int64)
+    valid &= day <= (
+        (first + np.timedelta64(1, "M")).astype("datetime64[D]") - first.astype("datetime64[D]")
+    ).astype(np.int64)
     for index in indices[~valid][:1]:
         got, advice = (
             repr(texts[index][:TIME_WIDTH]),

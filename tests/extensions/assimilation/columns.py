@@ -1,0 +1,53 @@
+"""A column of six cells under steady weather, cheap enough to be run in cycles, and observations of it."""
+
+import numpy as np
+
+from tunax_lite import Case, Constant, ConstantForcing, Grid, Model, State, SurfaceFluxes
+from tunax_lite.extensions.assimilation import (
+    AbstractMethod,
+    Assimilation,
+    Cycles,
+    Operator,
+    Process,
+    ProfileError,
+    Stream,
+    System,
+)
+
+HOUR = 3600.0
+INTERVAL = 6.0 * HOUR
+MODEL = Model(Constant(viscosity=1e-3, diffusivity=1e-3))
+
+
+def column(heat_flux: float = 50.0, days: float = 4.0) -> Case:
+    """Stratified water that the sun warms."""
+    grid = Grid.uniform(30.0, 6)
+    state = State.from_profiles(grid, temperature=lambda z: 12.0 + 0.1 * z)
+    forcing = ConstantForcing(SurfaceFluxes(stress_u=0.1, heat_flux=heat_flux))
+    return Case(grid, state, forcing, duration=days * 86400.0, name="six_cells")
+
+
+def stream(values, error: float = 0.1, every: float = INTERVAL, height: float | None = None) -> Stream:
+    """Values at regular times, of the surface or at a height."""
+    values = np.asarray(values, dtype=float)
+    operator = Operator("sea_surface_temperature") if height is None else Operator("temperature", height)
+    time = every * np.arange(1, values.size + 1)
+    return Stream(operator, time, values, np.full(values.size, error))
+
+
+def assimilation(
+    method: AbstractMethod,
+    *streams: Stream,
+    processes: tuple[Process, ...] = (Process("heat_flux_bias", 100.0, 86400.0),),
+    case: Case | None = None,
+    end: float | None = None,
+    **cycles,
+) -> Assimilation:
+    """Cycles of six hours with steps of an hour."""
+    profiles = (ProfileError("temperature", 0.5, 10.0),)
+    system = System(
+        MODEL, case or column(), HOUR, tuple(each.operator for each in streams), processes, profiles
+    )
+    last = max(float(each.time[-1]) for each in streams) if end is None else end
+    options = {"interval": INTERVAL, "leads": (INTERVAL, 2.0 * INTERVAL)} | cycles
+    return Assimilation(system, streams, method, Cycles(0.0, last, **options))

@@ -1,0 +1,189 @@
+"""The command: what it writes, that it continues with the same numbers, and what it says of bad input."""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+from tests.errors import error_naming
+from tests.extensions.assimilation.columns import column
+from tunax_lite import Observations
+from tunax_lite.cli.commands import app
+from tunax_lite.config import ConfigError
+from tunax_lite.extensions.assimilation import build_assimilation, command, load_assimilation, streams_of
+from tunax_lite.extensions.assimilation.figures import assimilation_figures
+from tunax_lite.io.errors import FileFormatError
+
+CONFIG = """
+run:
+  case:
+    format: site
+    name: six_cells
+    latitude: 50.0
+    longitude: 0.0
+    start_time: 2020-01-01T00:00:00
+    depth: 30.0
+    duration: 345600.0
+    temperature: {z: [-30.0, 0.0], values: [9.0, 12.0]}
+    salinity: 35.0
+    fluxes: {heat_flux: 50.0, stress_u: 0.1}
+  grid: {kind: uniform, n_cells: 6}
+  model: {closure: {name: constant, parameters: {viscosity: 1.0e-3, diffusivity: 1.0e-3}}}
+  time: {step: 3600.0, output_interval: 21600.0}
+observations: {path: sst.dat}
+uncertainty:
+  profiles: [{variable: temperature, standard_deviation: 0.5, length: 10.0}]
+  processes:
+    - {of: heat_flux_bias, standard_deviation: 100.0, memory: 86400.0}
+    - {of: observations, standard_deviation: 0.05, memory: 86400.0}
+method: {name: ensemble_transform, n_members: 8}
+cycles: {interval: 21600.0, leads: [21600.0, 43200.0]}
+"""
+VALUES = np.array([12.1, 12.2, 12.2, 12.4, 12.3, 12.6])
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    """A configuration and its observations, every six hours from 06:00 on."""
+    monkeypatch.chdir(tmp_path)
+    write(VALUES)
+    path = tmp_path / "six_cells.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def write(values, *, errors=None, day=1):
+    """The file of observations; hours count from the given day of January 2020."""
+    errors = np.full(len(values), 0.1) if errors is None else errors
+    lines = ["# date and time, SST, its error"]
+    for number, (value, error) in enumerate(zip(values, errors, strict=True), 1):
+        days, hours = divmod(6 * number, 24)
+        lines.append(f"2020-01-{day + days:02d} {hours:02d}:00:00 {value} {error}")
+    with open("sst.dat", "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def assimilate(*arguments):
+    return CliRunner().invoke(app, ["assimilate", "six_cells.yaml", "--output", "out.nc", *arguments])
+
+
+def test_file_holds_innovations_and_what_was_found(config):
+    done = assimilate("--figures", "figures")
+    assert done.exit_code == 0, done.output
+    with xr.open_dataset("out.nc", decode_timedelta=False) as found:
+        assert found.innovation.dims == ("time", "lead")
+        np.testing.assert_allclose(found.lead, [0.25, 0.5])
+        assert str(found.time.values[0])[:16] == "2020-01-01T06:00"
+        np.testing.assert_allclose(found.observation, VALUES)
+        np.testing.assert_allclose(found.observation_error, 0.1, rtol=1e-12)
+        np.testing.assert_array_equal(np.isfinite(found.innovation).sum("time"), [5, 4])
+        np.testing.assert_allclose(found.increment, found.analysis - found.background, atol=1e-12)
+        # The analysis lies nearer to the observations, and knows more.
+        before, after = (np.abs(found.observation - found[name]).mean() for name in ("predicted", "fitted"))
+        assert after < before
+        assert (found.analysis_spread[:, -1] < found.background_spread[:, -1]).all()
+        assert list(found.process.values) == ["heat_flux_bias", "observations"]
+        assert found.attrs["Conventions"].startswith("CF-1")
+        assert "ensemble_transform" in found.attrs["tunax_lite_config"]
+    assert sorted(assimilation_figures(config.parent / "out.nc")) == [
+        "corrections",
+        "increments",
+        "innovations",
+        "ranks",
+    ]
+    assert (config.parent / "figures/innovations.png").stat().st_size > 5000
+    assert not list(config.parent.glob("*.npz"))
+
+
+def test_interrupted_cycles_continue_with_the_same_numbers(config, monkeypatch):
+    assert assimilate().exit_code == 0
+    whole = xr.load_dataset("out.nc", decode_timedelta=False)
+    (config.parent / "out.nc").unlink()
+    monkeypatch.setattr(command, "_BETWEEN", 0.0)
+    steps_of = command.Assimilation.steps_of
+
+    def killed(self, progress):
+        yield from itertools.islice(steps_of(self, progress), 3)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(command.Assimilation, "steps_of", killed)
+        assert assimilate().exit_code == 130
+    assert [path.name for path in config.parent.glob("*.nc*")] == ["out.nc.cycles.npz"]
+    done = assimilate("--resume")
+    assert done.exit_code == 0 and "3 of 6 cycles" in done.output
+    again = xr.load_dataset("out.nc", decode_timedelta=False)
+    for name in whole.variables:
+        np.testing.assert_array_equal(whole[name], again[name], err_msg=str(name))
+
+
+def test_cycles_of_another_configuration_are_not_continued(config, monkeypatch):
+    monkeypatch.setattr(command, "_BETWEEN", 0.0)
+    monkeypatch.setattr(command, "write_records", lambda *arguments: (_ for _ in ()).throw(OSError("full")))
+    assert assimilate().exit_code != 0
+    done = assimilate("--resume", "--set", "cycles.seed=3")
+    assert done.exit_code == 2
+    for part in ("out.nc.cycles.npz", "same configuration", "--overwrite"):
+        assert part in " ".join(done.output.split())
+
+
+def build(config, *settings):
+    return build_assimilation(load_assimilation(config, settings))
+
+
+@pytest.mark.parametrize(
+    ("setting", "parts"),
+    [
+        ("cycles.start=2019-12-31T00:00:00", "six_cells.yaml cycles 86400 s before start"),
+        ("cycles.end=2020-01-01T03:00:00", "cycles at least one window 21600 10800"),
+        ("cycles.start=yesterday", "cycles start 'yesterday' 2021-01-01T12:00:00"),
+        ("method.n_members=1", "method.n_members greater than or equal to 2 1"),
+        ("observations.error=0.0", "observations.error greater than 0"),
+        ("observations.path=none.dat", "none.dat observations.path"),
+        ("cycles.interval=5000.0", "interval multiple of dt 3600"),
+        ("uncertainty.processes.0.of=heat", "heat_flux_bias heat"),
+    ],
+)
+def test_bad_settings_are_named(config, setting, parts):
+    with error_naming((ConfigError, FileNotFoundError), parts):
+        build(config, setting)
+
+
+def test_an_error_of_zero_in_the_file_is_named(config):
+    write(VALUES, errors=[0.1, 0.1, 0.0, 0.1, 0.1, 0.1])
+    with error_naming(ConfigError, "sst.dat error above 0 64800 observations.error"):
+        build(config)
+
+
+def test_observations_of_another_time_are_refused(config):
+    write(VALUES, day=20)
+    with error_naming(ConfigError, "observations.path within case, 2020-01-01T00:00:00 another"):
+        build(config)
+
+
+def test_cycles_without_observations_are_refused(config):
+    with error_naming(ConfigError, "cycles sst.dat sea_surface_temperature got none 129600"):
+        build(config, "cycles.start=2020-01-03T00:00:00", "cycles.end=2020-01-04T00:00:00")
+
+
+def test_a_line_that_is_no_observation_is_named(config):
+    (config.parent / "sst.dat").write_text("2020-01-01 06:00:00 warm 0.1\n")
+    with error_naming(FileFormatError, "sst.dat line 1 'warm'"):
+        build(config)
+
+
+def test_heights_of_another_place_are_refused():
+    deep = Observations(
+        time=jnp.array([0.0, 1.0]), z=jnp.array([-60.0, -20.0]), profiles={"temperature": jnp.zeros((2, 2))}
+    )
+    with error_naming(ValueError, "observations temperature 30 m -60 another place"):
+        streams_of(deep, ["temperature"], {"temperature": 0.1}, column().grid)
+
+
+def test_check_says_what_would_be_done(config):
+    done = CliRunner().invoke(app, ["check", str(config)])
+    assert done.exit_code == 0, done.output
+    assert "6 observations in 1 streams, 6 cycles, 8 members" in " ".join(done.output.split())

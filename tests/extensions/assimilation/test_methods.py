@@ -1,0 +1,171 @@
+"""Analyses against formulas that need no ensemble."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.extensions.assimilation.columns import HOUR, INTERVAL, assimilation, column, stream
+from tunax_lite import simulate
+from tunax_lite.column.observables import ColumnState
+from tunax_lite.extensions.assimilation import (
+    EnsembleTransform,
+    FreeRun,
+    Nudging,
+    Operator,
+    Persistence,
+    Process,
+    ProfileError,
+    transform,
+)
+from tunax_lite.extensions.assimilation.methods import transformed
+from tunax_lite.extensions.assimilation.observing import on_frames
+
+
+def kalman(mean, covariance, h, values, variance):
+    """Mean and covariance after the analysis of linear observations, by the textbook."""
+    innovation = h @ covariance @ h.T + np.diag(variance)
+    gain = covariance @ h.T @ np.linalg.inv(innovation)
+    return mean + gain @ (values - h @ mean), covariance - gain @ h @ covariance
+
+
+def test_transform_is_the_kalman_filter_of_the_covariance_of_the_members():
+    random = np.random.default_rng(3)
+    members = random.normal(size=(4, 9))
+    h = random.normal(size=(3, 4))
+    values, variance = random.normal(size=3), np.array([0.3, 1.0, 0.5])
+    weights = transform(jnp.asarray(h @ members), jnp.asarray(values), jnp.asarray(1.0 / variance))
+    after = np.asarray(transformed(jnp.asarray(members), weights, 0.0))
+    mean, covariance = kalman(members.mean(axis=1), np.cov(members), h, values, variance)
+    # Round-off of matrices of condition 100.
+    np.testing.assert_allclose(after.mean(axis=1), mean, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(np.cov(after), covariance, rtol=0, atol=1e-12)
+
+
+def test_an_observation_without_precision_changes_nothing():
+    members = np.random.default_rng(1).normal(size=(2, 5))
+    weights = transform(jnp.asarray(members), jnp.array([9.0, 9.0]), jnp.zeros(2))
+    np.testing.assert_allclose(transformed(jnp.asarray(members), weights, 0.0), members, atol=1e-14)
+
+
+def test_relaxation_keeps_the_spread_of_the_background():
+    members = np.random.default_rng(2).normal(size=(1, 12))
+    weights = transform(jnp.asarray(members), jnp.zeros(1), jnp.full(1, 4.0))
+    after = transformed(jnp.asarray(members), weights, 1.0)
+    np.testing.assert_allclose(np.std(after), np.std(members), rtol=1e-12)
+
+
+def test_first_members_have_the_covariance_of_the_prior():
+    error = ProfileError("temperature", 0.5, 10.0, decay=20.0)
+    z = np.array([-20.0, -10.0, 0.0])
+    factor = error.factor(z)
+    size = 0.5 * np.exp(z / 20.0)
+    expected = size[:, None] * size * np.exp(-0.5 * ((z[:, None] - z) / 10.0) ** 2)
+    np.testing.assert_allclose(factor @ factor.T, expected, atol=1e-14)
+
+
+def test_processes_forget_and_keep_their_variance():
+    run = assimilation(FreeRun(4000), stream([12.0]), processes=(Process("heat_flux_bias", 30.0, INTERVAL),))
+    first = run.system.members(jax.random.key(1), 4000)
+    knots = run.system.drawn(first, jax.random.key(2), INTERVAL, 3)[0]
+    # 4000 members know a standard deviation to 1.1 %, a correlation to 0.016: three times that.
+    np.testing.assert_allclose(np.std(knots, axis=1), 30.0, rtol=0.035)
+    assert np.corrcoef(knots[0], knots[1])[0, 1] == pytest.approx(np.exp(-1.0), abs=0.05)
+    assert np.corrcoef(knots[0], knots[2])[0, 1] == pytest.approx(np.exp(-2.0), abs=0.05)
+
+
+def test_free_run_is_simulate_and_its_forecast_the_same_run():
+    values = 12.0 + 0.1 * np.arange(4)
+    run = assimilation(FreeRun(), stream(values))
+    records = run.run()
+    alone = simulate(run.system.model, column(), dt=HOUR, duration=4 * INTERVAL, output_interval=INTERVAL)
+    surface = np.asarray(alone.state.temperature[1:, -1])
+    np.testing.assert_allclose(records.every.background, alone.state.temperature[1:], atol=1e-10)
+    innovation = records.innovation()[..., 0]
+    # A forecast of one interval exists from the second observation on, of two from the third.
+    np.testing.assert_array_equal(
+        np.isfinite(innovation), [[False, False], [True, False], [True] * 2, [True] * 2]
+    )
+    np.testing.assert_allclose(innovation[1:, 0], (values - surface)[1:], atol=1e-10)
+    np.testing.assert_allclose(innovation[2:, 1], (values - surface)[2:], atol=1e-10)
+
+
+def test_persistence_is_the_difference_of_observations():
+    values = np.array([12.0, 12.5, 12.1, 13.0])
+    innovation = assimilation(Persistence(), stream(values)).run().innovation()[..., 0]
+    np.testing.assert_allclose(innovation[1:, 0], np.diff(values), atol=1e-12)
+    np.testing.assert_allclose(innovation[2:, 1], values[2:] - values[:-2], atol=1e-12)
+
+
+def test_nudging_adds_its_part_of_the_departure():
+    run = assimilation(Nudging(gain=0.5, depth=10.0), stream([14.0]), case=column(heat_flux=0.0))
+    (record,) = [each for _, each in run.steps_of(run.begin())]
+    z = np.asarray(run.system.case.grid.z_center)
+    departure = 14.0 - record.predicted[0, 0]
+    np.testing.assert_allclose(record.analysis - record.background, 0.5 * departure * np.exp(z / 10.0))
+
+
+def test_localisation_leaves_deep_water_alone():
+    near = assimilation(EnsembleTransform(20, localisation=4.0), stream([13.0]))
+    (record,) = [each for _, each in near.steps_of(near.begin())]
+    increment = np.abs(record.analysis - record.background)
+    assert increment[-1] > 0.1
+    # exp(-(27.5 / 4)² / 2) is 5e-11 of the precision at the lowest cell.
+    assert increment[0] < 1e-8
+
+
+def test_background_check_leaves_a_wild_value_out():
+    wild = assimilation(EnsembleTransform(20), stream([12.0, 40.0]), background_check=4.0)
+    records = wild.run()
+    np.testing.assert_array_equal(records.observed("used")[:, 0], [True, False])
+    np.testing.assert_array_equal(records.every.analysis[1], records.every.background[1])
+
+
+def test_cycles_recover_water_and_heat_of_a_known_truth():
+    truth = simulate(
+        assimilation(FreeRun(), stream([0.0])).system.model,
+        column(heat_flux=250.0),
+        dt=HOUR,
+        duration=16 * INTERVAL,
+        output_interval=INTERVAL,
+    )
+    noise = 0.02 * np.random.default_rng(5).normal(size=16)
+    seen = stream(np.asarray(truth.state.temperature[1:, -1]) + noise, 0.02)
+    process = (Process("heat_flux_bias", 200.0, 30.0 * 86400.0),)
+    records = assimilation(EnsembleTransform(30), seen, processes=process).run()
+    free = assimilation(FreeRun(), seen).run()
+    # The column lacks 200 W m-2 for four days; two standard deviations of what the filter says of itself.
+    spread = records.every.processes_spread[-1, 0]
+    assert abs(records.every.processes[-1, 0] - 200.0) < 2.0 * spread + 20.0
+    assert spread < 100.0
+    error = np.abs(np.asarray(truth.state.temperature[-1]) - records.every.analysis[-1])
+    without = np.abs(np.asarray(truth.state.temperature[-1]) - free.every.analysis[-1])
+    assert error.mean() < 0.5 * without.mean()
+
+
+def test_operators_interpolate_and_are_differentiable():
+    run = assimilation(FreeRun(), stream([12.0], height=-10.0))
+    case = column()
+
+    def seen(temperature):
+        state = dataclasses.replace(case.initial_state, temperature=temperature)
+        return run.system.operators[0](ColumnState(state, case.grid, case.equation_of_state))
+
+    # -10 m lies midway between the centers at -12.5 and -7.5 m.
+    value, slope = jax.value_and_grad(seen)(case.initial_state.temperature)
+    assert float(value) == pytest.approx(12.0 - 1.0, abs=1e-12)
+    np.testing.assert_allclose(slope, [0.0, 0.0, 0.0, 0.5, 0.5, 0.0], atol=1e-12)
+
+
+def test_frames_hold_the_values_at_their_ends():
+    frames = on_frames([stream([1.0, 2.0, 3.0])], INTERVAL, INTERVAL, 3)
+    np.testing.assert_array_equal(frames.values[:, 0], [2.0, 3.0, 0.0])
+    np.testing.assert_allclose(frames.precision[:, 0], [100.0, 100.0, 0.0])
+
+
+def test_thinning_keeps_values_that_far_apart():
+    kept = stream(np.arange(6.0)).thinned(2.0 * INTERVAL)
+    np.testing.assert_array_equal(kept.values, [0.0, 2.0, 4.0])
+    assert Operator("temperature", -3.0).height == -3.0

@@ -1,0 +1,139 @@
+"""What the commands do with an assimilation: run it, and say what they would do."""
+
+import dataclasses
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ...cli import session
+from ...cli.application import Answer
+from ...cli.check import Page, describe_model, describe_times
+from ...cli.progress import fraction_of
+from ...cli.terminal import echo
+from ...config import ConfigError, Loaded
+from ...config.build import data_files
+from ...config.case import Run
+from ...io.protection import Provenance, check_outputs, product_of_run
+from ...io.writing import claimed
+from ...runtime.interrupts import advise, ordered_end
+from .cycles import Assimilation, Record, Records
+from .results import fingerprint, kept_path, restore, store, write_records
+from .sections import AssimilationConfig, assimilation_of, build_run_of, load_assimilation, text_of
+
+_BETWEEN = 10.0
+"""Seconds after which complete cycles are stored."""
+
+
+def assimilate(
+    config: Path,
+    settings: Sequence[str],
+    output: Path,
+    parameters: Path | None,
+    figures: Path | None,
+    *,
+    resume: bool,
+    overwrite: bool,
+) -> None:
+    """See `commands.assimilate`."""
+    if resume and overwrite:
+        raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
+    if output.suffix != ".nc":
+        raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
+    loaded = load_assimilation(config, settings)
+    with session.precision(loaded):
+        values = session.parameters_for(parameters, loaded.closure_class.__name__)
+        run = build_run_of(loaded, values)
+        session.say_notes(run.notes)
+        made = assimilation_of(loaded, run)
+        about = _provenance(loaded, run)
+        kept = kept_path(output)
+        check_outputs([output], overwrite=overwrite, product=product_of_run(about))
+        check_outputs([kept], overwrite=True)
+        mark = fingerprint(about.config, about.parameters, about.data, str(loaded.config.precision))
+        with claimed(output):
+            records = _run(made, kept, mark, resume=resume)
+            write_records(output, made, records, about)
+            kept.unlink(missing_ok=True)
+        _say(made, records)
+        drawn = []
+        if figures is not None:
+            from .figures import draw  # slow import
+
+            drawn = draw(output, figures, overwrite=overwrite)
+        session.report_written([output, *drawn])
+
+
+def _provenance(loaded: Loaded[AssimilationConfig], run: Run) -> Provenance:
+    about = session.provenance(loaded, run.case.name, run.model.closure)
+    data = json.dumps(data_files(loaded))
+    return dataclasses.replace(about, config=text_of(loaded), data=data)
+
+
+def _run(made: Assimilation, kept: Path, mark: str, *, resume: bool) -> Records:
+    n_cycles, clock = made.cycles.n_cycles, time.perf_counter()
+    number = f"{made.method.n_members} member{'s' * (made.method.n_members > 1)}"
+    length = made.cycles.whole_length / 86400.0
+    echo(f"{n_cycles} cycles of {length:g} days, {number}, {type(made.method).__name__}")
+    begin, done = made.begin(), list[Record]()
+    if resume and kept.exists():
+        begin, done = restore(kept, mark, begin)
+        echo(f"{kept}: {len(done)} of {n_cycles} cycles are complete")
+    with fraction_of("assimilation") as show, ordered_end("the cycle that is computed now") as safe_point:
+        stored = time.perf_counter()
+        for progress, record in made.steps_of(begin):
+            done.append(record)
+            show(len(done) / n_cycles, f"cycle {len(done)} of {n_cycles}")
+            if time.perf_counter() - stored > _BETWEEN:
+                store(kept, mark, progress, done)
+                advise(f"{len(done)} cycles are complete: continue with --resume.")
+                stored = time.perf_counter()
+            safe_point()
+    _check_finite(made, done)
+    echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
+    return Records.of(made, done)
+
+
+def _check_finite(made: Assimilation, done: Sequence[Record]) -> None:
+    for cycle, record in enumerate(done):
+        if not np.isfinite(record.analysis).all():
+            when = made.cycles.start + made.cycles.whole_length + cycle * made.cycles.interval
+            raise FloatingPointError(
+                f"expected finite water, got other values at {when:g} s (cycle {cycle + 1}); try a shorter "
+                "time step, or smaller standard deviations in uncertainty."
+            )
+
+
+def _say(made: Assimilation, records: Records) -> None:
+    """Print what the forecasts are worth, by lead, and what of the observations was used."""
+    innovation, used = records.innovation(), records.observed("used")
+    known = np.isfinite(records.observed("values"))
+    echo(f"{int(used.sum())} of {int(known.sum())} observations were used")
+    for column, stream in enumerate(made.streams):
+        for place, lead in enumerate(records.leads):
+            found = innovation[:, place, column]
+            found = found[np.isfinite(found)]
+            if found.size:
+                rms, bias = np.sqrt(np.mean(found**2)), np.mean(found)
+                echo(
+                    f"  {stream.operator.variable}, {lead / 86400.0:g} days ahead: rms {rms:.3f}, mean "
+                    f"{bias:+.3f} of {found.size} differences from observations"
+                )
+
+
+def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
+    """Print what `tunax-lite assimilate` would do."""
+    run = build_run_of(loaded, parameters)
+    made = assimilation_of(loaded, run)
+    model, n_values = describe_model(made.system.model), sum(each.time.size for each in made.streams)
+    answer = page.of(run.case, run.observations)
+    times = describe_times(made.cycles.end, run.dt, made.cycles.interval)
+    echo(
+        f"assimilation: {n_values} observations in {len(made.streams)} streams, {made.cycles.n_cycles} "
+        f"cycles, {made.method.n_members} members, {type(made.method).__name__}"
+    )
+    session.say_notes(run.notes)
+    found = {"kind": "assimilation", "model": model, "time": times, "notes": list(run.notes)}
+    return found | {"cycles": made.cycles.n_cycles, "observations": n_values} | answer

@@ -1,0 +1,28 @@
+"""The command `assimilate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from ...cli import options
+from ...cli.application import command
+
+
+@command("Complete cycles are kept: continue with --resume.", module="command")
+def assimilate(
+    config: options.Config,
+    output: Annotated[Path, Option(metavar="OUT.nc", help="File for the results.")],
+    parameters: options.Parameters = None,
+    settings: options.Settings = options.NONE,
+    figures: Annotated[
+        Path | None, Option(metavar="DIR", help="Folder for figures; by default none are drawn.")
+    ] = None,
+    resume: Annotated[bool, Option("--resume", help="Continue after the last complete cycle.")] = False,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Assimilate observations cycle after cycle, forecast from each analysis, and write both as NetCDF.
+
+    The file holds innovation(time, lead), observation minus forecast, with background, analysis, increments,
+    spread and the corrections found. After any interruption, --resume continues with the same numbers.
+    """

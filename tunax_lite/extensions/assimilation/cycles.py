@@ -1,0 +1,329 @@
+"""Windows one after the other: analysis, forecast, and what observations say of both.
+
+Window k ends at start + length + k interval; with a length of several intervals windows overlap. From each
+analysis one column, the mean of the members, is run to the longest lead with processes that decay. An
+observation at time t judges the forecast of lead L from the analysis at t - L, which did not see it.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from ...column.integrate import count_steps
+from .methods import AbstractMethod, Analysis, Persistence, Window
+from .observing import Frames, Stream, on_frames
+from .system import Ensemble, System, passed, spun_up
+
+
+@dataclasses.dataclass(frozen=True)
+class Cycles:
+    """When observations are assimilated and forecasts begin.
+
+    Args:
+        start: of the first window [s] since the start of the case; the ensemble is run up to it.
+        end: no window ends later [s].
+        interval: between analyses [s].
+        length: of a window [s], a multiple of the interval; by default the interval.
+        leads: of the forecasts [s], multiples of a frame.
+        background_check: largest departure from the background in standard deviations.
+        seed: of all random numbers.
+
+    Raises:
+        ValueError: a time before the start of the case, or a length that is no multiple of the interval.
+    """
+
+    start: float
+    end: float
+    interval: float = 86400.0
+    length: float | None = None
+    leads: tuple[float, ...] = (86400.0,)
+    background_check: float = float("inf")
+    seed: int = 0
+
+    def __post_init__(self):
+        if self.start < 0.0:
+            raise ValueError(
+                f"cycles: expected a start not before that of the case, got {-self.start:g} s before it; "
+                "start later, or choose a case that starts earlier."
+            )
+        if self.start + self.whole_length > self.end:
+            raise ValueError(
+                f"cycles: expected at least one window of {self.whole_length:g} s between start and end, got "
+                f"{self.end - self.start:g} s; end later."
+            )
+        count_steps(self.whole_length, self.interval, "the length of a window", "the interval")
+
+    @property
+    def whole_length(self) -> float:
+        """Length of a window [s]."""
+        return self.interval if self.length is None else self.length
+
+    @property
+    def n_intervals(self) -> int:
+        """Intervals of a window."""
+        return round(self.whole_length / self.interval)
+
+    @property
+    def n_cycles(self) -> int:
+        """Number of windows."""
+        return int((self.end - self.start - self.whole_length) / self.interval * (1.0 + 1e-12) + 1e-9) + 1
+
+
+class Layout(NamedTuple):
+    """Frames of an interval and steps of a frame, so that frames meet all observations and leads."""
+
+    n_frames: int
+    steps: int
+
+    @classmethod
+    def of(cls, cycles: Cycles, streams: Sequence[Stream], dt: float) -> "Layout":
+        """The longest frames; observations count at the nearest time step.
+
+        Raises:
+            ValueError: an interval that is no multiple of the time step.
+        """
+        whole = count_steps(cycles.interval, dt, "the interval between analyses")
+        begins = [(stream.time - cycles.start) / dt for stream in streams]
+        leads = np.asarray(cycles.leads) / dt
+        steps = np.rint(np.concatenate([*begins, leads])).astype(int)
+        each = int(np.gcd.reduce([*steps.tolist(), whole]))
+        return cls(whole // each, each)
+
+
+class Record(NamedTuple):
+    """What is kept of a cycle, as arrays without members.
+
+    Args:
+        values, error, used: observations on the frames of the last interval, `(n_frames, n_streams)`; NaN
+            where there is none.
+        background, analysis: mean temperature at the end [degC], `(n_cells,)`, and `..._spread` its standard
+            deviation over the members [K].
+        predicted, predicted_spread, fitted: of the observations, before and after the analysis.
+        rank: number of members below the observation; -1 where there is none.
+        processes, processes_spread: after the analysis, `(n_processes,)`.
+        parameters: mean unconstrained numbers.
+        forecast: predicted observations, `(n_frames to the longest lead, n_streams)`.
+    """
+
+    values: np.ndarray
+    error: np.ndarray
+    used: np.ndarray
+    background: np.ndarray
+    background_spread: np.ndarray
+    analysis: np.ndarray
+    analysis_spread: np.ndarray
+    predicted: np.ndarray
+    predicted_spread: np.ndarray
+    fitted: np.ndarray
+    rank: np.ndarray
+    processes: np.ndarray
+    processes_spread: np.ndarray
+    parameters: np.ndarray
+    forecast: np.ndarray
+
+
+class Progress(eqx.Module):
+    """Where the cycles are: all that a continued computation needs, and the same numbers follow.
+
+    Args:
+        cycle: number of the next one.
+        ensemble: at the start of its window.
+    """
+
+    cycle: Int[Array, ""]
+    ensemble: Ensemble
+
+
+@dataclasses.dataclass(frozen=True)
+class Assimilation:
+    """A method on a system with its observations.
+
+    Args:
+        system: the uncertain column; its operators are those of the streams.
+        streams: the observations.
+        method: how they change the ensemble.
+        cycles: when.
+
+    Raises:
+        ValueError: no observations between start and end.
+    """
+
+    system: System
+    streams: tuple[Stream, ...]
+    method: AbstractMethod
+    cycles: Cycles
+
+    def __post_init__(self):
+        for stream in self.streams:
+            inside = (stream.time > self.cycles.start) & (stream.time <= self.cycles.end)
+            if not inside.any():
+                raise ValueError(
+                    f"{stream.name}: expected observations of {stream.operator.variable} between "
+                    f"{self.cycles.start:g} and {self.cycles.end:g} s, got none (they lie between "
+                    f"{stream.time[0]:g} and {stream.time[-1]:g} s); are these of another time?"
+                )
+
+    @property
+    def layout(self) -> Layout:
+        """Frames and steps."""
+        return Layout.of(self.cycles, self.streams, self.system.dt)
+
+    def begin(self) -> Progress:
+        """The ensemble at the start of the first window."""
+        key = jax.random.fold_in(jax.random.key(self.cycles.seed), 0)
+        first = self.system.members(key, self.method.n_members)
+        n_steps = round(self.cycles.start / self.system.dt)
+        if n_steps:
+            first = spun_up(self.system, first, jnp.asarray(n_steps))
+        return Progress(jnp.zeros((), jnp.int32), first)
+
+    def steps_of(self, progress: Progress) -> Iterator[tuple[Progress, Record]]:
+        """The cycles from one on: after each, where it leads, and what is kept of it."""
+        layout = self.layout
+        for cycle in range(int(progress.cycle), self.cycles.n_cycles):
+            window = self._window(cycle, layout)
+            analysis = self.method.assimilate(window, progress.ensemble)
+            progress = Progress(jnp.asarray(cycle + 1, jnp.int32), analysis.following)
+            yield progress, self._record(window, analysis, layout)
+
+    def run(self, report: Callable[[int], None] = lambda cycle: None) -> "Records":
+        """All cycles; `report` is called with the number of those that are complete."""
+        kept = []
+        for progress, record in self.steps_of(self.begin()):
+            kept.append(record)
+            report(int(progress.cycle))
+        return Records.of(self, kept)
+
+    def _window(self, cycle: int, layout: Layout) -> Window:
+        cycles, start = self.cycles, self.cycles.start + cycle * self.cycles.interval
+        n_frames = layout.n_frames * cycles.n_intervals
+        seen = on_frames(self.streams, start, layout.steps * self.system.dt, n_frames)
+        key = jax.random.fold_in(jax.random.key(cycles.seed), cycle + 1)
+        return Window(
+            self.system, jnp.asarray(start), cycles.interval, cycles.n_intervals,
+            (layout.n_frames, layout.steps), seen, key,
+            cycles.background_check,
+        )  # fmt: skip
+
+    def _record(self, window: Window, analysis: Analysis, layout: Layout) -> Record:
+        last = slice(-layout.n_frames, None)
+        seen = Frames(window.seen.values[last], window.seen.precision[last])
+        shown = (each[last] for each in (analysis.predicted, analysis.fitted, analysis.used))
+        summary = _summary(analysis.background, analysis.analysis, seen, *shown)
+        forecast = self._forecast(window, analysis, layout)
+        return Record(**{name: np.asarray(value) for name, value in summary.items()}, forecast=forecast)
+
+    def _forecast(self, window: Window, analysis: Analysis, layout: Layout) -> np.ndarray:
+        cycles = self.cycles
+        end = float(window.start) + cycles.whole_length
+        longest = max(cycles.leads, default=0.0)
+        n_knots = int(np.ceil(longest / cycles.interval - 1e-9)) + 1
+        frame = layout.steps * self.system.dt
+        n_frames = min(round(longest / frame), int((self.system.case.duration - end) / frame + 1e-6))
+        whole = np.full((round(longest / frame), len(self.streams)), np.nan)
+        if n_frames < whole.shape[0] or not whole.size:  # beyond the end of the weather
+            return whole
+        if isinstance(self.method, Persistence):
+            return self._persisting(end, whole)
+        mean = analysis.analysis.mean()
+        knots = self.system.expected(mean, cycles.interval, n_knots)
+        times = jnp.asarray(end + cycles.interval * np.arange(float(n_knots)))
+        ahead = passed(self.system, mean.now, knots, mean.parameters, times, (n_frames, layout.steps))
+        return np.asarray(ahead.predicted[..., 0])
+
+    def _persisting(self, end: float, whole: np.ndarray) -> np.ndarray:
+        for column, stream in enumerate(self.streams):
+            before = np.searchsorted(stream.time, end + 0.5 * self.system.dt)
+            whole[:, column] = stream.values[before - 1] if before else np.nan
+        return whole
+
+
+@eqx.filter_jit
+def _summary(
+    background: Ensemble, analysis: Ensemble, seen: Frames, predicted: Array, fitted: Array, used: Array
+) -> dict[str, Array]:
+    """Means and standard deviations over the members, by name in `Record`."""
+
+    def spread(values):
+        return jnp.std(values, axis=-1, ddof=1) if values.shape[-1] > 1 else jnp.zeros(values.shape[:-1])
+
+    found = {
+        "values": jnp.where(seen.known, seen.values, jnp.nan),
+        "error": jnp.where(seen.known, 1.0 / jnp.sqrt(jnp.where(seen.known, seen.precision, 1.0)), jnp.nan),
+        "used": used,
+        "rank": jnp.where(seen.known, jnp.sum(predicted < seen.values[..., None], axis=-1), -1),
+        "fitted": jnp.mean(fitted, axis=-1),
+        "parameters": jnp.mean(analysis.parameters, axis=-1),
+    }
+    of_water = {"background": background.now.state.temperature, "analysis": analysis.now.state.temperature}
+    for name, values in {**of_water, "predicted": predicted, "processes": analysis.processes}.items():
+        found |= {name: jnp.mean(values, axis=-1), f"{name}_spread": spread(values)}
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Records:
+    """All cycles, with the cycle as the leading axis of every array of `Record`.
+
+    Args:
+        analysis_time: ends of the windows [s] since the start of the case.
+        frame: time between frames [s].
+        leads: of the forecasts [s].
+        every: the records, stacked.
+    """
+
+    analysis_time: Float[np.ndarray, " cycle"]
+    frame: float
+    leads: tuple[float, ...]
+    every: Record
+
+    @classmethod
+    def of(cls, run: Assimilation, kept: Sequence[Record]) -> "Records":
+        """Of the first cycles of a run."""
+        cycles = run.cycles
+        times = cycles.start + cycles.whole_length + cycles.interval * np.arange(len(kept))
+        stacked = Record(*(np.stack(each) for each in zip(*kept, strict=True)))
+        return cls(times, run.layout.steps * run.system.dt, cycles.leads, stacked)
+
+    @property
+    def time(self) -> Float[np.ndarray, " time"]:
+        """Ends of the frames with an observation [s]."""
+        return self._times.ravel()[self._known]
+
+    @property
+    def _times(self) -> np.ndarray:
+        n = self.every.values.shape[1]
+        return self.analysis_time[:, None] + self.frame * np.arange(1 - n, 1)
+
+    @property
+    def _known(self) -> np.ndarray:
+        return np.isfinite(self.every.values).any(axis=2).ravel()
+
+    def observed(self, name: str) -> np.ndarray:
+        """A field of the observations by time, `(n_times, n_streams)`."""
+        values = getattr(self.every, name)
+        return values.reshape(-1, values.shape[-1])[self._known]
+
+    def innovation(self) -> Float[np.ndarray, "time lead stream"]:
+        """Observation minus forecast, by time of the observation and lead; NaN where there is none."""
+        time, values = self.time, self.observed("values")
+        found = np.full((time.size, len(self.leads), values.shape[1]), np.nan)
+        for place, lead in enumerate(self.leads):
+            position = (time - lead - self.analysis_time[0]) / (self.analysis_time_step)
+            cycle = np.rint(position).astype(int)
+            meets = (np.abs(position - cycle) * self.analysis_time_step < 0.5 * self.frame) & (cycle >= 0)
+            meets &= cycle < self.analysis_time.size
+            ahead = self.every.forecast[cycle[meets], round(lead / self.frame) - 1]
+            found[meets, place] = values[meets] - ahead
+        return found
+
+    @property
+    def analysis_time_step(self) -> float:
+        """Time between analyses [s]; of a single one the frame."""
+        return float(np.diff(self.analysis_time)[0]) if self.analysis_time.size > 1 else self.frame

@@ -1,0 +1,285 @@
+"""Methods of assimilation: from an ensemble at the start of a window and its observations to the analysis.
+
+`AbstractMethod.assimilate` is the one interface. A filter runs its members through the window and changes
+them at its end; a smoother or a variational method changes what the window started from and runs it again.
+
+Ensemble transform (Hunt et al. 2007, Physica D 230, 112-126): with the departures Y of the m members from
+their mean in observation space and S = R^(-1/2) Y / sqrt(m - 1),
+
+    w = (I + SᵀS)⁻¹ Sᵀ R^(-1/2) (y - ȳ),    W = (I + SᵀS)^(-1/2) (symmetric),
+
+    x_a = x̄ + X w / sqrt(m - 1),    X_a = X W.
+
+The symmetric root is that of the ESTKF up to rounding (Nerger et al. 2012, Mon. Weather Rev. 140, 2335-2345).
+With a localisation depth D the precision of an observation at height h is multiplied at height z by
+exp(-(z - h)² / (2 D²)), and each level has weights of its own; numbers without a height have all of it.
+"""
+
+import abc
+import dataclasses
+from typing import NamedTuple, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...column.state import State
+from ...column.trajectory import Restart
+from ...declarations import named, setting
+from .observing import Frames
+from .system import Ensemble, Knots, Passed, System, passed
+
+T = TypeVar("T")
+Predicted = Float[Array, "frame stream member"]
+
+
+class Window(eqx.Module):
+    """One window: from when, how long, and what was observed in it.
+
+    Args:
+        system: the uncertain column.
+        start: of the window [s] since the start of the case.
+        interval: between knots of the processes, and between the starts of windows [s].
+        n_intervals: length of the window in intervals.
+        frames: frames of an interval, and steps of a frame.
+        seen: the observations on the frames.
+        key: of the random numbers of the window.
+        background_check: largest departure of an observation from the background that is used, in standard
+            deviations of the departure; infinite for all.
+    """
+
+    system: System
+    start: Float[Array, ""]
+    interval: float
+    n_intervals: int
+    frames: tuple[int, int]
+    seen: Frames
+    key: Array
+    background_check: float
+
+    @property
+    def times(self) -> Float[Array, " knot"]:
+        """Of the knots [s]."""
+        return self.start + jnp.asarray(self.interval * np.arange(self.n_intervals + 1.0), self.start.dtype)
+
+    def run(self, start: Restart, knots: Knots, parameters: Array) -> Passed:
+        """The window from its start, with these processes."""
+        n_frames, steps = self.frames
+        return passed(self.system, start, knots, parameters, self.times, (n_frames * self.n_intervals, steps))
+
+    def first_interval(self, start: Restart, knots: Knots, parameters: Array) -> Restart:
+        """What the next window starts from, an interval after the start."""
+        return passed(self.system, start, knots[:, :2], parameters, self.times[:2], self.frames).now
+
+    def accepted(self, predicted: Predicted) -> Frames:
+        """The observations that pass the background check against members, with zero weight of the others."""
+        spread = jnp.var(predicted, axis=-1, ddof=1) if predicted.shape[-1] > 1 else 0.0
+        mean, precision = jnp.mean(predicted, axis=-1), self.seen.precision
+        variance = spread + 1.0 / jnp.where(precision > 0.0, precision, 1.0)
+        near = (self.seen.values - mean) ** 2 <= self.background_check**2 * variance
+        return Frames(self.seen.values, jnp.where(near, precision, 0.0))
+
+
+class Analysis(NamedTuple):
+    """What a method makes of a window.
+
+    Args:
+        background: members at its end, before its observations are used.
+        predicted: what they would have shown.
+        analysis: members at its end.
+        fitted: what these would have shown.
+        used: where an observation was used.
+        following: what the next window starts from, an interval after the start of this one.
+    """
+
+    background: Ensemble
+    predicted: Predicted
+    analysis: Ensemble
+    fitted: Predicted
+    used: Array
+    following: Ensemble
+
+
+class AbstractMethod(eqx.Module):
+    """How observations change an ensemble."""
+
+    n_members: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def assimilate(self, window: Window, start: Ensemble) -> Analysis:
+        """The analysis of a window; only observations within it are used."""
+
+
+def ran(window: Window, start: Ensemble) -> tuple[Ensemble, Predicted]:
+    """Members at the end of a window of perturbed processes, and what they show; one has no perturbation."""
+    knots = window.system.drawn(start, window.key, window.interval, window.n_intervals + 1)
+    now, predicted = window.run(start.now, knots, start.parameters)
+    return Ensemble(now, knots[:, -1], start.parameters), predicted
+
+
+@named("free_run")
+class FreeRun(AbstractMethod):
+    """No observation is used: a base line, and with members the spread without assimilation.
+
+    Args:
+        n_members: number of members.
+    """
+
+    n_members: int = setting(1, at_least=1)
+
+    def assimilate(self, window: Window, start: Ensemble) -> Analysis:
+        end, predicted = ran(window, start)
+        unused = jnp.zeros(window.seen.values.shape, bool)
+        return Analysis(end, predicted, end, predicted, unused, end)
+
+
+@named("persistence")
+class Persistence(AbstractMethod):
+    """The last observation stays: a base line without a model; its water is that of the free run.
+
+    Args:
+        n_members: one.
+    """
+
+    n_members: int = setting(1, at_least=1, at_most=1)
+
+    def assimilate(self, window: Window, start: Ensemble) -> Analysis:
+        return FreeRun().assimilate(window, start)
+
+
+@named("nudging")
+class Nudging(AbstractMethod):
+    """A part of the departure of the last frame is added to the temperature near the surface.
+
+    T(z) += gain (y - h(x)) exp(z / depth), for temperatures that are observed, from the highest observation.
+
+    Args:
+        gain: part that is added [1].
+        depth: over which it decreases by a factor e [m].
+        n_members: one.
+    """
+
+    gain: float = setting(0.5, above=0.0, at_most=1.0)
+    depth: float = setting(30.0, above=0.0)
+    n_members: int = setting(1, at_least=1, at_most=1)
+
+    def assimilate(self, window: Window, start: Ensemble) -> Analysis:
+        end, predicted = ran(window, start)
+        of_temperature = np.array([_is_temperature(each.variable) for each in window.system.operators])
+        seen = window.accepted(predicted)
+        used = seen.known & of_temperature
+        departure = jnp.where(used, seen.values - predicted[..., 0], 0.0)
+        number = jnp.maximum(jnp.sum(used.astype(departure.dtype)), 1.0)
+        added = self.gain * jnp.sum(departure) / number
+        state, z = end.now.state, window.system.case.grid.z_center
+        warmer = state.temperature + (added * jnp.exp(z / self.depth))[:, None]
+        now = dataclasses.replace(end.now, state=dataclasses.replace(state, temperature=warmer))
+        after = dataclasses.replace(end, now=now)
+        return Analysis(end, predicted, after, predicted + added, used, after)
+
+
+def _is_temperature(variable: str) -> bool:
+    return variable.endswith("temperature")
+
+
+class Weights(NamedTuple):
+    """Transformation of members: of the mean, and of the departures."""
+
+    mean: Float[Array, " member"]
+    departures: Float[Array, "member member"]
+
+
+def transform(predicted: Float[Array, "observation member"], seen: Array, precision: Array) -> Weights:
+    """Weights of the symmetric ensemble transform; an observation of precision zero has no effect."""
+    m = predicted.shape[-1]
+    mean = jnp.mean(predicted, axis=-1)
+    scaled = jnp.sqrt(precision)[:, None] * (predicted - mean[:, None]) / jnp.sqrt(m - 1.0)
+    value, vector = jnp.linalg.eigh(jnp.eye(m) + scaled.T @ scaled)
+    pulled = scaled.T @ (jnp.sqrt(precision) * (seen - mean))
+    weights = vector @ ((vector.T @ pulled) / value) / jnp.sqrt(m - 1.0)
+    return Weights(weights, (vector / jnp.sqrt(value)) @ vector.T)
+
+
+def transformed(leaf: Float[Array, "*row member"], weights: Weights, relaxation: float) -> Array:
+    """Values of all members after the analysis; with relaxation of the spread to that before it."""
+    mean = jnp.mean(leaf, axis=-1, keepdims=True)
+    departure = leaf - mean
+    if weights.mean.ndim == 1:
+        after, shift = departure @ weights.departures, departure @ weights.mean
+    else:
+        after = jnp.einsum("zm,zmn->zn", departure, weights.departures)
+        shift = jnp.sum(departure * weights.mean, axis=-1)
+    if relaxation:
+        before, now = (jnp.std(each, axis=-1, keepdims=True) for each in (departure, after))
+        after = after * (1.0 + relaxation * (before - now) / jnp.where(now > 0.0, now, 1.0))
+    return mean + shift[..., None] + after
+
+
+@named("ensemble_transform")
+class EnsembleTransform(AbstractMethod):
+    """Deterministic ensemble filter with a symmetric square root (ETKF, the ESTKF's analysis), also local.
+
+    The turbulence of the members stays as it is: it adapts to the new water within minutes.
+
+    Args:
+        n_members: number of members.
+        inflation: factor of the departures before the analysis [1].
+        relaxation: part of the spread of the background that the analysis keeps (RTPS) [1].
+        localisation: depth scale of the influence of an observation [m]; `None` for all depths.
+
+    Source: Hunt et al. (2007), Physica D 230, 112-126; relaxation: Whitaker and Hamill (2012), Mon. Weather
+    Rev. 140, 3078-3089.
+    """
+
+    n_members: int = setting(20, at_least=2)
+    inflation: float = setting(1.0, at_least=1.0, at_most=2.0)
+    relaxation: float = setting(0.0, at_least=0.0, at_most=1.0)
+    localisation: float | None = setting(None, above=0.0)
+
+    def assimilate(self, window: Window, start: Ensemble) -> Analysis:
+        end, predicted = ran(window, start)
+        return _filtered(self, window, end, predicted)
+
+
+@eqx.filter_jit
+def _filtered(
+    method: EnsembleTransform, window: Window, background: Ensemble, predicted: Predicted
+) -> Analysis:
+    wide, shown = _inflated(background, method.inflation), _inflated(predicted, method.inflation)
+    seen = window.accepted(shown)
+    flat = shown.reshape(-1, shown.shape[-1]), seen.values.ravel(), seen.precision.ravel()
+    weights = transform(*flat)
+    levels = weights
+    if method.localisation is not None:
+        z = window.system.case.grid.z_center
+        heights = [0.0 if each.height is None else each.height for each in window.system.operators]
+        near = jnp.exp(-0.5 * ((z[:, None] - jnp.array(heights)) / method.localisation) ** 2)
+        near = jnp.broadcast_to(near[:, None], (z.size, *seen.values.shape)).reshape(z.size, -1)
+        levels = Weights(*jax.vmap(lambda own: transform(flat[0], flat[1], own * flat[2]))(near))
+    state = jax.tree.map(lambda x: transformed(x, levels, method.relaxation), _profiles(wide.now.state))
+    state = dataclasses.replace(wide.now.state, **state)
+    others = (transformed(x, weights, method.relaxation) for x in (wide.processes, wide.parameters))
+    after = Ensemble(dataclasses.replace(background.now, state=state), *others)
+    fitted = transformed(flat[0], weights, method.relaxation).reshape(shown.shape)
+    return Analysis(background, predicted, after, fitted, seen.known, after)
+
+
+def _profiles(state: State) -> dict:
+    """What the analysis changes of a state, by field."""
+    return {name: getattr(state, name) for name in ("u", "v", "temperature", "salinity", "tracers")}
+
+
+def _inflated(tree: T, factor: float) -> T:
+    """Members with departures from their mean times a factor; what is common to members is unchanged."""
+    if factor == 1.0:
+        return tree
+
+    def wider(leaf):
+        if jnp.ndim(leaf) == 0 or not jnp.issubdtype(leaf.dtype, jnp.inexact):
+            return leaf
+        mean = jnp.mean(leaf, axis=-1, keepdims=True)
+        return mean + factor * (leaf - mean)
+
+    return jax.tree.map(wider, tree)

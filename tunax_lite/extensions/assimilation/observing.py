@@ -1,0 +1,191 @@
+"""Observed values with errors at times and heights, and the differentiable operators that predict them.
+
+A stream is one variable at one height, or one number of the column. Its operator is the observable of the
+same name, interpolated linearly to the height:
+
+    y(t) = h(x(t)) + b(t) + e,    e ~ N(0, s²)
+
+with errors e that are independent, and b an autoregressive error of memory T: what the instrument shows that
+the column does not hold, such as the correlated errors of an analysis from satellites.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...calibration.observed import Interpolation
+from ...column.grid import Grid
+from ...column.observables import ColumnState, is_depth_of_a_criterion, is_number, observable
+from ...column.observations import Observations
+from ...declarations import setting
+
+
+class Operator(eqx.Module):
+    """From the water to what one stream would show; differentiable.
+
+    Args:
+        variable: name of an observable.
+        height: of a profile's values [m], at most 0; `None` for a number of the column.
+
+    Raises:
+        ValueError: a profile without a height, or a number with one.
+    """
+
+    variable: str = setting()
+    height: float | None = setting(None, at_most=0.0)
+
+    def __check_init__(self):
+        if (self.height is None) != is_number(self.variable):
+            expected = "no height" if is_number(self.variable) else "a height"
+            raise ValueError(f"{self.variable}: expected {expected} of this variable, got {self.height}.")
+
+    def __call__(self, water: ColumnState) -> Float[Array, "*batch"]:
+        # A layer that reaches the bottom has the depth of its lowest cell.
+        values = observable(self.variable, bounded=is_depth_of_a_criterion(self.variable))(water)
+        if self.height is None:
+            return values
+        z = water.grid.z_center.reshape(values.shape[0], -1)[:, 0]  # the same in all members
+        position = jnp.interp(self.height, z, jnp.arange(z.size, dtype=z.dtype))
+        lower = jnp.clip(position.astype(int), 0, z.size - 2)
+        return Interpolation(lower[None], (position - lower.astype(z.dtype))[None])(values)[0]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stream:
+    """Observed values of one variable, at one height or of the column.
+
+    Args:
+        operator: what predicts them.
+        time: of the values, seconds since the start of the case, increasing.
+        values: in the unit of the variable.
+        error: standard deviation of the independent part of their errors, in the same unit.
+        name: in messages.
+
+    Raises:
+        ValueError: no values, times that do not increase, or an error that is not positive.
+    """
+
+    operator: Operator
+    time: np.ndarray
+    values: np.ndarray
+    error: np.ndarray
+    name: str = "observations"
+
+    def __post_init__(self):
+        where = f"{self.name}: {self.operator.variable}"
+        if self.time.size == 0:
+            raise ValueError(f"{where}: expected observations, got none; choose other times or another file.")
+        back = np.flatnonzero(~(np.diff(self.time) > 0.0))
+        if back.size:
+            raise ValueError(
+                f"{where}: expected times that increase, got {self.time[back[0] + 1]:g} s after "
+                f"{self.time[back[0]]:g} s; sort the values and remove repeated times."
+            )
+        wrong = np.flatnonzero(~((self.error > 0.0) & np.isfinite(self.error)))
+        if wrong.size:
+            raise ValueError(
+                f"{where}: expected an error above 0 of every observation, got {self.error[wrong[0]]:g} at "
+                f"{self.time[wrong[0]]:g} s; correct it, or set observations.error."
+            )
+
+    def _kept(self, which: np.ndarray) -> "Stream":
+        return dataclasses.replace(
+            self, time=self.time[which], values=self.values[which], error=self.error[which]
+        )
+
+    def thinned(self, interval: float) -> "Stream":
+        """The first value, and each that lies at least an interval [s] after the last one kept."""
+        kept, last = [], -np.inf
+        for index, time in enumerate(self.time):
+            if time - last >= interval * (1.0 - 1e-9):
+                kept.append(index)
+                last = time
+        return self._kept(np.array(kept, dtype=int))
+
+    def between(self, first: float, last: float) -> "Stream":
+        """The values from `first` to `last` [s]; raises `ValueError` if there are none."""
+        return self._kept((self.time >= first) & (self.time <= last))
+
+
+def streams_of(
+    observations: Observations, variables: Sequence[str], errors: dict[str, float], grid: Grid
+) -> tuple[Stream, ...]:
+    """Streams of observations at fixed heights: one for each height with values, and for each number.
+
+    Args:
+        variables: to use, by name.
+        errors: standard deviation of each [unit of the variable]; by default the observations' own.
+        grid: of the case, whose depth the heights must not exceed.
+
+    Raises:
+        ValueError: a variable that is not observed or has no error, or heights that move or lie too deep.
+    """
+    found, time = [], np.asarray(observations.time)
+    for name in variables:
+        if name not in observations.names:
+            raise ValueError(
+                f"{observations.name}: expected one of the observed variables "
+                f"{', '.join(observations.names)}, got {name}."
+            )
+        error = errors.get(name, observations.uncertainty.get(name))
+        if error is None:
+            raise ValueError(f"{observations.name}: expected an error of {name}, got none; give one.")
+        columns = _columns_of(observations, name, float(np.asarray(grid.depth).max()))
+        for height, values in columns:
+            known = np.isfinite(values)
+            if known.any():
+                sizes = np.full(int(known.sum()), float(error))
+                operator = Operator(name, height)
+                found.append(Stream(operator, time[known], values[known], sizes, observations.name))
+    return tuple(found)
+
+
+def _columns_of(observations: Observations, name: str, depth: float) -> list[tuple[float | None, np.ndarray]]:
+    """Heights of a variable, `None` for a number, each with its values over time."""
+    if name in observations.series:
+        return [(None, np.asarray(observations.series[name]))]
+    if observations.moves:
+        raise ValueError(
+            f"{observations.name}: expected heights of {name} that are fixed, got heights that move in time; "
+            "interpolate the observations to fixed heights."
+        )
+    z = np.asarray(observations.z)
+    if z[0] < -depth:
+        raise ValueError(
+            f"{observations.name}: expected heights of {name} within the column of {depth:g} m, got "
+            f"{z[0]:g} m; are these observations of another place?"
+        )
+    return [(float(at), np.asarray(observations.profiles[name])[:, level]) for level, at in enumerate(z)]
+
+
+class Frames(eqx.Module):
+    """The observations of all streams on the frames of a window, with zero weight where there is none.
+
+    Args:
+        values: [unit of the stream], `(n_frames, n_streams)`; zero where there is none.
+        precision: one over the variance of the error, zero where there is no observation.
+    """
+
+    values: Float[Array, "frame stream"]
+    precision: Float[Array, "frame stream"]
+
+    @property
+    def known(self) -> Array:
+        """Where there is an observation."""
+        return self.precision > 0.0
+
+
+def on_frames(streams: Sequence[Stream], start: float, interval: float, n_frames: int) -> Frames:
+    """Values at the ends of `n_frames` intervals [s] after `start` [s]; the last of several within one."""
+    shape = n_frames, len(streams)
+    values, precision = np.zeros(shape), np.zeros(shape)
+    for column, stream in enumerate(streams):
+        frame = np.ceil((stream.time - start) / interval - 1e-6).astype(int) - 1
+        inside = (frame >= 0) & (frame < n_frames)
+        values[frame[inside], column] = stream.values[inside]
+        precision[frame[inside], column] = stream.error[inside] ** -2.0
+    return Frames(jnp.asarray(values), jnp.asarray(precision))

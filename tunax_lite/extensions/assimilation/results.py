@@ -1,0 +1,177 @@
+"""Results of an assimilation as CF NetCDF, and the file of complete cycles with which a command continues."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...column.observables import unit_of_difference, variable_of
+from ...io.dataset import IDEALISED_EPOCH, Frames, height_coordinates, write_frames
+from ...io.protection import Provenance
+from ...io.writing import replacing
+from ...io.yaml_file import ConfigError
+from .cycles import Assimilation, Progress, Record, Records
+
+_DAY = 86400.0
+_OF_OBSERVATIONS = {
+    "observation": ("values", "observed value", None),
+    "observation_error": ("error", "standard deviation of the independent error", None),
+    "predicted": ("predicted", "mean of the members before the analysis", None),
+    "predicted_spread": ("predicted_spread", "standard deviation of the members before the analysis", None),
+    "fitted": ("fitted", "mean of the members after the analysis", None),
+    "rank": ("rank", "number of members below the observation; -1 where there is none", "1"),
+    "used": ("used", "whether the observation passed the background check and was used", "1"),
+}
+_OF_WATER = {
+    "background": "mean temperature of the members before the analysis",
+    "analysis": "mean temperature of the members after the analysis",
+    "background_spread": "standard deviation of the members before the analysis",
+    "analysis_spread": "standard deviation of the members after the analysis",
+}
+
+
+def to_variables(run: Assimilation, records: Records, about: Provenance | None = None) -> Frames:
+    """Variables and coordinates of a file; with several streams they have an axis `stream`."""
+    streams, epoch = run.streams, run.system.case.start_time or IDEALISED_EPOCH
+    several = ("stream",) if len(streams) > 1 else ()
+    names = [stream.operator.variable for stream in streams]
+    unit = unit_of_difference(names[0]) if len(set(names)) == 1 else "1"
+
+    def own(values: np.ndarray) -> np.ndarray:
+        return values if several else values[..., 0]
+
+    def of_observations(name: str) -> tuple:
+        field, meaning, given = _OF_OBSERVATIONS[name]
+        values = own(records.observed(field))
+        values = values.astype("i1" if field == "used" else "i4" if field == "rank" else float)
+        whole = variable_of(names[0]) if name in ("observation", "predicted", "fitted") else None
+        units = given or (unit if whole is None or len(set(names)) > 1 else whole.unit)
+        return ("time", *several), values, {"long_name": meaning, "units": units}
+
+    variables = {
+        "innovation": (
+            ("time", "lead", *several),
+            own(records.innovation()),
+            {
+                "long_name": "observation minus forecast from an analysis that did not see the observation",
+                "units": unit,
+                "_FillValue": np.nan,
+            },
+        )
+    }
+    variables |= {name: of_observations(name) for name in _OF_OBSERVATIONS}
+    variables |= _of_water(records) | _of_processes(run, records)
+    coordinates = {
+        "time": ("time", records.time, _axis("time of the observation", epoch, "T")),
+        "analysis_time": ("analysis_time", records.analysis_time, _axis("end of the window", epoch)),
+        "lead": (
+            "lead",
+            np.asarray(records.leads) / _DAY,
+            {"long_name": "time from the analysis to the observation", "units": "days"},
+        ),
+        "process": ("process", np.array([each.of for each in run.system.processes], dtype=object), {}),
+    }
+    if several:
+        labels = np.array([_label(stream.operator) for stream in streams], dtype=object)
+        coordinates["stream"] = ("stream", labels, {"long_name": "observed variable and height [m]"})
+    if not run.system.processes:
+        del coordinates["process"]
+    attributes = {"Conventions": "CF-1.11", "title": "assimilation", "method": type(run.method).__name__}
+    origin = dataclasses.asdict(about or Provenance())
+    attributes |= {f"tunax_lite_{name}": value for name, value in origin.items()}
+    heights = height_coordinates(run.system.case.grid)
+    return Frames(variables | heights, coordinates, attributes)
+
+
+def _label(operator) -> str:
+    return operator.variable if operator.height is None else f"{operator.variable} {operator.height:g}"
+
+
+def _axis(meaning: str, epoch: str, axis: str = "") -> dict[str, str]:
+    found = {"long_name": meaning, "standard_name": "time", "calendar": "standard"}
+    return found | {"units": f"seconds since {epoch}"} | ({"axis": axis} if axis else {})
+
+
+def _of_water(records: Records) -> dict[str, tuple]:
+    dims, every = ("analysis_time", "z_center"), records.every
+    found = {}
+    for name, meaning in _OF_WATER.items():
+        units = "K" if name.endswith("spread") else "degC"
+        found[name] = dims, getattr(every, name), {"long_name": meaning, "units": units}
+    about = {"long_name": "analysis minus background of the temperature", "units": "K"}
+    return found | {"increment": (dims, every.analysis - every.background, about)}
+
+
+def _of_processes(run: Assimilation, records: Records) -> dict[str, tuple]:
+    """Corrections found, and parameters in their units."""
+    found: dict[str, tuple] = {}
+    dims = ("analysis_time", "process")
+    if run.system.processes:
+        about = {
+            "long_name": "mean of the autoregressive errors after the analysis",
+            "comment": "of a scale, the logarithm of the factor; units are those of the flux or the variable",
+        }
+        found["correction"] = dims, records.every.processes, about
+        spread = {"long_name": "standard deviation of the members of correction"}
+        found["correction_spread"] = dims, records.every.processes_spread, spread
+    free = run.system.parameters
+    for place, number in enumerate(() if free is None else free.numbers):
+        assert free is not None
+        vectors = jnp.asarray(records.every.parameters).T
+        values = np.asarray(jax.vmap(free.to_physical, -1, -1)(vectors))[place]
+        name = f"parameter_{number.path.replace('.', '_')}"
+        found[name] = ("analysis_time",), values, {"long_name": number.path, "units": number.unit}
+    return found
+
+
+def write_records(path: Path, run: Assimilation, records: Records, about: Provenance | None = None) -> None:
+    """Write the results, atomically; see `to_variables`."""
+    write_frames(to_variables(run, records, about), path)
+
+
+def kept_path(path: Path) -> Path:
+    """The file of complete cycles beside the results."""
+    return path.with_name(f"{path.name}.cycles.npz")
+
+
+def fingerprint(*texts: str) -> str:
+    """What identifies a computation: its configuration, values and files."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def store(path: Path, mark: str, progress: Progress, kept: Sequence[Record]) -> None:
+    """Write all that the remaining cycles depend on, and the records of those that are complete."""
+    leaves = {f"leaf_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(progress))}
+    records = {
+        name: np.stack(each) for name, each in zip(Record._fields, zip(*kept, strict=True), strict=True)
+    }
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, allow_pickle=False, mark=np.array(json.dumps(mark)), **leaves, **records)  # pyright: ignore[reportArgumentType]
+
+
+def restore(path: Path, mark: str, begin: Progress) -> tuple[Progress, list[Record]]:
+    """The state of `store`; `begin` gives its structure.
+
+    Raises:
+        ConfigError: another computation, or a file that cannot be read.
+    """
+    try:
+        with np.load(path) as file:
+            if json.loads(str(file["mark"])) != mark:
+                raise ConfigError(
+                    f"{path}: expected the cycles of the same configuration and files, got those of another; "
+                    "run again without --resume and with --overwrite."
+                )
+            leaves = [jnp.asarray(file[f"leaf_{i}"]) for i in range(len(jax.tree.leaves(begin)))]
+            fields = [file[name] for name in Record._fields]
+    except (OSError, ValueError, KeyError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(f"{path}: expected complete cycles, got {error}; run without --resume.") from error
+    kept = [Record(*each) for each in zip(*fields, strict=True)]
+    return jax.tree.unflatten(jax.tree.structure(begin), leaves), kept

@@ -1,0 +1,244 @@
+"""The configuration of an assimilation: a run, observations, what is uncertain, a method, and cycles."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from ...calibration import ResolvedParameters
+from ...config.build import build_run
+from ...config.builder import one_of, section_of
+from ...config.calibration import FreeParameterSection, free_parameters
+from ...config.case import Run
+from ...config.formats import AbstractTranslatedCase
+from ...config.load import Loaded, load
+from ...config.schema import ModelSection, Precision, RunConfig
+from ...config.section import Section, invalid, key
+from ...config.series import DataPath, Place
+from ...io.dated_text import TIME_WIDTH, read_columns, read_lines, read_times
+from ...io.series import start_of_case
+from ...io.yaml_file import ConfigError, yaml_text
+from .cycles import Assimilation, Cycles
+from .methods import AbstractMethod
+from .observing import Operator, Stream, streams_of
+from .system import Process, ProfileError, System
+
+_ERROR = Annotated[float, Field(gt=0.0)]
+
+
+class ObservationsSection(Section):
+    """What is observed: a text file of dates, values and errors, or the observations of the case."""
+
+    path: DataPath | None = key(
+        "file with lines of date, value and error; null for the observations of the case", None
+    )
+    variable: str = key("observable in the file", "sea_surface_temperature")
+    depth: float | None = key(
+        "depth that its values hold for [m]; needed by a profile, and of sea_surface_temperature a way to "
+        "avoid the warm layer of the uppermost cell; null for a number of the column",
+        None,
+        ge=0.0,
+    )
+    column: int = key("column of the values, after date and time, from 1", 1, ge=1)
+    error_column: int | None = key("column of their errors; null with `error`", 2, ge=1)
+    variables: list[str] = key("of the case that are used", [])
+    error: _ERROR | dict[str, _ERROR] | None = key(
+        "standard deviation instead of that of the file, or by variable of the case", None
+    )
+    representativeness: float = key(
+        "error of what the column cannot represent, added in squares to that of each value", 0.0, ge=0.0
+    )
+    thinning: float | None = key("shortest time between two values of a stream [s]", None, gt=0.0)
+
+    def _check(self) -> None:
+        if (self.path is None) == (not self.variables):
+            got = "neither" if self.path is None else "both"
+            raise invalid("`path`, or `variables` of the case", got, "give one of them")
+        if self.path is None and isinstance(self.error, float):
+            raise invalid("an error by variable with `variables`", f"{self.error}", "write {name: error}")
+        if self.path is not None and (
+            isinstance(self.error, dict) or self.error == self.error_column is None
+        ):
+            raise invalid("one `error`, or an `error_column`", f"{self.error}", "give one of them")
+
+    @property
+    def operator(self) -> Operator:
+        """Of the values of the file."""
+        if self.depth is None:
+            return Operator(self.variable)
+        at_depth = {"sea_surface_temperature": "potential_temperature"}
+        return Operator(at_depth.get(self.variable, self.variable), -self.depth)
+
+    def streams(self, run: Run, where: Place) -> tuple[Stream, ...]:
+        """The observations; errors as in `Stream`, and of the file."""
+        if self.path is not None:
+            found = (self._of_file(run, where),)
+        else:
+            if run.observations is None:
+                raise ConfigError(
+                    f"{where.at('variables')}: expected a case with observations, got one without."
+                )
+            errors = self.error if isinstance(self.error, dict) else {}
+            with where.naming("variables"):
+                found = streams_of(run.observations, self.variables, errors, run.case.grid)
+        with where.naming():
+            found = tuple(self._treated(each) for each in found)
+        return found
+
+    def _treated(self, stream: Stream) -> Stream:
+        if self.thinning is not None:
+            stream = stream.thinned(self.thinning)
+        error = np.hypot(stream.error, self.representativeness)
+        return Stream(stream.operator, stream.time, stream.values, error, stream.name)
+
+    def _of_file(self, run: Run, where: Place) -> Stream:
+        assert self.path is not None
+        path = where.file(self.path, "path")
+        if run.case.start_time is None:
+            raise ConfigError(f"{where.at('path')}: expected a case with a date, for the dates of {path}.")
+        file = read_lines(path, where.at("path"))
+        indices = np.arange(len(file.texts))
+        begin = start_of_case(run.case.start_time).replace(tzinfo=datetime.UTC).timestamp()
+        time = (read_times(file, indices) - begin).astype(float)
+        columns = self.column - 1, *([] if self.error_column is None else [self.error_column - 1])
+        read = read_columns(file, indices, columns, skip=TIME_WIDTH, names=f"{self.variable}, its error")
+        kept = np.isfinite(read[:, 0])
+        error = read[:, 1] if self.error is None else np.full(time.size, self.error)
+        inside = kept & (time >= 0.0) & (time <= run.case.duration)
+        with where.naming("path"):
+            if not inside.any():
+                raise ValueError(
+                    f"expected observations within the case, which begins at {run.case.start_time} and lasts "
+                    f"{run.case.duration:g} s, got times from {time[0]:g} to {time[-1]:g} s after its start; "
+                    "choose another file or another case."
+                )
+            return Stream(self.operator, time[inside], read[inside, 0], error[inside], str(path))
+
+
+class CyclesSection(Section):
+    """When observations are assimilated and forecasts begin."""
+
+    start: str | None = key("of the first window, ISO 8601; null for that of the case", None)
+    end: str | None = key("of the last one; null for that of the observations", None)
+    interval: float = key("between analyses [s]", 86400.0, gt=0.0)
+    length: float | None = key("of a window [s], a multiple of the interval; null for one", None, gt=0.0)
+    leads: list[Annotated[float, Field(gt=0.0)]] = key("of forecasts [s]", [86400.0], min_length=1)
+    background_check: float | None = key(
+        "largest departure of an observation that is used, in standard deviations; null for all", None, gt=0.0
+    )
+    seed: int = key("of random numbers", 0, ge=0)
+
+    def of(self, run: Run, streams: Sequence[Stream]) -> Cycles:
+        """Seconds since the start of the case."""
+        last = max(float(stream.time[-1]) for stream in streams)
+        return Cycles(
+            0.0 if self.start is None else _since(self.start, run, "start"),
+            last if self.end is None else _since(self.end, run, "end"),
+            self.interval,
+            self.length,
+            tuple(self.leads),
+            float("inf") if self.background_check is None else self.background_check,
+            self.seed,
+        )
+
+
+def _since(date: str, run: Run, name: str) -> float:
+    if run.case.start_time is None:
+        raise ValueError(f"{name}: expected a case with a date, got one without; leave {name} out.")
+    try:
+        then = start_of_case(date)
+    except ValueError:
+        raise ValueError(f"{name}: expected a date such as 2021-01-01T12:00:00, got {date!r}.") from None
+    return (then - start_of_case(run.case.start_time)).total_seconds()
+
+
+class UncertaintySection(Section):
+    """What of the column is uncertain, and how much; the rest is taken as certain."""
+
+    profiles: list[section_of(ProfileError)] = key("errors of the first profiles", [])  # pyright: ignore[reportInvalidTypeForm]
+    processes: list[section_of(Process)] = key(  # pyright: ignore[reportInvalidTypeForm]
+        "autoregressive errors of fluxes, and those of observations that are correlated in time", []
+    )
+    parameters: dict[str, FreeParameterSection] = key(
+        "of the closure, or of the case behind `case.`, by dotted name", default_factory=dict
+    )
+
+
+class AssimilationConfig(Section):
+    """Observations that enter a run cycle after cycle."""
+
+    run: RunConfig = key("the model and the case")
+    observations: ObservationsSection = key("what is observed")
+    uncertainty: UncertaintySection = key("what is perturbed and estimated", UncertaintySection())
+    method: one_of(AbstractMethod) = key(  # pyright: ignore[reportInvalidTypeForm]
+        "how observations change the column", "ensemble_transform", validate_default=True
+    )
+    cycles: CyclesSection = key("windows and forecasts")
+
+    @property
+    def model(self) -> ModelSection:
+        """That of the run."""
+        return self.run.model
+
+    @property
+    def precision(self) -> Precision:  # pyright: ignore[reportInvalidTypeForm]
+        """That of the run."""
+        return self.run.precision
+
+
+def load_assimilation(path: Path, overrides: Sequence[str] = ()) -> Loaded[AssimilationConfig]:
+    """Read the configuration of an assimilation; arguments and errors as in `load_run`."""
+    return load(path, overrides, AssimilationConfig)
+
+
+def text_of(loaded: Loaded[AssimilationConfig]) -> str:
+    """All values as YAML; settings that a case of another model provides are not filled in."""
+    run = loaded.config.run
+    own = isinstance(run.case, AbstractTranslatedCase)
+    unset = {"run": {"grid", "model", "time"} - run.model_fields_set} if own else None
+    return yaml_text(loaded.config.model_dump(exclude=unset))
+
+
+def build_run_of(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None = None) -> Run:
+    """Objects of the run; `parameters` of the closure override those of the configuration."""
+    return build_run(Loaded(loaded.config.run, loaded.place.below("run")), parameters)
+
+
+def build_assimilation(
+    loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None = None
+) -> Assimilation:
+    """The objects of an assimilation.
+
+    Raises:
+        ConfigError: values that contradict each other.
+        FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
+    """
+    return assimilation_of(loaded, build_run_of(loaded, parameters))
+
+
+def assimilation_of(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilation:
+    """The same of a run that is already built."""
+    config, place = loaded.config, loaded.place
+    streams = config.observations.streams(run, place.below("observations"))
+    with place.naming("cycles"):
+        cycles = config.cycles.of(run, streams)
+    with place.naming("uncertainty", "parameters"):
+        free = _free(config, run)
+    processes = tuple(each.build() for each in config.uncertainty.processes)
+    profiles = tuple(each.build() for each in config.uncertainty.profiles)
+    operators = tuple(stream.operator for stream in streams)
+    system = System(run.model, run.case, run.dt, operators, processes, profiles, free)
+    with place.naming("cycles"):
+        made = Assimilation(system, streams, config.method.build(), cycles)
+        _ = made.layout  # raises for times that are no multiples of the step
+    return made
+
+
+def _free(config: AssimilationConfig, run: Run) -> ResolvedParameters | None:
+    if not config.uncertainty.parameters:
+        return None
+    free = free_parameters(config.uncertainty.parameters)
+    return free.resolve(run.model.closure, {run.case.name: run.case})

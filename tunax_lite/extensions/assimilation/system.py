@@ -1,0 +1,248 @@
+"""The uncertain column: what is perturbed and estimated, and the program that runs it through a window.
+
+An ensemble is one batch of columns, members last. Besides the water, a member has autoregressive processes,
+
+    c(t + dt) = exp(-dt / T) c(t) + s sqrt(1 - exp(-2 dt / T)) xi,    xi ~ N(0, 1),
+
+which are added to a flux (a bias), multiply it (exp(c) for a scale), or are errors of observations that are
+correlated in time; and numbers of the closure in the unconstrained space of their priors.
+
+Sources: Evensen (2003), Ocean Dyn. 53, 343-367, eq. 42-45, for the processes.
+"""
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...calibration.parameters import ResolvedParameters
+from ...column.case import Case
+from ...column.checkpointing import AbstractCheckpointing, Auto
+from ...column.corrections import CORRECTIONS, CorrectedForcing
+from ...column.integrate import Carry, advance, integrate, start_of
+from ...column.model import Model, batched_case
+from ...column.observables import ColumnState
+from ...column.trajectory import Restart
+from ...declarations import setting
+from .observing import Operator
+
+Knots = Float[Array, "process knot member"]
+OBSERVATIONS = "observations"
+"""Target of a process that is an error of the observations."""
+
+
+class Process(eqx.Module):
+    """An autoregressive process of a flux, or of the errors of the observations.
+
+    Args:
+        of: name of a correction such as `heat_flux_bias`, or `observations`.
+        standard_deviation: s, in the unit of the correction or of the observed variable; of a scale, of its
+            logarithm.
+        memory: T [s].
+    """
+
+    of: str = setting(choices=(*CORRECTIONS, OBSERVATIONS))
+    standard_deviation: float = setting(above=0.0)
+    memory: float = setting(86400.0, above=0.0)
+
+    def kept(self, interval: float) -> float:
+        """What is left of a departure after an interval [s], exp(-dt / T) [1]."""
+        return math.exp(-interval / self.memory)
+
+
+class ProfileError(eqx.Module):
+    """Uncertainty of the first profile of a variable: Gaussian in the vertical.
+
+    Args:
+        variable: of the state.
+        standard_deviation: at the surface [unit of the variable].
+        length: over which the errors are correlated [m].
+        decay: depth over which the standard deviation falls by a factor e [m]; `None` if it does not.
+    """
+
+    variable: str = setting(choices=("temperature", "salinity", "u", "v"))
+    standard_deviation: float = setting(at_least=0.0)
+    length: float = setting(30.0, above=0.0)
+    decay: float | None = setting(None, above=0.0)
+
+    def factor(self, z: np.ndarray) -> np.ndarray:
+        """Square root of the covariance on heights [m], `(n, n)`: B = L Lᵀ with the modes of a Gaussian."""
+        distance = (z[:, None] - z[None]) / self.length
+        value, vector = np.linalg.eigh(np.exp(-0.5 * distance**2))
+        size = self.standard_deviation * (1.0 if self.decay is None else np.exp(z / self.decay))
+        return np.broadcast_to(size, z.shape)[:, None] * vector * np.sqrt(np.maximum(value, 0.0))
+
+
+class Ensemble(eqx.Module):
+    """Members at one time.
+
+    Args:
+        now: water and turbulence, members last.
+        processes: value of each process, `(n_processes, n_members)`.
+        parameters: unconstrained numbers of the closure and the case, `(n_parameters, n_members)`.
+    """
+
+    now: Restart
+    processes: Float[Array, "process member"]
+    parameters: Float[Array, "parameter member"]
+
+    @property
+    def n_members(self) -> int:
+        return self.processes.shape[-1]
+
+    def mean(self) -> "Ensemble":
+        """One member: the mean, with the turbulence of the mean energies."""
+
+        def middle(leaf):
+            return jnp.mean(leaf, axis=-1, keepdims=True) if jnp.ndim(leaf) else leaf
+
+        return jax.tree.map(middle, self)
+
+
+class System(eqx.Module):
+    """A model on a case, with what of it is uncertain, and what is observed of it.
+
+    Args:
+        model, case: of one column.
+        dt: time step [s].
+        operators: what is observed of it, one for each stream.
+        processes: of fluxes and observations.
+        profiles: errors of the first profiles.
+        parameters: that are estimated; `None` for none.
+    """
+
+    model: Model
+    case: Case
+    dt: float = eqx.field(static=True)
+    operators: tuple[Operator, ...]
+    processes: tuple[Process, ...] = ()
+    profiles: tuple[ProfileError, ...] = ()
+    parameters: ResolvedParameters | None = eqx.field(default=None, static=True)
+
+    def members(self, key: Array, n_members: int) -> Ensemble:
+        """The first ensemble: perturbed profiles, processes and parameters; one member has none.
+
+        The perturbations of the members sum to zero.
+        """
+        keys = jax.random.split(key, len(self.profiles) + 2)
+        z = np.asarray(self.case.grid.z_center)
+        start = self.case.start_state.broadcast((n_members,))
+        for error, own in zip(self.profiles, keys, strict=False):
+            drawn = jnp.asarray(error.factor(z)) @ centred(jax.random.normal(own, (z.size, n_members)))
+            values = getattr(start, error.variable) + drawn
+            start = dataclasses.replace(start, **{error.variable: values})
+        size = jnp.asarray([each.standard_deviation for each in self.processes], float)
+        shape = len(self.processes), n_members
+        drawn = size[:, None] * centred(jax.random.normal(keys[-1], shape))
+        first = jnp.zeros((0,)) if self.parameters is None else self.parameters.start()
+        spread = centred(jax.random.normal(keys[-2], (first.size, n_members)))
+        case = dataclasses.replace(self.case.unlabelled(), initial_state=start, initial_correction=None)
+        return Ensemble(_start(self.model, case), drawn, first[:, None] + spread)
+
+    def drawn(self, ensemble: Ensemble, key: Array, interval: float, n_knots: int) -> Knots:
+        """Processes at the start of a window and after every interval [s], drawn for each member."""
+        kept = np.array([each.kept(interval) for each in self.processes])[:, None]
+        size = np.array([each.standard_deviation for each in self.processes])[:, None]
+        kept, scale = (jnp.asarray(each, float) for each in (kept, size * np.sqrt(1.0 - kept**2)))
+        shape = (n_knots - 1, *ensemble.processes.shape)
+        noise = centred(jax.random.normal(key, shape)) * scale
+        values = [ensemble.processes]
+        for each in noise:
+            values.append(kept * values[-1] + each)
+        return jnp.stack(values, axis=1)
+
+    def expected(self, ensemble: Ensemble, interval: float, n_knots: int) -> Knots:
+        """Processes that decay from their values, without noise."""
+        kept = np.array([each.kept(interval) for each in self.processes])[:, None]
+        left = kept ** np.arange(float(n_knots))
+        return ensemble.processes[:, None] * jnp.asarray(left, ensemble.processes.dtype)[..., None]
+
+
+def centred(drawn: Array) -> Array:
+    """Random numbers without their mean over the members, of the same variance; zero for one member."""
+    n = drawn.shape[-1]
+    if n == 1:
+        return jnp.zeros_like(drawn)
+    return (drawn - jnp.mean(drawn, axis=-1, keepdims=True)) * math.sqrt(n / (n - 1))
+
+
+@eqx.filter_jit
+def _start(model: Model, case: Case) -> Restart:
+    return start_of(model, batched_case(model, case))
+
+
+class Passed(NamedTuple):
+    """A window that was run.
+
+    Args:
+        now: water and turbulence at its end.
+        predicted: what the streams would show at the ends of the frames, with the errors of the observations.
+    """
+
+    now: Restart
+    predicted: Float[Array, "frame stream member"]
+
+
+def run_window(
+    system: System,
+    start: Restart,
+    knots: Knots,
+    parameters: Float[Array, "parameter member"],
+    times: Float[Array, " knot"],
+    steps: tuple[int, int],
+    checkpointing: AbstractCheckpointing | None = None,
+) -> Passed:
+    """Run all members from `start`, for frames and steps per frame; linear processes between times [s]."""
+    model, case = _with_values(system, knots, parameters, times)
+    case = batched_case(model, case)
+
+    def save(carry: Carry, _) -> Array:
+        water = ColumnState(carry.now.state, case.grid, case.equation_of_state)
+        return jnp.stack([operator(water) for operator in system.operators])
+
+    end, observed = integrate(
+        model, case, start, system.dt, n_frames=steps[0], steps_per_frame=steps[1],
+        checkpointing=checkpointing or Auto(), save=save,
+    )  # fmt: skip
+    own = [index for index, each in enumerate(system.processes) if each.of == OBSERVATIONS]
+    if own:
+        ends = times[0] + jnp.asarray(np.arange(1.0, steps[0] + 1.0) * steps[1] * system.dt, times.dtype)
+        along = jax.vmap(lambda values: jnp.interp(ends, times, values), in_axes=-1, out_axes=-1)
+        observed = observed + along(jnp.sum(knots[np.array(own)], axis=0))[:, None]
+    return Passed(end, observed)
+
+
+passed = eqx.filter_jit(run_window)
+"""`run_window`, compiled once for each number of members and frames."""
+
+
+def _with_values(system: System, knots: Knots, parameters: Array, times: Array) -> tuple[Model, Case]:
+    """The model and the case with their corrections and parameters."""
+    model, case = system.model, system.case.unlabelled()
+    if system.parameters is not None:
+        model = system.parameters.insert(model, parameters)
+        case = system.parameters.insert(case, parameters)
+    given: dict[str, Array] = {}
+    for each, values in zip(system.processes, knots, strict=True):
+        if each.of != OBSERVATIONS:
+            given[each.of] = given[each.of] + values if each.of in given else values
+    if given:
+        given = {name: jnp.exp(c) if name.endswith("_scale") else c for name, c in given.items()}
+        forcing = CorrectedForcing(case.forcing, times, **given)  # pyright: ignore[reportArgumentType]
+        case = dataclasses.replace(case, forcing=forcing)
+    state = case.start_state.broadcast(knots.shape[-1:])
+    return model, dataclasses.replace(case, initial_state=state, initial_correction=None)
+
+
+@eqx.filter_jit
+def spun_up(system: System, ensemble: Ensemble, n_steps: int | Array) -> Ensemble:
+    """The ensemble after a number of steps, with processes as they are."""
+    twice = jnp.stack([ensemble.processes] * 2, axis=1)
+    model, case = _with_values(system, twice, ensemble.parameters, jnp.array([0.0, 1.0]))
+    now = advance(model, batched_case(model, case), ensemble.now, system.dt, n_steps)
+    return dataclasses.replace(ensemble, now=now)
