@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
 from jaxtyping import Array, Float, PyTree
 
 from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
@@ -146,23 +144,17 @@ def column_integral(values: CenterArray, grid: Grid) -> Scalar:
 
 
 def sum_above(half: CenterArray) -> CenterArray:
-    """Sum from each center to the surface of what half of each cell holds.
-
-    An integral by the trapezoidal rule, of half the thickness times the values of the cells; `half` added
-    gives that from the lower faces.
-    """
+    """Sum from each center to the surface of what half of each cell holds: by the trapezoidal rule."""
     if half.ndim == 1:  # a loop over the levels costs one column more than a sum by shifts
         return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
-
-    def step(above: ColumnArray, here: ColumnArray) -> tuple[ColumnArray, ColumnArray]:
-        middle = above + here
-        return middle + here, middle
-
-    by_levels = lambda half: lax.scan(step, jnp.zeros_like(half[0]), half, reverse=True)[1]  # noqa: E731
-    weights = jnp.asarray(2.0 * np.tri(len(half), k=-1).T + np.eye(len(half)), half.dtype)
-    by_product = lambda half: jnp.tensordot(weights, half, 1, precision=lax.Precision.HIGHEST)  # noqa: E731
     # On a GPU a loop over the levels launches a kernel for each, and sums by shifts may be such a loop.
-    return lax.platform_dependent(half, cpu=by_levels, default=by_product)
+    weights = jnp.asarray(2.0 * jnp.tri(len(half), k=-1).T + jnp.eye(len(half)), half.dtype)
+    step = lambda above, here: (above + 2.0 * here, above + here)  # noqa: E731
+    return jax.lax.platform_dependent(
+        half,
+        cpu=lambda half: jax.lax.scan(step, jnp.zeros_like(half[0]), half, reverse=True)[1],
+        default=lambda half: jnp.tensordot(weights, half, 1, precision=jax.lax.Precision.HIGHEST),
+    )
 
 
 def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike = 0.0, surface: ScalarLike = 0.0) -> FaceArray:

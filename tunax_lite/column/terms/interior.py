@@ -91,15 +91,14 @@ class Relaxation(AbstractTerm):
             )
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        pulls = self._pulls(("u", "v"), column)
+        pulls = self._pulls({"u": self.u, "v": self.v}, column)
         return {name: pull._replace(loss_rate=pulls["v"].loss_rate) for name, pull in pulls.items()}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        of_tracers = {name: target.tendency(column) for name, target in self.tracers.items()}
-        return self._pulls(("temperature", "salinity"), column) | of_tracers
+        of_water = {"temperature": self.temperature, "salinity": self.salinity}
+        return self._pulls(of_water | self.tracers, column)
 
-    def _pulls(self, names: tuple[str, str], column: Column) -> dict[str, Tendency]:
-        targets = {name: getattr(self, name) for name in names}
+    def _pulls(self, targets: dict[str, RelaxationTarget | None], column: Column) -> dict[str, Tendency]:
         return {name: target.tendency(column) for name, target in targets.items() if target is not None}
 
 
