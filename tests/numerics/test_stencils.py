@@ -1,5 +1,6 @@
 """Differences, means and integrals."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -7,6 +8,7 @@ from tests.closures.columns import random_grid
 from tests.helpers import order_of_accuracy
 from tunax_lite import Grid
 from tunax_lite.numerics import column_integral, difference, gradient, mean_of_neighbours, with_end_faces
+from tunax_lite.numerics.elementary import sum_above
 
 
 def test_straight_line_has_an_exact_gradient_on_any_grid():
@@ -42,3 +44,13 @@ def test_integral_of_a_derivative_is_the_difference_of_the_ends():
     z = np.asarray(grid.z_face)
     means = jnp.asarray(np.diff(np.exp(z / 10.0)) / np.diff(z))
     np.testing.assert_allclose(column_integral(means, grid), 1.0 - np.exp(-4.0), rtol=1e-13)
+
+
+def test_sum_from_each_center_to_the_surface_is_that_of_its_column():
+    half = jnp.array([[1.0, 10.0], [2.0, 20.0], [4.0, 0.5]])
+    # By hand: half of the own cell, and the whole of those above.
+    expected = np.array([[1.0 + 4.0 + 8.0, 10.0 + 40.0 + 1.0], [2.0 + 8.0, 20.0 + 1.0], [4.0, 0.5]])
+    np.testing.assert_array_equal(sum_above(half), expected)
+    np.testing.assert_array_equal(sum_above(half[:, 0]), expected[:, 0])
+    slope = jax.grad(lambda x: jnp.sum(sum_above(x)[0]))(half)
+    np.testing.assert_array_equal(slope, [[1.0, 1.0], [2.0, 2.0], [2.0, 2.0]])

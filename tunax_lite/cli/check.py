@@ -95,7 +95,7 @@ def _check_set_up(set_up: AbstractSetUp, write_config: Path | None, page: "Page"
             echo(line)
         answer = {"kind": "run"} if run is None else _describe_run(run, page)
         report.check(strict=strict)
-        if write_config is not None and run is not None:
+        if write_config is not None:
             _write(write_config, set_up.as_configuration(), page.overwrite)
     return answer | {report.model.lower(): dataclasses.asdict(report)}
 

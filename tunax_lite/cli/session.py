@@ -247,7 +247,11 @@ def build_source(
     else:
         run, report = source.build()
         report.check(strict=strict, unsupported=not ignore_unsupported or run is None)
-        assert run is not None  # otherwise there are errors
+        if run is None:
+            raise ConfigError(
+                f"{source.path}: expected a set-up that runs, got a part of one, of {report.model}; run the "
+                "file that names it, or check it (`tunax-lite check`)."
+            )
     closure, case, others = run.model.closure, run.case, []
     values = parameters_for(parameters, type(closure).__name__)
     if values is not None and parameters is not None:

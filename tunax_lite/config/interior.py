@@ -175,22 +175,24 @@ class RelaxationRates(Section):
             raise invalid("a time scale [s]", "none", "give time_scale, or that of a layer")
 
     def target(
-        self, name: str, setting: Setting, key: str, sources: Mapping[str, ProfilesOf]
+        self, name: str, setting: Setting, sources: Mapping[str, ProfilesOf], *keys: str
     ) -> terms.RelaxationTarget:
-        """Profiles and rate of the relaxation of a variable."""
-        profile = getattr(self, name if key == "velocity" else "profile")
+        """Profiles and rate of the relaxation of a variable; `keys` is its place below `relaxation`."""
+        profile = getattr(self, name if keys == ("velocity",) else "profile")
+        keys = "interior", "relaxation", *keys
         if profile is None and "observations" not in sources:
             raise ConfigError(
-                f"{setting.at('interior', 'relaxation', key)}: expected a profile of {name}, or observations "
+                f"{setting.at(*keys)}: expected a profile of {name}, or observations "
                 "in the case, got neither; add one of them."
             )
         if isinstance(profile, Profile) and profile.column is None:
-            values = values_of(profile, name)(setting.z_center)
+            with setting.naming(*keys):
+                values = values_of(profile, name)(setting.z_center)
             series = TimeSeries.constant(values, f"relaxation of {name}")
         else:
-            with setting.naming("interior", "relaxation", key):
+            with setting.naming(*keys):
                 if isinstance(profile, Profile):
-                    found = profile_series(profile, name, setting, "interior", "relaxation", key)
+                    found = profile_series(profile, name, setting, *keys)
                 else:
                     found = sources[profile or "observations"](name)
             if isinstance(self, TracerRelaxation) and self.lag:
@@ -214,7 +216,7 @@ Target = Annotated[
 
 
 class TracerRelaxation(RelaxationRates):
-    """Relaxation of temperature or salinity."""
+    """Relaxation of temperature, salinity or a tracer."""
 
     profile: Target = None
     lag: float = key("of what it relaxes to [s], one step in GOTM", 0.0, ge=0.0)
@@ -234,16 +236,23 @@ class RelaxationSection(Section):
     temperature: TracerRelaxation | None = key("of temperature", None)
     salinity: TracerRelaxation | None = key("of salinity", None)
     velocity: VelocityRelaxation | None = key("of u and v", None)
+    tracers: dict[str, TracerRelaxation] = key(
+        "of tracers, pools of biogeochemistry included, by name", default_factory=dict
+    )
 
     def read(self, setting: Setting, sources: Mapping[str, ProfilesOf]) -> terms.Relaxation | None:
         """Targets of all relaxed variables."""
         keys = {"temperature": "temperature", "salinity": "salinity", "u": "velocity", "v": "velocity"}
         targets = {
-            name: getattr(self, key).target(name, setting, key, sources)
+            name: getattr(self, key).target(name, setting, sources, key)
             for name, key in keys.items()
             if getattr(self, key) is not None
         }
-        return terms.Relaxation(**targets) if targets else None
+        tracers = {}
+        for name, rates in self.tracers.items():
+            setting.check_tracer(name, "interior", "relaxation", "tracers", name)
+            tracers[name] = rates.target(name, setting, sources, "tracers", name)
+        return terms.Relaxation(**targets, tracers=tracers) if targets or tracers else None
 
 
 _NONE = TimedValue(constant=0.0)

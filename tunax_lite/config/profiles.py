@@ -1,5 +1,6 @@
 """Profiles over depth in a configuration; equation of state and absorption."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -12,6 +13,7 @@ from pydantic import BeforeValidator
 
 from .._types import JSON
 from ..column.state import State
+from ..column.terms import AbstractTerm, Interior
 from ..column.time_series import TimeSeries
 from ..io.series import Series, on_common_times
 from ..physics import (
@@ -102,7 +104,10 @@ ProfileSection = Annotated[
 def values_of(
     profile: Profile, quantity: str, gradient: float | None = None
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """A profile of a quantity as a function of height; `gradient` [m-1] if the profile itself gives none."""
+    """A profile of a quantity as a function of height; `gradient` [m-1] if the profile itself gives none.
+
+    Those of a file are left to `profile_series`.
+    """
     if profile.z is not None and profile.values is not None:
         heights, values = np.asarray(profile.z), profile.converted(quantity, np.asarray(profile.values))
         return lambda z: np.interp(z, heights, values)
@@ -168,6 +173,8 @@ def initial_state(
 ) -> State:
     """Initial state from the profiles of a case; `measured` on the cells fills in what the case omits.
 
+    Tracers are among the measured ones.
+
     Raises:
         ValueError: N² for the temperature of water that does not expand, or a profile outside the possible
             range of sea water.
@@ -193,7 +200,7 @@ def initial_state(
             )
         gradient = slope / float(water.gravity * expansion)
         given["temperature"] = values_of(temperature, "temperature", gradient)(z)
-    tracers = {name: values_of(profile, name)(z) for name, profile in case.tracers.items()}
+    tracers = {name: values for name, values in measured.items() if name not in given}
     given, tracers = (
         {name: jnp.asarray(values, dtype=float) for name, values in each.items()} for each in (given, tracers)
     )
@@ -245,6 +252,16 @@ def stratified(
         guess = upper - sign * strength / coefficient(upper, face) * step
         values[i] = upper - sign * strength / coefficient(0.5 * (upper + guess), face) * step
     return values
+
+
+def with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTerm]) -> State:
+    """The state with the tracers of terms, at their initial values where it does not have them."""
+    initial: dict[str, float] = {}
+    for term in (*interior.terms(), *terms.values()):
+        initial |= dict.fromkeys(term.own_tracers(), 0.0) | term.initial_tracers()
+    missing = sorted(initial.keys() - state.tracers.keys())
+    own = {name: initial[name] + 0.0 * state.temperature for name in missing}
+    return dataclasses.replace(state, tracers=state.tracers | own)
 
 
 def check_initial(case: SomeCase) -> None:

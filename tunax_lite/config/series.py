@@ -21,11 +21,12 @@ from ..io.dated_text import Column, Period, ProfileReader, SeriesReader
 from ..io.errors import FileFormatError, all_of, check_possible
 from ..io.registry import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
+from ..io.tracers import Tracer
 from ..io.units import Conversion
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
 from .builder import DerivedSection, part_of
-from .section import Annotation, Located, Section, invalid, key
+from .section import Annotation, Located, Section, closest, invalid, key
 
 T = TypeVar("T")
 V = TypeVar("V", float, np.ndarray)
@@ -85,6 +86,21 @@ UnitGiven = Annotated[
     ),
 ]
 """The conversion of an input, or in short its unit."""
+
+
+class TracerVariable(ConversionSection):
+    """A tracer in a file of profiles."""
+
+    variable: str = key("its name in the file", min_length=1)
+
+
+TracerSection = Annotated[
+    TracerVariable,
+    BeforeValidator(
+        lambda said: {"variable": said} if isinstance(said, str) else said,
+        json_schema_input_type=TracerVariable | str,
+    ),
+]
 UNITS = (
     "unit of each, instead of that in the file, or its unit, factor, offset and sign, which act in this order"
 )
@@ -304,6 +320,8 @@ class Setting(Place):
     step: float | None = None
     elevation: "TimedValue | None" = None
     draft: float = 0.0  # depth of the top of the column below sea level [m]
+    tracer_units: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of pools of terms
+    tracer_names: tuple[str, ...] = ()  # of the case
     notes: list[str] = dataclasses.field(default_factory=list)  # on files and assumptions
 
     @functools.cached_property
@@ -361,7 +379,24 @@ class Setting(Place):
         path = self.file(section.path, *keys, "path")
         where = self.at(*keys, "path")
         with self.naming(*keys):
-            return Column(path, section.column, quantity, where, *section.conversion.linear(quantity, None))
+            how, unit = section.conversion, self.tracer_units.get(quantity)
+            linear = how.linear(quantity, None) if unit is None else how.linear_of_tracer(unit)
+            return Column(path, section.column, quantity, where, *linear)
+
+    def check_tracer(self, name: str, *keys: str) -> None:
+        """Raise `ConfigError` for a tracer that the case lacks, named at a place in it."""
+        known = self.tracer_names
+        if name not in known:
+            hint = closest(name, list(known)) if known else "add the term that carries it"
+            expected = f"a tracer of the case ({', '.join(known) or 'it has none'})"
+            raise ConfigError(f"{self.at(*keys)}: expected {expected}, got {name}; {hint}")
+
+    def tracers(self, given: Mapping[str, "TracerSection"], *keys: str) -> dict[str, Tracer]:
+        """How files give tracers of the case; `keys` is the place of the section."""
+        units = self.tracer_units
+        for name in given:
+            self.check_tracer(name, *keys, name)
+        return {name: Tracer(one.variable, units.get(name), one.conversion) for name, one in given.items()}
 
 
 def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str) -> Series | float:

@@ -20,7 +20,7 @@ from ..column.case import Case
 from ..column.forcing import AbstractForcing
 from ..column.observations import Observations
 from ..column.state import State
-from ..column.terms import AbstractTerm, Interior
+from ..column.terms import AbstractTerm
 from ..column.time_series import check_covers
 from ..ice import AbstractIce
 from ..io import cf_netcdf, sea_water
@@ -49,6 +49,7 @@ from .profiles import (
     initial_state,
     profile_series,
     stratified,
+    with_memory,
 )
 from .section import Section, closest, invalid, key
 from .series import (
@@ -59,6 +60,7 @@ from .series import (
     Place,
     Setting,
     TimedSection,
+    TracerSection,
     UnitGiven,
     conversions_of,
     increases,
@@ -78,6 +80,10 @@ _PRACTICAL_SALINITY = (
     "practical salinity to convert temperatures with where none was measured: a number, a profile, or a "
     "NetCDF file of which the mean is taken; null for that of the case"
 )
+_TRACERS = (
+    "variables of the file by the names of tracers of the case, pools included: a name, or `variable` with "
+    "unit, factor, offset and sign"
+)
 
 
 class MooringProfiles(Section):
@@ -88,6 +94,7 @@ class MooringProfiles(Section):
     variables: dict[Literal["temperature", "salinity", "u", "v"], str | None] = key(
         "names in the file of temperature, salinity, u, v; null to leave one out", default_factory=dict
     )
+    tracers: dict[str, TracerSection] = key(_TRACERS, default_factory=dict)
     units: dict[Literal["temperature", "salinity", "u", "v", "time", "z"], UnitGiven] = key(
         UNITS, default_factory=dict
     )
@@ -117,6 +124,7 @@ class MooringProfiles(Section):
             depths="nominal" if self.keeps_heights and not at_values else self.depths,
             salinity=_practical(self.practical_salinity, site, key, setting, own),
             position=(site.latitude, site.longitude),
+            tracers=setting.tracers(self.tracers, key, "tracers"),
             name=site.name,
         )
 
@@ -130,6 +138,9 @@ class ArgoProfilesSection(Section):
         "heights [m] to interpolate to; null for the cells, measured for their own", None
     )
     good_flags: GoodFlags = list(GOOD_FLAGS)
+    tracers: dict[str, TracerSection] = key(
+        f"{_TRACERS}; parameters such as NITRATE, DOXY and CHLA", default_factory=dict
+    )
     units: dict[Literal["temperature", "salinity", "pressure"], UnitGiven] = key(UNITS, default_factory=dict)
     practical_salinity: ProfileSection | str | None = key(_PRACTICAL_SALINITY, None)
     largest_spacing: float = key("of two good values [m] to interpolate between", 200.0, gt=0.0)
@@ -160,6 +171,7 @@ class ArgoProfilesSection(Section):
             salinity=_practical(self.practical_salinity, site, key, setting, own),
             largest_spacing=self.largest_spacing,
             units=conversions_of(self.units),
+            tracers=setting.tracers(self.tracers, key, "tracers"),
             name=site.name,
         )
 
@@ -321,7 +333,9 @@ class DescribedCase(AbstractCase):
     )
     u: ProfileSection = key("initial eastward velocity [m s-1]", Profile(surface=0.0))
     v: ProfileSection = key("initial northward velocity [m s-1]", Profile(surface=0.0))
-    tracers: dict[str, ProfileSection] = key("passive tracers by name", default_factory=dict)
+    tracers: dict[str, ProfileSection] = key(
+        "passive tracers by name, and initial profiles of those of terms", default_factory=dict
+    )
     equation_of_state: EquationOfStateSection = key(  # pyright: ignore[reportInvalidTypeForm]
         "how temperature and salinity set the density", "teos10", validate_default=True
     )
@@ -463,17 +477,24 @@ class SiteCase(DescribedCase):
         return sea_water.conservative_temperature(temperature, salinity, 0.0, kind)
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
-        setting = _setting(self, grid, where, step)
+        terms = {name: term_of(given) for name, given in self.terms.items()}
+        setting = _setting(self, grid, where, step, terms)
         from_restart = None
         if self.restart is not None:
             path = setting.file(self.restart.path, "restart", "path")
             from_restart = functools.partial(restarted, path, allow_missing=self.restart.allow_missing)
         with where.naming():
-            case, observations = _build(self, setting, from_restart)
+            case, observations = _build(self, setting, terms, from_restart)
         return BuiltCase(case, observations, tuple(setting.warnings), from_restart)
 
 
-def _setting(site: SiteCase, grid: GridSection, where: Place, step: float | None) -> Setting:
+def _setting(
+    site: SiteCase,
+    grid: GridSection,
+    where: Place,
+    step: float | None,
+    terms: Mapping[str, AbstractTerm],
+) -> Setting:
     """Place, grid and times that the parts of a case share."""
     with where.whole.naming("grid"):
         levels = grid.of(site.depth)
@@ -491,6 +512,8 @@ def _setting(site: SiteCase, grid: GridSection, where: Place, step: float | None
     basin = None
     if site.hypsography is not None:
         levels, basin = site.hypsography.around(levels, where)
+    units = {name: unit for term in terms.values() for name, (unit, _) in term.tracer_units().items()}
+    carried = [name for term in terms.values() for name in term.initial_tracers()]
     return Setting(
         **vars(where),
         grid=levels,
@@ -500,11 +523,16 @@ def _setting(site: SiteCase, grid: GridSection, where: Place, step: float | None
         step=step,
         elevation=site.interior.surface_elevation,
         draft=site.equation_of_state.draft or 0.0,
+        tracer_units=units,
+        tracer_names=tuple(dict.fromkeys((*site.tracers, *carried))),
     )
 
 
 def _build(
-    site: SiteCase, setting: Setting, from_restart: Callable[[State], State] | None
+    site: SiteCase,
+    setting: Setting,
+    terms: dict[str, AbstractTerm],
+    from_restart: Callable[[State], State] | None,
 ) -> tuple[Case, Observations | None]:
     """The case on the grid of its setting, and the observations during it."""
     water = site.equation_of_state.build()
@@ -518,13 +546,15 @@ def _build(
         state = from_restart(state)
     sources = _sources(site, setting, own, observations)
     interior = site.interior.read(setting, sources, wind_of(forcing), site.modelled)
-    terms = {name: term_of(given) for name, given in site.terms.items()}
     rotation, light = site.coriolis_parameter, site.absorption
     if rotation is None:
         rotation = 0.0 if site.latitude is None else coriolis_parameter(site.latitude)
+    state = with_memory(state, interior, terms)
+    if setting.step is not None:
+        terms = {name: term.suited(state, setting.grid, setting.step) for name, term in terms.items()}
     case = Case(
         grid=setting.grid,
-        initial_state=_with_memory(state, interior, terms),
+        initial_state=state,
         forcing=forcing,
         coriolis_parameter=rotation,
         equation_of_state=water,
@@ -571,7 +601,11 @@ def _own_profiles(site: SiteCase, setting: Setting, water: AbstractEquationOfSta
 
     names = "temperature", "salinity", "u", "v"
     found = zip(names, all_of(functools.partial(read, name) for name in names), strict=True)
-    return {name: series for name, series in found if series is not None}
+    profiles = {name: series for name, series in found if series is not None}
+    for name, profile in site.tracers.items():
+        whole = (rates := relaxation.tracers.get(name)) is not None and rates.profile == "case"
+        profiles[name] = profile_series(profile, name, setting, "tracers", name, whole=whole)
+    return profiles
 
 
 def _start(
@@ -607,9 +641,22 @@ def _measured_start(
             setting.notes.append(f"{setting.at(name)}: {said}.")
             measured[name] = sea_water.salinity_of_the_ocean(z, site.longitude, site.latitude)
             continue
-        series = profiles_on_grid(initial, name, z, longest_gap=source.longest_gap, duration=0.0)
-        measured[name] = series.values[0] if series.time.size < 2 else series.on(np.zeros(1))[0]
+        measured[name] = _first(initial, name, source, z)
+    source = site.initial or site.observations
+    if initial is not None and isinstance(source, MeasuredProfiles):
+        for name in source.tracers.keys() & initial.profiles.keys() - site.tracers.keys():
+            values = _first(initial, name, source, z)
+            if values.min() < 0.0:
+                said = f"{name} starts from 0 where {values.min():g} was measured"
+                setting.notes.append(f"{setting.at('tracers')}: {said}.")
+            measured[name] = np.maximum(values, 0.0)
     return measured
+
+
+def _first(initial: Observations, name: str, source: MeasuredProfiles, z: np.ndarray) -> np.ndarray:
+    """Measured values at the start, on the cells."""
+    series = profiles_on_grid(initial, name, z, longest_gap=source.longest_gap, duration=0.0)
+    return series.values[0] if series.time.size < 2 else series.on(np.zeros(1))[0]
 
 
 def _forcing(site: SiteCase, setting: Setting, water: AbstractEquationOfState) -> AbstractForcing:
@@ -631,7 +678,7 @@ def _sources(
     def given(variable: str) -> Series:
         if variable not in own:
             raise ValueError(f"expected a profile of {variable} in the case, got none to follow; add it.")
-        if variable in ("u", "v"):
+        if variable not in ("temperature", "salinity"):
             return own[variable]
         both = {name: own[name] for name in ("temperature", "salinity")}
         time, values = on_common_times(both, site.duration)
@@ -643,18 +690,6 @@ def _sources(
         return profiles_on_grid(observations, variable, z, longest_gap=gap, duration=site.duration)
 
     return {"case": given, "observations": observed} if site.is_measured else {"case": given}
-
-
-def _with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTerm]) -> State:
-    """The state with the tracers of terms, at their initial values where the case does not give them."""
-    initial: dict[str, float] = {}
-    for term in (*interior.terms(), *terms.values()):
-        initial |= dict.fromkeys(term.own_tracers(), 0.0) | term.initial_tracers()
-    given = {
-        name: initial[name] + 0.0 * state.temperature
-        for name in sorted(initial.keys() - state.tracers.keys())
-    }
-    return dataclasses.replace(state, tracers=state.tracers | given)
 
 
 def _observations(

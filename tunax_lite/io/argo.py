@@ -35,6 +35,7 @@ from .sea_water import (
     salinity_at,
 )
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
+from .tracers import Tracer, Tracers, as_tracers, potential_density
 from .units import Conversions, as_conversion
 
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
@@ -58,6 +59,7 @@ class ArgoProfiles:
         n_rejected: number of temperature and salinity values set to NaN because of their own quality flag or
             that of the pressure.
         notes: sentences on how the files were read.
+        tracers: further parameters by the names that they were asked for under, same shape.
     """
 
     time: np.ndarray
@@ -70,6 +72,12 @@ class ArgoProfiles:
     n_left_out: int
     n_rejected: dict[str, int]
     notes: tuple[str, ...] = ()
+    tracers: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+
+    @property
+    def values(self) -> dict[str, np.ndarray]:
+        """Values by name."""
+        return {"temperature": self.temperature, "salinity": self.salinity} | self.tracers
 
 
 @names_its_file("profiles of Argo floats")
@@ -79,6 +87,7 @@ def read_argo_profiles(
     good_flags: Sequence[int] = GOOD_FLAGS,
     salinity: SalinityGiven | None = None,
     units: Conversions | None = None,
+    tracers: Tracers | None = None,
 ) -> ArgoProfiles:
     """Read the profiles of the primary sampling scheme.
 
@@ -92,13 +101,16 @@ def read_argo_profiles(
             depths, or 35 if there are none.
         units: units or conversions of `temperature` and `salinity`, and of `pressure` [dbar]; override those
             in the file.
+        tracers: parameters of the file such as NITRATE, DOXY or CHLA, by the names of pools: adjusted values
+            where the mode of the parameter is A or D, with their own flags.
 
     Raises:
-        FileFormatError: not a profile file, only biogeochemical parameters, two profiles at one time, or
-            impossible values.
+        FileFormatError: not a profile file, only biogeochemical parameters, two profiles at one time,
+            impossible values, or a parameter that the file lacks.
     """
     check_names("units", units := dict(units or {}), (*_QUANTITIES.values(), "pressure"))
-    read = [(name_of(one), _read_file(one, good_flags, salinity, units)) for one in as_sources(paths)]
+    wanted = as_tracers(tracers)
+    read = [(name_of(one), _read_file(one, good_flags, salinity, units, wanted)) for one in as_sources(paths)]
     read.sort(key=lambda one: one[1].time[0])
     for (_, before), (path, after) in zip(read[:-1], read[1:], strict=True):
         if after.time[0] <= before.time[-1]:
@@ -108,7 +120,7 @@ def read_argo_profiles(
     n_levels = max(one.z.shape[1] for one in files)
 
     def joined(name: str) -> np.ndarray:
-        arrays = [getattr(one, name) for one in files]
+        arrays = [one.tracers[name] if name in wanted else getattr(one, name) for one in files]
         if arrays[0].ndim == 2:
             gaps = [np.full((len(each), n_levels - each.shape[1]), np.nan) for each in arrays]
             arrays = [np.append(*pair, axis=1) for pair in zip(arrays, gaps, strict=True)]
@@ -119,6 +131,7 @@ def read_argo_profiles(
         n_left_out=sum(one.n_left_out for one in files),
         n_rejected={key: sum(one.n_rejected[key] for one in files) for key in files[0].n_rejected},
         notes=tuple(note for one in files for note in one.notes),
+        tracers={name: joined(name) for name in wanted},
     )
 
 
@@ -132,6 +145,7 @@ def read_argo(
     salinity: SalinityGiven | None = None,
     largest_spacing: float = 200.0,
     units: Conversions | None = None,
+    tracers: Tracers | None = None,
     name: str | None = None,
 ) -> Observations:
     """Read Argo profiles on their own levels, or interpolate them to given heights.
@@ -139,8 +153,8 @@ def read_argo(
     Interpolation is linear, with NaN above the uppermost and below the deepest value.
 
     Args:
-        paths, good_flags, salinity, units: as in `read_argo_profiles`. Without any measured salinity, the
-            observations contain none.
+        paths, good_flags, salinity, units, tracers: as in `read_argo_profiles`. Without any measured
+            salinity, the observations contain none.
         z: heights [m], increasing, at most 0, such as the cell centers of a grid; `None` keeps the measured
             levels.
         start_time: ISO 8601 time, universal time, at which the time of the observations is 0.
@@ -152,7 +166,9 @@ def read_argo(
         ValueError: heights that do not increase or lie above the surface.
     """
     sources = as_sources(paths)
-    profiles = read_argo_profiles(sources, good_flags=good_flags, salinity=salinity, units=units)
+    profiles = read_argo_profiles(
+        sources, good_flags=good_flags, salinity=salinity, units=units, tracers=tracers
+    )
     start = np.datetime64(start_of_case(start_time))
     file = Variable(Path(name_of(sources[0])), "JULD", (), np.array(0), {})
     time = as_seconds(file, (profiles.time - start) / np.timedelta64(1, "ms") / 1e3, start_time)
@@ -164,11 +180,11 @@ def read_argo(
         if not (increase and heights[-1] <= 0.0):
             raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
         values = {}
-        for key in _QUANTITIES.values():
-            columns = zip(profiles.z, getattr(profiles, key), strict=True)
+        for key, of_key in profiles.values.items():
+            columns = zip(profiles.z, of_key, strict=True)
             rows = [_interpolate(heights, *one, largest_spacing) for one in columns]
             values[key] = jnp.asarray(np.stack(rows), dtype=float)
-    values = {key: one for key, one in values.items() if np.isfinite(getattr(profiles, key)).any()}
+    values = {key: one for key, one in values.items() if np.isfinite(profiles.values[key]).any()}
     if not values:
         expected = f"values of temperature or salinity with quality flags among {tuple(good_flags)}"
         got = " and ".join(f"none of {n} of {key}" for key, n in profiles.n_rejected.items())
@@ -180,15 +196,15 @@ def read_argo(
 
 def _upwards(profiles: ArgoProfiles) -> tuple[jax.Array, dict[str, jax.Array]]:
     """Heights and values, deepest first; of several levels at the same height, only the uppermost is kept."""
-    stacked = np.stack([profiles.z, profiles.temperature, profiles.salinity])[:, :, ::-1]
+    stacked = np.stack([profiles.z, *profiles.values.values()])[:, :, ::-1]
     rows = np.full(stacked.shape, np.nan)
     for profile in range(stacked.shape[1]):
         known = stacked[:, profile, np.isfinite(stacked[0, profile])]
         known = known[:, np.append(np.diff(known[0]) > 0.0, True)[: known.shape[1]]]
         rows[:, profile, : known.shape[1]] = known
     longest = max(1, int(np.isfinite(rows[0]).sum(axis=1).max()))
-    z, temperature, salinity = (jnp.asarray(row[:, :longest], dtype=float) for row in rows)
-    return z, {"temperature": temperature, "salinity": salinity}
+    z, *values = (jnp.asarray(row[:, :longest], dtype=float) for row in rows)
+    return z, dict(zip(profiles.values, values, strict=True))
 
 
 def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, largest: float) -> np.ndarray:
@@ -203,7 +219,11 @@ def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, lar
 
 
 def _read_file(
-    source, good_flags: Sequence[int], salinity: SalinityGiven | None, units: Conversions
+    source,
+    good_flags: Sequence[int],
+    salinity: SalinityGiven | None,
+    units: Conversions,
+    tracers: dict[str, Tracer],
 ) -> ArgoProfiles:
     file = _as_profiles(read_contents(source))
     kept = _kept(file)
@@ -243,17 +263,47 @@ def _read_file(
         n_levels = present["temperature"].sum()
         notes += (f"{file.path}: left out {n} of {n_levels} levels: no deeper than those above.",)
     milliseconds = np.round(1e3 * axis.since("1970-01-01")).astype("timedelta64[ms]")
-    return ArgoProfiles(
+    found = ArgoProfiles(
         time=np.datetime64("1970-01-01", "ms") + milliseconds,
         longitude=longitude,
         latitude=latitude,
         z=z,
-        **modelled,
+        temperature=temperature,
+        salinity=absolute,
         data_mode=_data_mode(file, "TEMP"),
         n_left_out=int((~kept).sum()),
         n_rejected=rejected,
         notes=notes,
     )
+    return _with_tracers(found, file, axis, pressure, good_flags, tracers)
+
+
+def _with_tracers(
+    found: ArgoProfiles,
+    file: Contents,
+    axis: TimeAxis,
+    pressure: np.ndarray,
+    good_flags: Sequence[int],
+    tracers: dict[str, Tracer],
+) -> ArgoProfiles:
+    """The profiles of a file with further parameters on the same levels."""
+    density = potential_density(found.temperature, found.salinity)
+    order = np.argsort(np.isnan(pressure), axis=1, kind="stable")
+    values, rejected = {}, dict(found.n_rejected)
+    for key, tracer in tracers.items():
+        if tracer.variable not in file or file[tracer.variable].dims != file["PRES"].dims:
+            known = [name.removesuffix("_ADJUSTED") for name in file.variables if name.endswith("_ADJUSTED")]
+            got = f"only {', '.join(each for each in known if each != 'PRES')}"
+            advice = "name one of these, or read the *_Sprof.nc of the float"
+            raise file.error(tracer.variable, f"a parameter for {key}", got, advice)
+        good, there = _good_values(file, tracer.variable, good_flags)
+        good = np.where(np.isfinite(pressure), good, np.nan)
+        at, label = file[tracer.variable].with_values(good), f"{file.path}: {tracer.variable}"
+        leave(in_file(Samples(key, label, axis.seconds, good, -pressure)))
+        in_order = at.with_values(np.take_along_axis(good, order, axis=1))
+        values[key] = tracer.converted(in_order, key, density)
+        rejected[key] = int(there.sum() - np.isfinite(good).sum())
+    return dataclasses.replace(found, tracers=values, n_rejected=rejected)
 
 
 def _as_profiles(file: Contents) -> Contents:

@@ -177,7 +177,11 @@ def check_plausible(
     if column.longest_gap is None:
         advice = "fill the gap before the run, or let longest_gap bridge it"
         note(np.flatnonzero(~np.isfinite(values)), "a finite value", advice)
-    known = quantity_of(column.quantity)
+    try:
+        known = quantity_of(column.quantity)
+    except KeyError:  # a tracer
+        raise_all(errors)
+        return
     low, high = known.possible
     outside = np.flatnonzero((values < low) | (values > high))
     advice = "check the unit, the sign, the column and the fill value"

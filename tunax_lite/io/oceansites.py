@@ -20,6 +20,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
+from .. import constants
 from ..column.observations import Observations
 from ..plausibility import Position, Samples, in_file, leave
 from .attributes import examine
@@ -46,6 +47,7 @@ from .netcdf import Contents, Variable, read_contents
 from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinity_at
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 from .table import is_text, read_profile_text
+from .tracers import Tracer, Tracers, as_tracers, potential_density
 from .units import Conversions, as_conversion, conversion, unit_alone
 from .yaml_file import NAMES
 
@@ -66,6 +68,8 @@ class _Samples:
     n_rejected: int
     position: tuple[float, float] | None  # latitude and longitude [degrees]
     notes: tuple[str, ...] = ()
+    offset: float = 0.0  # of the conversion of a tracer
+    of_density: int = 0  # power of the density, of which that of reference is in the values
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ class _Wanted:
     good_flags: tuple[int, ...]
     depths: str | float
     longest_gap: float | None
+    tracers: Mapping[str, Tracer]
 
 
 class _NothingGoodError(FileFormatError):
@@ -96,6 +101,7 @@ def read_oceansites(
     salinity: SalinityGiven | None = None,
     longest_gap: float | None = None,
     position: tuple[float, float] | None = None,
+    tracers: Tracers | None = None,
     name: str | None = None,
 ) -> Observations:
     """Profiles of a mooring at the depths of its instruments, NaN where there is no good value.
@@ -125,6 +131,7 @@ def read_oceansites(
             heights [m] and values.
         longest_gap: reject files with a longer time between two records [s].
         position: latitude and longitude [degrees north, degrees east], for files that do not give it.
+        tracers: variables of the files by the names of tracers, such as pools of biogeochemistry.
         name: of the observations; by default the name of the first file.
 
     Raises:
@@ -137,14 +144,14 @@ def read_oceansites(
     check_names("units", units, (*_KNOWN, "time", "z"))
     if isinstance(depths, str) and depths not in ("nominal", "measured"):
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
-    wanted = _Wanted(start_time, units, tuple(good_flags), depths, longest_gap)
+    wanted = _Wanted(start_time, units, tuple(good_flags), depths, longest_gap, as_tracers(tracers))
     check_position(position)
     samples, empty = [], []
     for source in sources:
         file = read_profile_text(source) if is_text(source) else read_contents(source)
         place = position_of(file) or position
         leave([] if place is None else [Position(str(file.path), *place)])
-        for key, (times, variable) in _find(file, _names_in(file, given)).items():
+        for key, (times, variable) in _find(file, _names_in(file, given), wanted.tracers).items():
             try:
                 samples.append(_samples(file, key, times, variable, place, wanted))
             except _NothingGoodError as error:
@@ -152,11 +159,13 @@ def read_oceansites(
     if not samples:
         raise empty[0]
     _check_found(given, samples, sources, empty)
+    _check_tracers(samples, empty, wanted.tracers)
     time, z, profiles = _merged(samples)
     notes = (*(f"left out: {error}" for error in empty), *(note for one in samples for note in one.notes))
     if conservative:
         profiles, more = _modelled(samples, profiles, z, salinity, position)
         notes += more
+    profiles = _per_volume(samples, profiles)
     return Observations(
         time=as_seconds(samples[0].variable, time, start_time),
         z=jnp.asarray(z, dtype=float),
@@ -191,7 +200,33 @@ def _check_found(
             raise FileFormatError(files, key, expected, "none", advice)
 
 
-def _find(file: Contents, given: dict[str, str | None]) -> dict[str, tuple[Variable, Variable]]:
+def _check_tracers(
+    samples: list[_Samples], empty: list["_NothingGoodError"], tracers: Mapping[str, Tracer]
+) -> None:
+    """Raise `FileFormatError` for a tracer that none of the files has."""
+    for key, tracer in tracers.items():
+        if not any(one.key == key for one in samples):
+            path = samples[0].variable.path
+            nothing = next((error for error in empty if f": {tracer.variable}" in str(error)), None)
+            got, advice = "none in the files", "correct its name (tracers)"
+            raise nothing or FileFormatError(path, tracer.variable, f"a variable for {key}", got, advice)
+
+
+def _per_volume(samples: list[_Samples], profiles: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Tracers given per mass of water, by the density of the water where it was measured."""
+    found = dict(profiles)
+    for key in {one.key for one in samples if one.of_density}:
+        one = next(each for each in samples if each.key == key)
+        if {"temperature", "salinity"} <= profiles.keys():
+            relative = potential_density(profiles["temperature"], profiles["salinity"])
+            relative = (relative / constants.REFERENCE_DENSITY) ** one.of_density
+            found[key] = (found[key] - one.offset) * relative + one.offset
+    return found
+
+
+def _find(
+    file: Contents, given: dict[str, str | None], tracers: Mapping[str, Tracer]
+) -> dict[str, tuple[Variable, Variable]]:
     """Times and variables by the package's names, at the resolution with most quantities, then the finest."""
     lower = {name.lower(): one for name, one in file.variables.items()}
     candidates: dict[str, list[tuple[Variable, Variable, bool]]] = {}
@@ -205,6 +240,9 @@ def _find(file: Contents, given: dict[str, str | None]) -> dict[str, tuple[Varia
             dims = set(named[0].dims) if named else None
             others = [one for one in others if not has_statistics(one) and set(one.dims) != dims]
         candidates[key] = [(*_times(file, one), one in named) for one in (*named, *others)]
+    for key, tracer in tracers.items():
+        one = lower.get(tracer.variable.lower())
+        candidates[key] = [] if one is None else [(*_times(file, one), True)]
     found = {}
     for key, several in candidates.items():
         ranks = []
@@ -219,7 +257,9 @@ def _find(file: Contents, given: dict[str, str | None]) -> dict[str, tuple[Varia
             found[key] = best[0][:2]
     if not found:
         expected = "a variable TEMP, PSAL, UCUR or VCUR, or one with its CF standard name"
-        raise file.error("file", expected, file.listing, "name it (variables)")
+        expected += "".join(f", or {one.variable} for {name}" for name, one in tracers.items())
+        where = "variables, tracers" if tracers else "variables"
+        raise file.error("file", expected, file.listing, f"name it ({where})")
     return found
 
 
@@ -266,17 +306,14 @@ def _samples(
     numbers, kept, placed, z = (
         part[records][:, order] for part in (numbers, kept, placed, np.broadcast_to(heights.z, there.shape))
     )
-    how = as_conversion(wanted.units.get(key))
-    examine(variable, key, given=how)
-    if key == "salinity" and how.unit is None:
-        unit, more = _unit_of_salinity(variable)
-        how, notes = dataclasses.replace(how, unit=unit), notes + more
-    values = np.where(kept, variable.with_values(numbers).converted(key, how), np.nan)
+    converted, offset, of_density, more = _converted(variable.with_values(numbers), key, wanted)
+    notes += more
+    values = np.where(kept, converted, np.nan)
     check_measured(variable, key, values, axis)
     leave(in_file(Samples(key, str(variable.path), axis.seconds, values, None if is_fixed else z)))
     # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
-    kinds = _KNOWN[key]["kinds"]
+    kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}
     said = (str(variable.attrs.get("standard_name")), variable.name)
     # Time stamps in days differ slightly between files of a mooring.
     time = axis.since(wanted.start_time)
@@ -292,7 +329,23 @@ def _samples(
         n_rejected=int((there & ~good).sum()),
         position=position_of(file),
         notes=notes,
+        offset=offset,
+        of_density=of_density,
     )
+
+
+def _converted(
+    variable: Variable, key: str, wanted: _Wanted
+) -> tuple[np.ndarray, float, int, tuple[str, ...]]:
+    """Values in the package's unit, offset and power of the density of a tracer, and notes."""
+    if (tracer := wanted.tracers.get(key)) is not None:
+        return tracer.converted(variable, key), *tracer.linear(variable, key)[1:], ()
+    how, notes = as_conversion(wanted.units.get(key)), ()
+    examine(variable, key, given=how)
+    if key == "salinity" and how.unit is None:
+        unit, notes = _unit_of_salinity(variable)
+        how = dataclasses.replace(how, unit=unit)
+    return variable.converted(key, how), 0.0, 0, notes
 
 
 def _records(

@@ -1,7 +1,7 @@
 """Units of measured quantities: convert them to the package's units, or reject them.
 
 A unit such as `W m-2`, `W/m2` or `W m**-2` is split into factors, each with a scale and exponents of metre,
-second, kilogram and kelvin. `Conversion` is what a user may say about any input, whatever its format.
+second, kilogram, kelvin and mole. `Conversion` is what a user may say about any input, whatever its format.
 """
 
 import functools
@@ -15,20 +15,24 @@ from ..quantities import QUANTITIES, quantity_of
 
 _Dimensions = tuple[int, ...]
 _SCALES: dict[_Dimensions, dict[str, float]] = {
-    (0, 0, 0, 0): {"1": 1.0, "%": 1e-2, "okta": 0.125, "octa": 0.125, "tenth": 0.1},
-    (1, 0, 0, 0): dict(m=1.0, meter=1.0, metre=1.0, km=1e3, dm=1e-1, cm=1e-2, mm=1e-3)
+    (0, 0, 0, 0, 0): {"1": 1.0, "%": 1e-2, "okta": 0.125, "octa": 0.125, "tenth": 0.1},
+    (1, 0, 0, 0, 0): dict(m=1.0, meter=1.0, metre=1.0, km=1e3, dm=1e-1, cm=1e-2, mm=1e-3)
     | dict.fromkeys(("ft", "foot", "feet"), 0.3048),
-    (2, 0, 0, 0): dict(ha=1e4, hectare=1e4, acre=4046.8564224),
-    (0, 1, 0, 0): dict(s=1.0, sec=1.0, second=1.0, min=60.0, minute=60.0, h=3600.0, hr=3600.0, hour=3600.0)
+    (2, 0, 0, 0, 0): dict(ha=1e4, hectare=1e4, acre=4046.8564224),
+    (0, 1, 0, 0, 0): dict(s=1.0, sec=1.0, second=1.0, min=60.0, minute=60.0, h=3600.0, hr=3600.0, hour=3600.0)
     | dict(d=86400.0, day=86400.0, ms=1e-3, millisecond=1e-3, microsecond=1e-6, nanosecond=1e-9),
-    (0, 0, 1, 0): dict(kg=1.0, g=1e-3, gr=1e-3),
-    (0, 0, 0, 1): dict(K=1.0, kelvin=1.0),
-    (1, -2, 1, 0): dict(N=1.0, dyn=1e-5),
-    (-1, -2, 1, 0): dict(Pa=1.0, pascal=1.0, hPa=1e2, kPa=1e3, bar=1e5, mbar=1e2, mb=1e2, millibar=1e2)
+    (0, 0, 1, 0, 0): dict(kg=1.0, g=1e-3, gr=1e-3, gram=1e-3, mg=1e-6, ug=1e-9, ng=1e-12),
+    (0, 0, 0, 1, 0): dict(K=1.0, kelvin=1.0),
+    (1, -2, 1, 0, 0): dict(N=1.0, dyn=1e-5),
+    (-1, -2, 1, 0, 0): dict(Pa=1.0, pascal=1.0, hPa=1e2, kPa=1e3, bar=1e5, mbar=1e2, mb=1e2, millibar=1e2)
     | dict(dbar=1e4, decibar=1e4, db=1e4),
-    (1, -1, 0, 0): dict.fromkeys(("knot", "kn", "kt"), 1852.0 / 3600.0),
-    (2, -2, 1, 0): dict(J=1.0, kJ=1e3, MJ=1e6, cal=4.184, kcal=4184.0),
-    (2, -3, 1, 0): dict(W=1.0, kW=1e3, MW=1e6, watt=1.0),
+    (1, -1, 0, 0, 0): dict.fromkeys(("knot", "kn", "kt"), 1852.0 / 3600.0),
+    (2, -2, 1, 0, 0): dict(J=1.0, kJ=1e3, MJ=1e6, cal=4.184, kcal=4184.0),
+    (2, -3, 1, 0, 0): dict(W=1.0, kW=1e3, MW=1e6, watt=1.0),
+    (0, 0, 0, 0, 1): dict(mol=1.0, mole=1.0, mmol=1e-3, millimole=1e-3, umol=1e-6, micromole=1e-6)
+    | dict(nmol=1e-9, eq=1.0, Eq=1.0, meq=1e-3, mEq=1e-3, ueq=1e-6, uEq=1e-6),
+    (3, 0, 0, 0, 0): dict(l=1e-3, L=1e-3, liter=1e-3, litre=1e-3, ml=1e-6, mL=1e-6),
+    (-3, 0, 0, 0, 1): dict(uM=1e-3, nM=1e-6),
 }
 _FACTORS = {name: (scale, of) for of, names in _SCALES.items() for name, scale in names.items()}
 _IN_CAPITALS = {name.upper(): factor for name, factor in _FACTORS.items()}
@@ -42,6 +46,15 @@ _PERCENT = {"%", "percent", "per cent"}
 _SALINITY = {"psu", "ppt", "pss", "pss-78", "1e-3", "0.001", "practical salinity unit", "g/kg"} | {
     *("pss78", "practical salinity units", "practical_salinity_unit", "dimensionless", "unitless"),
 }
+_SUBSTANCE = re.compile(
+    r"((?:milli|micro|nano|[munµμ])?(?:mol(?:es?)?|g(?:rams?)?|[Ee]q))[ _-]+"
+    r"(?:chl[-_a-z]*|C|N|P|Si|Fe|O2?|NO3|NH4|PO4)\b(?![-+]?\d)",
+    re.IGNORECASE,
+)
+"""An amount of a substance, such as `mmol N` or `mg Chl`: the substance is no part of the unit."""
+_MICRO = str.maketrans("µμ", "uu")
+_PER_VOLUME = (-3, 0, 1, 0, 0)
+"""Dimensions of the density, by which a concentration per mass of water is one per volume."""
 _TOKEN = re.compile(r"([A-Za-z]+|1|%)(?:(?:\^|\*\*)?([+-]?\d+))?$")
 # Accepted equivalents: a unit, what it is multiplied by, and the powers of density and heat capacity. Fluxes
 # may be divided by these, and rain may be a mass of fresh water.
@@ -56,7 +69,7 @@ _ALSO = {
 @functools.cache
 def _parse(unit: str) -> tuple[float, _Dimensions]:
     """Scale and dimensions of a product of factors; a slash divides by the factor that follows it."""
-    scale, dimensions = 1.0, [0] * 4
+    scale, dimensions = 1.0, [0] * 5
     for position, part in enumerate(unit.split("/")):
         for token in re.split(r"[\s.·]+|(?<!\*)\*(?!\*)", part.strip()):
             match = _TOKEN.match(token)
@@ -113,6 +126,33 @@ def between(unit: str, wanted: str) -> tuple[float, float]:
     if dimensions != needed:
         raise ValueError(f"expected a unit that converts to {wanted}, got '{unit}'.")
     return scale / size, zero
+
+
+def concentration(unit: str, wanted: str) -> tuple[float, int]:
+    """Scale between two units of a tracer, and the power of the density of water [kg m-3] to multiply by.
+
+    The power is 1 from an amount per mass of water (`umol kg-1`) to one per volume (`mmol m-3`), -1 the other
+    way, 0 otherwise.
+
+    Raises:
+        ValueError: an unknown unit, or one of another kind: masses are not amounts of substance.
+    """
+    plain = [_SUBSTANCE.sub(r"\1", each).translate(_MICRO) for each in (unit, wanted)]
+    try:
+        return between(plain[0], plain[1])[0], 0
+    except ValueError:
+        pass
+    try:
+        (scale, dimensions), (size, needed) = map(_parse, plain)
+    except KeyError:
+        scale, dimensions, size, needed = 1.0, (), 1.0, ()
+    differing = tuple(b - a for a, b in zip(dimensions, needed, strict=True))
+    for power in (1, -1):
+        if differing == tuple(power * one for one in _PER_VOLUME):
+            return scale / size, power
+    is_mass = bool(differing) and differing[4] == -differing[2] != 0
+    advice = "; a mass needs the molar mass: give the wanted unit and a factor" if is_mass else ""
+    raise ValueError(f"expected a unit that converts to {wanted}, got '{unit}'{advice}.")
 
 
 def is_known(quantity: str) -> bool:
@@ -176,6 +216,20 @@ class AbstractConversion:
             raise ValueError(f"unit: expected {expected}, got '{self.unit}'; give a factor instead.")
         scale, offset = (1.0, 0.0) if unit is None else conversion(quantity, unit, **of_water)
         return self.sign * self.factor * scale, self.sign * (self.factor * offset + self.offset)
+
+    def linear_of_tracer(self, wanted: str) -> tuple[float, float]:
+        """The same of a tracer with a wanted unit, which values without one have.
+
+        Raises:
+            ValueError: an unknown unit, or one of another kind, an amount per mass of water included.
+        """
+        scale, of_density = (1.0, 0) if self.unit is None else concentration(self.unit, wanted)
+        if of_density:
+            raise ValueError(
+                f"unit: expected a unit per volume, as {wanted}, got '{self.unit}'; no density is "
+                "known here: give a factor instead."
+            )
+        return self.sign * self.factor * scale, self.sign * self.offset
 
     def linear_to(self, wanted: str, unit: str) -> tuple[float, float]:
         """The same to a wanted unit, where the quantity is not in the table, from that of the file."""

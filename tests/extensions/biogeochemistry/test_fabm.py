@@ -5,10 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+import yaml
+from typer.testing import CliRunner
 
 import tunax_lite as tl
 from tests.conftest import find_fabm_reference, find_gotm_case
+from tests.errors import error_naming
 from tests.extensions.gotm.folders import write_case
+from tunax_lite.cli.commands import app
+from tunax_lite.config import ConfigError
 from tunax_lite.declarations import names_of
 from tunax_lite.extensions.biogeochemistry import (
     NPZD,
@@ -86,6 +91,96 @@ def test_what_is_not_available_is_named_with_its_line(tmp_path, change, parts):
     (tmp_path / "fabm.yaml").write_text(FILE.replace(*change))
     errors = "\n".join(build_gotm(load_gotm(write_case(tmp_path, {"fabm": {"use": True}}))).report.errors)
     assert all(part in errors for part in parts.split()), errors
+
+
+PROFILES = """2010-01-01 00:00:00 3 2
+  0.0 1.0 10.0
+ -5.0 2.0 20.0
+-50.0 4.0 40.0
+2020-01-01 00:00:00 3 2
+  0.0 1.0 10.0
+ -5.0 2.0 20.0
+-50.0 4.0 40.0
+"""
+
+
+def test_inputs_give_initial_profiles_and_relaxation(tmp_path):
+    """As GOTM's `input` does: the first profile is the start, and later ones are what pools relax to."""
+    (tmp_path / "fabm.yaml").write_text(FILE)
+    (tmp_path / "pools.dat").write_text(PROFILES)
+    named = {"method": "file", "file": "pools.dat"}
+    inputs = {
+        "plankton_nut": named | {"column": 2, "scale_factor": 0.5, "relax_tau": 7200.0},
+        "plankton_det": named | {"thickness_bot": 3.0, "relax_tau_bot": 3600.0},
+        "carbonate_dic": 2100.0,
+    }
+    fabm = {"fabm": {"use": True, "input": inputs}}
+    built = build_gotm(load_gotm(write_case(tmp_path, fabm)))
+    built.report.check()
+    assert built.run is not None
+    case = built.run.case
+    z, tracers = np.asarray(case.grid.z_center), case.initial_state.tracers
+    profile = np.interp(z, [-50.0, -5.0, 0.0], [4.0, 2.0, 1.0])
+    np.testing.assert_allclose(tracers["plankton_nut"], 5.0 * profile, rtol=1e-13)
+    np.testing.assert_allclose(tracers["plankton_det"], profile, rtol=1e-13)
+    np.testing.assert_array_equal(tracers["carbonate_dic"], 2100.0)
+    assert float(tracers["plankton_phy"][0]) == 1e-15  # of the fabm.yaml
+    assert case.interior.relaxation is not None
+    relaxation = case.interior.relaxation.tracers
+    assert set(relaxation) == {"plankton_nut", "plankton_det"}
+    np.testing.assert_allclose(relaxation["plankton_nut"].rate, 1.0 / 7200.0)
+    above_bottom = z - float(case.grid.z_face[0])
+    rates = np.where(above_bottom <= 3.0, 1.0 / 3600.0, 1e-15)
+    np.testing.assert_allclose(relaxation["plankton_det"].rate, rates)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "parts"),
+    [
+        ({"plankton_nit": 1.0}, "fabm.input.plankton_nit plankton_nut"),
+        ({"plankton_nut": {"metod": "file"}}, "plankton_nut.metod method"),
+        ({"plankton_nut": {"method": "file"}}, "plankton_nut.file name"),
+        ({"plankton_nut": {"constant_value": 1.0, "relax_tau": 0.0}}, "plankton_nut.relax_tau above 0"),
+    ],
+)
+def test_wrong_inputs_are_named_with_their_line(tmp_path, inputs, parts):
+    (tmp_path / "fabm.yaml").write_text(FILE)
+    path = write_case(tmp_path, {"fabm": {"use": True, "input": inputs}})
+    with error_naming(ConfigError, f"small.gotm.yaml line {parts}"):
+        build_gotm(load_gotm(path)).report.check()
+
+
+@pytest.fixture
+def invoke():
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return run
+
+
+def test_check_says_which_models_of_a_file_exist(invoke, tmp_path):
+    path = tmp_path / "fabm.yaml"
+    path.write_text(FILE)
+    output = invoke("check", path)
+    assert "line 2: instances.plankton: gotm/npzd, here npzd." in output
+    assert "line 12: instances.carbonate: pml/carbonate, here carbonate." in output
+    assert output.rstrip().endswith(f"{path}: fine")
+    invoke("check", path, "--write-config", tmp_path / "life.yaml")
+    term = yaml.safe_load((tmp_path / "life.yaml").read_text())["case"]["terms"]["life"]
+    assert term["models"]["plankton"] == {"name": "npzd", "gmax": 0.2, "w_d": -6.0}
+    path.write_text(FILE.replace("pml/carbonate", "ersem/carbonate").replace("gmax: 0.2", "gmax: -0.2"))
+    output = invoke("check", path, code=2)
+    assert "line 2: instances.plankton: gotm/npzd, here npzd." in output
+    assert "line 13: instances.carbonate.model: model 'ersem/carbonate' is not available" in output
+    assert "line 5: instances.plankton.parameters.gmax: expected" in output
+
+
+def test_a_fabm_file_alone_does_not_run(invoke, tmp_path):
+    (tmp_path / "fabm.yaml").write_text(FILE)
+    output = invoke("run", tmp_path / "fabm.yaml", "--output", tmp_path / "out.nc", code=2)
+    assert "part of one" in output and not (tmp_path / "out.nc").exists()
 
 
 def test_every_name_of_fabm_has_a_model():

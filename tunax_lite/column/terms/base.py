@@ -256,6 +256,10 @@ class AbstractTerm(eqx.Module):
         """The term with the constant of the closure, where it takes that."""
         return self
 
+    def suited(self, state: State, grid: Grid, dt: float) -> "AbstractTerm":
+        """The term with numbers that a step of `dt` [s] from this state needs, where they are left to it."""
+        return self
+
     def check_step(self, state: State, grid: Grid, dt: float) -> None:
         """Raise `ValueError` if the term needs a shorter step than `dt` [s] from this state."""
 

@@ -66,7 +66,7 @@ class RelaxationTarget(eqx.Module):
 
 
 class Relaxation(AbstractTerm):
-    """Relaxation targets of temperature, salinity and velocity; `None` for no relaxation.
+    """Relaxation targets of temperature, salinity, velocity and tracers; `None` for no relaxation.
 
     Both components of velocity share one matrix, so the rates of `u` and `v` must be equal.
 
@@ -78,6 +78,7 @@ class Relaxation(AbstractTerm):
     salinity: RelaxationTarget | None = None
     u: RelaxationTarget | None = None
     v: RelaxationTarget | None = None
+    tracers: dict[str, RelaxationTarget] = eqx.field(default_factory=dict)
 
     def __check_init__(self):
         if (self.u is None) != (self.v is None):
@@ -90,14 +91,14 @@ class Relaxation(AbstractTerm):
             )
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        pulls = self._pulls(("u", "v"), column)
+        pulls = self._pulls({"u": self.u, "v": self.v}, column)
         return {name: pull._replace(loss_rate=pulls["v"].loss_rate) for name, pull in pulls.items()}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        return self._pulls(("temperature", "salinity"), column)
+        of_water = {"temperature": self.temperature, "salinity": self.salinity}
+        return self._pulls(of_water | self.tracers, column)
 
-    def _pulls(self, names: tuple[str, str], column: Column) -> dict[str, Tendency]:
-        targets = {name: getattr(self, name) for name in names}
+    def _pulls(self, targets: dict[str, RelaxationTarget | None], column: Column) -> dict[str, Tendency]:
         return {name: target.tendency(column) for name, target in targets.items() if target is not None}
 
 

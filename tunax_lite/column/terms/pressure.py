@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from ..._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array, parameter
 from ...declarations import setting
-from ...numerics.elementary import at_least, column_integral, interpolated, reciprocal, vector_norm
+from ...numerics.elementary import at_least, column_integral, interpolated, reciprocal, sum_above, vector_norm
 from ..grid import Grid
 from ..state import State
 from ..time_series import TimeSeries
@@ -93,12 +93,6 @@ class HorizontalGradient(eqx.Module):
     salinity_y: Float[Array, "..."] = array_field(1)
 
 
-def _from_surface(values: CenterArray, grid: Grid) -> CenterArray:
-    """Integral from cell centers to the surface, by the trapezoidal rule."""
-    half = 0.5 * grid.cell_thickness * values
-    return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
-
-
 def _begun(values: CenterArray | Scalar, column: Column) -> CenterArray | Scalar:
     """The same from the second step of a case on, zero in the first."""
     return jnp.where(column.time < 1.5 * column.dt, 0.0, values)
@@ -129,7 +123,8 @@ class BuoyancyGradient(AbstractTerm):
         b_x = eos.gravity * (alpha * given.temperature_x - beta * given.salinity_x)
         b_y = eos.gravity * (alpha * given.temperature_y - beta * given.salinity_y)
         b_x, b_y = (_begun(each, column) if self.from_rest else each for each in (b_x, b_y))
-        return accelerating(_from_surface(b_x, grid), _from_surface(b_y, grid), grid)
+        half = 0.5 * grid.cell_thickness
+        return accelerating(sum_above(half * b_x), sum_above(half * b_y), grid)
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         """Horizontal advection, where enabled."""

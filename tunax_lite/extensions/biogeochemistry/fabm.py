@@ -4,15 +4,19 @@ Instances become models, their parameters keep FABM's names, and pools are calle
 output of GOTM with FABM. What is not available is named with its line.
 """
 
+import dataclasses
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import pydantic
+
 from ..._types import JSON
-from ...config.builder import declared_fields
+from ...config.builder import declared_fields, section_of
+from ...config.formats import AbstractSetUp, Report, Translated
 from ...declarations import names_of
-from ...io.yaml_file import Document, read_document
+from ...io.yaml_file import Document, read_document, with_overrides, yaml_text
 from .interface import AbstractBiogeochemicalModel
 
 MODELS: Mapping[str, str] = {
@@ -38,12 +42,14 @@ class Ecosystem(NamedTuple):
         couplings: links of models to pools.
         initial: initial values by pool.
         problems: what is not available, each with its line.
+        available: instances with a model, each with its line.
     """
 
     models: dict[str, JSON]
     couplings: list[str]
     initial: dict[str, float]
     problems: list[str]
+    available: list[str]
 
 
 def read_fabm(path: Path) -> Ecosystem:
@@ -58,7 +64,7 @@ def read_fabm(path: Path) -> Ecosystem:
 
 def translate(document: Document) -> Ecosystem:
     """Translate the document of a `fabm.yaml`."""
-    found = Ecosystem({}, [], {}, [])
+    found = Ecosystem({}, [], {}, [], [])
     instances = document.data.get("instances")
     if not isinstance(instances, dict) or not instances:
         found.problems.append(f"{document.source}: instances: expected models, got none; name at least one")
@@ -89,6 +95,7 @@ class _Instance(NamedTuple):
             return
         for key in self.said.keys() - set(_INSTANCE):
             self._refuse((key,), f"expected one of {', '.join(_INSTANCE)}, got {key!r}; remove it")
+        self.found.available.append(f"{self._line(())}: instances.{self.name}: {model}, here {MODELS[model]}")
         section = {"name": MODELS[model]} | self._parameters(MODELS[model])
         self.found.models[self.name] = section
         for pool, value in self._group("initialization").items():
@@ -120,6 +127,14 @@ class _Instance(NamedTuple):
             near = difflib.get_close_matches(name, sorted(known), n=1)
             hint = f"did you mean {near[0]}" if near else f"expected one of {', '.join(sorted(known))}"
             self._refuse(("parameters", name), f"parameter {name!r} is not available; {hint}")
+        try:
+            section_of(kind, "name", ours).model_validate({"name": ours} | found)
+        except pydantic.ValidationError as error:
+            for one in error.errors(include_url=False):
+                said, text = one.get("ctx", {}), one["msg"]
+                if "before" in said:
+                    text = f"{said['before']}{said['about'] or ''}{said['after']}"
+                self._refuse(("parameters", *map(str, one["loc"][:1])), text.removesuffix("."))
         return found
 
     def _group(self, key: str) -> dict[str, JSON]:
@@ -130,13 +145,67 @@ class _Instance(NamedTuple):
         return {}
 
     def _refuse(self, keys: tuple[str, ...], problem: str) -> None:
-        path = ("instances", self.name, *keys)
-        line = next(
-            (
-                self.document.origins[path[:n]]
-                for n in range(len(path), 0, -1)
-                if path[:n] in self.document.origins
-            ),
-            "line ?",
-        )
-        self.found.problems.append(f"{self.document.source}: {line}: {'.'.join(path)}: {problem}")
+        path = ".".join(("instances", self.name, *keys))
+        self.found.problems.append(f"{self.document.source}: {self._line(keys)}: {path}: {problem}")
+
+    def _line(self, keys: tuple[str, ...]) -> str:
+        """The line of keys of the instance, or of the nearest ones above."""
+        path, origins = ("instances", self.name, *keys), self.document.origins
+        return next((origins[path[:n]] for n in range(len(path), 0, -1) if path[:n] in origins), "line ?")
+
+
+@dataclasses.dataclass(frozen=True)
+class FabmOptions:
+    """What FABM has no settings for."""
+
+    precision: str = "float64"
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadedFabm(AbstractSetUp):
+    """A `fabm.yaml` that is read but not yet checked: a part of a set-up, without a column to run."""
+
+    document: Document
+    path: Path
+    config: FabmOptions = FabmOptions()
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    @property
+    def text(self) -> str:
+        return yaml_text(self.document.data)
+
+    def build(self) -> Translated:
+        """The report alone."""
+        found = translate(self.document)
+        of_models = [key for key in self.document.origins if key[:1] == ("instances",) and len(key) > 2]
+        n_followed = len(of_models) - len(found.problems)
+        errors = tuple(f"{problem}." for problem in found.problems)
+        named = {"available": tuple(f"{one}." for one in found.available)}
+        return Translated(None, Report("FABM", str(self.path), n_followed, (), (), (), errors, **named))
+
+    def as_configuration(self) -> str:
+        """The term as a part of `case`."""
+        found = translate(self.document)
+        term: dict[str, JSON] = {"name": "biogeochemistry", "models": dict(found.models)}
+        term |= {"couplings": list(found.couplings), "initial": dict(found.initial)}
+        return yaml_text({"case": {"terms": {"life": term}}})
+
+
+def is_fabm(path: Path) -> bool:
+    """Whether a file is a `fabm.yaml`."""
+    return path.suffix.lower() in (".yaml", ".yml") and "instances" in read_document(path).data
+
+
+def load_fabm(path: Path, overrides: Sequence[str] = ()) -> LoadedFabm:
+    """Read a `fabm.yaml`.
+
+    Args:
+        overrides: settings `key.path=value`.
+
+    Raises:
+        ConfigError: a file that cannot be read.
+    """
+    return LoadedFabm(with_overrides(read_document(path), overrides, "--set"), path)

@@ -1,5 +1,10 @@
 """Names of models and of the term in files, and the section of GOTM's configurations that they read."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...config.formats import AbstractSetUp, SetUpFormat
+
 # Each module gives its classes their names.
 from . import (
     bfm17 as bfm17,
@@ -28,6 +33,20 @@ from . import (
 from . import (
     term as term,
 )
-from .gotm import fabm_term
+from .gotm import fabm_module
 
-GOTM_MODULES = (("fabm", fabm_term),)
+
+def _is_fabm(path: Path) -> bool:
+    from .fabm import is_fabm
+
+    return is_fabm(path)
+
+
+def _load(path: Path, overrides: Sequence[str]) -> AbstractSetUp:
+    from .fabm import load_fabm
+
+    return load_fabm(path, overrides)
+
+
+SET_UPS = (SetUpFormat(_is_fabm, _load),)
+GOTM_MODULES = (("fabm", fabm_module),)

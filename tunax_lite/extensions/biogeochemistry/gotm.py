@@ -1,5 +1,6 @@
 """The section `fabm` of a GOTM configuration, as a term of the column."""
 
+import difflib
 from collections.abc import Mapping
 
 from ..._types import JSON
@@ -20,9 +21,20 @@ _ADVECTION = {
     "p2_pdm": ("p2_pdm", "6"),
 }
 
+_NONE = 1e15
+"""Time scale [s] from which on there is no relaxation: the default of GOTM."""
+_RELAXATION = {
+    "relax_tau": (_NONE, "s"),
+    "relax_tau_surf": (_NONE, "s"),
+    "relax_tau_bot": (_NONE, "s"),
+    "thickness_surf": (0.0, "m"),
+    "thickness_bot": (0.0, "m"),
+}
+"""Keys of an input of a pool, with their defaults and units."""
 
-def fabm_term(settings) -> dict[str, JSON]:
-    """The term of `fabm`, by name.
+
+def fabm_module(settings) -> dict[str, dict[str, JSON]]:
+    """The term of `fabm`, initial profiles of its tracers, and their relaxation.
 
     Args:
         settings: of a GOTM configuration that uses FABM, with its file; records what is not supported.
@@ -43,38 +55,74 @@ def fabm_term(settings) -> dict[str, JSON]:
         )
     if settings["fabm.numerics.cnpar"] != settings["time.cnpar"]:
         settings.refuse("fabm.numerics.cnpar", "pools mix with the time.cnpar of the water")
-    for key in settings.free.get("fabm.input", ({}, {}))[0]:
-        settings.refuse("fabm.use", f"input.{key}: series and profiles of pools are not supported")
     settings.without_effect("fabm", "it changes no result")
     if not ecosystem.models:
         return {}
+    term = {
+        "name": "biogeochemistry",
+        "models": ecosystem.models,
+        "couplings": ecosystem.couplings,
+        "initial": ecosystem.initial,
+        "scheme": _chosen(settings, "fabm.numerics.ode_method", _SCHEMES),
+        "n_substeps": settings["fabm.numerics.split_factor"],
+        "sinking": _chosen(settings, "fabm.numerics.w_adv_discr", _ADVECTION),
+        "n_sinking_substeps": None,
+        "shading": settings["fabm.feedbacks.shade"],
+        "dilution": settings["fabm.freshwater_impact"],
+        "clipping": settings["fabm.repair_state"],
+        "surface_light": "shortwave",
+    }
+    if ecosystem.problems:
+        return {"terms": {"fabm": term}}
+    inputs = _inputs(settings, term)
+    return {"terms": {"fabm": term | {"initial": ecosystem.initial | inputs.pop("initial")}}} | inputs
+
+
+def _inputs(settings, term: Mapping[str, JSON]) -> dict[str, dict[str, JSON]]:
+    """Initial profiles of tracers, values of pools on the bottom, and relaxation, by the section `input`."""
+    from ...config.closures import term_of  # imports this module
+    from .term import Biogeochemistry
+
+    built = term_of(term)
+    assert isinstance(built, Biogeochemistry)
+    pools = built.pools()
+    tracers, initial, relaxed = {}, {}, {}
+    for name, (values, numbers) in settings.named_inputs("fabm.input", _RELAXATION).items():
+        at = f"fabm.input.{name}"
+        if name not in pools:
+            near = difflib.get_close_matches(name, list(pools), n=1)
+            hint = f"did you mean {near[0]}" if near else f"available are {', '.join(pools)}"
+            settings.refuse(at, f"{name!r} is no pool of these models; {hint}")
+        elif pools[name].on_bottom:
+            if isinstance(values, dict) or numbers["relax_tau"].value < _NONE:
+                settings.refuse(
+                    at, "a pool on the bottom starts from a constant, and does not relax; use one"
+                )
+            else:
+                initial[name] = values.value
+        else:
+            tracers[name] = values
+            relaxed |= _relaxation(settings, name, numbers)
     return {
-        "fabm": {
-            "name": "biogeochemistry",
-            "models": ecosystem.models,
-            "couplings": ecosystem.couplings,
-            "initial": ecosystem.initial,
-            "scheme": _chosen(settings, "fabm.numerics.ode_method", _SCHEMES),
-            "n_substeps": settings["fabm.numerics.split_factor"],
-            "sinking": _chosen(settings, "fabm.numerics.w_adv_discr", _ADVECTION),
-            "n_sinking_substeps": _n_substeps(settings, ecosystem.models),
-            "shading": settings["fabm.feedbacks.shade"],
-            "dilution": settings["fabm.freshwater_impact"],
-            "clipping": settings["fabm.repair_state"],
-            "surface_light": "shortwave",
-        }
+        "tracers": tracers,
+        "initial": initial,
+        "relaxation": {"tracers": relaxed} if relaxed else {},
     }
 
 
-def _n_substeps(settings, models: Mapping[str, JSON]) -> int:
-    """Steps of sinking per time step on cells of equal thickness; GOTM takes as many by itself."""
-    speeds = [0.0]
-    for section in models.values():
-        speeds += [
-            abs(float(of)) for key, of in section.items() if key.startswith(("w_", "vertical_velocity"))
-        ]
-    cells = max(speeds) / 86400.0 * settings.peek("time.dt") * settings.peek("grid.nlev")
-    return 1 + int(cells / settings.peek("location.depth"))
+def _relaxation(settings, name: str, numbers) -> dict[str, dict[str, JSON]]:
+    """Relaxation of a tracer towards the profiles that it starts from; empty if there is none."""
+    for key, said in numbers.items():
+        if said.value == 0.0 and key.startswith("relax_tau"):
+            raise settings.error(said.key, "expected a time scale [s] above 0, got 0; correct it")
+    found = {"time_scale": numbers["relax_tau"]}
+    for ours, theirs in (("surface", "surf"), ("bottom", "bot")):
+        if numbers[f"thickness_{theirs}"].value > 0.0:
+            found[f"{ours}_height"] = numbers[f"thickness_{theirs}"]
+            found[f"{ours}_time_scale"] = numbers[f"relax_tau_{theirs}"]
+    if all(said.value >= _NONE for key, said in found.items() if key.endswith("time_scale")):
+        return {}
+    return {name: {"profile": "case", **found}}
 
 
 def _chosen(settings, key: str, names: dict[str, tuple[str, ...]]) -> str:

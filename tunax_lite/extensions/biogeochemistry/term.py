@@ -8,22 +8,22 @@ dilutes them; they mix with the heat, in the same matrix; then light, and the ex
 Visible light is attenuated by the water and by the pools; on request the heating follows it.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from ..._types import CenterArray, FaceArray, Scalar, ScalarLike, is_traced
 from ...column.grid import Grid
 from ...column.state import State
-from ...column.terms import AbstractTerm, Column, RelaxationTarget, Tendency
+from ...column.terms import AbstractTerm, Column, Tendency
 from ...column.terms.advection import AdvectionScheme, advect
 from ...column.terms.base import or_zero
 from ...declarations import named, setting
-from ...numerics.elementary import at_least, with_end_faces
+from ...numerics.elementary import at_least, sum_above, with_end_faces
 from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values, Velocities
 from .schemes import AbstractSourceScheme, Concentrations, ModifiedPatankar, add_to, modified_patankar
 
@@ -45,7 +45,8 @@ class Biogeochemistry(AbstractTerm):
         scheme: of the exchanges in time.
         n_substeps: of the exchanges per step.
         sinking: scheme of sinking and rising.
-        n_sinking_substeps: of sinking per step; |w| dt / (n dz) must stay below 1.
+        n_sinking_substeps: of sinking per step; |w| dt / (n dz) must stay below 1. A configuration with null
+            takes as many as the speeds at the start need.
         shading: whether the water is heated by the light that the pools leave.
         dilution: whether rain dilutes and evaporation concentrates the pools.
         open_bottom: whether what sinks leaves through the bottom, instead of staying in the lowest cell.
@@ -53,7 +54,6 @@ class Biogeochemistry(AbstractTerm):
         surface_light: what models take for the light at the surface: the visible radiation, or all solar
             radiation, which GOTM passes to FABM under that name.
         initial: values of pools at the start, where the case has no profiles of them.
-        relaxation: towards profiles, by name of the pool.
 
     Raises:
         ValueError: no model, two pools of one name, or a coupling of unknown names.
@@ -64,14 +64,13 @@ class Biogeochemistry(AbstractTerm):
     scheme: AbstractSourceScheme = eqx.field(default_factory=ModifiedPatankar)
     n_substeps: int = setting(1, at_least=1, at_most=1000)
     sinking: AdvectionScheme = setting(AdvectionScheme.P2_PDM)
-    n_sinking_substeps: int = setting(1, at_least=1, at_most=1000)
+    n_sinking_substeps: int | None = setting(1, at_least=1, at_most=1000)
     shading: bool = setting(False)
     dilution: bool = setting(True)
     open_bottom: bool = setting(False)
     clipping: bool = setting(False)
     surface_light: str = setting("visible", choices=("visible", "shortwave"))
     initial: dict[str, float] = eqx.field(default_factory=dict, static=True, converter=_Fixed)
-    relaxation: dict[str, RelaxationTarget] = eqx.field(default_factory=dict)
 
     def __check_init__(self):
         if not self.models:
@@ -84,12 +83,11 @@ class Biogeochemistry(AbstractTerm):
                     f"Biogeochemistry: expected couplings of links ({links}) to pools ({', '.join(known)}), "
                     f"as 'LINK = POOL', got '{link} = {pool}'."
                 )
-        for what, given in (("relaxation", self.relaxation), ("initial values", self.initial)):
-            if unknown := given.keys() - known.keys():
-                raise ValueError(
-                    f"Biogeochemistry: expected {what} of pools ({', '.join(known)}), "
-                    f"got {', '.join(sorted(unknown))}."
-                )
+        if unknown := self.initial.keys() - known.keys():
+            raise ValueError(
+                f"Biogeochemistry: expected initial values of pools ({', '.join(known)}), "
+                f"got {', '.join(sorted(unknown))}."
+            )
         for name, value in self.initial.items():
             if known[name].positive and not value >= 0.0:
                 expected = f"an initial {name} of at least 0 {known[name].unit}"
@@ -159,7 +157,8 @@ class Biogeochemistry(AbstractTerm):
         attenuation = self._attenuation(state.tracers)
         if attenuation is None:
             return None
-        above = jnp.cumsum((attenuation * grid.cell_thickness)[::-1], axis=0)[::-1]
+        half = 0.5 * attenuation * grid.cell_thickness
+        above = sum_above(half) + half  # of the lower faces
         return jnp.exp(-jnp.concatenate([above, jnp.zeros_like(above[:1])]))
 
     def carry(self, column: Column) -> State:
@@ -181,8 +180,9 @@ class Biogeochemistry(AbstractTerm):
     ) -> CenterArray:
         """Values after sinking or rising, through an open bottom with the value of the lowest cell."""
         speed, lowest = _on_faces(velocity, values, grid)
-        part = dt / self.n_sinking_substeps
-        for _ in range(self.n_sinking_substeps):
+        n = self.n_sinking_substeps or 1
+        part = dt / n
+        for _ in range(n):
             leaving = part * jnp.minimum(lowest, 0.0) * values[0] / grid.cell_thickness[0]
             values = advect(values, speed, grid, part, scheme=self.sinking, conservative=True)
             if self.open_bottom:
@@ -192,6 +192,22 @@ class Biogeochemistry(AbstractTerm):
     def check_step(self, state: State, grid: Grid, dt: float) -> None:
         """Raise `ValueError` where a pool sinks through more than a cell in a step of `dt` [s]."""
         self._check_tracers(state)
+        for name, courant in self._courant_numbers(state, grid, dt).items():
+            if courant > (self.n_sinking_substeps or 1):
+                raise ValueError(
+                    f"Biogeochemistry: expected {name} to move by at most a cell in a step, got "
+                    f"{courant:.3g} cells in {dt:g} s; set n_sinking_substeps to {int(np.ceil(courant))}."
+                )
+
+    def suited(self, state: State, grid: Grid, dt: float) -> "Biogeochemistry":
+        """The term with as many substeps of sinking as it needs, if their number is left to it."""
+        if self.n_sinking_substeps is not None:
+            return self
+        courant = max(self._courant_numbers(state, grid, dt).values(), default=0.0)
+        return dataclasses.replace(self, n_sinking_substeps=1 + int(courant))
+
+    def _courant_numbers(self, state: State, grid: Grid, dt: float) -> dict[str, float]:
+        """Most cells that each pool sinks or rises through in a step, at the speeds in still water."""
         still = 0.0 * state.temperature
         at_rest = Environment(
             temperature=state.temperature,
@@ -206,29 +222,21 @@ class Biogeochemistry(AbstractTerm):
             bottom_stress=still[0],
             time=0.0,
         )
+        found = {}
         for name, velocity in self._velocities(state.tracers, at_rest).items():
             if is_traced((velocity, grid)):
                 continue
             speed = np.abs(np.asarray(_on_faces(velocity, still, grid)[0]))[1:-1]
-            courant = float(np.max(speed / np.asarray(grid.center_spacing))) * dt
-            if courant > self.n_sinking_substeps:
-                raise ValueError(
-                    f"Biogeochemistry: expected {name} to move by at most a cell in a step, got "
-                    f"{courant:.3g} cells in {dt:g} s; set n_sinking_substeps to {int(np.ceil(courant))}."
-                )
+            found[name] = float(np.max(speed / np.asarray(grid.center_spacing))) * dt
+        return found
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        tracers = column.state.tracers
-        found = {name: target.tendency(column) for name, target in self.relaxation.items()}
-        flux = column.fluxes.freshwater_flux
+        tracers, flux = column.state.tracers, column.fluxes.freshwater_flux
         if not self.dilution or flux is None or column.level is not None:
-            return found
+            return {}
         volume = flux / column.equation_of_state.reference_density
-        for name, pool in self.pools().items():
-            if pool.diluted and not pool.on_bottom:
-                tendency = found.get(name, Tendency())
-                found[name] = tendency._replace(surface=-volume * tracers[name][-1])
-        return found
+        diluted = (name for name, pool in self.pools().items() if pool.diluted and not pool.on_bottom)
+        return {name: Tendency(surface=-volume * tracers[name][-1]) for name in diluted}
 
     def react(self, state: State, column: Column) -> State:
         water = {name: state.tracers[name] for name in self.initial_tracers()}
@@ -303,7 +311,7 @@ class Biogeochemistry(AbstractTerm):
         attenuation = self._attenuation(pools)
         if attenuation is not None:
             half = 0.5 * attenuation * thickness
-            visible = visible * jnp.exp(-_depth_of_centers(half))
+            visible = visible * jnp.exp(-sum_above(half))
         friction = 0.0 * state.temperature[0] if column.bottom is None else column.bottom.friction_velocity
         at_surface = (
             column.absorption.visible(0.0 * depth[-1:])[0] if self.surface_light == "visible" else 1.0
@@ -403,15 +411,3 @@ def _merge(found: Exchanges, own: Exchanges, renamed: Mapping[str, str]) -> None
         if all(key is None or key in renamed for key in (source, target)):
             pair = renamed[source] if source else None, renamed[target] if target else None
             add_to(found, pair, rate)
-
-
-def _depth_of_centers(half: CenterArray) -> CenterArray:
-    """Optical depth of the centers [1], from that of half of each cell."""
-    if half.ndim == 1:  # a loop over the levels costs one column more than a sum by shifts
-        return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
-
-    def step(above: Values, here: Values) -> tuple[Values, Values]:
-        middle = above + here
-        return middle + here, middle
-
-    return lax.scan(step, jnp.zeros_like(half[0]), half, reverse=True)[1]

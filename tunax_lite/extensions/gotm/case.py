@@ -119,7 +119,8 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     settings, options = Settings(loaded.document, loaded.note), loaded.config
     times, grid = read_times(settings), grid_section(settings)
     settings.follow(WORDS["rules"])
-    terms = _modules(settings)
+    modules = _modules(settings)
+    terms = modules.get("terms")
     closure = closure_section(settings)
     depth, below_ice = depth_of(settings), draft(settings)
     water, relaxation, held = hydrography(settings, times["dt"], relax_from_zero=options.relax_from_zero)
@@ -139,11 +140,10 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         "ice": ice_section(settings),
         **surface_sections(settings, held),
         "interior": interior_section(settings, times, vertical_velocity=options.vertical_velocity)
-        | {"relaxation": relaxation, "held": held},
+        | {"relaxation": relaxation | modules.get("relaxation", {}), "held": held},
         "absorption": absorption(settings),
+        **{key: modules[key] for key in ("terms", "tracers") if modules.get(key)},
     }
-    if terms:
-        case["terms"] = terms
     if settings["restart.load"]:
         missing = settings.said("restart.allow_missing_variable")
         text = "turbulence continues with the length of eps; GOTM stores none and restarts from the shortest"
@@ -227,8 +227,8 @@ def _plain(
     return content
 
 
-def _modules(settings: Settings) -> dict[str, JSON]:
-    """Terms that extensions make of GOTM's further modules, by name."""
+def _modules(settings: Settings) -> dict[str, dict[str, Content]]:
+    """What extensions make of GOTM's further modules: `terms`, their `tracers`, and `relaxation` of these."""
     if not settings["fabm.use"]:
         settings.without_effect("fabm", "fabm.use is false")
         return {}

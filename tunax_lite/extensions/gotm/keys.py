@@ -127,6 +127,9 @@ OUTPUT = dict(
 )
 """Keys of an output file that mean something here; the others choose what GOTM writes into it."""
 
+NAMED_INPUT = {path.removeprefix("x."): key for path, key in _keys({"x": {"input": ["1"]}})}
+"""Keys of an input under a name that the user chooses."""
+
 STREAM = dict(
     _keys(
         {

@@ -8,13 +8,14 @@ import contextlib
 import difflib
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..._types import JSON
 from ...io.errors import decimal
 from ...io.yaml_file import ConfigError, Document
-from .keys import FREE_SECTIONS, INPUTS, KEYS, OF_INPUTS, Key
+from .keys import FREE_SECTIONS, INPUTS, KEYS, NAMED_INPUT, OF_INPUTS, Key
 
 _CANONICAL = {path.lower(): path for path in (*KEYS, *INPUTS)}
 _GROUPS = {".".join(path.split(".")[:n]) for path in KEYS for n in range(1, path.count(".") + 1)}
@@ -147,6 +148,53 @@ class Settings:
             if self.peek(f"{path}.{theirs}") != KEYS[f"{path}.{theirs}"].default or theirs == "column":
                 section[ours] = Said(self.peek(f"{path}.{theirs}"), f"{path}.{theirs}")
         return section
+
+    def named_inputs(
+        self, group: str, numbers: Mapping[str, tuple[float, str]]
+    ) -> dict[str, tuple[Content, dict[str, Said]]]:
+        """Inputs under names that the user chooses, and their further keys.
+
+        Args:
+            group: whose keys are the names.
+            numbers: keys of each input beside those of its values, with their default and unit; at least 0.
+
+        Raises:
+            ConfigError: an unknown key, or a value that cannot be used; names file, line and key.
+        """
+        further = {key: Key("number", default, unit, 0.0) for key, (default, unit) in numbers.items()}
+        return {name: self._named_input(f"{group}.{name}", said, further) for name, said in self._free(group)}
+
+    def _free(self, group: str) -> list[tuple[str, JSON]]:
+        """Names and contents of a section whose keys the user chooses."""
+        said = self.free.get(group, ({}, {}))[0]
+        if not isinstance(said, dict):
+            raise self.error(group, f"expected names with their keys, got {said!r:.100}")
+        return [(str(name), content) for name, content in said.items()]
+
+    def _named_input(
+        self, path: str, said: JSON, further: Mapping[str, Key]
+    ) -> tuple[Content, dict[str, Said]]:
+        given = said if isinstance(said, dict) else {"method": "constant", "constant_value": said}
+        known = {**NAMED_INPUT, **further}
+        values: dict[str, JSON] = {name: key.default for name, key in known.items()}
+        for name, value in given.items():
+            if name not in known:
+                near = difflib.get_close_matches(str(name), list(known), n=1)
+                hint = f"did you mean {near[0]}" if near else f"expected some of {', '.join(known)}"
+                raise self.error(f"{path}.{name}", f"unknown key; {hint}")
+            try:
+                values[name] = checked(known[name], value)
+            except ValueError as error:
+                raise ConfigError(f"{self.where(f'{path}.{name}')}: {error}") from error
+        numbers = {name: Said(values[name], f"{path}.{name}") for name in further}
+        if values["method"] == "constant":
+            return Said(values["constant_value"], f"{path}.constant_value"), numbers
+        if not values["file"]:
+            raise self.error(f"{path}.file", "expected the name of a file, got none; name it")
+        section = {"path": Said(str(self.folder.absolute() / str(values["file"])), f"{path}.file")}
+        for ours, theirs in (("column", "column"), ("factor", "scale_factor"), ("offset", "offset")):
+            section[ours] = Said(values[theirs], f"{path}.{theirs}")
+        return section, numbers
 
     def file(self, path: str) -> Said:
         """Path of a file, relative to the configuration."""

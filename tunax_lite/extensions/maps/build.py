@@ -9,6 +9,7 @@ import numpy as np
 
 from ...config.air_sea import bulk_arguments
 from ...config.build import build_model
+from ...config.closures import term_of
 from ...config.load import Loaded, load
 from ...config.series import notes_on_conversions
 from ...io.yaml_file import ConfigError
@@ -51,12 +52,15 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
             equation_of_state=section.equation_of_state.build(),
             absorption=section.absorption.build(),
             ice=None if section.ice is None else section.ice.build(),
+            terms={name: term_of(said) for name, said in section.terms.items()},
             bulk=bulk_arguments(section.air_sea, implicit_stress=implicit, rain=rain),
             mean_sun=section.air_sea.mean_sun(),
             step=config.time.step,
             find=find,
             name=loaded.name,
         )
+        if section.terms:  # the thinnest cells ask for the shortest steps
+            columns.case(np.array([np.argmin(columns.depth)]), 0.0, config.time.output_interval)
     columns.notes += notes_on_conversions(section, "map")
     duration = config.time.duration or section.duration
     if duration > section.duration:

@@ -22,8 +22,9 @@ from ...column.forcing import AbstractForcing, SurfaceFluxes, TimeSeriesForcing
 from ...column.grid import Grid
 from ...column.model import Model
 from ...column.state import State
-from ...column.terms import DriftVector, Interior, StokesDrift, SurfaceRestoring
+from ...column.terms import AbstractTerm, DriftVector, Interior, StokesDrift, SurfaceRestoring
 from ...column.time_series import TimeSeries
+from ...config.profiles import with_memory
 from ...ice import AbstractIce
 from ...io.checksums import digest_of_tree
 from ...io.errors import Source, name_of
@@ -64,6 +65,7 @@ class GriddedColumns(ColumnMap):
         levels: grid whose faces are stretched to the depth of each column.
         sources: files or datasets for fields without their own; replace `given.paths`.
         equation_of_state, absorption, ice: for all columns; TEOS-10, clear water and no ice by default.
+        terms: of all columns, by name.
         bulk: further arguments of `BulkForcing`, if there is weather.
         mean_sun: what is wanted where records of its shortwave radiation are means; `step` is that of the
             run [s].
@@ -84,6 +86,7 @@ class GriddedColumns(ColumnMap):
         equation_of_state: AbstractEquationOfState | None = None,
         absorption: AbstractAbsorption | None = None,
         ice: AbstractIce | None = None,
+        terms: Mapping[str, AbstractTerm] | None = None,
         bulk: Mapping[str, Any] | None = None,  # arguments of `BulkForcing`
         mean_sun: MeanSun | None = None,
         step: float = 3600.0,
@@ -94,7 +97,7 @@ class GriddedColumns(ColumnMap):
         self._fractions = np.asarray(levels.z_face, dtype=float) / float(levels.depth)
         self._water = equation_of_state or Teos10()
         self._light, self._ice, self._bulk = absorption or TwoBandAbsorption(), ice, dict(bulk or {})
-        self._mean_sun, self._step = mean_sun or MeanSun(), step
+        self._mean_sun, self._step, self._terms = mean_sun or MeanSun(), step, dict(terms or {})
         self.epoch = start_of_case(given.start_time)
         opened = Sources(sources or given.paths, find)
         self._humidity: HumidityMeasure = (
@@ -111,6 +114,7 @@ class GriddedColumns(ColumnMap):
         self._kinds = {
             f"{name}_kind": kind_of(one.parts[0].reader.header, name, getattr(given, f"{name}_kind"))
             for name, one in self._profiles.items()
+            if name not in given.tracers
         }
         self.notes = (", ".join(f"{n} {what}" for what, n in found.counts.items() if n),)
         sun, self._between_suns = self._groups.get("weather", {}).get("shortwave"), None
@@ -157,7 +161,7 @@ class GriddedColumns(ColumnMap):
         grid, state = self._start(chosen)
         latitude = jnp.asarray(self.latitude[chosen], dtype=float)
         longitude = jnp.asarray(self.longitude[chosen], dtype=float)
-        terms, drift = {}, None
+        terms, drift = dict(self._terms), None
         if (given := self.given.restoring) is not None:
             time, found = self._surface_water("restoring", chosen, start, stop)
             targets = {
@@ -171,6 +175,10 @@ class GriddedColumns(ColumnMap):
         if (given := self.given.stokes_drift) is not None:
             time, values = self._series("stokes_drift", chosen, start, stop)
             drift = StokesDrift(TimeSeries(time, DriftVector(**values), "Stokes drift"), given.decay_depth)
+        interior = Interior(stokes_drift=drift)
+        state = with_memory(state, interior, terms)
+        for term in terms.values():
+            term.check_step(state, grid, self._step)
         case = Case(
             grid=grid,
             initial_state=state,
@@ -178,7 +186,7 @@ class GriddedColumns(ColumnMap):
             coriolis_parameter=coriolis_parameter(latitude),
             equation_of_state=self._water,
             absorption=self._light,
-            interior=Interior(stokes_drift=drift),
+            interior=interior,
             terms=terms,
             ice=self._ice,
             duration=self.duration,
@@ -216,12 +224,14 @@ class GriddedColumns(ColumnMap):
             z_face = self._fractions[:, None] * self.depth[columns]
             z = 0.5 * (z_face[1:] + z_face[:-1])
             given = {name: one.at_start(columns, z) for name, one in self._profiles.items()}
-            return z_face, *self._modelled(z=z, chosen=columns, kinds=self._kinds, **given)
+            tracers = [given.pop(name) for name in self.given.tracers]
+            return z_face, *self._modelled(z=z, chosen=columns, kinds=self._kinds, **given), *tracers
 
-        z_face, temperature, salinity = self._read("start", None, chosen, read)
-        temperature, salinity = (jnp.asarray(each, dtype=float) for each in (temperature, salinity))
+        z_face, *water = self._read("start", None, chosen, read)
+        temperature, salinity, *tracers = (jnp.asarray(each, dtype=float) for each in water)
         at_rest = jnp.zeros_like(temperature)
-        return Grid(z_face), State(at_rest, at_rest, temperature, salinity)
+        named = dict(zip(self.given.tracers, tracers, strict=True))
+        return Grid(z_face), State(at_rest, at_rest, temperature, salinity, named)
 
     def _modelled(
         self,
@@ -339,7 +349,7 @@ class GriddedColumns(ColumnMap):
 
     def _digest(self, sources: Sources) -> str:
         """Of settings, and of names, sizes and variables of the files, without folders."""
-        parts = self._water, self._light, self._ice, self._bulk
+        parts = self._water, self._light, self._ice, self._bulk, self._terms
         arrays = self._fractions, self.index, self.depth
         files = []
         for one in sources.opened.values():

@@ -29,7 +29,7 @@ class Located:
         points: all, including those without water.
         index: of the water points among all.
         depth: of the water points [m].
-        profiles: initial temperature and salinity.
+        profiles: initial temperature, salinity and tracers.
         groups: fields by name, grouped by section of the map.
         counts: number of points by treatment.
 
@@ -61,7 +61,8 @@ class Located:
             raise ValueError(f"points: expected {expected}, got none of {n}; change the points.")
         self.groups = self._groups()
         salinity = self._field("salinity", given.salinity, has_levels=True)
-        self.profiles = {"temperature": temperature, "salinity": salinity}
+        tracers = {name: self._field("", one, has_levels=True) for name, one in given.tracers.items()}
+        self.profiles = {"temperature": temperature, "salinity": salinity} | tracers
         kept, filled, n_empty = self._locate(chosen)
         self.index, depth = chosen[kept], depth[chosen[kept]]
         self.depth = np.clip(depth, given.least_depth, given.largest_depth)
@@ -111,7 +112,8 @@ class Located:
     def _field(self, quantity: str, given: Gridded, *, has_levels: bool = False) -> Field:
         """A quantity over time, or of the water over depth."""
         if has_levels and (given.constant is not None or given.sum_of):
-            raise ValueError(f"{quantity}: expected a variable of a file over depth, got a number or a sum.")
+            what = quantity or "tracers"
+            raise ValueError(f"{what}: expected a variable of a file over depth, got a number or a sum.")
         if given.constant is not None:
             known = self._quantities.get(quantity, quantity)
             check_possible("map", quantity or "parameters", known, np.array([given.constant]))

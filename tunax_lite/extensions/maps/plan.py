@@ -288,6 +288,7 @@ def _variables(run: MapRun, model: Model, case: Case, start: Restart) -> tuple[M
     found |= {f"{name}_mean": held[name] for name in run.means}
     heights = (("height_center", n_cells), ("height_face", n_cells + 1))
     variables = [MapVariable(name, name, (n,), dims[n], np.dtype("float64")) for name, n in heights]
+    told = {name: each for term in case.acting() for name, each in term.tracer_units().items()}
     for name, values in found.items():
         own = values.shape[:-1]
         frames = jax.eval_shape(lambda one: _kept(one[None]), values)
@@ -297,5 +298,6 @@ def _variables(run: MapRun, model: Model, case: Case, start: Restart) -> tuple[M
             )
         is_mean = name not in run.variables
         quantity = name.removesuffix("_mean") if is_mean else name
-        variables.append(MapVariable(name, quantity, own, dims[own[0]] if own else (), frames.dtype, is_mean))
+        along, about = dims[own[0]] if own else (), told.get(quantity)
+        variables.append(MapVariable(name, quantity, own, along, frames.dtype, is_mean, about))
     return tuple(variables)

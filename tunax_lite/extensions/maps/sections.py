@@ -12,6 +12,7 @@ from ...config.air_sea import LONGWAVE, AirSeaSection
 from ...config.builder import STANDS_AS, one_of, part_of
 from ...config.calibration import FreeParameterSection, free_parameters
 from ...config.case import GridSection, NativeGrid, StretchedGrid
+from ...config.closures import TermSection
 from ...config.profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
 from ...config.schema import ModelSection, Precision, TimeSection
 from ...config.section import Accepted, Section, invalid, key
@@ -66,6 +67,13 @@ class MapSection(part_of(MapInput)):
 
     paths: Paths = key("files of all fields without their own", [])
     folder: str | None = key("where files are; null for the folder of the configuration", None, min_length=1)
+    terms: dict[str, TermSection] = key(
+        "terms of all columns, such as biogeochemistry, by a name of your choice", default_factory=dict
+    )
+    tracers: dict[str, FieldGiven] = key(
+        "initial tracers over depth, by name, in the unit of their term; others start from its values",
+        default_factory=dict,
+    )
     parameters: dict[str, FieldGiven] = key(
         "fields of parameters that differ from column to column, by path: of the closure, or of the case "
         "behind `case.`, such as case.absorption.visible_depth",
@@ -102,8 +110,9 @@ class MapSection(part_of(MapInput)):
 
     def input(self) -> MapInput:
         """Input of the map."""
-        own = {path: field.build() for path, field in self.parameters.items()}
-        return MapInput(**self.given(), paths=tuple(self.paths), parameters=own)
+        parameters = {path: field.build() for path, field in self.parameters.items()}
+        tracers = {name: field.build() for name, field in self.tracers.items()}
+        return MapInput(**self.given(), paths=tuple(self.paths), parameters=parameters, tracers=tracers)
 
 
 class MapOutputSection(Section):

@@ -243,6 +243,8 @@ class MapInput(_Fields):
         reach: largest distance of a water point used for a point without values, for example at a coast [m].
         temperature: initial, over depth.
         salinity: initial, over depth.
+        tracers: initial ones over depth, by name, in the unit of the term that carries them; others start
+            from the values of the term.
         temperature_kind: conservative, potential or in_situ; null for the kind in the CF standard name.
         salinity_kind: absolute or practical; null for the kind in the CF standard name.
         depth: of the sea floor [m]; null for the depth of the deepest temperature.
@@ -262,6 +264,7 @@ class MapInput(_Fields):
     duration: float = setting(above=0.0)
     temperature: Gridded = setting(default_factory=Gridded)
     salinity: Gridded = setting(default_factory=Gridded)
+    tracers: Mapping[str, Gridded] = setting(default_factory=dict)
     paths: tuple[str, ...] = setting(())
     points: AbstractPoints = setting(default_factory=InputPoints)
     remapping: str = setting("bilinear", choices=("bilinear", "conservative"))
@@ -310,8 +313,11 @@ def map_input(**given: Any) -> MapInput:  # arguments of `MapInput`, or their sh
         given: arguments of `MapInput`.
     """
     parts = {name: _of_short(PARTS[name], value) for name, value in given.items() if name in PARTS}
-    parameters = {path: as_field(value) for path, value in given.get("parameters", {}).items()}
-    return _of_short(MapInput, given | parts | {"parameters": parameters})
+    named = {
+        key: {path: as_field(value) for path, value in given.get(key, {}).items()}
+        for key in ("parameters", "tracers")
+    }
+    return _of_short(MapInput, given | parts | named)
 
 
 def _of_short(kind: Any, given: Any) -> Any:  # a class of fields, and an instance or its short form

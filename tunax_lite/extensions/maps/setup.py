@@ -59,6 +59,7 @@ class MapVariable:
     dims: tuple[str, ...]
     dtype: np.dtype
     is_mean: bool = False
+    told: tuple[str, str] | None = None  # unit and meaning, of a tracer
 
     @property
     def is_static(self) -> bool:

@@ -327,6 +327,8 @@ def _add_variable(group: "zarr.Group", variable: MapVariable, run: MapRun, layou
     from zarr.codecs import BloscCodec, Crc32cCodec
 
     shape, attributes = run.columns.shape, attributes_of(variable.quantity)
+    if variable.told is not None:
+        attributes |= dict(zip(("units", "long_name"), variable.told, strict=True))
     own = (*variable.shape, min(layout.n_rows, shape[0]), *shape[1:])
     n_inner = max(1, _INNER_BYTES // (int(np.prod(own)) * variable.dtype.itemsize))
     while layout.n_frames % n_inner:  # whole chunks per shard

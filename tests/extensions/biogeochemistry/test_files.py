@@ -1,0 +1,278 @@
+"""Pools in files: initial profiles, relaxation and observations, in text, CSV, CF NetCDF and of floats."""
+
+import gsw
+import numpy as np
+import pytest
+import xarray as xr
+import yaml
+
+import tunax_lite as tl
+from tests.conftest import _find
+from tests.errors import error_naming
+from tests.io import test_argo as argo
+from tunax_lite.calibration.target import root_mean_square_errors
+from tunax_lite.config import ConfigError, build_run, evaluation_of, load_run
+from tunax_lite.io import FileFormatError, read_argo_profiles
+from tunax_lite.io.tracers import Tracer
+
+START = "2015-01-01T00:00:00"
+DAY = 86400.0
+Z = np.array([-40.0, -25.0, -10.0])
+NITRATE = np.array([9.0, 6.0, 2.0])
+CASE = {
+    "format": "site",
+    "latitude": 45.0,
+    "longitude": -30.0,
+    "start_time": START,
+    "duration": 10 * DAY,
+    "depth": 50.0,
+    "temperature": {"surface": 12.0, "gradient": 0.05},
+    "salinity": 35.0,
+    "fluxes": {"stress_u": 0.05},
+    "terms": {"life": {"name": "biogeochemistry", "models": {"npzd": {"name": "npzd"}}}},
+}
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Build the run of a case with changes."""
+    return lambda **case: build_run(loaded(tmp_path, **case))
+
+
+def loaded(folder, **case):
+    """The configuration of a case with changes."""
+    config = {
+        "case": CASE | case,
+        "grid": {"kind": "uniform", "n_cells": 10},
+        "time": {"step": 3600.0, "output_interval": DAY},
+        "evaluation": {"start": 0.0, "variables": ["npzd_nut"]},
+    }
+    path = folder / "run.yaml"
+    path.write_text(yaml.safe_dump(config))
+    return load_run(path)
+
+
+def csv(folder, head="nitrate [mmol m-3]", water=False, values=NITRATE):
+    """Profiles of ten days, of nitrate, or with temperature and salinity."""
+    lines = [f"time,depth [m],{head}" + (",TEMP [degC],PSAL [1]" if water else "")]
+    for day in (1, 11):
+        for z, value in zip(Z, values, strict=True):
+            lines.append(f"2015-01-{day:02d},{-z:g},{value:g}" + (",10.0,35.0" if water else ""))
+    (folder / "bottle.csv").write_text("\n".join(lines) + "\n")
+    return {"format": "oceansites", "paths": "bottle.csv"}
+
+
+def netcdf(folder, unit="mmol m-3"):
+    values = xr.DataArray(np.stack([NITRATE, NITRATE]), dims=("time", "z"), attrs={"units": unit})
+    time = xr.DataArray([0.0, 10.0], dims="time", attrs={"units": "days since 2015-01-01"})
+    z = xr.DataArray(Z, dims="z", attrs={"units": "m", "positive": "up"})
+    xr.Dataset({"nitrate": values}, coords={"time": time, "z": z}).to_netcdf(folder / "bottle.nc")
+    return {"format": "oceansites", "paths": "bottle.nc"}
+
+
+def text(folder):
+    """In the format of GOTM."""
+    rows = "".join(f"{z:g} {value:g}\n" for z, value in zip(Z, NITRATE, strict=True))
+    days = "".join(f"2015/01/{day:02d} 00:00:00 3 1\n{rows}" for day in (1, 11))
+    (folder / "nitrate.dat").write_text(days)
+    return {"format": "oceansites", "paths": "nitrate.dat"}
+
+
+def started(run) -> np.ndarray:
+    return np.asarray(run.case.initial_state.tracers["npzd_nut"])
+
+
+def expected(run, values=NITRATE) -> np.ndarray:
+    """Linear between the levels, and constant beyond them."""
+    return np.interp(np.asarray(run.case.grid.z_center), Z, values)
+
+
+@pytest.mark.parametrize(("make", "name"), [(csv, "nitrate"), (netcdf, "nitrate"), (text, "1")])
+def test_a_measured_pool_is_start_target_and_observation(build, tmp_path, make, name):
+    measured = make(tmp_path) | {"tracers": {"npzd_nut": name}}
+    run = build(
+        observations=measured, interior={"relaxation": {"tracers": {"npzd_nut": {"time_scale": 3600.0}}}}
+    )
+    np.testing.assert_allclose(started(run), expected(run), rtol=1e-13)
+    assert float(run.case.initial_state.tracers["npzd_det"][0]) == 4.5  # not measured: that of the model
+    assert run.observations is not None
+    np.testing.assert_allclose(run.observations.profiles["npzd_nut"][-1], NITRATE, rtol=1e-13)
+    end = tl.simulate(run.model, run.case, dt=3600.0, output_interval=10 * DAY).state.tracers["npzd_nut"][-1]
+    free = build(observations=measured)
+    alone = tl.simulate(free.model, free.case, dt=3600.0, output_interval=10 * DAY).state.tracers
+    # Drawn back within an hour, while mixing acts over days.
+    distance = np.abs(np.asarray(end) - expected(run)).max()
+    assert distance < 0.3 < np.abs(np.asarray(alone["npzd_nut"][-1]) - expected(run)).max()
+
+
+@pytest.mark.parametrize(
+    ("unit", "factor"),
+    [("umol l-1", 1.0), ("mol m-3", 1e3), ("uM", 1.0), ("mmol N m-3", 1.0), ("nmol/L", 1e-3)],
+)
+def test_units_of_amounts_are_converted(build, tmp_path, unit, factor):
+    run = build(observations=csv(tmp_path, f"nitrate [{unit}]") | {"tracers": {"npzd_nut": "nitrate"}})
+    np.testing.assert_allclose(started(run), factor * expected(run), rtol=1e-12)
+
+
+def test_amounts_per_mass_take_the_density_of_the_water(build, tmp_path):
+    run = build(
+        observations=csv(tmp_path, "nitrate [umol kg-1]", water=True) | {"tracers": {"npzd_nut": "nitrate"}}
+    )
+    absolute = gsw.SA_from_SP(35.0, -Z, -30.0, 45.0)
+    density = gsw.rho(absolute, gsw.CT_from_t(absolute, 10.0, gsw.p_from_z(Z, 45.0)), 0.0)
+    # The pressure of conversions is that of 1 dbar per metre to 1 %.
+    np.testing.assert_allclose(started(run), expected(run, NITRATE * density / 1e3), rtol=1e-6)
+    alone = build(observations=csv(tmp_path, "nitrate [umol kg-1]") | {"tracers": {"npzd_nut": "nitrate"}})
+    np.testing.assert_allclose(started(alone), started(run), rtol=5e-3)
+
+
+def test_a_mass_is_refused_unless_a_factor_makes_it_an_amount(build, tmp_path):
+    measured = csv(tmp_path, "nitrate [mg m-3]")
+    with error_naming(FileFormatError, "bottle.csv nitrate mmol m-3 mg molar mass factor"):
+        build(observations=measured | {"tracers": {"npzd_nut": "nitrate"}})
+    how = {"variable": "nitrate", "unit": "mmol m-3", "factor": 1.0 / 14.007}
+    run = build(observations=measured | {"tracers": {"npzd_nut": how}})
+    np.testing.assert_allclose(started(run), expected(run) / 14.007, rtol=1e-12)
+
+
+def test_a_profile_of_the_case_replaces_the_measured_start(build, tmp_path):
+    text(tmp_path)
+    measured = csv(tmp_path, values=2.0 * NITRATE) | {"tracers": {"npzd_nut": "nitrate"}}
+    run = build(
+        observations=measured, tracers={"npzd_nut": {"path": "nitrate.dat", "column": 1, "factor": 3.0}}
+    )
+    np.testing.assert_allclose(started(run), 3.0 * expected(run), rtol=1e-13)
+    table = {"z": [-50.0, 0.0], "values": [5.0, 1.0]}
+    run = build(tracers={"npzd_nut": table, "dye": 1.0})
+    np.testing.assert_allclose(started(run), 1.0 - 0.08 * np.asarray(run.case.grid.z_center), rtol=1e-13)
+
+
+def test_measured_values_below_zero_start_from_zero_with_a_note(build, tmp_path):
+    run = build(observations=csv(tmp_path, values=NITRATE - 3.0) | {"tracers": {"npzd_nut": "nitrate"}})
+    assert started(run).min() == 0.0 and any("npzd_nut" in note and "-1" in note for note in run.notes)
+    assert float(run.observations.profiles["npzd_nut"].min()) == -1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "parts"),
+    [
+        (
+            {"observations": {"npzd_nit": "nitrate"}},
+            ConfigError,
+            "observations.tracers.npzd_nit did npzd_nut",
+        ),
+        ({"observations": {"npzd_nut": "NO3"}}, FileFormatError, "bottle.csv NO3 npzd_nut tracers"),
+        ({"relax": "npzd_alg"}, ConfigError, "interior.relaxation.tracers.npzd_alg npzd_phy"),
+    ],
+)
+def test_names_that_do_not_exist_are_refused(build, tmp_path, change, error, parts):
+    measured = csv(tmp_path) | {"tracers": change.get("observations", {"npzd_nut": "nitrate"})}
+    relaxed = {change["relax"]: {"time_scale": DAY}} if "relax" in change else {}
+    with error_naming(error, parts):
+        build(observations=measured, interior={"relaxation": {"tracers": relaxed}})
+
+
+@pytest.mark.parametrize(("speed", "n"), [(-5.0, 1), (-200.0, 2), (-500.0, 5)])
+def test_a_configuration_may_leave_the_substeps_of_sinking_to_the_speeds(build, speed, n):
+    """Cells of 5 m and steps of an hour: 120 m per day is one cell in a step."""
+    npzd = {"name": "npzd", "w_d": speed}
+    life = {"name": "biogeochemistry", "models": {"npzd": npzd}, "n_sinking_substeps": None}
+    assert build(terms={"life": life}).case.terms["life"].n_sinking_substeps == n
+
+
+def sprof(path, modes=("RRR", "RRR"), **arrays):
+    """Two profiles of a synthetic file of BGC-Argo with nitrate and oxygen.
+
+    Source: Argo user's manual 3.4 (doi:10.13155/29825), section on Sprof files.
+    """
+    argo.write(path)
+    with xr.open_dataset(path, engine="netcdf4", decode_cf=False) as opened:
+        dataset = opened.load().drop_vars("DATA_MODE")
+    shape = dataset.PRES.shape
+    for name, values in {"NITRATE": [1.0, 3.0, 9.0, 12.0], "DOXY": [250.0, 250.0, 220.0, 200.0]}.items():
+        for key, default, flags in ((name, values, "1111"), (f"{name}_ADJUSTED", [99999.0] * 4, "    ")):
+            given = np.broadcast_to(arrays.get(key, default), shape).astype("f4")
+            attrs = {"units": "micromole/kg", "_FillValue": np.float32(99999.0)}
+            dataset[key] = ("N_PROF", "N_LEVELS"), given, attrs
+            flags = np.array([list(arrays.get(f"{key}_QC", flags))] * shape[0], "S1")
+            dataset[f"{key}_QC"] = ("N_PROF", "N_LEVELS"), flags
+    names = ["PRES", "NITRATE", "DOXY"]
+    texts = np.array([[list(name.ljust(16)) for name in names]] * shape[0], "S1")
+    dims = ("N_PROF", "N_PARAM")
+    dataset["STATION_PARAMETERS"] = (*dims, "STRING16"), texts
+    dataset["PARAMETER_DATA_MODE"] = dims, np.array([list(mode) for mode in modes], "S1")
+    dataset.to_netcdf(path)
+    return path
+
+
+def density_of_float() -> np.ndarray:
+    """Potential density [kg m-3] at the levels of the float."""
+    _, conservative, absolute = argo.expected()
+    return 1000.0 + gsw.sigma0(absolute, conservative)
+
+
+NAMES = {"nit": Tracer("NITRATE", "mmol m-3"), "oxy": Tracer("DOXY", "mmol m-3")}
+
+
+def test_floats_give_amounts_per_volume(tmp_path):
+    found = read_argo_profiles(sprof(tmp_path / "1_Sprof.nc"), tracers=NAMES)
+    expected = np.array([1.0, 3.0, 9.0, 12.0]) * density_of_float() / 1e3
+    np.testing.assert_allclose(found.tracers["nit"][1], expected, rtol=1e-12)
+
+
+def test_adjusted_values_and_flags_of_each_parameter(tmp_path):
+    """Nitrate is adjusted in the second profile, where one level is bad; oxygen is as sent in both."""
+    adjusted = {"NITRATE_ADJUSTED": [0.5, 2.5, 8.5, 11.5], "NITRATE_ADJUSTED_QC": "1418"}
+    path = sprof(tmp_path / "1_Sprof.nc", ("RRR", "RDR"), DOXY_QC="1131", **adjusted)
+    found = read_argo_profiles(path, tracers=NAMES)
+    per_volume = density_of_float() / 1e3
+    np.testing.assert_allclose(
+        found.tracers["nit"][0], np.array([1.0, 3.0, 9.0, 12.0]) * per_volume, rtol=1e-12
+    )
+    wanted = np.array([0.5, np.nan, 8.5, 11.5]) * per_volume
+    np.testing.assert_allclose(found.tracers["nit"][1], wanted, rtol=1e-12)
+    assert np.isnan(found.tracers["oxy"][:, 2]).all() and found.n_rejected["oxy"] == 2
+    assert found.n_rejected["nit"] == 1 and found.n_rejected["temperature"] == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "parts"),
+    [
+        (Tracer("CHLA", "mg m-3"), "1_Sprof.nc CHLA alg NITRATE DOXY _Sprof.nc"),
+        (Tracer("NITRATE", "mg m-3"), "1_Sprof.nc NITRATE mg m-3 micromole/kg"),
+    ],
+)
+def test_parameters_of_floats_that_do_not_fit_are_refused(tmp_path, wanted, parts):
+    with error_naming(FileFormatError, parts):
+        read_argo_profiles(sprof(tmp_path / "1_Sprof.nc"), tracers={"alg": wanted})
+
+
+def test_nitrate_of_a_float_is_compared_with_a_pool(tmp_path):
+    """The misfit of a run without biology is that of the profile that it starts from."""
+    sprof(tmp_path / "1_Sprof.nc")
+    floats = {"format": "argo", "paths": "1_Sprof.nc", "tracers": {"npzd_nut": "NITRATE"}}
+    still = {"npzd": {"name": "npzd", "rmax": 0.0, "rpn": 0.0, "rzn": 0.0, "rdn": 0.0}}
+    model, (target,) = evaluation_of(
+        loaded(
+            tmp_path,
+            observations=floats | {"z": [-40.0, -20.0]},
+            tracers={"npzd_nut": 5.0},
+            terms={"life": {"name": "biogeochemistry", "models": still}},
+            fluxes={},
+        )
+    )
+    assert list(target.weights) == ["npzd_nut"]
+    found = root_mean_square_errors(model, target.comparison)
+    observed = np.asarray(target.observations.profiles["npzd_nut"])[-1]
+    # The last profile is at the end of the run; both are the same.
+    assert found["npzd_nut"] == pytest.approx(np.sqrt(np.mean((5.0 - observed) ** 2)), rel=1e-9)
+
+
+def test_a_float_in_real_time_gives_oxygen_only_if_its_flag_is_accepted():
+    """All oxygen of this float has the flag 3, probably bad until it is adjusted."""
+    path = _find("TUNAX_LITE_DATA", "argo/argopy-data/3902131_Sprof.nc")
+    oxygen = {"oxy": NAMES["oxy"]}
+    assert not np.isfinite(read_argo_profiles(path, tracers=oxygen).tracers["oxy"]).any()
+    found = read_argo_profiles(path, tracers=oxygen, good_flags=(1, 2, 3, 5, 8)).tracers["oxy"]
+    found = found[np.isfinite(found)]
+    assert found.size > 1000 and 100.0 < np.median(found) < 350.0

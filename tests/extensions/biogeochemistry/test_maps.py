@@ -1,0 +1,82 @@
+"""Biogeochemistry on a map: the columns of a batch, initial pools from gridded files, names and units."""
+
+import numpy as np
+import xarray as xr
+import yaml
+
+import tunax_lite as tl
+from tests.errors import error_naming
+from tests.extensions.maps.ocean import ocean
+from tunax_lite.config import ConfigError
+from tunax_lite.extensions.maps import build_map, load_map
+from tunax_lite.extensions.maps.plan import planned
+from tunax_lite.extensions.maps.run import run_map
+from tunax_lite.runtime.engine import ThisProcess
+
+DAY = 86400.0
+N_COLUMNS = 12
+POOLS = ["npzd_nut", "npzd_phy", "npzd_zoo", "npzd_det"]
+MAP = {
+    "map": {
+        "paths": "ocean.nc",
+        "start_time": "2001-01-01",
+        "duration": 5 * DAY,
+        "fluxes": {"stress_u": "taux", "heat_flux": "heat", "shortwave_flux": 150.0},
+        "terms": {
+            "life": {
+                "name": "biogeochemistry",
+                "models": {"npzd": {"name": "npzd"}},
+                "initial": {"npzd_phy": 0.1},
+            }
+        },
+        "tracers": {"npzd_nut": {"variable": "no3", "factor": 1.025}},
+    },
+    "grid": {"kind": "uniform", "n_cells": 10},
+    "time": {"step": 3600.0, "output_interval": DAY},
+    "output": {"variables": ["temperature", *POOLS], "means": ["npzd_phy"]},
+}
+
+
+def write(folder, **changes):
+    """The map of a small ocean with nitrate that increases with depth [umol kg-1]."""
+    data = ocean(np.array([-20.0, 0.0, 20.0]), np.arange(0.0, 360.0, 90.0))
+    data["no3"] = 0.01 * data.depth + 0.0 * data.thetao
+    data.no3.attrs["units"] = "umol kg-1"
+    data.to_netcdf(folder / "ocean.nc")
+    (folder / "map.yaml").write_text(yaml.safe_dump(MAP | {"map": MAP["map"] | changes}))
+    return folder / "map.yaml"
+
+
+def test_a_map_with_plankton_is_a_batch_of_its_columns(tmp_path):
+    run = build_map(load_map(write(tmp_path)))
+    case = run.columns.case(np.arange(N_COLUMNS), 0.0, run.duration)
+    start = np.asarray(case.initial_state.tracers["npzd_nut"])
+    z = np.asarray(case.grid.z_center)
+    # The file is linear over depth, down to its deepest level in water.
+    shallow = z > -40.0
+    np.testing.assert_allclose(start[shallow], -1.025 * 0.01 * z[shallow], rtol=1e-6)
+    np.testing.assert_array_equal(case.initial_state.tracers["npzd_phy"], 0.1)
+    plan = planned(run, 2**30)
+    run_map(run, tmp_path / "map.zarr", plan.layout, plan.variables, ThisProcess())
+    expected = tl.simulate(run.model, case, dt=run.dt, output_interval=DAY).state.tracers
+    with xr.open_zarr(tmp_path / "map.zarr", chunks=None) as store:
+        for name in POOLS:
+            # Profiles are kept in single precision.
+            found = store[name].values.reshape(*store[name].shape[:2], N_COLUMNS)
+            np.testing.assert_allclose(found, expected[name][1:], rtol=1e-6, atol=1e-9)
+        assert store.npzd_phy.units == "mmol m-3" and store.npzd_phy.long_name == "phytoplankton"
+        assert store.npzd_phy_mean.units == "mmol m-3" and "npzd_phy" in store
+    life = case.terms["life"]
+    totals = life.totals(expected, {}, case.grid)["nitrogen"]  # pyright: ignore[reportAttributeAccessIssue]
+    np.testing.assert_allclose(totals, np.broadcast_to(totals[0], totals.shape), rtol=1e-12)
+
+
+def test_tracers_that_no_term_carries_are_passive(tmp_path):
+    run = build_map(load_map(write(tmp_path, terms={})))
+    assert set(run.columns.case(np.arange(N_COLUMNS), 0.0, DAY).initial_state.tracers) == {"npzd_nut"}
+
+
+def test_an_unknown_model_is_refused_with_its_place(tmp_path):
+    life = {"name": "biogeochemistry", "models": {"npzd": {"name": "npz"}}}
+    with error_naming(ConfigError, "map.terms.life npz npzd"):
+        load_map(write(tmp_path, terms={"life": life}))

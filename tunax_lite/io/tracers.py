@@ -1,0 +1,94 @@
+"""Tracers in files of profiles: pools of biogeochemistry and others that the package has no table of.
+
+A tracer has the unit of the term that carries it. Files give concentrations per volume or per mass of water
+(`umol kg-1`, as floats do); these differ by the potential density.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import constants
+from .netcdf import Variable
+from .table import is_text
+from .units import Conversion, concentration
+
+
+@dataclass(frozen=True)
+class Tracer:
+    """How a file gives a tracer.
+
+    Args:
+        variable: its name in the file.
+        unit: of the package; `None` for a tracer without one, whose values stay as they are.
+        conversion: unit that replaces that of the file, factor, offset and sign.
+    """
+
+    variable: str
+    unit: str | None = None
+    conversion: Conversion = Conversion()
+
+    def linear(self, variable: Variable, key: str) -> tuple[float, float, int]:
+        """Scale, offset, and the power of the density of the water [kg m-3] that belongs to the scale.
+
+        Text without a unit is in that of the package, as for other quantities.
+
+        Args:
+            variable: of the file, with its unit.
+            key: name of the tracer.
+
+        Raises:
+            FileFormatError: a unit that is missing, or does not convert to that of the package.
+        """
+        scale, power, how = 1.0, 0, self.conversion
+        is_bare = how.unit is None and "units" not in variable.attrs and is_text(variable.path)
+        if self.unit is not None and not is_bare:
+            said = variable.unit(how.unit, key)
+            try:
+                scale, power = concentration(said, self.unit)
+            except ValueError as error:
+                expected, _, advice = str(error).removeprefix("expected ").removesuffix(".").partition("; ")
+                advice = advice or f"give the unit of {key} (unit), or a factor with the unit {self.unit}"
+                raise variable.error(expected.partition(", got")[0], f"'{said}'", advice) from None
+        return how.sign * how.factor * scale, how.sign * how.offset, power
+
+    def converted(
+        self, variable: Variable, key: str, density: float | np.ndarray = constants.REFERENCE_DENSITY
+    ) -> np.ndarray:
+        """Values of a variable in the unit of the package.
+
+        Args:
+            density: of the water [kg m-3], where the file gives amounts per mass.
+
+        Raises:
+            FileFormatError: as in `linear`.
+        """
+        scale, offset, power = self.linear(variable, key)
+        return variable.numbers() * scale * (density**power if power else 1.0) + offset
+
+
+Tracers = Mapping[str, str | Tracer]
+"""Tracers to read, by the package's names; in short the name in the file, whose unit is kept."""
+
+
+def as_tracers(given: Tracers | None) -> dict[str, Tracer]:
+    """Tracers from their short form."""
+    return {
+        key: one if isinstance(one, Tracer) else Tracer(variable=one) for key, one in (given or {}).items()
+    }
+
+
+def potential_density(temperature: np.ndarray, salinity: np.ndarray) -> np.ndarray:
+    """Density [kg m-3] at the pressure of the surface, of which floats and bottles give amounts per mass.
+
+    Args:
+        temperature: conservative [degC].
+        salinity: absolute [g kg-1]. Where either is missing the density is that of the reference, within 1 %.
+
+    Source: Thierry and Bittig (2021), Argo quality control of oxygen, doi:10.13155/46542: potential density.
+    """
+    import gsw
+
+    density = 1000.0 + gsw.sigma0(salinity, temperature)
+    return np.where(np.isfinite(density), density, constants.REFERENCE_DENSITY)
