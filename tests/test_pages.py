@@ -72,6 +72,15 @@ def test_links_of_a_page_lead_to_stored_files_and_headings(page, stored):
     assert not broken
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_page_is_short(page):
+    """Sentences, without tables and code: half an hour of reading at most; the architecture is four pages."""
+    text = FENCED.sub("", text_of(page))
+    sentences = [line for line in text.splitlines() if not line.startswith(("|", "    "))]
+    most = {"docs/architecture.md": 1400, "CHANGELOG.md": 10**6}.get(name(page), 2300)
+    assert len(" ".join(sentences).split()) <= most
+
+
 def test_every_page_can_be_reached_from_the_readme():
     reached, todo = set[Path](), [ROOT / "README.md"]
     while todo:
