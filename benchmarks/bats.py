@@ -433,6 +433,7 @@ PLANS = {
     "pattern": Plan("both", "both", weights=WEIGHTS | {"chlorophyll": (0.5, 10.0)}),
     "biology": Plan("biology", "nominal"),
     "water": Plan("water", "biology"),
+    "biology_again": Plan("biology", "biology"),
 }
 """Together, then with more weight on the pattern of chlorophyll; and one after the other."""
 

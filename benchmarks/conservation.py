@@ -1,5 +1,8 @@
 """What biogeochemical models conserve in a closed column, and whether their pools stay positive."""
 
+from collections.abc import Callable
+from functools import partial
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -26,13 +29,13 @@ from .harness import Row, Setting
 DAY = 86400.0
 HELD = ("nitrogen", "phosphorus", "tracer")
 """Contents that do not pass the surface; oxygen and carbon do."""
-MODELS: dict[str, AbstractBiogeochemicalModel] = {
+MODELS: dict[str, Callable[[], AbstractBiogeochemicalModel]] = {
     # Not ergom: its cyanobacteria fix nitrogen of the air, and it loses nitrogen where there is no oxygen.
-    "npzd": NPZD(),
-    "fasham": Fasham(),
-    "oceanbiome_npzd": OceanBioMENPZD(),
-    "bfm17": BFM17(),
-    "passive": Passive(vertical_velocity=-2.0),
+    "npzd": NPZD,
+    "fasham": Fasham,
+    "oceanbiome_npzd": OceanBioMENPZD,
+    "bfm17": BFM17,
+    "passive": partial(Passive, vertical_velocity=-2.0),
 }
 SCHEMES: dict[str, tuple[AbstractSourceScheme, ...]] = {
     "1800": (ModifiedPatankar(), ModifiedPatankar2(), Euler(), Patankar()),
@@ -102,5 +105,5 @@ def measure_conservation(setting: Setting) -> list[Row]:
     for name, model in MODELS.items():
         for dt, schemes in SCHEMES.items():
             for scheme in schemes[:1] if setting.quick else schemes:
-                rows += conserved(name, model, scheme, dt, 5.0 if setting.quick else 30.0)
+                rows += conserved(name, model(), scheme, dt, 5.0 if setting.quick else 30.0)
     return rows

@@ -1,5 +1,9 @@
 """Numbers of NPZD are found again from a run with them, and errors pass to them as in linear algebra."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -36,3 +40,9 @@ def test_errors_of_numbers_are_those_of_least_squares():
 def test_eight_numbers_are_found_from_a_year():
     rows = twin.measure_twin(Setting(quick=False, cores=()))
     assert len(rows) == 5 and all(row["worst_error"] < 0.01 for row in rows), rows
+
+
+def test_studies_of_ecosystems_do_not_start_jax():
+    """They are imported before `configure`, which is too late once JAX has made an array."""
+    lines = "import tunax_lite as tl; from benchmarks import bats, conservation, report, twin; tl.configure()"
+    subprocess.run([sys.executable, "-c", lines], check=True, cwd=Path(__file__).parents[2])
