@@ -599,13 +599,15 @@ def _own_profiles(site: SiteCase, setting: Setting, water: AbstractEquationOfSta
             return None
         return profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
 
-    names = "temperature", "salinity", "u", "v"
-    found = zip(names, all_of(functools.partial(read, name) for name in names), strict=True)
-    profiles = {name: series for name, series in found if series is not None}
-    for name, profile in site.tracers.items():
-        whole = (rates := relaxation.tracers.get(name)) is not None and rates.profile == "case"
-        profiles[name] = profile_series(profile, name, setting, "tracers", name, whole=whole)
-    return profiles
+    def read_tracer(name: str) -> Series:
+        follows = (rates := relaxation.tracers.get(name)) is not None and rates.profile == "case"
+        return profile_series(site.tracers[name], name, setting, "tracers", name, whole=follows)
+
+    names = "temperature", "salinity", "u", "v", *site.tracers
+    readings = [functools.partial(read, name) for name in names[:4]]
+    readings += [functools.partial(read_tracer, name) for name in names[4:]]
+    found = zip(names, all_of(readings), strict=True)
+    return {name: series for name, series in found if series is not None}
 
 
 def _start(

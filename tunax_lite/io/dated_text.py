@@ -180,8 +180,7 @@ def check_plausible(
     try:
         known = quantity_of(column.quantity)
     except KeyError:  # a tracer
-        raise_all(errors)
-        return
+        return raise_all(errors)
     low, high = known.possible
     outside = np.flatnonzero((values < low) | (values > high))
     advice = "check the unit, the sign, the column and the fill value"
