@@ -1,9 +1,12 @@
 """The table of conservation: its rows, and a scheme that conserves beside one that does not."""
 
+import pytest
+
 from benchmarks import conservation
 from tunax_lite.extensions.biogeochemistry import NPZD, ModifiedPatankar, Patankar
 
 
+@pytest.mark.slow
 def test_schemes_conserve_or_not():
     rows = [
         conservation.conserved("npzd", NPZD(), scheme, "43200", 2.0)[0]
