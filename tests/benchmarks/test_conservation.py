@@ -1,0 +1,22 @@
+"""The table of conservation: its rows, and a scheme that conserves beside one that does not."""
+
+import pytest
+
+from benchmarks import conservation
+from tunax_lite.extensions.biogeochemistry import NPZD, ModifiedPatankar, Patankar
+
+
+@pytest.mark.slow
+def test_schemes_conserve_or_not():
+    rows = [
+        conservation.conserved("npzd", NPZD(), scheme, "43200", 2.0)[0]
+        for scheme in (ModifiedPatankar(), Patankar())
+    ]
+    assert [row["what"] for row in rows] == ["nitrogen"] * 2
+    assert rows[0]["largest_change"] < 1e-13 and rows[1]["largest_change"] > 1e-6
+    assert all(row["least"] > 0.0 for row in rows)
+
+
+def test_every_model_of_the_table_has_contents_that_stay():
+    for name, model in conservation.MODELS.items():
+        assert set(conservation.HELD) & model().contents().keys(), name
