@@ -2,7 +2,7 @@
 
 import pytest
 
-from tunax_lite.io import read_weather
+from tunax_lite.io import read_oceansites, read_weather
 from tunax_lite.io.dated_text import Column, Period, SeriesReader
 from tunax_lite.io.errors import ConfigError, FileFormatError, all_of
 from tunax_lite.io.table import read_table
@@ -67,6 +67,16 @@ def test_every_wrong_line_of_text_with_dates(tmp_path):
     path = write(tmp_path / "v.dat", "\n".join(rows))
     found = lines_of(lambda: SeriesReader(period).read(Column(path, 1, "air_temperature", "x")))
     assert "line 1" in found[0] and "finite" in found[0] and "line 2" in found[1] and "-300" in found[1]
+
+
+def test_every_file_and_variable_of_a_mooring(tmp_path):
+    rows = "2010-01-01,1,300,35\n2010-01-02,1,300,350\n"
+    one = write(tmp_path / "one.csv", f"time,depth [m],temperature [degC],salinity [1]\n{rows}")
+    two = write(tmp_path / "two.csv", "time,depth [m],temperature [degC]\n2010-01-01,1,x\n2010-01-02,1,9\n")
+    found = lines_of(lambda: read_oceansites([one, two], start_time=START, position=(50.0, 0.0)))
+    assert ["one.csv: temp" in found[0], "one.csv: salinity" in found[1], "two.csv: line 2" in found[2]] == [
+        True
+    ] * 3
 
 
 def test_several_readings():

@@ -7,6 +7,7 @@ a float; adjusted values are used where the data mode is A or D; quality flags a
 import bisect
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -25,7 +26,7 @@ from .axes import (
     read_time,
     stem_of,
 )
-from .errors import FileFormatError, check_names, name_of, names_its_file
+from .errors import FileFormatError, all_of, check_names, name_of, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import (
     SalinityGiven,
@@ -109,8 +110,9 @@ def read_argo_profiles(
             impossible values, or a parameter that the file lacks.
     """
     check_names("units", units := dict(units or {}), (*_QUANTITIES.values(), "pressure"))
-    wanted = as_tracers(tracers)
-    read = [(name_of(one), _read_file(one, good_flags, salinity, units, wanted)) for one in as_sources(paths)]
+    wanted, sources = as_tracers(tracers), as_sources(paths)
+    contents = all_of(partial(_read_file, one, good_flags, salinity, units, wanted) for one in sources)
+    read = list(zip(map(name_of, sources), contents, strict=True))
     read.sort(key=lambda one: one[1].time[0])
     for (_, before), (path, after) in zip(read[:-1], read[1:], strict=True):
         if after.time[0] <= before.time[-1]:

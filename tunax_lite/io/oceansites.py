@@ -15,6 +15,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -42,7 +43,7 @@ from .axes import (
     read_vertical,
     stem_of,
 )
-from .errors import FileFormatError, Source, check_names, name_of, names_its_file
+from .errors import FileFormatError, Source, all_of, check_names, name_of, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinity_at
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
@@ -146,16 +147,10 @@ def read_oceansites(
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
     wanted = _Wanted(start_time, units, tuple(good_flags), depths, longest_gap, as_tracers(tracers))
     check_position(position)
-    samples, empty = [], []
-    for source in sources:
-        file = read_profile_text(source) if is_text(source) else read_contents(source)
-        place = position_of(file) or position
-        leave([] if place is None else [Position(str(file.path), *place)])
-        for key, (times, variable) in _find(file, _names_in(file, given), wanted.tracers).items():
-            try:
-                samples.append(_samples(file, key, times, variable, place, wanted))
-            except _NothingGoodError as error:
-                empty.append(error)
+    read = all_of(partial(_read, path, given, position, wanted) for path in sources)
+    found = [one for each in read for one in each]
+    samples = [one for one in found if isinstance(one, _Samples)]
+    empty = [one for one in found if isinstance(one, _NothingGoodError)]
     if not samples:
         raise empty[0]
     _check_found(given, samples, sources, empty)
@@ -174,6 +169,27 @@ def read_oceansites(
         rejected={key: sum(one.n_rejected for one in samples if one.key == key) for key in profiles},
         notes=notes,
     )
+
+
+def _read(
+    source: Source,
+    given: dict[str, str | None],
+    position: tuple[float, float] | None,
+    wanted: "_Wanted",
+) -> list["_Samples | _NothingGoodError"]:
+    """The variables of one file, and the errors of those without any good value."""
+    file = read_profile_text(source) if is_text(source) else read_contents(source)
+    place = position_of(file) or position
+    leave([] if place is None else [Position(str(file.path), *place)])
+
+    def good(key: str, times: Variable, variable: Variable) -> _Samples | _NothingGoodError:
+        try:
+            return _samples(file, key, times, variable, place, wanted)
+        except _NothingGoodError as error:
+            return error
+
+    found = _find(file, _names_in(file, given), wanted.tracers).items()
+    return all_of(partial(good, key, *both) for key, both in found)
 
 
 def _names_in(file: Contents, given: dict[str, str | None]) -> dict[str, str | None]:

@@ -526,7 +526,7 @@ def read_weather(
     check_names("variables", given, fields)
     check_names("units", units, (*fields, "time"))
     paths = as_sources(paths)
-    tables = [read_table(path) for path in paths]
+    tables = all_of(partial(read_table, path) for path in paths)
     given |= _speed_alone(tables, given, [] if notes is None else notes)
     measure = _measure(tables, given, humidity_measure)
     kinds = {"shortwave": shortwave, "longwave": longwave}
