@@ -21,6 +21,7 @@ from ...config.series import DataPath, Place
 from ...io.dated_text import TIME_WIDTH, read_columns, read_lines, read_times
 from ...io.series import start_of_case
 from ...io.yaml_file import ConfigError, yaml_text
+from . import smoothers  # noqa: F401  # names of its methods
 from .cycles import Assimilation, Cycles
 from .methods import AbstractMethod
 from .observing import Operator, Stream, streams_of
