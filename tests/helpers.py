@@ -106,16 +106,16 @@ VARIANTS = {
     ),
     "OneEquation of Bougeault and Andre": OneEquation(stability=MunkAnderson(), length=BougeaultAndre()),
 }
-"""What a closure can be besides: all contract tests apply to these, too."""
+"""Variants of closures, to which all contract tests apply, too."""
 
 ROUNDING = 2e-15
-"""By how much of its value rounding moves a loss, at least."""
+"""Relative rounding error of a loss, a lower bound."""
 
 SMOOTHNESS = 1e-6
-"""To how much of a derivative differences meet it, besides their own error."""
+"""Relative tolerance of a derivative by differences, besides their own error."""
 
 SAME = 1e-8
-"""To how much of a derivative forward and reverse mode give the same."""
+"""Relative tolerance of derivatives in forward and reverse mode."""
 
 
 def cooled_case(n_cells: int = 8, **changes) -> Case:

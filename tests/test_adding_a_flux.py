@@ -22,7 +22,7 @@ import numpy as np
 jax.config.update("jax_enable_x64", True)
 import tunax_lite as tl
 from tunax_lite.column.diagnostics import diagnose
-from tunax_lite.plausibility.inputs import inputs_of
+from tunax_lite.plausibility.inputs import budgets_of, inputs_of
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.config.reference import json_schema
 from tunax_lite.io import read_weather, to_dataset
@@ -42,8 +42,12 @@ trajectory = tl.simulate(run.model, run.case, dt=run.dt, output_interval=run.out
 water, change = run.case.equation_of_state, np.asarray(trajectory.state.temperature).mean(axis=1)
 diagnosed = diagnose(trajectory, run.case, [NAME])
 plain = dataclasses.replace(run.case, forcing=run.case.forcing.forcing)
+profiles = {"temperature": trajectory.state.temperature}
+seen = tl.Observations(trajectory.time, run.case.grid.z_center, profiles)
+budget, = budgets_of(plain, seen)
 found = {
     "heat": float((change[-1] - change[0]) * 10.0 * water.reference_density * water.heat_capacity),
+    "budget": [budget.gained, budget.added],
     "file": to_dataset(trajectory, case=run.case, diagnostics=diagnosed)[NAME].attrs["units"],
     "inputs": [(one.name, one.unit) for one in inputs_of(plain)],
     "bias": run.case.forcing.spray_heat_flux_bias.tolist(),
@@ -119,6 +123,8 @@ def test_the_guide_touches_two_files_for_a_flux_and_one_for_a_variable_of_the_we
 
 def test_a_new_flux_is_in_the_configuration_the_run_its_file_the_map_and_the_inputs(found):
     assert found["heat"] == pytest.approx(-100.0 * 3600.0, rel=1e-9)
+    gained, added = found["budget"]
+    assert gained == pytest.approx(added, rel=1e-9) and added == pytest.approx(-100.0 * 3600.0, rel=1e-9)
     assert found["file"] == "W m-2" and ["spray_heat_flux", "W m-2"] in found["inputs"]
     assert found["schema"] == "heat of sea spray [W m-2]"
     assert found["bias"] == [0.0]

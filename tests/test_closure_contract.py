@@ -74,18 +74,18 @@ class CountingStepper(AbstractStepper[CloState]):
         return self.stepper.step(clo_state, inputs, dt)
 
 
-CONTRACTORS = dict(zip(CLOSURE_IDS, ALL_CLOSURES, strict=True)) | VARIANTS
+UNDER_TEST = dict(zip(CLOSURE_IDS, ALL_CLOSURES, strict=True)) | VARIANTS
 
 
-def contractors(every_change: set[str]) -> list:
+def under_test(every_change: set[str]) -> list:
     """All closures, of which those not named run in `make test-all`."""
-    return some_long(CONTRACTORS, lambda name: name not in every_change)
+    return some_long(UNDER_TEST, lambda name: name not in every_change)
 
 
-@pytest.fixture(scope="module", params=CONTRACTORS)
+@pytest.fixture(scope="module", params=UNDER_TEST)
 def closure(request):
     """Each closure in turn: all tests of one follow each other, share its programs, and let go of them."""
-    return CONTRACTORS[request.param]
+    return UNDER_TEST[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -433,7 +433,7 @@ def test_gradient_is_finite_at_the_bounds_of_every_parameter(closure, derivative
     assert not not_finite, "\n".join(not_finite)
 
 
-@pytest.mark.parametrize("closure", contractors({"Constant", "KEpsilon"}), indirect=True, scope="module")
+@pytest.mark.parametrize("closure", under_test({"Constant", "KEpsilon"}), indirect=True, scope="module")
 def test_optimised_program_equals_one_without_optimisation(closure, derivatives):
     """Losses and gradients: the compiler has given wrong code in silence before."""
     optimised = Derivatives(closure, None)

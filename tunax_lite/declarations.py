@@ -1,8 +1,9 @@
 """Declarations that let files build classes: names, settings, and the meaning of fields.
 
-A calibratable number is declared with `parameter`, everything else that a file may set with `setting`; the
-meaning of both is in the docstring, under `Args:`. The decorator `named` gives a class its names in files.
-The schema, the builder, `describe` and the tables of the documentation read these declarations.
+A calibratable number is declared with `parameter` (`_types.py`), everything else that a file may set with
+`setting`; the meaning of both is in the docstring, under `Args:`. The decorator `named` gives a class its
+names in files. The schema, the builder, `describe` and the tables of the documentation read these
+declarations.
 """
 
 import dataclasses

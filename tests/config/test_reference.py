@@ -83,7 +83,7 @@ def test_commands_show_what_a_configuration_may_hold(tmp_path):
         assert expected in shown.output
     unknown = runner.invoke(app, ["describe", "k_epsilom"])
     assert unknown.exit_code == 2
-    assert "did you mean 'k_epsilon'?" in " ".join(unknown.output.split())
+    assert "did you mean 'k_epsilon'" in " ".join(unknown.output.split())
     path = tmp_path / "run.json"
     assert runner.invoke(app, ["schema", "run", "--output", str(path)]).exit_code == 0
     assert json.loads(path.read_text(encoding="utf-8")) == json_schema("run")

@@ -1,24 +1,22 @@
-"""Observation operators: from values on model cells to values at the observations, and their errors.
+"""Observed values as a target holds them: at points, as cell means or as scalars, with their errors.
 
-Operators are linear, take the vertical first and the batch last, and are arrays: targets of equal shapes
-share compiled code.
+Observation operators lead from values on model cells to values at the observations. They are linear, take
+the vertical first and the batch last, and are arrays: targets of equal shapes share compiled code.
 
 If errors of observations are correlated, their covariance is
 
     C_ij = s² exp(-|z_i - z_j| / L - |t_i - t_j| / T)
 
-with the scale s of the variable. With C = G Gᵀ (Cholesky) the whitened differences G⁻¹ d are independent with
-variance 1, and their squares sum to the Mahalanobis distance dᵀ C⁻¹ d. Missing values have no row or column
-in C. In time the exponential needs only the previous step: w_k = (w_k - f w_{k-1}) / sqrt(1 - f²), f =
-exp(-(t_k - t_{k-1}) / T), for profiles whitened in the vertical; this is exact if the same heights are
+with the scale s of the variable. With C = G Gᵀ (Cholesky) the whitened differences G⁻¹ d are independent
+with variance 1, and their squares sum to the Mahalanobis distance dᵀ C⁻¹ d. Missing values have no row or
+column in C. In time the exponential needs only the previous step: w_k = (w_k - f w_{k-1}) / sqrt(1 - f²),
+f = exp(-(t_k - t_{k-1}) / T), for profiles whitened in the vertical; this is exact if the same heights are
 missing at all times.
 
-Observed values of one variable in the form of comparison: at points, as cell means, or as scalars.
-
-For scalars derived from profiles at a few heights, such as the instruments of a mooring, the observed profile
-is linear between heights with a value, and constant above them. If these heights are fixed, the model profile
-is sampled in the same way, so that both resolve the same depths. A scalar that depends on unobserved water is
-NaN.
+For scalars derived from profiles at a few heights, such as the instruments of a mooring, the observed
+profile is linear between heights with a value, and constant above them. If these heights are fixed, the
+model profile is sampled in the same way, so that both resolve the same depths. A scalar that depends on
+unobserved water is NaN.
 """
 
 import abc

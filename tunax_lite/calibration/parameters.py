@@ -1,23 +1,15 @@
-"""What calibrated values belong to: a closure with all that the calibration left as it was.
+"""Free parameters of a calibration: their paths, their priors, and the values that a file of them holds.
 
-A value of one constant holds only beside the values that the others had. A file of parameters therefore
-carries the options and the constants that were not calibrated, and its values go only into such a closure.
-
-Numbers that a calibration can change, by path, and how they are inserted.
-
-A parameter of the closure is named by its path in it: `c_eps_1`, `stability.cc1`. A number of a case is named
-by its path in the case after `cases.NAME.`, or after `case.` if all cases share it:
+**Paths.** A parameter of the closure is named by its path in it: `c_eps_1`, `stability.cc1`. A number of a
+case is named by its path in the case after `cases.NAME.`, or after `case.` if all cases share it:
 `cases.papa.forcing.heat_flux_bias`, `case.absorption.visible_depth`. A single number of a vector has an
-index, `weights[3]`; the name of the vector stands for all of its numbers. Arrays that no field declares, such
-as the weights of a network of Equinox, are vectors too: `net.layers.0.weight[3]`, and `net.*` is all of them.
+index, `weights[3]`; the name of the vector stands for all of its numbers. Arrays that no field declares,
+such as the weights of a network of Equinox, are vectors too: `net.layers.0.weight[3]`, and `net.*` is all
+of them.
 
-Parameters of a calibration: free numbers by path, and those tied to them.
-
-Priors of parameters, and the map from an unconstrained number to a parameter.
-
-A parameter is p = T(x) with x from the normal distribution N(0, 1) and a smooth increasing map T, so that
-T(0) is its median. Calibration acts on x. Whatever the priors, the density of the vector of all x is that of
-N(0, I), whose negative logarithm is half its squared length.
+**Priors.** A parameter is p = T(x) with x from the normal distribution N(0, 1) and a smooth increasing map
+T, so that T(0) is its median. Calibration acts on x. Whatever the priors, the density of the vector of all
+x is that of N(0, I), whose negative logarithm is half its squared length.
 
 With sigma(x) = 1 / (1 + exp(-x)), the normal distribution function Phi and bounds a < b,
 
@@ -29,10 +21,15 @@ With sigma(x) = 1 / (1 + exp(-x)), the normal distribution function Phi and boun
     LogNormal     ln p = ln m + s x
     Unbounded     p = x
 
-Whatever the optimiser proposes, p stays between its bounds, where the gradient tends to zero: as exp(-x²/2)
-with Phi, and as exp(-|x|) with sigma, from which an optimiser recovers more easily. Normal distributions have
-infinite tails. If the parameter has no meaning beyond a value, they are truncated there, at least four
-standard deviations from the median, so that the bound holds less than 1 in 15 000 of the probability.
+Whatever the optimiser proposes, p stays between its bounds, where the gradient tends to zero: as
+exp(-x²/2) with Phi, and as exp(-|x|) with sigma, from which an optimiser recovers more easily. Normal
+distributions have infinite tails. If the parameter has no meaning beyond a value, they are truncated
+there, at least four standard deviations from the median, so that the bound holds less than 1 in 15 000 of
+the probability.
+
+**Files.** A value of one constant holds only together with the values of the others. A file of parameters
+therefore carries the options and the constants that were not calibrated (`Base`), and its values are
+inserted only into such a closure.
 """
 
 import abc

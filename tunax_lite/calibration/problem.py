@@ -57,7 +57,7 @@ from .target import AbstractScore, Comparison, Target, misfit, residuals
 Members = Float[Array, "parameter member"]
 
 _HUGE = 100.0
-"""Times the median of the losses: what a member that has left the region of sense gives."""
+"""Times the median of the losses: the loss of a diverged member."""
 _SHARE_OF_MEMORY = 0.5
 """Fraction of the free memory, for the Jacobian of a case."""
 _nothing = functools.partial(np.zeros, 0)

@@ -1,9 +1,8 @@
-"""History and result of a calibration, and remarks on its parameters.
+"""History and result of a calibration, remarks on its parameters, and its files.
 
-The files of a calibration: checkpoint, iterations, and `parameters.yaml`, which a run accepts.
-
-The checkpoint is everything that the next iterate depends on, in one file written atomically: a line of JSON
-(what is calibrated, number of iterations), then the arrays of the method's state and of the history.
+The files are a checkpoint, the iterations, and `parameters.yaml`, which a run accepts. The checkpoint is
+everything that the next iterate depends on, in one file written atomically: a line of JSON (what is
+calibrated, number of iterations), then the arrays of the method's state and of the history.
 """
 
 import dataclasses

@@ -1,12 +1,11 @@
-"""Runs that a calibration must not degrade: their errors with and without its parameters.
+"""Checks of a calibration: runs that it must not degrade, and leave-one-out cross-validation.
 
-Leave-one-out cross-validation: each case, or group of cases, is left out in turn and tests the result.
-
-All calibrations share their programs: the weights of the cases are data, and a case of weight 0 is only
+In cross-validation each case, or group of cases, is left out in turn and tests the result. All
+calibrations share their programs: the weights of the cases are data, and a case of weight 0 is only
 reported. The folder holds the calibration on all cases, and a subfolder for each case left out. All have
-checkpoints: interrupted calibrations continue, finished ones are only read. A case at several resolutions or
-time steps, `strong_wind@32` and `strong_wind@64`, counts as one case and is left out as a whole. So are the
-cases of a group, because simulations from one source have more in common than their physics.
+checkpoints: interrupted calibrations continue, finished ones are only read. A case at several resolutions
+or time steps, `strong_wind@32` and `strong_wind@64`, counts as one case and is left out as a whole. So are
+the cases of a group, because simulations from one source have more in common than their physics.
 """
 
 import abc

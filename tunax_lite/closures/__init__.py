@@ -1,4 +1,4 @@
-"""Turbulence closures: how turbulence mixes the column. One file per closure, behind one interface."""
+"""Turbulence closures: how turbulence mixes the column. One file per family, behind one interface."""
 
 from .base import (
     AbstractCloState,

@@ -197,5 +197,5 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
             return 0.5 * (1.0 - jnp.tanh(x))
         if self.taper == "linear":
             return 1.0 - at_most(at_least(x, 0.0), 1.0)
-        # Beyond this f is nothing in either precision.
+        # Beyond this f is negligible in either precision.
         return jnp.exp(-at_most(at_least(x, 0.0), 80.0))

@@ -31,7 +31,7 @@ class AbstractDiscretisation(eqx.Module):
 
     @abc.abstractmethod
     def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
-        """Fluxes of the step, and those that non-local fluxes and the roughness of the sea follow."""
+        """Fluxes of the step, and those that set the non-local fluxes and the roughness of the sea."""
 
     @abc.abstractmethod
     def solve(self, equations: Equations) -> Transported:

@@ -1,6 +1,6 @@
 """Surface fluxes, constant or as time series.
 
-Fluxes are positive into the column.
+Fluxes are positive into the water.
 """
 
 import abc

@@ -107,7 +107,7 @@ class Carry(NamedTuple):
         step_starts: bool = False,
         others: PyTree = None,
     ) -> "Carry":
-        """What enters the first step."""
+        """The carry that enters the first step."""
         averages = (start.state, start.clo_state) if means else None
         return cls(start, averages, start if step_starts else None, others or {})
 
@@ -177,7 +177,7 @@ class _Kept(NamedTuple):
     averages: tuple[str, ...]
 
     def first(self, model: Model, case: Case, start: Restart, dt: Array) -> Carry:
-        """What enters the first step."""
+        """The carry that enters the first step."""
         others, prepared = {}, model.with_von_karman(case)
         if self.averages:
             others = Averaged(self.averages).at_start(model, prepared, start, dt)

@@ -211,7 +211,7 @@ class Model(eqx.Module):
     def _begun(
         self, state: State, clo_state: AbstractCloState, case: Case, time: ScalarLike, dt: ScalarLike
     ) -> tuple[Column, Case, Stages]:
-        """The same with the states on the way, after the effect of ice and of each term."""
+        """The column of a step and its case, with the states after the effect of ice and of each term."""
         at_rest, end = case.grid, time + dt
         case = self.with_von_karman(case).placed(state, end)
         at_ends, water, ice = self.discretisation.at_ends, WaterSurface.of(state), {}

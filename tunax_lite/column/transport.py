@@ -182,7 +182,7 @@ class Equations(NamedTuple):
         return cls(column, terms, mixing, theta, method, held, owners, stages)
 
     def moving(self, u: CenterArray, v: CenterArray) -> "Equations":
-        """The same with the newest known velocity."""
+        """The equations with the newest known velocity."""
         return self._replace(column=self.column._replace(velocity=(u, v)))
 
     def of_velocity(self, *names: str) -> list[Group]:

@@ -301,7 +301,7 @@ _Flux = Annotated[
 
 
 class FluxesSection(timed(SurfaceFluxes, FLUXES, _Flux)):
-    """Surface fluxes, each a number, a series, or a list with one value per `time`; positive downward."""
+    """Surface fluxes into the water, each a number, a series, or a list with one value per `time`."""
 
     time: list[float] | None = key("times of the lists [s] since the start, increasing", None, min_length=2)
     albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]

@@ -238,11 +238,16 @@ class ClosureSection(Section):
         return closure_with(name, self.options, self.parameters)
 
 
-_NameAlone = BeforeValidator(
-    lambda said: {"name": said} if isinstance(said, str) else said,
-    json_schema_input_type=ClosureSection | str,
-)
-STANDS_AS[AbstractClosure] = Annotated[ClosureSection, _NameAlone]
+def _named(said: JSON) -> JSON:
+    """The section of a closure from its name alone."""
+    return {"name": said} if isinstance(said, str) else said
+
+
+NamedClosure = Annotated[ClosureSection, BeforeValidator(_named)]
+"""The section of a closure, or its name alone, which the schema leaves out to point at wrong keys."""
+STANDS_AS[AbstractClosure] = Annotated[
+    ClosureSection, BeforeValidator(_named, json_schema_input_type=ClosureSection | str)
+]
 
 
 def closure_of(document: dict[str, JSON], *, trusted: bool = False) -> AbstractClosure:
@@ -251,7 +256,7 @@ def closure_of(document: dict[str, JSON], *, trusted: bool = False) -> AbstractC
     A class of another package is imported only if the file is `trusted`.
     """
     with importing(trusted):
-        return ClosureSection.model_validate(document.get("model", {}).get("closure", {})).build()
+        return ClosureSection.model_validate(_named(document.get("model", {}).get("closure", {}))).build()
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from ..column.model import Model
 from ..runtime.memory import check_steps
 from .builder import part_of
 from .case import GridSection, UniformGrid
-from .closures import ClosureSection
+from .closures import ClosureSection, NamedClosure
 from .section import Accepted, Section, closest, invalid, key
 from .site import CaseSection, DescribedCase
 
@@ -26,7 +26,7 @@ class ModelSection(part_of(Model)):
 
     null_is_default = frozenset({"molecular_viscosity", "molecular_diffusivity"})
 
-    closure: ClosureSection = key("how turbulence mixes: name, parameters", ClosureSection())
+    closure: NamedClosure = key("how turbulence mixes: name, parameters", ClosureSection())
 
 
 class TimeSection(Section):

@@ -32,7 +32,7 @@ SomeCase = Any  # a section of `cases`, which imports this one
 def closest(name: str, valid: list[str]) -> str:
     """Hint for an unknown name: the closest valid one, or all of them."""
     near = difflib.get_close_matches(name, valid, n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else f"choose one of: {', '.join(valid)}"
+    return f"did you mean '{near[0]}'" if near else f"choose one of: {', '.join(valid)}"
 
 
 def invalid(expected: str, got: object, todo: str) -> PydanticCustomError:

@@ -22,6 +22,8 @@ from ..column.grid import Grid
 from ..column.observations import Observations
 from ..column.state import State
 from ..column.terms import BottomHeat, DriftProfiles, DriftVector, DriftVectors, Interior
+from ..column.terms.base import or_zero
+from ..column.terms.surface import kinematic_fluxes
 from ..column.time_series import TimeSeries
 from ..declarations import check_settings, setting
 from ..physics import AbstractEquationOfState, LinearEquationOfState, TwoBandAbsorption
@@ -309,11 +311,9 @@ def _with_heat_through_bottom(
     out = float(diffusivity) * (profiles[0, 1] - profiles[0, 0]) / (z[1] - z[0])
     times = np.linspace(0.0, time[last], 1001)
     fluxes = jax.vmap(case.forcing.at)(jnp.asarray(times))
-    entered = sum(
-        np.trapezoid(np.asarray(flux), times) / per_area
-        for flux in (fluxes.heat_flux, fluxes.shortwave_flux)
-        if flux is not None
-    )
+    entering = kinematic_fluxes(case.initial_state, eos, fluxes)["temperature"]
+    entering = entering + or_zero(fluxes.shortwave_flux, case.initial_state) / per_area
+    entered = np.trapezoid(np.broadcast_to(np.asarray(entering), times.shape), times)
     thickness = np.diff(np.asarray(case.grid.z_face))
     gained = float((profiles[last] - profiles[0]) @ thickness)
     # The budget is closer to a prescribed gradient than to an insulated bottom.

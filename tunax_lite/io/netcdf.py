@@ -71,8 +71,8 @@ class Variable:
         """The unit given, or the one in the file; `key` is the package's name of the variable."""
         unit = given if given is not None else self.attrs.get("units")
         if unit is None:
-            advice = f"give the unit of {key} in the mapping (units)"
-            raise self.error("an attribute 'units'", "none", advice)
+            advice = f"give the unit of {key}: the key `unit` of this input, or `units` of a mapping"
+            raise self.error("a unit in the file, an attribute 'units' or NAME [UNIT]", "none", advice)
         return str(unit)
 
     def numbers(self) -> np.ndarray:
@@ -101,7 +101,7 @@ class Variable:
             scale, offset = how.linear(quantity, unit, **of_water)
         except ValueError:
             expected = f"a unit that converts to {unit_of(quantity)}"
-            advice = f"correct the unit of {quantity} in the mapping (units)"
+            advice = f"correct the unit of {quantity}: the key `unit` of this input, or `units` of a mapping"
             raise self.error(expected, f"'{how.unit or unit}'", advice) from None
         values = self.numbers()
         # A single number times another one is no array.
@@ -154,7 +154,7 @@ class Contents:
 
 
 Reader = Callable[..., Contents]
-"""Reads of an open file what `read_contents` reads of a closed one, by the arguments after the first."""
+"""Reads from an open file, with the keyword arguments of `read_contents`."""
 
 
 @contextlib.contextmanager

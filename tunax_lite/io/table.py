@@ -188,7 +188,7 @@ def record_of(
     kind: str | None = None,
 ) -> Record:
     """One column of a table."""
-    variable = table.named(name, quantity, "correct its name (variables)")
+    variable = table.named(name, quantity, "correct its name, which is a column of this file")
     given = time if time is not None and time in table and table[time].dims[0] in variable.dims else None
     coordinate = find_axis(table, variable, given, "time")
     examine(variable, quantity, given=unit, kind=kind)

@@ -12,6 +12,9 @@ from ..air_sea import BulkForcing, bulk_forcing
 from ..column.case import Case
 from ..column.forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
 from ..column.observations import Observations
+from ..column.state import State
+from ..column.terms.base import or_zero
+from ..column.terms.surface import kinematic_fluxes
 from ..column.time_series import TimeSeries, named_leaves
 from ..quantities import QUANTITIES, quantity_of
 
@@ -196,15 +199,15 @@ def budgets_of(case: Case, observations: Observations | None) -> list[Budget]:
         "temperature": ("heat", "J m-2", density * float(eos.heat_capacity)),
         "salinity": ("salt", "kg m-2", density * 1e-3),
     }
-    for name, (quantity, unit, per_kelvin) in names.items():
+    for name, (quantity, unit, per_unit) in names.items():
         if name not in observations.profiles or name in case.held:
             continue
         time, content, depth = _contents(case, observations, name)
         if time.size < 2:
             continue
-        added = _added(case, observations, name, time)
+        added = _added(case, observations, name, time, per_unit)
         if added is not None:
-            gained = per_kelvin * float(content[-1] - content[0])
+            gained = per_unit * float(content[-1] - content[0])
             found.append(Budget(quantity, unit, gained, added, depth, float(time[0]), float(time[-1])))
     return found
 
@@ -229,8 +232,13 @@ def _contents(case: Case, observations: Observations, name: str) -> tuple[np.nda
     return time, values[complete][:, levels] @ np.diff(faces), -float(bottom)
 
 
-def _added(case: Case, observations: Observations, name: str, time: np.ndarray) -> float | None:
-    """Heat [J m-2] or salt [kg m-2] that surface and bottom add between the first and the last time."""
+def _added(
+    case: Case, observations: Observations, name: str, time: np.ndarray, per_unit: float
+) -> float | None:
+    """Heat [J m-2] or salt [kg m-2] that surface and bottom add between the first and the last time.
+
+    `per_unit` is the content of a cubic metre per unit of the variable [J m-3 K-1 or kg m-3 per g kg-1].
+    """
     own = getattr(case.forcing, "weather", case.forcing)
     instants = np.asarray(getattr(own, "time", time))
     inside = instants[(instants > time[0]) & (instants < time[-1])]
@@ -249,15 +257,13 @@ def _added(case: Case, observations: Observations, name: str, time: np.ndarray) 
     rest = jnp.zeros(instants.shape)
     water = WaterSurface(rest, rest, surface("temperature"), surface("salinity"))
     fluxes = jax.vmap(lambda t, w: case.forcing.at(t, w))(jnp.asarray(instants), water)
+    uppermost = State(rest[None], rest[None], water.temperature[None], water.salinity[None])
+    entering = per_unit * kinematic_fluxes(uppermost, case.equation_of_state, fluxes)[name]
     if name == "temperature":
-        parts = [fluxes.heat_flux, fluxes.shortwave_flux]
-    else:
-        fresh = fluxes.freshwater_flux
-        parts = [fluxes.salt_flux, None if fresh is None else -1e-3 * fresh * water.salinity]
-    known = [np.broadcast_to(np.asarray(part), instants.shape) for part in parts if part is not None]
-    if not known:
+        entering = entering + or_zero(fluxes.shortwave_flux, uppermost)
+    if not np.any(entering):
         return None
-    total = np.trapezoid(np.sum(known, axis=0), instants)
+    total = np.trapezoid(np.broadcast_to(np.asarray(entering), instants.shape), instants)
     bottom = case.interior.bottom_heat
     if name == "temperature" and bottom is not None:
         total += float(bottom.heat_flux) * (instants[-1] - instants[0])

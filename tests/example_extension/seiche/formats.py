@@ -7,23 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite._types import CenterArray, ScalarLike
-from tunax_lite.closures import AbstractClosure, AbstractStepper, CloState, ClosureInputs
+from tunax_lite._types import CenterArray
+from tunax_lite.closures import AbstractDiagnosticClosure, ClosureInputs, EddyCoefficients
 from tunax_lite.column.terms import AbstractTerm, Column, Tendency, accelerating
 from tunax_lite.config.case import AbstractFileCase
 from tunax_lite.declarations import named
-
-
-class UniformState(CloState):
-    """Coefficients of uniform mixing."""
-
-    eddy_viscosity: tl.FaceArray
-    eddy_diffusivity: tl.FaceArray
+from tunax_lite.io.errors import FileFormatError, decimal, read_text
 
 
 @named("uniform_mixing")
-class UniformMixing(AbstractClosure, AbstractStepper):
-    """The same coefficient everywhere.
+class UniformMixing(AbstractDiagnosticClosure[EddyCoefficients]):
+    """The same coefficient on all inner faces.
 
     Args:
         coefficient: eddy viscosity and diffusivity [m2 s-1].
@@ -31,15 +25,9 @@ class UniformMixing(AbstractClosure, AbstractStepper):
 
     coefficient: tl.Scalar = tl.parameter(1e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
 
-    def prepare(self) -> "UniformMixing":
-        return self
-
-    def init(self, inputs: ClosureInputs) -> UniformState:
-        everywhere = self.coefficient + jnp.zeros_like(inputs.grid.z_face)
-        return UniformState(everywhere, everywhere)
-
-    def step(self, clo_state: UniformState, inputs: ClosureInputs, dt: ScalarLike) -> UniformState:
-        return self.init(inputs)
+    def diagnose(self, inputs: ClosureInputs) -> EddyCoefficients:
+        everywhere = self.coefficient + jnp.zeros_like(inputs.shear_squared)
+        return EddyCoefficients.within(everywhere, everywhere)
 
 
 @named("seiche")
@@ -65,7 +53,11 @@ class SeicheCase(AbstractFileCase):
     format: Literal["three_numbers"]  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def read_file(self, path: Path) -> tuple[tl.Case, tl.Observations]:
-        depth, temperature, heat = np.loadtxt(path)
+        numbers = [decimal(word) for word in read_text(path, "text").split()]
+        if len(numbers) != 3 or not np.isfinite(numbers).all():
+            expected = "depth [m], temperature [degC] and heat flux [W m-2]"
+            raise FileFormatError(path, "content", expected, f"{len(numbers)} words", "write three numbers")
+        depth, temperature, heat = numbers
         grid = tl.Grid.uniform(depth, 8)
         state = tl.State.from_profiles(grid, temperature=temperature, salinity=0.1)
         forcing = tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=heat))
