@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # `unit` runs the notebooks too: tests/test_notebooks.py.
-.PHONY: run test test-all oldest canary coverage lint types unit docs site linkcheck wheel verify bench hostile clean
+.PHONY: run test test-all oldest canary coverage lint types unit docs site linkcheck publish wheel verify bench hostile clean
 
 run: $(VENV)/.installed
 	$(BIN)/tunax-lite demo --output results/synthetic --overwrite
@@ -67,6 +67,17 @@ linkcheck: $(VENV)/.installed-dev
 # Executes the examples of the gallery that changed.
 site: $(VENV)/.installed-dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+# What `make site` built, as the only commit of the branch gh-pages of the remote repository.
+SITE := docs/_build/html
+publish:
+	touch $(SITE)/.nojekyll
+	rm -f $(SITE)/../index-of-site
+	@export GIT_INDEX_FILE="$(CURDIR)/$(SITE)/../index-of-site" && \
+	  git --work-tree=$(SITE) add --all --force . && tree=$$(git write-tree) && \
+	  commit=$$(git -c user.name=pages -c user.email=pages@localhost commit-tree $$tree \
+	    -m "Site of $$(git rev-parse --short HEAD)") && \
+	  git push --force origin $$commit:refs/heads/gh-pages
 
 # The environment has what builds it: nothing is downloaded.
 wheel: $(VENV)/.installed-dev

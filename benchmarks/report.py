@@ -10,7 +10,20 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import LogLocator
 
-from . import bfm17, biogeochemistry, calibration, forward, gpu, gradient, jacobian, maps, papa, reference
+from . import (
+    bfm17,
+    biogeochemistry,
+    calibration,
+    conservation,
+    forward,
+    gpu,
+    gradient,
+    jacobian,
+    maps,
+    papa,
+    reference,
+    twin,
+)
 from .harness import PRECISIONS, Row, Setting
 
 BASELINE = Path(__file__).with_name("baseline.json")
@@ -40,6 +53,9 @@ TABLES = DEFAULT | {
     "world": maps.measure_world,
     "bfm17": bfm17.measure_bfm17,
     "biogeochemistry": biogeochemistry.measure_biogeochemistry,
+    "conservation": conservation.measure_conservation,
+    "twin": twin.measure_twin,
+    "twin_errors": twin.measure_twin_errors,
 }
 """Every benchmark makes the rows of one table; the first sentence of its docstring is the title."""
 

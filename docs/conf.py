@@ -5,18 +5,20 @@
 
 import gc
 import importlib.metadata
+import os
 import re
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import generated  # noqa: E402
 import interface  # noqa: E402
 import pages  # noqa: E402
+import published  # noqa: E402
 
-from tunax_lite.closures import AbstractClosure  # noqa: E402
-from tunax_lite.config.reference import describe, families  # noqa: E402
-
+DOCS = Path(__file__).parent
+REPOSITORY = os.environ.get("GITHUB_REPOSITORY", "")  # OWNER/NAME, in a hosted build
 gc.set_threshold(100_000, 20, 20)  # with JAX loaded, looking for cycles takes a tenth of the time
 
 project = "tunax_lite"
@@ -56,56 +58,36 @@ sphinx_gallery_conf = {
 }
 
 
-def _table(name, only=None):
-    """Markdown of what a name declares itself, the closure of several; its parts have names of their own."""
-    named = [each for each in describe(name) if only is None or each.kind is only]
-    each = max(named, key=lambda each: issubclass(each.kind, AbstractClosure))
-    rows = [row for row in each.declared if "." not in row.path]
-    lines = ["| name | default | unit | range | meaning |", "| --- | --- | --- | --- | --- |"]
-    for row in rows:
-        cells = (f"`{row.path}`", row.default, row.unit, row.range, row.meaning.replace("|", "\\|"))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) if rows else ""
+INDEXES = ("index", "calibration/index", "closures/index", "api/index")
+"""Pages whose links are the structure of the site."""
 
 
-def _cost(names):
-    """Markdown of the times per step that the page of the comparison has for closures, and over k-epsilon."""
-    text = (Path(__file__).parent / "closures" / "comparison.md").read_text(encoding="utf-8")
-    measured = {}
-    for row in re.finditer(r"^\| `(\w+)` (?:\|[^|\n]*){8}\| ([\d.]+) \|$", text, flags=re.MULTILINE):
-        measured.setdefault(row[1], float(row[2]))  # the first table: default constants
-    lines = ["| closure | step of one column of 64 cells [µs] | over `k_epsilon` |", "| --- | ---: | ---: |"]
-    for name in names:
-        ratio = measured[name] / measured["k_epsilon"]
-        lines.append(f"| `{name}` | {measured[name]:g} | {ratio:.1f} |")
-    return (
-        "\n".join(lines)
-        + "\n\nOne core, float64; [how it was measured](comparison.md#with-default-constants)."
-    )
-
-
-def _all_names():
-    """Markdown of all families of names, with a table for each."""
-    lines = []
-    for title, names in families().items():
-        lines.append(f"## {title}\n")
-        for each in names:
-            (said,) = [said for said in describe(each.name) if said.kind is each.kind]
-            source = f" Source: {said.source}" if said.source else ""
-            lines.append(f"### `{each.name}`\n\n{said.summary}{source}\n\n{_table(each.name, each.kind)}\n")
-    return "\n".join(lines)
+def _structure(page, text):
+    """Hidden tables of contents of the links of a page, one below each heading of the second level."""
+    folder, caption, lines = Path(page).parent, "", []
+    for part in re.split(r"^(?=## )", text, flags=re.MULTILINE):
+        if page == "index" and not part.startswith("## "):
+            continue  # figures, which lead to pages of the lists below
+        caption = f":caption: {part.splitlines()[0][3:]}\n" if page == "index" else ""
+        linked = re.findall(r"^(?:- |\| )\[.*?\]\(([\w/.-]+)\.md\)", part, flags=re.MULTILINE)
+        entries = [name for name in linked if page == "index" or (DOCS / folder / f"{name}.md").is_file()]
+        if entries:
+            lines += [f"```{{toctree}}\n:hidden:\n{caption}", *entries, "```", ""]
+    return "\n".join(lines).replace("../gallery/README", "gallery/index")
 
 
 def _fill_in(app, page, source):
-    """Put what is declared and measured in the place of lines in double braces.
-
-    `{{parameters NAME}}`, `{{cost NAME NAME}}`, `{{all names}}`, `{{api MODULE}}`.
-    """
-    source[0] = re.sub(r"\{\{parameters (\w+)\}\}", lambda found: _table(found[1]), source[0])
-    source[0] = re.sub(r"\{\{cost ([\w ]+)\}\}", lambda found: _cost(found[1].split()), source[0])
-    if "{{all names}}" in source[0]:
-        source[0] = source[0].replace("{{all names}}", _all_names())
-    source[0] = interface.directives(source[0])
+    """Make a page of the site of one that is read as it is stored: structure, docstrings, gallery."""
+    text = generated.filled(source[0])
+    if page == "names":
+        text = generated.with_settings(text)
+    if page in INDEXES:
+        text = f"{text}\n\n{_structure(page, text)}"
+    if REPOSITORY:
+        text = published.with_links(text, REPOSITORY)
+    text = re.sub(r"\]\((?:\.\./)+gallery/README\.md\)", "](/gallery/index.rst)", text)
+    text = re.sub(r"\]\((?:\.\./)+gallery/(\w+)\.py\)", r"](/gallery/\1.rst)", text)
+    source[0] = interface.directives(text)
 
 
 def _tables(app, what, name, value, options, lines):
@@ -122,11 +104,17 @@ def _skipped(app, what, name, value, skip, options):
     return True if "Alias for field number" in (getattr(value, "__doc__", None) or "") else None
 
 
+def _write_notebooks(app, failed):
+    if REPOSITORY and failed is None and app.builder.name == "html":
+        published.write_notebooks(Path(app.outdir, "notebooks"), REPOSITORY)
+
+
 def setup(app):
     app.connect("source-read", _fill_in)
     app.connect("autodoc-process-docstring", _tables, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-skip-member", _skipped)
     app.connect("build-finished", pages.write_fonts)
+    app.connect("build-finished", _write_notebooks)
     app.connect("build-finished", pages.check)
     app.add_html_math_renderer("mathml", (pages.inline_math, None), (pages.displayed_math, None))

@@ -1,7 +1,8 @@
 """What the pages below `docs/api` document: which names are public, and the directives that describe them.
 
-A line `{{api MODULE: NAME, NAME}}` of a page stands for these names, `{{api MODULE}}` for all public names of
-a module or folder that no page lists. `tests/test_docs.py` holds every public name to one of these lines.
+A line "- [`MODULE`](source): `NAME`, `NAME`" of a page stands for these names, one without names for all
+public names of a module or folder that no page lists. `tests/test_docs.py` holds every public name to one of
+these lines.
 """
 
 import dataclasses
@@ -18,7 +19,7 @@ import tunax_lite
 from tunax_lite.config.reference import Declared, declared
 
 PAGES = Path(__file__).parent / "api"
-LINE = re.compile(r"^\{\{api ([\w.]+)(?::([^}]*))?\}\}$", flags=re.MULTILINE)
+LINE = re.compile(r"^- \[`(tunax_lite[\w.]*)`\]\([^)]*\): (.*)$", flags=re.MULTILINE)
 NOT_CALLED = {
     "cli",
     "column.time_series",
@@ -69,7 +70,7 @@ def listed() -> tuple[tuple[str, str], ...]:
     found = []
     for page in sorted(PAGES.glob("*.md")):
         for module, names in LINE.findall(page.read_text(encoding="utf-8")):
-            found += [(module, name) for name in re.findall(r"\w+", names)]
+            found += [(module, name) for name in re.findall(r"`(\w+)`", names)]
     return tuple(found)
 
 
@@ -78,7 +79,7 @@ def documented() -> set[int]:
     found = {id(getattr(importlib.import_module(module), name)) for module, name in listed()}
     for page in PAGES.glob("*.md"):
         for module, names in LINE.findall(page.read_text(encoding="utf-8")):
-            if not names:
+            if "`" not in names:
                 found |= {id(value) for value in public(module).values()}
     return found
 
@@ -87,7 +88,7 @@ def directives(text: str) -> str:
     """A page with Sphinx directives in place of its lines."""
 
     def described(line: re.Match) -> str:
-        module, names = line[1], re.findall(r"\w+", line[2] or "")
+        module, names = line[1], re.findall(r"`(\w+)`", line[2])
         if not names:
             elsewhere = {id(getattr(importlib.import_module(own), name)) for own, name in listed()}
             names = [name for name, value in public(module).items() if id(value) not in elsewhere]

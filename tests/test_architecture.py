@@ -22,7 +22,7 @@ FILES = {
 # sibling that is named.
 FLOORS = (
     ("_lazy", "_types", "constants", "declarations", "quantities", "registry"),
-    ("runtime",),
+    ("runtime", "views"),
     ("numerics", "physics", "column", "air_sea", "ice", "closures"),  # the core, in the order below
     ("plausibility",),
     ("io", "calibration", "plotting"),
@@ -47,7 +47,7 @@ ORDER_OF_CORE = (
     ("column.transport",),
     ("column.discretisation",),
     ("column.model",),
-    ("column.trajectory", "column.checkpointing", "column.arguments"),
+    ("column.trajectory", "column.checkpointing", "column.arguments", "column.mapping"),
     ("column.diagnostics", "column.budgets"),
     ("column.averages",),
     ("column.integrate",),
@@ -68,6 +68,7 @@ RUNNING = {
     "discretisation",
     "model",
     "checkpointing",
+    "mapping",
     "integrate",
     "diagnostics",
     "sensitivity",
@@ -232,6 +233,15 @@ def test_every_closure_has_a_name_in_configurations_and_a_contract():
         for where, there in lists.items()
     }
     assert not any(missing.values()), f"closures that are missing: {missing}"
+
+
+def test_every_closure_is_a_name_of_the_package():
+    import tunax_lite as tl
+    from tunax_lite.closures import AbstractClosure
+    from tunax_lite.declarations import names_of
+
+    for each in names_of(AbstractClosure).values():
+        assert getattr(tl, each.kind.__name__) is each.kind and each.kind.__name__ in dir(tl)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=identify)

@@ -167,10 +167,10 @@ def test_site_stands_alone_and_shows_no_error_in_a_browser(tmp_path):
     subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True)
     formulae = (site / "closures" / "two_equation.html").read_text(encoding="utf-8")
     assert "<math" in formulae and not re.search(r"<script[^>]*mathjax", formulae, flags=re.IGNORECASE)
-    targets = re.findall(
-        r'<a class="reference external[^"]*" href="([^":]+)"', (site / "index.html").read_text()
-    )
-    assert len(targets) >= 6 and all((site / target).is_file() for target in targets)
+    first = (site / "index.html").read_text(encoding="utf-8")
+    entrances = re.findall(r'href="([^"]+)"><span[^>]*><img', first)
+    assert 'href="gallery/index.html">Gallery</a>' in first
+    assert len(entrances) >= 6 and all((site / target).is_file() for target in entrances)
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("chromium is not installed")

@@ -8,6 +8,8 @@ import ast
 import importlib
 import inspect
 import os
+import re
+import tomllib
 from pathlib import Path
 
 import nbformat
@@ -29,6 +31,11 @@ LONGEST_CELL = 900  # [s]; the slowest compiles for about 90 s on two idle cores
 
 def read(name: str) -> nbformat.NotebookNode:
     return nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+
+
+def plain(source: str) -> str:
+    """A cell as Python, with nothing in place of its magics."""
+    return re.sub(r"^( *)%.*$", r"\1pass", source, flags=re.MULTILINE)
 
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
@@ -74,8 +81,7 @@ def test_notebook_runs(name, n_numbers, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_notebook_names_of_the_package_is_there(name):
-    lines = "\n".join(cell.source for cell in read(name).cells if cell.cell_type == "code").splitlines()
-    tree = ast.parse("\n".join(line for line in lines if not line.startswith("%")))
+    tree = ast.parse("\n".join(plain(cell.source) for cell in read(name).cells if cell.cell_type == "code"))
     modules = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -98,6 +104,38 @@ def test_what_a_notebook_names_of_the_package_is_there(name):
 def test_notebook_is_stored_without_outputs(name):
     for cell in read(name).cells:
         assert cell.cell_type != "code" or (cell.outputs == [] and cell.execution_count is None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebook_opens_elsewhere(name):
+    """Valid, small, and its first cell with code installs the package, with extras that there are."""
+    notebook = read(name)
+    nbformat.validate(notebook)
+    assert (FOLDER / f"{name}.ipynb").stat().st_size < 50_000  # of text; outputs would be megabytes
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell in code:
+        compile(plain(cell.source), name, "exec")
+    assert "install" in code[0].metadata.tags
+    (extras,) = re.findall(
+        r'^    %pip install --quiet "tunax_lite(?:\[(.*)\])?"$', code[0].source, re.MULTILINE
+    )
+    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(filter(None, extras.split(","))) <= set(project["optional-dependencies"])
+
+
+def test_published_notebooks_install_from_the_repository(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER.parent / "docs")
+    published = importlib.import_module("published")
+    written = {path.stem: path for path in published.write_notebooks(tmp_path, "owner/name")}
+    assert sorted(written) == NAMES
+    cell = nbformat.read(written["08_posterior"], as_version=4).cells[1]
+    assert cell.source.endswith(' "tunax_lite[posterior] @ git+https://github.com/owner/name"')
+    page = (FOLDER.parent / "docs/notebooks.md").read_text(encoding="utf-8")
+    linked = published.with_links(page, "owner/name")
+    for name in NAMES:
+        assert f"](../notebooks/{name}.ipynb) (" in linked
+        assert f"google.com/github/owner/name/blob/gh-pages/notebooks/{name}.ipynb)" in linked
+        assert f"/gh/owner/name/main?urlpath=lab/tree/notebooks/{name}.ipynb)" in linked
 
 
 def test_first_run_takes_ten_lines():

@@ -1,6 +1,8 @@
 """What stands in several places of the project agrees: versions, targets, links."""
 
+import json
 import re
+import subprocess
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -12,12 +14,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, flags=re.MULTILINE))
 WORKFLOW = YAML(typ="safe").load(ROOT / ".github/workflows/tests.yml")
+PAGES = YAML(typ="safe").load(ROOT / ".github/workflows/pages.yml")
 HOOKS = YAML(typ="safe").load(ROOT / ".pre-commit-config.yaml")
 
 
 def steps(key: str) -> list:
-    """What stands under this key in the steps of all jobs of the workflow."""
-    return [step[key] for job in WORKFLOW["jobs"].values() for step in job["steps"] if key in step]
+    """What stands under this key in the steps of all jobs of the workflows."""
+    jobs = [*WORKFLOW["jobs"].values(), *PAGES["jobs"].values()]
+    return [step[key] for job in jobs for step in job["steps"] if key in step]
 
 
 def test_pythons_are_the_same_everywhere():
@@ -49,6 +53,39 @@ def test_hosted_checks_and_hooks_call_targets_of_the_makefile():
     }
 
 
+def test_actions_are_pinned_to_commits():
+    assert not [
+        action for action in steps("uses") if not re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", action)
+    ]
+
+
+def test_the_site_becomes_the_only_commit_of_its_branch(tmp_path):
+    def git(*arguments: str) -> str:
+        own = ["-c", "user.name=a", "-c", "user.email=a@localhost", "-c", "init.defaultBranch=main"]
+        done = subprocess.run(["git", *own, *arguments], cwd=work, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    work, site = tmp_path / "work", tmp_path / "work/docs/_build/html"
+    (site / "_static").mkdir(parents=True)
+    (work / "Makefile").write_text(MAKEFILE)
+    (work / ".gitignore").write_text("docs/_build/\n")
+    (site / "_static/site.css").touch()
+    git("init", "--bare", str(tmp_path / "remote"))
+    git("init")
+    git("remote", "add", "origin", str(tmp_path / "remote"))
+    git("add", "--all")
+    git("commit", "-m", "first")
+    for page in ("first", "second"):
+        (site / "index.html").write_text(page)
+        subprocess.run(["make", "publish"], cwd=work, check=True, capture_output=True)
+    git("fetch", "origin")
+    assert git("show", "origin/gh-pages:index.html") == "second"
+    names = git("ls-tree", "-r", "--name-only", "origin/gh-pages").split()
+    assert names == [".nojekyll", "_static/site.css", "index.html"]
+    assert len(git("rev-list", "origin/gh-pages").split()) == 1
+    assert git("status", "--short") == "" and git("branch", "--list").split() == ["*", "main"]
+
+
 def test_linter_and_type_checker_are_those_that_the_project_fixes():
     fixed = dict(
         line.split("==") for line in PROJECT["project"]["optional-dependencies"]["dev"] if "==" in line
@@ -63,6 +100,16 @@ def test_citation_is_that_of_the_project():
     assert citation["title"] == project["name"] and str(citation["version"]) == project["version"]
     assert citation["license"] == project["license"] and citation["keywords"] == project["keywords"]
     assert [author["name"] for author in citation["authors"]] == [one["name"] for one in project["authors"]]
+
+
+def test_zenodo_says_what_the_citation_says():
+    """A release on Zenodo takes `.zenodo.json` instead of `CITATION.cff`, and its version from the tag."""
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    citation = YAML(typ="safe").load(ROOT / "CITATION.cff")
+    assert zenodo["title"] == citation["title"] and zenodo["keywords"] == citation["keywords"]
+    assert zenodo["license"] == citation["license"] and zenodo["upload_type"] == citation["type"]
+    assert zenodo["description"] == citation["abstract"]
+    assert zenodo["creators"] == citation["authors"]
 
 
 def test_recipe_of_conda_asks_for_what_the_project_asks_for():

@@ -23,15 +23,25 @@ if TYPE_CHECKING:
         parameter,
     )
     from .closures import (
+        CATKE,
+        EPBL,
+        KPP,
+        TKE,
         Constant,
         ConvectiveAdjustment,
         GenericLengthScale,
         KEpsilon,
         KEpsilonTheta,
         KOmega,
+        KrausTurner,
+        MassFluxConvection,
         MellorYamada,
+        MunkAndersonMixing,
+        NeuralCorrection,
         OneEquation,
         PacanowskiPhilander,
+        PriceWellerPinkel,
+        RiBased,
         SecondMomentClosure,
     )
     from .column.case import Case, stack_cases
@@ -58,8 +68,9 @@ _NAMES = {
     "ScalarLike iterate_parameters parameter in_precision",
     "column.case": "Case stack_cases",
     "column.checkpointing": "Auto SaveEverything SavePairs SaveSegments SaveSteps",
-    "closures": "Constant ConvectiveAdjustment GenericLengthScale KEpsilon KEpsilonTheta "
-    "KOmega MellorYamada OneEquation PacanowskiPhilander SecondMomentClosure",
+    "closures": "CATKE Constant ConvectiveAdjustment EPBL GenericLengthScale KEpsilon KEpsilonTheta KOmega "
+    "KPP KrausTurner MassFluxConvection MellorYamada MunkAndersonMixing NeuralCorrection OneEquation "
+    "PacanowskiPhilander PriceWellerPinkel RiBased SecondMomentClosure TKE",
     "column.forcing": "ConstantForcing SurfaceFluxes TimeSeriesForcing",
     "column.grid": "Grid",
     "column.model": "Model",

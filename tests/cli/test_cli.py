@@ -290,7 +290,7 @@ def calibrated(tmp_path_factory):
     starts = "starts={number: 2, iterations_each: 3, spread: 0.1}"
     for setting in ("misfit.end=21600", "grid.n_cells=16", "optimiser.schedule=constant", tied, starts):
         arguments += ["--set", setting]
-    no_figures = ["--set", "n_iterations=3", "--set", "output.figures=false"]
+    no_figures = ["--set", "n_iterations=3", "--set", "output.figures=false", "--show-parameters"]
     first = CliRunner().invoke(app, ["calibrate", *arguments, *no_figures])
     second = CliRunner().invoke(app, ["calibrate", *arguments, "--set", "n_iterations=5", "--resume"])
     assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
@@ -299,9 +299,10 @@ def calibrated(tmp_path_factory):
 
 def test_calibration_reports_and_goes_on(calibrated):
     folder, _, first, second = calibrated
-    assert "iteration 1/3" in first and "iteration 3/3" in first
-    assert "iteration 4/5" in second and "iteration 3/5" not in second
-    assert "c_eps_1=1.44" in first
+    assert "iteration 1 of 3, loss" in first and "iteration 3 of 3, loss" in first
+    assert "iteration 4 of 5, loss" in second and "iteration 3 of 5" not in second
+    assert "c_eps_1=1.44  " in first and "score of synthetic_wind_and_cooling=" in first
+    assert "c_eps_1=" not in second  # only on request
     assert "lowest loss by start" in second and "lowest loss by start" not in first
     assert read_netcdf(folder / "history.nc").sizes["iteration"] == 5
 

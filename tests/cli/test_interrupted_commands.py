@@ -203,7 +203,7 @@ def invoke(tmp_path, monkeypatch):
         n_reports = iter(range(1, 1000))
 
         @contextlib.contextmanager
-        def progress(*_):
+        def progress(*_, **_options):
             def report(*_):
                 if next(n_reports) == ends_after:
                     interrupts._state.first = signal.SIGTERM

@@ -1,5 +1,7 @@
 """k-epsilon beyond GOTM: convection that starts by itself, eddies from elsewhere, momentum and the drift."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -139,3 +141,28 @@ def test_momentum_down_the_lagrangian_gradient_is_the_same_in_both_frames(convec
     np.testing.assert_allclose(eulerian.temperature, lagrangian.temperature, atol=2e-3)
     np.testing.assert_allclose(eulerian.u + u_s, lagrangian.u, atol=2e-3)
     np.testing.assert_allclose(eulerian.v + v_s, lagrangian.v, atol=2e-3)
+
+
+def test_waves_over_weak_cooling_do_not_stop_turbulence():
+    """Without a limit by the walls, the length passes a kilometre, and turbulence dies below cooled water."""
+    grid = Grid.uniform(80.0, 64)
+    state = State.from_profiles(grid, temperature=lambda z: 12.0 + 0.01 * jnp.minimum(z + 42.0, 0.0))
+    drift = StokesDrift(TimeSeries.constant(DriftVector(0.3, 0.0)), decay_depth=2.0)
+    fluxes = SurfaceFluxes(stress_u=0.09, heat_flux=-50.0)
+    case = Case(
+        grid, state, ConstantForcing(fluxes), coriolis_parameter=1e-4, interior=Interior(stokes_drift=drift)
+    )
+
+    def found(closure):
+        times = {"dt": 60.0, "duration": 172800.0, "output_interval": 3600.0}
+        run = simulate(Model(closure), case, **times)
+        warmer_below = run.state.temperature[:, -20] - run.state.temperature[:, -1]
+        tke, dissipation = run.clo_state.turbulent_kinetic_energy, run.clo_state.dissipation_rate
+        length = 0.146 * tke[:, 1:-1] ** 1.5 / dissipation[:, 1:-1]
+        return float(warmer_below.max()), float(length.max())
+
+    closure = GenericLengthScale.recommended()
+    warmer_below, length = found(closure)
+    assert warmer_below > 0.05 and length > 1000.0
+    warmer_below, length = found(dataclasses.replace(closure, wall_length_limit=jnp.asarray(5.0)))
+    assert warmer_below < 0.01 and length < 5.0 * 40.0

@@ -261,6 +261,10 @@ def reference_step(closure, functions, state, inputs, dt):
         limit = float(closure.length_limit)
         galperin = cm0**3 * new_k * np.sqrt(np.maximum(n2, 0.0)) / np.sqrt(2.0) / limit
         new_eps = np.maximum(new_eps, galperin)
+    if closure.wall_length_limit is not None:
+        faces = np.asarray(GRID.z_face)
+        longest = float(closure.wall_length_limit) * np.minimum(-faces, faces - faces[0])[1:-1]
+        new_eps = np.maximum(new_eps, cm0**3 * new_k**1.5 / longest)
     new_eps = np.maximum(new_eps, float(closure.dissipation_rate_floor))
     c_mu, c_mu_prime = functions.in_flow((k / eps) ** 2 * n2, (k / eps) ** 2 * s2)
     return new_k, new_eps, c_mu * new_k**2 / new_eps, c_mu_prime * new_k**2 / new_eps
@@ -284,7 +288,11 @@ VARIANTS = {
         {"exponents": Exponents(2.0, 1.5, -0.5), "c_psi_1": 1.5, "c_psi_2": 1.7, "c_psi_4": 0.3},
         A,
     ),
-    "generic, other exponents": (GenericLengthScale, {"exponents": Exponents(3.0, 1.1, -1.07)}, A),
+    "generic, other exponents": (
+        GenericLengthScale,
+        {"exponents": Exponents(3.0, 1.1, -1.07), "wall_length_limit": 0.35},
+        A,
+    ),
     "Mellor-Yamada": (MellorYamada, {}, SecondMoments("kantha_clayson")),
 }
 ENDS = {

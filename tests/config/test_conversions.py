@@ -13,7 +13,8 @@ from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
 from tests.io.observation_files import cf_dataset, write_lesbrary
 from tunax_lite.config import build_run, load_run
-from tunax_lite.config.series import notes_on_conversions
+from tunax_lite.config.section import Section
+from tunax_lite.config.series import ConversionSection, notes_on_conversions
 from tunax_lite.io import read_argo_profiles, read_cf_netcdf, read_lesbrary, read_oceansites
 from tunax_lite.io.cf_netcdf import Mapping
 from tunax_lite.io.errors import ConfigError, FileFormatError
@@ -285,3 +286,46 @@ def test_numbers_beside_a_file_of_legay(tmp_path):
     assert any(note.startswith("case.units.stress_u: values are") for note in told)
     with error_naming(ConfigError, "stress_u units.stress_u none"):
         fluxes(case)
+
+
+WITHOUT_CONVERSION = {
+    "AbstractFileCase",  # abstract
+    "CfNetcdfCase",  # has it in its `mapping`
+    "MapInputSection",  # each of its fields has them
+    "MapSection",  # the same
+    "GotmCase",  # has the `scale_factor` and `offset` of GOTM's own files
+    "RestartSection",  # reads our own output
+    "StoredResultSection",  # the same
+}
+
+
+def test_every_input_file_of_a_configuration_has_sign_factor_and_unit():
+    def below(kind):
+        return {kind}.union(*map(below, kind.__subclasses__()))
+
+    assert "units" in Mapping.__dataclass_fields__
+    inputs = [kind for kind in below(Section) if {"path", "paths"} & kind.model_fields.keys()]
+    bare = {
+        kind.__name__
+        for kind in inputs
+        if not issubclass(kind, ConversionSection) and "units" not in kind.model_fields
+    }
+    assert len(inputs) > 12 and bare <= WITHOUT_CONVERSION
+    assert {"unit", "factor", "offset", "sign"} == set(Conversion.__dataclass_fields__)
+
+
+def test_all_mistakes_of_the_files_of_a_site_at_once(tmp_path):
+    (tmp_path / "q.csv").write_text("time,q [K]\n2012-06-10,3.0\n2012-06-12,3.0\n", encoding="utf-8")
+    profile = "2012-06-10 00:00:00 2 1\n-40 10\n0 x\n"
+    (tmp_path / "t.dat").write_text(profile, encoding="utf-8")
+    fluxes = {
+        "heat_flux": {"path": "q.csv", "variable": "q"},
+        "stress_u": {"path": "q.csv", "variable": "tau"},
+        "stress_v": {"path": "gone.csv", "variable": "tau"},
+    }
+    with pytest.raises(FileFormatError) as caught:
+        run_of(tmp_path, fluxes=fluxes, temperature={"path": "t.dat", "column": 1})
+    found = str(caught.value)
+    assert len(found.splitlines()) == 4
+    for words in ("t.dat: line 3: ", "q.csv: q: ", "q.csv: tau: ", "case.fluxes.stress_v.path: gone.csv: "):
+        assert words in found

@@ -441,9 +441,11 @@ def test_points_on_land(tmp_path):
     np.testing.assert_allclose(at(read(path, latitude=50.25, longitude=-144.75), 0).air_temperature, 10.0)
     sst = write(tmp_path / "sst.nc", {"sst": SERIES["t2m"]})
     numbers, _ = read_numbers(
-        sst, "sea_surface_temperature", "sst", start_time=START, position=(-144.9, 50.1)
+        sst, "sea_surface_temperature", "sst", start_time=START, position=(50.1, -144.9)
     )
     np.testing.assert_allclose(numbers.values, SERIES["t2m"][1] - 273.15)
+    with error_naming(ValueError, "latitude longitude -144.9 50.1 swap"):
+        read_numbers(sst, "sea_surface_temperature", "sst", start_time=START, position=(-144.9, 50.1))
 
 
 def test_datasets_and_grib(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.errors import error_naming
-from tunax_lite.io import FileFormatError, read_oceansites, read_series, read_table
+from tunax_lite.io import FileFormatError, read_oceansites, read_series, read_table, read_weather
 
 START = "2010-11-10"
 DEGREES = {"variables": {"temperature": "1"}, "units": {"temperature": "degC"}, "conservative": False}
@@ -119,9 +119,54 @@ def test_names_of_columns_that_say_their_unit(tmp_path):
     lines = [f"2010-01-0{day} 00:00:00,{depth},{8.0 - depth}\n" for depth in (1.0, 3.0) for day in (1, 2)]
     path = write(tmp_path / "lake.csv", "datetime,Depth_meter,Water_Temperature_celsius\n" + "".join(lines))
     found = read_oceansites(
-        path, start_time="2010-01-01T00:00:00", position=(-9.5, 53.9), salinity=0.0, conservative=False
+        path, start_time="2010-01-01T00:00:00", position=(53.9, -9.5), salinity=0.0, conservative=False
     )
     np.testing.assert_array_equal(found.z, [-3.0, -1.0])
     np.testing.assert_allclose(found.profiles["temperature"], [[5.0, 7.0]] * 2, rtol=1e-7)
     path = write(tmp_path / "air.csv", "datetime,Surface_Level_Barometric_Pressure_pascal\n2010-01-01,1e5\n")
     assert read_table(path)["Surface_Level_Barometric_Pressure_pascal"].attrs["units"] == "Pa"
+
+
+def test_temperature_and_salinity_in_two_files_are_one_mooring(tmp_path):
+    """In GOTM's format, where both columns are called 1, and in CSV, where names differ."""
+    for name, values in (("t", (20.0, 18.0)), ("s", (30.0, 33.0))):
+        levels = f"-1 {values[0]}\n-3 {values[1]}\n"
+        write(tmp_path / f"{name}.dat", "".join(f"2010-01-0{day} 00:00:00 2 2\n{levels}" for day in (1, 2)))
+        rows = [f"2010-01-0{day},{z},{values[z > 1]}\n" for day in (1, 2) for z in (1, 3)]
+        write(tmp_path / f"{name}.csv", f"time,depth [m],{name}\n" + "".join(rows))
+    units = {"temperature": "degC", "salinity": "1"}
+    for names in (("t.dat:1", "s.dat:1"), ("t.csv:t", "s.csv:s"), ("t", "s")):
+        ending = ".dat" if ".dat" in names[0] else ".csv"
+        variables = dict(zip(units, names, strict=True))
+        options = {"start_time": "2010-01-01T00:00:00", "conservative": False, "units": units}
+        found = read_oceansites(
+            [tmp_path / f"t{ending}", tmp_path / f"s{ending}"], variables=variables, **options
+        )
+        np.testing.assert_array_equal(found.time, [0.0, 86400.0])
+        np.testing.assert_array_equal(np.broadcast_to(found.z, (2, 2)), [[-3.0, -1.0]] * 2)
+        np.testing.assert_array_equal(found.profiles["temperature"], [[18.0, 20.0]] * 2)
+        np.testing.assert_array_equal(found.profiles["salinity"], [[33.0, 30.0]] * 2)
+    with error_naming(FileFormatError, "t.csv salinity sall"):  # nor is a name ignored that no file has
+        read_oceansites(tmp_path / "t.csv", variables={"temperature": "t", "salinity": "sall"}, **options)
+
+
+def test_weather_of_a_lake_under_its_own_names(tmp_path):
+    """As in files of LakeEnsemblR: the wind is a speed, rain is in mm per day, clouds are a fraction."""
+    names = (
+        "datetime,Ten_Meter_Elevation_Wind_Speed_meterPerSecond,Air_Temperature_celsius,Relative_Humidity_percent,"
+        "Shortwave_Radiation_Downwelling_wattPerMeterSquared,Longwave_Radiation_Downwelling_wattPerMeterSquared,"
+        "Surface_Level_Barometric_Pressure_pascal,Precipitation_millimeterPerDay,Cloud_Cover_decimalFraction\n"
+    )
+    rows = "".join(f"2010-01-0{day} 00:00:00,5,10,80,100,300,1e5,86.4,0.5\n" for day in (1, 2))
+    path, notes = write(tmp_path / "meteo.csv", names + rows), []
+    series, measure = read_weather(path, start_time="2010-01-01T00:00:00", notes=notes)
+    values = series.values
+    assert measure == "relative" and len(notes) == 1 and "direction" in notes[0]
+    np.testing.assert_array_equal(values.wind_u, [5.0, 5.0])
+    np.testing.assert_array_equal(values.wind_v, [0.0, 0.0])
+    np.testing.assert_allclose(values.precipitation, [1e-6, 1e-6], rtol=1e-7)  # 86.4 mm in 86400 s
+    np.testing.assert_array_equal(values.shortwave, [100.0, 100.0])
+    np.testing.assert_array_equal(values.longwave, [300.0, 300.0])
+    np.testing.assert_array_equal(values.cloud_cover, [0.5, 0.5])
+    with error_naming(FileFormatError, "surface_net_downward_shortwave_flux variables.shortwave"):
+        read_weather(path, start_time="2010-01-01T00:00:00", shortwave="net")

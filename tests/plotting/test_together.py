@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import jax.numpy as jnp
 import matplotlib.dates as dates
 import netCDF4
 import numpy as np
@@ -9,12 +10,24 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.errors import error_naming
-from tunax_lite import Case, Constant, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
+from tunax_lite import (
+    Case,
+    Constant,
+    ConstantForcing,
+    Grid,
+    Model,
+    Observations,
+    State,
+    SurfaceFluxes,
+    simulate,
+)
 from tunax_lite.cli.commands import app
 from tunax_lite.io import write_trajectory
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.physics.equation_of_state import LinearEquationOfState
 from tunax_lite.plotting import files_figures
+from tunax_lite.plotting.style import reference_depth
+from tunax_lite.plotting.together import Line, together_figures
 
 MOORING = Path(__file__).parents[2] / "data/synthetic_station_profiles.nc"
 
@@ -86,3 +99,20 @@ def test_the_command_draws_several_files(runs, tmp_path):
     assert said.exit_code == 0, said.output
     assert {path.name for path in tmp_path.iterdir()} == {"together_profiles.png", "together_series.png"}
     assert CliRunner().invoke(app, arguments).exit_code == 0  # its own figures are replaced
+
+
+def test_the_depth_of_a_moving_instrument_stands_in_the_label():
+    fixed, moving = np.full(5, -4.0), np.array([-4.0, -4.5, -9.0, -6.0, -5.0])
+    assert reference_depth(fixed) == (-4.0, "4 m")
+    assert reference_depth(moving) == (-5.0, "5 m\n(measured at 4 to 9 m)")
+    seen = Observations(
+        time=3600.0 * jnp.arange(5.0),
+        z=jnp.asarray(moving)[:, None],
+        profiles={"temperature": jnp.full((5, 1), 9.0)},
+    )
+    times, z = 3600.0 * np.arange(5.0), np.array([-10.0, -5.0, 0.0])
+    run = Line(times, z, {"temperature": 8.0 + np.linspace(0.0, 1.0, 15).reshape(5, 3)}, None)
+    panel = together_figures({"run": run}, seen)["series"].axes[0]
+    assert "at 5 m\n(measured at 4 to 9 m) [" in panel.get_ylabel()
+    drawn = np.asarray(panel.get_lines()[1].get_ydata())
+    np.testing.assert_allclose(drawn, run.profiles["temperature"][:, 1])  # at 5 m

@@ -54,11 +54,13 @@ def calibrate(
     *,
     resume: bool,
     overwrite: bool,
+    show_parameters: bool,
 ) -> None:
     """See `commands.calibrate`."""
     kind = kind_in(read_document(config).data)
     if kind is not None and kind.calibrate is not None:
-        kind.calibrate(config, settings, output, engine, resume=resume, overwrite=overwrite)
+        options = {"resume": resume, "overwrite": overwrite, "show_parameters": show_parameters}
+        kind.calibrate(config, settings, output, engine, **options)
         return
     loaded = load_calibration(config, settings)
     folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
@@ -68,7 +70,7 @@ def calibrate(
         check_calibration_outputs(folder, overwrite, figures=loaded.config.output.figures, cases=cases)
         with claimed(folder, folder=True):
             try:
-                result = _calibrate(setup, folder, resume, overwrite, engine)
+                result = _calibrate(setup, folder, resume, overwrite, engine, show_parameters)
             except Interrupted:
                 advise(_write_so_far(setup, loaded, folder))
                 raise
@@ -80,18 +82,18 @@ def calibrate(
 
 
 def _calibrate(
-    setup: Calibration, folder: Path, resume: bool, overwrite: bool, engine: Engine
+    setup: Calibration, folder: Path, resume: bool, overwrite: bool, engine: Engine, show_parameters: bool
 ) -> CalibrationResult:
     session.say_notes(setup.notes)
     session.say_accounts(setup.targets)
     names = ", ".join(target.case.name for target in setup.targets)
-    echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}; compiling ...")
+    echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}")
     cells = [target.case.duration / target.dt * target.case.grid.n_cells for target in setup.targets]
     session.say_how_long(setup.n_iterations * sum(cells), 1)  # derivatives, or members, are more
     options = {"folder": folder, "resume": resume, "overwrite": overwrite, "announce": echo}
     with (
         open_engine(*engine, n_threads=setup.n_threads) as opened,
-        progress_of(setup.n_iterations) as show,
+        progress_of(setup.n_iterations, show_parameters) as show,
         ordered_end("this iteration") as safe_point,
     ):
 

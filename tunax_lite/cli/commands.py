@@ -69,6 +69,7 @@ def calibrate(
     resume: options.Resume = False,
     overwrite: options.Anew = False,
     settings: options.Settings = options.NONE,
+    show_parameters: options.ShowParameters = False,
     engine: options.Engine = options.HERE,
 ) -> None:
     """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.
@@ -176,6 +177,9 @@ def plot(
         list[str],
         Option(metavar="LAT,LON", help="For a map: draw sections at this point. May be repeated."),
     ] = options.NONE,
+    coast: Annotated[
+        Path | None, Option(metavar="FILE.geojson", help="For a map: draw the lines of this file.")
+    ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Draw the figures of an output: sections and profiles, loss and parameters, or maps.

@@ -27,7 +27,7 @@ def demo(output: Path, *, show: bool, overwrite: bool) -> None:
     names = ("run.nc", *(f"run_{figure}.png" for figure in FIGURES))
     check_outputs([folder / name for name in names], overwrite=overwrite)
     echo(f"1. Calibrate: tunax-lite calibrate {configs[0]} --output {folder}")
-    calibrate(configs[0], [], folder, HERE, resume=False, overwrite=overwrite)
+    calibrate(configs[0], [], folder, HERE, resume=False, overwrite=overwrite, show_parameters=False)
     echo(f"\n2. Run the calibrated model: tunax-lite run {configs[1]} --parameters {found}")
     settings = [f"output.folder={folder}"]
     nothing = dict.fromkeys(("output", "variables", "restart"))

@@ -143,10 +143,16 @@ def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def plot(files: Sequence[Path], output: Path | None, point: Sequence[str], *, overwrite: bool) -> None:
+def plot(
+    files: Sequence[Path], output: Path | None, point: Sequence[str], coast: Path | None, *, overwrite: bool
+) -> None:
     """See `commands.plot`."""
+    for option in ["--point"] * bool(point) + ["--coast"] * (coast is not None):
+        if len(files) > 1 or not files[0].is_dir():
+            got = "several files" if len(files) > 1 else str(files[0])
+            raise ConfigError(f"{option}: expected the store of a map, got {got}; leave the option out.")
     if len(files) > 1:
-        return _plot_together(files, output, point, overwrite)
+        return _plot_together(files, output, overwrite)
     file = files[0]
     folder = file.parent if output is None else output
     # Slow imports, only where needed.
@@ -156,22 +162,18 @@ def plot(files: Sequence[Path], output: Path | None, point: Sequence[str], *, ov
     parts = [] if file.exists() else parts_of(file)
     if parts:
         session.say_notes([f"{file} is not there yet: these are the parts of it in {parts_folder(file)}"])
-    if point and not file.is_dir():
-        raise ConfigError(f"--point: expected the store of a map, got {file}; leave the option out.")
     folders = additions("outputs", "FOLDERS") if file.is_dir() else ()
     draw = next((draw for recognises, draw in folders if recognises(file)), None)
     if draw is not None:
-        figures = draw(file, [_point(text) for text in point])
+        figures = draw(file, [_point(text) for text in point], coast)
     else:
         figures = figures_of_parts(parts) if parts else file_figures(file)
     check_figures_of(file, [folder / f"{file.stem}_{name}.png" for name in figures], overwrite)
     session.report_written(save_figures(figures, folder, f"{file.stem}_"))
 
 
-def _plot_together(files: Sequence[Path], output: Path | None, point: Sequence[str], overwrite: bool) -> None:
+def _plot_together(files: Sequence[Path], output: Path | None, overwrite: bool) -> None:
     """Several files in the same figures."""
-    if point:
-        raise ConfigError("--point: expected the store of a map, got several files; leave the option out.")
     from ..plotting import files_figures, save_figures  # slow import
 
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
@@ -308,15 +310,13 @@ def _compare(
     rows: list[comparison.ComparisonRow] = []
     echo(f"{len(candidates)} closures, {len(references)} cases, {n_rows} rows")
     clock = time.perf_counter()
-    with open_engine(*engine) as opened, fraction_of("comparison", n_lines=n_rows) as show:
+    with open_engine(*engine) as opened, fraction_of("comparison") as show:
 
         def add(row: comparison.ComparisonRow) -> None:
-            """Show the results of each closure at each resolution."""
+            """Show each closure at each resolution when it is done."""
             rows.append(row)
             if len(rows) % n_together == 0:
-                failed = sum(not one.finite for one in rows[-n_together:])
-                state = "all finite" if not failed else f"{failed} of {n_together} not finite"
-                show(len(rows) / n_rows, f"{row.closure}, {row.resolution}: {state}")
+                show(len(rows) / n_rows, f"{row.closure}, {row.resolution}")
 
         compared = comparison.compare_closures(
             candidates,

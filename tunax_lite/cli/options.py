@@ -29,6 +29,10 @@ Strict = Annotated[
 ]
 Resume = Annotated[bool, Option("--resume", help="Continue the computation in the folder.")]
 Anew = Annotated[bool, Option("--overwrite", help="Start over in a folder with earlier results.")]
+ShowParameters = Annotated[
+    bool,
+    Option("--show-parameters", help="Print parameters and scores with the progress, every few seconds."),
+]
 Folder = Annotated[
     Path | None, Option(metavar="DIR", help="Folder for the results; by default results/CONFIG.")
 ]

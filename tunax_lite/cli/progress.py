@@ -1,18 +1,28 @@
-"""Progress on the terminal: a bar or a live table with the time left, or plain lines elsewhere."""
+"""Progress of long jobs, the same for all commands.
+
+On a terminal one line moves; elsewhere, as in the log of a job, a line follows every few seconds.
+"""
 
 import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from ..calibration import Iteration, in_short
 from ..calibration.calibrate import Report
 from .terminal import echo
 
-_N_LINES = 40  # about as many lines as one would read
+SECONDS = 5.0
+"""Between two lines of a job."""
 
-ProgressReport = Callable[[float, str], None]
-"""Called with the fraction that is done, and where that is in a few words."""
+_WIDTH = 12  # of the bar, in characters
+
+
+class ProgressReport(Protocol):
+    """Called with the fraction that is done, where that is in a few words, and details for their own line."""
+
+    def __call__(self, fraction: float, where: str, details: str = "", /) -> None: ...
 
 
 def _clock() -> Callable[[float], str]:
@@ -35,87 +45,67 @@ def _clock() -> Callable[[float], str]:
     return times
 
 
+def _every(seconds: float) -> Callable[[float], bool]:
+    """Whether a fraction is due for a line: the first, the last, and one after so many seconds."""
+    last = float("-inf")
+
+    def due(fraction: float) -> bool:
+        nonlocal last
+        now = time.perf_counter()
+        if fraction < 1.0 and now - last < seconds:
+            return False
+        last = now
+        return True
+
+    return due
+
+
 @contextlib.contextmanager
-def fraction_of(
-    what: str, first: str = "compiling, then computing", n_lines: int = _N_LINES
-) -> Iterator[ProgressReport]:
-    """Function to call with the fraction of work done; `first` is the fraction done at the start."""
-    clock = _clock()
+def fraction_of(what: str, first: str = "compiling, then computing") -> Iterator[ProgressReport]:
+    """Function to call with the fraction of work done; `first` is shown before the first call."""
+    clock, due = _clock(), _every(SECONDS)
     if not sys.stdout.isatty():
         echo(f"{what}: {first} ...")
-        said = 0.0
 
-        def line(fraction: float, where: str) -> None:
-            nonlocal said
+        def line(fraction: float, where: str, details: str = "", /) -> None:
             times = clock(fraction)
-            if fraction >= min(1.0, said + 0.99 / n_lines):
-                said = fraction
-                echo(f"{fraction:.0%}: {where}, {times}")
+            if due(fraction):
+                echo(f"{what}: {fraction:.0%}, {where}, {times}")
+                if details:
+                    echo(f"  {details}")
 
         yield line
         return
     # Slow import.
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-    texts = TextColumn("{task.description}"), TextColumn("{task.fields[times]}")
-    with Progress(texts[0], BarColumn(), TaskProgressColumn(), texts[1]) as progress:
-        task = progress.add_task(f"{what}: {first}", total=1.0, times="")
+    text = TextColumn("{task.description}", markup=False)
+    with Progress(BarColumn(bar_width=_WIDTH), TaskProgressColumn(), text) as progress:
+        task = progress.add_task(f"{what}: {first}", total=1.0)
 
-        def bar(fraction: float, where: str) -> None:
-            text = f"{what}: {where}"
-            progress.update(task, completed=fraction, description=text, times=clock(fraction), refresh=True)
+        def bar(fraction: float, where: str, details: str = "", /) -> None:
+            if details and due(fraction):
+                echo(details)  # above the line that moves
+            text = f"{clock(fraction)}  {what}: {where}"
+            space = progress.console.width - _WIDTH - len(" 100% ") - 1  # a longer text would take two lines
+            progress.update(task, completed=fraction, description=text[:space], refresh=True)
 
         yield bar
 
 
 @contextlib.contextmanager
-def progress_of(n_iterations: int) -> Iterator[Report]:
-    """Function to call after each of `n` iterations of a calibration."""
-    if not sys.stdout.isatty():
-        yield _lines(n_iterations)
-        return
-    # Slow import.
-    from rich.console import Group
-    from rich.live import Live
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeElapsedColumn as Elapsed
-    from rich.progress import TimeRemainingColumn as Remaining
-    from rich.table import Table
-
-    description = TextColumn("{task.description}")
-    progress = Progress(description, BarColumn(), MofNCompleteColumn(), Elapsed(), Remaining())
-    task = progress.add_task("compiling", total=n_iterations)
-    with Live(progress, refresh_per_second=4) as live:
+def progress_of(n_iterations: int, show_parameters: bool) -> Iterator[Report]:
+    """Function to call after each of `n` iterations of a calibration; parameters and scores on request."""
+    with fraction_of("calibration", "compiling, then iterating") as show:
 
         def report(iteration: Iteration) -> None:
-            text = f"loss {iteration.loss:.5g}, best {iteration.best_loss:.5g}"
-            progress.update(task, completed=iteration.number + 1, description=text)
-            table = Table(box=None, padding=(0, 2))
-            table.add_column("parameter")
-            for heading in ("value", "at the start"):
-                table.add_column(heading, justify="right")
-            start = in_short(iteration.start_values)
-            for path, value in in_short(iteration.values).items():
-                table.add_row(path, value, start[path])
-            for case, score in iteration.scores.items():
-                table.add_row(f"score of {case}", f"{score:.5g}", "")
-            live.update(Group(progress, table))
+            done = iteration.number + 1
+            loss = f"loss {iteration.loss:.4g}, best {iteration.best_loss:.4g}"
+            details = ""
+            if show_parameters:
+                said = [f"{path}={value}" for path, value in in_short(iteration.values, 4).items()]
+                said += [f"score of {case}={score:.5g}" for case, score in iteration.scores.items()]
+                details = "  ".join(said)
+            show(done / n_iterations, f"iteration {done} of {n_iterations}, {loss}", details)
 
         yield report
-
-
-def _lines(n_iterations: int) -> Report:
-    every, clock = max(1, n_iterations // _N_LINES), _clock()
-
-    def report(iteration: Iteration) -> None:
-        done = iteration.number + 1
-        times = clock(done / n_iterations)
-        if iteration.number % every and done < n_iterations:
-            return
-        numbers = "  ".join(f"{path}={value}" for path, value in in_short(iteration.values, 4).items())
-        echo(
-            f"iteration {done}/{n_iterations}  {times}  "
-            f"loss {iteration.loss:.5g}  best {iteration.best_loss:.5g}  {numbers}"
-        )
-
-    return report

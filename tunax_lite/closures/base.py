@@ -17,6 +17,7 @@ from ..declarations import name_of, names_of
 from ..numerics.elementary import with_end_faces
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault
 from ..physics.equation_of_state import AbstractEquationOfState
+from ..views import AbstractShown
 from .recommended import ConstantValue, recommended_sets
 
 
@@ -105,13 +106,14 @@ class AbstractStepper(eqx.Module, Generic[S]):
         """
 
 
-class AbstractClosure(eqx.Module, Generic[S]):
+class AbstractClosure(AbstractShown, Generic[S]):
     """A turbulence closure: its fields are its parameters.
 
     Raises:
         ValueError: a setting that violates its declaration.
     """
 
+    arrays_are_free = True  # weights of a network
     von_karman = constants.VON_KARMAN
     """kappa at the bottom [1]; a closure with its own has a parameter or a property of this name."""
 

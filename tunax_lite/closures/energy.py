@@ -196,7 +196,7 @@ class EnergyStepper(AbstractEnergyStepper):
         dt: ScalarLike,
     ) -> TurbulenceState:
         """The state at the end of a step with given production and stability functions."""
-        settings, n_squared = self.settings, inputs.buoyancy_frequency_squared
+        settings = self.settings
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
         start = Step(
             self.functions,
@@ -216,7 +216,7 @@ class EnergyStepper(AbstractEnergyStepper):
 
         def evolve(now: Step) -> tuple[InnerFaceArray, InnerFaceArray]:
             tke = at_least(self._new_tke(now), settings.turbulent_kinetic_energy_floor)
-            return tke, self._limited(self.length_scale.dissipation(now, tke), tke, n_squared)
+            return tke, self._limited(self.length_scale.dissipation(now, tke), tke, inputs)
 
         tke, dissipation = evolve(start)
         if self.repeats:
@@ -272,14 +272,20 @@ class EnergyStepper(AbstractEnergyStepper):
         return Wall(settings.bottom, *at_bottom, thickness[0], self.von_karman, None), surface
 
     def _limited(
-        self, dissipation: InnerFaceArray, tke: InnerFaceArray, n_squared: InnerFaceArray
+        self, dissipation: InnerFaceArray, tke: InnerFaceArray, inputs: ClosureInputs
     ) -> InnerFaceArray:
-        """epsilon with its floor and, in stable stratification, the length limit."""
+        """epsilon with its floor and the limits of the length, in stable stratification and by the walls."""
         limit, floor = self.settings.length_limit, self.settings.dissipation_rate_floor
         dissipation = at_least(dissipation, floor)
         if limit is not None:
+            n_squared = inputs.buoyancy_frequency_squared
             lowest = self.functions.c_mu_0**3 / (math.sqrt(2.0) * limit) * tke * safe_sqrt(n_squared)
             dissipation = at_least(dissipation, lowest)
+        if self.settings.wall_length_limit is not None:
+            z = inputs.grid.z_face
+            longest = self.settings.wall_length_limit * at_most(-z[1:-1], z[1:-1] - z[0])
+            of_longest = self.functions.c_mu_0**3 * tke * safe_sqrt(tke) * reciprocal(longest)
+            dissipation = at_least(dissipation, of_longest)
         if self.has_shortest:
             ratio = tke / self.settings.turbulent_kinetic_energy_floor
             dissipation = at_least(at_most(dissipation, floor * ratio * safe_sqrt(ratio)), floor)
@@ -299,6 +305,8 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
     Args:
         sigma_k: turbulent Schmidt number of k [1].
         length_limit: c in l <= c sqrt(2 k) / N [1]; `None` for no limit.
+        wall_length_limit: largest length per distance from the nearest wall, surface or bottom [1]; `None`
+            for no limit. Where waves and buoyancy drain the second quantity, the length would grow for ever.
         turbulent_kinetic_energy_floor, dissipation_rate_floor: minimum values; they determine when convection
             starts from rest.
         surface_roughness_length: z_0 of the surface [m]; its lower limit if `charnock_constant` is given.
@@ -319,6 +327,7 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
 
     sigma_k: Scalar = parameter(1.0, valid_range=(0.1, 5.0))
     length_limit: Scalar | None = parameter(0.27, valid_range=(0.01, 2.0))
+    wall_length_limit: Scalar | None = parameter(None, valid_range=(0.3, 100.0))
     turbulent_kinetic_energy_floor: Scalar = parameter(1e-10, unit="m2 s-2", valid_range=(1e-16, 1e-3))
     dissipation_rate_floor: Scalar = parameter(1e-12, unit="m2 s-3", valid_range=(1e-18, 1e-5))
     surface_roughness_length: Scalar = parameter(0.02, unit="m", valid_range=(1e-5, 20.0))

@@ -23,6 +23,7 @@ from ..ice.base import AbstractIce, IceStep, UppermostCell
 from ..physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from ..physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
 from ..quantities import check_values
+from ..views import AbstractShown
 from .corrections import InitialCorrection
 from .forcing import AbstractForcing, IceSurface, SurfaceFluxes, WaterSurface
 from .grid import Grid
@@ -32,7 +33,7 @@ from .terms.surface import friction_velocity, whole_stress
 from .time_series import check_covers
 
 
-class Case(eqx.Module):
+class Case(AbstractShown):
     """The column: grid, initial state, forcing, rotation, equation of state, duration.
 
     The equation of state belongs to the case, not to the model: a large-eddy simulation has its own thermal

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, array_field, is_traced
+from ..views import AbstractShown
 
 
 def _describe(values: np.ndarray) -> str:
@@ -99,7 +100,7 @@ class Hypsography(eqx.Module):
         return jnp.clip(z[None] - own[:-1], 0.0, own[1:] - own[:-1]), root[:-1], slope
 
 
-class Grid(eqx.Module):
+class Grid(AbstractShown):
     """Faces of the cells of one column, or of a batch of columns.
 
     Args:

@@ -31,6 +31,7 @@ from .arguments import ByIdentity, Parts, Structure, common_precision
 from .averages import Averaged
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
+from .mapping import accepts_batches, is_mapped, run_last
 from .model import Model, Stepped, batched_case, shape_of_batch
 from .state import State
 from .trajectory import Means, Restart, Trajectory
@@ -402,8 +403,19 @@ def simulate(
     arrays, structures = zip(*(part[:2] for part in parts), strict=True)
     most_columns = max(array.size for part in arrays for array in part)
     n_frames = (length.n_frames + 1) * (1 + means + step_starts)
+    run = functools.partial(_simulate, dt=np.asarray(dt, precision), structures=structures, options=options)
+    alone = start is None and mesh is None and not shape_of_batch(model, case)
+    if is_mapped(arrays) and alone and accepts_batches((model, case)):
+        return run_last(run, arrays, (*map(_axes_before_batch, parts[:2]), ()))
     with _enough_memory(model, case, n_frames, most_columns, mesh):
-        return _simulate(arrays, np.asarray(dt, precision), structures, options)
+        return run(arrays)
+
+
+def _axes_before_batch(parts: Parts) -> tuple[int, ...]:
+    """Number of axes before those of the batch for each array of a tree; -1 for arrays without a batch."""
+    tree = parts.structure.tree(parts.arrays)
+    leaves = zip(jax.tree.leaves(tree), jax.tree.leaves(leading_axes(tree)), strict=True)
+    return tuple(axes for leaf, axes in leaves if eqx.is_array(leaf) or type(leaf) is float)
 
 
 def _wrong_kinds(model: object, case: object) -> str:

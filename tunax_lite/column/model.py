@@ -25,6 +25,7 @@ from ..declarations import setting
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault, ThomasScan, TwistedThomas
 from ..physics.stratification import buoyancy_frequency_squared
 from ..runtime.jax_setup import time_loop_is_fused
+from ..views import AbstractShown
 from .case import Case
 from .discretisation import AbstractDiscretisation, StandardDiscretisation
 from .forcing import SurfaceFluxes, WaterSurface
@@ -66,7 +67,7 @@ class Stepped(NamedTuple):
     reacted: Stages
 
 
-class Model(eqx.Module):
+class Model(AbstractShown):
     """Numerical model of a column: closure, molecular mixing and time scheme.
 
     Args:

@@ -4,13 +4,13 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._types import CenterArray, ScalarLike, array_field, batch_shape_of
 from ..quantities import GRID_NAMES, QUANTITIES
+from ..views import AbstractShown
 from .grid import Grid
 
 _NAME = re.compile(r"\w[^\s/\x00-\x1f\x7f]{0,99}")
@@ -19,7 +19,7 @@ Profile = CenterArray | ScalarLike | Callable[[CenterArray], CenterArray]
 """Initial values: an array on the centers, one number, or a function of the height [m]."""
 
 
-class State(eqx.Module):
+class State(AbstractShown):
     """Velocity, temperature, salinity and passive tracers at cell centers.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from ..closures.base import AbstractCloState
+from ..views import AbstractShown
 from .grid import Grid
 from .state import State
 
@@ -54,7 +55,7 @@ class Means(eqx.Module):
     others: dict[str, Float[Array, "time ..."]] = eqx.field(default_factory=dict)
 
 
-class Trajectory(eqx.Module):
+class Trajectory(AbstractShown):
     """Saved frames of a run; the first is the state that the run started from.
 
     Args:

@@ -30,7 +30,7 @@ from .series import (
     TimedValue,
     UnitGiven,
     conversions_of,
-    read_timed,
+    read_all_timed,
     read_together,
     timed,
 )
@@ -60,7 +60,7 @@ AlbedoSection: Annotation = one_of(
 )
 ReadWeather = tuple[TimeSeries[Weather], HumidityMeasure]
 Position = tuple[float, float]
-"""Longitude and latitude [degrees]."""
+"""Latitude and longitude [degrees]."""
 
 
 class AirSeaSection(part_of(air_sea.BulkForcing, without="humidity_measure")):
@@ -134,7 +134,7 @@ class Era5Weather(Era5Source):
 
     def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
         """Read the weather at a position, and the kind of its humidity."""
-        longitude, latitude = position
+        latitude, longitude = position
         read = io.read_era5(
             [setting.file(path, "weather", "paths") for path in self.paths],
             latitude=latitude,
@@ -172,6 +172,7 @@ class TableWeather(Section):
             start_time=setting.required_start(),
             length=setting.duration,
             units=conversions_of(self.units),
+            notes=setting.notes,
             **self.model_dump(exclude={"format", "paths", "units"}),
         )
 
@@ -228,7 +229,7 @@ def bulk_forcing(
     reference_density: float,
 ) -> air_sea.BulkForcing:
     """Forcing from the weather at a position, for water of a density [kg m-3]."""
-    longitude, latitude = position
+    latitude, longitude = position
     with setting.naming("weather"):
         series, measure = weather.read(section, position, setting)
         values, sky = series.values, section.sky
@@ -360,15 +361,17 @@ def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting,
             units=conversions_of(section.era5.units),
             **section.era5.model_dump(exclude={"paths", "units"}),
         )
-    given = {
-        name: read_timed(getattr(section, name), name, setting, key, name)
+    parts = {
+        name: (getattr(section, name), name, (key, name))
         for name in FLUXES
         if getattr(section, name) is not None
     }
-    tracers = {
-        f"tracer {name}": read_timed(flux, name, setting, key, "tracer_fluxes", name)
+    of_tracers = {
+        f"tracer {name}": (flux, name, (key, "tracer_fluxes", name))
         for name, flux in section.tracer_fluxes.items()
     }
+    both = read_all_timed(parts | of_tracers, setting)
+    given, tracers = ({name: both[name] for name in some} for some in (parts, of_tracers))
     if section.albedo is not None or section.diurnal_cycle:
         given["shortwave_flux"] = _net_shortwave(given["shortwave_flux"], section, case, setting, key)
     # A series of zeros is omitted and costs nothing.

@@ -18,7 +18,7 @@ from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
 from ..declarations import meanings
 from ..io.dated_text import Column, Period, ProfileReader, SeriesReader
-from ..io.errors import FileFormatError, check_possible
+from ..io.errors import FileFormatError, all_of, check_possible
 from ..io.registry import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
 from ..io.units import Conversion
@@ -384,6 +384,17 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
     return found
 
 
+def read_all_timed(
+    parts: Mapping[str, tuple[TimedValue, str, tuple[str, ...]]], setting: Setting
+) -> dict[str, Series | float]:
+    """Read several sections, each with quantity and place in the case; one error has all mistakes."""
+    readings = (
+        functools.partial(read_timed, section, quantity, setting, *keys)
+        for section, quantity, keys in parts.values()
+    )
+    return dict(zip(parts, all_of(readings), strict=True))
+
+
 def _numbers(section: TimedValue, quantity: str, setting: Setting) -> Series | float:
     """What a section gives in numbers."""
     if section.harmonics is not None:
@@ -399,10 +410,8 @@ def read_together(
     section: Section, kind: Callable[..., T], title: str, setting: Setting, *keys: str, **quantities: str
 ) -> TimeSeries[T]:
     """Read several keys of a section, each with its quantity, as one series of a class on common times."""
-    given = {
-        name: read_timed(getattr(section, name), quantity, setting, *keys, name)
-        for name, quantity in quantities.items()
-    }
+    parts = {name: (getattr(section, name), quantity, (*keys, name)) for name, quantity in quantities.items()}
+    given = read_all_timed(parts, setting)
     with setting.naming(*keys):
         time, values = as_series(given, setting.duration)
     return TimeSeries(time, kind(**values), title)

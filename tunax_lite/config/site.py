@@ -25,6 +25,7 @@ from ..column.time_series import check_covers
 from ..ice import AbstractIce
 from ..io import cf_netcdf, sea_water
 from ..io.cf_netcdf import name_of_case
+from ..io.errors import all_of, both_of
 from ..io.gotm_restart import restarted
 from ..io.les import name_of_legay, name_of_lesbrary
 from ..io.netcdf import read_contents
@@ -115,7 +116,7 @@ class MooringProfiles(Section):
             good_flags=self.good_flags,
             depths="nominal" if self.keeps_heights and not at_values else self.depths,
             salinity=_practical(self.practical_salinity, site, key, setting, own),
-            position=(site.longitude, site.latitude),
+            position=(site.latitude, site.longitude),
             name=site.name,
         )
 
@@ -204,7 +205,7 @@ class NumbersSection(ConversionSection):
                 name,
                 self.variable,
                 start_time=setting.start_time,
-                position=(site.longitude, site.latitude),
+                position=(site.latitude, site.longitude),
                 unit=self.conversion,
                 flags=self.flags,
                 good_flags=self.good_flags,
@@ -507,12 +508,14 @@ def _build(
 ) -> tuple[Case, Observations | None]:
     """The case on the grid of its setting, and the observations during it."""
     water = site.equation_of_state.build()
-    own = _own_profiles(site, setting, water)
+    # What depends on nothing else is read together, so that one message has all mistakes of the files.
+    own, forcing = both_of(
+        lambda: _own_profiles(site, setting, water), lambda: _forcing(site, setting, water)
+    )
     observations = _observations(site, "observations", setting, own)
     state = _start(site, setting, water, own, observations)
     if from_restart is not None:
         state = from_restart(state)
-    forcing = _forcing(site, setting, water)
     sources = _sources(site, setting, own, observations)
     interior = site.interior.read(setting, sources, wind_of(forcing), site.modelled)
     terms = {name: term_of(given) for name, given in site.terms.items()}
@@ -553,17 +556,22 @@ def _own_profiles(site: SiteCase, setting: Setting, water: AbstractEquationOfSta
     relaxation = site.interior.relaxation
     targets = [rates.profile for rates in (relaxation.temperature, relaxation.salinity) if rates is not None]
     whole = "case" in targets or (site.observations is not None and not site.is_measured)
-    found = {}
-    for name, other in (("temperature", "salinity"), ("salinity", "temperature"), ("u", ""), ("v", "")):
+    others = {"temperature": "salinity", "salinity": "temperature"}
+
+    def read(name: str) -> Series | None:
         profile = getattr(site, name)
         if profile is None:
-            continue
+            return None
         if profile.everywhere:
-            values = stratified(profile, getattr(site, other), name, setting, water)
-            found[name] = Series(np.array([0.0, setting.duration]), np.stack([values, values]))
-        elif profile.buoyancy_frequency_squared is None:
-            found[name] = profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
-    return found
+            values = stratified(profile, getattr(site, others[name]), name, setting, water)
+            return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
+        if profile.buoyancy_frequency_squared is not None:
+            return None
+        return profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
+
+    names = "temperature", "salinity", "u", "v"
+    found = zip(names, all_of(functools.partial(read, name) for name in names), strict=True)
+    return {name: series for name, series in found if series is not None}
 
 
 def _start(
@@ -610,7 +618,7 @@ def _forcing(site: SiteCase, setting: Setting, water: AbstractEquationOfState) -
         key = "forcing" if site.format == "idealised" else "fluxes"
         return prescribed_forcing(site.fluxes, site, setting, key)
     assert site.weather is not None  # otherwise there are fluxes
-    position, density = (site.longitude, site.latitude), float(water.reference_density)
+    position, density = (site.latitude, site.longitude), float(water.reference_density)
     return bulk_forcing(site.weather, site.air_sea, position, setting, density)
 
 

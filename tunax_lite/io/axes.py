@@ -339,7 +339,7 @@ def heights_of(
     # A depth takes precedence over a pressure, and an adjusted one over a raw one.
     levels = [one for one in file.variables.values() if _is_height(one)]
     levels.sort(key=lambda one: (_is_pressure(one), not one.name.endswith("_ADJUSTED")))
-    upward = functools.partial(_upward, file, unit, 45.0 if position is None else position[1])
+    upward = functools.partial(_upward, file, unit, 45.0 if position is None else position[0])
     along = [one for one in levels if len(one.dims) == 1 and one.dims[0] in {*variable.dims} - {records}]
     along = [one for one in along if one.name == one.dims[0]] or along
     absolute = [one for one in along if not _is_relative(one)]
@@ -613,19 +613,27 @@ def _named(axes: list[_Axis], i, j) -> str:
     return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(longitude):g} {'EW'[int(longitude < 0)]}"
 
 
+def check_position(position: tuple[float, float] | None) -> None:
+    """Raise `ValueError` for a position that is no latitude and longitude, in this order."""
+    if position is not None and not (abs(position[0]) <= 90.0 and abs(position[1]) <= 360.0):
+        expected = "a latitude of -90 to 90 and a longitude of -360 to 360 degrees, in this order"
+        raise ValueError(f"position: expected {expected}, got {position[0]:g}, {position[1]:g}; swap them.")
+
+
 def at_position(source, file: Contents, name: str, position: tuple[float, float]) -> Contents:
-    """Reduce a file with a grid of several points to a longitude and latitude."""
+    """Reduce a file with a grid of several points to a latitude and longitude."""
+    check_position(position)
     variable = file.variables.get(name)
     if variable is None or not set(variable.without_single().dims) & set(_POSITIONS):
         return file
-    ((found, _),) = read_at(source, (name,), {"latitude": position[1], "longitude": position[0]})
+    ((found, _),) = read_at(source, (name,), {"latitude": position[0], "longitude": position[1]})
     return replace(file, variables=file.variables | {name: found})
 
 
 def position_of(file: Contents) -> tuple[float, float] | None:
-    """Longitude and latitude [degrees] of a file; `None` unless it has both."""
-    longitude, latitude = (degrees_of(file, axis) for axis in ("longitude", "latitude"))
-    return None if longitude is None or latitude is None else (longitude, latitude)
+    """Latitude and longitude [degrees] of a file; `None` unless it has both."""
+    latitude, longitude = (degrees_of(file, axis) for axis in ("latitude", "longitude"))
+    return None if longitude is None or latitude is None else (latitude, longitude)
 
 
 def degrees_of(file: Contents, axis: str) -> float | None:

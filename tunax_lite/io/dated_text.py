@@ -5,7 +5,7 @@ then the levels. Both are checked for values that are not plausible.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, SupportsInt
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..plausibility import in_profiles, leave
 from ..quantities import quantity_of
-from .errors import FileFormatError, check_size, decimal, reading, shortened, what_is_at
+from .errors import FileFormatError, check_size, decimal, in_lines, raise_all, reading, shortened, what_is_at
 from .protection import note_input
 from .series import Series, longest_missing
 
@@ -32,6 +32,11 @@ class TextFile:
     def error(self, index: int, expected: str, got: str, advice: str) -> FileFormatError:
         """An error about one line."""
         return FileFormatError(self.path, f"line {self.numbers[index]}", expected, got, advice)
+
+    def errors(self, wrong: Iterable[tuple[int, str]], expected: str, advice: str) -> list[FileFormatError]:
+        """Errors about lines and what they have; see `in_lines`."""
+        numbered = [(self.numbers[index], got) for index, got in wrong]
+        return in_lines(self.path, numbered, "", expected, advice)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,12 +104,9 @@ def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
     valid &= day <= (
         (first + np.timedelta64(1, "M")).astype("datetime64[D]") - first.astype("datetime64[D]")
     ).astype(np.int64)
-    for index in indices[~valid][:1]:
-        got, advice = (
-            repr(texts[index][:TIME_WIDTH]),
-            "correct the line, or start it with # if it is a comment",
-        )
-        raise file.error(int(index), "a date and time YYYY-MM-DD HH:MM:SS", got, advice)
+    wrong = [(int(index), repr(texts[index][:TIME_WIDTH])) for index in indices[~valid]]
+    advice = "correct the line, or start it with # if it is a comment"
+    raise_all(file.errors(wrong, "a date and time YYYY-MM-DD HH:MM:SS", advice))
     days = first.astype("datetime64[D]").astype(np.int64) + day - 1
     return days * 86400 + hour * 3600 + minute * 60 + second
 
@@ -124,19 +126,24 @@ def read_columns(
         pass
     # Line by line: to name the wrong line, and to read Fortran's exponents `1.0D-3`.
     values = np.empty((len(texts), len(columns)))
+    short: list[tuple[int, str]] = []
+    wrong: dict[int, list[tuple[int, str]]] = {column: [] for column in columns}
     for row, text in enumerate(texts):
         words = text.replace(",", " ").split()
         at = int(indices[row])
         if len(words) <= max(columns):
-            expected = f"at least {max(columns) + 1} columns ({names})"
-            got = f"{len(words)}: {file.texts[at].strip()!r}"
-            raise file.error(at, expected, got, "check the column number and the line")
+            short.append((at, f"{len(words)}: {file.texts[at].strip()!r}"))
+            continue
         for place, column in enumerate(columns):
             try:
                 values[row, place] = decimal(words[column].lower().replace("d", "e"))
             except ValueError:
-                expected = f"a number in column {column + 1} ({names})"
-                raise file.error(at, expected, repr(words[column]), "correct the line") from None
+                wrong[column].append((at, repr(words[column])))
+    expected = f"at least {max(columns) + 1} columns ({names})"
+    errors = file.errors(short, expected, "check the column number and the line")
+    for column, lines in wrong.items():
+        errors += file.errors(lines, f"a number in column {column + 1} ({names})", "correct the line")
+    raise_all(errors)
     return values
 
 
@@ -158,28 +165,31 @@ _REMEDIES = {
 def check_plausible(
     column: Column, file: TextFile, indices: np.ndarray, time: np.ndarray, values: np.ndarray
 ) -> None:
-    """Raise `FileFormatError` for a gap or an impossible value, with its line and time [s] since 1970."""
+    """Raise `FileFormatError` for gaps and impossible values, with line and time [s] since 1970."""
 
-    def error(index: int, expected: str, advice: str) -> FileFormatError:
-        expected, got = f"{expected} for {column.quantity} ({column.where})", f"{values[index]:g}"
-        return file.error(int(indices[index]), expected, f"{got} at {iso(time[index])}", advice)
+    errors: list[FileFormatError] = []
 
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size and column.longest_gap is None:
+    def note(wrong: np.ndarray, expected: str, advice: str) -> None:
+        lines = [(int(indices[at]), f"{values[at]:g} at {iso(time[at])}") for at in wrong]
+        expected = f"{expected} for {column.quantity} ({column.where})"
+        errors.extend(file.errors(lines, expected, advice))
+
+    if column.longest_gap is None:
         advice = "fill the gap before the run, or let longest_gap bridge it"
-        raise error(int(bad[0]), "a finite value", advice)
+        note(np.flatnonzero(~np.isfinite(values)), "a finite value", advice)
     known = quantity_of(column.quantity)
     low, high = known.possible
     outside = np.flatnonzero((values < low) | (values > high))
-    if outside.size:
-        advice = "check the unit, the sign, the column and the fill value"
-        if known.suspect is not None and known.suspect[1] <= values[outside[0]] <= known.suspect[2]:
+    advice = "check the unit, the sign, the column and the fill value"
+    if outside.size and known.suspect is not None:
+        if known.suspect[1] <= values[outside[0]] <= known.suspect[2]:
             advice = f"the values look like {_REMEDIES[known.suspect[0]]}"
-        raise error(int(outside[0]), f"a value from {low:g} to {high:g} {known.unit}", advice)
+    note(outside, f"a value from {low:g} to {high:g} {known.unit}", advice)
     if column.quantity == "relative_humidity" and values.size > 1 and 0.0 < values.max() <= 1.5:
         expected = "relative humidity in %, of which some exceeds 1.5"
         advice = "a fraction, set scale_factor: 100, or unit: 1 outside GOTM"
-        raise error(int(np.argmax(values)), expected, advice)
+        note(np.array([np.argmax(values)]), expected, advice)
+    raise_all(errors)
 
 
 _KELVIN = 273.15

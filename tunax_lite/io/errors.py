@@ -6,7 +6,7 @@ import inspect
 import os
 import stat
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,6 +19,8 @@ from .protection import note_input
 
 P = ParamSpec("P")
 R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
 _Describe = Callable[[int], str] | None
 _LONGEST_PART = 400
 """Characters of a path, of what was expected and of what was got."""
@@ -59,6 +61,83 @@ class FileFormatError(ValueError):
 
 class ConfigError(ValueError):
     """An invalid configuration: file, key path, expected, got, what to do."""
+
+
+_MOST_MISTAKES = 20
+"""Of one message; the others are counted."""
+_MOST_LINES = 3
+"""Of one kind of mistake in a file; the others are counted."""
+
+
+def all_of(readings: Iterable[Callable[[], R]]) -> list[R]:
+    """The results of several readings, each of which may fail without hindering the others.
+
+    Raises:
+        FileFormatError, ConfigError, FileNotFoundError: the mistakes that all of them found, a line each; of
+            the common type, else the first of these.
+    """
+    results, errors = [], []
+    for one in readings:
+        try:
+            results.append(one())
+        except (FileFormatError, ConfigError, FileNotFoundError) as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise _joined(errors) from errors[0]
+    return results
+
+
+def both_of(one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B]:
+    """The results of two readings, as `all_of` has them."""
+    readings: list[Callable[[], Any]] = [one, other]  # of different types
+    first, second = all_of(readings)
+    return first, second
+
+
+def _joined(errors: list[Exception]) -> Exception:
+    """One error with the messages of several."""
+    lines = list(dict.fromkeys(line for error in errors for line in str(error).splitlines()))
+    if len(lines) > _MOST_MISTAKES:
+        lines[_MOST_MISTAKES - 1 :] = [f"... and {len(lines) - _MOST_MISTAKES + 1} more mistakes."]
+    kinds = {type(error) for error in errors}
+    kind = kinds.pop() if len(kinds) == 1 else FileFormatError
+    joined = kind.__new__(kind)
+    Exception.__init__(joined, "\n".join(lines))  # FileFormatError is made of the parts of one message
+    return joined
+
+
+def in_lines(
+    path, wrong: Iterable[tuple[object, str]], key: str, expected: str, advice: str
+) -> list[FileFormatError]:
+    """Errors about lines: the first three, and in the last of them the number of others.
+
+    Args:
+        path: of the file.
+        wrong: number of each wrong line, and what it has.
+        key: what is wrong in these lines; may be empty.
+        expected, advice: as in `FileFormatError`.
+    """
+    wrong, made = list(wrong), []
+    for i, (number, got) in enumerate(wrong[:_MOST_LINES]):
+        if i == _MOST_LINES - 1 and len(wrong) > _MOST_LINES:
+            got = f"{got} (and so in {len(wrong) - _MOST_LINES} more lines)"
+        where = f"line {number}: {key}" if key else f"line {number}"
+        made.append(FileFormatError(path, where, expected, got, advice))
+    return made
+
+
+def raise_all(errors: Sequence[Exception]) -> None:
+    """Raise an error with the messages of all; nothing if there is none."""
+
+    def failing(error: Exception) -> Callable[[], None]:
+        def fail() -> None:
+            raise error
+
+        return fail
+
+    all_of(failing(error) for error in errors)
 
 
 Source = Any  # a path or an xarray dataset (slow to import)
@@ -207,6 +286,7 @@ def check_increasing(
         at = int(stuck[0])
         got = f"{values[at + 1]:g} after {values[at]:g} in record {at + 1}"
         got = f"{describe(at + 1)} after {describe(at)}" if describe else got
+        got += f" (and so at {stuck.size - 1} more records)" if stuck.size > 1 else ""
         advice = "sort the records and remove duplicates"
         raise FileFormatError(path, key, "values that increase", got, advice)
 

@@ -15,6 +15,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -27,6 +28,7 @@ from .axes import (
     as_seconds,
     as_sources,
     check_measured,
+    check_position,
     find_axis,
     flags_of,
     has_flag,
@@ -39,7 +41,7 @@ from .axes import (
     read_vertical,
     stem_of,
 )
-from .errors import FileFormatError, check_names, names_its_file
+from .errors import FileFormatError, Source, check_names, name_of, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinity_at
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
@@ -62,7 +64,7 @@ class _Samples:
     values: np.ndarray
     moves: bool
     n_rejected: int
-    position: tuple[float, float] | None  # longitude and latitude [degrees]
+    position: tuple[float, float] | None  # latitude and longitude [degrees]
     notes: tuple[str, ...] = ()
 
 
@@ -107,9 +109,11 @@ def read_oceansites(
         paths: one file or xarray dataset, or several of one mooring, such as one per variable, year or
             instrument.
         start_time: ISO 8601 time, universal time, at which the time of the observations is 0.
-        variables: names in the file of `temperature`, `salinity`, `u` or `v`, `None` to leave one out; by
-            default TEMP, PSAL, UCUR and VCUR, or found by CF standard name. Of several temporal resolutions,
-            the reader takes the one with most of these quantities, then the finest.
+        variables: names in the file of `temperature`, `salinity`, `u` or `v`, `None` to leave one out;
+            `FILE:NAME` for one of several files, such as columns of profiles in GOTM's format, which are
+            called 1, 2, ... in every file. By default TEMP, PSAL, UCUR and VCUR, or found by CF standard
+            name. Of several temporal resolutions, the reader takes the one with most of these quantities,
+            then the finest.
         units: units or conversions by the package's names, also the units of `time` and `z`; override those
             in the file.
         good_flags: quality flags to accept.
@@ -120,7 +124,7 @@ def read_oceansites(
         salinity: practical salinity for the conversion where none was measured: a number, or increasing
             heights [m] and values.
         longest_gap: reject files with a longer time between two records [s].
-        position: longitude and latitude [degrees], for files that do not give it.
+        position: latitude and longitude [degrees north, degrees east], for files that do not give it.
         name: of the observations; by default the name of the first file.
 
     Raises:
@@ -134,18 +138,20 @@ def read_oceansites(
     if isinstance(depths, str) and depths not in ("nominal", "measured"):
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
     wanted = _Wanted(start_time, units, tuple(good_flags), depths, longest_gap)
+    check_position(position)
     samples, empty = [], []
     for source in sources:
         file = read_profile_text(source) if is_text(source) else read_contents(source)
         place = position_of(file) or position
-        leave([] if place is None else [Position(str(file.path), place[1], place[0])])
-        for key, (times, variable) in _find(file, given).items():
+        leave([] if place is None else [Position(str(file.path), *place)])
+        for key, (times, variable) in _find(file, _names_in(file, given)).items():
             try:
                 samples.append(_samples(file, key, times, variable, place, wanted))
             except _NothingGoodError as error:
                 empty.append(error)
     if not samples:
         raise empty[0]
+    _check_found(given, samples, sources, empty)
     time, z, profiles = _merged(samples)
     notes = (*(f"left out: {error}" for error in empty), *(note for one in samples for note in one.notes))
     if conservative:
@@ -159,6 +165,30 @@ def read_oceansites(
         rejected={key: sum(one.n_rejected for one in samples if one.key == key) for key in profiles},
         notes=notes,
     )
+
+
+def _names_in(file: Contents, given: dict[str, str | None]) -> dict[str, str | None]:
+    """Names for one file: those of other files are left out."""
+    names = {}
+    for key, name in given.items():
+        where, separator, own = (name or "").rpartition(":")
+        names[key] = name if not separator else own if where == Path(file.path).name else None
+    return names
+
+
+def _check_found(
+    given: dict[str, str | None],
+    samples: Sequence["_Samples"],
+    sources: Sequence[Source],
+    empty: Sequence[Exception],
+) -> None:
+    """Raise `FileFormatError` for a name that no file has."""
+    found = {one.key for one in samples}
+    for key, name in given.items():
+        if name is not None and key not in found and not empty:
+            files = ", ".join(map(name_of, sources))
+            expected, advice = f"a variable '{name}'", "correct its name (variables)"
+            raise FileFormatError(files, key, expected, "none", advice)
 
 
 def _find(file: Contents, given: dict[str, str | None]) -> dict[str, tuple[Variable, Variable]]:
@@ -398,7 +428,7 @@ def _modelled(
         advice = "add them to the file, give `position`, or conservative=False"
         expected = "the position, for absolute salinity"
         raise FileFormatError(path, "LATITUDE, LONGITUDE", expected, "none", advice)
-    longitude, latitude = positions[0] if positions else (0.0, 0.0)
+    latitude, longitude = positions[0] if positions else (0.0, 0.0)
     temperature, absolute = modelled_water(
         profiles.get("temperature", missing),
         salinity,

@@ -13,6 +13,7 @@ import dataclasses
 import datetime
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,15 @@ from .axes import (
 from .dated_text import find_profiles, read_columns, read_lines
 from .errors import (
     FileFormatError,
+    all_of,
     check_names,
     check_possible,
     decimal,
+    in_lines,
     is_path,
     name_of,
     names_its_file,
+    raise_all,
     read_text,
     reading,
 )
@@ -105,19 +109,20 @@ def read_table(path) -> Contents:
         expected = "a line of names and lines of values"
         raise FileFormatError(path, "file", expected, f"{len(rows)} lines", "add what is missing")
     names, units = _header(path, *rows.pop(0))
-    for number, cells in rows:
-        if len(cells) != len(names):
-            expected = f"{len(names)} values, as in the line of names"
-            raise FileFormatError(path, f"line {number}", expected, f"{len(cells)}", "complete the line")
+    short = [(number, f"{len(cells)}") for number, cells in rows if len(cells) != len(names)]
+    expected = f"{len(names)} values, as in the line of names"
+    errors = in_lines(path, short, "", expected, "complete the line")
     variables = {}
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
-        column = [(number, cells[i].strip()) for number, cells in rows]
+        column = [(number, cells[i].strip()) for number, cells in rows if len(cells) == len(names)]
         if name == "time" and unit is None:
-            values, unit = _moments(path, column)
+            values, unit, wrong = _moments(path, column)
         else:
-            values = _numbers_or_texts(path, name, column)
+            values, wrong = _numbers_or_texts(path, name, column)
+        errors += wrong
         attributes = {} if unit is None else {"units": unit}
         variables[name] = Variable(path, name, ("time",), values, attributes)
+    raise_all(errors)
     variables["time"] = variables.pop("time")  # so that messages list the measured variables first
     return Contents(path, variables, {})
 
@@ -223,7 +228,7 @@ def read_numbers(
         observable, variable: its name in the package and in the file.
         flags: name in the file of the numeric quality flags.
         good_flags: flags to accept.
-        position: longitude and latitude [degrees], for a file with a grid of several points.
+        position: latitude and longitude [degrees], for a file with a grid of several points.
 
     Returns:
         The series, and the number of values rejected because of their flags.
@@ -291,6 +296,10 @@ _UNITS_IN_NAMES = {
     "_meterPerSecond": "m s-1",
     "_meter": "m",
     "_metersCubedPerSecond": "m3 s-1",
+    "_millimeterPerDay": "mm day-1",
+    "_millimeterPerHour": "mm h-1",
+    "_decimalFraction": "1",
+    "_practicalSalinityUnits": "1",
 }
 """How names of columns end that say their unit, as in files of LakeEnsemblR."""
 
@@ -299,23 +308,24 @@ def _unit_in(name: str) -> str | None:
     return next((unit for ending, unit in _UNITS_IN_NAMES.items() if name.endswith(ending)), None)
 
 
-def _moments(path: Path, column: _Cells) -> tuple[np.ndarray, str]:
-    """Dates as numbers, and their unit."""
+def _moments(path: Path, column: _Cells) -> tuple[np.ndarray, str, list[FileFormatError]]:
+    """Dates as numbers, their unit, and errors about the lines without one."""
     texts = [text for _, text in column]
     if all(_STAMP.fullmatch(text) for text in texts):  # a hundred times faster
         with contextlib.suppress(ValueError):
             stamps = np.array(texts, dtype="datetime64[ms]")
             since = str(stamps[0]).replace("T", " ")
-            return (stamps - stamps[0]) / np.timedelta64(1, "s"), f"seconds since {since}"
-    moments = []
+            return (stamps - stamps[0]) / np.timedelta64(1, "s"), f"seconds since {since}", []
+    moments, wrong = [], []
     for number, text in column:
         try:
             moments.append(start_of_case(text.replace("/", "-")))
         except ValueError:
-            expected = "an ISO 8601 time such as 2012-06-10T00:00:00"
-            advice = "write it so, or name a unit, time [days since 2012-01-01]"
-            raise FileFormatError(path, f"line {number}: time", expected, f"'{text}'", advice) from None
-    return _since_the_first(moments)
+            wrong.append((number, f"'{text}'"))
+    expected = "an ISO 8601 time such as 2012-06-10T00:00:00"
+    advice = "write it so, or name a unit, time [days since 2012-01-01]"
+    errors = in_lines(path, wrong, "time", expected, advice)
+    return (np.zeros(0), "s", errors) if errors or not moments else (*_since_the_first(moments), errors)
 
 
 def _since_the_first(moments: list[datetime.datetime]) -> tuple[np.ndarray, str]:
@@ -323,8 +333,8 @@ def _since_the_first(moments: list[datetime.datetime]) -> tuple[np.ndarray, str]
     return seconds, f"seconds since {moments[0].isoformat(sep=' ')}"
 
 
-def _numbers_or_texts(path: Path, name: str, column: _Cells) -> np.ndarray:
-    """Numbers of a column, or its texts if none is a number."""
+def _numbers_or_texts(path: Path, name: str, column: _Cells) -> tuple[np.ndarray, list[FileFormatError]]:
+    """Numbers of a column, or its texts if none is a number; errors about lines with something else."""
     values, wrong = np.full(len(column), np.nan), []
     for i, (number, text) in enumerate(column):
         try:
@@ -332,12 +342,9 @@ def _numbers_or_texts(path: Path, name: str, column: _Cells) -> np.ndarray:
         except ValueError:
             wrong.append((number, text))
     if len(wrong) == len(column) and any(text for _, text in column):
-        return np.array([text for _, text in column])
-    for number, text in wrong:
-        if text.lower() not in _MISSING:
-            advice = "correct it, or leave it empty"
-            raise FileFormatError(path, f"line {number}: {name}", "a number", f"'{text}'", advice)
-    return values
+        return np.array([text for _, text in column]), []
+    wrong = [(number, f"'{text}'") for number, text in wrong if text.lower() not in _MISSING]
+    return values, in_lines(path, wrong, name, "a number", "correct it, or leave it empty")
 
 
 @names_its_file("profiles in text")
@@ -469,7 +476,8 @@ def _known(quantity: str, kind: str | None) -> tuple[list[str], list[str]]:
     """Names and CF standard names of a quantity of the weather; radiation is either downward or net."""
     known, standard_name = NAMES["weather"].get(quantity, {}), quantity_of(quantity).standard_name
     own = [] if kind is not None or standard_name is None else [standard_name]
-    return [quantity, *known.get("names", ())], [*own, *known.get(kind or "standard_names", ())]
+    names = [quantity, *known.get("names", ()), *known.get(f"{kind}_names", ())]
+    return names, [*own, *known.get(kind or "standard_names", ())]
 
 
 @names_its_file("a table of the weather")
@@ -486,8 +494,11 @@ def read_weather(
     longest_gap: float | None = None,
     length: float = 1e12,
     name: str | None = None,
+    notes: list[str] | None = None,
 ) -> tuple[TimeSeries[Weather], HumidityMeasure]:
     """Read the weather, and the kind of its humidity.
+
+    A wind speed without components becomes an eastward wind.
 
     Args:
         paths: one table, or several, such as one per quantity or year.
@@ -503,6 +514,7 @@ def read_weather(
         longest_gap: reject a longer time between two records [s].
         length: of the run [s], for weather consisting of numbers only.
         name: for messages; by default the name of the first file.
+        notes: gets a note where the direction of the wind is not known.
 
     Raises:
         FileFormatError: a quantity that is missing or ambiguous, an unexpected unit, a gap, unsorted times,
@@ -515,6 +527,7 @@ def read_weather(
     check_names("units", units, (*fields, "time"))
     paths = as_sources(paths)
     tables = [read_table(path) for path in paths]
+    given |= _speed_alone(tables, given, [] if notes is None else notes)
     measure = _measure(tables, given, humidity_measure)
     kinds = {"shortwave": shortwave, "longwave": longwave}
     options: dict[str, Any] = {  # those of `record_of`
@@ -523,15 +536,16 @@ def read_weather(
         "time_unit": unit_alone(units, "time"),
         "longest_gap": longest_gap,
     }
-    found: dict[str, Series | float] = {}
-    for field in (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None)):
+    wanted = (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None))
+
+    def read(field: str) -> tuple[str, Series | float] | None:
         quantity = HUMIDITY_QUANTITIES[measure] if field == "humidity" else field
         value, kind = given.get(field), kinds.get(field)
         if isinstance(value, (int, float)):
             scale, offset = as_conversion(units.get(field)).linear(quantity, None)
-            found[field] = scale * float(value) + offset
-            check_possible(name_of(paths[0]), field, quantity, np.asarray([found[field]]))
-            continue
+            number = scale * float(value) + offset
+            check_possible(name_of(paths[0]), field, quantity, np.asarray([number]))
+            return field, number
         parts = []
         for table in tables:
             variable = table.variables.get(value) if value else _find(table, quantity, kind)
@@ -542,14 +556,17 @@ def read_weather(
                 _check_radiation(record, field, kind)
                 parts.append(record)
         if parts:
-            found[field] = joined(in_order(parts, "give each time once"))
-        elif field not in _OPTIONAL or value is not None:
-            names, standard_names = _known(quantity, kind)
-            wanted = f"a variable {repr(value) if value else ' or '.join((*names, *standard_names))}"
-            there = ", ".join(table.listing for table in tables)
-            formula = "" if kind is None else ", or choose a formula of the radiation"
-            advice = f"name it, or give a number (variables.{field}){formula}"
-            raise tables[0].error(field, wanted, f"only {there}", advice)
+            return field, joined(in_order(parts, "give each time once"))
+        if field in _OPTIONAL and value is None:
+            return None
+        names, standard_names = _known(quantity, kind)
+        expected = f"a variable {repr(value) if value else ' or '.join((*names, *standard_names))}"
+        there = ", ".join(table.listing for table in tables)
+        formula = "" if kind is None else ", or choose a formula of the radiation"
+        advice = f"name it, or give a number (variables.{field}){formula}"
+        raise tables[0].error(field, expected, f"only {there}", advice)
+
+    found = dict(each for each in all_of(partial(read, field) for field in wanted) if each is not None)
     instants, values = on_common_times(found, length)
     arrays = {field: np.asarray(value + 0.0 * instants) for field, value in values.items()}
     return TimeSeries(
@@ -560,6 +577,21 @@ def read_weather(
 def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:
     """Find the variable of a quantity."""
     return table.find(quantity, *_known(quantity, kind), f"choose one (variables.{quantity})")
+
+
+def _speed_alone(tables: list[Contents], given: Mapping, notes: list[str]) -> dict[str, str | float]:
+    """A wind speed as eastward wind, where no file has components and none are named."""
+    components = "wind_u", "wind_v"
+    if any(name in given or any(_find(table, name, None) for table in tables) for name in components):
+        return {}
+    known, advice = NAMES["weather"]["wind_speed"], "choose one (variables.wind_u, with wind_v: 0)"
+    for table in tables:
+        speed = table.find("wind_speed", known["names"], known["standard_names"], advice)
+        if speed is not None:
+            said = f"{speed.name} has no direction and becomes an eastward wind"
+            notes.append(f"{table.path}: {said}: turning winds would drive other inertial oscillations")
+            return {"wind_u": speed.name, "wind_v": 0.0}
+    return {}
 
 
 def _measure(tables: list[Contents], given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:

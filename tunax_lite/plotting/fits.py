@@ -343,14 +343,14 @@ def _near_surface(fit: CaseRuns) -> _Panels:
     seconds, z, values = _thinned(fit, "temperature", np.inf)
     top = np.argmax(np.where(np.isfinite(values), z, -np.inf), axis=1)[:, None]
     seen = np.take_along_axis(values, top, axis=1)[:, 0]
-    height = float(np.median(np.take_along_axis(z, top, axis=1)))
+    height, depth = style.reference_depth(np.take_along_axis(z, top, axis=1))
     runs: dict[str, _Series] = {}
     for name, run in fit.runs.items():
         times = np.asarray(run.time, dtype=float)
         there = np.full((times.size, 1), height)
         runs[name] = times, _at_observations(run, "temperature", times, there)[:, 0]
     name = style.long_name("temperature", fit.equation_of_state)
-    return {f"{name} at {abs(height):.3g} m [°C]": ((seconds, seen), runs)}
+    return {f"{name} at {depth} [°C]": ((seconds, seen), runs)}
 
 
 def _numbers(fit: CaseRuns) -> _Panels:

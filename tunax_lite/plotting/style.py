@@ -207,6 +207,16 @@ def alone(values: np.ndarray) -> list[int]:
     return np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
 
 
+def reference_depth(heights: np.ndarray) -> tuple[float, str]:
+    """Median height [m] of the instruments of a series, and in words, with the range where they move."""
+    middle = float(np.median(heights))
+    deepest, uppermost = -float(np.min(heights)), -float(np.max(heights))
+    words = f"{abs(middle):.3g} m"
+    if deepest - uppermost > max(0.5, 0.05 * abs(middle)):
+        words += f"\n(measured at {abs(uppermost):.3g} to {abs(deepest):.3g} m)"
+    return middle, words
+
+
 def in_words(name: str) -> str:
     """A name with spaces instead of underscores."""
     return name.replace("_", " ")

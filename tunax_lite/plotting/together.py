@@ -205,8 +205,7 @@ def _series(
     for panel, name in zip(axes[:, 0], names, strict=False):
         height, uppermost = 0.0, "uppermost cell"
         if observations is not None and name in seen and np.isfinite(seen[name]).any():
-            seconds, values, height = _uppermost(observations, seen[name])
-            uppermost = f"{abs(height):.3g} m"
+            seconds, values, (height, uppermost) = _uppermost(observations, seen[name])
             panel.plot(times.places(seconds), values, label=observations.source, **_OBSERVED)
         for label, run, line in _lines(runs):
             if name in run.profiles:
@@ -233,11 +232,13 @@ def _draw_layers(panel: Axes, runs: Mapping[str, Line], times: FigureTime, label
     style.depth_axis(panel, 1.05 * deepest or 1.0)
 
 
-def _uppermost(observations: Observations, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Times [s] and values of the uppermost instrument of each time, and its median height [m]."""
+def _uppermost(
+    observations: Observations, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, tuple[float, str]]:
+    """Times [s] and values of the uppermost instrument of each time, and its reference depth."""
     z = np.broadcast_to(np.asarray(observations.z, dtype=float), values.shape)
     there = np.isfinite(values).any(axis=1)
     top = np.argmax(np.where(np.isfinite(values), z, -np.inf), axis=1)[:, None]
     found, heights = (np.take_along_axis(of, top, axis=1)[there, 0] for of in (values, z))
     seconds, found = style.with_gaps(np.asarray(observations.time, dtype=float)[there], found)
-    return seconds, found, float(np.median(heights))
+    return seconds, found, style.reference_depth(heights)

@@ -48,7 +48,7 @@ EXTRAS = {
     "posterior": ("blackjax",),
     "cluster": ("dask", "distributed", "zarr"),
     "grib": ("cfgrib",),
-    "sites": ("cdsapi", "argopy", "copernicusmarine"),
+    "sites": ("cdsapi", "argopy", "copernicusmarine", "pyTMD"),
 }
 """Packages that not every installation has, by the extra that brings them."""
 

@@ -84,6 +84,46 @@ def test_a_list_of_points_has_a_store_and_figures(tmp_path):
     assert "sections_temperature" in map_figures(path)
 
 
+def test_sites_have_names_sections_a_coast_and_say_who_is_missing(tmp_path):
+    names = [f"site {i}" for i in range(10)]
+    heights = np.full((2, 10), -1.0)
+    heights[:, 3] = np.nan  # left out
+    temperature = np.random.default_rng(3).uniform(5.0, 9.0, (2, 2, 10))
+    surface = temperature[:, 1].copy()
+    surface[:, 5] = np.nan
+    coordinates = {
+        "time": ("time", [0.0, 3600.0], {"units": "seconds since 2001-01-01 00:00:00"}),
+        "height_center": (("z_center", "point"), heights),
+        "lat": ("point", np.linspace(-40.0, 40.0, 10)),
+        "lon": ("point", np.linspace(150.0, 210.0, 10)),
+        "site": ("point", names),
+    }
+    about = {"long_name": "temperature", "units": "degC"}
+    fields = {
+        "temperature": (("time", "z_center", "point"), temperature, about),
+        "sea_surface_temperature": (("time", "point"), surface, about),
+    }
+    store, coast = tmp_path / "s.zarr", tmp_path / "coast.geojson"
+    xr.Dataset(fields, coordinates, {"tunax_lite_map_dims": ["point"]}).to_zarr(store, zarr_format=2)
+    line = {"type": "LineString", "coordinates": [[170.0, 0.0], [179.0, 5.0], [-179.0, 6.0], [-170.0, 9.0]]}
+    square = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
+    features = [{"type": "Feature", "geometry": each} for each in (line, square, None)]
+    coast.write_text(json.dumps({"type": "FeatureCollection", "features": features}), encoding="utf-8")
+    figures = map_figures(store, (), coast)
+    of_map = figures["map_sea_surface_temperature"]
+    panel = of_map.axes[0]
+    assert {text.get_text() for text in panel.texts} == set(names)
+    assert "site 3" in of_map.get_suptitle() and "site 5" not in of_map.get_suptitle()
+    assert "cross: no value" in of_map.axes[-1].get_ylabel().replace("\n", " ")
+    drawn = np.asarray(panel.lines[0].get_xdata())
+    assert len(panel.lines) == 2 and np.isnan(drawn[2])  # no line across the map at 180 degrees
+    titles = [ax.get_title() for n in (1, 2) for ax in figures[f"sections_temperature_{n}"].axes]
+    assert [title.split(",")[0] for title in titles if title] == [n for n in names if n != "site 3"]
+    with error_naming(FileFormatError, "coast.geojson lines polygons"):
+        coast.write_text('{"type": "FeatureCollection", "features": []}', encoding="utf-8")
+        map_figures(store, (), coast)
+
+
 def test_what_is_no_store_is_not_written_over(tmp_path, made):
     other = tmp_path / "other.zarr"
     other.mkdir()

@@ -246,3 +246,28 @@ def test_refusals_are_not_asked_again(monkeypatch):
     with error_naming(FileFormatError, "http://x 401 account"):
         downloads.retried(refused, "http://x")
     assert len(calls) == 1
+
+
+def test_tides_of_an_atlas_by_pytmd(monkeypatch, tmp_path):
+    asked_for = {}
+
+    def tide_currents(x, y, time, **options):
+        asked_for.update(options, x=x, y=y)
+        u = 20.0 * np.cos(2.0 * np.pi * time / 44714.0)  # [cm s-1]
+        values = u if y[0] < 60.0 else np.full_like(u, np.nan)
+        return {"u": values[None], "v": 0.5 * values[None]}
+
+    client(monkeypatch, "pyTMD", compute=None)
+    client(monkeypatch, "pyTMD.compute", tide_currents=tide_currents)
+    found = fetch("tides", "pytmd", place(), f"FES2014@{tmp_path}")
+    file = found.files["tides.nc"]
+    np.testing.assert_allclose(file.v, 0.5 * file.u)
+    assert float(abs(file.u).max()) == pytest.approx(0.2) and file.u.attrs["units"] == "m s-1"
+    assert found.case["interior"]["pressure_gradient"]["kind"] == "mean_velocity"
+    assert asked_for["model"] == "FES2014" and asked_for["directory"] == tmp_path
+    assert asked_for["epoch"] == (*START.timetuple()[:6],) and asked_for["type"] == "time series"
+    assert [asked_for["x"], asked_for["y"]] == [[place().longitude], [place().latitude]]
+    with error_naming(FileFormatError, "MODEL@DIR"):
+        fetch("tides", "pytmd", place(), "FES2014@nowhere")
+    with error_naming(FileFormatError, "land"):
+        fetch("tides", "pytmd", place(latitude=80.0), f"FES2014@{tmp_path}")

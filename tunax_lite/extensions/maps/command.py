@@ -148,6 +148,7 @@ def calibrate_map(
     *,
     resume: bool,
     overwrite: bool,
+    show_parameters: bool,
 ) -> None:
     """`tunax-lite calibrate` of a map."""
     loaded = load_map(config, settings)
@@ -168,23 +169,28 @@ def calibrate_map(
             if overwrite:
                 remove_file(path)
             with open_engine(*engine) as opened:
-                progress = _fit(fit, section.n_iterations, opened, path)
+                progress = _fit(fit, section.n_iterations, opened, path, show_parameters)
             about = session.provenance(loaded, loaded.name, fit.run.model.closure)
             written = write_fit(fit, progress, folder, about)
     _say_fit(fit, progress)
     session.report_written(written)
 
 
-def _fit(fit: MapFit, n_iterations: int, engine: AbstractEngine, path: Path) -> Progress:
-    number, loss = 0, ""
+def _fit(
+    fit: MapFit, n_iterations: int, engine: AbstractEngine, path: Path, show_parameters: bool
+) -> Progress:
+    number, loss, values = 0, "", ""
     with fraction_of("calibration") as show:
 
         def part(done: float) -> None:
-            show((number + done) / n_iterations, f"evaluation {number + 1} of {n_iterations}{loss}")
+            show((number + done) / n_iterations, f"evaluation {number + 1} of {n_iterations}{loss}", values)
 
         def note(progress: Progress) -> None:
-            nonlocal number, loss
+            nonlocal number, loss, values
             number, loss = len(progress.losses), f", lowest loss {progress.loss:.4g} K2"
+            if show_parameters:
+                found = zip(fit.free.numbers, fit.values(progress.x), strict=True)
+                values = "  ".join(f"{free.path}={value:.4g}" for free, value in found)
 
         return fit_map(fit, n_iterations, engine, path=path, report=note, part=part)
 

@@ -1,9 +1,10 @@
 """Figures of a map: scalars at selected times, and sections over time and depth at selected points."""
 
+import json
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,7 +12,7 @@ from matplotlib.collections import Collection
 from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
 
-from ...io.errors import FileFormatError
+from ...io.errors import FileFormatError, read_text, reading
 from ...plotting import style
 from ...plotting.style import STATE, FigureTime, Option
 from ...runtime.machine import needed
@@ -23,17 +24,25 @@ Point = tuple[float, float]
 """Latitude and longitude [degrees]."""
 
 _N_TIMES, _N_POINTS = 4, 4
+_N_SECTIONS = 8  # of a list of sites in one figure
+_MOST_NAMES = 60  # of sites beside their points
 _LAND = "0.82"
 _LAYER, _LINE = "mixed_layer_depth", 60  # letters of a label
 
 
-def map_figures(path: Path, points: Sequence[Point] = ()) -> dict[str, Figure]:
+def map_figures(path: Path, points: Sequence[Point] = (), coast: Path | None = None) -> dict[str, Figure]:
     """Maps of every scalar in a store, and sections of every profile, by name.
 
-    Missing columns are left blank; by default sections are those of four points from south to north.
+    Missing columns are left blank; by default sections are those of four points from south to north, or of
+    all sites of a list, eight in a figure.
+
+    Args:
+        path: of the store.
+        points: of the sections.
+        coast: GeoJSON file with lines or polygons to draw on the maps, such as those of Natural Earth.
 
     Raises:
-        FileFormatError: not the store of a map, or one without any results.
+        FileFormatError: not the store of a map, or one without any results; no GeoJSON.
         ValueError: a point more than two cells away from the nearest one with water.
     """
     import xarray as xr  # takes long
@@ -46,21 +55,51 @@ def map_figures(path: Path, points: Sequence[Point] = ()) -> dict[str, Figure]:
     except (OSError, KeyError, ValueError) as error:
         expected, advice = "the store of a map (`tunax-lite map`)", "name such a store"
         raise FileFormatError(path, "store", expected, str(error), advice) from error
-    ocean = _Ocean(store, path)
+    ocean = _Ocean(store, path, () if coast is None else read_coast(coast))
     numbers = [name for name, each in store.items() if each.dims == ("time", *ocean.dims)]
     profiles = [name for name, each in store.items() if len(each.dims) == 2 + len(ocean.dims)]
     figures = {f"map_{name}": ocean.maps(str(name)) for name in numbers}
     if profiles:
         places = [ocean.nearest(point) for point in points] or ocean.some_points()
-        figures |= {f"sections_{name}": ocean.sections(str(name), places) for name in profiles}
+        pages = [places[i : i + _N_SECTIONS] for i in range(0, len(places), _N_SECTIONS)]
+        for name in profiles:
+            for number, page in enumerate(pages, 1):
+                suffix = f"_{number}" if len(pages) > 1 else ""
+                figures[f"sections_{name}{suffix}"] = ocean.sections(str(name), page)
     return figures
+
+
+def read_coast(path: Path) -> tuple[np.ndarray, ...]:
+    """Lines of a GeoJSON file, `(n, 2)` with longitude and latitude [degrees]; those of polygons are closed.
+
+    Raises:
+        FileFormatError: a file without lines and polygons.
+    """
+    lines: list[np.ndarray] = []
+
+    def visit(geometry: Any) -> None:  # JSON
+        inner = [*geometry.get("features", ()), *geometry.get("geometries", ()), geometry.get("geometry")]
+        for part in filter(None, inner):
+            visit(part)
+        depth = {"LineString": 0, "MultiLineString": 1, "Polygon": 1, "MultiPolygon": 2}
+        parts = [geometry["coordinates"]] if geometry.get("type") in depth else []
+        for _ in range(depth.get(geometry.get("type"), 0)):
+            parts = [each for part in parts for each in part]
+        lines.extend(np.asarray([place[:2] for place in part], dtype=float) for part in parts)
+
+    with reading(path, "a coast in GeoJSON"):
+        visit(json.loads(read_text(path, "text in UTF-8")))
+        if not lines:
+            raise FileFormatError(path, "file", "lines or polygons", "none", "choose the file of a coast")
+    return tuple(lines)
 
 
 class _Ocean:
     """An open store: its finished points and times, and their positions."""
 
-    def __init__(self, store: "xr.Dataset", path: Path):
-        self.store = store
+    def __init__(self, store: "xr.Dataset", path: Path, coast: tuple[np.ndarray, ...] = ()):
+        self.store, self.coast = store, coast
+        self.sites = [str(name) for name in store["site"].values] if "site" in store.coords else []
         self.dims = tuple(store.attrs["tunax_lite_map_dims"])
         self.time = np.asarray(store["time"], dtype=float)
         start = str(store["time"].attrs["units"]).removeprefix("seconds since ")
@@ -103,14 +142,18 @@ class _Ocean:
         extend = "max" if name.startswith(_LAYER) else "both"
         bar = figure.colorbar(drawn, ax=axes.ravel().tolist(), extend=extend, pad=0.02, shrink=0.8)
         absent = any((self.is_wet & np.isnan(each)).any() for each in values.values())
-        label = _label(self.store[name]) + (", white: no value" if absent else "")
+        mark = "white" if self.is_wet.ndim > 1 else "cross"
+        label = _label(self.store[name]) + (f", {mark}: no value" if absent else "")
         bar.set_label(textwrap.fill(label, _LINE))
+        if left := [site for site, wet in zip(self.sites, self.is_wet.flat, strict=False) if not wet]:
+            figure.suptitle(textwrap.fill(f"without results: {', '.join(left)}", 100), fontsize="small")
         return figure
 
     def _draw(self, panel: Axes, values: np.ndarray, colours: dict[str, Option]) -> Collection:
-        panel.set_facecolor(_LAND)
         if values.ndim == 1:
-            return panel.scatter(self.longitude, self.latitude, c=values, s=30, **colours)
+            return self._draw_sites(panel, values, colours)
+        panel.set_facecolor(_LAND)
+        self._draw_coast(panel)
         order = np.argsort(self.longitude[0], kind="stable")  # a map may begin at any longitude
         places = self.longitude[:, order], self.latitude[:, order]
         water = np.where(self.is_wet & np.isnan(values), 1.0, np.nan)[:, order]  # white, not as land
@@ -118,6 +161,44 @@ class _Ocean:
             *places, water, shading="nearest", rasterized=True, cmap="Greys_r", vmin=0.0, vmax=1.0
         )
         return panel.pcolormesh(*places, values[:, order], shading="nearest", rasterized=True, **colours)
+
+    def _draw_sites(self, panel: Axes, values: np.ndarray, colours: dict[str, Option]) -> Collection:
+        """Points with names, and a cross where there is no value."""
+        east = (self.longitude + 180.0) % 360.0 - 180.0
+        known = np.isfinite(values)
+        panel.scatter(east[~known], self.latitude[~known], marker="x", s=30, color="0.4")
+        drawn = panel.scatter(
+            east[known],
+            self.latitude[known],
+            c=values[known],
+            s=36,
+            edgecolors="0.3",
+            linewidths=0.5,
+            **colours,
+        )
+        panel.margins(0.12, 0.15)
+        panel.autoscale_view()
+        limits = panel.get_xlim(), panel.get_ylim()
+        self._draw_coast(panel)
+        panel.set_xlim(max(limits[0][0], -190.0), min(limits[0][1], 190.0))
+        panel.set_ylim(max(limits[1][0], -92.0), min(limits[1][1], 92.0))
+        middle = 0.5 * sum(panel.get_xlim())
+        for site, x, y in list(zip(self.sites, east, self.latitude, strict=False))[:_MOST_NAMES]:
+            side = "left" if x < middle else "right"
+            offset = (5, 3) if side == "left" else (-5, 3)
+            panel.annotate(
+                site, (x, y), offset, textcoords="offset points", ha=side, fontsize="x-small", clip_on=True
+            )
+        return drawn
+
+    def _draw_coast(self, panel: Axes) -> None:
+        low, high = float(self.longitude.min()), float(self.longitude.max())
+        for line in self.coast:
+            x = line[:, 0]
+            if self.is_wet.ndim > 1:  # a map may have longitudes up to 360
+                x = np.where(x < low - 180.0, x + 360.0, np.where(x > high + 180.0, x - 360.0, x))
+            x = np.where(np.abs(np.diff(x, prepend=x[:1])) > 180.0, np.nan, x)
+            panel.plot(x, line[:, 1], color="0.55", linewidth=0.6, zorder=1.5, scalex=False, scaley=False)
 
     def _computed_times(self, name: str) -> np.ndarray:
         """Up to `n` times, from those with any results."""
@@ -142,7 +223,9 @@ class _Ocean:
         return at
 
     def some_points(self) -> list[tuple[int, ...]]:
-        """Points from south to north."""
+        """All sites of a list, else points from south to north."""
+        if self.sites:
+            return [(int(i),) for i in np.flatnonzero(self.is_wet)]
         wet = np.argwhere(self.is_wet)
         wet = wet[np.argsort(self.latitude[self.is_wet], kind="stable")]
         chosen = np.linspace(0, len(wet) - 1, 2 * _N_POINTS + 1)[1::2].round().astype(int)
@@ -168,7 +251,8 @@ class _Ocean:
                 depth = np.asarray(self.store[layer].isel(point), dtype=float)
                 criterion = str(self.store[layer].attrs.get("long_name", layer))  # in words
                 style.draw_layer(panel, time, depth, criterion.removeprefix("depth where the "))
-            panel.set_title(_place(self.latitude[at], self.longitude[at]), fontsize="medium")
+            title = _place(self.latitude[at], self.longitude[at])
+            panel.set_title(f"{self.sites[at[0]]}, {title}" if self.sites else title, fontsize="medium")
             panel.set_ylabel("z [m]")
             style.height_axis(panel, float(np.nanmin(height)))
             self.axis.finish(panel)

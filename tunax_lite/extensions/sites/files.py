@@ -415,7 +415,7 @@ def _water_of_mooring(place: Place, where: str) -> Found:
     read = io.read_oceansites(
         paths,
         start_time=place.start_time,
-        position=(place.longitude, place.latitude),
+        position=(place.latitude, place.longitude),
         name=place.name,
     )
     time, margin = np.asarray(read.time), LONGEST_GAP

@@ -27,16 +27,19 @@ from .files import (
     WOA,
     Mean,
     climatology,
+    digests,
     elevation_at,
     era5_names,
     floor,
     means_of,
+    tidal,
     water_of_floats,
     water_of_reanalysis,
     waves_of_files,
     weather_of_files,
 )
 from .sources import Found, Place, merged, source
+from .tides import times_of
 
 Client = Any  # of an optional package
 ARCO_ADDRESS = (
@@ -382,3 +385,39 @@ def _depth_of_erddap(place: Place, where: str) -> Found:
     path = downloads.download(f"{base}.nc?{variable or 'altitude'}{''.join(ranges)}")
     with opened(path) as read:
         return floor(place, elevation_at(place, read), downloads.noted([path]), base)
+
+
+# -------------------------------------------------------------------------------------------------- tides
+
+
+@source("tides", "pytmd", title="tidal current of an atlas, pyTMD", packages=("pyTMD",))
+def _tides_of_pytmd(place: Place, where: str) -> Found:
+    """The depth-mean tidal current of an atlas on this machine, predicted by pyTMD with minor constituents.
+
+    `where` is MODEL@DIR, a model of pyTMD's database and the folder with its files, or the file of a
+    definition in JSON, with files relative to its folder.
+    """
+    model, _, at = where.rpartition("@")
+    path = Path(at).expanduser()
+    if not (path.is_dir() if model else path.is_file()):
+        expected = "MODEL@DIR with the folder of an atlas, or a definition FILE.json"
+        raise FileFormatError(where or "--tides pytmd", "tides", expected, "none", "name one of them")
+    options: dict[str, Any] = {"definition_file": path, "directory": path.parent}  # of several types
+    if model:
+        options = {"model": model, "directory": path}
+    time = times_of(place.duration)
+    epoch = tuple(place.start.timetuple()[:6])
+    found: dict[str, np.ndarray] = {}
+
+    def predict() -> None:
+        compute: Client = importlib.import_module("pyTMD.compute")
+        at = np.array([(place.longitude + 180.0) % 360.0 - 180.0]), np.array([place.latitude])
+        current = compute.tide_currents(*at, time, epoch=epoch, type="time series", **options)
+        found.update((axis, 0.01 * np.asarray(current[axis], dtype=float).reshape(-1)) for axis in ("u", "v"))
+
+    asked(predict, "pyTMD", "")
+    if not all(np.isfinite(values).all() and values.shape == time.shape for values in found.values()):
+        got, advice = "missing values, as on land", "move the position, or use another atlas"
+        raise FileFormatError(path, "tides", "a current at the position", got, advice)
+    places = digests([path]) if not model else {f"{model}, {path}": ""}
+    return tidal(place, time, found["u"], found["v"], places, [f"{model or path.name} by pyTMD"])

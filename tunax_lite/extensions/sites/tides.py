@@ -56,11 +56,16 @@ def arguments(constituent: str, moments: np.ndarray) -> tuple[np.ndarray, np.nda
     return 1.0 + factor * np.cos(slow), a * hour + b * s + c * h + d * p + constant + shift * np.sin(slow)
 
 
+def times_of(duration: float) -> np.ndarray:
+    """Times of values that cover a run, since its start [s]."""
+    return np.arange(0.0, duration + 2.0 * _STEP, _STEP)
+
+
 def current(
     constants: Sequence[Harmonic], start: datetime.datetime, duration: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times since the start [s], and the eastward and northward current [m s-1]."""
-    time = np.arange(0.0, duration + 2.0 * _STEP, _STEP)
+    time = times_of(duration)
     moments = (start - _EPOCH).total_seconds() / 86400.0 + time / 86400.0
     u, v = np.zeros_like(time), np.zeros_like(time)
     for one in constants:

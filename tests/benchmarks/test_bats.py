@@ -1,0 +1,124 @@
+"""How BFM17 is estimated: numbers in their ranges, the misfit, and the search, on a linear column."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from benchmarks import bats, bfm17
+from benchmarks.bats import NUMBERS, WEIGHTS, Misfit, Programs, Search
+
+RANDOM = np.random.default_rng(3)
+N = len(NUMBERS.names)
+SEEN = RANDOM.normal(size=(5, 12, 150))
+
+
+def test_the_published_numbers_are_free():
+    """51 of Kern et al. (2024), four of them of what lies below; one of oxygen, four of water."""
+    assert NUMBERS.chosen("biology").sum() == 51 + 1 and NUMBERS.chosen("water").sum() == 4
+    assert "d_wan" in NUMBERS.names and NUMBERS.chosen("both").all()
+
+
+def test_free_numbers_stay_in_their_ranges_and_come_back():
+    free = RANDOM.normal(size=N)
+    values = NUMBERS.values(free)
+    assert np.all((values > NUMBERS.low) & (values < NUMBERS.high))
+    np.testing.assert_allclose(NUMBERS.free(values), free, rtol=1e-9)
+    np.testing.assert_allclose(NUMBERS.values(np.stack([free, free], 1))[:, 1], values)
+    # The error of a central difference is of the order of its step squared.
+    slopes = (NUMBERS.values(free + 1e-5) - NUMBERS.values(free - 1e-5)) / 2e-5
+    np.testing.assert_allclose(NUMBERS.slopes(free), slopes, rtol=1e-8)
+
+
+def test_the_misfit_is_difference_and_correlation():
+    fields = SEEN + 0.5 * RANDOM.normal(size=SEEN.shape) + 0.1
+    rest = np.asarray(Misfit(SEEN, WEIGHTS)(fields))
+    expected = 0.0
+    for made, seen, (of_difference, of_pattern) in zip(fields, SEEN, WEIGHTS.values(), strict=True):
+        correlation = np.corrcoef(made.ravel(), seen.ravel())[0, 1]
+        expected += of_difference * np.mean((made - seen) ** 2) / np.var(seen)
+        expected += of_pattern * 2.0 * (1.0 - correlation)
+    # A thousandth of the spread is added where a field is scaled, so that a constant one is finite.
+    assert abs(rest @ rest / expected - 1.0) < 2e-3
+    assert np.isfinite(np.asarray(Misfit(SEEN, WEIGHTS)(np.ones_like(SEEN)))).all()
+
+
+def test_derivatives_of_the_misfit():
+    misfit, fields, tangent = Misfit(SEEN, WEIGHTS), SEEN + 0.3, RANDOM.normal(size=SEEN.shape)
+    along = misfit.along(fields, tangent[..., None])[:, 0]
+    step = 1e-5
+    difference = (
+        np.asarray(misfit(fields + step * tangent)) - np.asarray(misfit(fields - step * tangent))
+    ) / (2 * step)
+    np.testing.assert_allclose(along, difference, atol=1e-8)
+    moved = misfit.moved(fields, tangent[..., None])[:, 0]
+    for i, of in enumerate(moved):
+        higher, lower = (
+            np.corrcoef((fields + sign * step * tangent)[i].ravel(), SEEN[i].ravel())[0, 1]
+            for sign in (1, -1)
+        )
+        np.testing.assert_allclose(of, (higher - lower) / (2 * step), atol=1e-8)
+
+
+@pytest.fixture
+def linear(monkeypatch):
+    """A column linear in the unbounded numbers, and observations of it with other numbers."""
+    matrix = jnp.asarray(RANDOM.normal(size=(5, 12, 150, N)))
+    span = jnp.asarray(NUMBERS.high - NUMBERS.low)
+
+    def run(values, case):
+        place = (values.T - NUMBERS.low) / span
+        return jnp.einsum("fmzn,...n->fmz...", matrix, jnp.log(place / (1.0 - place)))
+
+    def pushed(values, directions, case):
+        place = (values - NUMBERS.low) / span
+        return jnp.einsum("fmzn,nk->fmzk", matrix, directions / (span * place * (1.0 - place))[:, None])
+
+    truth = NUMBERS.free(NUMBERS.first) + 0.3 * RANDOM.normal(size=N)
+    seen = np.asarray(run(jnp.asarray(NUMBERS.values(truth)), None))
+    observed = {name: seen[i].T for i, name in enumerate(bfm17.FIELDS)}
+    monkeypatch.setattr(bfm17, "observed", lambda site: observed)
+    return Programs(run, run, pushed), truth
+
+
+def test_the_search_finds_the_numbers_of_a_linear_column(linear):
+    programs, truth = linear
+    search = Search("bats", "both", programs, None)  # pyright: ignore[reportArgumentType]
+    start = search.found.history[0]
+    for _ in range(2):
+        search.iterate()
+    assert search.found.history[-1] < 0.1 * start
+    np.testing.assert_allclose(search.found.free, truth, atol=0.05)  # the prior draws towards the first guess
+    assert search.found.n_jacobians == 2 and search.found.n_runs >= 2 * bats.N_SIDE_BY_SIDE
+
+
+def test_numbers_that_are_not_free_stay(linear):
+    programs, _ = linear
+    search = Search("bats", "water", programs, None)  # pyright: ignore[reportArgumentType]
+    search.iterate()
+    moved = search.found.free != NUMBERS.free(NUMBERS.first)
+    assert moved.any() and not np.any(moved & ~NUMBERS.chosen("water"))
+
+
+def test_what_observations_determine(linear):
+    """A Jacobian that knows one number well, and two others only as their sum."""
+    programs, _ = linear
+    search = Search("bats", "water", programs, None)  # pyright: ignore[reportArgumentType]
+    found = search.found
+    found.jacobian = np.array([[10.0, 0.0, 0.0, 0.0], [0.0, 10.0, 10.0, 0.0]])
+    found.history = [float(bats.N_INDEPENDENT)]  # errors of one
+    after = bats.ratios(found, "water")
+    prior = 1.0 / bats.OF_RANGE**2
+    assert next(iter(after)) == "water.background"
+    np.testing.assert_allclose(after["water.background"], np.sqrt(prior / (100.0 + prior)))
+    np.testing.assert_allclose(after["water.stress"], np.sqrt((1.0 + prior / (200.0 + prior)) / 2.0))
+    np.testing.assert_allclose(after["water.eddies"], 1.0)
+    assert bats.n_combinations(found) == 2
+
+
+def test_a_site_keeps_what_lies_below_it():
+    values = bats.elsewhere(NUMBERS.free(NUMBERS.first) + 0.1, "hot")
+    named = dict(zip(NUMBERS.names, values, strict=True))
+    assert named["below.o2o"] == bfm17.BELOW["hot"]["o2o"]
+    np.testing.assert_allclose(
+        named["p_sum"], NUMBERS.values(NUMBERS.free(NUMBERS.first) + 0.1)[NUMBERS.names.index("p_sum")]
+    )

@@ -1,0 +1,110 @@
+"""What `print` and notebooks show: values, units, ranges, what is free; traced, large and odd leaves too."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tunax_lite as tl
+from tests.helpers import ALL_CLOSURES
+from tests.networks import Learned
+from tunax_lite.views import AbstractShown
+
+
+def row(text: str, name: str) -> str:
+    """The line of a field."""
+    (found,) = (line for line in text.splitlines() if re.match(rf" +{name} ", line))
+    return found
+
+
+@pytest.fixture
+def case():
+    grid = tl.Grid.uniform(30.0, 10)
+    state = tl.State.from_profiles(grid, temperature=lambda z: 15.0 + 0.1 * z)
+    return tl.Case(grid, state, tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-100.0)), duration=6000.0)
+
+
+def test_print_tells_value_unit_range_freedom_and_source():
+    text = repr(tl.KEpsilon(c_eps_1=1.5, imposed_von_karman=0.4))
+    assert re.search(r"c_eps_1 +1\.5 +1 +free in 1 \.\.\. 2\.5 ", row(text, "c_eps_1"))
+    assert re.search(r"0\.02 +m +free", row(text, "surface_roughness_length"))
+    assert "no effect: imposed_von_karman is given" in row(text, "sigma_eps")  # as its docstring says
+    assert "not given" in row(text, "eddy_slope")
+    assert "Rodi (1987)" in text
+    assert str(tl.KEpsilon()) == repr(tl.KEpsilon())
+    assert max(map(len, text.splitlines())) <= 110
+
+
+@pytest.mark.parametrize("closure", ALL_CLOSURES, ids=lambda closure: type(closure).__name__)
+def test_every_closure_can_be_shown_with_all_its_free_numbers(closure):
+    text = repr(closure)
+    assert text.count("  free") + text.count("no effect: ") + text.count("  not given\n") >= sum(
+        info.value is not None for info in tl.iterate_parameters(closure)
+    )
+    ElementTree.fromstring(closure._repr_html_())  # well-formed
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def test_weights_of_a_network_are_free_and_summarised():
+    text = repr(Learned())
+    assert re.search(r"weight +\(\d+, \d+\) .* free", text)
+
+
+def test_results_show_shapes_extremes_and_a_curve(case):
+    trajectory = tl.simulate(tl.Model(tl.Constant()), case, dt=600.0)
+    shown = row(repr(trajectory), "temperature")
+    lowest, highest = (float(f(trajectory.state.temperature)) for f in (np.min, np.max))
+    assert f"(11, 10) {lowest:.5g} ... {highest:.5g}" in shown
+    assert "█" in shown and "▁" in shown  # the surface cools
+    root = ElementTree.fromstring(trajectory._repr_html_())
+    assert root.findall(".//svg/polyline")
+    assert "eddy_viscosity" in repr(trajectory) and "free" not in row(repr(trajectory), "time")
+
+
+@pytest.mark.parametrize("transform", [jax.jit, jax.vmap, jax.grad])
+def test_traced_modules_show_shapes(transform):
+    shown = []
+
+    def look(c_eps_1):
+        shown.append(repr(tl.Model(tl.KEpsilon(c_eps_1=c_eps_1))))
+        return 1.0 * c_eps_1
+
+    transform(look)(jnp.ones(2) if transform is jax.vmap else 1.4)
+    assert "float64[] traced" in row(shown[0], "c_eps_1")
+
+
+def test_derivatives_and_unconstrained_numbers_are_shown_as_such():
+    derivative = eqx.filter_grad(lambda closure: -7.0 * closure.c_eps_1)(tl.KEpsilon())
+    assert re.search(r"-7 +1 +outside 1 \.\.\. 2\.5", row(repr(derivative), "c_eps_1"))
+    assert "derivatives" in repr(derivative)
+    text = repr(tl.unconstrained(tl.KEpsilon(), only=["c_eps_1"]))
+    assert re.search(r"1\.92 +1 +fixed", row(text, "c_eps_2"))
+
+
+def test_odd_leaves_are_shown(case):
+    gone = jnp.ones(3) * 2.0
+    gone.delete()
+    odd = eqx.tree_at(lambda each: each.z_face, case.grid, gone)
+    assert "float64[3] deleted" in repr(odd)
+    structs = eqx.filter_eval_shape(lambda: case)
+    assert "float64[11]" in row(repr(structs), "z_face")
+    part = eqx.filter(tl.KEpsilon(), lambda _: False)
+    assert "c_eps_1" in repr(part)
+    large = eqx.tree_at(lambda each: each.z_face, case.grid, np.broadcast_to(0.0, (4000, 4000)))
+    assert "float64[4000, 4000]" in repr(large)  # not read
+    nan = eqx.tree_at(lambda each: each.z_face, case.grid, jnp.asarray([1.0, jnp.nan, 3.0]))
+    assert "(3,) 1 ... 3, 1 not finite" in repr(nan)
+
+
+def test_text_of_others_is_escaped(case):
+    shown = tl.Case(case.grid, case.initial_state, case.forcing, name="<b>&")._repr_html_()
+    assert "&lt;b&gt;&amp;" in shown
+
+
+def test_the_objects_that_users_hold_are_shown_in_this_way():
+    kinds = tl.Model, tl.Case, tl.Grid, tl.State, tl.Trajectory, tl.KEpsilon
+    assert all(issubclass(kind, AbstractShown) for kind in kinds)
