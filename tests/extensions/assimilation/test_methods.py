@@ -60,7 +60,7 @@ def test_relaxation_keeps_the_spread_of_the_background():
 def test_first_members_have_the_covariance_of_the_prior():
     error = ProfileError("temperature", 0.5, 10.0, decay=20.0)
     z = np.array([-20.0, -10.0, 0.0])
-    factor = error.factor(z)
+    factor = np.asarray(error.factor(jnp.asarray(z)))
     size = 0.5 * np.exp(z / 20.0)
     expected = size[:, None] * size * np.exp(-0.5 * ((z[:, None] - z) / 10.0) ** 2)
     np.testing.assert_allclose(factor @ factor.T, expected, atol=1e-14)
@@ -169,3 +169,15 @@ def test_thinning_keeps_values_that_far_apart():
     kept = stream(np.arange(6.0)).thinned(2.0 * INTERVAL)
     np.testing.assert_array_equal(kept.values, [0.0, 2.0, 4.0])
     assert Operator("temperature", -3.0).height == -3.0
+
+
+def test_skill_is_that_of_the_judged_observations_and_its_interval_holds_it():
+    values = np.random.default_rng(0).normal(size=60)
+    run = assimilation(Persistence(), stream(values), case=column(days=20.0), judged_from=20 * INTERVAL)
+    skill = run.run().skill(0, block=4 * INTERVAL)
+    # The value at the 20th interval is the first that counts.
+    expected = np.diff(values)[18:]
+    assert skill is not None and skill.number == expected.size == 41
+    assert skill.rms == pytest.approx(np.sqrt(np.mean(expected**2)))
+    assert skill.mean == pytest.approx(np.mean(expected))
+    assert skill.lower < skill.rms < skill.upper

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .observing import Operator, Stream, streams_of
     from .results import write_records
     from .sections import build_assimilation, load_assimilation
+    from .smoothers import EnsembleSmoother, Variational
     from .system import Ensemble, Process, ProfileError, System
 
 _NAMES = {
@@ -27,6 +28,7 @@ _NAMES = {
     "observing": "Operator Stream streams_of",
     "results": "write_records",
     "sections": "build_assimilation load_assimilation",
+    "smoothers": "EnsembleSmoother Variational",
     "system": "Ensemble Process ProfileError System",
 }
 __all__, __getattr__ = lazily(__name__, _NAMES)

@@ -1,6 +1,7 @@
 """What the commands do with an assimilation: run it, and say what they would do."""
 
 import dataclasses
+import datetime
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from ...config import ConfigError, Loaded
 from ...config.build import data_files
 from ...config.case import Run
 from ...io.protection import Provenance, check_outputs, product_of_run
+from ...io.series import start_of_case
 from ...io.writing import claimed
 from ...runtime.interrupts import advise, ordered_end
 from .cycles import Assimilation, Record, Records
@@ -108,19 +110,30 @@ def _check_finite(made: Assimilation, done: Sequence[Record]) -> None:
 
 def _say(made: Assimilation, records: Records) -> None:
     """Print what the forecasts are worth, by lead, and what of the observations was used."""
-    innovation, used = records.innovation(), records.observed("used")
-    known = np.isfinite(records.observed("values"))
+    used, known = records.observed("used"), np.isfinite(records.observed("values"))
     echo(f"{int(used.sum())} of {int(known.sum())} observations were used")
     for column, stream in enumerate(made.streams):
         for place, lead in enumerate(records.leads):
-            found = innovation[:, place, column]
-            found = found[np.isfinite(found)]
-            if found.size:
-                rms, bias = np.sqrt(np.mean(found**2)), np.mean(found)
+            found = records.skill(place, column)
+            if found is not None:
                 echo(
-                    f"  {stream.operator.variable}, {lead / 86400.0:g} days ahead: rms {rms:.3f}, mean "
-                    f"{bias:+.3f} of {found.size} differences from observations"
+                    f"  {stream.operator.variable}, {lead / 86400.0:g} days ahead: rms {found.rms:.3f} "
+                    f"({found.lower:.3f} to {found.upper:.3f}), mean {found.mean:+.3f} of {found.number} "
+                    "differences from observations"
                 )
+    if made.system.case.start_time is not None:
+        _say_corrections(made, records, start_of_case(made.system.case.start_time))
+
+
+def _say_corrections(made: Assimilation, records: Records, start: datetime.datetime) -> None:
+    """Print the mean of each process by month of the year, over what is judged."""
+    judged = records.analysis_time >= records.judged_from
+    dates = [start + datetime.timedelta(seconds=float(time)) for time in records.analysis_time[judged]]
+    months = np.array([date.month for date in dates])
+    for place, process in enumerate(made.system.processes):
+        values = records.every.processes[judged, place]
+        means = [f"{np.mean(values[months == month]):.3g}" for month in np.unique(months)]
+        echo(f"  {process.of}, means of months {months.min()} to {months.max()}: {', '.join(means)}")
 
 
 def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:

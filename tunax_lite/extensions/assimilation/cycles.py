@@ -33,6 +33,7 @@ class Cycles:
         leads: of the forecasts [s], multiples of a frame.
         background_check: largest departure from the background in standard deviations.
         seed: of all random numbers.
+        judged_from: first time of the observations that `Records.skill` counts [s]; earlier ones spin it up.
 
     Raises:
         ValueError: a time before the start of the case, or a length that is no multiple of the interval.
@@ -45,6 +46,7 @@ class Cycles:
     leads: tuple[float, ...] = (86400.0,)
     background_check: float = float("inf")
     seed: int = 0
+    judged_from: float = 0.0
 
     def __post_init__(self):
         if self.start < 0.0:
@@ -267,6 +269,19 @@ def _summary(
     return found
 
 
+_BLOCK = 14.0 * 86400.0
+
+
+class Skill(NamedTuple):
+    """Root mean square of innovations, the 90 % interval of its blocks, their mean, and their number."""
+
+    rms: float
+    lower: float
+    upper: float
+    mean: float
+    number: int
+
+
 @dataclasses.dataclass(frozen=True)
 class Records:
     """All cycles, with the cycle as the leading axis of every array of `Record`.
@@ -276,12 +291,14 @@ class Records:
         frame: time between frames [s].
         leads: of the forecasts [s].
         every: the records, stacked.
+        judged_from: first time of the observations that count [s].
     """
 
     analysis_time: Float[np.ndarray, " cycle"]
     frame: float
     leads: tuple[float, ...]
     every: Record
+    judged_from: float = 0.0
 
     @classmethod
     def of(cls, run: Assimilation, kept: Sequence[Record]) -> "Records":
@@ -289,7 +306,7 @@ class Records:
         cycles = run.cycles
         times = cycles.start + cycles.whole_length + cycles.interval * np.arange(len(kept))
         stacked = Record(*(np.stack(each) for each in zip(*kept, strict=True)))
-        return cls(times, run.layout.steps * run.system.dt, cycles.leads, stacked)
+        return cls(times, run.layout.steps * run.system.dt, cycles.leads, stacked, cycles.judged_from)
 
     @property
     def time(self) -> Float[np.ndarray, " time"]:
@@ -322,6 +339,31 @@ class Records:
             ahead = self.every.forecast[cycle[meets], round(lead / self.frame) - 1]
             found[meets, place] = values[meets] - ahead
         return found
+
+    def skill(self, lead: int, stream: int = 0, block: float = _BLOCK) -> "Skill | None":
+        """What forecasts of one lead, by its place, are worth; `None` without observations that judge them.
+
+        The interval is that of 1000 resamples of blocks of consecutive observations, which keeps errors of
+        neighbouring days together.
+
+        Args:
+            block: length of the blocks [s].
+
+        Source: Kuensch (1989), Ann. Stat. 17, 1217-1241.
+        """
+        found = self.innovation()[self.time >= self.judged_from, lead, stream]
+        time = self.time[self.time >= self.judged_from][np.isfinite(found)]
+        found = found[np.isfinite(found)]
+        if found.size == 0:
+            return None
+        apart = np.median(np.diff(time)) if found.size > 1 else block
+        length = int(np.clip(round(block / apart), 1, found.size))
+        random = np.random.default_rng(0)
+        starts = random.integers(0, found.size - length + 1, size=(1000, -(-found.size // length)))
+        drawn = (starts[..., None] + np.arange(length)).reshape(1000, -1)[:, : found.size]
+        ends = np.quantile(np.sqrt(np.mean(found[drawn] ** 2, axis=1)), [0.05, 0.95])
+        rms = float(np.sqrt(np.mean(found**2)))
+        return Skill(rms, float(ends[0]), float(ends[1]), float(np.mean(found)), found.size)
 
     @property
     def analysis_time_step(self) -> float:

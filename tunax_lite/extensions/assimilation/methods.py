@@ -258,7 +258,7 @@ def _filtered(
         near = jnp.exp(-0.5 * ((z[:, None] - jnp.array(heights)) / method.localisation) ** 2)
         near = jnp.broadcast_to(near[:, None], (z.size, *seen.values.shape)).reshape(z.size, -1)
         levels = Weights(*jax.vmap(lambda own: transform(flat[0], flat[1], own * flat[2]))(near))
-    state = jax.tree.map(lambda x: transformed(x, levels, method.relaxation), _profiles(wide.now.state))
+    state = jax.tree.map(lambda x: transformed(x, levels, method.relaxation), profiles_of(wide.now.state))
     state = dataclasses.replace(wide.now.state, **state)
     others = (transformed(x, weights, method.relaxation) for x in (wide.processes, wide.parameters))
     after = Ensemble(dataclasses.replace(background.now, state=state), *others)
@@ -266,7 +266,7 @@ def _filtered(
     return Analysis(background, predicted, after, fitted, seen.known, after)
 
 
-def _profiles(state: State) -> dict:
+def profiles_of(state: State) -> dict:
     """What the analysis changes of a state, by field."""
     return {name: getattr(state, name) for name in ("u", "v", "temperature", "salinity", "tracers")}
 

@@ -21,6 +21,7 @@ from ...config.series import DataPath, Place
 from ...io.dated_text import TIME_WIDTH, read_columns, read_lines, read_times
 from ...io.series import start_of_case
 from ...io.yaml_file import ConfigError, yaml_text
+from . import smoothers  # noqa: F401  # names of its methods
 from .cycles import Assimilation, Cycles
 from .methods import AbstractMethod
 from .observing import Operator, Stream, streams_of
@@ -130,6 +131,9 @@ class CyclesSection(Section):
         "largest departure of an observation that is used, in standard deviations; null for all", None, gt=0.0
     )
     seed: int = key("of random numbers", 0, ge=0)
+    judged_from: str | None = key(
+        "first date of the observations that the printed summary judges forecasts by; null for all", None
+    )
 
     def of(self, run: Run, streams: Sequence[Stream]) -> Cycles:
         """Seconds since the start of the case."""
@@ -142,6 +146,7 @@ class CyclesSection(Section):
             tuple(self.leads),
             float("inf") if self.background_check is None else self.background_check,
             self.seed,
+            0.0 if self.judged_from is None else _since(self.judged_from, run, "judged_from"),
         )
 
 

@@ -70,12 +70,12 @@ class ProfileError(eqx.Module):
     length: float = setting(30.0, above=0.0)
     decay: float | None = setting(None, above=0.0)
 
-    def factor(self, z: np.ndarray) -> np.ndarray:
-        """Square root of the covariance on heights [m], `(n, n)`: B = L Lᵀ with the modes of a Gaussian."""
+    def factor(self, z: Float[Array, " center"]) -> Float[Array, "center mode"]:
+        """Square root of the covariance on heights [m], B = L Lᵀ with the modes of a Gaussian."""
         distance = (z[:, None] - z[None]) / self.length
-        value, vector = np.linalg.eigh(np.exp(-0.5 * distance**2))
-        size = self.standard_deviation * (1.0 if self.decay is None else np.exp(z / self.decay))
-        return np.broadcast_to(size, z.shape)[:, None] * vector * np.sqrt(np.maximum(value, 0.0))
+        value, vector = jnp.linalg.eigh(jnp.exp(-0.5 * distance**2))
+        modes = self.standard_deviation * vector * jnp.sqrt(jnp.maximum(value, 0.0))
+        return modes if self.decay is None else jnp.exp(z / self.decay)[:, None] * modes
 
 
 class Ensemble(eqx.Module):
@@ -130,10 +130,10 @@ class System(eqx.Module):
         The perturbations of the members sum to zero.
         """
         keys = jax.random.split(key, len(self.profiles) + 2)
-        z = np.asarray(self.case.grid.z_center)
+        z = self.case.grid.z_center
         start = self.case.start_state.broadcast((n_members,))
         for error, own in zip(self.profiles, keys, strict=False):
-            drawn = jnp.asarray(error.factor(z)) @ centred(jax.random.normal(own, (z.size, n_members)))
+            drawn = error.factor(z) @ centred(jax.random.normal(own, (z.size, n_members)))
             values = getattr(start, error.variable) + drawn
             start = dataclasses.replace(start, **{error.variable: values})
         size = jnp.asarray([each.standard_deviation for each in self.processes], float)
