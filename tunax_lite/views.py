@@ -113,7 +113,7 @@ def _remarks(module: eqx.Module, rows: list[Row]) -> list[str]:
     source = summary_and_source(type(module))[1]
     lines = [f"not given: {', '.join(absent)}"] if absent else []
     if n_outside := sum(row.status.startswith(_OUTSIDE) for row in rows):
-        what = "derivatives or unconstrained numbers are; a model does not accept them"
+        what = "derivatives or unconstrained numbers are, with which no model makes sense"
         lines.append(f"{n_outside} of the numbers are outside of their ranges, as {what}")
     if any(row.curve for row in rows):
         lines.append("curves: along axis 0 (from the bottom up, or in time), at the last place of other axes")

@@ -80,10 +80,11 @@ def test_fluxes_and_the_start_are_named():
     broken = eqx.tree_at(lambda c: c.forcing.fluxes.stress_u, case, jnp.asarray(jnp.nan))
     found = tl.find_non_finite(tl.Model(tl.Constant()), broken, **RUN)
     assert found is not None and (found.step, found.variable) == (1, "stress_u") and found.origin == "fluxes"
+    assert found.parameters == ("case.forcing.fluxes.stress_u",)
     salinity = case.initial_state.salinity.at[3].set(jnp.inf)
     broken = eqx.tree_at(lambda c: c.initial_state.salinity, case, salinity)
     found = tl.find_non_finite(tl.Model(tl.Constant()), broken, **RUN)
-    assert found is not None and found[:4] == ("salinity", 0, 0.0, "start")
+    assert found == ("salinity", 0, 0.0, "start", ("case.initial_state.salinity",))
 
 
 def test_a_derivative_that_is_not_finite_is_found_where_the_run_is_finite():

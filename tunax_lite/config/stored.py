@@ -4,7 +4,7 @@ import dataclasses
 import enum
 from pathlib import Path
 
-from .._types import JSON, FieldValue
+from .._types import JSON, FieldValue, check_range, iterate_parameters
 from ..calibration import with_parameters
 from ..calibration.stored import read_closure, write_closure
 from ..closures import AbstractClosure
@@ -25,8 +25,11 @@ def save_closure(path: str | Path, closure: AbstractClosure) -> None:
         closure: of the package or of your own, with any floating-point arrays.
 
     Raises:
-        ValueError: another ending, a number that is not finite, or one that differs between columns.
+        ValueError: another ending, a number that is not finite or outside its valid range, as unconstrained
+            numbers are, or one that differs between columns.
     """
+    for info in iterate_parameters(closure):
+        check_range(f"{info.path} (unconstrained? save tl.constrained(x))", info.value, info.valid_range)
     kind = type(closure)
     name = name_of(kind) or f"{kind.__module__}:{kind.__qualname__}"
     write_closure(path, closure, name, _settings(closure))

@@ -30,7 +30,8 @@ class NonFinite(NamedTuple):
         step: number of the step that made it, from 1; 0 for the start.
         time: end of that step [s].
         origin: the part of the step: `start`, `fluxes`, a term by its class, `transport`, or the closure.
-        parameters: paths of numbers in model and case that are not finite or outside their valid range.
+        parameters: paths of numbers in model and case outside their valid range, and of all arrays, such as
+            profiles and fluxes of the case, that are not finite.
     """
 
     variable: str
@@ -118,8 +119,8 @@ def _every_step(trajectory: Trajectory, frame: int, dt: float) -> dict[str, floa
 
 
 def _suspects(model: Model, case: Case) -> tuple[str, ...]:
-    """Paths of numbers that are not finite or outside their valid range."""
-    found = []
+    """Paths of numbers outside their valid range, and of all arrays that are not finite."""
+    found: list[str] = []
     for prefix, module in (("", model), ("case.", case)):
         for info in (*iterate_parameters(module), *iterate_vectors(module)):
             lower, upper = info.valid_range
@@ -127,7 +128,10 @@ def _suspects(model: Model, case: Case) -> tuple[str, ...]:
             within = np.isfinite(values) & (lower <= values) & (values <= upper)
             if info.value is not None and not within.all():
                 found.append(prefix + info.path)
-    return tuple(found)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(module):
+            if not is_finite(leaf):
+                found.append(prefix + jax.tree_util.keystr(path, simple=True, separator="."))
+    return tuple(dict.fromkeys(found))
 
 
 def _in_parts(model: Model, case: Case, dt: float, before: Restart) -> NonFinite:
