@@ -1,5 +1,6 @@
 """Load and check a YAML configuration; reports every problem of the file in one message."""
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,8 @@ from .._types import JSON
 from ..closures import AbstractClosure
 from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
-from .calibration import CalibrationConfig
+from .calibration import CalibrationConfig, TargetSection
+from .case import NativeGrid
 from .closures import closure_class
 from .formats import AbstractTranslatedCase, kinds
 from .schema import RunConfig
@@ -91,7 +93,7 @@ def load(
     path: Path, overrides: Sequence[str] | Mapping[str, JSON] = (), config: type[ConfigT] | None = None
 ) -> Loaded[ConfigT]:
     """Read a configuration of one kind, or of any; another kind, identified by its keys, is rejected."""
-    document = with_overrides(with_cases(read_document(Path(path))), overrides)
+    document = with_set_up(with_overrides(with_cases(read_document(Path(path))), overrides))
     known = _kinds()
     present = [key for key in known if key in document.data]
     if config is None:
@@ -131,6 +133,39 @@ def with_cases(document: Document) -> Document:
         raise ConfigError(f"{where}: expected a file with a list of `cases` alone, got {path} with {got}.")
     origins = {key: f"{path}: {line}" for key, line in other.origins.items() if key}
     return Document({**document.data, **other.data}, {**document.origins, **origins}, document.source)
+
+
+def with_set_up(document: Document) -> Document:
+    """The document of a calibration with grid, model and step of the set-ups of its cases, if it gives none.
+
+    Raises:
+        ConfigError: cases that differ in what is not given.
+        FileNotFoundError, FileFormatError: files of a case that cannot be used.
+    """
+    data, place = document.data, Place(Path(document.source), document.origins)
+    times = data.get("time", {})
+    given = {key: key in data for key in ("grid", "model")}
+    given["time"] = not isinstance(times, dict) or "step" in times
+    if all(given.values()) or "closures" in data or not isinstance(data.get("cases"), list):
+        return document
+    added: dict[str, JSON] = {}
+    for index, target in enumerate(data["cases"]):
+        with contextlib.suppress(pydantic.ValidationError):  # reported with all others
+            case = TargetSection.model_validate(target).case
+            if not isinstance(case, AbstractTranslatedCase):
+                continue
+            where = place.below("cases", str(index), "case")
+            own = case.translated(where, NativeGrid(kind="native"), None)[0].config
+            step = {**times, "step": own.time.step}
+            found = {"grid": {"kind": "native"}, "model": own.model.model_dump(), "time": step}
+            for key, value in found.items():
+                if not given[key] and added.setdefault(key, value) != value:
+                    which = "time.step" if key == "time" else key
+                    raise ConfigError(
+                        f"{where.at()}: expected cases with one {which}, got another than in a case before; "
+                        f"give {which}."
+                    )
+    return Document({**data, **added}, document.origins, document.source)
 
 
 class _Kind(NamedTuple):

@@ -7,6 +7,7 @@ import yaml
 from tests.errors import error_naming
 from tests.extensions.gotm.folders import write_case, write_series
 from tunax_lite.cli.session import build_source
+from tunax_lite.column.discretisation import GotmDiscretisation
 from tunax_lite.config import ConfigError, build_calibration, build_run, load_calibration, load_run
 
 SST = 12.0 + 0.1 * np.arange(25)
@@ -157,3 +158,23 @@ def test_a_run_takes_the_numbers_of_its_corrections(write, tmp_path):
     assert float(run.model.closure.c_eps_1) == 1.5  # pyright: ignore
     with error_naming(ConfigError, "case.forcing.stress_scale[0] case.coriolis_parameter"):
         build_source(load_run(write()), numbers)
+
+
+def test_a_calibration_has_grid_closure_and_step_of_the_set_up_unless_it_gives_them(write):
+    path = write(parameters={"c_omega_1": {"lower": 0.4, "upper": 0.7}}, corrections={})
+    content = yaml.safe_load(path.read_text())
+    for key in ("grid", "model", "time"):
+        content.pop(key, None)
+    (target,) = content["cases"]
+    target["case"]["settings"] = {"turbulence": {"len_scale_method": "omega"}}
+    path.write_text(yaml.safe_dump(content))
+    setup = build_calibration(load_calibration(path))
+    (own,) = setup.targets
+    assert (type(setup.model.closure).__name__, own.case.grid.n_cells, own.dt) == ("KOmega", 8, 600.0)
+    assert isinstance(setup.model.discretisation, GotmDiscretisation)
+    path.write_text(yaml.safe_dump(content | {"time": {"step": 300.0}}))
+    assert build_calibration(load_calibration(path)).targets[0].dt == 300.0
+    other = {**target, "case": {**target["case"], "name": "another", "settings": {"time": {"dt": 1200.0}}}}
+    path.write_text(yaml.safe_dump(content | {"cases": [target, other]}))
+    with error_naming(ConfigError, "cases.1.case model"):
+        load_calibration(path)
