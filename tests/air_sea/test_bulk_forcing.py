@@ -26,6 +26,7 @@ from tunax_lite.air_sea import (
     SolarPosition,
     Weather,
 )
+from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.physics import RgbAbsorption, Teos10
 
@@ -297,3 +298,12 @@ def test_run_beyond_the_weather_is_refused():
         simulate(Model(KEpsilon()), case, dt=3600.0, output_interval=90000.0)
     with error_naming(ValueError, "water"):
         forcing().at(0.0)
+
+
+def test_the_parts_of_the_heat_flux_are_those_of_its_step():
+    case, model = column(forcing(heat_factor=1.2)), Model(KEpsilon())
+    run = simulate(model, case, dt=600.0, duration=21600.0, output_interval=7200.0, step_starts=True)
+    parts = [f"surface_{name}_flux" for name in ("latent_heat", "sensible_heat", "longwave")]
+    found = diagnose(run, case, ["surface_heat_flux", *parts], model)
+    total = 1.2 * sum(np.asarray(found[name]) for name in parts)
+    np.testing.assert_allclose(found["surface_heat_flux"], total, rtol=1e-10)

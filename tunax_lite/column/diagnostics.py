@@ -195,7 +195,7 @@ def _surface_flux(name: str, absent: float = 0.0) -> Diagnostic:
         value = getattr(now.fluxes, name)
         return (absent if value is None else value) + now.nothing
 
-    return _named(f"surface_{name}", of_the_step=absent == 0.0)(flux)
+    return _named(f"surface_{name}", of_the_step=True)(flux)
 
 
 for _flux in DECLARED_FLUXES:
