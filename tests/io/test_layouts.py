@@ -344,3 +344,11 @@ def test_decoded_by_xarray_or_not(tmp_path):
         assert found.name == "one"
     with error_naming(ValueError, "xarray int"):
         read(1)
+
+
+@pytest.mark.parametrize("last", ["2012-01-02", "2012-01-03"], ids=["exchanged", "repeated"])
+def test_dates_of_a_table_with_depths_in_its_header_increase(tmp_path, last):
+    path = tmp_path / "chain.csv"
+    path.write_text(f"datetime,temp_1,temp_5\n2012-01-01,5,4\n2012-01-03,5,4\n{last},5,4\n")
+    with error_naming(FileFormatError, f"chain.csv time increase {last}T00:00:00"):
+        read_oceansites([path], start_time="2012-01-01T00:00:00", conservative=False)

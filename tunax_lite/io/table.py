@@ -378,6 +378,8 @@ def _stacked(table: Contents) -> Contents:
     columns = [(one, match) for name, one in table.variables.items() if (match := _WIDE.fullmatch(name))]
     if not columns:
         return table
+    if "units" in table["time"].attrs:
+        read_time(table["time"])  # sorted later: exchanged or repeated dates would pass in silence
     time, depths = table["time"], np.unique([float(match[2]) for _, match in columns])
     stacked: dict[str, Variable] = {}
     for one, match in columns:
