@@ -146,7 +146,7 @@ class ComparisonConfig(Section):
         "between the surface and the base of the mixed layer [K]", 0.05, gt=0.0, le=10.0
     )
     n_timings: int = key("runs for the time per step; 0 for none", 5, ge=0, le=1000)
-    persistence: bool = key("whether the initial profiles kept have rows too", True)
+    persistence: bool = key("whether the initial profiles kept have rows too; not with `observed`", True)
     observed: ObservedSection | None = key(
         "compare with any observations instead, at one resolution and time step, with these settings", None
     )
