@@ -3,8 +3,6 @@
 What `python -m benchmarks --only gpu` measures: k-epsilon of 64 levels, all columns in one batch.
 """
 
-import dataclasses
-import functools
 import re
 from collections import Counter
 
@@ -18,7 +16,6 @@ from jax.sharding import AbstractDevice, AbstractMesh, AxisType, use_abstract_me
 
 import tunax_lite as tl
 from benchmarks.gpu import Job, computation
-from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry
 from tunax_lite.numerics import ThomasKernel, ThomasScan, TridiagonalMatrix, VendorLibrary, solve_tridiagonal
 from tunax_lite.runtime import compile_program
 
@@ -105,29 +102,6 @@ def test_gpu_program_solves_with_cusparse_and_loops_over_time_only(case):
     assert text.count("stablehlo.while") <= 4
     assert CUSPARSE in text
     assert CUSPARSE not in lowered_text(jax.grad(final_heat), tl.KEpsilon().c_eps_1, platform="cpu")
-
-
-def test_gpu_program_with_plankton_loops_over_time_only(case):
-    """Light is summed over the levels without a loop over them, and exchanges are solved in each cell."""
-    life = Biogeochemistry({"npzd": NPZD()}, shading=True)
-    fluxes = tl.SurfaceFluxes(stress_u=jnp.array([0.1, 0.2]), shortwave_flux=jnp.array([100.0, 200.0]))
-    forcing = tl.ConstantForcing(fluxes)
-    lit = dataclasses.replace(
-        case, forcing=forcing, terms={"life": life}, initial_state=life.with_pools(case.initial_state)
-    )
-
-    dark = dataclasses.replace(case, forcing=forcing)
-
-    def warmth(of_case, depth):
-        changed = eqx.tree_at(lambda case: case.absorption.visible_depth, of_case, depth)
-        run = tl.simulate(tl.Model(tl.KEpsilon()), changed, dt=600.0, output_interval=600.0)
-        return sum(value[-1].mean() for value in (run.state.temperature, *run.state.tracers.values()))
-
-    depth = jnp.asarray(20.0)
-    for of in (lambda function: function, jax.grad):
-        bare, alive = (lowered_text(of(functools.partial(warmth, each)), depth) for each in (dark, lit))
-        assert alive.count("stablehlo.while") == bare.count("stablehlo.while")
-        assert CUSPARSE in alive
 
 
 @pytest.mark.parametrize("method", [VendorLibrary(), ThomasKernel()], ids=lambda m: type(m).__name__)

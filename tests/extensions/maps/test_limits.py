@@ -71,7 +71,7 @@ def test_frames_that_do_not_fit_are_refused_before_they_are_computed(monkeypatch
 
 
 def test_the_device_runs_out_of_memory(monkeypatch):
-    def exhausted(*arguments):
+    def exhausted(*arguments, **options):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 58792800000 bytes.")
 
     monkeypatch.setattr(simulation, "_simulate", exhausted)

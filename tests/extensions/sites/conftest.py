@@ -17,7 +17,7 @@ def server(monkeypatch, tmp_path):
     from tests.extensions.sites.material import Server
     from tunax_lite.extensions.sites import downloads
 
-    monkeypatch.setattr(downloads, "TIMEOUT", 0.3)
+    monkeypatch.setattr(downloads, "TIMEOUT", 1.0)
     monkeypatch.setattr(downloads, "PAUSES", (0.0, 0.0))
     monkeypatch.setenv("TUNAX_LITE_DOWNLOADS", str(tmp_path / "downloads"))
     found = Server()

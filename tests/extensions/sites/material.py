@@ -97,7 +97,7 @@ class Server:
         faults = self.faults.get(path.partition("?")[0], [])
         fault = faults.pop(0) if faults else ""
         if fault == "slow":
-            time.sleep(0.6)
+            time.sleep(1.6)
             return
         if fault.isdigit():
             request.send_error(int(fault))

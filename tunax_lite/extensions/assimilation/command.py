@@ -17,7 +17,7 @@ from ...cli.terminal import echo
 from ...config import ConfigError, Loaded
 from ...config.build import data_files
 from ...config.case import Run
-from ...io.protection import Provenance, check_outputs, product_of_run
+from ...io.protection import Provenance, check_outputs, product_of_run, remove_file
 from ...io.series import start_of_case
 from ...io.writing import claimed
 from ...runtime.interrupts import advise, ordered_end
@@ -58,7 +58,7 @@ def assimilate(
         with claimed(output):
             records = _run(made, kept, mark, resume=resume)
             write_records(output, made, records, about)
-            kept.unlink(missing_ok=True)
+            remove_file(kept)
         _say(made, records)
         drawn = []
         if figures is not None:
