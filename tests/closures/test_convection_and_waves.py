@@ -9,6 +9,7 @@ import pytest
 from tests.closures.columns import closure_inputs, random_grid, random_turbulence
 from tunax_lite import Case, ConstantForcing, Grid, KEpsilon, Model, State, SurfaceFluxes, simulate
 from tunax_lite.closures import GenericLengthScale, KEpsilonTheta, KOmega, SecondMomentClosure
+from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.closures.k_equation import EddyNumbers, Production, Rates, SchmidtNumber, Step
 from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.column.time_series import TimeSeries
@@ -154,8 +155,8 @@ def test_waves_over_weak_cooling_do_not_stop_turbulence():
     )
 
     def found(closure):
-        times = {"dt": 60.0, "duration": 172800.0, "output_interval": 3600.0}
-        run = simulate(Model(closure), case, **times)
+        run = simulate(Model(closure), case, dt=60.0, duration=172800.0, output_interval=3600.0)
+        assert isinstance(run.clo_state, TurbulenceState)
         warmer_below = run.state.temperature[:, -20] - run.state.temperature[:, -1]
         tke, dissipation = run.clo_state.turbulent_kinetic_energy, run.clo_state.dissipation_rate
         length = 0.146 * tke[:, 1:-1] ** 1.5 / dissipation[:, 1:-1]

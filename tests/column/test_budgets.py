@@ -1,6 +1,7 @@
 """Budgets of heat, salt, tracers, momentum and kinetic energy: closed to round-off, with the known terms."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -48,7 +49,9 @@ def full_case() -> Case:
     """All surface fluxes, and terms of every kind below: implicit, explicit, that set or move something."""
     case, n = CASES["everything"], CASES["everything"].grid.n_cells
     rate = jnp.full(n, 1e-5)
-    pulls = {name: RelaxationTarget(lasting(jnp.full(n, 0.1)), rate) for name in ("temperature", "u", "v")}
+    pulls: dict[str, Any] = {
+        name: RelaxationTarget(lasting(jnp.full(n, 0.1)), rate) for name in ("temperature", "u", "v")
+    }
     interior = Interior(
         relaxation=Relaxation(**pulls),
         bottom_friction=BottomFriction(),

@@ -164,6 +164,7 @@ def test_weather_of_a_lake_under_its_own_names(tmp_path):
     assert measure == "relative" and len(notes) == 1 and "direction" in notes[0]
     np.testing.assert_array_equal(values.wind_u, [5.0, 5.0])
     np.testing.assert_array_equal(values.wind_v, [0.0, 0.0])
+    assert values.precipitation is not None
     np.testing.assert_allclose(values.precipitation, [1e-6, 1e-6], rtol=1e-7)  # 86.4 mm in 86400 s
     np.testing.assert_array_equal(values.shortwave, [100.0, 100.0])
     np.testing.assert_array_equal(values.longwave, [300.0, 300.0])

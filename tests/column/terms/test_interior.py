@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import operator
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -198,9 +199,9 @@ def test_relaxation_is_implicit_and_each_variable_has_its_own_rate():
 
 @pytest.mark.parametrize("target", ["u", "v"])
 def test_one_component_of_a_target_velocity_is_refused(target):
-    flow = RelaxationTarget(steady(jnp.zeros(4)), jnp.ones(4))
+    flow: dict[str, Any] = {target: RelaxationTarget(steady(jnp.zeros(4)), jnp.ones(4))}
     with error_naming(ValueError, "u v"):
-        Relaxation(**{target: flow})
+        Relaxation(**flow)
 
 
 def test_bad_rates_are_refused():
