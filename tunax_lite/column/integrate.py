@@ -404,8 +404,13 @@ def simulate(
     most_columns = max(array.size for part in arrays for array in part)
     n_frames = (length.n_frames + 1) * (1 + means + step_starts)
     run = functools.partial(_simulate, dt=np.asarray(dt, precision), structures=structures, options=options)
-    alone = start is None and mesh is None and not shape_of_batch(model, case)
-    if is_mapped(arrays) and alone and accepts_batches((model, case)):
+    if (
+        is_mapped(arrays)
+        and start is None
+        and mesh is None
+        and not shape_of_batch(model, case)
+        and accepts_batches((model, case))
+    ):
         return run_last(run, arrays, (*map(_axes_before_batch, parts[:2]), ()))
     with _enough_memory(model, case, n_frames, most_columns, mesh):
         return run(arrays)

@@ -26,10 +26,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...column.state import State
-from ...column.trajectory import Restart
 from ...declarations import named, setting
 from .observing import Frames
-from .system import Ensemble, Knots, Passed, System, passed
+from .system import Ensemble, Knots, System, passed
 
 T = TypeVar("T")
 Predicted = Float[Array, "frame stream member"]
@@ -64,14 +63,25 @@ class Window(eqx.Module):
         """Of the knots [s]."""
         return self.start + jnp.asarray(self.interval * np.arange(self.n_intervals + 1.0), self.start.dtype)
 
-    def run(self, start: Restart, knots: Knots, parameters: Array) -> Passed:
-        """The window from its start, with these processes."""
-        n_frames, steps = self.frames
-        return passed(self.system, start, knots, parameters, self.times, (n_frames * self.n_intervals, steps))
+    @property
+    def whole(self) -> tuple[int, int]:
+        """Frames of the window, and steps of a frame."""
+        return self.frames[0] * self.n_intervals, self.frames[1]
 
-    def first_interval(self, start: Restart, knots: Knots, parameters: Array) -> Restart:
+    def drawn(self, start: Ensemble) -> Knots:
+        """Perturbed processes of the members from the start of the window to its end."""
+        return self.system.drawn(start, self.key, self.interval, self.n_intervals + 1)
+
+    def run(self, start: Ensemble, knots: Knots) -> tuple[Ensemble, Predicted]:
+        """Members at the end of the window with these processes, and what they show."""
+        now, predicted = passed(self.system, start.now, knots, start.parameters, self.times, self.whole)
+        return Ensemble(now, knots[:, -1], start.parameters), predicted
+
+    def first_interval(self, start: Ensemble, knots: Knots) -> Ensemble:
         """What the next window starts from, an interval after the start."""
-        return passed(self.system, start, knots[:, :2], parameters, self.times[:2], self.frames).now
+        times = self.times[:2]
+        now = passed(self.system, start.now, knots[:, :2], start.parameters, times, self.frames).now
+        return Ensemble(now, knots[:, 1], start.parameters)
 
     def accepted(self, predicted: Predicted) -> Frames:
         """The observations that pass the background check against members, with zero weight of the others."""
@@ -112,13 +122,6 @@ class AbstractMethod(eqx.Module):
         """The analysis of a window; only observations within it are used."""
 
 
-def ran(window: Window, start: Ensemble) -> tuple[Ensemble, Predicted]:
-    """Members at the end of a window of perturbed processes, and what they show; one has no perturbation."""
-    knots = window.system.drawn(start, window.key, window.interval, window.n_intervals + 1)
-    now, predicted = window.run(start.now, knots, start.parameters)
-    return Ensemble(now, knots[:, -1], start.parameters), predicted
-
-
 @named("free_run")
 class FreeRun(AbstractMethod):
     """No observation is used: a base line, and with members the spread without assimilation.
@@ -130,7 +133,7 @@ class FreeRun(AbstractMethod):
     n_members: int = setting(1, at_least=1)
 
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
-        end, predicted = ran(window, start)
+        end, predicted = window.run(start, window.drawn(start))
         unused = jnp.zeros(window.seen.values.shape, bool)
         return Analysis(end, predicted, end, predicted, unused, end)
 
@@ -166,7 +169,7 @@ class Nudging(AbstractMethod):
     n_members: int = setting(1, at_least=1, at_most=1)
 
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
-        end, predicted = ran(window, start)
+        end, predicted = window.run(start, window.drawn(start))
         of_temperature = np.array([_is_temperature(each.variable) for each in window.system.operators])
         seen = window.accepted(predicted)
         used = seen.known & of_temperature
@@ -239,7 +242,7 @@ class EnsembleTransform(AbstractMethod):
     localisation: float | None = setting(None, above=0.0)
 
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
-        end, predicted = ran(window, start)
+        end, predicted = window.run(start, window.drawn(start))
         return _filtered(self, window, end, predicted)
 
 

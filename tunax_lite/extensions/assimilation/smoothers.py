@@ -68,11 +68,10 @@ class Variational(AbstractMethod):
                 predicted, jacobian = linearised(self, window, start, v)
             v, cost = self._step(window, start, seen, v, cost, minimum(predicted, jacobian, seen, v))
         before = started(self, window, start, jnp.zeros_like(v))
-        end = _ended(window, before)[0]
+        end = window.run(*before)[0]
         after = started(self, window, start, v)
-        now, fitted = _ended(window, after)
-        following = window.first_interval(after.ensemble.now, after.knots, after.ensemble.parameters)
-        following = Ensemble(following, after.knots[:, 1], after.ensemble.parameters)
+        now, fitted = window.run(*after)
+        following = window.first_interval(*after)
         return Analysis(end, background[..., None], now, fitted, seen.known, following)
 
     def _step(
@@ -120,11 +119,8 @@ def started(method: Variational, window: Window, start: Ensemble, v: Control) ->
 
 
 def _shown(method: Variational, window: Window, start: Ensemble, v: Control) -> Float[Array, "frame stream"]:
-    begun, (n_frames, steps) = started(method, window, start, v), window.frames
-    frames = n_frames * window.n_intervals, steps
-    whole = run_window(
-        window.system, begun.ensemble.now, begun.knots, begun.ensemble.parameters, window.times, frames
-    )
+    ensemble, knots = started(method, window, start, v)
+    whole = run_window(window.system, ensemble.now, knots, ensemble.parameters, window.times, window.whole)
     return whole.predicted[..., 0]
 
 
@@ -164,12 +160,6 @@ def minimum(
     return scaled.T @ jax.scipy.linalg.solve(matrix, departure, assume_a="pos")
 
 
-def _ended(window: Window, begun: Started) -> tuple[Ensemble, Predicted]:
-    ensemble, knots = begun
-    now, predicted = window.run(ensemble.now, knots, ensemble.parameters)
-    return Ensemble(now, knots[:, -1], ensemble.parameters), predicted
-
-
 @named("ensemble_smoother")
 class EnsembleSmoother(AbstractMethod):
     """Smoother with multiple data assimilation: start, processes and parameters of the members.
@@ -185,19 +175,15 @@ class EnsembleSmoother(AbstractMethod):
     relaxation: float = setting(0.0, at_least=0.0, at_most=1.0)
 
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
-        knots = window.system.drawn(start, window.key, window.interval, window.n_intervals + 1)
-        begun = Started(start, knots)
-        background, before = _ended(window, begun)
+        begun = Started(start, window.drawn(start))
+        background, before = window.run(*begun)
         seen, predicted = window.accepted(before), before
         for iteration in range(self.n_iterations):
             if iteration:
-                predicted = _ended(window, begun)[1]
+                predicted = window.run(*begun)[1]
             begun = _changed(self, begun, seen, predicted)
-        end, fitted = _ended(window, begun)
-        ensemble, knots = begun
-        following = window.first_interval(ensemble.now, knots, ensemble.parameters)
-        following = Ensemble(following, knots[:, 1], ensemble.parameters)
-        return Analysis(background, before, end, fitted, seen.known, following)
+        end, fitted = window.run(*begun)
+        return Analysis(background, before, end, fitted, seen.known, window.first_interval(*begun))
 
 
 @eqx.filter_jit
