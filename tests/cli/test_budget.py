@@ -5,9 +5,8 @@ import json
 import netCDF4
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from tunax_lite.cli.commands import app
+from tests.cli.running import invoked
 
 CONFIG = """
 case:
@@ -25,8 +24,7 @@ output: {budgets: true, means: true, diagnostics: [surface_heat_flux]}
 
 
 def invoke(*arguments, code: int = 0) -> str:
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert result.exit_code == code, result.output
+    result = invoked(*arguments, code=code)
     return result.stdout if "--json" in arguments else result.output
 
 

@@ -17,6 +17,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from tests.cli.running import invoked
 from tests.helpers import some_long
 from tunax_lite.cli.commands import app
 from tunax_lite.config import load_comparison
@@ -48,13 +49,7 @@ LONG_STEPS = [*SHORT[:4], *WHOLE_GRID, "--set", "time.step=600"]
 def invoke(tmp_path, monkeypatch):
     """Run the command line in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments, code=0):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        assert result.exit_code == code, result.output
-        return result
-
-    return run
+    return invoked
 
 
 def _needs_data(path: Path) -> None:

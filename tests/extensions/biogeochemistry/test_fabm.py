@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import xarray as xr
 import yaml
-from typer.testing import CliRunner
 
 import tunax_lite as tl
+from tests.cli.running import invoked
 from tests.conftest import find_fabm_reference, find_gotm_case
 from tests.errors import error_naming
 from tests.extensions.gotm.folders import write_case
-from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError
 from tunax_lite.declarations import names_of
 from tunax_lite.extensions.biogeochemistry import (
@@ -152,12 +151,7 @@ def test_wrong_inputs_are_named_with_their_line(tmp_path, inputs, parts):
 
 @pytest.fixture
 def invoke():
-    def run(*arguments, code=0):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        assert result.exit_code == code, result.output
-        return result.output
-
-    return run
+    return lambda *arguments, code=0: invoked(*arguments, code=code).output
 
 
 def test_check_says_which_models_of_a_file_exist(invoke, tmp_path):

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from tests.cli.running import invoked
 from tests.extensions.gotm.folders import write_case, write_series
-from tunax_lite.cli.commands import app
 from tunax_lite.io import read_trajectory
 
 
@@ -13,13 +12,7 @@ from tunax_lite.io import read_trajectory
 def invoke(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-
-    def run(*arguments, code=0):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        assert result.exit_code == code, result.output
-        return result.output
-
-    return run
+    return lambda *arguments, code=0: invoked(*arguments, code=code).output
 
 
 def test_a_case_of_gotm_runs_by_any_name_from_any_folder(invoke, tmp_path):
