@@ -13,11 +13,10 @@ def data(tmp_path_factory):
 
 @pytest.fixture
 def server(monkeypatch, tmp_path):
-    """A server, with short waits, and a cache of its own."""
+    """A server that is asked again at once, and a cache of its own."""
     from tests.extensions.sites.material import Server
     from tunax_lite.extensions.sites import downloads
 
-    monkeypatch.setattr(downloads, "TIMEOUT", 1.0)
     monkeypatch.setattr(downloads, "PAUSES", (0.0, 0.0))
     monkeypatch.setenv("TUNAX_LITE_DOWNLOADS", str(tmp_path / "downloads"))
     found = Server()

@@ -4,7 +4,6 @@ import json
 import shutil
 import struct
 import threading
-import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -96,8 +95,7 @@ class Server:
         self.asked.append(path)
         faults = self.faults.get(path.partition("?")[0], [])
         fault = faults.pop(0) if faults else ""
-        if fault == "slow":
-            time.sleep(1.6)
+        if fault == "closed":
             return
         if fault.isdigit():
             request.send_error(int(fault))

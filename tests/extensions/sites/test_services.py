@@ -2,6 +2,7 @@
 
 import datetime
 import sys
+import threading
 import types
 import urllib.error
 import zipfile
@@ -64,7 +65,7 @@ def test_the_weather_of_a_zarr_store_over_http(server, store):
 def test_faults_of_a_store_are_one_message_and_leave_nothing(server, store, tmp_path):
     server.serve_folder(store, "/era5")
     piece = "/era5/2m_temperature/0.0.0"
-    server.faults[piece] = ["slow", "broken"]  # the third answer is good
+    server.faults[piece] = ["closed", "broken"]  # the third answer is good
     fetch("weather", "arco", place(), f"{server.url}/era5")
     assert server.asked.count(piece) == 3
     damaged = next(
@@ -98,6 +99,16 @@ def test_a_store_without_a_parameter_or_with_too_much(server, tmp_path, monkeypa
     monkeypatch.setattr(services, "_MOST_BYTES", 100.0)
     with error_naming(FileFormatError, "GB cds"):
         fetch("weather", "arco", place(), f"{server.url}/short")
+
+
+def test_a_service_that_does_not_answer(server, monkeypatch):
+    monkeypatch.setattr(downloads, "TIMEOUT", 0.1)
+    over = threading.Event()
+    server.answers.append(("/x.nc", lambda request: over.wait()))
+    with error_naming(FileFormatError, f"{server.url}/x.nc timed out"):
+        downloads.download(f"{server.url}/x.nc")
+    over.set()
+    assert not list(downloads.folder().iterdir())
 
 
 def test_nobody_at_the_address(server):
