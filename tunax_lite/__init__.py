@@ -86,7 +86,7 @@ _NAMES = {
     "column.trajectory": "Restart Trajectory first_non_finite",
     "config.stored": "load_closure save_closure",
 }
-_MODULES, _load = lazily(__name__, _NAMES)
+__all__, _load = lazily(__name__, _NAMES)
 
 
 def __getattr__(name: str):
@@ -97,7 +97,7 @@ def __getattr__(name: str):
 
         globals()[name] = version("tunax_lite")  # so that Python finds it itself from now on
         return globals()[name]
-    if name in _MODULES:
+    if name in __all__:
         return _load(name)
     for module in (name, f"extensions.{name}"):
         try:
@@ -109,4 +109,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, "__version__"})
+    return sorted({*globals(), *__all__, "__version__"})

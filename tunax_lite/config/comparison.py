@@ -16,7 +16,7 @@ from ..column.grid import Grid
 from ..column.model import Model
 from ..column.observations import Observations
 from ..io.errors import FileFormatError
-from ..io.registry import REFERENCE_VARIABLE, resolve
+from ..io.named_files import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..runtime.memory import check_steps
 from .build import evaluation_target, with_observations, with_remarks

@@ -19,7 +19,7 @@ from ..column.time_series import TimeSeries
 from ..declarations import meanings
 from ..io.dated_text import Column, Period, ProfileReader, SeriesReader
 from ..io.errors import FileFormatError, all_of, check_possible
-from ..io.registry import ENVIRONMENT_VARIABLE, resolve
+from ..io.named_files import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
 from ..io.tracers import Tracer
 from ..io.units import Conversion

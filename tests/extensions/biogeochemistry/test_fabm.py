@@ -70,6 +70,19 @@ def test_instances_become_models_with_their_parameters_and_couplings(tmp_path):
     assert term.surface_light == "shortwave"
 
 
+def test_gases_pass_the_surface_as_in_a_calm_where_gotm_reads_no_wind(tmp_path):
+    """With prescribed fluxes; GOTM's wind is zero then."""
+    (tmp_path / "fabm.yaml").write_text("instances: {gas: {model: pml/carbonate}}")
+    built = build_gotm(load_gotm(write_case(tmp_path, {"fabm": {"use": True}})))
+    assert built.run is not None and "as in a calm" in "\n".join(built.report.differences)
+    run = built.run
+    term = run.case.terms["fabm"]
+    assert isinstance(term, Biogeochemistry)
+    tracers = tl.simulate(run.model, run.case, dt=run.dt, duration=10 * run.dt).state.tracers
+    dic = np.sum(np.asarray(tracers["gas_dic"]), axis=1)
+    np.testing.assert_allclose(dic[-1], dic[0], rtol=1e-13)
+
+
 def test_numerics_follow_the_names_and_numbers_of_gotm(tmp_path):
     numerics = {"ode_method": 8, "split_factor": 3, "w_adv_discr": "Superbee"}
     term = term_of(tmp_path, FILE, numerics=numerics, repair_state=True)
