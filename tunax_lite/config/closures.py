@@ -106,7 +106,7 @@ def term_of(given: Mapping[str, JSON]) -> AbstractTerm:
     settings = dict(given)
     kind = _class_of(AbstractTerm, str(settings.pop("name", "")), "term")
     try:
-        return in_precision(section_of(kind).model_validate(settings).build(), jnp.result_type(float))
+        return section_of(kind).model_validate(settings).build()
     except TypeError as error:
         raise invalid("a term that numbers and settings make", str(error), "give what it needs") from error
 

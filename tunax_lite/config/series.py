@@ -293,10 +293,13 @@ class Place:
 
     @contextlib.contextmanager
     def naming(self, *keys: str) -> Iterator[None]:
-        """Prepend file, line and key to the message of a rejected value."""
+        """Prepend file, line and key to the message of a rejected value, or of a file that they name."""
         try:
             yield
-        except (ConfigError, FileFormatError):
+        except ConfigError:
+            raise
+        except FileFormatError as error:
+            error.name_place(self.at(*keys))
             raise
         except (ValueError, ArithmeticError) as error:
             raise ConfigError(f"{self.at(*keys)}: {error}") from error
