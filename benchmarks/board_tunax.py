@@ -2,7 +2,8 @@
 
 k-epsilon with Tunax's own constants, on the simulations of `configs/boards/les.yaml` that its forcing can
 describe: constant stress and heat flux. It has no waves: simulations with waves are run without. Where a
-simulation has a background viscosity and diffusivity, these are Tunax's floors.
+simulation has a background viscosity and diffusivity, these are Tunax's floors; the flux of heat that leaves
+such a simulation through the bottom is prescribed.
 """
 
 import argparse
@@ -56,6 +57,9 @@ def run(tunax: Any, reference: Reference, fluxes: tuple[float, float, float]) ->
     }
     state = tunax.State(grid, start["u"], start["v"], t=start["temperature"])
     stress_u, stress_v, heat = fluxes
+    bottom = case.interior.bottom_heat
+    per_area = float(eos.reference_density * eos.heat_capacity)
+    from_below = 0.0 if bottom is None else float(bottom.heat_flux) / per_area
     physics = tunax.Case(
         rho0=float(eos.reference_density),
         grav=float(eos.gravity),
@@ -64,7 +68,7 @@ def run(tunax: Any, reference: Reference, fluxes: tuple[float, float, float]) ->
         fcor=float(case.coriolis_parameter),
         ustr_sfc=stress_u,
         vstr_sfc=stress_v,
-        t_forcing=heat,
+        t_forcing=(-from_below, heat),
     )
     every = reference.interval / np.ceil(reference.interval / 3600.0)
     n_steps = round(float(reference.observations.time[-1]) / STEP)

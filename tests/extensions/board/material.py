@@ -22,6 +22,7 @@ BOARD = {
         "cell_thickness": 4.0,
         "time_step": 1800.0,
         "reference": "constant",
+        "cost_reference": "constant",
         "n_timings": 0,
     },
     "sources": {
@@ -47,15 +48,15 @@ BOARD = {
 
 
 def write_board(folder: Path) -> Path:
-    """The board and its simulations; the second is warmer and has a date, one is missing."""
+    """The board and its simulations; the first has no date, the second is warmer, and one is missing."""
     folder.mkdir(exist_ok=True)
     for name, warmer in (("slab", 0.0), ("warm", 2.0)):
         given = simulated()
         given.values["temperature"] = given.values["temperature"] + warmer
         cf_simulation(given, folder)
         (folder / "les.nc").rename(folder / f"{name}.nc")
-    with netCDF4.Dataset(folder / "warm.nc", "a") as file:
-        file["time"].units = "seconds since 2001-01-01"
+    with netCDF4.Dataset(folder / "slab.nc", "a") as file:
+        file["time"].units = "s"
     path = folder / "board.yaml"
     path.write_text(yaml.safe_dump(BOARD), encoding="utf-8")
     return path

@@ -54,7 +54,7 @@ def board(
 ) -> Answer:
     """See `commands.board`."""
     loaded = load_board(config, settings)
-    board, folder = loaded.config, output or Path("results") / loaded.name
+    folder = output or Path("results") / loaded.name
     with session.precision(loaded):
         references, abouts, missing = present(loaded, _names(cases))
         session.say_notes(f"{name} is left out: {why}" for name, why in missing.items())
@@ -62,7 +62,7 @@ def board(
         labels = [one.title for one in sections], [one.config.label for one in submissions]
         told = digest_of_tree((), loaded.text, *labels, list(references))
         check_folder_outputs(folder, FILES, ["board.md"], overwrite, f"board {told[:16]}")
-        setup = ComparisonSetup(board.comparison(sections), loaded.path)
+        setup = ComparisonSetup(loaded.config.comparison(sections), loaded.path)
         candidates, given = setup.candidates(), list(references.values())
         with claimed(folder, folder=True):
             known = setup.config.model_dump_json(exclude={"closures", "cases", "accept"})
@@ -71,14 +71,14 @@ def board(
             advise(f"What was computed is in {folder / 'rows'}: the same command continues after it.")
             stored = [result for one in submissions for result in one.results]
             compared = computed(setup, candidates, given, stored, engine, kept)
-            checks, notes = build_checks(board.checks, loaded.place)
+            checks, notes = build_checks(loaded.config.checks, loaded.place)
             session.say_notes(notes)
             checked = _checked(checks, candidates)
             words = [str(config), *(word for one in settings for word in ("--set", one))]
             words += ["--cases", cases] if cases else []
-            found = _made(board, sections, submissions, compared.rows, words, entered)
+            found = _made(loaded.config, sections, submissions, compared.rows, words, entered)
             made = Board(
-                config=board,
+                config=loaded.config,
                 simulations=abouts,
                 missing=missing | {f"check {number}": note for number, note in enumerate(notes, 1)},
                 rows=ordered([dataclasses.replace(row, checks=checked.get(row.label, {})) for row in found]),
@@ -145,7 +145,7 @@ def _rows(
     enter: Sequence[str],
     chosen: Sequence[str],
 ) -> tuple[list[RowSection], list[Submission], dict[str, str]]:
-    """Closures and results, all or those chosen, always the reference, and what `--enter` gave by label."""
+    """Closures and results, all or those chosen, always the references, and what `--enter` gave by label."""
     board, folders = loaded.config, [what for what in enter if Path(what).is_dir()]
     given = [{"name": what, "constants_from": "defaults"} for what in enter if what not in folders]
     more = validated(Document({"rows": given}, {}, "--enter"), _Entered).rows
@@ -157,7 +157,8 @@ def _rows(
         if labels.count(label) > 1 or label == PERSISTENCE:
             raise ConfigError(f"board: expected rows of different labels, got '{label}' again; rename one.")
     _check_chosen("--rows", chosen, labels)
-    wanted = {*chosen, board.protocol.reference} if chosen else set(labels)
+    always = board.protocol.reference, board.protocol.cost_reference
+    wanted = {*chosen, *always} if chosen else set(labels)
     entered = {one.title: one.name for one in more}
     entered |= {one.config.label: str(one.folder) for one in submissions if str(one.folder) in folders}
     return (

@@ -43,8 +43,18 @@ class Board:
 
     @property
     def reference(self) -> Row:
-        """The row that errors and costs are divided by."""
+        """The row that errors are divided by."""
         return next(row for row in self.rows if row.label == self.config.protocol.reference)
+
+    def cost(self, row: Row) -> float:
+        """The time per step of a row relative to that of another one."""
+        label = self.config.protocol.cost_reference
+        return row.cost(next(other for other in self.rows if other.label == label))
+
+    def label(self, row: Row) -> str:
+        """The label of a row, with the number of its simulations if it does not have all."""
+        of, n = len(row.of), len(self.simulations)
+        return row.label if of == n else f"{row.label} ({of} of {n})"
 
     def unseen(self, row: Row) -> Score | None:
         """The score on simulations that a row never saw; `None` if there are none, or it is unknown."""
@@ -80,7 +90,7 @@ def as_json(board: Board) -> dict[str, Any]:  # what JSON holds
         scores = {"temperature": row.score(board.reference), "unseen": board.unseen(row)}
         found = dataclasses.asdict(row) | {"unseen_simulations": sorted(row.unseen)}
         found |= {name: each and dataclasses.asdict(each) for name, each in scores.items()}
-        rows.append(found | {"cost": row.cost(board.reference)})
+        rows.append(found | {"cost": board.cost(row)})
     found = {
         "version": __version__,
         "origin": board.origin,
@@ -113,7 +123,8 @@ def tables(board: Board) -> list[Summary]:
         f"temperature: mean over the simulations with its {100.0 * LEVEL:g} % interval, largest; the mean "
         f"over that of {p.reference} on the same simulations; the same for those that the constants did not "
         "see, with their number (? where that is unknown); mean errors of velocity and of the depth of the "
-        "mixed layer; laws and moorings; time per step over that of the reference.",
+        "mixed layer; laws and moorings; time per step over that of "
+        f"{p.cost_reference}.",
         ("row", "mean [mK]", "worst", "ratio", "unseen [mK]", "number", "ratio")
         + ("velocity [mm/s]", "mixed layer [m]", *checks, "cost"),
         tuple(_ranked(board, row, checks) for row in board.rows),
@@ -148,12 +159,11 @@ def tables(board: Board) -> list[Summary]:
 def _ranked(board: Board, row: Row, checks: Sequence[str]) -> tuple[str, ...]:
     whole, unseen = row.score(board.reference), board.unseen(row)
     assert whole is not None
-    is_whole = whole.n == len(board.simulations)
     without = ("?",) * 3 if row.saw is None else ("–", "0", "–")
     if unseen is not None:
         without = _interval(unseen), str(unseen.n), _number(unseen.ratio, 2)
     return (
-        row.label if is_whole else f"{row.label} ({whole.n} of {len(board.simulations)})",
+        board.label(row),
         _interval(whole),
         _number(1e3 * whole.worst, 1),
         f"{whole.ratio:.2f} ({whole.ratio_lower:.2f} to {whole.ratio_upper:.2f})"
@@ -163,7 +173,7 @@ def _ranked(board: Board, row: Row, checks: Sequence[str]) -> tuple[str, ...]:
         _number(1e3 * row.mean("velocity_rms"), 1),
         _number(row.mean("mixed_layer_depth_rms"), 1),
         *(_number(row.checks.get(name, math.nan), 2) for name in checks),
-        _number(row.cost(board.reference), 1),
+        _number(board.cost(row), 1),
     )
 
 
@@ -212,7 +222,7 @@ def draw(board: Board) -> Figure:
     for colour, label in seen:
         ax.plot([], [], "o-", color=colour, markersize=5, label=label)
     ax.set(xscale="log", xlabel="rms error of temperature [mK]", ylim=(len(rows) - 0.5, -0.5))
-    ax.set_yticks(range(len(rows)), [row.label.replace("_", " ") for row in rows])
+    ax.set_yticks(range(len(rows)), [board.label(row).replace("_", " ") for row in rows])
     ax.grid(axis="x", color="0.9")
     figure.legend(loc="outside upper right", ncols=2, fontsize=8)
     return figure

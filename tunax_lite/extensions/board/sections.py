@@ -25,7 +25,8 @@ class ProtocolSection(Section):
     temperature_difference: float = key(
         "between the surface and the base of the mixed layer [K]", 0.05, gt=0.0, le=10.0
     )
-    reference: str = key("label of the row that errors and costs are divided by", "k_epsilon")
+    reference: str = key("label of the row that errors are divided by", "k_epsilon_recommended")
+    cost_reference: str = key("label of the row that costs are divided by", "k_epsilon")
     n_timings: int = key("runs of each simulation for the cost; 0 for none", 2, ge=0, le=1000)
 
 
@@ -76,9 +77,10 @@ class BoardConfig(Section):
                 raise invalid(f"a source of {one.name} that `sources` has", f"'{one.source}'", hint)
         for row in self.rows:
             self.check_seen(row.title, row.saw)
-        if self.protocol.reference not in labels:
-            hint = closest(self.protocol.reference, labels)
-            raise invalid("protocol.reference to be the label of a row", f"'{self.protocol.reference}'", hint)
+        for key_ in ("reference", "cost_reference"):
+            if (label := getattr(self.protocol, key_)) not in labels:
+                hint = closest(label, labels)
+                raise invalid(f"protocol.{key_} to be the label of a row", f"'{label}'", hint)
 
     def check_seen(self, label: str, saw: Saw) -> None:
         """Raise an error for names that are neither sources nor simulations."""
