@@ -21,6 +21,7 @@ from tunax_lite.extensions.biogeochemistry import (
     Exchanges,
     Passive,
     Pool,
+    equilibrium,
 )
 
 DAY = 86400.0
@@ -159,10 +160,26 @@ def test_plankton_takes_carbon_from_a_coupled_pool():
     assert change["npzd_nut"] < 0.0
 
 
+def test_the_ph_of_a_run_is_that_of_its_water_and_pools():
+    term = Biogeochemistry({"npzd": NPZD(), "carbon": Carbonate()}, kept=("carbon_pH",))
+    case = column(term, npzd_phy=1.0)
+    model = tl.Model(tl.KEpsilon())
+    run = tl.simulate(model, case, dt=600.0, output_interval=3600.0).state
+    eos = case.equation_of_state
+    density = eos.density(run.temperature[-1], run.salinity[-1], eos.in_sea(case.grid.z_center))
+    alkalinity = 1e-6 * (520.1 + 51.24 * run.salinity[-1])
+    carbon = 1e-3 * run.tracers["carbon_dic"][-1] / density
+    expected = equilibrium(carbon, alkalinity, run.temperature[-1], run.salinity[-1]).ph
+    # Nothing but its water and pools changes it, so that mixing does not.
+    np.testing.assert_allclose(run.tracers["carbon_pH"][-1], expected, rtol=1e-13)
+    assert 7.5 < float(expected.min()) < float(expected.max()) < 8.5
+
+
 @pytest.mark.parametrize(
     ("changes", "parts"),
     [
         ({"models": {}}, "models none"),
+        ({"kept": ("npzd_pH",)}, "profiles npzd_PAR npzd_pH"),
         ({"couplings": ("npzd_dic = ocean_dic",)}, "npzd_dic ocean_dic npzd_nut"),
         ({"couplings": ("npzd_light = npzd_nut",)}, "npzd_light npzd_dic"),
         ({"initial": {"npzd_plankton": 1.0}}, "npzd_plankton npzd_phy"),
