@@ -19,7 +19,7 @@ from tunax_lite.config import load_comparison
 from tunax_lite.extensions.board import Row, load_board
 from tunax_lite.extensions.board.command import present
 from tunax_lite.io.checksums import sha256_of
-from tunax_lite.io.registry import read_manifest
+from tunax_lite.io.named_files import read_manifest
 from tunax_lite.io.yaml_file import read_document
 
 ROOT = Path(__file__).parents[3]
