@@ -102,7 +102,9 @@ def test_by_name_in_a_configuration():
         name="epbl_om4", options=options, parameters={"profile.velocity.c_17": 7.0}
     ).build()
     assert isinstance(closure, EPBL) and isinstance(closure.profile, DiscoveredProfile)
-    assert float(closure.profile.c_2) == 0.5 and float(closure.profile.velocity.c_17) == 7.0
+    velocity = closure.profile.velocity
+    assert isinstance(velocity, VelocityByDepth) and float(velocity.c_17) == 7.0
+    assert float(closure.profile.c_2) == 0.5
     run = simulate(Model(closure), cooled_case(), dt=600.0, duration=6000.0, output_interval=6000.0)
     plain = simulate(
         Model(EPBL.as_in_om4()), cooled_case(), dt=600.0, duration=6000.0, output_interval=6000.0

@@ -9,17 +9,26 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.cli.test_recommended import run_of
 from tests.closures.columns import closure_inputs
 from tests.errors import error_naming
-from tests.extensions.learned.nori_numpy import base_of, fluxes, random_networks, write_jld2
-from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
+from tests.extensions.learned.nori_numpy import CRITICAL, base_of, fluxes, random_networks, run, write_jld2
+from tunax_lite import (
+    Case,
+    ConstantForcing,
+    Grid,
+    LinearEquationOfState,
+    Model,
+    State,
+    SurfaceFluxes,
+    simulate,
+)
+from tunax_lite.cli.session import on_grid
+from tunax_lite.closures import EPBL
 from tunax_lite.config.closures import ClosureSection
-from tunax_lite.extensions.learned import NORi, read_networks
+from tunax_lite.extensions.learned import Networks, NORi, read_networks
 from tunax_lite.extensions.learned.nori import PUBLISHED
 from tunax_lite.io import FileFormatError, resolve
-from tunax_lite.physics.equation_of_state import Teos10
-
-CRITICAL = 0.4366901962987793
 
 
 @pytest.fixture(scope="module")
@@ -164,37 +173,99 @@ def test_the_published_networks(published):
     np.testing.assert_allclose(fluxes_found.salinity[13:30], salt, rtol=1e-6)
 
 
-def cooled(n_cells: int = 32) -> Case:
-    """Two days of wind and cooling over 8 m cells, as in the example of the authors."""
-    grid = Grid.uniform(8.0 * n_cells, n_cells)
+def cooled() -> Case:
+    """Two days of wind and cooling in 32 cells of 8 m, as in the example of the authors."""
+    grid = Grid.uniform(256.0, 32)
     state = State.from_profiles(
         grid, temperature=lambda z: 13.0 + 1.2e-2 * z, salinity=lambda z: 36.0 + 7e-4 * z
     )
     return Case(
         grid=grid,
         initial_state=state,
-        forcing=ConstantForcing(SurfaceFluxes(stress_u=0.2, heat_flux=-1000.0, salt_flux=3e-5)),
+        forcing=ConstantForcing(SurfaceFluxes(stress_u=0.2, heat_flux=-1000.0)),
         coriolis_parameter=1e-4,
-        equation_of_state=Teos10(),
+        equation_of_state=LinearEquationOfState(),
         duration=2 * 86400.0,
     )
 
 
-def test_networks_move_heat_and_salt_without_creating_any(networks):
-    run = {
-        name: simulate(Model(closure), cooled(), dt=600.0, output_interval=86400.0)
-        for name, closure in (("with", NORi(networks=networks)), ("without", NORi()))
+def two_days(closure, content, dt: float = 300.0):
+    """Temperature, salinity and velocity of the closure, and of loops over faces."""
+    case = cooled()
+    model = Model(closure, molecular_viscosity=0.0, molecular_diffusivity=0.0)
+    end = simulate(model, case, dt=dt, output_interval=86400.0).state
+    start, eos = case.initial_state, case.equation_of_state
+    density = float(eos.reference_density)
+    theirs = run(
+        content,
+        np.asarray(start.temperature),
+        np.asarray(start.salinity),
+        spacing=8.0,
+        dt=dt,
+        n_steps=round(172800.0 / dt),
+        eos=eos,
+        fluxes_at_top=(-1000.0 / (density * float(eos.heat_capacity)), 0.2 / density),
+        f=1e-4,
+    )
+    t, s, u, v = (np.asarray(each)[-1] for each in (end.temperature, end.salinity, end.u, end.v))
+    return (t, s, u + 1j * v), theirs
+
+
+def test_two_days_without_networks():
+    """Against dense solves; the cooled layer is 96 m deep, and has cooled by 1 K."""
+    ours, theirs = two_days(NORi(), None)
+    for found, expected, tolerance in zip(ours, theirs, (5e-6, 2e-6, 5e-6), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=tolerance)
+    np.testing.assert_allclose(ours[0][-12:], 11.984, atol=2e-3)
+
+
+def test_two_days_with_the_published_networks(published):
+    """They entrain one more cell. The shear of a step is ours, to which networks respond more."""
+    ours, theirs = two_days(NORi.published(), content_of(read_networks(published)))
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=0.0, atol=1.5e-3)
+    np.testing.assert_allclose(ours[1], theirs[1], rtol=0.0, atol=2e-4)
+    plain, _ = two_days(NORi(), None)
+    warmer = ours[0] - plain[0]
+    assert np.all(warmer[-12:] < -0.02) and np.all(warmer[17:19] > 0.1)
+
+
+def content_of(networks: Networks) -> dict:
+    """Networks in the form of the file."""
+    scales = {"∂T∂z": "temperature", "∂S∂z": "salinity", "∂ρ∂z": "density"}
+    scaling = {theirs: networks.gradients[ours] for theirs, ours in scales.items()}
+    scaling["wb"] = networks.buoyancy_flux
+    layers = {
+        name: {
+            f"layer_{i + 1}": {"weight": each.weight, "bias": each.offset} for i, each in enumerate(network)
+        }
+        for name, network in (("wT", networks.temperature), ("wS", networks.salinity))
     }
-    for quantity in ("temperature", "salinity"):
-        ours, plain = (np.asarray(getattr(run[name].state, quantity)) for name in ("with", "without"))
-        np.testing.assert_allclose(ours.sum(axis=1), plain.sum(axis=1), rtol=1e-12)
-        assert np.max(np.abs(ours[-1] - plain[-1])) > 1e-3
+    units = {"wT": networks.temperature_flux, "wS": networks.salinity_flux}
+    scaling = {name: {"μ": each.mean, "σ": each.deviation} for name, each in scaling.items()}
+    return {"ps": layers, "scaling": scaling | {name: {"μ": 0.0, "σ": unit} for name, unit in units.items()}}
 
 
 def test_by_name_in_a_configuration(networks):
     closure = ClosureSection(name="nori", options={"networks": networks}, parameters={"shear_viscosity": 0.1})
     assert closure.build() == NORi(networks=networks, shear_viscosity=0.1)
-    assert ClosureSection(name="nori", constants="published").build().networks == PUBLISHED
+    by_name = ClosureSection(name="nori", options={"networks": PUBLISHED})
+    assert by_name.build() == NORi.published()  # reads its file when a run begins
+
+
+def test_other_cells_are_noted(networks):
+    closure = NORi(networks=networks)
+    assert closure.on_grid(Grid.uniform(80.0, 10)) == closure.on_grid(Grid.uniform(83.0, 10)) == ()
+    assert NORi().on_grid(Grid.uniform(80.0, 40)) == ()
+    (note,) = closure.on_grid(Grid.uniform(80.0, 40))
+    assert "cells of 8 m" in note and "got 2 m;" in note
+    (note,) = closure.on_grid(Grid(np.array([-30.0, -10.0, -2.0, 0.0])))
+    assert "got 2 to 20 m;" in note
+
+
+def test_commands_note_the_cells(networks):
+    (note,) = on_grid(run_of(NORi(networks=networks)))
+    assert "got 4 m;" in note
+    assert on_grid(run_of(NORi())) == on_grid(run_of(EPBL())) == ()
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,12 @@ Source: Lee et al. (2025), arXiv:2512.04452; numbers and order of the faces of N
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..._types import FaceArray, FieldValue, InnerFaceArray, Scalar, ScalarLike, parameter
 from ...closures import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
+from ...column.grid import Grid
 from ...column.state import State
 from ...column.terms import AbstractTerm, Column, Tendency
 from ...declarations import named, setting
@@ -30,6 +32,7 @@ from .weights import N_SAMPLED, Layer, Networks, read_networks
 
 PUBLISHED = "nori:networks"
 """Name of the published networks in the manifest."""
+_TRAINED = 8.0  # thickness of the cells [m]
 _BELOW, _ABOVE = 5, 9  # faces with a flux, from the deepest turbulent one
 _NEAR_SURFACE = 24  # uppermost faces, above which half of the faces must be turbulent
 _BEYOND = 4  # turbulent faces per other one further down
@@ -62,7 +65,7 @@ class NORiState(AbstractCloState):
         return () if self.entrainment is None else (self.entrainment,)
 
 
-@named("nori", nori_published="published")
+@named("nori")
 class NORi(AbstractClosure[NORiState]):
     """Coefficients of the Richardson number, corrected by networks that were trained in cells of 8 m.
 
@@ -94,6 +97,17 @@ class NORi(AbstractClosure[NORiState]):
     def published(cls, **others: FieldValue) -> "NORi":
         """With the networks that the authors publish; other arguments replace constants."""
         return cls(**({"networks": PUBLISHED} | others))
+
+    def on_grid(self, grid: Grid) -> tuple[str, ...]:
+        """A note if cells differ from those of the training by more than a tenth."""
+        thickness = np.diff(np.asarray(grid.z_face), axis=0)
+        if self.networks is None or np.all(np.abs(thickness / _TRAINED - 1.0) < 0.1):
+            return ()
+        found = " to ".join(sorted({f"{each:.3g}" for each in (thickness.min(), thickness.max())}, key=float))
+        return (
+            f"networks of nori: expected cells of {_TRAINED:g} m, in which they were trained, got {found} m; "
+            "their fluxes act over as many cells, so that errors may be larger than documented",
+        )
 
     def prepare(self) -> "NORiStepper":
         return NORiStepper(self, None if self.networks is None else read_networks(self.networks))

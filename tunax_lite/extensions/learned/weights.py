@@ -8,6 +8,7 @@ import numpy as np
 from ...io.errors import FileFormatError, check_size, existing_file, names_its_file
 from ...io.registry import resolve
 
+Stored = Any  # of h5py, which is slow to import, or what Julia wrote: dictionaries, lists, texts, numbers
 N_SAMPLED = 5
 """Faces at which a network sees a profile: its own, two above and two below."""
 _GRADIENTS = {"temperature": "∂T∂z", "salinity": "∂S∂z", "density": "∂ρ∂z"}
@@ -79,7 +80,7 @@ def read_networks(path) -> Networks:
     )
 
 
-def _layers(path: Path, found: dict[str, Any], name: str) -> tuple[Layer, ...]:
+def _layers(path: Path, found: Stored, name: str) -> tuple[Layer, ...]:
     """The layers of a network, whose sizes must fit each other."""
     n_inputs, layers = _N_INPUTS, []
     for number in range(1, len(_at(path, found, "ps", name)) + 1):
@@ -97,9 +98,9 @@ def _layers(path: Path, found: dict[str, Any], name: str) -> tuple[Layer, ...]:
     return tuple(layers)
 
 
-def _at(path: Path, found: dict[str, Any], *keys: str) -> Any:  # whatever the file holds
+def _at(path: Path, found: Stored, *keys: str) -> Stored:
     """The value below several keys."""
-    value: Any = found
+    value: Stored = found
     for i, key in enumerate(keys):
         if not isinstance(value, dict) or value.get(key) is None:
             where = "/".join(keys[: i + 1])
@@ -108,7 +109,7 @@ def _at(path: Path, found: dict[str, Any], *keys: str) -> Any:  # whatever the f
     return value
 
 
-def _value(path: Path, file: Any, key: str, found: Any, depth: int = 0) -> Any:  # of h5py, slow to import
+def _value(path: Path, file: Stored, key: str, found: Stored, depth: int = 0) -> Stored:
     """Numbers, texts and nested dictionaries of Julia: pairs behind references."""
     import h5py  # takes long
 
@@ -120,8 +121,7 @@ def _value(path: Path, file: Any, key: str, found: Any, depth: int = 0) -> Any: 
         check_size(path, key, found.nbytes)
         found = found[()]
     if isinstance(found, np.void) and found.dtype.names == ("kvvec",):
-        pairs: Any = _value(path, file, key, found["kvvec"], depth + 1)
-        return {_value(path, file, key, name): values for name, values in pairs}
+        return dict(_value(path, file, key, found["kvvec"], depth + 1))
     if isinstance(found, np.void) and found.dtype.names == ("first", "second"):
         return tuple(_value(path, file, key, found[name], depth + 1) for name in found.dtype.names)
     if isinstance(found, np.ndarray) and found.dtype == object:
