@@ -123,7 +123,7 @@ def _value(path: Path, file: Stored, key: str, found: Stored, depth: int = 0) ->
     if isinstance(found, np.void) and found.dtype.names == ("kvvec",):
         return dict(_value(path, file, key, found["kvvec"], depth + 1))
     if isinstance(found, np.void) and found.dtype.names == ("first", "second"):
-        return tuple(_value(path, file, key, found[name], depth + 1) for name in found.dtype.names)
+        return tuple(_value(path, file, key, found[name], depth + 1) for name in ("first", "second"))
     if isinstance(found, np.ndarray) and found.dtype == object:
         if found.size > _MOST_VALUES:
             raise FileFormatError(path, key, f"at most {_MOST_VALUES} values", str(found.size), _UNKNOWN)
