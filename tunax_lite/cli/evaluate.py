@@ -262,6 +262,7 @@ def _compare_observed(
     """Closures on any observations."""
     with jax.enable_x64(setup.config.precision == "float64"):
         candidates, targets = setup.candidates(closures), setup.targets(cases)
+        stored = setup.stored(targets)
         session.say_notes(setup.notes_on(target.observations for target in targets))
         session.say_accounts(targets)
         names = ["comparison.csv", "comparison.md", "comparison.png"]
@@ -269,7 +270,8 @@ def _compare_observed(
         about += [target.case.name for target in targets]
         check_comparison_outputs(folder, names, "\n".join(about), overwrite)
         with claimed(folder, folder=True), fraction_of("comparison") as show:
-            found = by_closure.compare_observed(candidates, targets, show)
+            with setup.place.naming("stored"):
+                found = by_closure.compare_observed(candidates, targets, show, stored)
             written = _write_observed(found, setup, folder)
     session.report_written(written)
     rows = [dataclasses.asdict(row) for row in found.rows]

@@ -16,7 +16,7 @@ from ..column.grid import Grid
 from ..column.model import Model
 from ..column.observations import Observations
 from ..io.errors import FileFormatError
-from ..io.registry import REFERENCE_VARIABLE, resolve
+from ..io.named_files import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..runtime.memory import check_steps
 from .build import evaluation_target, with_observations, with_remarks
@@ -276,13 +276,13 @@ class ComparisonSetup:
         told = (note for one in observations for note in one.notes)
         return list(dict.fromkeys((*notes_on_conversions(self.config), *told)))
 
-    def stored(self, references: Sequence[Reference]) -> list[StoredResult]:
-        """Stored results on the cases of these references."""
+    def stored(self, compared: Sequence[Reference | Target]) -> list[StoredResult]:
+        """Stored results on the cases of these references or targets."""
         return [
-            self._stored(section, reference.case.name, ("stored", str(index)))
+            self._stored(section, each.case.name, ("stored", str(index)))
             for index, section in enumerate(self.config.stored)
-            for reference in references
-            if section.cases is None or reference.case.name in section.cases
+            for each in compared
+            if section.cases is None or each.case.name in section.cases
         ]
 
     def _stored(self, section: StoredResultSection, case: str, key: tuple[str, ...]) -> StoredResult:
@@ -292,7 +292,7 @@ class ComparisonSetup:
         path = self.place.file(name, *key, "path", variable=REFERENCE_VARIABLE)
         run = read_stored_run(path)
         step = run.dt if section.time_step is None else section.time_step
-        if not step > 0.0:
+        if not step > 0.0 and self.config.observed is None:
             raise ConfigError(
                 f"{self.place.at(*key, 'time_step')}: expected a time step, which {path} does not say, "
                 "got none; add it."
