@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...io.errors import FileFormatError, check_size, existing_file, names_its_file
-from ...io.registry import resolve
+from ...io.named_files import resolve
 
 Stored = Any  # of h5py, which is slow to import, or what Julia wrote: dictionaries, lists, texts, numbers
 N_SAMPLED = 5
