@@ -19,6 +19,8 @@ from tunax_lite.extensions.biogeochemistry import (
     Ergom,
     Euler,
     Exchanges,
+    ExtendedModifiedPatankar2,
+    ModifiedPatankar,
     Passive,
     Pool,
     equilibrium,
@@ -121,13 +123,15 @@ def test_rain_dilutes_pools_as_it_dilutes_salt():
     )
 
 
-def test_detritus_settles_as_fluff_where_the_water_is_calm():
-    term = Biogeochemistry({"e": Ergom(fluff=True, w_de=-20.0)})
+@pytest.mark.parametrize("scheme", [ModifiedPatankar(), ExtendedModifiedPatankar2()])
+def test_detritus_settles_as_fluff_where_the_water_is_calm(scheme):
+    term = Biogeochemistry({"e": Ergom(fluff=True, w_de=-20.0)}, scheme=scheme)
     case = column(term, windy(shortwave=0.0, wind=0.5), e_det=5.0)
     model = tl.Model(tl.KEpsilon())
     run = tl.simulate(model, case, dt=600.0, duration=5 * DAY, output_interval=DAY)
     fluff = np.asarray(run.state.surface["e_flf"])
     assert fluff[0] == 0.0 and np.all(np.diff(fluff) > 0.0)
+    assert all(np.all(np.asarray(run.state.tracers[f"e_{name}"]) >= 0.0) for name in ("det", "amm", "nit"))
 
 
 def test_a_batch_is_a_loop_over_its_columns():

@@ -125,6 +125,71 @@ class ModifiedPatankar2(AbstractSourceScheme):
         return _second_order(modified_patankar, reactions, pools, dt)
 
 
+@named("extended_modified_patankar")
+class ExtendedModifiedPatankar(AbstractSourceScheme):
+    """Positive for any step, and conservative of every element at once, first order.
+
+    All exchanges of a cell are slowed by one factor, so that their ratios stay: c' = c + dt p f, where p is
+    the product of c'_i / c_i over the pools that shrink.
+
+    Source: Bruggeman, Burchard, Kooi and Sommeijer (2007), Appl. Numer. Math. 57, 36-58.
+    """
+
+    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        return _slowed(pools, pools, tendencies(reactions, pools), dt, reactions.signed)
+
+
+@named("extended_modified_patankar_2")
+class ExtendedModifiedPatankar2(AbstractSourceScheme):
+    """The same, second order: the mean rates of the start and of a first-order step."""
+
+    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        first = tendencies(reactions, pools)
+        guess = _slowed(pools, pools, first, dt, reactions.signed)
+        later = tendencies(reactions, guess)
+        mean = {name: 0.5 * (first[name] + later[name]) for name in first}
+        return _slowed(pools, guess, mean, dt, reactions.signed)
+
+
+def _slowed(
+    pools: Concentrations, weights: Pools, change: Concentrations, dt: ScalarLike, signed: frozenset[str]
+) -> Concentrations:
+    """Values after changes that are slowed by the product of the new values over the weights.
+
+    The product is convex and falls with the factor p, so that Newton's method from zero ends just below the
+    root: values stay positive, whatever the number of iterations. The last one carries the derivative. A pool
+    on the bottom belongs to the lowest cell.
+    """
+    cells = max((pools[name] for name in change), key=jnp.ndim, default=None)
+    if cells is None:
+        return pools
+    lost, held = [], []
+    for name in (name for name in change if name not in signed):
+        inverse = _per_content(weights[name])
+        shrinks = change[name] < 0.0
+        parts = (
+            jnp.where(shrinks, -dt * change[name] * inverse, 0.0),
+            jnp.where(shrinks, pools[name] * inverse, 1.0),
+        )
+        if jnp.ndim(change[name]) < jnp.ndim(cells):
+            parts = (jnp.zeros_like(cells).at[0].set(parts[0]), jnp.ones_like(cells).at[0].set(parts[1]))
+        lost.append(parts[0])
+        held.append(parts[1])
+
+    def improved(factor: Values, lost: list[Values], held: list[Values]) -> Values:
+        product, slope = jnp.ones_like(factor), jnp.zeros_like(factor)
+        for loss, start in zip(lost, held, strict=True):
+            ratio = at_least(start - loss * factor, 0.0)
+            product, slope = product * ratio, slope * ratio - loss * product
+        return factor + (product - factor) * reciprocal(1.0 - slope)
+
+    given = jax.lax.stop_gradient((lost, held))
+    near = jax.lax.fori_loop(0, 40, lambda _, factor: improved(factor, *given), jnp.zeros_like(cells))
+    factor = improved(near, lost, held)
+    of = lambda name: factor if jnp.ndim(change[name]) == jnp.ndim(cells) else factor[0]  # noqa: E731
+    return pools | {name: pools[name] + dt * of(name) * change[name] for name in change}
+
+
 def _first_order(solve: Solve, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
     """With rates and weights of the start."""
     pools = reactions.after_ends(pools, dt)
@@ -185,7 +250,7 @@ def _patankar(
 ) -> Concentrations:
     gains, losses = _sums(exchanges)
     new = dict(pools)
-    for name in gains.keys() | losses.keys():
+    for name in gains | losses:
         value = pools[name] + dt * gains[name] if name in gains else pools[name]
         if name in losses and name in signed:
             value = value - dt * losses[name]
