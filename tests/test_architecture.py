@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import importlib
 import inspect
 import io
 import re
@@ -242,6 +243,17 @@ def test_every_closure_is_a_name_of_the_package():
 
     for each in names_of(AbstractClosure).values():
         assert getattr(tl, each.kind.__name__) is each.kind and each.kind.__name__ in dir(tl)
+
+
+LAZY = [name for name, path in FILES.items() if name != "tunax_lite._lazy" and "lazily(" in path.read_text()]
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_a_star_imports_every_name_of_a_package(package):
+    found = {}
+    exec(f"from {package} import *", found)
+    declared = importlib.import_module(package)._NAMES.values()
+    assert set(" ".join(declared).split()) == found.keys() - {"__builtins__"}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=identify)
