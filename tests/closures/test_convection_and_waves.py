@@ -167,3 +167,19 @@ def test_waves_over_weak_cooling_do_not_stop_turbulence():
     assert warmer_below < 0.01 and length < 5.0 * 40.0
     warmer_below, length = found(dataclasses.replace(closure, wall_length_limit=None))
     assert warmer_below > 0.05 and length > 1000.0
+
+
+def test_wind_starts_turbulence_in_thick_cells():
+    """From the floors of GOTM turbulence decays: production is less than the floor of epsilon."""
+    grid = Grid.uniform(256.0, 32)
+    state = State.from_profiles(grid, temperature=lambda z: 20.0 + 0.01 * z)
+    forcing = ConstantForcing(SurfaceFluxes(stress_u=0.1))
+    case = Case(grid, state, forcing, coriolis_parameter=1e-4)
+
+    def cooling(closure):
+        run = simulate(Model(closure), case, dt=600.0, duration=86400.0, output_interval=86400.0)
+        return float(state.temperature[-1] - run.state.temperature[-1, -1])
+
+    closure = KEpsilon.recommended()
+    assert cooling(closure) > 0.03  # half the difference to the next cell is 0.04 K
+    assert cooling(dataclasses.replace(closure, turbulent_kinetic_energy_floor=jnp.asarray(1e-10))) < 0.002
