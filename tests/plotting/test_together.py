@@ -7,6 +7,7 @@ import matplotlib.dates as dates
 import netCDF4
 import numpy as np
 import pytest
+from matplotlib.lines import Line2D
 from typer.testing import CliRunner
 
 from tests.errors import error_naming
@@ -22,6 +23,8 @@ from tunax_lite import (
     simulate,
 )
 from tunax_lite.cli.commands import app
+from tunax_lite.config import build_run, load_run
+from tunax_lite.config.build import with_observations
 from tunax_lite.io import write_trajectory
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.physics.equation_of_state import LinearEquationOfState
@@ -30,6 +33,7 @@ from tunax_lite.plotting.style import reference_depth
 from tunax_lite.plotting.together import Line, together_figures
 
 MOORING = Path(__file__).parents[2] / "data/synthetic_station_profiles.nc"
+CONFIGS = Path(__file__).parents[2] / "configs/runs"
 
 
 def write_run(path: Path, temperature: float, start: str | None) -> Path:
@@ -91,6 +95,30 @@ def test_runs_without_dates_count_from_their_starts_and_do_not_mix_with_others(r
         files_figures([runs[2], MOORING])
     with error_naming(FileFormatError, f"{MOORING.name} run"):
         files_figures([MOORING])
+
+
+def test_observations_of_a_configuration_stand_where_those_of_their_file_do(runs, tmp_path):
+    config, alone = CONFIGS / "synthetic_station.yaml", files_figures([runs[1], MOORING])
+    loaded = load_run(config)
+    beside = with_observations(build_run(loaded), loaded.place)
+    seen, others = (f["series"].axes[0].get_lines()[0] for f in (files_figures(runs[1:2], beside), alone))
+    known = np.isin(places(seen), places(others))  # the case ends before the mooring does, or starts later
+    assert known.sum() > 100 and (places(seen)[0] - places(others)[0]) * 24.0 < 1.0
+    at = np.searchsorted(places(others), places(seen)[known])
+    np.testing.assert_allclose(
+        np.asarray(seen.get_ydata())[known], np.asarray(others.get_ydata())[at], atol=1e-6
+    )
+    for wrong, parts in (([runs[2]], "undated.nc start_time"), ([runs[1], MOORING], MOORING.name)):
+        with error_naming(FileFormatError, parts):
+            files_figures(wrong, beside)
+    arguments = ["plot", str(runs[1]), "--config", str(config), "--output", str(tmp_path)]
+    said = CliRunner().invoke(app, arguments)
+    assert said.exit_code == 0, said.output
+    assert {path.name for path in tmp_path.iterdir()} == {"together_profiles.png", "together_series.png"}
+
+
+def places(line: Line2D) -> np.ndarray:
+    return np.round(dates.date2num(np.asarray(line.get_xdata())), 6)
 
 
 def test_the_command_draws_several_files(runs, tmp_path):
