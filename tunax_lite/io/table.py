@@ -576,6 +576,12 @@ def read_weather(
     ), measure
 
 
+def radiation_of_table(table: Contents) -> dict[str, str]:
+    """The kind of the radiation that a table has, "downward" or "net", by "shortwave" and "longwave"."""
+    kinds = [(name, kind) for kind in ("net", "downward") for name in ("shortwave", "longwave")]
+    return {name: kind for name, kind in kinds if _find(table, name, kind) is not None}
+
+
 def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:
     """Find the variable of a quantity."""
     return table.find(quantity, *_known(quantity, kind), f"choose one (variables.{quantity})")
