@@ -494,6 +494,7 @@ def read_weather(
     longwave: str | None = "downward",
     time: str | None = None,
     longest_gap: float | None = None,
+    stamp: str | None = None,
     length: float = 1e12,
     name: str | None = None,
     notes: list[str] | None = None,
@@ -514,6 +515,8 @@ def read_weather(
         shortwave, longwave: "downward" or "net" for a series; `None` where a formula gives the radiation.
         time: name of the time coordinate, where a file has several.
         longest_gap: reject a longer time between two records [s].
+        stamp: of means over the time between records: whether it is the "start", the "middle" or the "end";
+            `None` for values at instants, and where the file has bounds of the times.
         length: of the run [s], for weather consisting of numbers only.
         name: for messages; by default the name of the first file.
         notes: gets a note where the direction of the wind is not known.
@@ -558,7 +561,8 @@ def read_weather(
                 _check_radiation(record, field, kind)
                 parts.append(record)
         if parts:
-            return field, joined(in_order(parts, "give each time once"))
+            series = joined(in_order(parts, "give each time once"))
+            return field, series if stamp is None else series.centred(stamp)
         if field in _OPTIONAL and value is None:
             return None
         names, standard_names = _known(quantity, kind)
