@@ -188,7 +188,7 @@ def test_means_stand_in_the_middle_of_their_interval(tmp_path, stamp, time, wind
         "time,wind_u [m s-1],wind_v [m s-1],air_temperature [degC],relative_humidity [%],air_pressure [Pa]"
     )
     hours = (
-        f"2010-11-10T{hour:02d}:00:00,{speed},0,9,80,1e5" for hour, speed in zip((0, 1, 2, 5), (1, 3, 5, 7))
+        f"2010-11-10T{hour:02d}:00:00,{speed},0,9,80,1e5" for hour, speed in ((0, 1), (1, 3), (2, 5), (5, 7))
     )
     path = write(tmp_path / "station.csv", "\n".join([names, *hours]) + "\n")
     found, _ = read_weather([path], start_time=START, shortwave=None, longwave=None, stamp=stamp)
