@@ -1,5 +1,6 @@
 """Several runs and observations in one figure: on one axis of dates, with the numbers of the files."""
 
+import dataclasses
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -141,6 +142,13 @@ def test_the_depth_of_a_moving_instrument_stands_in_the_label():
     times, z = 3600.0 * np.arange(5.0), np.array([-10.0, -5.0, 0.0])
     run = Line(times, z, {"temperature": 8.0 + np.linspace(0.0, 1.0, 15).reshape(5, 3)}, None)
     panel = together_figures({"run": run}, seen)["series"].axes[0]
+    mixed = dataclasses.replace(
+        run, layer=("mixed layer", np.full(5, np.nan))
+    )  # to the bottom: nothing to draw
+    (alone,) = together_figures({"run": mixed, "again": mixed})["series"].axes
+    assert alone.get_ylabel().endswith("of the uppermost cell [°C]")
+    first, second = alone.get_lines()  # equal ones are both seen
+    assert first.get_linewidth() > second.get_linewidth()
     assert "at 5 m\n(measured at 4 to 9 m) [" in panel.get_ylabel()
     drawn = np.asarray(panel.get_lines()[1].get_ydata())
     np.testing.assert_allclose(drawn, run.profiles["temperature"][:, 1])  # at 5 m

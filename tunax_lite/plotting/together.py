@@ -178,7 +178,8 @@ def _as_instruments(observations: Observations, is_conservative: bool) -> dict[s
 def _lines(runs: Mapping[str, Line]) -> Iterator[tuple[str, Line, dict[str, Option]]]:
     for number, (label, run) in enumerate(runs.items()):
         dashes = DASHES[number // len(COLOURS) % len(DASHES)]
-        yield label, run, {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "linewidth": 1.3}
+        width = max(1.0, 2.2 - 0.6 * number)  # a line on another one does not hide it
+        yield label, run, {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "linewidth": width}
 
 
 def _profiles(
@@ -233,18 +234,20 @@ def _series(
     times: FigureTime,
 ) -> Figure:
     names = [name for name in ("temperature", "salinity") if any(_varies(run, name) for run in runs.values())]
-    layers = [run.layer for run in runs.values() if run.layer is not None]
+    layers = [run.layer for run in runs.values() if run.layer and np.isfinite(run.layer[1]).any()]
+    names = names if names or layers else ["temperature"]
     figure, axes = style.panels(len(names) + bool(layers), 1, (9.0, 2.2), (0.0, 0.7), sharex=True)
     for panel, name in zip(axes[:, 0], names, strict=False):
-        height, uppermost = 0.0, "uppermost cell"
+        height, uppermost = 0.0, "of the uppermost cell"
         if observations is not None and name in seen and np.isfinite(seen[name]).any():
             seconds, values, (height, uppermost) = _uppermost(observations, seen[name])
+            uppermost = f"at {uppermost}"
             panel.plot(times.places(seconds), values, label=observations.source, **_OBSERVED)
         for label, run, line in _lines(runs):
             if name in run.profiles:
                 values = [np.interp(height, run.z, row) for row in run.profiles[name]]
                 panel.plot(times.places(run.time), values, label=label, **line)
-        style.label(panel, y=f"{_named(name).replace(' [', chr(10) + 'at ' + uppermost + ' [')}")
+        style.label(panel, y=f"{_named(name).replace(' [', chr(10) + uppermost + ' [')}")
     if layers:
         _draw_layers(axes[len(names), 0], runs, times, layers[0][0])
     axes[0, 0].legend(fontsize="small")
