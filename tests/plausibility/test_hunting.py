@@ -99,7 +99,8 @@ def test_a_derivative_that_is_not_finite_is_found_where_the_run_is_finite():
     found = tl.find_non_finite(model, case, by=["closure.scale"], **RUN)
     assert found is not None and (found.step, found.origin) == (first, "LateRoot")
     assert tl.find_non_finite(model, case, by="closure.*", **RUN) is not None
-    assert tl.find_non_finite(model, case, by="case.forcing.fluxes.heat_flux", **RUN) is None
+    found = tl.find_non_finite(model, case, by="case.forcing.fluxes.heat_flux", **RUN)
+    assert found is not None and found.variable == "eddy_viscosity by case.forcing.fluxes.heat_flux"
     for wrong in ("closure.skale", "scale", "case.name", "closure"):
         with error_naming(ValueError, wrong):
             tl.find_non_finite(model, case, by=[wrong], **RUN)
