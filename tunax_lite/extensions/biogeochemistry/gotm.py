@@ -13,6 +13,8 @@ _SCHEMES = {
     "patankar_2": ("patankar2", "5"),
     "modified_patankar": ("mp1", "7"),
     "modified_patankar_2": ("mp2", "8"),
+    "extended_modified_patankar": ("emp1", "10"),
+    "extended_modified_patankar_2": ("emp2", "11"),
 }
 _ADVECTION = {
     "upstream": ("upstream", "1"),

@@ -153,5 +153,9 @@ class AbstractBiogeochemicalModel(eqx.Module):
         return {}
 
     def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
-        """Further profiles by name, for output."""
+        """Further profiles by name."""
+        return {}
+
+    def measurable(self) -> dict[str, tuple[str, str]]:
+        """Unit and meaning of those diagnostics that a run can keep, and compare with measurements."""
         return {}
