@@ -177,14 +177,15 @@ def _summarise(result: CalibrationResult) -> None:
 
 def _say_errors(result: CalibrationResult, setup: Calibration) -> None:
     """Print errors at the start and at the best, and what water that stays as it was would have."""
-    last, best = result.history.errors[[0, result.history.best_iteration]]
+    first, best = result.history.errors[[0, result.history.best_iteration]]
     kept = [validation.persistence_errors(target.comparison) for target in setup.targets]
     terms = (term for target in setup.targets for term in target.case.acting())
     of_tracers = {name: unit for term in terms for name, (unit, _) in term.tracer_units().items()}
     echo("root mean square errors, mean over the cases: start -> best, and of persistence")
     for place, name in enumerate(result.variables):
-        means = [float(np.nanmean(errors[:, place])) for errors in (last, best)]
-        means.append(float(np.mean([errors[name] for errors in kept if name in errors])))
+        of_cases = first[:, place], best[:, place], [errors[name] for errors in kept if name in errors]
+        known = [np.asarray(errors)[np.isfinite(errors)] for errors in of_cases]
+        means = [float(errors.mean()) if errors.size else math.nan for errors in known]
         numbers = [f"{mean:.4g}" for mean in means]
         worse = "  worse than persistence" if means[1] > means[2] else ""
         unit = of_tracers.get(name, unit_of_difference(name))

@@ -516,7 +516,7 @@ def read_weather(
         time: name of the time coordinate, where a file has several.
         longest_gap: reject a longer time between two records [s].
         stamp: of means over the time between records: whether it is the "start", the "middle" or the "end";
-            `None` for values at instants, and where the file has bounds of the times.
+            `None` for values at instants.
         length: of the run [s], for weather consisting of numbers only.
         name: for messages; by default the name of the first file.
         notes: gets a note where the direction of the wind is not known.

@@ -22,7 +22,9 @@ def test_the_calibration_of_pools_is_one(tmp_path, monkeypatch):
     page = (Path(__file__).parents[3] / "docs/calibration/ecosystems.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
     (tmp_path / "calibration.yaml").write_text(block, encoding="utf-8")
-    rows = [f"2015-03-{day:02d}T00:00:00,{z},{4.0 - 0.1 * day},{0.1 * day}" for day in (4, 7) for z in (2.5, 52.5)]
+    rows = [
+        f"2015-03-{day:02d}T00:00:00,{z},{4.0 - 0.1 * day},{0.1 * day}" for day in (4, 7) for z in (2.5, 52.5)
+    ]
     (tmp_path / "pools.csv").write_text("\n".join(["time,depth,nitrate,phytoplankton", *rows]) + "\n")
     monkeypatch.chdir(tmp_path)
     said = invoked("check", "calibration.yaml").output

@@ -142,6 +142,8 @@ def _weather_of_table(place: Place, where: str) -> Found:
         raise ConfigError("--weather table: expected a file after the colon, got none; add it.")
     path = existing_file(Path(where).expanduser())
     table = io.read_table(path)
+    if "time" not in table:
+        raise table.error("time", "times under this name", f"only {table.listing}", "rename them")
     time = read_time(table["time"]).since(place.start_time)
     kept = np.flatnonzero((time >= -_MARGIN) & (time <= place.duration + _MARGIN))
     if not kept.size or time[kept[0]] > 0.0 or time[kept[-1]] < place.duration:
