@@ -86,6 +86,12 @@ class ClosureInputs(eqx.Module):
     tridiagonal_method: AbstractTridiagonalMethod = PlatformDefault()
     explicit_waves: bool = eqx.field(default=False, static=True)  # even where waves remove energy, as in GOTM
 
+    @property
+    def buoyancy_flux_above(self) -> FaceArray:
+        """Into the water above each face, at the surface and by shortwave radiation [m2 s-3]."""
+        flux, light = self.surface_buoyancy_flux, self.radiative_buoyancy_flux
+        return flux + (jnp.zeros_like(self.grid.z_face) if light is None else light[-1] - light)
+
 
 S = TypeVar("S", bound=AbstractCloState)
 C = TypeVar("C", bound="AbstractClosure")

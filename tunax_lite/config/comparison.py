@@ -223,7 +223,7 @@ class ComparisonSetup:
 
     def references(self, chosen: Sequence[str] = ()) -> list[Reference]:
         """Cases on their own grids; all of them, or those with the given names."""
-        return [self._reference(index) for index in self._chosen(chosen)]
+        return [self.reference(index) for index in self._chosen(chosen)]
 
     def _chosen(self, chosen: Sequence[str]) -> list[int]:
         """Places of the cases with the given names, or of all."""
@@ -299,7 +299,8 @@ class ComparisonSetup:
             )
         return StoredResult(section.label, case, run.time, Grid(run.z_face), run.profiles, step)
 
-    def _reference(self, index: int) -> Reference:
+    def reference(self, index: int) -> Reference:
+        """The case at this place in the list, on its own grid."""
         given, where = self.config.cases[index], self.place.below("cases", str(index))
         section = given.case
         native = NativeGrid(kind="native")
