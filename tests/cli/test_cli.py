@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from tests.cli.running import invoked
 from tests.helpers import some_long
+from tests.io.observation_files import write_lesbrary
 from tunax_lite.cli.commands import app
 from tunax_lite.config import load_comparison
 from tunax_lite.io import read_trajectory
@@ -296,6 +297,7 @@ def test_calibration_reports_and_goes_on(calibrated):
     folder, _, first, second = calibrated
     assert "iteration 1 of 3, loss" in first and "iteration 3 of 3, loss" in first
     assert "iteration 4 of 5, loss" in second and "iteration 3 of 5" not in second
+    assert re.search(r"  temperature  \S+ -> \S+, persistence \S+  \[K\]\n", first)
     assert "c_eps_1=1.44  " in first and "score of synthetic_wind_and_cooling=" in first
     assert "c_eps_1=" not in second  # only on request
     assert "lowest loss by start" in second and "lowest loss by start" not in first
@@ -469,6 +471,28 @@ def test_convection_that_would_begin_late_is_told(invoke):
     assert "convection does not begin in this run" in said and "`constants: recommended` of the" in said
     other = ["--set", "model.closure.constants=recommended"]
     assert "note" not in invoke("check", FREE_CONVECTION, *cooled, *other).output
+
+
+def test_late_convection_of_a_calibration_is_told_by_its_check(invoke, tmp_path):
+    cases = []
+    for name in ("calm", "still"):
+        changes = {"parameters/momentum_flux": 0.0, "parameters/name": np.bytes_(name)}
+        changes |= {"parameters/temperature_flux": 5e-4, "parameters/buoyancy_flux": 5e-4 * 2e-4 * 9.80665}
+        write_lesbrary(tmp_path / f"{name}.jld2", change=changes)
+        cases.append({"case": {"format": "lesbrary", "path": f"{name}.jld2"}})
+    content = {
+        "cases": cases,
+        "grid": {"kind": "native"},
+        "time": {"step": 60.0},
+        "misfit": {"weights": {"temperature": 1.0}, "start": 600.0},
+        "parameters": {"c_eps_1": {"lower": 1.2, "upper": 1.7}},
+        "model": {"closure": {"name": "k_epsilon"}},
+    }
+    (tmp_path / "calm.yaml").write_text(yaml.safe_dump(content))
+    said = " ".join(invoke("check", "calm.yaml").output.split())
+    assert "note: calm, still: cooled as at the start of the case, convection" in said
+    settings = ("--set", "model.closure.constants=recommended")
+    assert "cooled as at the start" not in invoke("check", "calm.yaml", *settings).output
 
 
 def test_recommended_constants_beyond_their_resolutions_are_told(invoke):

@@ -171,3 +171,26 @@ def test_weather_of_a_lake_under_its_own_names(tmp_path):
     np.testing.assert_array_equal(values.cloud_cover, [0.5, 0.5])
     with error_naming(FileFormatError, "surface_net_downward_shortwave_flux variables.shortwave"):
         read_weather(path, start_time="2010-01-01T00:00:00", shortwave="net")
+
+
+@pytest.mark.parametrize(
+    ("stamp", "time", "wind"),
+    [
+        (None, [0, 3600, 7200, 18000], [1, 3, 5, 7]),
+        ("middle", [0, 3600, 7200, 18000], [1, 3, 5, 7]),
+        # Hourly means; a gap of three hours does not make the last mean longer.
+        ("end", [-1800, 1800, 5400, 16200, 18000], [1, 3, 5, 7, 7]),
+        ("start", [0, 1800, 5400, 9000, 19800], [1, 1, 3, 5, 7]),
+    ],
+)
+def test_means_stand_in_the_middle_of_their_interval(tmp_path, stamp, time, wind):
+    names = (
+        "time,wind_u [m s-1],wind_v [m s-1],air_temperature [degC],relative_humidity [%],air_pressure [Pa]"
+    )
+    hours = (
+        f"2010-11-10T{hour:02d}:00:00,{speed},0,9,80,1e5" for hour, speed in ((0, 1), (1, 3), (2, 5), (5, 7))
+    )
+    path = write(tmp_path / "station.csv", "\n".join([names, *hours]) + "\n")
+    found, _ = read_weather([path], start_time=START, shortwave=None, longwave=None, stamp=stamp)
+    np.testing.assert_allclose(found.time, time)
+    np.testing.assert_allclose(found.values.wind_u, wind)

@@ -5,7 +5,6 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-import pytest
 
 import tunax_lite as tl
 from tests.calibration.twins import make_case
@@ -99,8 +98,12 @@ def test_a_derivative_that_is_not_finite_is_found_where_the_run_is_finite():
     assert 6 < first  # beyond the first frame
     found = tl.find_non_finite(model, case, by=["closure.scale"], **RUN)
     assert found is not None and (found.step, found.origin) == (first, "LateRoot")
-    with pytest.raises(AttributeError):
-        tl.find_non_finite(model, case, by=["closure.skale"], **RUN)
+    assert tl.find_non_finite(model, case, by="closure.*", **RUN) is not None
+    found = tl.find_non_finite(model, case, by="case.forcing.fluxes.heat_flux", **RUN)
+    assert found is not None and found.variable == "eddy_viscosity by case.forcing.fluxes.heat_flux"
+    for wrong in ("closure.skale", "scale", "case.name", "closure"):
+        with error_naming(ValueError, wrong):
+            tl.find_non_finite(model, case, by=[wrong], **RUN)
 
 
 def test_errors_of_the_run_stay():

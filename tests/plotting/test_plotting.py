@@ -77,6 +77,11 @@ def test_sections_show_every_variable_that_varies(trajectory):
     assert "salinity" not in titles and "northward velocity" not in titles
     colour_bars = [panel.get_ylabel() for panel in figure.axes if panel.get_label() == "<colorbar>"]
     assert "[°C]" in colour_bars and "[m2 s-1]" not in colour_bars
+    assert "[mg m⁻³]" not in colour_bars
+    bars = plot_sections(trajectory, ["dye"], units={"dye": "mg m-3"}).axes
+    assert [panel.get_ylabel() for panel in bars if panel.get_label() == "<colorbar>"] == ["[mg m⁻³]"]
+    (panel,) = _panels(plot_profiles(trajectory, ["dye"], units={"dye": "mg m-3"}))
+    assert panel.get_xlabel() == "dye [mg m⁻³]"
     assert figure.get_suptitle() == "a run"
 
 

@@ -1,5 +1,6 @@
 """Several runs and observations in one figure: on one axis of dates, with the numbers of the files."""
 
+import dataclasses
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -7,6 +8,7 @@ import matplotlib.dates as dates
 import netCDF4
 import numpy as np
 import pytest
+from matplotlib.lines import Line2D
 from typer.testing import CliRunner
 
 from tests.errors import error_naming
@@ -22,6 +24,8 @@ from tunax_lite import (
     simulate,
 )
 from tunax_lite.cli.commands import app
+from tunax_lite.config import build_run, load_run
+from tunax_lite.config.build import with_observations
 from tunax_lite.io import write_trajectory
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.physics.equation_of_state import LinearEquationOfState
@@ -30,6 +34,7 @@ from tunax_lite.plotting.style import reference_depth
 from tunax_lite.plotting.together import Line, together_figures
 
 MOORING = Path(__file__).parents[2] / "data/synthetic_station_profiles.nc"
+CONFIGS = Path(__file__).parents[2] / "configs/runs"
 
 
 def write_run(path: Path, temperature: float, start: str | None) -> Path:
@@ -93,6 +98,30 @@ def test_runs_without_dates_count_from_their_starts_and_do_not_mix_with_others(r
         files_figures([MOORING])
 
 
+def test_observations_of_a_configuration_stand_where_those_of_their_file_do(runs, tmp_path):
+    config, alone = CONFIGS / "synthetic_station.yaml", files_figures([runs[1], MOORING])
+    loaded = load_run(config)
+    beside = with_observations(build_run(loaded), loaded.place)
+    seen, others = (f["series"].axes[0].get_lines()[0] for f in (files_figures(runs[1:2], beside), alone))
+    known = np.isin(places(seen), places(others))  # the case ends before the mooring does, or starts later
+    assert known.sum() > 100 and (places(seen)[0] - places(others)[0]) * 24.0 < 1.0
+    at = np.searchsorted(places(others), places(seen)[known])
+    np.testing.assert_allclose(
+        np.asarray(seen.get_ydata())[known], np.asarray(others.get_ydata())[at], atol=1e-6
+    )
+    for wrong, parts in (([runs[2]], "undated.nc start_time"), ([runs[1], MOORING], MOORING.name)):
+        with error_naming(FileFormatError, parts):
+            files_figures(wrong, beside)
+    arguments = ["plot", str(runs[1]), "--config", str(config), "--output", str(tmp_path)]
+    said = CliRunner().invoke(app, arguments)
+    assert said.exit_code == 0, said.output
+    assert {path.name for path in tmp_path.iterdir()} == {"together_profiles.png", "together_series.png"}
+
+
+def places(line: Line2D) -> np.ndarray:
+    return np.round(dates.date2num(np.asarray(line.get_xdata())), 6)
+
+
 def test_the_command_draws_several_files(runs, tmp_path):
     arguments = ["plot", *map(str, runs[:2]), "--output", str(tmp_path)]
     said = CliRunner().invoke(app, arguments)
@@ -113,6 +142,13 @@ def test_the_depth_of_a_moving_instrument_stands_in_the_label():
     times, z = 3600.0 * np.arange(5.0), np.array([-10.0, -5.0, 0.0])
     run = Line(times, z, {"temperature": 8.0 + np.linspace(0.0, 1.0, 15).reshape(5, 3)}, None)
     panel = together_figures({"run": run}, seen)["series"].axes[0]
+    mixed = dataclasses.replace(
+        run, layer=("mixed layer", np.full(5, np.nan))
+    )  # to the bottom: nothing to draw
+    (alone,) = together_figures({"run": mixed, "again": mixed})["series"].axes
+    assert alone.get_ylabel().endswith("of the uppermost cell [°C]")
+    first, second = alone.get_lines()  # equal ones are both seen
+    assert first.get_linewidth() > second.get_linewidth()
     assert "at 5 m\n(measured at 4 to 9 m) [" in panel.get_ylabel()
     drawn = np.asarray(panel.get_lines()[1].get_ydata())
     np.testing.assert_allclose(drawn, run.profiles["temperature"][:, 1])  # at 5 m

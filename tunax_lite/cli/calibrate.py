@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..calibration import (
     CalibrationResult,
     in_short,
@@ -31,6 +33,7 @@ from ..calibration.posterior import (
 )
 from ..calibration.results import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from ..calibration.validation import CheckRow, run_checks
+from ..column.observables import unit_of_difference
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..config.formats import kind_in
 from ..io.protection import check_letters, remove_file
@@ -76,6 +79,7 @@ def calibrate(
                 raise
             written, beyond = _write(result, setup, loaded, folder)
             _summarise(result)
+            _say_errors(result, setup)
             written += _check(setup, result, folder)
     session.report_written(written)
     session.judge_water(beyond)
@@ -84,7 +88,7 @@ def calibrate(
 def _calibrate(
     setup: Calibration, folder: Path, resume: bool, overwrite: bool, engine: Engine, show_parameters: bool
 ) -> CalibrationResult:
-    session.say_notes(setup.notes)
+    session.say_notes([*setup.notes, *session.on_late_convection_in(setup)])
     session.say_accounts(setup.targets)
     names = ", ".join(target.case.name for target in setup.targets)
     echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}")
@@ -169,6 +173,23 @@ def _summarise(result: CalibrationResult) -> None:
         echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")
     if result.n_failed:
         echo(f"{result.n_failed} members of the ensemble failed in total; they were redrawn")
+
+
+def _say_errors(result: CalibrationResult, setup: Calibration) -> None:
+    """Print errors at the start and at the best, and what water that stays as it was would have."""
+    first, best = result.history.errors[[0, result.history.best_iteration]]
+    kept = [validation.persistence_errors(target.comparison) for target in setup.targets]
+    terms = (term for target in setup.targets for term in target.case.acting())
+    of_tracers = {name: unit for term in terms for name, (unit, _) in term.tracer_units().items()}
+    echo("root mean square errors, mean over the cases: start -> best, and of persistence")
+    for place, name in enumerate(result.variables):
+        of_cases = first[:, place], best[:, place], [errors[name] for errors in kept if name in errors]
+        known = [np.asarray(errors)[np.isfinite(errors)] for errors in of_cases]
+        means = [float(errors.mean()) if errors.size else math.nan for errors in known]
+        numbers = [f"{mean:.4g}" for mean in means]
+        worse = "  worse than persistence" if means[1] > means[2] else ""
+        unit = of_tracers.get(name, unit_of_difference(name))
+        echo(f"  {name}  {numbers[0]} -> {numbers[1]}, persistence {numbers[2]}  [{unit}]{worse}")
 
 
 def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[Path]:

@@ -93,7 +93,9 @@ def _check_set_up(set_up: AbstractSetUp, write_config: Path | None, page: "Page"
         run, report = set_up.build()
         for line in report.lines():
             echo(line)
-        answer = {"kind": "run"} if run is None else _describe_run(run, page)
+        answer = {"kind": "run"}
+        if run is not None:
+            answer = _describe_run(run, page, session.on_late_convection(run))
         report.check(strict=strict)
         if write_config is not None:
             _write(write_config, set_up.as_configuration(), page.overwrite)
@@ -158,9 +160,10 @@ def _describe_calibration(setup: Calibration, page: Page) -> Answer:
     echo(f"{method}, {setup.n_iterations} iterations")
     for one in setup.checks:
         echo(f"check: {one.name} against {one.kind}")
-    session.say_notes(setup.notes)
+    notes = [*setup.notes, *session.on_late_convection_in(setup)]
+    session.say_notes(notes)
     found = {"kind": "calibration", "cases": cases, "model": model, "free": free, "method": method}
-    return found | {"n_iterations": setup.n_iterations, "notes": list(setup.notes)}
+    return found | {"n_iterations": setup.n_iterations, "notes": notes}
 
 
 def _describe_case(case: Case, observations: Observations | None) -> Answer:

@@ -180,6 +180,10 @@ def plot(
     coast: Annotated[
         Path | None, Option(metavar="FILE.geojson", help="For a map: draw the lines of this file.")
     ] = None,
+    config: Annotated[
+        Path | None,
+        Option(metavar="CONFIG", help="Draw runs beside the observations of this configuration of a run."),
+    ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Draw the figures of an output: sections and profiles, loss and parameters, or maps.

@@ -29,10 +29,13 @@ from ..config import (
     ComparisonSetup,
     ConfigError,
     build_checks,
+    build_run,
     evaluation_of,
     load_any,
     load_comparison,
+    load_run,
 )
+from ..config.build import with_observations
 from ..io.checksums import digest_of_tree
 from ..io.protection import check_outputs
 from ..io.writing import claimed, file_name, write_csv
@@ -144,15 +147,21 @@ def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
 
 
 def plot(
-    files: Sequence[Path], output: Path | None, point: Sequence[str], coast: Path | None, *, overwrite: bool
+    files: Sequence[Path],
+    output: Path | None,
+    point: Sequence[str],
+    coast: Path | None,
+    config: Path | None,
+    *,
+    overwrite: bool,
 ) -> None:
     """See `commands.plot`."""
     for option in ["--point"] * bool(point) + ["--coast"] * (coast is not None):
         if len(files) > 1 or not files[0].is_dir():
             got = "several files" if len(files) > 1 else str(files[0])
             raise ConfigError(f"{option}: expected the store of a map, got {got}; leave the option out.")
-    if len(files) > 1:
-        return _plot_together(files, output, overwrite)
+    if len(files) > 1 or config is not None:
+        return _plot_together(files, output, config, overwrite)
     file = files[0]
     folder = file.parent if output is None else output
     # Slow imports, only where needed.
@@ -172,12 +181,16 @@ def plot(
     session.report_written(save_figures(figures, folder, f"{file.stem}_"))
 
 
-def _plot_together(files: Sequence[Path], output: Path | None, overwrite: bool) -> None:
-    """Several files in the same figures."""
+def _plot_together(files: Sequence[Path], output: Path | None, config: Path | None, overwrite: bool) -> None:
+    """Several files in the same figures, beside the observations of a configuration."""
     from ..plotting import files_figures, save_figures  # slow import
 
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
-        figures = files_figures(files)
+        beside = None
+        if config is not None:
+            loaded = load_run(config)
+            beside = with_observations(build_run(loaded), loaded.place.below("case"))
+        figures = files_figures(files, beside)
     folder = files[0].parent if output is None else output
     for name in figures:
         path = folder / f"together_{name}.png"

@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -28,7 +28,9 @@ from ..closures import AbstractClosure, ValidRange, recommended_sets
 from ..column.case import Case
 from ..column.forcing import WaterSurface
 from ..column.grid import Grid
+from ..column.model import Model
 from ..config import (
+    Calibration,
     CalibrationConfig,
     ConfigError,
     Loaded,
@@ -261,22 +263,32 @@ def build_source(
         if ignored := paths_of_other_cases(values, case.name):
             others = [f"{parameters}: {len(ignored)} numbers of other cases are ignored"]
         run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
-    notes = *run.notes, *others, *_on_late_convection(run), *on_recommended(run), *on_grid(run)
+    notes = *run.notes, *others, *on_late_convection(run), *on_recommended(run), *on_grid(run)
     return dataclasses.replace(run, notes=tuple(dict.fromkeys(notes)))
 
 
-def _on_late_convection(run: Run) -> list[str]:
+def on_late_convection(run: Run) -> list[str]:
     """A note if turbulence would take long to grow from the floors of the closure in unstable water."""
-    if run.start is not None:
-        return []
-    delay = delay_of_convection(run.model, run.case, run.duration_from(0.0))
-    if delay is None or delay < LATE:
-        return []
-    when = f"begins {delay / 3600.0:.2g} h after the water became unstable"
-    if math.isinf(delay):
-        when = "does not begin in this run"
-    remedy = remedy_of_late_convection(run.model.closure)
-    return [f"cooled as at the start of the case, convection {when}: {remedy}"]
+    return [] if run.start is not None else _on_late({"": (run.model, run.case, run.duration_from(0.0))})
+
+
+def on_late_convection_in(setup: Calibration) -> list[str]:
+    """The same for the cases of a calibration, with the initial parameters."""
+    return _on_late({one.case.name: (setup.model, one.case, one.case.duration) for one in setup.targets})
+
+
+def _on_late(runs: Mapping[str, tuple[Model, Case, float]]) -> list[str]:
+    """One note for all runs whose convection begins equally late."""
+    late: dict[str, list[str]] = {}
+    for name, (model, case, duration) in runs.items():
+        delay = delay_of_convection(model, case, duration)
+        if delay is not None and delay >= LATE:
+            when = f"begins {delay / 3600.0:.2g} h after the water became unstable"
+            when = "does not begin in this run" if math.isinf(delay) else when
+            remedy = remedy_of_late_convection(model.closure)
+            told = f"cooled as at the start of the case, convection {when}: {remedy}"
+            late.setdefault(told, []).append(name)
+    return [f"{', '.join(names)}: {told}" if any(names) else told for told, names in late.items()]
 
 
 def remedy_of_late_convection(closure: AbstractClosure) -> str:

@@ -162,6 +162,10 @@ class TableWeather(Section):
     humidity_measure: HumidityMeasure | None = key("humidity measure; null for that of the file", None)
     time: str | None = key("name of the times in the file", None, min_length=1)
     longest_gap: float | None = key("longest time between two records [s]; null for any", 21600.0, gt=0.0)
+    stamp: Literal["start", "middle", "end"] | None = key(
+        "where the time of a mean stands in its interval, between two records; null for values at instants",
+        None,
+    )
 
     def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
         """Read the weather at a position, and the kind of its humidity."""

@@ -56,6 +56,22 @@ class Series:
         between = np.where(fraction == 0.0, self.values[after - 1], between)
         return np.where(fraction == 1.0, self.values[after], between)
 
+    def centred(self, stamp: str) -> "Series":
+        """Means over the time between records at the middle of it; they hold to the end of their interval.
+
+        Args:
+            stamp: where the times of the means stand: at the start, in the middle or at the end.
+        """
+        if stamp == "middle":
+            return self
+        apart = np.diff(self.time)
+        half = 0.5 * np.minimum(apart, np.median(apart))  # a gap does not lengthen an interval
+        if stamp == "end":
+            time = self.time - np.append(half[0], half)
+            return Series(np.append(time, self.time[-1]), np.append(self.values, self.values[-1:], axis=0))
+        time = self.time + np.append(half, half[-1])
+        return Series(np.append(self.time[0], time), np.append(self.values[:1], self.values, axis=0))
+
     def lagged(self, lag: float, *, from_zero: bool) -> "Series":
         """Profiles delayed by `lag` [s]; before that, the first profile holds, or zero."""
         time, values = np.append(self.time[0], self.time + lag), self.values[[0, *range(self.time.size)]]

@@ -494,6 +494,7 @@ def read_weather(
     longwave: str | None = "downward",
     time: str | None = None,
     longest_gap: float | None = None,
+    stamp: str | None = None,
     length: float = 1e12,
     name: str | None = None,
     notes: list[str] | None = None,
@@ -514,6 +515,8 @@ def read_weather(
         shortwave, longwave: "downward" or "net" for a series; `None` where a formula gives the radiation.
         time: name of the time coordinate, where a file has several.
         longest_gap: reject a longer time between two records [s].
+        stamp: of means over the time between records: whether it is the "start", the "middle" or the "end";
+            `None` for values at instants.
         length: of the run [s], for weather consisting of numbers only.
         name: for messages; by default the name of the first file.
         notes: gets a note where the direction of the wind is not known.
@@ -558,7 +561,8 @@ def read_weather(
                 _check_radiation(record, field, kind)
                 parts.append(record)
         if parts:
-            return field, joined(in_order(parts, "give each time once"))
+            series = joined(in_order(parts, "give each time once"))
+            return field, series if stamp is None else series.centred(stamp)
         if field in _OPTIONAL and value is None:
             return None
         names, standard_names = _known(quantity, kind)
@@ -574,6 +578,12 @@ def read_weather(
     return TimeSeries(
         jnp.asarray(instants, dtype=float), Weather(**arrays), name or stem_of(paths[0])
     ), measure
+
+
+def radiation_of_table(table: Contents) -> dict[str, str]:
+    """The kind of the radiation that a table has, "downward" or "net", by "shortwave" and "longwave"."""
+    kinds = [(name, kind) for kind in ("net", "downward") for name in ("shortwave", "longwave")]
+    return {name: kind for name, kind in kinds if _find(table, name, kind) is not None}
 
 
 def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:

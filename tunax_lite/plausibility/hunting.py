@@ -4,6 +4,8 @@ A run returns values that are not finite, because a calibration rejects such a s
 is repeated with every step saved, from the last frame that is finite, and the first bad step in its parts.
 """
 
+import contextlib
+import difflib
 import functools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -12,9 +14,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import Array, PyTree
 
-from .._types import Scalar, at_path, iterate_parameters, iterate_vectors
+from .._types import ParameterInfo, at_path, is_below, iterate_parameters, iterate_vectors
 from ..column.case import Case
 from ..column.integrate import batched_case, simulate
 from ..column.model import Model
@@ -49,7 +51,7 @@ def find_non_finite(
     model: Model,
     case: Case,
     *,
-    by: Iterable[str] = (),
+    by: str | Iterable[str] = (),
     dt: float = 60.0,
     start: Restart | None = None,
     **options: Any,  # Any: those of `simulate`
@@ -58,13 +60,15 @@ def find_non_finite(
 
     Args:
         model, case, dt, start: as in `simulate`.
-        by: paths in the model, such as `closure.c_eps_1`: if the run is finite, its derivative by each of
-            these numbers is searched too, in forward mode.
+        by: paths of numbers in the model, such as `closure.c_eps_1`, `closure.stability.*` for all below, or
+            in the case, `case.forcing.fluxes.heat_flux`: if the run is finite, its derivative by each of them
+            is searched too, in forward mode.
         options: `duration` and `output_interval` of `simulate`; the frames between which steps are searched.
 
     Raises:
-        ValueError: as `simulate`, or a path that the model does not have.
+        ValueError: as `simulate`, or a path without a number.
     """
+    paths = _paths(model, case, [by] if isinstance(by, str) else by)
     if not is_finite(case.start_state):
         return NonFinite(_name_of_bad(case.start_state), 0, 0.0, "start", _suspects(model, case))
 
@@ -82,8 +86,33 @@ def find_non_finite(
         steps = run(length, **every)
         before = _first_bad(steps) or 1  # the same steps again: the start is finite
         return _in_parts(model, case, dt, steps.restart(before - 1))
-    found = (_of_derivative(model, case, dt, start, path, options) for path in by)
+    found = (_of_derivative(model, case, dt, start, path, options) for path in paths)
     return next((each for each in found if each is not None), None)
+
+
+def _paths(model: Model, case: Case, given: Iterable[str]) -> list[str]:
+    """The given paths, and those below `.*`; `ValueError` for one without a number."""
+    both, found = {**vars(model), "case": case}, list[str]()
+    known = [path for path, _ in _numbers(model, case)]
+    for one in given:
+        below = [path for path in known if is_below(path, one)]
+        if not below:
+            with contextlib.suppress(AttributeError, KeyError, IndexError, ValueError):
+                below = [one] if eqx.is_inexact_array(at_path(both, one)) else []
+        if not below:
+            near = difflib.get_close_matches(one, known, n=3, cutoff=0.4)
+            hint = f"did you mean {' or '.join(near)}?" if near else "name one such as closure.c_eps_1."
+            raise ValueError(f"by: expected paths of numbers of the model or the case, got {one!r}; {hint}")
+        found += below
+    return found
+
+
+def _numbers(model: Model, case: Case) -> Iterator[tuple[str, ParameterInfo]]:
+    """Declared numbers that are given, by path."""
+    for prefix, module in (("", model), ("case.", case)):
+        for info in (*iterate_parameters(module), *iterate_vectors(module)):
+            if info.value is not None:
+                yield prefix + info.path, info
 
 
 def is_finite(tree: PyTree) -> bool:
@@ -121,13 +150,11 @@ def _every_step(trajectory: Trajectory, frame: int, dt: float) -> dict[str, floa
 def _suspects(model: Model, case: Case) -> tuple[str, ...]:
     """Paths of numbers outside their valid range, and of all arrays that are not finite."""
     found: list[str] = []
+    for name, info in _numbers(model, case):
+        (lower, upper), values = info.valid_range, np.asarray(info.value)
+        if not (np.isfinite(values) & (lower <= values) & (values <= upper)).all():
+            found.append(name)
     for prefix, module in (("", model), ("case.", case)):
-        for info in (*iterate_parameters(module), *iterate_vectors(module)):
-            lower, upper = info.valid_range
-            values = np.asarray(lower if info.value is None else info.value)
-            within = np.isfinite(values) & (lower <= values) & (values <= upper)
-            if info.value is not None and not within.all():
-                found.append(prefix + info.path)
         for path, leaf in jax.tree_util.tree_leaves_with_path(module):
             if not is_finite(leaf):
                 found.append(prefix + jax.tree_util.keystr(path, simple=True, separator="."))
@@ -165,11 +192,15 @@ def _of_derivative(
     options: dict[str, Any],  # Any: as above
 ) -> NonFinite | None:
     """The first step after which the derivative of a finite run by one number is not finite."""
-    number: Scalar = jnp.asarray(at_path(model, path))
+    both = {**vars(model), "case": case}
+    number = jnp.asarray(at_path(both, path))
+    in_case = path.startswith("case.")
 
-    def run(number: Scalar, begin: Restart | None, options: dict[str, Any]) -> Trajectory:  # Any: as above
-        changed = eqx.tree_at(lambda tree: at_path(tree, path), model, number)
-        return simulate(changed, case, dt=dt, start=begin, **options)
+    def run(number: Array, begin: Restart | None, options: dict[str, Any]) -> Trajectory:  # Any: as above
+        own = path.removeprefix("case.")
+        changed = eqx.tree_at(lambda tree: at_path(tree, own), case if in_case else model, number)
+        pair = (model, changed) if in_case else (changed, case)
+        return simulate(*pair, dt=dt, start=begin, **options)
 
     def derivative(begin: Restart | None, slope: Restart | None, options) -> tuple[Trajectory, Trajectory]:
         function = functools.partial(run, options=options)

@@ -6,8 +6,9 @@ Every function returns a new `matplotlib.figure.Figure`, independent of pyplot a
 
 import functools
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import jax
 import numpy as np
@@ -73,7 +74,8 @@ def file_figures(file: Path) -> dict[str, Figure]:
         start_time = str(dataset.attrs.get("start_time", "")) or None
         is_conservative = "Teos10" in str(dataset.attrs.get("equation_of_state", ""))
         equation_of_state = Teos10() if is_conservative else None
-        return run_figures(read_trajectory(file), title, start_time, equation_of_state)
+        units = {str(name): str(of.attrs["units"]) for name, of in dataset.items() if "units" in of.attrs}
+        return run_figures(read_trajectory(file), title, start_time, equation_of_state, units)
 
 
 def run_figures(
@@ -81,15 +83,17 @@ def run_figures(
     title: str,
     start_time: str | None,
     equation_of_state: AbstractEquationOfState | None = None,
+    units: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Figure]:
-    """Sections and profiles of a run, and series at its surface."""
+    """Sections and profiles of a run, and series at its surface; `units` are those of its tracers."""
     drawn: dict[str, Callable[..., Figure]] = {
         "sections": functools.partial(plot_sections, equation_of_state=equation_of_state),
         "profiles": functools.partial(plot_profiles, equation_of_state=equation_of_state),
     }
     if any(np.ptp(values) > 0.0 for values in trajectory.state.surface.values()):
         drawn["surface"] = plot_surface
-    return {name: draw(trajectory, title=title, start_time=start_time) for name, draw in drawn.items()}
+    told = {"title": title, "start_time": start_time, "units": units}
+    return {name: draw(trajectory, **told) for name, draw in drawn.items()}
 
 
 def figures_of_parts(parts: Sequence[Path]) -> dict[str, Figure]:

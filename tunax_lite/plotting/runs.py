@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import jax
 import jax.numpy as jnp
@@ -31,13 +32,13 @@ def plot_sections(
     *,
     start_time: str | None = None,
     equation_of_state: AbstractEquationOfState | None = None,
+    units: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
     """Variables over time and height (Hovmöller diagrams), with the mixed layer depth.
 
     By default, all variables of state and closure that vary; if the case has a start date, the time axis
-    shows dates. With the equation of state of TEOS-10 temperature is
-    potential, else as carried. Raises `ValueError` for a batch of columns, or a variable that is not in the
-    run.
+    shows dates. With the equation of state of TEOS-10 temperature is potential, else as carried; `units` are
+    those of tracers. Raises `ValueError` for a batch of columns, or a variable that is not in the run.
     """
     seen = style.in_potential_temperature(trajectory, equation_of_state)
     fields = _select(style.fields_of(seen), variables)
@@ -52,7 +53,7 @@ def plot_sections(
         if isinstance(norm := colours["norm"], LogNorm):
             values = np.where(values > 0.0, np.maximum(values, norm.vmin or 0.0), np.nan)
         mesh = panel.pcolormesh(time, height, values.T, shading="nearest", rasterized=True, **colours)
-        figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(name))
+        figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(name, units))
         panel.set_title(style.long_name(name, equation_of_state), fontsize="medium")
         if name in STATE:
             style.draw_layer(panel, time, depth, layer.label)
@@ -76,6 +77,7 @@ def plot_profiles(
     title: str = "",
     start_time: str | None = None,
     equation_of_state: AbstractEquationOfState | None = None,
+    units: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
     """Profiles at a number of times spread over a run; variables, dates and errors as in `plot_sections`."""
     seen = style.in_potential_temperature(trajectory, equation_of_state)
@@ -98,7 +100,7 @@ def plot_profiles(
             panel.set_xlim(max(0.5 * least, top * 10.0**-LOGARITHMIC_DECADES), 2.0 * top)
         if not is_logarithmic:
             panel.xaxis.set_major_locator(MaxNLocator(5))
-        style.label(panel, style.name_and_unit(name, equation_of_state))
+        style.label(panel, style.name_and_unit(name, equation_of_state, units))
         style.height_axis(panel, float(np.min(trajectory.grid.z_face)))
     axes.flat[0].legend(fontsize="small")
     for panel in axes[:, 0]:
@@ -107,7 +109,13 @@ def plot_profiles(
     return figure
 
 
-def plot_surface(trajectory: Trajectory, *, title: str = "", start_time: str | None = None) -> Figure:
+def plot_surface(
+    trajectory: Trajectory,
+    *,
+    title: str = "",
+    start_time: str | None = None,
+    units: Mapping[str, str] = MappingProxyType({}),
+) -> Figure:
     """Ice and level of a run over time, for a single column."""
     carried = {name: np.asarray(values, dtype=float) for name, values in trajectory.state.surface.items()}
     figure, axes = style.panels(len(carried), 1, (6.4, 1.8), (0.0, 0.9), sharex=True)
@@ -116,7 +124,7 @@ def plot_surface(trajectory: Trajectory, *, title: str = "", start_time: str | N
     for panel, (name, values) in zip(axes.flat, carried.items(), strict=True):
         panel.plot(axis.places(seconds), values, color="black", linewidth=1.2)
         panel.set_title(style.long_name(name), fontsize="medium")
-        style.label(panel, y=style.unit_label(name))
+        style.label(panel, y=style.unit_label(name, units))
     axis.finish(axes.flat[-1])
     figure.suptitle(title)
     return figure

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jax.numpy as jnp
@@ -232,14 +233,19 @@ def long_name(name: str, equation_of_state: AbstractEquationOfState | None = Non
     return QUANTITIES[name].long_name if name in QUANTITIES else in_words(name)
 
 
-def unit_label(name: str) -> str:
-    """The unit of a quantity in brackets; empty for other names."""
-    return f"[{in_math(QUANTITIES[name].unit)}]" if name in QUANTITIES else ""
+def unit_label(name: str, units: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The unit of a quantity, or of another name among those given, in brackets; empty for others."""
+    unit = QUANTITIES[name].unit if name in QUANTITIES else units.get(name)
+    return f"[{in_math(unit)}]" if unit else ""
 
 
-def name_and_unit(name: str, equation_of_state: AbstractEquationOfState | None = None) -> str:
+def name_and_unit(
+    name: str,
+    equation_of_state: AbstractEquationOfState | None = None,
+    units: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """The label of an axis."""
-    return f"{long_name(name, equation_of_state)} {unit_label(name)}".strip()
+    return f"{long_name(name, equation_of_state)} {unit_label(name, units)}".strip()
 
 
 def difference_label(name: str, equation_of_state: AbstractEquationOfState | None = None) -> str:

@@ -5,11 +5,13 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..column.case import Case
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
 from ..io.axes import read_time
@@ -19,6 +21,7 @@ from ..io.oceansites import read_oceansites
 from ..io.runs import read_stored_run, read_trajectory
 from ..io.series import Series, start_of_case
 from ..physics import Teos10
+from ..physics.equation_of_state import carries_conservative_temperature
 from . import style
 from .runs import COLOURS, DASHES, MixedLayer
 from .style import STATE, FigureTime, Option
@@ -40,12 +43,20 @@ class Line:
     layer: tuple[str, np.ndarray] | None = None
 
 
-def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
+def files_figures(
+    files: Sequence[Path], beside: tuple[Case, Observations] | None = None
+) -> dict[str, Figure]:
     """Figures of several files: of runs of this package or of GOTM, and of observations of one mooring.
 
-    Runs with dates share their axis by date; runs without count from their own starts. Raises
-    `FileFormatError` for files without a run, for runs of several columns, for runs of which some alone have
-    dates, and for observations that runs without dates cannot meet.
+    Args:
+        files: of runs, and of observations.
+        beside: a case with its observations, in place of files of observations.
+
+    Runs with dates share their axis by date; runs without count from their own starts.
+
+    Raises:
+        FileFormatError: files without a run, runs of several columns, runs of which some alone have dates, or
+            observations that runs without dates cannot meet.
     """
     starts, given, observed = dict[str, str | None](), dict[str, Line](), list[Path]()
     for file, label in zip(files, _labels(files), strict=True):
@@ -62,6 +73,13 @@ def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
         label = next(name for name, start in starts.items() if not start)
         advice = "draw runs with dates and runs without apart"
         raise FileFormatError(label, "start_time", "a date, as the other runs have", "none", advice)
+    if beside is not None and observed:
+        expected, advice = "runs alone beside the observations of a configuration", "leave it out"
+        raise FileFormatError(observed[0], "file", expected, "another file", advice)
+    if beside is not None and bool(dated) != (beside[0].start_time is not None):
+        got = "one without" if dated else "one"
+        advice = "give the configuration of the run"
+        raise FileFormatError(files[0], "start_time", "a date where the configuration has one", got, advice)
     if observed and not dated:
         advice = "run a case with a start_time"
         raise FileFormatError(
@@ -74,6 +92,12 @@ def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
             name: (start_of_case(start or first) - begin).total_seconds() for name, start in starts.items()
         }
         given = {name: dataclasses.replace(run, time=run.time + later[name]) for name, run in given.items()}
+    if beside is not None:
+        case, seen = beside
+        if first is not None and case.start_time is not None:
+            later = (start_of_case(case.start_time) - start_of_case(first)).total_seconds()
+            seen = dataclasses.replace(seen, time=jnp.asarray(seen.time) + later)
+        return together_figures(given, seen, first, carries_conservative_temperature(case.equation_of_state))
     seen = read_oceansites(observed, start_time=first) if observed and first is not None else None
     return together_figures(given, seen, first)
 
@@ -92,7 +116,7 @@ def _run_of(file: Path) -> tuple[Line, str | None] | None:
     """A run and its start; `None` for another file."""
     if file.suffix.lower() not in (".nc", ".nc4", ".cdf"):
         return None
-    contents = read_contents(file, only=("time", "zi"))
+    contents = read_contents(file, only=("time", "zi", "temp"))
     if "closure_state" in contents.attrs:
         trajectory = read_trajectory(file)
         if trajectory.state.temperature.ndim != 2:
@@ -105,6 +129,8 @@ def _run_of(file: Path) -> tuple[Line, str | None] | None:
     stored, axis = read_stored_run(file), read_time(contents["time"])
     z = 0.5 * (stored.z_face[1:] + stored.z_face[:-1])
     profiles = {name: values.T for name, values in stored.profiles.items()}
+    if "conservative" in str(contents["temp"].attrs.get("long_name", "")) and "salinity" in profiles:
+        profiles["temperature"] = style.potential(profiles["temperature"], profiles["salinity"])
     start = None
     if axis.epoch is not None:
         start = (axis.epoch + datetime.timedelta(seconds=float(axis.seconds[0]))).isoformat()
@@ -121,10 +147,17 @@ def line_of(trajectory: Trajectory, equation_of_state: Teos10 | None = None) -> 
 
 
 def together_figures(
-    runs: Mapping[str, Line], observations: Observations | None = None, start_time: str | None = None
+    runs: Mapping[str, Line],
+    observations: Observations | None = None,
+    start_time: str | None = None,
+    is_conservative: bool = True,
 ) -> dict[str, Figure]:
-    """Profiles at the last common time, and series near the surface, of all runs and observations."""
-    seen = {} if observations is None else _as_instruments(observations)
+    """Profiles at the last common time, and series near the surface, of all runs and observations.
+
+    `is_conservative` tells whether observations have the conservative temperature.
+    """
+    seen = {} if observations is None else _as_instruments(observations, is_conservative)
+    observations = observations if seen else None
     times = FigureTime(max(float(run.time[-1]) for run in runs.values()), start_time)
     return {
         "profiles": _profiles(runs, observations, seen, times),
@@ -132,10 +165,10 @@ def together_figures(
     }
 
 
-def _as_instruments(observations: Observations) -> dict[str, np.ndarray]:
+def _as_instruments(observations: Observations, is_conservative: bool) -> dict[str, np.ndarray]:
     """Observed profiles by name, with potential temperature."""
     found = {name: np.asarray(values, dtype=float) for name, values in observations.profiles.items()}
-    if "temperature" in found:
+    if "temperature" in found and is_conservative:
         salinity = found.get("salinity", np.full_like(found["temperature"], 35.0))
         salinity = np.where(np.isfinite(salinity), salinity, 35.0)
         found["temperature"] = style.potential(found["temperature"], salinity)
@@ -145,7 +178,8 @@ def _as_instruments(observations: Observations) -> dict[str, np.ndarray]:
 def _lines(runs: Mapping[str, Line]) -> Iterator[tuple[str, Line, dict[str, Option]]]:
     for number, (label, run) in enumerate(runs.items()):
         dashes = DASHES[number // len(COLOURS) % len(DASHES)]
-        yield label, run, {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "linewidth": 1.3}
+        width = max(1.0, 2.2 - 0.6 * number)  # a line on another one does not hide it
+        yield label, run, {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "linewidth": width}
 
 
 def _profiles(
@@ -200,18 +234,20 @@ def _series(
     times: FigureTime,
 ) -> Figure:
     names = [name for name in ("temperature", "salinity") if any(_varies(run, name) for run in runs.values())]
-    layers = [run.layer for run in runs.values() if run.layer is not None]
+    layers = [run.layer for run in runs.values() if run.layer and np.isfinite(run.layer[1]).any()]
+    names = names if names or layers else ["temperature"]
     figure, axes = style.panels(len(names) + bool(layers), 1, (9.0, 2.2), (0.0, 0.7), sharex=True)
     for panel, name in zip(axes[:, 0], names, strict=False):
-        height, uppermost = 0.0, "uppermost cell"
+        height, uppermost = 0.0, "of the uppermost cell"
         if observations is not None and name in seen and np.isfinite(seen[name]).any():
             seconds, values, (height, uppermost) = _uppermost(observations, seen[name])
+            uppermost = f"at {uppermost}"
             panel.plot(times.places(seconds), values, label=observations.source, **_OBSERVED)
         for label, run, line in _lines(runs):
             if name in run.profiles:
                 values = [np.interp(height, run.z, row) for row in run.profiles[name]]
                 panel.plot(times.places(run.time), values, label=label, **line)
-        style.label(panel, y=f"{_named(name).replace(' [', chr(10) + 'at ' + uppermost + ' [')}")
+        style.label(panel, y=f"{_named(name).replace(' [', chr(10) + uppermost + ' [')}")
     if layers:
         _draw_layers(axes[len(names), 0], runs, times, layers[0][0])
     axes[0, 0].legend(fontsize="small")

@@ -70,6 +70,8 @@ def test_time_grid_and_constants(tmp_path):
     run = run_of(tmp_path, {"grid": {"ddu": 2.0}, "time": {"cnpar": 0.6}})
     assert (run.dt, run.output_interval, run.case.duration) == (600.0, 21600.0, 86400.0)
     assert run.case.start_time == "2011-03-01T00:00:00" and run.case.name == "small"
+    alone = write_case(tmp_path).rename(tmp_path / "gotm.yaml")  # as GOTM's own folders have it
+    assert load_gotm(alone).name == tmp_path.name
     faces = np.asarray(run.case.grid.z_face)
     expected = 16.0 * (np.tanh(2.0 * np.arange(9) / 8) / np.tanh(2.0) - 1.0)
     np.testing.assert_allclose(faces, expected, atol=1e-12)

@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 from tests.errors import error_naming
 from tests.extensions.sites.material import PLACE
 from tests.io import test_argo as argo
+from tunax_lite import io
 from tunax_lite.cli.commands import app
+from tunax_lite.config import ConfigError
 from tunax_lite.extensions.sites import files
 from tunax_lite.extensions.sites.sources import Found, Kind, Place, chosen
 from tunax_lite.extensions.sites.tides import Harmonic, arguments, current
@@ -214,3 +216,34 @@ def test_tides_of_a_table(tmp_path):
     found = fetch("tides", "harmonics", place(), str(table))
     assert found.case["interior"]["pressure_gradient"]["kind"] == "mean_velocity"
     assert 0.2 < float(np.abs(found.files["tides.nc"].u).max()) < 0.45
+
+
+def weather_table(path, hours=range(-6, 60, 6)):
+    """A station beside the site; the wind is the number of hours since the start."""
+    header = "time,wind_u [m s-1],wind_v [m s-1],air_temperature [degC],relative_humidity [%],"
+    header += "air_pressure [hPa],cloud_cover [%],longwave [W m-2]"
+    start = np.datetime64("2012-06-10T00:00:00")
+    lines = [f"{start + np.timedelta64(hour, 'h')},{hour},1.0,9.5,80,1012,50,310" for hour in hours]
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return path
+
+
+def test_the_weather_of_a_table(tmp_path):
+    path = weather_table(tmp_path / "station.csv")
+    found = fetch("weather", "table", place(), str(path))
+    assert found.case["air_sea"] == {"shortwave": "clear_sky", "longwave": "downward"}
+    assert found.notes == ("shortwave radiation by the formula clear_sky",)
+    weather = found.files["weather.nc"]
+    # Six hours beside the run of a day and a half.
+    np.testing.assert_array_equal(weather["wind_u"], np.arange(-6, 43, 6))
+    np.testing.assert_array_equal(weather["time"], 3600.0 * np.arange(-6, 43, 6))
+    assert weather["air_pressure"].attrs["units"] == "hPa" and len(found.places["station.csv"]) == 64
+    read, measure = io.read_weather(weather, start_time="2012-06-10T00:00:00", shortwave=None)
+    assert measure == "relative" and read.values.wind_u.tolist() == list(range(-6, 43, 6))
+    short = weather_table(tmp_path / "short.csv", range(0, 30, 6))
+    with error_naming(FileFormatError, "short.csv time 2012-06-11"):
+        fetch("weather", "table", place(), str(short))
+    with error_naming(FileNotFoundError, "none.csv"):
+        fetch("weather", "table", place(), str(tmp_path / "none.csv"))
+    with error_naming(ConfigError, "--weather table:"):
+        fetch("weather", "table", place(), "")

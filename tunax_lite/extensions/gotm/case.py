@@ -46,9 +46,10 @@ class LoadedGotm(AbstractSetUp):
 
     @property
     def name(self) -> str:
-        """Its own name, or that of the file without `.gotm.yaml`, or that of the folder of namelists."""
-        of_folder = self.path.absolute().parent.name if is_namelist(self.path) else None
-        return self.config.name or of_folder or self.path.stem.removesuffix(".gotm")
+        """Its own, or that of the file without `.gotm.yaml`; of namelists and `gotm.yaml` the folder's."""
+        stem = self.path.stem.removesuffix(".gotm")
+        of_folder = self.path.absolute().parent.name if is_namelist(self.path) or stem == "gotm" else ""
+        return self.config.name or of_folder or stem
 
     @property
     def text(self) -> str:

@@ -16,9 +16,10 @@ from ...config import ConfigError
 from ...io import sea_water
 from ...io.axes import read_at, read_time, stem_of
 from ...io.checksums import sha256_of
-from ...io.errors import FileFormatError, Source, name_of, read_text
+from ...io.errors import FileFormatError, Source, existing_file, name_of, read_text
 from ...io.netcdf import Contents, Reader, Variable, opened
 from ...io.protection import note_input
+from ...io.table import radiation_of_table
 from ...io.yaml_file import NAMES
 from .sources import Found, Place, Work, source
 from .tides import CONSTITUENTS, Harmonic, current
@@ -130,6 +131,38 @@ def weather_of_files(place: Place, paths: Sequence[Source], places: Mapping[str,
     case: dict[str, Any] = {"weather": {"format": "era5", "paths": list(files)}}  # as in a configuration
     case |= {"air_sea": air} if air else {}
     return Found(case, files, places or digests(used), tuple(notes))
+
+
+@source("weather", "table", title="a table of the weather, file")
+def _weather_of_table(place: Place, where: str) -> Found:
+    """The weather of a station, ship or buoy: the records of a table during the run."""
+    import xarray as xr
+
+    if not where:
+        raise ConfigError("--weather table: expected a file after the colon, got none; add it.")
+    path = existing_file(Path(where).expanduser())
+    table = io.read_table(path)
+    if "time" not in table:
+        raise table.error("time", "times under this name", f"only {table.listing}", "rename them")
+    time = read_time(table["time"]).since(place.start_time)
+    kept = np.flatnonzero((time >= -_MARGIN) & (time <= place.duration + _MARGIN))
+    if not kept.size or time[kept[0]] > 0.0 or time[kept[-1]] < place.duration:
+        axis, expected = read_time(table["time"]), f"records from {place.start} to {place.stop}"
+        got = f"{axis.describe(0)} to {axis.describe(-1)}"
+        raise FileFormatError(path, "time", expected, got, "choose other dates, or add the records")
+    columns = {
+        name: ("time", of.values[kept], _plain(of))
+        for name, of in table.variables.items()
+        if of.dims == table["time"].dims and of.values.dtype.kind in "fiu" and name != "time"
+    }
+    stamps = {"time": ("time", time[kept], {"units": f"seconds since {place.start_time}"})}
+    radiation = {"shortwave": "clear_sky", "longwave": "clark"} | radiation_of_table(table)
+    case = {"weather": {"format": "table", "paths": ["weather.nc"]}, "air_sea": radiation}
+    notes = [f"{name} radiation by the formula {how}" for name, how in radiation.items() if how in _FORMULAE]
+    return Found(case, {"weather.nc": xr.Dataset(columns | stamps)}, digests([path]), tuple(notes))
+
+
+_FORMULAE = ("clear_sky", "clark")
 
 
 def series_at(
