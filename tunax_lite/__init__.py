@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         iterate_parameters,
         parameter,
     )
+    from .calibration.ranges import Unconstrained, constrained, unconstrained
     from .closures import (
         CATKE,
         EPBL,
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from .column.state import State
     from .column.trajectory import Restart, Trajectory, first_non_finite
     from .config.stored import load_closure, save_closure
-    from .numerics.ranges import constrained, unconstrained
     from .physics import LinearEquationOfState, TwoBandAbsorption, coriolis_parameter, mixed_layer_depth
     from .plausibility.hunting import NonFinite, find_non_finite
     from .runtime import configure
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "_types": "CenterArray FaceArray InnerFaceArray Scalar "
     "ScalarLike iterate_parameters parameter in_precision",
+    "calibration.ranges": "Unconstrained constrained unconstrained",
     "column.case": "Case stack_cases",
     "column.checkpointing": "Auto SaveEverything SavePairs SaveSegments SaveSteps",
     "closures": "CATKE Constant ConvectiveAdjustment EPBL GenericLengthScale KEpsilon KEpsilonTheta KOmega "
@@ -84,7 +85,6 @@ _NAMES = {
     "column.state": "State",
     "column.trajectory": "Restart Trajectory first_non_finite",
     "config.stored": "load_closure save_closure",
-    "numerics.ranges": "constrained unconstrained",
 }
 __all__, _load = lazily(__name__, _NAMES)
 

@@ -74,6 +74,11 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
         "clipping": settings["fabm.repair_state"],
         "surface_light": "shortwave",
     }
+    if settings["surface.fluxes.method"] == "off":
+        term["wind_speed"] = 0.0
+        settings.note(
+            "surface.fluxes.method", "GOTM reads no wind with off: gases pass the surface as in a calm"
+        )
     if ecosystem.problems:
         return {"terms": {"fabm": term}}
     inputs = _inputs(settings, term)

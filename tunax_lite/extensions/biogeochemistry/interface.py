@@ -91,7 +91,7 @@ class Environment(NamedTuple):
         if self.wind_speed is None:
             raise ValueError(
                 "Biogeochemistry: expected a wind speed for the exchange of gases, got prescribed fluxes "
-                "without wind; give the weather of the case."
+                "without wind; give the weather of the case, or the wind_speed of this term."
             )
         return self.wind_speed
 

@@ -16,7 +16,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..._types import CenterArray, FaceArray, Scalar, ScalarLike, is_traced
+from ..._types import CenterArray, FaceArray, Scalar, ScalarLike, is_traced, parameter
 from ...column.grid import Grid
 from ...column.state import State
 from ...column.terms import AbstractTerm, Column, Tendency
@@ -53,6 +53,8 @@ class Biogeochemistry(AbstractTerm):
         clipping: whether pools that became negative are set to zero after each step, which creates matter.
         surface_light: what models take for the light at the surface: the visible radiation, or all solar
             radiation, which GOTM passes to FABM under that name.
+        wind_speed: at 10 m, in a case whose fluxes are prescribed without a wind [m s-1]; with `None`, models
+            that exchange gases refuse such a case.
         initial: values of pools at the start, where the case has no profiles of them.
         kept: profiles that follow from the pools, such as `carbon_pH`, which become tracers of the run. They
             belong to the end of a step, and are zero at the start unless measurements or the case give them.
@@ -72,6 +74,7 @@ class Biogeochemistry(AbstractTerm):
     open_bottom: bool = setting(False)
     clipping: bool = setting(False)
     surface_light: str = setting("visible", choices=("visible", "shortwave"))
+    wind_speed: Scalar | None = parameter(None, unit="m s-1", valid_range=(0.0, 60.0))
     initial: dict[str, float] = eqx.field(default_factory=dict, static=True, converter=_Fixed)
     kept: tuple[str, ...] = setting(())
 
@@ -353,7 +356,7 @@ class Biogeochemistry(AbstractTerm):
             light=visible,
             surface_light=entering * at_surface,
             shortwave=entering,
-            wind_speed=column.wind_speed,
+            wind_speed=self.wind_speed if column.wind_speed is None else column.wind_speed,
             bottom_stress=eos.reference_density * friction**2,
             time=column.time,
         )
