@@ -80,15 +80,19 @@ def linear(monkeypatch):
     return Programs(run, run, pushed), truth
 
 
-def test_the_search_finds_the_numbers_of_a_linear_column(linear):
+@pytest.mark.parametrize("of_fields", [False, True])
+def test_the_search_finds_the_numbers_of_a_linear_column(linear, of_fields):
+    """The fields are linear, the residuals are not: corrected fields need no second Jacobian."""
     programs, truth = linear
-    search = Search("bats", "both", programs, None)  # pyright: ignore[reportArgumentType]
-    start = search.found.history[0]
-    for _ in range(2):
+    search = Search("bats", "both", programs, None, of_fields=of_fields)  # pyright: ignore[reportArgumentType]
+    start, n_jacobians = search.found.history[0], 1 if of_fields else 2
+    for _ in range(n_jacobians):
         search.iterate()
     assert search.found.history[-1] < 0.1 * start
     np.testing.assert_allclose(search.found.free, truth, atol=0.05)  # the prior draws towards the first guess
-    assert search.found.n_jacobians == 2 and search.found.n_runs >= 2 * bats.N_SIDE_BY_SIDE
+    assert (
+        search.found.n_jacobians == n_jacobians and search.found.n_runs >= n_jacobians * bats.N_SIDE_BY_SIDE
+    )
 
 
 def test_numbers_that_are_not_free_stay(linear):

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from ..._types import CenterArray, Scalar, ScalarLike, parameter
 from ...declarations import named, setting
-from ...numerics.elementary import at_least
+from ...numerics.elementary import at_least, reciprocal
 from .interface import DAY, AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values
 
 _CARBON = 12.0  # [mg mmol-1]
@@ -230,7 +230,7 @@ class BFM17(AbstractBiogeochemicalModel):
 
     def _response(self, temperature: CenterArray) -> CenterArray:
         """Rates relative to those at 20 degC [1]."""
-        return self.q10 ** (temperature / 20.0 - 1.0)
+        return jnp.exp(jnp.log(self.q10) * (temperature / 20.0 - 1.0))  # loops of powers are slow
 
     def _light(self, pools: Pools, environment: Environment) -> CenterArray:
         """Mean light of the cells [umol m-2 d-1]."""
@@ -238,9 +238,11 @@ class BFM17(AbstractBiogeochemicalModel):
         if self.own_light:
             attenuation = attenuation + self.p_eps0
         depth = attenuation * environment.thickness
-        # The mean of an exponential over its value at the center, by its series where the quotient is 0 / 0.
+        # The mean of an exponential over its value at the center, sinh(x) / x, by its series near 0 / 0.
         half = 0.5 * depth
-        mean = jnp.where(half > 1e-3, jnp.sinh(half) / at_least(half, 1e-3), 1.0 + half * half / 6.0)
+        squared, growth = half * half, jnp.exp(half)
+        series = 1.0 + squared / 6.0 * (1.0 + squared / 20.0 * (1.0 + squared / 42.0))
+        mean = jnp.where(half > 0.05, 0.5 * (growth - reciprocal(growth)) / at_least(half, 0.05), series)
         if self.own_light:
             above = jnp.cumsum(depth[::-1], axis=0)[::-1] - half
             light = self.p_par * environment.shortwave * jnp.exp(-above)

@@ -418,8 +418,10 @@ class _Reactions(NamedTuple):
         """Rate of change of a pool [unit s-1] by a flux [unit m s-1]: of the end cell, or on the bottom."""
         if name in self.on_bottom:
             return flux
-        rate = jnp.zeros_like(pools[name])
-        return rate.at[index].set(flux / self.environment.thickness[index])
+        # A product, not an update of one level, which a compiler would branch for in every cell.
+        here = np.zeros((pools[name].shape[0], *[1] * (pools[name].ndim - 1)))
+        here[index] = 1.0
+        return jnp.asarray(here, pools[name].dtype) * (flux / self.environment.thickness[index])
 
 
 def _on_faces(
