@@ -337,7 +337,7 @@ def _eliminated(gained: Entries, outside: Concentrations) -> list[_Pivot]:
         below = {of: [name for name in rest if (name, of) in gained] for of in rest}
         above = {of: [name for name in rest if (of, name) in gained] for of in rest}
         pool = min(rest, key=lambda of: len(below[of]) * len(above[of]))
-        rest.remove(pool)
+        rest = [name for name in rest if name != pool]
         column = {name: gained[name, pool] for name in below[pool]}
         row = {name: gained[pool, name] for name in above[pool]}
         inverse = reciprocal(sum(column.values(), start=outside[pool]))
