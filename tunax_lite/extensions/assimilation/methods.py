@@ -77,12 +77,6 @@ class Window(eqx.Module):
         now, predicted = passed(self.system, start.now, knots, start.parameters, self.times, self.whole)
         return Ensemble(now, knots[:, -1], start.parameters), predicted
 
-    def first_interval(self, start: Ensemble, knots: Knots) -> Ensemble:
-        """What the next window starts from, an interval after the start."""
-        times = self.times[:2]
-        now = passed(self.system, start.now, knots[:, :2], start.parameters, times, self.frames).now
-        return Ensemble(now, knots[:, 1], start.parameters)
-
     def accepted(self, predicted: Predicted) -> Frames:
         """The observations that pass the background check against members, with zero weight of the others."""
         spread = jnp.var(predicted, axis=-1, ddof=1) if predicted.shape[-1] > 1 else 0.0
@@ -101,7 +95,6 @@ class Analysis(NamedTuple):
         analysis: members at its end.
         fitted: what these would have shown.
         used: where an observation was used.
-        following: what the next window starts from, an interval after the start of this one.
     """
 
     background: Ensemble
@@ -109,7 +102,6 @@ class Analysis(NamedTuple):
     analysis: Ensemble
     fitted: Predicted
     used: Array
-    following: Ensemble
 
 
 class AbstractMethod(eqx.Module):
@@ -135,7 +127,7 @@ class FreeRun(AbstractMethod):
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
         end, predicted = window.run(start, window.drawn(start))
         unused = jnp.zeros(window.seen.values.shape, bool)
-        return Analysis(end, predicted, end, predicted, unused, end)
+        return Analysis(end, predicted, end, predicted, unused)
 
 
 @named("persistence")
@@ -180,7 +172,7 @@ class Nudging(AbstractMethod):
         warmer = state.temperature + (added * jnp.exp(z / self.depth))[:, None]
         now = dataclasses.replace(end.now, state=dataclasses.replace(state, temperature=warmer))
         after = dataclasses.replace(end, now=now)
-        return Analysis(end, predicted, after, predicted + added, used, after)
+        return Analysis(end, predicted, after, predicted + added, used)
 
 
 def _is_temperature(variable: str) -> bool:
@@ -266,7 +258,7 @@ def _filtered(
     others = (transformed(x, weights, method.relaxation) for x in (wide.processes, wide.parameters))
     after = Ensemble(dataclasses.replace(background.now, state=state), *others)
     fitted = transformed(flat[0], weights, method.relaxation).reshape(shown.shape)
-    return Analysis(background, predicted, after, fitted, seen.known, after)
+    return Analysis(background, predicted, after, fitted, seen.known)
 
 
 def profiles_of(state: State) -> dict:

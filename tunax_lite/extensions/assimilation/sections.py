@@ -52,6 +52,11 @@ class ObservationsSection(Section):
     representativeness: float = key(
         "error of what the column cannot represent, added in squares to that of each value", 0.0, ge=0.0
     )
+    average: float | None = key(
+        "time that each value is a mean over, centred at its time [s]; null for values at that time",
+        None,
+        gt=0.0,
+    )
     thinning: float | None = key("shortest time between two values of a stream [s]", None, gt=0.0)
 
     def _check(self) -> None:
@@ -235,7 +240,9 @@ def assimilation_of(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilatio
     processes = tuple(each.build() for each in config.uncertainty.processes)
     profiles = tuple(each.build() for each in config.uncertainty.profiles)
     operators = tuple(stream.operator for stream in streams)
-    system = System(run.model, run.case, run.dt, operators, processes, profiles, free)
+    system = System(
+        run.model, run.case, run.dt, operators, processes, profiles, free, config.observations.average or 0.0
+    )
     with place.naming("cycles"):
         made = Assimilation(system, streams, config.method.build(), cycles)
         _ = made.layout  # raises for times that are no multiples of the step
