@@ -9,7 +9,7 @@ import pytest
 
 from tests.errors import error_naming
 from tests.extensions.assimilation.columns import HOUR, INTERVAL, assimilation, column, stream
-from tunax_lite import simulate
+from tunax_lite import Observations, simulate
 from tunax_lite.column.observables import ColumnState
 from tunax_lite.extensions.assimilation import (
     EnsembleTransform,
@@ -19,6 +19,8 @@ from tunax_lite.extensions.assimilation import (
     Persistence,
     Process,
     ProfileError,
+    Variational,
+    streams_of,
     transform,
 )
 from tunax_lite.extensions.assimilation.methods import transformed
@@ -206,3 +208,27 @@ def test_skill_is_that_of_the_judged_observations_and_its_interval_holds_it():
     assert skill.rms == pytest.approx(np.sqrt(np.mean(expected**2)))
     assert skill.mean == pytest.approx(np.mean(expected))
     assert skill.lower < skill.rms < skill.upper
+
+
+@pytest.mark.parametrize("method", [EnsembleTransform(8), Nudging(), Variational(n_outer=1)])
+def test_withheld_values_judge_and_change_nothing(method):
+    values = stream([13.0, 13.1, 13.2])
+    deep = dataclasses.replace(stream([15.0, 15.0, 15.0], height=-22.5), withheld=True)
+    records, alone = (assimilation(method, *streams).run() for streams in ((values, deep), (values,)))
+    np.testing.assert_allclose(records.every.analysis, alone.every.analysis, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(records.observed("used"), [[True, False]] * 3)
+    assert np.isfinite(records.innovation()[1:, 0, 1]).all()
+
+
+def test_depths_choose_values_of_profiles():
+    seen = Observations(
+        time=jnp.array([0.0, 1.0]),
+        z=jnp.array([-20.0, -10.0, -1.0]),
+        profiles={"temperature": jnp.ones((2, 3))},
+    )
+    found = streams_of(seen, ["temperature"], {"temperature": 0.1}, column().grid, [1.0, 20.0], [20.0])
+    assert [(each.operator.height, each.withheld) for each in found] == [(-20.0, True), (-1.0, False)]
+    with error_naming(ValueError, "depths 1, 10, 20 m 7 m"):
+        streams_of(seen, ["temperature"], {"temperature": 0.1}, column().grid, [7.0])
+    with error_naming(ValueError, "depths 1 m 10 m"):
+        streams_of(seen, ["temperature"], {"temperature": 0.1}, column().grid, [1.0], [10.0])

@@ -117,7 +117,7 @@ def _say(made: Assimilation, records: Records) -> None:
             found = records.skill(place, column)
             if found is not None:
                 echo(
-                    f"  {stream.operator.variable}, {lead / 86400.0:g} days ahead: rms {found.rms:.3f} "
+                    f"  {stream.operator.label}, {lead / 86400.0:g} days ahead: rms {found.rms:.3f} "
                     f"({found.lower:.3f} to {found.upper:.3f}), mean {found.mean:+.3f} of {found.number} "
                     "differences from observations"
                 )

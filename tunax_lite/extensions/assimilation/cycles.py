@@ -222,7 +222,7 @@ class Assimilation:
         return Window(
             self.system, jnp.asarray(start), cycles.interval, cycles.n_intervals,
             (layout.n_frames, layout.steps), seen, key,
-            cycles.background_check,
+            cycles.background_check, tuple(stream.withheld for stream in self.streams),
         )  # fmt: skip
 
     def _record(self, window: Window, analysis: Analysis, layout: Layout) -> Record:

@@ -47,6 +47,7 @@ class Window(eqx.Module):
         key: of the random numbers of the window.
         background_check: largest departure of an observation from the background that is used, in standard
             deviations of the departure; infinite for all.
+        withheld: of each stream, whether its observations change nothing.
     """
 
     system: System
@@ -57,6 +58,7 @@ class Window(eqx.Module):
     seen: Frames
     key: Array
     background_check: float
+    withheld: tuple[bool, ...]
 
     @property
     def times(self) -> Float[Array, " knot"]:
@@ -83,7 +85,7 @@ class Window(eqx.Module):
         mean, precision = jnp.mean(predicted, axis=-1), self.seen.precision
         variance = spread + 1.0 / jnp.where(precision > 0.0, precision, 1.0)
         near = (self.seen.values - mean) ** 2 <= self.background_check**2 * variance
-        return Frames(self.seen.values, jnp.where(near, precision, 0.0))
+        return Frames(self.seen.values, jnp.where(near & ~np.array(self.withheld), precision, 0.0))
 
 
 class Analysis(NamedTuple):

@@ -77,7 +77,7 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
         "process": ("process", np.array([each.of for each in run.system.processes], dtype=object), {}),
     }
     if several:
-        labels = np.array([_label(stream.operator) for stream in streams], dtype=object)
+        labels = np.array([stream.operator.label for stream in streams], dtype=object)
         coordinates["stream"] = ("stream", labels, {"long_name": "observed variable and height [m]"})
     if not run.system.processes:
         del coordinates["process"]
@@ -86,10 +86,6 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
     attributes |= {f"tunax_lite_{name}": value for name, value in origin.items()}
     heights = height_coordinates(run.system.case.grid)
     return Frames(variables | heights, coordinates, attributes)
-
-
-def _label(operator) -> str:
-    return operator.variable if operator.height is None else f"{operator.variable} {operator.height:g}"
 
 
 def _axis(meaning: str, epoch: str, axis: str = "") -> dict[str, str]:

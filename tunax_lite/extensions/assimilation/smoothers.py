@@ -11,7 +11,7 @@ tangent column for each mode, side by side, and solves
 
     v = Gᵀ (G Gᵀ + R)⁻¹ (y - h(x(v_k)) + G v_k),
 
-the exact minimum of the linear problem, which conjugate gradients approach; a step that raises J is halved.
+the exact minimum of the linear problem; a step that raises J is halved.
 Errors of the fluxes in time make it weakly constrained: they are the errors of the model.
 
 The ensemble smoother with multiple data assimilation (Emerick and Reynolds 2013, Comput. Geosci. 55, 3-15)
@@ -31,7 +31,7 @@ from jaxtyping import Array, Float
 from ...declarations import named, setting
 from .methods import AbstractMethod, Analysis, Predicted, Window, profiles_of, transform, transformed
 from .observing import Frames
-from .system import Ensemble, Knots, Process, run_window
+from .system import OBSERVATIONS, Ensemble, Knots, Process, at_frames, run_window
 
 Control = Float[Array, " control"]
 
@@ -56,12 +56,10 @@ class Modes(eqx.Module):
     processes: tuple[Float[Array, "knot _"], ...]
     parameters: float
 
-    def split(self, v: Control) -> tuple[list[Array], list[Array], Array]:
-        """The control of each profile, of each process, and of the parameters."""
+    def places(self, v: Control) -> list[np.ndarray]:
+        """Where the control of each profile, of each process, and of the parameters lies."""
         sizes = [each.shape[1] for each in (*self.profiles, *self.processes)]
-        parts = jnp.split(v, np.cumsum(sizes))
-        n = len(self.profiles)
-        return parts[:n], parts[n:-1], parts[-1]
+        return np.split(np.arange(v.size), np.cumsum(sizes))
 
 
 @named("variational")
@@ -108,8 +106,11 @@ def modes_of(method: Variational, window: Window) -> Modes:
     z, part = np.asarray(system.case.grid.z_center), method.kept_variance
     profiles = (method.background * np.asarray(each.factor(jnp.asarray(z))) for each in system.profiles)
     processes = (_noise(each, window) for each in system.processes)
-    leading = (tuple(_leading(each, part) for each in group) for group in (profiles, processes))
-    return Modes(*leading, method.background)
+    first, second = (
+        tuple(jnp.asarray(_leading(each, part), system.case.grid.z_center.dtype) for each in group)
+        for group in (profiles, processes)
+    )
+    return Modes(first, second, method.background)
 
 
 def _noise(process: Process, window: Window) -> np.ndarray:
@@ -119,12 +120,12 @@ def _noise(process: Process, window: Window) -> np.ndarray:
     return process.standard_deviation * np.sqrt(1.0 - kept**2) * powers
 
 
-def _leading(factor: np.ndarray, part: float) -> Array:
+def _leading(factor: np.ndarray, part: float) -> np.ndarray:
     """Another square root of the same covariance, with the modes that hold a part of its variance."""
     vectors, sizes = np.linalg.svd(factor)[:2]
     held = np.cumsum(sizes**2) / max(float(np.sum(sizes**2)), 1e-300)
     number = sizes.size if part == 1.0 else int(np.searchsorted(held, part)) + 1
-    return jnp.asarray(vectors[:, :number] * sizes[:number])
+    return vectors[:, :number] * sizes[:number]
 
 
 def n_control(modes: Modes, start: Ensemble) -> int:
@@ -136,14 +137,15 @@ def n_control(modes: Modes, start: Ensemble) -> int:
 def started(window: Window, start: Ensemble, modes: Modes, v: Control) -> Started:
     """The start of a window with its processes for a control; linear."""
     system, state = window.system, start.now.state
-    profiles, processes, parameters = modes.split(v)
-    for error, modes_of_one, own in zip(system.profiles, modes.profiles, profiles, strict=True):
-        value = getattr(state, error.variable) + (modes_of_one @ own)[:, None]
+    *controls, parameters = (v[place] for place in modes.places(v))
+    factors = (*modes.profiles, *modes.processes)
+    added = [(factor @ own)[:, None] for factor, own in zip(factors, controls, strict=True)]
+    for error, change in zip(system.profiles, added, strict=False):
+        value = getattr(state, error.variable) + change
         state = dataclasses.replace(state, **{error.variable: value})
     expected = system.expected(start, window.interval, window.n_intervals + 1)
-    if processes:
-        added = [factor @ own for factor, own in zip(modes.processes, processes, strict=True)]
-        expected = expected + jnp.stack(added)[..., None]
+    if system.processes:
+        expected = expected + jnp.stack(added[len(system.profiles) :])
     changed = start.parameters + modes.parameters * parameters[:, None]
     now = dataclasses.replace(start.now, state=state)
     return Started(Ensemble(now, start.processes, changed), expected)
@@ -153,7 +155,10 @@ def started(window: Window, start: Ensemble, modes: Modes, v: Control) -> Starte
 def linearised(
     window: Window, start: Ensemble, modes: Modes, v: Control
 ) -> tuple[Float[Array, "frame stream"], Float[Array, "frame stream control"]]:
-    """What the streams show, and its Jacobian: one tangent column for each number of the control."""
+    """What the streams show, and its Jacobian: one tangent column for each number of the control.
+
+    Errors of the observations do not enter the water, and need none.
+    """
 
     def shown(v: Control) -> Array:
         ensemble, knots = started(window, start, modes, v)
@@ -163,7 +168,16 @@ def linearised(
     def along(tangent: Control) -> tuple[Array, Array]:
         return jax.jvp(shown, (v,), (tangent,))
 
-    return jax.vmap(along, out_axes=(None, -1))(jnp.eye(v.size, dtype=v.dtype))
+    n, processes = len(modes.profiles), window.system.processes
+    places = modes.places(v)
+    own = [n + place for place, each in enumerate(processes) if each.of == OBSERVATIONS]
+    water = np.concatenate([each for group, each in enumerate(places) if group not in own])
+    predicted, along_water = jax.vmap(along, out_axes=(None, -1))(jnp.eye(v.size, dtype=v.dtype)[water])
+    jacobian = jnp.zeros((*predicted.shape, v.size), v.dtype).at[..., water].set(along_water)
+    for group in own:
+        errors = at_frames(modes.processes[group - n], window.times, window.whole, window.system.dt)
+        jacobian = jacobian.at[..., places[group]].set(errors[:, None])
+    return predicted, jacobian
 
 
 @jax.jit

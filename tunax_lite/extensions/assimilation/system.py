@@ -223,10 +223,17 @@ def run_window(
         observed = _centred_means(observed, half, n_left)
     own = [index for index, each in enumerate(system.processes) if each.of == OBSERVATIONS]
     if own:
-        ends = times[0] + jnp.asarray(np.arange(1.0, steps[0] + 1.0) * steps[1] * system.dt, times.dtype)
-        along = jax.vmap(lambda values: jnp.interp(ends, times, values), in_axes=-1, out_axes=-1)
-        observed = observed + along(jnp.sum(knots[np.array(own)], axis=0))[:, None]
+        errors = at_frames(jnp.sum(knots[np.array(own)], axis=0), times, steps, system.dt)
+        observed = observed + errors[:, None]
     return Passed(end, observed)
+
+
+def at_frames(
+    values: Float[Array, "knot column"], times: Float[Array, " knot"], steps: tuple[int, int], dt: float
+) -> Float[Array, "frame column"]:
+    """Values of processes at the ends of frames, linear between the knots at times [s]."""
+    ends = times[0] + jnp.asarray(np.arange(1.0, steps[0] + 1.0) * steps[1] * dt, times.dtype)
+    return jax.vmap(lambda column: jnp.interp(ends, times, column), in_axes=-1, out_axes=-1)(values)
 
 
 def _centred_means(frames: Float[Array, "frame stream member"], half: int, n_left: Array) -> Array:
