@@ -132,6 +132,7 @@ OUTPUTS = {
     ("schema", "output"): ["schema", "--output", "out.json"],
     ("assimilate", "output"): ["assimilate", "assimilation.yaml", "--output", "out.nc"],
     ("assimilate", "figures"): ["assimilate", "assimilation.yaml", "--output", "out.nc", "--figures", "out"],
+    ("assimilate", "report"): ["assimilate", "assimilation.yaml", "--output", "o.nc", "--report", "out.html"],
     ("map", "output"): ["map", "map.yaml", *SHORT_MAP, "--output", "out.zarr"],
     ("site", "output"): ["site", *SITE, "--data", "data", "--no-run", "--output", "out"],
 }

@@ -35,6 +35,7 @@ def assimilate(
     output: Path,
     parameters: Path | None,
     figures: Path | None,
+    report: Path | None,
     *,
     resume: bool,
     overwrite: bool,
@@ -61,10 +62,11 @@ def assimilate(
             remove_file(kept)
         _say(made, records)
         drawn = []
-        if figures is not None:
-            from .figures import draw  # slow import
+        if figures is not None or report is not None:
+            from .figures import draw, write_page  # slow import
 
-            drawn = draw(output, figures, overwrite=overwrite)
+            drawn = [] if figures is None else draw(output, figures, overwrite=overwrite)
+            drawn += [] if report is None else [write_page(output, report, overwrite=overwrite)]
         session.report_written([output, *drawn])
 
 
@@ -121,6 +123,13 @@ def _say(made: Assimilation, records: Records) -> None:
                     f"({found.lower:.3f} to {found.upper:.3f}), mean {found.mean:+.3f} of {found.number} "
                     "differences from observations"
                 )
+        if (fit := records.consistency(column)) is not None:
+            echo(
+                f"  {stream.operator.label}, consistency: innovation {fit.innovation:.3f}, expected "
+                f"{fit.expected:.3f}; error of observations {fit.observation_error:.3f}, given "
+                f"{fit.given_error:.3f}; of the background {fit.background_error:.3f}, spread "
+                f"{fit.spread:.3f}"
+            )
     if made.system.case.start_time is not None:
         _say_corrections(made, records, start_of_case(made.system.case.start_time))
 

@@ -295,6 +295,28 @@ class Skill(NamedTuple):
     number: int
 
 
+class Consistency(NamedTuple):
+    """Whether errors are as large as the method holds them to be, all in the unit of the observation.
+
+    With departures d_b from the background and d_a from the analysis, <d_b²> is the sum of the variances of
+    background and observations, <d_b d_a> the latter and <(d_b - d_a) d_b> the former.
+
+    Args:
+        innovation, expected: rms of d_b, and what spread and errors add up to.
+        observation_error, given_error: found, and as given; NaN where nothing is assimilated.
+        background_error, spread: found, and of the members.
+
+    Source: Desroziers et al. (2005), Q. J. R. Meteorol. Soc. 131, 3385-3396.
+    """
+
+    innovation: float
+    expected: float
+    observation_error: float
+    given_error: float
+    background_error: float
+    spread: float
+
+
 @dataclasses.dataclass(frozen=True)
 class Records:
     """All cycles, with the cycle as the leading axis of every array of `Record`.
@@ -377,6 +399,31 @@ class Records:
         ends = np.quantile(np.sqrt(np.mean(found[drawn] ** 2, axis=1)), [0.05, 0.95])
         rms = float(np.sqrt(np.mean(found**2)))
         return Skill(rms, float(ends[0]), float(ends[1]), float(np.mean(found)), found.size)
+
+    def consistency(self, stream: int = 0) -> "Consistency | None":
+        """Of what is judged; `None` without observations, or without members."""
+        names = "values", "predicted", "fitted", "predicted_spread", "error", "used"
+        judged = self.time >= self.judged_from
+        values, predicted, fitted, spread, error, used = (
+            self.observed(name)[judged, stream] for name in names
+        )
+        known = np.isfinite(values)
+        if not known.any() or not spread[known].any():
+            return None
+        before, after = values - predicted, values - fitted
+
+        def root(values: np.ndarray, which: np.ndarray) -> float:
+            return float(np.sqrt(np.mean(values[which]))) if which.any() else float("nan")
+
+        with np.errstate(invalid="ignore"):  # the root of a negative variance is NaN
+            return Consistency(
+                root(before**2, known),
+                root(spread**2 + error**2, known),
+                root(before * after, used & known),
+                root(error**2, known),
+                root((before - after) * before, used & known),
+                root(spread**2, known),
+            )
 
     @property
     def analysis_time_step(self) -> float:
