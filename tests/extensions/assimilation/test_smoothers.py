@@ -51,9 +51,10 @@ def exact(background: float) -> np.ndarray:
     z = np.asarray(column().grid.z_center)
     covariance = 0.5**2 * np.exp(-0.5 * ((z[:, None] - z) / 10.0) ** 2) * background**2
     kept = np.exp(-INTERVAL / 86400.0)
-    # c_0 = s sqrt(1 - k²) xi_0, c_{j+1} = k c_j + s sqrt(1 - k²) xi: rows of a lower triangle.
+    # c_0 = 0.4 s xi_0, c_{j+1} = k c_j + s sqrt(1 - k²) xi: rows of a lower triangle.
     powers = np.array([[kept ** (i - j) if i >= j else 0.0 for j in range(N + 1)] for i in range(N + 1)])
-    of_flux = 100.0**2 * (1.0 - kept**2) * powers @ powers.T
+    noise = np.append(0.4**2, np.full(N, 1.0 - kept**2))
+    of_flux = 100.0**2 * powers @ np.diag(noise) @ powers.T
     prior = np.block([[covariance, np.zeros((6, N + 1))], [np.zeros((N + 1, 6)), of_flux]])
     base = by_simulate(np.zeros(6), np.zeros(N + 1))
     unit = [by_simulate(each[:6], 100.0 * each[6:]) for each in np.eye(6 + N + 1)]
@@ -139,7 +140,7 @@ def test_control_holds_the_modes_of_most_variance():
     assert n_control(every, start) == 6 + (N + 1) + 1
     assert n_control(modes, start) < n_control(every, start)
     z = np.asarray(column().grid.z_center)
-    covariance = 0.15**2 * np.exp(-0.5 * ((z[:, None] - z) / 10.0) ** 2)
+    covariance = 0.075**2 * np.exp(-0.5 * ((z[:, None] - z) / 10.0) ** 2)
     whole, kept = (np.asarray(each.profiles[0] @ each.profiles[0].T) for each in (every, modes))
     np.testing.assert_allclose(whole, covariance, atol=1e-12)
     assert 0.99 <= np.trace(kept) / np.trace(covariance) < 1.0

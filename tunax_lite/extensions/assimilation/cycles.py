@@ -375,8 +375,10 @@ class Records:
             found[meets, place] = values[meets] - ahead
         return found
 
-    def skill(self, lead: int, stream: int = 0, block: float = _BLOCK) -> "Skill | None":
+    def skill(self, lead: int, stream: int | Sequence[int] = 0, block: float = _BLOCK) -> "Skill | None":
         """What forecasts of one lead, by its place, are worth; `None` without observations that judge them.
+
+        Of one stream, or of several of the same unit together.
 
         The interval is that of 1000 resamples of blocks of consecutive observations, which keeps errors of
         neighbouring days together.
@@ -386,19 +388,22 @@ class Records:
 
         Source: Kuensch (1989), Ann. Stat. 17, 1217-1241.
         """
-        found = self.innovation()[self.time >= self.judged_from, lead, stream]
-        time = self.time[self.time >= self.judged_from][np.isfinite(found)]
-        found = found[np.isfinite(found)]
-        if found.size == 0:
+        judged = self.time >= self.judged_from
+        found = self.innovation()[judged][:, lead, np.atleast_1d(stream)]
+        known = np.isfinite(found)
+        time, found, known = (each[known.any(axis=1)] for each in (self.time[judged], found, known))
+        n = time.size
+        if n == 0:
             return None
-        apart = np.median(np.diff(time)) if found.size > 1 else block
-        length = int(np.clip(round(block / apart), 1, found.size))
+        apart = np.median(np.diff(time)) if n > 1 else block
+        length = int(np.clip(round(block / apart), 1, n))
         random = np.random.default_rng(0)
-        starts = random.integers(0, found.size - length + 1, size=(1000, -(-found.size // length)))
-        drawn = (starts[..., None] + np.arange(length)).reshape(1000, -1)[:, : found.size]
-        ends = np.quantile(np.sqrt(np.mean(found[drawn] ** 2, axis=1)), [0.05, 0.95])
-        rms = float(np.sqrt(np.mean(found**2)))
-        return Skill(rms, float(ends[0]), float(ends[1]), float(np.mean(found)), found.size)
+        starts = random.integers(0, n - length + 1, size=(1000, -(-n // length)))
+        drawn = (starts[..., None] + np.arange(length)).reshape(1000, -1)[:, :n]
+        squares, numbers = np.sum(np.where(known, found, 0.0) ** 2, axis=1), np.sum(known, axis=1)
+        ends = np.quantile(np.sqrt(squares[drawn].sum(axis=1) / numbers[drawn].sum(axis=1)), [0.05, 0.95])
+        rms, mean = np.sqrt(squares.sum() / numbers.sum()), np.mean(found[known])
+        return Skill(float(rms), float(ends[0]), float(ends[1]), float(mean), int(numbers.sum()))
 
     def consistency(self, stream: int = 0) -> "Consistency | None":
         """Of what is judged; `None` without observations, or without members."""

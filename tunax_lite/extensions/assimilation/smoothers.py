@@ -68,14 +68,16 @@ class Variational(AbstractMethod):
 
     Args:
         n_outer: linearisations [1].
-        background: error of a start, and of parameters, as part of that of the first one [1].
+        background: error of the profiles and parameters of a start, as part of that of the first one [1].
+        processes: error of the processes of a start, as part of their standard deviation [1].
         kept_variance: part of the variance of each profile and process that its modes hold [1].
         n_halvings: of a step that raises the cost.
         n_members: one.
     """
 
     n_outer: int = setting(2, at_least=1, at_most=20)
-    background: float = setting(0.3, above=0.0, at_most=1.0)
+    background: float = setting(0.15, above=0.0, at_most=1.0)
+    processes: float = setting(0.4, above=0.0, at_most=1.0)
     kept_variance: float = setting(0.99, above=0.0, at_most=1.0)
     n_halvings: int = setting(3, at_least=0)
     n_members: int = setting(1, at_least=1, at_most=1)
@@ -105,7 +107,7 @@ def modes_of(method: Variational, window: Window) -> Modes:
     system = window.system
     z, part = np.asarray(system.case.grid.z_center), method.kept_variance
     profiles = (method.background * np.asarray(each.factor(jnp.asarray(z))) for each in system.profiles)
-    processes = (_noise(each, window) for each in system.processes)
+    processes = (_noise(each, window, method.processes) for each in system.processes)
     first, second = (
         tuple(jnp.asarray(_leading(each, part), system.case.grid.z_center.dtype) for each in group)
         for group in (profiles, processes)
@@ -113,11 +115,12 @@ def modes_of(method: Variational, window: Window) -> Modes:
     return Modes(first, second, method.background)
 
 
-def _noise(process: Process, window: Window) -> np.ndarray:
-    """From noise of every interval to the process on knots, c_{j+1} = k c_j + s sqrt(1 - k²) xi."""
+def _noise(process: Process, window: Window, first: float) -> np.ndarray:
+    """From noise to the process on knots, c_0 = first s xi_0 and c_{j+1} = k c_j + s sqrt(1 - k²) xi."""
     kept, knots = process.kept(window.interval), np.arange(window.n_intervals + 1)
     powers = np.tril(kept ** np.abs(knots[:, None] - knots))
-    return process.standard_deviation * np.sqrt(1.0 - kept**2) * powers
+    size = np.where(knots == 0, first, np.sqrt(1.0 - kept**2))
+    return process.standard_deviation * size * powers
 
 
 def _leading(factor: np.ndarray, part: float) -> np.ndarray:
