@@ -53,7 +53,7 @@ def public(module: str) -> dict[str, Any]:  # Any: whatever has a name
     """Public objects of a module or folder by name: what it defines, and constants in capitals."""
     found = importlib.import_module(module)
     if found is tunax_lite:
-        return {name: getattr(tunax_lite, name) for name in tunax_lite._MODULES}
+        return {name: getattr(tunax_lite, name) for name in tunax_lite.__all__}
     names = getattr(found, "__all__", None) or [name for name in vars(found) if name[0] != "_"]
     return {name: getattr(found, name) for name in names if _is_own(getattr(found, name), name, module)}
 
@@ -99,7 +99,7 @@ def directives(text: str) -> str:
 
 def _directive(module: str, name: str) -> str:
     value = getattr(importlib.import_module(module), name)
-    if tunax_lite._MODULES.get(name) and getattr(tunax_lite, name) is value:
+    if name in tunax_lite.__all__ and getattr(tunax_lite, name) is value:
         module = "tunax_lite"
     if inspect.isclass(value) and value.__module__.startswith("tunax_lite"):
         return f".. autoclass:: {module}.{name}\n   :members:\n"

@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import importlib
 import inspect
 import io
 import re
@@ -80,7 +81,7 @@ ALLOWED = {
     "runtime": BASE | {"platformdirs", "dask", "distributed", "cloudpickle"},
     "plausibility": BASE | {"gsw"},
     "io": BASE | {"xarray", "netCDF4", "h5py", "pooch", "ruamel", "gsw"},
-    "extensions": BASE | {"xarray", "netCDF4", "scipy", "zarr", "pydantic", "matplotlib", "typer"},
+    "extensions": BASE | {"xarray", "netCDF4", "h5py", "scipy", "zarr", "pydantic", "matplotlib", "typer"},
     "calibration": BASE | {"optax", "xarray"},  # blackjax by name, where it is installed
     "plotting": BASE | {"matplotlib", "cmocean", "xarray"},
     "config": BASE | {"pydantic", "pydantic_core"},
@@ -223,9 +224,10 @@ def test_every_closure_has_a_name_in_configurations_and_a_contract():
         for value in vars(closures).values()
         if isinstance(value, type) and issubclass(value, AbstractClosure) and not inspect.isabstract(value)
     }
+    named = {each.kind for each in names_of(AbstractClosure).values()}
     lists = {
         "closures/__init__.py": exported,
-        "classes with @named": {each.kind for each in names_of(AbstractClosure).values()},
+        "classes with @named": {kind for kind in named if kind.__module__.startswith("tunax_lite.closures.")},
         "ALL_CLOSURES of tests/helpers.py": {type(closure) for closure in ALL_CLOSURES},
     }
     missing = {
@@ -233,6 +235,9 @@ def test_every_closure_has_a_name_in_configurations_and_a_contract():
         for where, there in lists.items()
     }
     assert not any(missing.values()), f"closures that are missing: {missing}"
+    for kind in named - exported:  # of an extension
+        folder = ROOT / "tests" / "/".join(kind.__module__.split(".")[1:3])
+        assert kind.__name__ in (folder / "test_contract.py").read_text(encoding="utf-8")
 
 
 def test_every_closure_is_a_name_of_the_package():
@@ -241,7 +246,19 @@ def test_every_closure_is_a_name_of_the_package():
     from tunax_lite.declarations import names_of
 
     for each in names_of(AbstractClosure).values():
-        assert getattr(tl, each.kind.__name__) is each.kind and each.kind.__name__ in dir(tl)
+        if each.kind.__module__.startswith("tunax_lite.closures."):
+            assert getattr(tl, each.kind.__name__) is each.kind and each.kind.__name__ in dir(tl)
+
+
+LAZY = [name for name, path in FILES.items() if name != "tunax_lite._lazy" and "lazily(" in path.read_text()]
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_a_star_imports_every_name_of_a_package(package):
+    found = {}
+    exec(f"from {package} import *", found)
+    declared = importlib.import_module(package)._NAMES.values()
+    assert set(" ".join(declared).split()) == found.keys() - {"__builtins__"}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=identify)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         iterate_parameters,
         parameter,
     )
+    from .calibration.ranges import Unconstrained, constrained, unconstrained
     from .closures import (
         CATKE,
         EPBL,
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from .column.state import State
     from .column.trajectory import Restart, Trajectory, first_non_finite
     from .config.stored import load_closure, save_closure
-    from .numerics.ranges import constrained, unconstrained
     from .physics import LinearEquationOfState, TwoBandAbsorption, coriolis_parameter, mixed_layer_depth
     from .plausibility.hunting import NonFinite, find_non_finite
     from .runtime import configure
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "_types": "CenterArray FaceArray InnerFaceArray Scalar "
     "ScalarLike iterate_parameters parameter in_precision",
+    "calibration.ranges": "Unconstrained constrained unconstrained",
     "column.case": "Case stack_cases",
     "column.checkpointing": "Auto SaveEverything SavePairs SaveSegments SaveSteps",
     "closures": "CATKE Constant ConvectiveAdjustment EPBL GenericLengthScale KEpsilon KEpsilonTheta KOmega "
@@ -84,9 +85,8 @@ _NAMES = {
     "column.state": "State",
     "column.trajectory": "Restart Trajectory first_non_finite",
     "config.stored": "load_closure save_closure",
-    "numerics.ranges": "constrained unconstrained",
 }
-_MODULES, _load = lazily(__name__, _NAMES)
+__all__, _load = lazily(__name__, _NAMES)
 
 
 def __getattr__(name: str):
@@ -97,7 +97,7 @@ def __getattr__(name: str):
 
         globals()[name] = version("tunax_lite")  # so that Python finds it itself from now on
         return globals()[name]
-    if name in _MODULES:
+    if name in __all__:
         return _load(name)
     for module in (name, f"extensions.{name}"):
         try:
@@ -109,4 +109,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, "__version__"})
+    return sorted({*globals(), *__all__, "__version__"})

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Callable, Mapping
 
 
-def lazily(package: str, names: Mapping[str, str]) -> tuple[dict[str, str], Callable[[str], object]]:
-    """The module of each name, and the `__getattr__` of a package that imports them.
+def lazily(package: str, names: Mapping[str, str]) -> tuple[list[str], Callable[[str], object]]:
+    """The names, for `__all__`, and the `__getattr__` of a package that imports them.
 
     Args:
         package: its `__name__`.
@@ -21,4 +21,4 @@ def lazily(package: str, names: Mapping[str, str]) -> tuple[dict[str, str], Call
         setattr(sys.modules[package], name, value)  # so that Python finds it itself from now on
         return value
 
-    return modules, load
+    return list(modules), load

@@ -95,8 +95,10 @@ class ParameterInfo(NamedTuple):
 def check_range(name: str, value: object, valid_range: tuple[float, float]) -> None:
     """Raise `ValueError` for a number outside a closed range, or one that is not a number.
 
-    An array is checked number by number. Traced values have no value yet, and pass.
+    An array is checked number by number. Traced values have no value yet, and pass; a text is a `TypeError`.
     """
+    if isinstance(value, str):
+        raise TypeError(f"{name}: expected a number, got {value!r}.")
     if not isinstance(value, (int, float, np.generic, np.ndarray, jax.Array)) or isinstance(
         value, (bool, jax.core.Tracer)
     ):

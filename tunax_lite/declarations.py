@@ -14,9 +14,9 @@ import operator
 import re
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, get_args, get_origin, runtime_checkable
 
 import equinox as eqx
 
@@ -203,6 +203,64 @@ def check_settings(made: Declaring) -> None:
     for field in dataclasses.fields(type(made)):
         if (declared := field.metadata.get("setting")) is not None:
             _check_setting(field.name, getattr(made, field.name), declared, f"{type(made).__name__}: ")
+
+
+def check_kinds(made: Declaring) -> None:
+    """Reject parts of a module that are of other classes than it declares; modules do not convert names.
+
+    Raises:
+        TypeError: expected and given class, and what to give.
+    """
+    for name, kinds, is_optional, by_name in _kinds_of_parts(type(made)):
+        value = getattr(made, name)
+        for part in (value.values() if isinstance(value, dict) else ()) if by_name else (value,):
+            if not (isinstance(part, kinds) or (is_optional and part is None)):
+                raise TypeError(f"{type(made).__name__}: {_instead(part, kinds, name)}")
+
+
+@functools.cache
+def _kinds_of_parts(kind: type) -> tuple[tuple[str, tuple[type, ...], bool, bool], ...]:
+    """Fields that hold modules: their classes, and whether they can be absent and are by name."""
+    found = []
+    for field in dataclasses.fields(kind):
+        by_name = get_origin(field.type) is dict
+        hint = get_args(field.type)[1] if by_name else field.type
+        hints = get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        kinds = tuple(get_origin(each) or each for each in hints if each is not types.NoneType)
+        if all(isinstance(each, type) and issubclass(each, eqx.Module) for each in kinds):
+            found.append((field.name, kinds, types.NoneType in hints, by_name))
+    return tuple(found)
+
+
+def _instead(part: object, kinds: tuple[type, ...], name: str) -> str:
+    """What was expected under a name, what was given, and what to give."""
+    wanted = " or ".join(f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}" for kind in kinds)
+    got, named = repr(part), names_of(kinds[0])
+    finals = [kind for kind in _finals(kinds) if not kind.__name__.startswith(("Abstract", "_"))]
+    remedy = f"give an instance of {', '.join(kind.__name__ for kind in finals[:4])}"
+    if isinstance(part, type):
+        got, remedy = f"the class {part.__name__}", f"make an instance: {part.__name__}(...)"
+    elif isinstance(part, str) and part in named:
+        kind, make, preset = named[part].kind.__name__, named[part].make, named[part].preset
+        how = f".{make.__name__}()" if named[part].is_variant and not preset else "()"
+        if preset:  # many numbers have a constructor of their own
+            given = ", ".join(f"{key}={value!r}" for key, value in preset.items())
+            how = f"({given})" if len(preset) < 4 else f".of({part!r})"
+        remedy = f"make an instance: {kind}{how}"
+    elif not isinstance(part, str | int | float | None):
+        got = type(part).__name__
+        declared = {kind: dataclasses.fields(kind) for kind in finals}
+        around = [kind for kind, fields in declared.items() if [each.type for each in fields] == [type(part)]]
+        remedy = f"wrap it: {around[0].__name__}({got}(...))" if around else getattr(part, "remedy", remedy)
+    return f"expected {wanted} as {name}, got {got}; {remedy}."
+
+
+def _finals(kinds: Iterable[type]) -> list[type]:
+    """The classes and all that derive from them, without abstract ones."""
+    found = []
+    for kind in kinds:
+        found += ([] if inspect.isabstract(kind) else [kind]) + _finals(kind.__subclasses__())
+    return found
 
 
 def _check_setting(

@@ -1,6 +1,7 @@
 """Closures on any observations: known errors at unequal times, several variables, failed runs."""
 
 import csv
+import dataclasses
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -8,11 +9,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tests.io.observation_files import write_lesbrary
+from tests.calibration.test_comparison import write_gotm
+from tests.errors import error_naming
+from tests.io.observation_files import N_CELLS, write_lesbrary
 from tunax_lite import Case, Constant, ConstantForcing, Grid, Model, State, SurfaceFluxes
 from tunax_lite.calibration import Target
 from tunax_lite.calibration.by_closure import compare_observed, tables
-from tunax_lite.calibration.comparison import Candidate
+from tunax_lite.calibration.comparison import Candidate, StoredResult
 from tunax_lite.cli.commands import app
 from tunax_lite.column.observations import Observations
 from tunax_lite.plotting import plot_closures_and_cases
@@ -66,13 +69,54 @@ def test_errors_are_those_of_the_observations_and_a_failed_run_has_a_reason():
     assert titles[:2] == ["constant: 0.5 K", "constant: 1 K"] and len(titles) == 4
 
 
+def stored(n_cells: int = 3, depth: float = 10.0, end: float = 7200.0, **changes) -> StoredResult:
+    """Water of another model that warms by 1 K in 7200 s, on a grid of its own."""
+    time = np.linspace(0.0, end, 5)
+    warming = np.tile(15.0 + time / 7200.0, (n_cells, 1))
+    profiles = {"temperature": warming, "u": 0.0 * warming, "v": 0.0 * warming} | changes
+    return StoredResult("GOTM", "warmer", time, Grid.uniform(depth, n_cells), profiles, np.nan)
+
+
+def test_results_of_other_models_are_judged_on_the_cells_and_at_the_times_of_the_observations():
+    series = {"sea_surface_temperature": jnp.array([15.0 + 1.0 / 12.0, 15.25, jnp.nan])}
+    target = resting("warmer", profiles={"temperature": warm(0.0), "u": warm(-15.0)}, series=series)
+    candidates, salinity = [Candidate("constant", Model(Constant()))], np.full((3, 5), 35.0)
+    found = compare_observed(candidates, [target], stored=[stored(salinity=salinity)])
+    rows = {(row.closure, row.variable): row for row in found.rows}
+    # Three instruments at 600 and 6000 s, two at 1800 s.
+    errors = np.repeat([600.0, 1800.0, 6000.0], [3, 2, 3]) / 7200.0
+    own = rows["GOTM", "temperature"]
+    assert own.root_mean_square == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-6)
+    assert own.mean == pytest.approx(np.mean(errors), rel=1e-6)
+    assert rows["GOTM", "u"].root_mean_square == 0.0
+    # The temperature of the profiles, not the `sst` of the step before.
+    assert rows["GOTM", "sea_surface_temperature"].root_mean_square < 1e-6
+    assert set(found.runs[0]) == {"constant", "GOTM"}
+    assert len(plot_closures_and_cases(found).axes) == 3
+    for wrong, parts in (
+        (stored(depth=20.0), "GOTM 10 20 warmer"),
+        (stored(end=3600.0), "GOTM 6000 3600 observed.end"),
+        (
+            dataclasses.replace(stored(), profiles={"v": salinity}),
+            "GOTM temperature u observed.variables",
+        ),
+    ):
+        with error_naming(ValueError, parts):
+            compare_observed(candidates, [target], stored=[wrong])
+
+
 def test_the_command_writes_a_table_of_variables_and_one_figure(tmp_path):
     write_lesbrary(tmp_path / "little.jld2")
     (tmp_path / "few.yaml").write_text(
         "closures: [constant, {name: constant, label: still, parameters: {viscosity: 0.0}}]\n"
         "cases: [{format: lesbrary, path: little.jld2}]\nstart: 600.0\n"
         "observed: {variables: [temperature, u], time_step: 60.0, grid: {kind: native}}\n"
+        "stored: [{label: GOTM, path: gotm.nc}]\n"
     )
+    faces = np.tile(np.linspace(-4.0 * N_CELLS, 0.0, 4), (3, 1))
+    of_cells = {name: (("time", "z"), np.full((3, 3), 19.0)) for name in ("temp", "u", "v")}
+    time = ("time", [0.0, 900.0, 1800.0], {"units": "seconds since 2000-01-01 00:00:00"})
+    write_gotm(tmp_path / "gotm.nc", time=time, zi=(("time", "zi"), faces), **of_cells)
     answer = CliRunner().invoke(
         app, ["compare", str(tmp_path / "few.yaml"), "--output", str(tmp_path / "out")]
     )
@@ -80,7 +124,7 @@ def test_the_command_writes_a_table_of_variables_and_one_figure(tmp_path):
     with open(tmp_path / "out/comparison.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["closure"], row["variable"]) for row in rows] == [
-        (label, name) for label in ("constant", "still") for name in ("temperature", "u")
+        (label, name) for label in ("constant", "still", "GOTM") for name in ("temperature", "u")
     ]
     assert all(float(row["root_mean_square"]) > 0.0 for row in rows)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {

@@ -30,8 +30,16 @@ from tunax_lite.calibration import (
     write_parameters,
 )
 from tunax_lite.cli.commands import app
-from tunax_lite.closures import KOmega, MellorYamada, NeuralCorrection
+from tunax_lite.closures import (
+    AbstractDiagnosticClosure,
+    ClosureInputs,
+    EddyCoefficients,
+    KOmega,
+    MellorYamada,
+    NeuralCorrection,
+)
 from tunax_lite.config import build_run, load_run
+from tunax_lite.config.closures import ClosureSection, closure_with
 from tunax_lite.io import read_trajectory, write_observations
 
 N_WEIGHTS = 2 * 4 + 4 + 4 + 1  # of two layers: 2 inputs, 4 units, 1 output
@@ -124,8 +132,9 @@ def test_a_stored_closure_goes_into_one_with_its_settings(tmp_path):
         tl.load_closure(path, like=tl.KEpsilon())
     with error_naming(ValueError, "other.txt .nc"):
         tl.save_closure(tmp_path / "other.txt", closure)
-    with error_naming(ValueError, "constrained"):
-        tl.save_closure(path, tl.unconstrained(tl.KEpsilon()))
+    beyond = eqx.tree_at(lambda c: c.largest, closure, jnp.asarray(-1.0))
+    with error_naming(ValueError, "largest -1"):
+        tl.save_closure(path, beyond)
     with error_naming(ValueError, "largest (2,)"):
         tl.save_closure(path, dataclasses.replace(closure, largest=jnp.array([0.1, 0.2])))
     bad = eqx.tree_at(lambda c: c.net.layers[0].bias, closure, jnp.full(4, jnp.nan))
@@ -186,3 +195,25 @@ def test_describe_takes_what_run_takes():
     assert "largest" in shown.output and "0.0001 to 1" in shown.output and "seed" in shown.output
     unknown = CliRunner().invoke(app, ["describe", "tests.networks:Leaned"])
     assert unknown.exit_code == 2 and "Leaned" in unknown.output
+
+
+class Singly(AbstractDiagnosticClosure[EddyCoefficients]):
+    """Its default was made in single precision, as that of a class is on import, before JAX is set up."""
+
+    weights: jax.Array = eqx.field(default_factory=lambda: jnp.asarray([0.1, 0.2], jnp.float32))
+
+    def diagnose(self, inputs: ClosureInputs) -> EddyCoefficients:
+        mixing = 1e-3 * self.weights[0] + 0.0 * inputs.shear_squared
+        return EddyCoefficients.within(mixing, mixing)
+
+
+def test_defaults_of_a_class_get_the_precision_of_the_run(tmp_path):
+    name = f"{__name__}:Singly"
+    section = ClosureSection.model_validate({"name": name, "parameters": {"weights[1]": 0.25}})
+    tl.save_closure(tmp_path / "closure.nc", section.build())
+    for closure in (section.build(), tl.load_closure(tmp_path / "closure.nc")):
+        assert isinstance(closure, Singly) and closure.weights.dtype == np.float64
+        np.testing.assert_array_equal(closure.weights, [np.float32(0.1), 0.25])
+    with jax.enable_x64(False):
+        closure = closure_with(name, {})
+        assert isinstance(closure, Singly) and closure.weights.dtype == np.float32

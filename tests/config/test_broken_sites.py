@@ -264,6 +264,10 @@ def test_refuses_table(config, tmp_path, text, fragments):
         build_run(load_run(config, ["case.weather.paths=met.csv", "case.air_sea={}"]))
     for fragment in ["met.csv", *fragments]:
         assert fragment in str(caught.value), str(caught.value)
+    # Each mistake begins with the section that names the file.
+    line = 1 + config.read_text().splitlines().index("  weather:")
+    starts = f"{config}: line {line}: case.weather: {tmp_path / 'met.csv'}: "
+    assert all(each.startswith(starts) for each in str(caught.value).splitlines()), str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["weather", "observations"])

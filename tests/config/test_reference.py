@@ -20,6 +20,7 @@ FOLDERS = {
     "comparison": "comparisons",
     "map": "maps",
     "assimilation": "assimilations",
+    "board": "boards",
 }
 FILES = [
     (kind, path) for kind, name in FOLDERS.items() for path in sorted((ROOT / "configs" / name).iterdir())

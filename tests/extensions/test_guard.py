@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from tests.cli import test_notes as notes
 from tests.cli.test_cli import CONFIGS, KATO, SHORT, SYNTHETIC
 from tests.extensions.assimilation.test_command import CONFIG as ASSIMILATION
+from tests.extensions.board.material import write_board
 from tests.extensions.gotm.folders import write_case
 from tests.extensions.sites.material import write_data
 from tests.helpers import some_long
@@ -130,6 +131,7 @@ OUTPUTS = {
     ("check", "figure"): ["check", "run.yaml", "--figure", "out.png"],
     ("budget", "figure"): ["budget", "results/run.nc", "--figure", "out.png"],
     ("schema", "output"): ["schema", "--output", "out.json"],
+    ("board", "output"): ["board", "board/board.yaml", "--output", "out"],
     ("assimilate", "output"): ["assimilate", "assimilation.yaml", "--output", "out.nc"],
     ("assimilate", "figures"): ["assimilate", "assimilation.yaml", "--output", "out.nc", "--figures", "out"],
     ("assimilate", "report"): ["assimilate", "assimilation.yaml", "--output", "o.nc", "--report", "out.html"],
@@ -195,6 +197,7 @@ def material(tmp_path_factory) -> Path:
     given["map"]["paths"] = [str(ROOT / "data/synthetic_map.nc")]
     (folder / "map.yaml").write_text(yaml.safe_dump(given))
     (folder / "assimilation.yaml").write_text(ASSIMILATION)
+    write_board(folder / "board")
     dates = [f"2020-01-01 {hour:02d}:00:00 12.1 0.1" for hour in (6, 12)]
     (folder / "sst.dat").write_text("\n".join(dates) + "\n")
     write_data(folder / "data")

@@ -8,12 +8,19 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..closures.base import EddyCoefficients
 from ..column.model import Model
 from ..column.observables import unit_of_difference
 from ..column.trajectory import Trajectory
+from ..io.series import Series
 from ..plausibility.water_limits import Extreme
-from .comparison import Candidate, Summary
-from .target import Target, errors_and_water
+from .comparison import Candidate, StoredResult, Summary
+from .observed import depends_on
+from .target import ErrorOf, Target, errors_and_water, errors_of_states
 from .validation import run_to_the_end
 
 
@@ -43,6 +50,7 @@ def compare_observed(
     candidates: Sequence[Candidate],
     targets: Sequence[Target],
     report: Callable[[float, str], None] = lambda fraction, name: None,
+    stored: Sequence[StoredResult] = (),
 ) -> ObservedComparison:
     """Errors of closures on targets; a run that is not finite, or no water, has no errors and a note.
 
@@ -50,9 +58,17 @@ def compare_observed(
         candidates: models with their labels.
         targets: cases with observations; variables are those with a weight.
         report: called after each run with the fraction done and what was run.
+        stored: results of other models on these cases, interpolated to the grids and times of the targets.
+
+    Raises:
+        ValueError: a stored result of another depth, too short, or without an observed variable.
     """
     rows, runs = list[ObservedRow](), [dict[str, Trajectory]() for _ in targets]
     n_all = len(candidates) * len(targets)
+    others = [
+        {one.label: on_target(one, target) for one in stored if one.case == target.case.name}
+        for target in targets
+    ]
     for number, target in enumerate(targets):
         for place, candidate in enumerate(candidates):
             own, trajectory = _of_run(candidate.label, candidate.model, target)
@@ -61,6 +77,9 @@ def compare_observed(
                 runs[number][candidate.label] = trajectory
             done = (number * len(candidates) + place + 1) / n_all
             report(done, f"{target.case.name} with {candidate.label}")
+        for label, trajectory in others[number].items():
+            rows += _rows(label, target, errors_of_states(target.comparison, trajectory.state), "")
+            runs[number][label] = trajectory
     return ObservedComparison(tuple(rows), tuple(targets), tuple(runs))
 
 
@@ -69,13 +88,57 @@ def _of_run(label: str, model: Model, target: Target) -> tuple[list[ObservedRow]
     note = _reason(beyond)
     if not all(math.isfinite(errors[name].root_mean_square) for name in target.weights):
         note = "not finite"
+    rows = _rows(label, target, errors, note)
+    return rows, None if note else run_to_the_end(model, target)
+
+
+def on_target(stored: StoredResult, target: Target) -> Trajectory:
+    """A stored result on the cells of a target at the times of its comparison, without a closure state."""
+    case, comparison = target.case, target.comparison
+    depth, own_depth = float(stored.grid.depth), float(case.grid.depth)
+    if abs(depth - own_depth) > 1e-6 * own_depth:
+        raise ValueError(
+            f"{stored.label}: expected a result over the {own_depth:g} m of {stored.case}, got {depth:g} m; "
+            "name that of the same case."
+        )
+    profiles = target.observations.profiles
+    needed = {part for name in target.weights for part in ([name] if name in profiles else depends_on(name))}
+    if absent := sorted(needed - stored.profiles.keys()):
+        given = ", ".join(stored.profiles)
+        raise ValueError(
+            f"{stored.label}: expected {', '.join(absent)} of {stored.case}, got {given}; choose others in "
+            "observed.variables."
+        )
+    times = np.asarray(target.observations.time, dtype=float)[target.times]
+    if comparison.in_time is None:
+        times = np.arange(len(next(iter(comparison.observed.values())))) * comparison.steps_per_frame
+        times = times * float(comparison.dt)
+    if times[-1] > stored.time[-1] * (1.0 + 1e-9):
+        raise ValueError(
+            f"{stored.label}: expected a result of {stored.case} up to {times[-1]:g} s, got one up to "
+            f"{stored.time[-1]:g} s; give observed.end."
+        )
+    z, own_z = np.asarray(case.grid.z_center), np.asarray(stored.grid.z_center)
+
+    def placed(values: np.ndarray) -> jax.Array:
+        rows = Series(stored.time, values.T).on(times)
+        return jnp.asarray(np.stack([np.interp(z, own_z, row) for row in rows]))
+
+    start = jax.tree.map(lambda x: jnp.broadcast_to(x, (times.size, *x.shape)), case.start_state)
+    state = dataclasses.replace(start, **{name: placed(values) for name, values in stored.profiles.items()})
+    at_rest = jnp.zeros((times.size, *case.grid.z_face.shape))
+    steps = jnp.asarray(np.rint(times / target.dt), int)
+    return Trajectory(case.grid, jnp.asarray(times), steps, state, EddyCoefficients(at_rest, at_rest))
+
+
+def _rows(label: str, target: Target, errors: Mapping[str, ErrorOf], note: str) -> list[ObservedRow]:
     rows = []
     for variable in target.weights:
         root, mean = errors[variable].root_mean_square, errors[variable].mean
         known = (math.nan, math.nan) if note else (root, mean)
         unit = unit_of_difference(variable)
         rows.append(ObservedRow(label, target.case.name, variable, unit, *known, note))
-    return rows, None if note else run_to_the_end(model, target)
+    return rows
 
 
 def _reason(beyond: Sequence[Extreme]) -> str:

@@ -216,7 +216,11 @@ def persistence(reference: Reference, grid: Grid) -> Profiles:
 
 
 def at_common_times(
-    stored: StoredResult, reference: Reference, start: float, temperature_difference: float
+    stored: StoredResult,
+    reference: Reference,
+    start: float,
+    temperature_difference: float,
+    averaging: str = "cell_means",
 ) -> tuple[ProfileScore, Profiles]:
     """A stored result and the reference at the times that both have.
 
@@ -241,7 +245,7 @@ def at_common_times(
     chosen = {name: values[common] for name, values in observed.profiles.items()}
     observed = dataclasses.replace(observed, time=observed.time[common], profiles=chosen)
     part = dataclasses.replace(reference, observations=observed)
-    score = ProfileScore(part, stored.grid, start, temperature_difference)
+    score = ProfileScore(part, stored.grid, start, temperature_difference, averaging)
     return score, {name: stored.profiles[name][:, nearest[common]] for name in VARIABLES}
 
 
@@ -562,7 +566,7 @@ def compare_closures(
         case, score = places[n][index]
         rows.append(_row(PERSISTENCE, score, dt, persistence(references[index], case.grid), asked=n)[0])
     for result in stored:
-        score, profiles = at_common_times(result, by_name[result.case], start, temperature_difference)
+        score, profiles = at_common_times(result, by_name[result.case], *how)
         rows.append(_row(result.label, score, result.time_step, profiles)[0])
     return Compared(tuple(rows), tuple(all_shown.values()))
 

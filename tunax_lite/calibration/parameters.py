@@ -69,7 +69,7 @@ from ..closures.base import AbstractClosure
 from ..column.case import Case
 from ..column.model import Model
 from ..declarations import check_settings, name_of, named, names_of, setting
-from ..numerics.ranges import bounded
+from .ranges import bounded
 from .target import Comparison
 
 

@@ -248,7 +248,7 @@ def compare(
             )
             kept = comparison.KeptRows(folder / "rows", candidates, "\n".join(told))
             advise(f"What was computed is in {folder / 'rows'}: the same command continues after it.")
-            compared = _compare(setup, candidates, references, stored, engine, kept)
+            compared = computed(setup, candidates, references, stored, engine, kept)
             written = _write_comparison(compared, setup, folder)
             kept.clear()
     session.report_written(written)
@@ -262,6 +262,7 @@ def _compare_observed(
     """Closures on any observations."""
     with jax.enable_x64(setup.config.precision == "float64"):
         candidates, targets = setup.candidates(closures), setup.targets(cases)
+        stored = setup.stored(targets)
         session.say_notes(setup.notes_on(target.observations for target in targets))
         session.say_accounts(targets)
         names = ["comparison.csv", "comparison.md", "comparison.png"]
@@ -269,7 +270,8 @@ def _compare_observed(
         about += [target.case.name for target in targets]
         check_comparison_outputs(folder, names, "\n".join(about), overwrite)
         with claimed(folder, folder=True), fraction_of("comparison") as show:
-            found = by_closure.compare_observed(candidates, targets, show)
+            with setup.place.naming("stored"):
+                found = by_closure.compare_observed(candidates, targets, show, stored)
             written = _write_observed(found, setup, folder)
     session.report_written(written)
     rows = [dataclasses.asdict(row) for row in found.rows]
@@ -286,7 +288,7 @@ def _write_observed(found: by_closure.ObservedComparison, setup: ComparisonSetup
     drawn = save_figures({"comparison": plot_closures_and_cases(found)}, folder)
     parts = by_closure.tables(found.rows)
     for part in parts:
-        _print_summary(part)
+        print_summary(part)
     title, links = f"Comparison {setup.path.stem}", {"closures and cases": "comparison.png"}
     comparison.write_markdown(text, title, parts, links, session.command_line())
     return [table, *drawn, text]
@@ -296,7 +298,7 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _compare(
+def computed(
     setup: ComparisonSetup,
     candidates: list[comparison.Candidate],
     references: list[comparison.Reference],
@@ -304,6 +306,7 @@ def _compare(
     engine: Engine,
     kept: comparison.KeptRows,
 ) -> comparison.Compared:
+    """`compare_closures` as configured, with its progress on the screen."""
     config = setup.config
     n_together = len(references) * len(config.time_steps)
     n_rows = len(candidates) * len(config.sizes) * n_together
@@ -357,13 +360,14 @@ def _write_comparison(compared: comparison.Compared, setup: ComparisonSetup, fol
     drawn = save_figures({file_name(name): figure for name, figure in figures.items()}, folder)
     parts = comparison.summaries(compared.rows, resolution=resolution, time_step=step)
     for part in parts:
-        _print_summary(part)
+        print_summary(part)
     links = {in_words(name): f"{file_name(name)}.png" for name in figures}
     comparison.write_markdown(text, f"Comparison {setup.path.stem}", parts, links, session.command_line())
     return [table, *drawn, text]
 
 
-def _print_summary(part: comparison.Summary) -> None:
+def print_summary(part: comparison.Summary) -> None:
+    """Print a table."""
     # As plain text: square brackets are units here, not markup.
     title, caption = Text(part.title), Text(part.explanation)
     table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")

@@ -62,8 +62,8 @@ def check_folder_outputs(
     overwrite: bool,
     product: str,
 ) -> None:
-    """Of a folder; tables carry no origin, and those beside a file that does belong to it."""
+    """Of a folder; tables and JSON carry no origin, and those beside a file that does belong to it."""
     is_ours = product in [mark_of(folder / key) for key in keys]
     paths = [folder / name for name in names]
-    tables = [path for path in paths if is_ours and path.suffix == ".csv"]
+    tables = [path for path in paths if is_ours and path.suffix in (".csv", ".json")]
     check_outputs(paths, overwrite=overwrite, product=product, also=tables)

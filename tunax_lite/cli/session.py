@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -260,7 +261,7 @@ def build_source(
         if ignored := paths_of_other_cases(values, case.name):
             others = [f"{parameters}: {len(ignored)} numbers of other cases are ignored"]
         run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
-    notes = *run.notes, *others, *_on_late_convection(run), *on_recommended(run)
+    notes = *run.notes, *others, *_on_late_convection(run), *on_recommended(run), *on_grid(run)
     return dataclasses.replace(run, notes=tuple(dict.fromkeys(notes)))
 
 
@@ -357,6 +358,19 @@ def _check_devices() -> None:
             f"{', '.join(given)}: expected a device of this machine, got: {reason}; correct the variable or "
             "unset it."
         ) from error
+
+
+@runtime_checkable
+class _MadeForGrids(Protocol):
+    """A closure with notes on grids other than those it was made for."""
+
+    def on_grid(self, grid: Grid) -> Sequence[str]: ...
+
+
+def on_grid(run: Run) -> Sequence[str]:
+    """What the closure of a run notes about its grid."""
+    closure = run.model.closure
+    return closure.on_grid(run.case.grid) if isinstance(closure, _MadeForGrids) else ()
 
 
 _N_TIMES = 500  # at which fluxes are looked at

@@ -13,7 +13,7 @@ from ..column.grid import Grid
 from ..column.state import State
 from ..column.terms.base import AbstractTerm, BottomFlow, SurfaceWaves
 from ..column.terms.turbulence import PlumeEnergy
-from ..declarations import name_of, names_of
+from ..declarations import check_kinds, name_of, names_of
 from ..numerics.elementary import with_end_faces
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault
 from ..physics.equation_of_state import AbstractEquationOfState
@@ -86,6 +86,12 @@ class ClosureInputs(eqx.Module):
     tridiagonal_method: AbstractTridiagonalMethod = PlatformDefault()
     explicit_waves: bool = eqx.field(default=False, static=True)  # even where waves remove energy, as in GOTM
 
+    @property
+    def buoyancy_flux_above(self) -> FaceArray:
+        """Into the water above each face, at the surface and by shortwave radiation [m2 s-3]."""
+        flux, light = self.surface_buoyancy_flux, self.radiative_buoyancy_flux
+        return flux + (jnp.zeros_like(self.grid.z_face) if light is None else light[-1] - light)
+
 
 S = TypeVar("S", bound=AbstractCloState)
 C = TypeVar("C", bound="AbstractClosure")
@@ -110,12 +116,16 @@ class AbstractClosure(AbstractShown, Generic[S]):
     """A turbulence closure: its fields are its parameters.
 
     Raises:
+        TypeError: something else than a part of the declared class, such as its name.
         ValueError: a setting that violates its declaration.
     """
 
     arrays_are_free = True  # weights of a network
     von_karman = constants.VON_KARMAN
     """kappa at the bottom [1]; a closure with its own has a parameter or a property of this name."""
+
+    def __check_init__(self):
+        check_kinds(self)
 
     @abc.abstractmethod
     def prepare(self) -> AbstractStepper[S]:

@@ -366,7 +366,16 @@ class ReichlHallbergWindEnergy(AbstractWindEnergy):
         return at_most(rotating + self.heating_scale * heated, self.largest)
 
 
+class AbstractProfile(eqx.Module):
+    """K of the layer, in place of kappa w l."""
+
+    @abc.abstractmethod
+    def diffusivity(self, at: InnerFaceArray, depth: Depths, forcing: SurfaceForcing) -> Faces:
+        """K [m2 s-1] at faces of given depths [m], for layers of given depths H [m]."""
+
+
 _UNSTABLE = 1e-7  # -N² at which convection below the layer is complete [s-2]
+_OF_VELOCITY = {"energy_velocity": (None,), "profile": (None,)}
 
 
 class EPBLState(CloState):
@@ -394,6 +403,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         least_rotation: f_0; rotation acts as sqrt(f² + f_0²) [s-1].
         wind_energy: formula for m*.
         energy_velocity: formula for w; `None` for that with c_u, c_w and the decay.
+        profile: formula for K, which takes the place of w and l; `None` for kappa w l.
         interior_shear: mixing by shear, outside the budget; the larger coefficient acts, as in OM4; or none.
         langmuir: factor of m* u*³ by waves; `None` for 1.
         exponent: of the length scale, l = z (1 - z / H)^exponent above the base.
@@ -403,17 +413,16 @@ class EPBL(AbstractPlainClosure[EPBLState]):
 
     convective_efficiency: Scalar = parameter(0.066, valid_range=(0.0, 1.0))
     von_karman: Scalar = parameter(0.41, valid_range=(0.1, 1.0))
-    wind_velocity: Scalar = parameter(1.2, valid_range=(0.0, 10.0), only_if={"energy_velocity": (None,)})
-    convective_velocity: Scalar = parameter(
-        1.0, valid_range=(0.0, 10.0), only_if={"energy_velocity": (None,)}
-    )
-    velocity_decay: Scalar = parameter(0.95, valid_range=(0.0, 1.0), only_if={"energy_velocity": (None,)})
-    transition: Scalar = parameter(0.1, valid_range=(0.0, 1.0))
+    wind_velocity: Scalar = parameter(1.2, valid_range=(0.0, 10.0), only_if=_OF_VELOCITY)
+    convective_velocity: Scalar = parameter(1.0, valid_range=(0.0, 10.0), only_if=_OF_VELOCITY)
+    velocity_decay: Scalar = parameter(0.95, valid_range=(0.0, 1.0), only_if=_OF_VELOCITY)
+    transition: Scalar = parameter(0.1, valid_range=(0.0, 1.0), only_if={"profile": (None,)})
     background_coefficient: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
     convective_coefficient: Scalar = parameter(0.1, unit="m2 s-1", valid_range=(0.0, 1e3))
     least_rotation: Scalar = parameter(0.0, unit="s-1", valid_range=(0.0, 1e-3))
     wind_energy: AbstractWindEnergy = eqx.field(default_factory=ReichlHallbergWindEnergy)
     energy_velocity: EnergyVelocity | None = None
+    profile: AbstractProfile | None = None
     interior_shear: AbstractInteriorShear | None = None
     langmuir: LangmuirWork | None = None
     exponent: int = setting(2, choices=(1, 2, 3, 4))
@@ -439,19 +448,17 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         return EPBLState(eddy_viscosity=faces, eddy_diffusivity=faces, boundary_layer_depth=depth)
 
     def step(self, clo_state: EPBLState, inputs: ClosureInputs, dt: ScalarLike) -> EPBLState:
-        grid, flux = inputs.grid, inputs.surface_buoyancy_flux
-        of_all_light = flux
-        if inputs.radiative_buoyancy_flux is not None:
-            of_all_light = flux + inputs.radiative_buoyancy_flux[-1]
+        grid, flux, light = inputs.grid, inputs.surface_buoyancy_flux, inputs.radiative_buoyancy_flux
+        of_all_light = flux if light is None else flux + light[-1]
         rotation = safe_sqrt(inputs.coriolis_parameter**2 + self.least_rotation**2)
         forcing = SurfaceForcing(inputs.surface_friction_velocity, of_all_light, rotation)
         # The uppermost cell mixes its surface flux.
         top, velocity = 0.5 * grid.cell_thickness[-1] * flux, forcing.friction_velocity
-        turning = jnp.zeros_like(rotation)
-        if self.energy_velocity is not None:
-            turning = self.energy_velocity.rotation * rotation * reciprocal(self.von_karman)
+        turning, formula = jnp.zeros_like(rotation), None if self.profile else self.energy_velocity
+        if formula is not None:
+            turning = formula.rotation * rotation * reciprocal(self.von_karman)
         entering = at_least(-top, 0.0), self.convective_efficiency
-        water = Water(buoyancy_after(inputs, dt), grid, dt, *entering, self.energy_velocity, turning)
+        water = Water(buoyancy_after(inputs, dt), grid, dt, *entering, formula, turning)
         scale = self._scale(inputs, face_depth(grid))
 
         work = velocity * velocity * velocity
@@ -461,6 +468,8 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         def mixed(depth: Depths) -> tuple[Faces, Faces, Depths]:
             wind = self.wind_energy.efficiency(depth, forcing) * work
             wind = at_least(wind - at_least(top, 0.0), 0.0)
+            if self.profile is not None:
+                return march(water, wind, self.profile.diffusivity(face_depth(grid), depth, forcing))
             return march(water, wind, self._profile(scale, depth, inputs))
 
         layer = self_consistent_depth(lambda depth: mixed(depth)[2], grid, water.buoyancy[0])
@@ -480,11 +489,8 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         """Factor of the shape: kappa w z [m2 s-1], or kappa z if the march determines w [m]."""
         if self.energy_velocity is not None:
             return self.von_karman * (depth + jnp.zeros_like(inputs.buoyancy_frequency_squared))
-        flux = inputs.surface_buoyancy_flux
-        if inputs.radiative_buoyancy_flux is not None:
-            light = inputs.radiative_buoyancy_flux
-            flux = flux + (light[-1] - light[1:-1])
-        velocity = self.convective_velocity * cube_root(at_least(-flux, 0.0) * depth)
+        lost = at_least(-inputs.buoyancy_flux_above[1:-1], 0.0)
+        velocity = self.convective_velocity * cube_root(lost * depth)
         velocity = velocity + self.wind_velocity * inputs.surface_friction_velocity
         return self.von_karman * velocity * depth
 

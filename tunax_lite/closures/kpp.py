@@ -59,6 +59,7 @@ from ..numerics.elementary import (
     at_least,
     at_most,
     gradient,
+    interpolated,
     inverse_cube_root,
     mean_of_neighbours,
     reciprocal,
@@ -648,7 +649,8 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         if self.langmuir is not None:
             effect = self.langmuir.effect(before, self.velocity_scales.von_karman, inputs)
         depth = self._depth(before, friction, effect, buoyancy, inputs)
-        layer = Layer(depth, _buoyancy_flux_above(depth, inputs), friction, effect)
+        flux = interpolated(-depth, inputs.grid.z_face, inputs.buoyancy_flux_above)
+        layer = Layer(depth, flux, friction, effect)
         return *self._mix(layer, mixing, inputs), depth
 
     def _with_bottom_layer(
@@ -705,7 +707,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         critical = self.critical_richardson_number
         found = first_crossing(richardson, critical, depth, self.depth_interpolation)
         limits = [depth[0]]
-        flux = _buoyancy_flux_above(before, inputs)
+        flux = interpolated(-before, inputs.grid.z_face, inputs.buoyancy_flux_above)
         stable = flux > 0.0
         if self.limit_by_ekman_depth:
             f = jnp.abs(inputs.coriolis_parameter)
@@ -735,7 +737,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
     ) -> CenterArray:
         """V_t² [m2 s-2]."""
         scales, eps = self.velocity_scales, self.surface_layer_fraction
-        flux = _buoyancy_flux_above_centers(inputs)
+        flux = mean_of_neighbours(inputs.buoyancy_flux_above)
         velocity = scales.scalar(scales.forcing(eps * depth, flux), friction)
         frequency = safe_sqrt(larger_of_both_faces(inputs.buoyancy_frequency_squared))
         concavity = at_least(self.weak_concavity - self.concavity_slope * frequency, self.strong_concavity)
@@ -843,21 +845,3 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         cube = kappa * self.surface_layer_fraction * self.velocity_scales.scalar_convection()[1]
         root = inverse_cube_root(cube)
         return self.nonlocal_coefficient * kappa * cube * root * root
-
-
-def _buoyancy_flux_above(depth: Scalar, inputs: ClosureInputs) -> Scalar:
-    """Buoyancy gain of the water above a depth [m] [m2 s-3]: at the surface, and by shortwave radiation."""
-    flux, shortwave = inputs.surface_buoyancy_flux, inputs.radiative_buoyancy_flux
-    if shortwave is None:
-        return flux
-    grid = inputs.grid
-    filled = (depth + grid.z_face[1:]) * reciprocal(grid.cell_thickness)
-    absorbed = (shortwave[1:] - shortwave[:-1]) * at_most(at_least(filled, 0.0), 1.0)
-    return flux + jnp.sum(absorbed, axis=0)
-
-
-def _buoyancy_flux_above_centers(inputs: ClosureInputs) -> CenterArray:
-    flux, shortwave = inputs.surface_buoyancy_flux, inputs.radiative_buoyancy_flux
-    if shortwave is None:
-        return flux + jnp.zeros_like(inputs.grid.z_center)
-    return flux + shortwave[-1] - 0.5 * (shortwave[1:] + shortwave[:-1])

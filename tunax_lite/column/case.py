@@ -19,6 +19,7 @@ from .._types import (
     parameter,
     shared_by_columns,
 )
+from ..declarations import check_kinds
 from ..ice.base import AbstractIce, IceStep, UppermostCell
 from ..physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from ..physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
@@ -60,6 +61,7 @@ class Case(AbstractShown):
         sites: names of the columns of a batch, for files.
 
     Raises:
+        TypeError: something else than a grid, a state, a forcing or a term in its place.
         ValueError: a state with a different number of cells, a value that is not finite or impossible for its
             quantity, such as 293 degC, a duration that is
             not positive, an invalid position, terms without names, streams or a level without a lake, a
@@ -86,6 +88,7 @@ class Case(AbstractShown):
     sites: tuple[str, ...] = eqx.field(default=(), static=True)
 
     def __check_init__(self):
+        check_kinds(self)
         for name, least, largest in (("latitude", -90.0, 90.0), ("longitude", -360.0, 360.0)):
             value = getattr(self, name)
             if not isinstance(value, jax.Array) or is_traced(value):
@@ -94,15 +97,13 @@ class Case(AbstractShown):
                 raise ValueError(
                     f"{self.name}: expected a {name} of {least:g} to {largest:g} degrees, got {value}."
                 )
-        if self.grid.area is None and self.interior.streams is not None:
-            expected = "a grid with areas, of a lake, where there are streams, got one without"
-            raise ValueError(f"{self.name}: expected {expected}; give its hypsography.")
+        for name in ("streams", "level"):
+            if self.grid.area is None and getattr(self.interior, name) is not None:
+                expected = f"a grid with areas, of a lake, where it has its {name}, got one without"
+                raise ValueError(f"{self.name}: expected {expected}; give its hypsography.")
         if self.grid.area is not None and self.interior.surface_elevation is not None:
             expected = "no surface_elevation of a lake, whose areas above the surface are not known, got one"
             raise ValueError(f"{self.name}: expected {expected}; give it as the level of a basin.")
-        if self.grid.area is None and self.interior.level is not None:
-            expected = "a grid with areas, of a lake, where its level moves, got one without"
-            raise ValueError(f"{self.name}: expected {expected}; give its hypsography.")
         if not isinstance(self.terms, dict) or not all(map(str.isidentifier, self.terms)):
             raise ValueError(
                 f"{self.name}: expected terms by name, such as {{'algae': Algae()}}, got {self.terms!r:.100}."

@@ -16,6 +16,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
 from .._types import FieldValue, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array, is_traced
+from ..declarations import check_kinds
 from ..quantities import Quantity, check_values, declares
 from .state import State
 from .time_series import TimeSeries, first_bad
@@ -216,6 +217,7 @@ class ConstantForcing(AbstractForcing):
     fluxes: SurfaceFluxes = array_field(0)
 
     def __check_init__(self):
+        check_kinds(self)
         if is_traced(self.fluxes):
             return
         check_fluxes("forcing", self.fluxes)
@@ -254,6 +256,7 @@ class TimeSeriesForcing(AbstractForcing):
         return cls(time, SurfaceFluxes(**jax.tree.map(series, fluxes, is_leaf=is_series)))
 
     def __check_init__(self):
+        check_kinds(self)
         TimeSeries(self.time, self.fluxes)
         check_fluxes("forcing", self.fluxes)
 

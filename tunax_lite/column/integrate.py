@@ -365,12 +365,12 @@ def simulate(
 
     Raises:
         MemoryError: frames that do not fit into the memory of the device.
-        TypeError: something else than a model and a case.
+        TypeError: something else than a model, a case and a restart.
         ValueError: times that are not multiples of the step, a forcing that does not cover the run, a model
             and a case of different precision, a block of zero columns, or an unknown name in `averages`.
     """
-    if not (isinstance(model, Model) and isinstance(case, Case)):
-        raise TypeError(_wrong_kinds(model, case))
+    if not (isinstance(model, Model) and isinstance(case, Case) and isinstance(start, Restart | None)):
+        raise TypeError(_wrong_kinds(model, case, start))
     check_block(column_block)
     averages = Averaged(tuple(averages)).check().names
     means = means or bool(averages)
@@ -423,10 +423,12 @@ def _axes_before_batch(parts: Parts) -> tuple[int, ...]:
     return tuple(axes for leaf, axes in leaves if eqx.is_array(leaf) or type(leaf) is float)
 
 
-def _wrong_kinds(model: object, case: object) -> str:
-    """What to do with other arguments than a model and a case."""
+def _wrong_kinds(model: object, case: object, start: object) -> str:
+    """What to do with other arguments than a model, a case and a restart."""
+    if isinstance(model, Model) and isinstance(case, Case):
+        return f"simulate: expected start=trajectory.restart(frame), got {type(start).__name__}."
     got = f"{type(model).__name__} and {type(case).__name__}"
-    todo = "call tl.simulate(tl.Model(closure), case)"
+    todo = getattr(model, "remedy", "call tl.simulate(tl.Model(closure), case)")
     if isinstance(model, Case) and isinstance(case, Model):
         todo = "swap them"
     elif isinstance(model, AbstractClosure):

@@ -21,7 +21,7 @@ from jaxtyping import PyTree
 from .. import constants
 from .._types import FaceArray, Scalar, ScalarLike, batch_shape_of, leading_axes, parameter, precision_of
 from ..closures.base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
-from ..declarations import setting
+from ..declarations import check_kinds, setting
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault, ThomasScan, TwistedThomas
 from ..physics.stratification import buoyancy_frequency_squared
 from ..runtime.jax_setup import time_loop_is_fused
@@ -90,7 +90,7 @@ class Model(AbstractShown):
         tridiagonal_method: solver for linear systems; by default the fastest on the platform.
 
     Raises:
-        TypeError: a name or a class instead of a closure.
+        TypeError: something else than a closure, such as its name or its unconstrained numbers.
         ValueError: theta outside [0, 1], or a number of sweeps that is not a positive whole number.
     """
 
@@ -110,11 +110,7 @@ class Model(AbstractShown):
     tridiagonal_method: AbstractTridiagonalMethod | None = None
 
     def __check_init__(self):
-        if isinstance(self.closure, str | type):
-            got = (
-                repr(self.closure) if isinstance(self.closure, str) else f"the class {self.closure.__name__}"
-            )
-            raise TypeError(f"Model: expected a closure such as tl.KEpsilon(), got {got}; make an instance.")
+        check_kinds(self)
         if not isinstance(self.n_sweeps, int):
             raise ValueError(f"Model: expected n_sweeps to be a whole number, got {self.n_sweeps!r}.")
 

@@ -29,7 +29,7 @@ from ..column.model import Model
 from ..column.observations import Observations
 from ..column.terms import BottomHeat
 from ..io.checksums import sha256_of
-from ..io.registry import resolve
+from ..io.named_files import resolve
 from ..io.yaml_file import ConfigError
 from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import collecting, remarks

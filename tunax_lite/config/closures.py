@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
+import jax.numpy as jnp
 from pydantic import BeforeValidator, field_validator
 
-from .._types import JSON
+from .._types import JSON, in_precision
 from ..calibration.parameters import with_parameters
 from ..closures import AbstractClosure
 from ..column.terms import AbstractTerm
@@ -158,6 +159,8 @@ def closure_with(
         except (TypeError, ValueError) as error:
             todo = (f"options of {kind.__name__} that go together", str(error), "change them")
             raise Located(("options",), f"{invalid(*todo).message()}.") from error
+    # Arrays that a class has as defaults were made on import, before the precision was known.
+    closure = in_precision(closure, jnp.result_type(float))
     try:
         return with_parameters(closure, parameters)
     except ValueError as error:

@@ -16,7 +16,7 @@ from ..column.grid import Grid
 from ..column.model import Model
 from ..column.observations import Observations
 from ..io.errors import FileFormatError
-from ..io.registry import REFERENCE_VARIABLE, resolve
+from ..io.named_files import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..runtime.memory import check_steps
 from .build import evaluation_target, with_observations, with_remarks
@@ -223,7 +223,7 @@ class ComparisonSetup:
 
     def references(self, chosen: Sequence[str] = ()) -> list[Reference]:
         """Cases on their own grids; all of them, or those with the given names."""
-        return [self._reference(index) for index in self._chosen(chosen)]
+        return [self.reference(index) for index in self._chosen(chosen)]
 
     def _chosen(self, chosen: Sequence[str]) -> list[int]:
         """Places of the cases with the given names, or of all."""
@@ -276,13 +276,13 @@ class ComparisonSetup:
         told = (note for one in observations for note in one.notes)
         return list(dict.fromkeys((*notes_on_conversions(self.config), *told)))
 
-    def stored(self, references: Sequence[Reference]) -> list[StoredResult]:
-        """Stored results on the cases of these references."""
+    def stored(self, compared: Sequence[Reference | Target]) -> list[StoredResult]:
+        """Stored results on the cases of these references or targets."""
         return [
-            self._stored(section, reference.case.name, ("stored", str(index)))
+            self._stored(section, each.case.name, ("stored", str(index)))
             for index, section in enumerate(self.config.stored)
-            for reference in references
-            if section.cases is None or reference.case.name in section.cases
+            for each in compared
+            if section.cases is None or each.case.name in section.cases
         ]
 
     def _stored(self, section: StoredResultSection, case: str, key: tuple[str, ...]) -> StoredResult:
@@ -292,14 +292,15 @@ class ComparisonSetup:
         path = self.place.file(name, *key, "path", variable=REFERENCE_VARIABLE)
         run = read_stored_run(path)
         step = run.dt if section.time_step is None else section.time_step
-        if not step > 0.0:
+        if not step > 0.0 and self.config.observed is None:
             raise ConfigError(
                 f"{self.place.at(*key, 'time_step')}: expected a time step, which {path} does not say, "
                 "got none; add it."
             )
         return StoredResult(section.label, case, run.time, Grid(run.z_face), run.profiles, step)
 
-    def _reference(self, index: int) -> Reference:
+    def reference(self, index: int) -> Reference:
+        """The case at this place in the list, on its own grid."""
         given, where = self.config.cases[index], self.place.below("cases", str(index))
         section = given.case
         native = NativeGrid(kind="native")

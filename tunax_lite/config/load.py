@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from .._types import JSON
 from ..closures import AbstractClosure
-from ..io.registry import resolve
+from ..io.named_files import resolve
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from .calibration import CalibrationConfig, TargetSection
 from .case import NativeGrid

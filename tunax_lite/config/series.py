@@ -19,7 +19,7 @@ from ..column.time_series import TimeSeries
 from ..declarations import meanings
 from ..io.dated_text import Column, Period, ProfileReader, SeriesReader
 from ..io.errors import FileFormatError, all_of, check_possible
-from ..io.registry import ENVIRONMENT_VARIABLE, resolve
+from ..io.named_files import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
 from ..io.tracers import Tracer
 from ..io.units import Conversion
@@ -293,10 +293,13 @@ class Place:
 
     @contextlib.contextmanager
     def naming(self, *keys: str) -> Iterator[None]:
-        """Prepend file, line and key to the message of a rejected value."""
+        """Prepend file, line and key to the message of a rejected value, or of a file that they name."""
         try:
             yield
-        except (ConfigError, FileFormatError):
+        except ConfigError:
+            raise
+        except FileFormatError as error:
+            error.name_place(self.at(*keys))
             raise
         except (ValueError, ArithmeticError) as error:
             raise ConfigError(f"{self.at(*keys)}: {error}") from error

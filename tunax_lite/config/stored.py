@@ -6,6 +6,7 @@ from pathlib import Path
 
 from .._types import JSON, FieldValue, check_range, iterate_parameters
 from ..calibration import with_parameters
+from ..calibration.ranges import Unconstrained
 from ..calibration.stored import read_closure, write_closure
 from ..closures import AbstractClosure
 from ..declarations import name_of, names_of
@@ -25,11 +26,15 @@ def save_closure(path: str | Path, closure: AbstractClosure) -> None:
         closure: of the package or of your own, with any floating-point arrays.
 
     Raises:
-        ValueError: another ending, a number that is not finite or outside its valid range, as unconstrained
-            numbers are, or one that differs between columns.
+        TypeError: something else than a closure, such as its unconstrained numbers.
+        ValueError: another ending, a number that is not finite or outside its valid range, or one that
+            differs between columns.
     """
+    if not isinstance(closure, AbstractClosure):
+        remedy = "save tl.constrained(x)" if isinstance(closure, Unconstrained) else "give one"
+        raise TypeError(f"save_closure: expected a closure, got {type(closure).__name__}; {remedy}.")
     for info in iterate_parameters(closure):
-        check_range(f"{info.path} (unconstrained? save tl.constrained(x))", info.value, info.valid_range)
+        check_range(info.path, info.value, info.valid_range)
     kind = type(closure)
     name = name_of(kind) or f"{kind.__module__}:{kind.__qualname__}"
     write_closure(path, closure, name, _settings(closure))

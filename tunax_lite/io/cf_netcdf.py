@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -134,19 +135,12 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     """
     mapping = Mapping() if mapping is None else mapping
     file = read_contents(path, valid_range=True)
-    variables = _find_variables(file, mapping)
-    reference = variables["temperature"]
-    coordinate = find_axis(file, reference, mapping.time, "time")
-    time = read_time(coordinate, unit_alone(mapping.units, "time"))
-    levels = find_axis(file, reference, mapping.vertical, "vertical")
-    vertical = read_vertical(file, levels, unit_alone(mapping.units, "z"), mapping.positive)
-    dims = (coordinate.dims[0], levels.dims[0])
-    profiles = {key: _read_profiles(one, key, dims, vertical, mapping) for key, one in variables.items()}
+    variables, time, vertical, profiles = read_profiles(file, mapping)
     earliest = -math.inf if mapping.start is None else _seconds_of(file, mapping.start, time)
     first = _first_complete(file, profiles, variables, time.seconds >= earliest)
     start = float(time.seconds[first])
 
-    grid = _grid(vertical, mapping)
+    grid = grid_around(vertical, mapping.depth)
     name = name_of_case(file, mapping)
     words = " ".join(str(file.attrs.get(key, "")) for key in ("title", "source"))
     duration = float(time.seconds[-1] - start) if mapping.duration is None else float(mapping.duration)
@@ -189,6 +183,28 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
         notes=(*notes, *told),
     )
+
+
+class ProfilesInFile(NamedTuple):
+    """Variables by the package's names, their axes, and values `(n_times, n_levels)`, bottom first."""
+
+    variables: dict[str, Variable]
+    time: TimeAxis
+    vertical: VerticalAxis
+    values: dict[str, np.ndarray]
+
+
+def read_profiles(file: Contents, mapping: Mapping) -> ProfilesInFile:
+    """Temperature, and what else of the state and of tracers a file has; errors as in `read_cf_netcdf`."""
+    variables = _find_variables(file, mapping)
+    reference = variables["temperature"]
+    coordinate = find_axis(file, reference, mapping.time, "time")
+    time = read_time(coordinate, unit_alone(mapping.units, "time"))
+    levels = find_axis(file, reference, mapping.vertical, "vertical")
+    vertical = read_vertical(file, levels, unit_alone(mapping.units, "z"), mapping.positive)
+    dims = (coordinate.dims[0], levels.dims[0])
+    values = {key: _read_profiles(one, key, dims, vertical, mapping) for key, one in variables.items()}
+    return ProfilesInFile(variables, time, vertical, values)
 
 
 def name_of_case(file: Contents, mapping: Mapping) -> str:
@@ -262,15 +278,16 @@ def _seconds_of(file: Contents, moment: str, time: TimeAxis) -> float:
     return (date - time.epoch).total_seconds()
 
 
-def _grid(vertical: VerticalAxis, mapping: Mapping) -> Grid:
+def grid_around(vertical: VerticalAxis, depth: float | None) -> Grid:
+    """Faces midway between levels or at their bounds, the lowest at a depth [m] if it is given."""
     z = vertical.z
     if vertical.faces is not None:
         faces = vertical.faces.copy()
     else:
         middle = 0.5 * (z[1:] + z[:-1])
         faces = np.concatenate([[2.0 * z[0] - middle[0]], middle, [0.0]])
-    if mapping.depth is not None:
-        faces[0] = -mapping.depth
+    if depth is not None:
+        faces[0] = -depth
     if abs(faces[-1]) > 1e-6 * abs(faces[0]) or not np.all(np.diff(faces) > 0.0):
         expected = "cells of positive thickness from the bottom to the surface"
         got = f"faces from {faces[0]:g} to {faces[-1]:g} m around levels from {z[0]:g} to {z[-1]:g} m"

@@ -58,6 +58,12 @@ class FileFormatError(ValueError):
         parts = (shortened(part) for part in (path, key, expected, got))
         ValueError.__init__(self, "{}: {}: expected {}, got {}; {}.".format(*parts, advice))
 
+    def name_place(self, place: str) -> None:
+        """Put the place that names the file before the message, unless one stands there."""
+        if not getattr(self, "has_place", False):
+            self.args = ("\n".join(f"{place}: {line}" for line in str(self).splitlines()),)
+            self.has_place = True
+
 
 class ConfigError(ValueError):
     """An invalid configuration: file, key path, expected, got, what to do."""

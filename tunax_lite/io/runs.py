@@ -337,7 +337,7 @@ class StoredRun(NamedTuple):
 
     time: np.ndarray  # [s] since the start, `(n_times,)`
     z_face: np.ndarray  # heights of the faces [m], `(n_cells + 1,)`
-    profiles: dict[str, np.ndarray]  # of temperature, u and v, `(n_cells, n_times)`
+    profiles: dict[str, np.ndarray]  # of temperature, u, v and, if known, salinity, `(n_cells, n_times)`
     dt: float  # time step of the run [s]; NaN if unknown
 
 
@@ -353,7 +353,7 @@ def read_stored_run(path: str | Path) -> StoredRun:
         trajectory = read_trajectory(path)
         if trajectory.grid.batch_shape or trajectory.state.temperature.ndim != 2:
             raise file.error("temperature", "one column", "several", "choose one of them")
-        profiles = {name: np.asarray(getattr(trajectory.state, name)).T for name in _GOTM}
+        profiles = {name: np.asarray(getattr(trajectory.state, name)).T for name in (*_GOTM, "salinity")}
         time = np.asarray(trajectory.time)
         return StoredRun(time - time[0], np.asarray(trajectory.grid.z_face), profiles, float("nan"))
     for name in ("time", "zi", *_GOTM.values()):
@@ -363,7 +363,8 @@ def read_stored_run(path: str | Path) -> StoredRun:
             raise file.error(name, expected, "a file without it", advice)
     time = file["time"].values
     faces = np.atleast_2d(file["zi"].values.squeeze())
-    profiles = {name: file[theirs].values.squeeze().T for name, theirs in _GOTM.items()}
+    given = _GOTM | ({"salinity": "salt"} if "salt" in file else {})
+    profiles = {name: file[theirs].values.squeeze().T for name, theirs in given.items()}
     expected = (faces.shape[1] - 1, time.size)
     if np.ptp(faces, axis=0).max() > 0.0 or any(one.shape != expected for one in profiles.values()):
         expected = "one column whose faces do not move"

@@ -44,8 +44,9 @@ _CELSIUS = {
 _KELVIN = {"kelvin", "degk", "deg_k", "degree_kelvin", "degrees_kelvin", "deg k"}
 _PERCENT = {"%", "percent", "per cent"}
 _SALINITY = {"psu", "ppt", "pss", "pss-78", "1e-3", "0.001", "practical salinity unit", "g/kg"} | {
-    *("pss78", "practical salinity units", "practical_salinity_unit", "dimensionless", "unitless"),
+    *("pss78", "practical salinity units", "practical_salinity_unit"),
 }
+_NUMBER = {"1", "dimensionless", "unitless"}
 _SUBSTANCE = re.compile(
     r"((?:milli|micro|nano|[munµμ])?(?:mol(?:es?)?|g(?:rams?)?|[Ee]q))[ _-]+"
     r"(?:chl[-_a-z]*|C|N|P|Si|Fe|O2?|NO3|NH4|PO4)\b(?![-+]?\d)",
@@ -98,7 +99,7 @@ def conversion(
         ValueError: an unknown unit, or one of another quantity.
     """
     target = quantity_of(quantity)
-    if target.name == "salinity" and unit.strip().lower() in (*_SALINITY, "1"):
+    if target.name == "salinity" and unit.strip().lower() in _SALINITY | _NUMBER:
         return 1.0, 0.0
     try:
         return between(unit, target.unit)
@@ -119,7 +120,8 @@ def between(unit: str, wanted: str) -> tuple[float, float]:
     zero = 273.15 * ((plain in _CELSIUS) - (wanted.lower() in _CELSIUS))
     try:
         is_temperature = plain in (*_CELSIUS, *_KELVIN)
-        scale, dimensions = _parse("%" if plain in _PERCENT else "K" if is_temperature else unit)
+        bare = "%" if plain in _PERCENT else "1" if plain in _NUMBER else unit
+        scale, dimensions = _parse("K" if is_temperature else bare)
     except KeyError:
         scale, dimensions = 1.0, ()
     size, needed = _parse("K" if wanted == "degC" else wanted)

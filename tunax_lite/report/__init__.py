@@ -5,6 +5,7 @@ from .pages import (
     POSTERIOR_FIGURES,
     RunFolder,
     number,
+    page,
     parameter_rows,
     read_run_folder,
     render,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import xarray as xr
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
@@ -63,6 +63,7 @@ _TOO_FEW, _TOO_LARGE = 100.0, 1.05  # warn below this effective sample size, and
 _MOST_VALUES, _MOST_FRAMES, _FEWEST_FRAMES = 1_500_000, 600, 50  # shown of a long run, evenly spaced
 _MISSING = 65535  # of values in sixteen bits
 _COLOURS = 64
+_HERE = Path(__file__).parent
 
 
 class _Origin(NamedTuple):
@@ -87,17 +88,29 @@ class _Origin(NamedTuple):
         return cls(verb, **known, config=kept["config"], data=json.loads(kept["data"] or "{}"))
 
 
-def _page(template: str, origin: _Origin, **content: Any) -> str:  # Any: whatever the template shows
-    """A page as text."""
+def page(
+    template: Path,
+    verb: str,
+    attributes: Mapping[str, str],
+    **content: Any,  # whatever the template shows
+) -> str:
+    """A page of a template as text, with its origin; blocks are those of `page.html`.
+
+    Args:
+        verb: of the sentence on its origin, such as "Computed".
+        attributes: those of a file, with its origin.
+        content: what the template shows, and `title`, `name`, `mark` as in `render`.
+    """
     environment = Environment(
-        loader=PackageLoader("tunax_lite", "report"),
+        loader=FileSystemLoader([template.parent, _HERE]),
         autoescape=select_autoescape(["html"]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters["number"] = number
-    return environment.get_template(template).render(origin=origin, **content)
+    origin = _Origin.of(verb, attributes)
+    return environment.get_template(template.name).render(origin=origin, **content)
 
 
 def number(value: float | list[float] | None, digits: int = 4) -> str:
@@ -220,9 +233,10 @@ def write_report(run: RunFolder, path: str | Path) -> Path:
 
 def render(run: RunFolder, mark: str = "") -> str:
     """Render the page as text; its head describes its origin."""
-    return _page(
-        "calibration.html",
-        _Origin.of("Calibrated", run.provenance),
+    return page(
+        _HERE / "calibration.html",
+        "Calibrated",
+        run.provenance,
         mark=mark,
         title=f"Calibration of {run.parameters['closure']}",
         name=run.path.resolve().name,
@@ -455,9 +469,10 @@ def render_run(trajectory: Trajectory, attributes: dict[str, str], mark: str = "
     }
     case = in_words(attributes.get("tunax_lite_case") or "a run")
     closure = json.loads(attributes.get("tunax_lite_closure") or "{}").get("", "")
-    return _page(
-        "run.html",
-        _Origin.of("Computed", attributes),
+    return page(
+        _HERE / "run.html",
+        "Computed",
+        attributes,
         mark=mark,
         title=f"Run of {case}",
         name=closure,

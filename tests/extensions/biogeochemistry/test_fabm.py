@@ -70,6 +70,19 @@ def test_instances_become_models_with_their_parameters_and_couplings(tmp_path):
     assert term.surface_light == "shortwave"
 
 
+def test_gases_pass_the_surface_as_in_a_calm_where_gotm_reads_no_wind(tmp_path):
+    """With prescribed fluxes; GOTM's wind is zero then."""
+    (tmp_path / "fabm.yaml").write_text("instances: {gas: {model: pml/carbonate}}")
+    built = build_gotm(load_gotm(write_case(tmp_path, {"fabm": {"use": True}})))
+    assert built.run is not None and "as in a calm" in "\n".join(built.report.differences)
+    run = built.run
+    term = run.case.terms["fabm"]
+    assert isinstance(term, Biogeochemistry)
+    tracers = tl.simulate(run.model, run.case, dt=run.dt, duration=10 * run.dt).state.tracers
+    dic = np.sum(np.asarray(tracers["gas_dic"]), axis=1)
+    np.testing.assert_allclose(dic[-1], dic[0], rtol=1e-13)
+
+
 def test_numerics_follow_the_names_and_numbers_of_gotm(tmp_path):
     numerics = {"ode_method": 8, "split_factor": 3, "w_adv_discr": "Superbee"}
     term = term_of(tmp_path, FILE, numerics=numerics, repair_state=True)
@@ -84,11 +97,20 @@ def test_numerics_follow_the_names_and_numbers_of_gotm(tmp_path):
         (("pml/carbonate", "ersem/all"), "fabm.yaml line 13 ersem/all available gotm/ergom"),
         (("gmax", "gmaxx"), "fabm.yaml line 5 instances.plankton.parameters.gmaxx gmax"),
         (("1.0e-15", "none"), "fabm.yaml line 9 instances.plankton.initialization.phy none number"),
+        (("nut: 5.5", "nutt: 5.5"), "fabm.yaml line 8 plankton.initialization.nutt pool (nut,"),
+        (("nut: 5.5", "nut: -5.5"), "fabm.yaml line 8 plankton.initialization.nut 0 mmol -5.5"),
+        (("carbonate/dic", "carbonate/dicc"), "fabm.yaml line 11 plankton.coupling.dic carbonate/dicc"),
+        (("dic: carbonate", "dix: carbonate"), "fabm.yaml line 11 plankton.coupling.dix links (dic)"),
+        (("gmax: 0.2", "gmax: abc"), "fabm.yaml line 5 plankton.parameters.gmax number abc"),
+        (("use: false", "use: maybe"), "fabm.yaml line 18 instances.off.use maybe true"),
+        (("  off:\n    model: a/b\n    use: false\n", "  off: a/b\n"), "fabm.yaml line 16 instances.off a/b"),
+        (("plankton:", "pl ankton:"), "fabm.yaml line 2 instances.pl letters"),
     ],
 )
 def test_what_is_not_available_is_named_with_its_line(tmp_path, change, parts):
     (tmp_path / "fabm.yaml").write_text(FILE.replace(*change))
-    errors = "\n".join(build_gotm(load_gotm(write_case(tmp_path, {"fabm": {"use": True}}))).report.errors)
+    report = build_gotm(load_gotm(write_case(tmp_path, {"fabm": {"use": True}}))).report
+    errors = "\n".join(report.errors)
     assert all(part in errors for part in parts.split()), errors
 
 

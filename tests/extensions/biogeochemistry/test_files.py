@@ -1,5 +1,7 @@
 """Pools in files: initial profiles, relaxation and observations, in text, CSV, CF NetCDF and of floats."""
 
+import dataclasses
+
 import gsw
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import yaml
 import tunax_lite as tl
 from tests.conftest import _find
 from tests.errors import error_naming
+from tests.extensions.biogeochemistry.columns import Sunny
 from tests.io import test_argo as argo
 from tunax_lite.calibration.target import root_mean_square_errors
 from tunax_lite.config import ConfigError, build_run, evaluation_of, load_run
@@ -39,13 +42,13 @@ def build(tmp_path):
     return lambda **case: build_run(loaded(tmp_path, **case))
 
 
-def loaded(folder, **case):
+def loaded(folder, evaluate="npzd_nut", **case):
     """The configuration of a case with changes."""
     config = {
         "case": CASE | case,
         "grid": {"kind": "uniform", "n_cells": 10},
         "time": {"step": 3600.0, "output_interval": DAY},
-        "evaluation": {"start": 0.0, "variables": ["npzd_nut"]},
+        "evaluation": {"start": 0.0, "variables": [evaluate]},
     }
     path = folder / "run.yaml"
     path.write_text(yaml.safe_dump(config))
@@ -180,8 +183,8 @@ def test_a_configuration_may_leave_the_substeps_of_sinking_to_the_speeds(build, 
     assert build(terms={"life": life}).case.terms["life"].n_sinking_substeps == n
 
 
-def sprof(path, modes=("RRR", "RRR"), **arrays):
-    """Two profiles of a synthetic file of BGC-Argo with nitrate and oxygen.
+def sprof(path, modes=("RRR", "RRR"), first="NITRATE", unit="micromole/kg", **arrays):
+    """Two profiles of a synthetic file of BGC-Argo with nitrate, or another parameter, and oxygen.
 
     Source: Argo user's manual 3.4 (doi:10.13155/29825), section on Sprof files.
     """
@@ -189,14 +192,14 @@ def sprof(path, modes=("RRR", "RRR"), **arrays):
     with xr.open_dataset(path, engine="netcdf4", decode_cf=False) as opened:
         dataset = opened.load().drop_vars("DATA_MODE")
     shape = dataset.PRES.shape
-    for name, values in {"NITRATE": [1.0, 3.0, 9.0, 12.0], "DOXY": [250.0, 250.0, 220.0, 200.0]}.items():
+    for name, values in {first: [1.0, 3.0, 9.0, 12.0], "DOXY": [250.0, 250.0, 220.0, 200.0]}.items():
         for key, default, flags in ((name, values, "1111"), (f"{name}_ADJUSTED", [99999.0] * 4, "    ")):
             given = np.broadcast_to(arrays.get(key, default), shape).astype("f4")
-            attrs = {"units": "micromole/kg", "_FillValue": np.float32(99999.0)}
+            attrs = {"units": unit if name == first else "micromole/kg", "_FillValue": np.float32(99999.0)}
             dataset[key] = ("N_PROF", "N_LEVELS"), given, attrs
             flags = np.array([list(arrays.get(f"{key}_QC", flags))] * shape[0], "S1")
             dataset[f"{key}_QC"] = ("N_PROF", "N_LEVELS"), flags
-    names = ["PRES", "NITRATE", "DOXY"]
+    names = ["PRES", first, "DOXY"]
     texts = np.array([[list(name.ljust(16)) for name in names]] * shape[0], "S1")
     dims = ("N_PROF", "N_PARAM")
     dataset["STATION_PARAMETERS"] = (*dims, "STRING16"), texts
@@ -276,3 +279,30 @@ def test_a_float_in_real_time_gives_oxygen_only_if_its_flag_is_accepted():
     found = read_argo_profiles(path, tracers=oxygen, good_flags=(1, 2, 3, 5, 8)).tracers["oxy"]
     found = found[np.isfinite(found)]
     assert found.size > 1000 and 100.0 < np.median(found) < 350.0
+
+
+def test_ph_of_a_float_is_compared_with_that_of_the_water(tmp_path):
+    """The profile that it starts from is measured; from the first step on it follows from the pools."""
+    measured = np.array([8.05, 8.04, 7.95, 7.9])
+    name = "PH_IN_SITU_TOTAL"
+    path = sprof(tmp_path / "1_Sprof.nc", first=name, unit="dimensionless", **{name: measured})
+    floats = {"format": "argo", "paths": path.name, "tracers": {"carbon_pH": "PH_IN_SITU_TOTAL"}}
+    models = {"carbon": {"name": "carbonate", "pCO2a": 420.0}}
+    life = {"name": "biogeochemistry", "models": models, "kept": ["carbon_pH"]}
+    config = loaded(
+        tmp_path,
+        observations=floats | {"z": [-40.0, -20.0]},
+        terms={"life": life},
+        evaluate="carbon_pH",
+    )
+    run = build_run(config)
+    start = np.asarray(run.case.initial_state.tracers["carbon_pH"])
+    assert measured.min() - 1e-6 <= start.min() < start.max() <= measured.max() + 1e-6
+    assert run.case.terms["life"].tracer_units()["carbon_pH"][0] == "1"
+    assert run.observations is not None
+    np.testing.assert_allclose(run.observations.profiles["carbon_pH"][0].max(), 8.05, atol=0.05)
+    windy = dataclasses.replace(run.case, forcing=Sunny())
+    end = tl.simulate(run.model, windy, dt=3600.0, output_interval=3600.0).state.tracers["carbon_pH"]
+    # That of 2185 mmol m-3 carbon with the alkalinity of salinity 35, at 10 to 12 degC.
+    np.testing.assert_allclose(end[-1], 7.95, atol=0.1)
+    assert not np.allclose(end[-1], start, atol=5e-3)

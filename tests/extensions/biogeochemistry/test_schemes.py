@@ -1,5 +1,6 @@
 """Time schemes against an analytic solution, and at steps far beyond what an explicit one stands."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ from tests.helpers import order_of_accuracy
 from tunax_lite.extensions.biogeochemistry import (
     Euler,
     Exchanges,
+    ExtendedModifiedPatankar,
+    ExtendedModifiedPatankar2,
     ModifiedPatankar,
     ModifiedPatankar2,
     Patankar,
@@ -57,6 +60,8 @@ def after(scheme, n_steps: int, time: float = 1.0):
         (Patankar2(), 2.0),
         (ModifiedPatankar(), 1.0),
         (ModifiedPatankar2(), 2.0),
+        (ExtendedModifiedPatankar(), 1.0),
+        (ExtendedModifiedPatankar2(), 2.0),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, float) else "",
 )
@@ -67,7 +72,10 @@ def test_the_order_of_accuracy(scheme, order):
     assert order_of_accuracy(sizes, errors) == pytest.approx(-order, abs=0.15)
 
 
-@pytest.mark.parametrize("scheme", [ModifiedPatankar(), ModifiedPatankar2()])
+EXTENDED = [ExtendedModifiedPatankar(), ExtendedModifiedPatankar2()]
+
+
+@pytest.mark.parametrize("scheme", [ModifiedPatankar(), ModifiedPatankar2(), *EXTENDED])
 @pytest.mark.parametrize("dt", [1e-3, 1.0, 1e6])
 def test_modified_schemes_conserve_and_stay_positive_at_any_step(scheme, dt):
     pools = dict(START)
@@ -83,3 +91,34 @@ def test_an_empty_pool_gains_what_the_others_lose():
     # (1 + 0.5) a' = 1, because b has nothing to return.
     assert float(new["a"][0]) == pytest.approx(1.0 / 1.5, rel=1e-14)
     assert float(new["b"][0]) == pytest.approx(0.5 / 1.5, rel=1e-14)
+
+
+@pytest.mark.parametrize("scheme", EXTENDED)
+@pytest.mark.parametrize("dt", [1e-3, 1.0, 1e6])
+def test_extended_schemes_keep_the_ratios_of_elements(scheme, dt):
+    """Carbon leaves its pool 6.6 times as fast as nitrogen: modified schemes weigh the two differently."""
+
+    class Uptake(Linear):
+        def water(self, pools) -> Exchanges:
+            rate = pools["a"] * pools["c"] / (0.1 + pools["c"])
+            return {("a", "b"): rate, ("c", None): 6.6 * rate}
+
+    pools = START | {"c": jnp.array([2.0])}
+    new = scheme.step(Uptake(), pools, dt)
+    assert all(float(of[0]) > 0.0 for of in new.values())
+    taken = {name: float(pools[name][0] - new[name][0]) for name in pools}
+    assert taken["c"] == pytest.approx(6.6 * taken["a"], rel=1e-11) and taken["a"] > 1e-4
+    assert taken["b"] == pytest.approx(-taken["a"], rel=1e-12)
+
+
+@pytest.mark.parametrize("scheme", [ModifiedPatankar2(), ExtendedModifiedPatankar2()])
+def test_derivatives_of_implicit_schemes(scheme):
+    def end(start):
+        pools = {"a": START["a"] * start, "b": START["b"]}
+        for _ in range(3):
+            pools = scheme.step(Linear(), pools, 0.2)
+        return jnp.sum(pools["a"] ** 2)
+
+    by_differences = (end(1.0 + 1e-6) - end(1.0 - 1e-6)) / 2e-6
+    assert float(jax.grad(end)(1.0)) == pytest.approx(float(by_differences), rel=1e-7)
+    assert float(jax.jvp(end, (1.0,), (1.0,))[1]) == pytest.approx(float(by_differences), rel=1e-7)

@@ -19,8 +19,11 @@ from tunax_lite.extensions.biogeochemistry import (
     Ergom,
     Euler,
     Exchanges,
+    ExtendedModifiedPatankar2,
+    ModifiedPatankar,
     Passive,
     Pool,
+    equilibrium,
 )
 
 DAY = 86400.0
@@ -120,13 +123,15 @@ def test_rain_dilutes_pools_as_it_dilutes_salt():
     )
 
 
-def test_detritus_settles_as_fluff_where_the_water_is_calm():
-    term = Biogeochemistry({"e": Ergom(fluff=True, w_de=-20.0)})
+@pytest.mark.parametrize("scheme", [ModifiedPatankar(), ExtendedModifiedPatankar2()])
+def test_detritus_settles_as_fluff_where_the_water_is_calm(scheme):
+    term = Biogeochemistry({"e": Ergom(fluff=True, w_de=-20.0)}, scheme=scheme)
     case = column(term, windy(shortwave=0.0, wind=0.5), e_det=5.0)
     model = tl.Model(tl.KEpsilon())
     run = tl.simulate(model, case, dt=600.0, duration=5 * DAY, output_interval=DAY)
     fluff = np.asarray(run.state.surface["e_flf"])
     assert fluff[0] == 0.0 and np.all(np.diff(fluff) > 0.0)
+    assert all(np.all(np.asarray(run.state.tracers[f"e_{name}"]) >= 0.0) for name in ("det", "amm", "nit"))
 
 
 def test_a_batch_is_a_loop_over_its_columns():
@@ -159,10 +164,26 @@ def test_plankton_takes_carbon_from_a_coupled_pool():
     assert change["npzd_nut"] < 0.0
 
 
+def test_the_ph_of_a_run_is_that_of_its_water_and_pools():
+    term = Biogeochemistry({"npzd": NPZD(), "carbon": Carbonate()}, kept=("carbon_pH",))
+    case = column(term, npzd_phy=1.0)
+    model = tl.Model(tl.KEpsilon())
+    run = tl.simulate(model, case, dt=600.0, output_interval=3600.0).state
+    eos = case.equation_of_state
+    density = eos.density(run.temperature[-1], run.salinity[-1], eos.in_sea(case.grid.z_center))
+    alkalinity = 1e-6 * (520.1 + 51.24 * run.salinity[-1])
+    carbon = 1e-3 * run.tracers["carbon_dic"][-1] / density
+    expected = equilibrium(carbon, alkalinity, run.temperature[-1], run.salinity[-1]).ph
+    # Nothing but its water and pools changes it, so that mixing does not.
+    np.testing.assert_allclose(run.tracers["carbon_pH"][-1], expected, rtol=1e-13)
+    assert 7.5 < float(expected.min()) < float(expected.max()) < 8.5
+
+
 @pytest.mark.parametrize(
     ("changes", "parts"),
     [
         ({"models": {}}, "models none"),
+        ({"kept": ("npzd_pH",)}, "profiles npzd_PAR npzd_pH"),
         ({"couplings": ("npzd_dic = ocean_dic",)}, "npzd_dic ocean_dic npzd_nut"),
         ({"couplings": ("npzd_light = npzd_nut",)}, "npzd_light npzd_dic"),
         ({"initial": {"npzd_plankton": 1.0}}, "npzd_plankton npzd_phy"),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .schemes import (
         AbstractSourceScheme,
         Euler,
+        ExtendedModifiedPatankar,
+        ExtendedModifiedPatankar2,
         ModifiedPatankar,
         ModifiedPatankar2,
         Patankar,
@@ -38,8 +40,8 @@ _NAMES = {
     "oceanbiome": "OceanBioMENPZD",
     "oxygen": "Oxygen oxygen_saturation schmidt_number",
     "passive": "Age Passive",
-    "schemes": "AbstractSourceScheme Euler ModifiedPatankar ModifiedPatankar2 Patankar Patankar2 RungeKutta2 "
-    "RungeKutta4",
+    "schemes": "AbstractSourceScheme Euler ExtendedModifiedPatankar ExtendedModifiedPatankar2 "
+    "ModifiedPatankar ModifiedPatankar2 Patankar Patankar2 RungeKutta2 RungeKutta4",
     "term": "Biogeochemistry",
 }
 __all__, __getattr__ = lazily(__name__, _NAMES)

@@ -204,6 +204,14 @@ class BFM17(AbstractBiogeochemicalModel):
         fixed, respired = found[None, "p2c"], [found[name, None] for name in ("p2c", "z5c", "r6c", "r1c")]
         return found | {("dic", None): fixed / _CARBON, (None, "dic"): sum(respired) / _CARBON}
 
+    def measurable(self) -> dict[str, tuple[str, str]]:
+        return {
+            "PON": ("mmol m-3", "nitrogen in plankton and detritus"),
+            "POP": ("mmol m-3", "phosphorus in plankton and detritus"),
+            "POC": ("mg m-3", "carbon in plankton and detritus"),
+            "NPP": ("mg m-3 d-1", "net primary production of carbon"),
+        }
+
     def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
         light, response = self._light(pools, environment), self._response(environment.temperature)
         made = self._phytoplankton(pools, light, response)

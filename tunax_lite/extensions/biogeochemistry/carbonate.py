@@ -174,6 +174,10 @@ class Carbonate(AbstractBiogeochemicalModel):
             ("dic", None): at_pressure * 1e6 * found.pressure,
         }
 
+    def measurable(self) -> dict[str, tuple[str, str]]:
+        pressure = "partial pressure of carbon dioxide in the water"
+        return {"pH": ("1", "pH on the scale of seawater, at the surface"), "pCO2": ("uatm", pressure)}
+
     def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
         found, per_volume = self.equilibrium(pools, environment), 1e3 * environment.density
         return {

@@ -6,6 +6,8 @@ output of GOTM with FABM. What is not available is named with its line.
 
 import dataclasses
 import difflib
+import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -43,6 +45,7 @@ class Ecosystem(NamedTuple):
         initial: initial values by pool.
         problems: what is not available, each with its line.
         available: instances with a model, each with its line.
+        built: the models with valid parameters, by instance.
     """
 
     models: dict[str, JSON]
@@ -50,6 +53,7 @@ class Ecosystem(NamedTuple):
     initial: dict[str, float]
     problems: list[str]
     available: list[str]
+    built: dict[str, AbstractBiogeochemicalModel]
 
 
 def read_fabm(path: Path) -> Ecosystem:
@@ -64,29 +68,42 @@ def read_fabm(path: Path) -> Ecosystem:
 
 def translate(document: Document) -> Ecosystem:
     """Translate the document of a `fabm.yaml`."""
-    found = Ecosystem({}, [], {}, [], [])
+    found = Ecosystem({}, [], {}, [], [], {})
     instances = document.data.get("instances")
     if not isinstance(instances, dict) or not instances:
         found.problems.append(f"{document.source}: instances: expected models, got none; name at least one")
         return found
-    used = {
-        name: said for name, said in instances.items() if isinstance(said, dict) and said.get("use", True)
-    }
-    for name, said in used.items():
-        _Instance(document, name, said, found).translate()
-    for name, said in used.items():
-        if name in found.models:
-            _Instance(document, name, said, found).couple()
+    used = [_Instance(document, name, said or {}, found) for name, said in instances.items()]
+    used = [each for each in used if each.is_used()]
+    for each in used:
+        each.translate()
+    for each in used:
+        if each.name in found.built:
+            each.start()
+            each.couple()
     return found
 
 
 class _Instance(NamedTuple):
     document: Document
     name: str
-    said: dict[str, JSON]
+    said: JSON
     found: Ecosystem
 
+    def is_used(self) -> bool:
+        """Whether the instance is a group of keys, and not switched off."""
+        if not isinstance(self.said, dict):
+            self._refuse((), f"expected a group of keys, got {self.said!r}; indent the keys below it")
+            return False
+        if not isinstance(used := self.said.get("use", True), bool):
+            self._refuse(("use",), f"expected true or false, got {used!r}; give one of them")
+            return False
+        return used
+
     def translate(self) -> None:
+        if not re.fullmatch(r"\w+", self.name):
+            self._refuse((), "expected a name of letters, digits and _; rename it")
+            return
         model = str(self.said.get("model", self.name))
         if model not in MODELS:
             near = difflib.get_close_matches(model, list(MODELS), n=1)
@@ -98,21 +115,37 @@ class _Instance(NamedTuple):
         self.found.available.append(f"{self._line(())}: instances.{self.name}: {model}, here {MODELS[model]}")
         section = {"name": MODELS[model]} | self._parameters(MODELS[model])
         self.found.models[self.name] = section
-        for pool, value in self._group("initialization").items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                self._refuse(("initialization", pool), f"expected a number, got {value!r}; give one")
+
+    def start(self) -> None:
+        """Record the initial values of the pools."""
+        pools = {pool.name: pool for pool in self.found.built[self.name].pools()}
+        for name, value in self._group("initialization").items():
+            problem = ""
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                problem = f"expected a number, got {value!r}; give one"
+            elif name not in pools:
+                problem = f"expected a pool ({', '.join(pools)}), got {name!r}; correct the name"
+            elif pools[name].positive and value < 0.0:
+                problem = f"expected at least 0 {pools[name].unit}, got {value:g}; correct it"
+            if problem:
+                self._refuse(("initialization", name), problem)
             else:
-                self.found.initial[f"{self.name}_{pool}"] = float(value)
+                self.found.initial[f"{self.name}_{name}"] = float(value)
 
     def couple(self) -> None:
-        """Record the couplings to pools of models that are available."""
+        """Record the couplings of links of the model to pools."""
+        built = self.found.built
+        links = built[self.name].links()
+        known = [f"{name}/{pool.name}" for name, model in built.items() for pool in model.pools()]
         for link, pool in self._group("coupling").items():
-            if str(pool).partition("/")[0] in self.found.models:
-                self.found.couplings.append(f"{self.name}_{link} = {str(pool).replace('/', '_')}")
+            if link not in links:
+                expected = f"one of its links ({', '.join(links)})" if links else "no coupling of this model"
+                self._refuse(("coupling", link), f"expected {expected}, got {link!r}; remove it")
+            elif pool not in known:
+                expected = f"a pool ({', '.join(known)})"
+                self._refuse(("coupling", link), f"expected {expected}, got {pool!r}; name one of them")
             else:
-                self._refuse(
-                    ("coupling", link), f"there is no pool {pool!r}; name one of an instance, INSTANCE/POOL"
-                )
+                self.found.couplings.append(f"{self.name}_{link} = {pool.replace('/', '_')}")
 
     def _parameters(self, ours: str) -> dict[str, JSON]:
         kind: type[AbstractBiogeochemicalModel] = names_of(AbstractBiogeochemicalModel)[ours].kind
@@ -127,14 +160,17 @@ class _Instance(NamedTuple):
             near = difflib.get_close_matches(name, sorted(known), n=1)
             hint = f"did you mean {near[0]}" if near else f"expected one of {', '.join(sorted(known))}"
             self._refuse(("parameters", name), f"parameter {name!r} is not available; {hint}")
+        section = section_of(kind, "name", ours)
         try:
-            section_of(kind, "name", ours).model_validate({"name": ours} | found)
+            self.found.built[self.name] = section.model_validate({"name": ours} | found).build()
         except pydantic.ValidationError as error:
             for one in error.errors(include_url=False):
                 said, text = one.get("ctx", {}), one["msg"]
                 if "before" in said:
                     text = f"{said['before']}{said['about'] or ''}{said['after']}"
                 self._refuse(("parameters", *map(str, one["loc"][:1])), text.removesuffix("."))
+            # The other sections are checked with default numbers.
+            self.found.built[self.name], found = section.model_validate({"name": ours}).build(), {}
         return found
 
     def _group(self, key: str) -> dict[str, JSON]:

@@ -13,6 +13,8 @@ _SCHEMES = {
     "patankar_2": ("patankar2", "5"),
     "modified_patankar": ("mp1", "7"),
     "modified_patankar_2": ("mp2", "8"),
+    "extended_modified_patankar": ("emp1", "10"),
+    "extended_modified_patankar_2": ("emp2", "11"),
 }
 _ADVECTION = {
     "upstream": ("upstream", "1"),
@@ -72,6 +74,11 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
         "clipping": settings["fabm.repair_state"],
         "surface_light": "shortwave",
     }
+    if settings["surface.fluxes.method"] == "off":
+        term["wind_speed"] = 0.0
+        settings.note(
+            "surface.fluxes.method", "GOTM reads no wind with off: gases pass the surface as in a calm"
+        )
     if ecosystem.problems:
         return {"terms": {"fabm": term}}
     inputs = _inputs(settings, term)

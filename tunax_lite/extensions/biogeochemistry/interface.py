@@ -91,7 +91,7 @@ class Environment(NamedTuple):
         if self.wind_speed is None:
             raise ValueError(
                 "Biogeochemistry: expected a wind speed for the exchange of gases, got prescribed fluxes "
-                "without wind; give the weather of the case."
+                "without wind; give the weather of the case, or the wind_speed of this term."
             )
         return self.wind_speed
 
@@ -153,5 +153,9 @@ class AbstractBiogeochemicalModel(eqx.Module):
         return {}
 
     def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
-        """Further profiles by name, for output."""
+        """Further profiles by name."""
+        return {}
+
+    def measurable(self) -> dict[str, tuple[str, str]]:
+        """Unit and meaning of those diagnostics that a run can keep, and compare with measurements."""
         return {}

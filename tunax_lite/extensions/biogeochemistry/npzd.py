@@ -119,6 +119,10 @@ class NPZD(AbstractBiogeochemicalModel):
         lit = jax.nn.sigmoid((light - self.i_min) / self.transition)
         return self.rpdl + (self.rpdu - self.rpdl) * lit
 
+    def measurable(self) -> dict[str, tuple[str, str]]:
+        production = "mmol m-3 d-1", "net primary production of nitrogen"
+        return {"NPR": production, "PAR": ("W m-2", "photosynthetically active radiation")}
+
     def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
         gross = self.rates(pools, environment)["nut", "phy"] * DAY
         return {"PPR": gross, "NPR": gross - self.rpn * pools["phy"], "PAR": environment.light}

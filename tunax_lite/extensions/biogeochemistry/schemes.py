@@ -10,10 +10,11 @@ Source: Burchard, Deleersnijder and Meister (2003), Appl. Numer. Math. 47, 1-30.
 """
 
 import abc
-from collections.abc import Callable
-from typing import Protocol, TypeVar, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from ..._types import ScalarLike
@@ -24,6 +25,8 @@ from .interface import Exchanges, Pools, Values
 Concentrations = dict[str, Values]
 Solve = Callable[[Concentrations, Exchanges, Pools, ScalarLike, frozenset[str]], Concentrations]
 """New values, of old ones, exchanges, the weights of losses, the step, and pools that may be negative."""
+Entries = dict[tuple[str, str], Values]
+"""Of a matrix, by row and column."""
 K = TypeVar("K")
 
 
@@ -122,6 +125,71 @@ class ModifiedPatankar2(AbstractSourceScheme):
         return _second_order(modified_patankar, reactions, pools, dt)
 
 
+@named("extended_modified_patankar")
+class ExtendedModifiedPatankar(AbstractSourceScheme):
+    """Positive for any step, and conservative of every element at once, first order.
+
+    All exchanges of a cell are slowed by one factor, so that their ratios stay: c' = c + dt p f, where p is
+    the product of c'_i / c_i over the pools that shrink.
+
+    Source: Bruggeman, Burchard, Kooi and Sommeijer (2007), Appl. Numer. Math. 57, 36-58.
+    """
+
+    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        return _slowed(pools, pools, tendencies(reactions, pools), dt, reactions.signed)
+
+
+@named("extended_modified_patankar_2")
+class ExtendedModifiedPatankar2(AbstractSourceScheme):
+    """The same, second order: the mean rates of the start and of a first-order step."""
+
+    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        first = tendencies(reactions, pools)
+        guess = _slowed(pools, pools, first, dt, reactions.signed)
+        later = tendencies(reactions, guess)
+        mean = {name: 0.5 * (first[name] + later[name]) for name in first}
+        return _slowed(pools, guess, mean, dt, reactions.signed)
+
+
+def _slowed(
+    pools: Concentrations, weights: Pools, change: Concentrations, dt: ScalarLike, signed: frozenset[str]
+) -> Concentrations:
+    """Values after changes that are slowed by the product of the new values over the weights.
+
+    The product is convex and falls with the factor p, so that Newton's method from zero ends just below the
+    root: values stay positive, whatever the number of iterations. The last one carries the derivative. A pool
+    on the bottom belongs to the lowest cell.
+    """
+    cells = max((pools[name] for name in change), key=jnp.ndim, default=None)
+    if cells is None:
+        return pools
+    lost, held = [], []
+    for name in (name for name in change if name not in signed):
+        inverse = _per_content(weights[name])
+        shrinks = change[name] < 0.0
+        parts = (
+            jnp.where(shrinks, -dt * change[name] * inverse, 0.0),
+            jnp.where(shrinks, pools[name] * inverse, 1.0),
+        )
+        if jnp.ndim(change[name]) < jnp.ndim(cells):
+            parts = (jnp.zeros_like(cells).at[0].set(parts[0]), jnp.ones_like(cells).at[0].set(parts[1]))
+        lost.append(parts[0])
+        held.append(parts[1])
+
+    def improved(factor: Values, lost: list[Values], held: list[Values]) -> Values:
+        product, slope = jnp.ones_like(factor), jnp.zeros_like(factor)
+        for loss, start in zip(lost, held, strict=True):
+            ratio = at_least(start - loss * factor, 0.0)
+            product, slope = product * ratio, slope * ratio - loss * product
+        return factor + (product - factor) * reciprocal(1.0 - slope)
+
+    given = jax.lax.stop_gradient((lost, held))
+    near = jax.lax.fori_loop(0, 40, lambda _, factor: improved(factor, *given), jnp.zeros_like(cells))
+    factor = improved(near, lost, held)
+    of = lambda name: factor if jnp.ndim(change[name]) == jnp.ndim(cells) else factor[0]  # noqa: E731
+    return pools | {name: pools[name] + dt * of(name) * change[name] for name in change}
+
+
 def _first_order(solve: Solve, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
     """With rates and weights of the start."""
     pools = reactions.after_ends(pools, dt)
@@ -182,7 +250,7 @@ def _patankar(
 ) -> Concentrations:
     gains, losses = _sums(exchanges)
     new = dict(pools)
-    for name in gains.keys() | losses.keys():
+    for name in gains | losses:
         value = pools[name] + dt * gains[name] if name in gains else pools[name]
         if name in losses and name in signed:
             value = value - dt * losses[name]
@@ -201,68 +269,96 @@ def modified_patankar(
     the others lose.
     """
     names = [name for name in pools if any(name in pair for pair in exchanges)]
-    place = {name: i for i, name in enumerate(names)}
-    gained: list[list[Values | None]] = [[None] * len(names) for _ in names]
-    right = [pools[name] for name in names]
-    kept = [
-        jnp.ones_like(pools[name])
+    gained: Entries = {}
+    right = {name: pools[name] for name in names}
+    kept = {
+        name: jnp.ones_like(pools[name])
         if name in signed
         # Any weight conserves; this one keeps the derivative of its reciprocal finite.
         else at_least(weights[name], float(jnp.finfo(pools[name].dtype).tiny) ** 0.25)
         for name in names
-    ]
-    outside = list(kept)
+    }
+    outside = dict(kept)
     for (source, target), rate in exchanges.items():
         if source is None or source in signed:
             for name, sign in ((source, -1.0), (target, 1.0)):
                 if name is not None:
-                    right[place[name]] = right[place[name]] + sign * dt * rate
+                    right[name] = right[name] + sign * dt * rate
         elif target is None:
-            outside[place[source]] = outside[place[source]] + dt * rate
+            outside[source] = outside[source] + dt * rate
         else:
-            i, j = place[target], place[source]
-            gained[i][j] = _sum(gained[i][j], dt * rate)
+            add_to(gained, (target, source), dt * rate)
     ratios = _solved(gained, outside, right)
-    return pools | {name: of * ratio for name, of, ratio in zip(names, kept, ratios, strict=True)}
+    return pools | {name: kept[name] * ratios[name] for name in names}
 
 
-def _sum(x: Values | None, y: Values) -> Values:
-    return y if x is None else x + y
-
-
-def _solved(gained: list[list[Values | None]], outside: list[Values], right: list[Values]) -> list[Values]:
+@jax.custom_jvp
+def _solved(gained: Entries, outside: Concentrations, right: Concentrations) -> Concentrations:
     """Solution of a matrix of which every column is known by its sum and its entries beside the diagonal.
 
     Nothing is subtracted, so that every digit of every value is right, and contents are conserved, however
-    long the step.
+    long the step. Derivatives are solutions of the same matrix.
 
     Args:
-        gained: entries beside the diagonal, with the opposite sign; `None` for none.
+        gained: entries beside the diagonal by row and column, with the opposite sign.
         outside: sums of the columns, above zero.
         right: the right-hand sides, at least zero.
 
     Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116.
     """
-    n, inverse = len(right), []
-    for k in range(n):
-        pivot = outside[k]
-        for i in range(k + 1, n):
-            pivot = pivot if (below := gained[i][k]) is None else pivot + below
-        inverse.append(reciprocal(pivot))
-        for j in range(k + 1, n):
-            if (above := gained[k][j]) is None:
-                continue
-            share = above * inverse[k]
-            outside[j] = outside[j] + share * outside[k]
-            for i in range(k + 1, n):
-                if i != j and (below := gained[i][k]) is not None:
-                    gained[i][j] = _sum(gained[i][j], below * share)
-        for i in range(k + 1, n):
-            if (below := gained[i][k]) is not None:
-                right[i] = right[i] + below * (right[k] * inverse[k])
-    for k in reversed(range(n)):
-        for j in range(k + 1, n):
-            if (above := gained[k][j]) is not None:
-                right[k] = right[k] + above * right[j]
-        right[k] = right[k] * inverse[k]
-    return right
+    return _substituted(_eliminated(gained, outside), right)
+
+
+@_solved.defjvp
+def _(primals, tangents):
+    (gained, outside, right), (of_gained, of_outside, of_right) = primals, tangents
+    pivots = _eliminated(gained, outside)
+    solution = _substituted(pivots, right)
+    change = {name: of_right[name] - of_outside[name] * solution[name] for name in solution}
+    for (row, column), of_entry in of_gained.items():
+        moved = of_entry * solution[column]
+        change[row], change[column] = change[row] + moved, change[column] - moved
+    return solution, _substituted(pivots, change)
+
+
+class _Pivot(NamedTuple):
+    """A pool, the reciprocal of its diagonal, and the entries of its column and row when it is eliminated."""
+
+    name: str
+    inverse: Values
+    column: Concentrations
+    row: Concentrations
+
+
+def _eliminated(gained: Entries, outside: Concentrations) -> list[_Pivot]:
+    """Pivots in an order that adds few entries."""
+    gained, outside, rest, pivots = dict(gained), dict(outside), list(outside), []
+    while rest:
+        below = {of: [name for name in rest if (name, of) in gained] for of in rest}
+        above = {of: [name for name in rest if (of, name) in gained] for of in rest}
+        pool = min(rest, key=lambda of: len(below[of]) * len(above[of]))
+        rest.remove(pool)
+        column = {name: gained[name, pool] for name in below[pool]}
+        row = {name: gained[pool, name] for name in above[pool]}
+        inverse = reciprocal(sum(column.values(), start=outside[pool]))
+        for source, gain in row.items():
+            share = gain * inverse
+            outside[source] = outside[source] + share * outside[pool]
+            for target, loss in column.items():
+                if target != source:
+                    add_to(gained, (target, source), loss * share)
+        pivots.append(_Pivot(pool, inverse, column, row))
+    return pivots
+
+
+def _substituted(pivots: Sequence[_Pivot], right: Concentrations) -> Concentrations:
+    found = dict(right)
+    for pool, inverse, column, _ in pivots:
+        passed = found[pool] * inverse
+        for target, loss in column.items():
+            found[target] = found[target] + loss * passed
+    for pool, inverse, _, row in reversed(pivots):
+        for source, gain in row.items():
+            found[pool] = found[pool] + gain * found[source]
+        found[pool] = found[pool] * inverse
+    return found

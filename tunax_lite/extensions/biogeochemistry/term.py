@@ -16,7 +16,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..._types import CenterArray, FaceArray, Scalar, ScalarLike, is_traced
+from ..._types import CenterArray, FaceArray, Scalar, ScalarLike, is_traced, parameter
 from ...column.grid import Grid
 from ...column.state import State
 from ...column.terms import AbstractTerm, Column, Tendency
@@ -53,10 +53,14 @@ class Biogeochemistry(AbstractTerm):
         clipping: whether pools that became negative are set to zero after each step, which creates matter.
         surface_light: what models take for the light at the surface: the visible radiation, or all solar
             radiation, which GOTM passes to FABM under that name.
+        wind_speed: at 10 m, in a case whose fluxes are prescribed without a wind [m s-1]; with `None`, models
+            that exchange gases refuse such a case.
         initial: values of pools at the start, where the case has no profiles of them.
+        kept: profiles that follow from the pools, such as `carbon_pH`, which become tracers of the run. They
+            belong to the end of a step, and are zero at the start unless measurements or the case give them.
 
     Raises:
-        ValueError: no model, two pools of one name, or a coupling of unknown names.
+        ValueError: no model, a coupling of unknown names, or an unknown profile.
     """
 
     models: dict[str, AbstractBiogeochemicalModel]
@@ -70,7 +74,9 @@ class Biogeochemistry(AbstractTerm):
     open_bottom: bool = setting(False)
     clipping: bool = setting(False)
     surface_light: str = setting("visible", choices=("visible", "shortwave"))
+    wind_speed: Scalar | None = parameter(None, unit="m s-1", valid_range=(0.0, 60.0))
     initial: dict[str, float] = eqx.field(default_factory=dict, static=True, converter=_Fixed)
+    kept: tuple[str, ...] = setting(())
 
     def __check_init__(self):
         if not self.models:
@@ -88,6 +94,9 @@ class Biogeochemistry(AbstractTerm):
                 f"Biogeochemistry: expected initial values of pools ({', '.join(known)}), "
                 f"got {', '.join(sorted(unknown))}."
             )
+        if unknown := set(self.kept) - self._measurable().keys():
+            expected = f"profiles to keep of {', '.join(self._measurable()) or 'none of these models'}"
+            raise ValueError(f"Biogeochemistry: expected {expected}, got {', '.join(sorted(unknown))}.")
         for name, value in self.initial.items():
             if known[name].positive and not value >= 0.0:
                 expected = f"an initial {name} of at least 0 {known[name].unit}"
@@ -135,12 +144,18 @@ class Biogeochemistry(AbstractTerm):
 
     # ---- as a term of the column ----
 
+    def own_tracers(self) -> tuple[str, ...]:
+        return self.kept
+
     def initial_tracers(self) -> dict[str, float]:
-        pools = {name: pool for name, pool in self.pools().items() if not pool.on_bottom}
-        return {name: self.initial.get(name, pool.initial) for name, pool in pools.items()}
+        pools = self.pools()
+        found = {name: self.initial.get(name, pools[name].initial) for name in self._in_water()}
+        return found | dict.fromkeys(self.kept, 0.0)
 
     def tracer_units(self) -> dict[str, tuple[str, str]]:
-        return {name: (pool.unit, pool.meaning) for name, pool in self.pools().items()}
+        measurable = self._measurable()
+        units = {name: (pool.unit, pool.meaning) for name, pool in self.pools().items()}
+        return units | {name: measurable[name] for name in self.kept}
 
     def own_surface(self, state: State) -> dict[str, Scalar]:
         on_bottom = {name: pool for name, pool in self.pools().items() if pool.on_bottom}
@@ -239,7 +254,7 @@ class Biogeochemistry(AbstractTerm):
         return {name: Tendency(surface=-volume * tracers[name][-1]) for name in diluted}
 
     def react(self, state: State, column: Column) -> State:
-        water = {name: state.tracers[name] for name in self.initial_tracers()}
+        water = {name: state.tracers[name] for name in self._in_water()}
         bottom = {name: state.surface[name] for name in self.own_surface(state)}
         part = column.dt / self.n_substeps
         for _ in range(self.n_substeps):
@@ -250,6 +265,7 @@ class Biogeochemistry(AbstractTerm):
                 new = {k: at_least(of, 0.0) if pools[k].positive else of for k, of in new.items()}
             water, bottom = ({name: new[name] for name in part_of} for part_of in (water, bottom))
         tracers, surface = state.tracers | water, state.surface | bottom
+        tracers |= self._diagnosed(state, column, tracers)
         return State(state.u, state.v, state.temperature, state.salinity, tracers, surface)
 
     def reactions(self, environment: Environment) -> "_Reactions":
@@ -270,6 +286,21 @@ class Biogeochemistry(AbstractTerm):
                 f"Biogeochemistry: expected the tracers {', '.join(sorted(missing))} in the initial state, "
                 "got none; use `with_pools(state)`."
             )
+
+    def _in_water(self) -> list[str]:
+        return [name for name, pool in self.pools().items() if not pool.on_bottom]
+
+    def _measurable(self) -> dict[str, tuple[str, str]]:
+        return {f"{m}_{k}": of for m, model in self.models.items() for k, of in model.measurable().items()}
+
+    def _diagnosed(self, state: State, column: Column, pools: Pools) -> dict[str, CenterArray]:
+        """The profiles to keep, of the end of the step."""
+        if not self.kept:
+            return {}
+        environment = self._environment(state, column, pools)
+        models = self.models.items()
+        found = {m: model.diagnostics(self._local(m, pools), environment) for m, model in models}
+        return {f"{m}_{k}": of for m in found for k, of in found[m].items() if f"{m}_{k}" in self.kept}
 
     def _coupled(self) -> dict[str, str]:
         pairs = (coupling.partition("=") for coupling in self.couplings)
@@ -325,7 +356,7 @@ class Biogeochemistry(AbstractTerm):
             light=visible,
             surface_light=entering * at_surface,
             shortwave=entering,
-            wind_speed=column.wind_speed,
+            wind_speed=self.wind_speed if column.wind_speed is None else column.wind_speed,
             bottom_stress=eos.reference_density * friction**2,
             time=column.time,
         )

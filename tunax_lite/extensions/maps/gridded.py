@@ -28,7 +28,7 @@ from ...config.profiles import with_memory
 from ...ice import AbstractIce
 from ...io.checksums import digest_of_tree
 from ...io.errors import Source, name_of
-from ...io.registry import resolve
+from ...io.named_files import resolve
 from ...io.sea_water import Numbers, modelled_water
 from ...io.series import start_of_case
 from ...physics import (

@@ -15,8 +15,8 @@ from ...io.attributes import examine
 from ...io.axes import is_axis, read_vertical
 from ...io.checksums import files_below
 from ...io.errors import FileFormatError, Source, check_possible, check_size, is_path, name_of, reading
+from ...io.named_files import resolve
 from ...io.netcdf import Variable, read_contents
-from ...io.registry import resolve
 from ...io.units import is_known, unit_of
 from ...io.yaml_file import NAMES
 from ...quantities import quantity_of

@@ -15,7 +15,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import equinox as eqx
 import jax
@@ -23,6 +23,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._types import (
+    FieldValue,
     Fixed,
     ParameterInfo,
     Scalar,
@@ -32,6 +33,7 @@ from .._types import (
     iterate_vectors,
     released,
 )
+from ..views import AbstractShown
 
 T = TypeVar("T", bound=eqx.Module)
 
@@ -39,10 +41,29 @@ _FAR = 800.0
 """x of a number on its bound: the logistic function and the exponential are exactly zero there."""
 
 
-def unconstrained(module: T, only: Iterable[str] | None = None) -> T:
-    """The module with the unconstrained number x in place of each free one; `constrained` goes back.
+class Unconstrained(AbstractShown, Generic[T]):
+    """Numbers without bounds in place of those of a module; `constrained` gives the module they stand for.
 
-    Its leaves are the free numbers alone: differentiate a loss with respect to it, and hand it to optax,
+    Args:
+        numbers: the module with x in place of each free number; its fields are fields of this one, too.
+    """
+
+    remedy: ClassVar[str] = "give tl.constrained(x), the module that they stand for"
+    arrays_are_free: ClassVar[bool] = True
+    numbers: T
+
+    def __getattr__(self, name: str) -> FieldValue:
+        if (
+            name == "numbers" or name not in self.numbers.__dataclass_fields__
+        ):  # methods would use x as they are
+            raise AttributeError(f"'{name}' is no field of unconstrained numbers; {self.remedy}.")
+        return getattr(self.numbers, name)
+
+
+def unconstrained(module: T, only: Iterable[str] | None = None) -> Unconstrained[T]:
+    """The unconstrained number x in place of each free one of a module; `constrained` goes back.
+
+    The leaves are the free numbers alone: differentiate a loss with respect to it, and hand it to optax,
     optimistix or `jax.flatten_util.ravel_pytree`. A number on a bound of its range stays there, because its
     gradient vanishes. Arrays that no field declares, such as the weights of a network, have no bounds.
 
@@ -52,8 +73,11 @@ def unconstrained(module: T, only: Iterable[str] | None = None) -> T:
             by default every number.
 
     Raises:
+        TypeError: unconstrained numbers.
         ValueError: a number outside its valid range, or a path without a number.
     """
+    if isinstance(module, Unconstrained):
+        raise TypeError(f"unconstrained: expected a module, got unconstrained numbers; {module.remedy}.")
     known = {info.path: info for info in _numbers(module)}
     for info in known.values():
         check_range(info.path, info.value, info.valid_range)
@@ -63,18 +87,21 @@ def unconstrained(module: T, only: Iterable[str] | None = None) -> T:
         name = _dotted(path)
         return unbounded(leaf, *known[name].valid_range) if name in free else Fixed(leaf)
 
-    return jax.tree_util.tree_map_with_path(free_or_fixed, module)
+    return Unconstrained(jax.tree_util.tree_map_with_path(free_or_fixed, module))
 
 
-def constrained(x: T) -> T:
-    """The module that an `unconstrained` one stands for, with each free number within its valid range."""
-    known = {info.path: info for info in _numbers(x)}
+def constrained(x: Unconstrained[T]) -> T:
+    """The module that unconstrained numbers stand for, each in its valid range; `TypeError` for a module."""
+    if not isinstance(x, Unconstrained):
+        kind = type(x).__name__
+        raise TypeError(f"constrained: expected what tl.unconstrained returns, got {kind}; use it as it is.")
+    known = {info.path: info for info in _numbers(x.numbers)}
 
     def restored(path, leaf):
         return leaf if isinstance(leaf, Fixed) else bounded(leaf, *known[_dotted(path)].valid_range)
 
     return released(
-        jax.tree_util.tree_map_with_path(restored, x, is_leaf=lambda leaf: isinstance(leaf, Fixed))
+        jax.tree_util.tree_map_with_path(restored, x.numbers, is_leaf=lambda leaf: isinstance(leaf, Fixed))
     )
 
 

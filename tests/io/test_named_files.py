@@ -8,10 +8,10 @@ import pooch
 import pytest
 
 from tests.errors import error_naming
-from tunax_lite.io import FileFormatError, read_manifest, registry, resolve
+from tunax_lite.io import FileFormatError, named_files, read_manifest, resolve
 
 NAME = "lesbrary:two_day_suite/8m/strong_wind"
-REAL_DATA = os.environ.get(registry.ENVIRONMENT_VARIABLE)
+REAL_DATA = os.environ.get(named_files.ENVIRONMENT_VARIABLE)
 FILE = "lesbrary/strong_wind_instantaneous_statistics.jld2"
 
 
@@ -20,7 +20,7 @@ def nothing_around(tmp_path, monkeypatch):
     """An empty current directory, no data folder, an empty cache, and no network."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.delenv(registry.ENVIRONMENT_VARIABLE, raising=False)
+    monkeypatch.delenv(named_files.ENVIRONMENT_VARIABLE, raising=False)
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
     monkeypatch.setattr(pooch, "retrieve", offline)
 
@@ -42,7 +42,7 @@ def small_file_is_right(monkeypatch):
     entries = read_manifest()
     entry = entries[NAME]
     values = vars(entry) | {"sha256": hashlib.sha256(b"les").hexdigest()}
-    monkeypatch.setattr(registry, "read_manifest", lambda: entries | {NAME: registry.Entry(**values)})
+    monkeypatch.setattr(named_files, "read_manifest", lambda: entries | {NAME: named_files.Entry(**values)})
 
 
 def test_manifest_is_complete():
@@ -68,7 +68,7 @@ def test_shipped_files_are_those_of_the_manifest():
     "case", ["free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling"]
 )
 def test_real_files_have_the_checksums(case, monkeypatch):
-    monkeypatch.setenv(registry.ENVIRONMENT_VARIABLE, str(REAL_DATA))
+    monkeypatch.setenv(named_files.ENVIRONMENT_VARIABLE, str(REAL_DATA))
     path = resolve(f"lesbrary:two_day_suite/8m/{case}")
     assert path.name == f"{case}_instantaneous_statistics.jld2"
 
@@ -78,7 +78,7 @@ def test_folders_are_searched_in_order(tmp_path, monkeypatch):
     put(Path("data"))
     assert resolve(NAME) == Path("data") / FILE
     second = put(tmp_path / "second")
-    monkeypatch.setenv(registry.ENVIRONMENT_VARIABLE, f"{tmp_path / 'first'}:{tmp_path / 'second'}")
+    monkeypatch.setenv(named_files.ENVIRONMENT_VARIABLE, f"{tmp_path / 'first'}:{tmp_path / 'second'}")
     assert resolve(NAME) == second
     first = put(tmp_path / "first")
     assert resolve(NAME) == first
@@ -116,7 +116,7 @@ def test_offline_says_what_to_do(tmp_path):
 
 
 def test_a_file_without_an_address_says_where_to_put_it(monkeypatch):
-    monkeypatch.setenv(registry.ENVIRONMENT_VARIABLE, "/somewhere")
+    monkeypatch.setenv(named_files.ENVIRONMENT_VARIABLE, "/somewhere")
     with error_naming(
         FileNotFoundError,
         "legay:wind_dominant $TUNAX_LITE_DATA /somewhere/les_legay/LES_windDominant_results.nc SHA-256",
@@ -126,7 +126,7 @@ def test_a_file_without_an_address_says_where_to_put_it(monkeypatch):
 
 def test_a_wrong_checksum_is_refused(tmp_path, monkeypatch):
     path = put(tmp_path / "data", b"another file")
-    monkeypatch.setenv(registry.ENVIRONMENT_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(named_files.ENVIRONMENT_VARIABLE, str(tmp_path / "data"))
     with error_naming(
         FileFormatError, "SHA-256 ebfa95ca1dd8f4b3870f96a8eac50b495a768a0ef11add5c2e1720431f66c71c"
     ):

@@ -1,0 +1,112 @@
+"""A row of the board by Tunax: `python -m benchmarks.board_tunax FOLDER`; needs `pip install tunax==0.2.12`.
+
+k-epsilon with Tunax's own constants, on the simulations of `configs/boards/les.yaml` that its forcing can
+describe: constant stress and heat flux. It has no waves: simulations with waves are run without. Where a
+simulation has a background viscosity and diffusivity, these are Tunax's floors; the flux of heat that leaves
+such a simulation through the bottom is prescribed.
+"""
+
+import argparse
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tunax_lite.calibration.comparison import Reference
+from tunax_lite.column.forcing import WaterSurface
+from tunax_lite.extensions.board import load_board
+from tunax_lite.extensions.board.command import present
+from tunax_lite.io.yaml_file import yaml_text
+from tunax_lite.physics import LinearEquationOfState
+
+CELL, STEP = 2.0, 60.0  # [m], [s]: those of the protocol
+
+
+def fluxes_of(reference: Reference) -> tuple[float, float, float] | None:
+    """Kinematic stress [m2 s-2] and heat flux [K m s-1]; `None` where they vary."""
+    case, eos = reference.case, reference.case.equation_of_state
+    times = np.linspace(0.0, float(reference.observations.time[-1]), 50)
+    found = [case.forcing.at(time, WaterSurface.of(case.initial_state)) for time in times]
+    values = [[float(x or 0.0) for x in (one.stress_u, one.stress_v, one.heat_flux)] for one in found]
+    if np.ptp(values, axis=0).max() > 1e-9:
+        return None
+    density, capacity = float(eos.reference_density), float(eos.heat_capacity)
+    stress_u, stress_v, heat = values[0]
+    return stress_u / density, stress_v / density, heat / (density * capacity)
+
+
+def background(reference: Reference) -> dict[str, float]:
+    """The floors of viscosity and diffusivity where the simulation has a background."""
+    case = reference.case
+    found = {"akv_min": case.background_viscosity, "akt_min": case.background_diffusivity}
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def run(tunax: Any, reference: Reference, fluxes: tuple[float, float, float]) -> xr.Dataset:
+    """The simulation with Tunax."""
+    case, eos = reference.case, reference.case.equation_of_state
+    assert isinstance(eos, LinearEquationOfState)
+    depth = float(case.grid.depth)
+    grid = tunax.Grid.linear(round(depth / CELL), depth)
+    z = np.asarray(case.grid.z_center)
+    start = {
+        name: np.interp(grid.zr, z, np.asarray(getattr(case.initial_state, name)))
+        for name in ("u", "v", "temperature")
+    }
+    state = tunax.State(grid, start["u"], start["v"], t=start["temperature"])
+    stress_u, stress_v, heat = fluxes
+    bottom = case.interior.bottom_heat
+    per_area = float(eos.reference_density * eos.heat_capacity)
+    from_below = 0.0 if bottom is None else float(bottom.heat_flux) / per_area
+    physics = tunax.Case(
+        rho0=float(eos.reference_density),
+        grav=float(eos.gravity),
+        cp=float(eos.heat_capacity),
+        alpha=float(eos.thermal_expansion),
+        fcor=float(case.coriolis_parameter),
+        ustr_sfc=stress_u,
+        vstr_sfc=stress_v,
+        t_forcing=(-from_below, heat),
+    )
+    every = reference.interval / np.ceil(reference.interval / 3600.0)
+    n_steps = round(float(reference.observations.time[-1]) / STEP)
+    model = tunax.SingleColumnModel(n_steps, STEP, round(every / STEP), state, physics, "k-epsilon")
+    found = model.jit_run(tunax.CLOSURES_REGISTRY["k-epsilon"].parameters_class(**background(reference)))
+    axes = {
+        "time": ("time", np.asarray(found.time), {"units": "s", "axis": "T", "standard_name": "time"}),
+        "z": ("z", np.asarray(grid.zr), {"units": "m", "axis": "Z", "positive": "up"}),
+    }
+    given = {"temperature": (found.t, "degC"), "u": (found.u, "m s-1"), "v": (found.v, "m s-1")}
+    variables = {
+        name: (("time", "z"), np.asarray(values), {"units": unit}) for name, (values, unit) in given.items()
+    }
+    return xr.Dataset(variables, axes, {"Conventions": "CF-1.11", "source": "Tunax 0.2.12"})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    folder: Path = parser.parse_args().folder
+    tunax = importlib.import_module("tunax")
+    folder.mkdir(parents=True, exist_ok=True)
+    references, *_ = present(load_board(Path("configs/boards/les.yaml")))
+    for name, reference in references.items():
+        fluxes = fluxes_of(reference)
+        print(name, "left out: its forcing varies" if fluxes is None else fluxes)
+        if fluxes is not None:
+            run(tunax, reference, fluxes).to_netcdf(folder / f"{name}.nc")
+    about = {
+        "label": "tunax",
+        "model": "Tunax 0.2.12, k-epsilon",
+        "constants_from": "Tunax's defaults",
+        "saw": [],
+        "command": "python -m benchmarks.board_tunax FOLDER",
+        "time_step": STEP,
+    }
+    (folder / "submission.yaml").write_text(yaml_text(about), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

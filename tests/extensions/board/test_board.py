@@ -1,0 +1,314 @@
+"""The board: its rows and scores, results of another program end to end, and what it says of bad input."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import tunax_lite as tl
+from tests.errors import missing_from
+from tests.extensions.board.material import write_board, write_result, write_submission
+from tunax_lite.calibration.comparison import ComparisonRow
+from tunax_lite.cli.commands import app
+from tunax_lite.config import load_comparison
+from tunax_lite.extensions.board import Row, load_board
+from tunax_lite.extensions.board.command import present
+from tunax_lite.io.checksums import sha256_of
+from tunax_lite.io.named_files import read_manifest
+from tunax_lite.io.yaml_file import read_document
+
+ROOT = Path(__file__).parents[3]
+SHIPPED = ROOT / "configs/boards/les.yaml"
+HOURS = np.arange(49) * 3600.0
+LEVELS = -62.0 + 4.0 * np.arange(16)
+AT_REST = {name: np.full((49, 16), value) for name, value in (("temperature", 10.0), ("u", 0.0), ("v", 0.0))}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a board, in which commands run."""
+    monkeypatch.chdir(tmp_path)
+    write_board(tmp_path)
+    return tmp_path
+
+
+def board(*arguments: object, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["board", "board.yaml", *map(str, arguments)])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def rows_of(output: Path) -> dict[str, dict]:
+    return {row["label"]: row for row in json.loads((output / "board.json").read_text())["rows"]}
+
+
+def errors_of(row: dict) -> dict[str, float]:
+    return {each["case"]: each["temperature_rms"] for each in row["of"]}
+
+
+def results_of(folder: Path, closure: tl.Constant, dz: float = 4.0, every: float = 3600.0) -> Path:
+    """What another program would write: here runs of a closure of the package."""
+    references, *_ = present(load_board(folder / "board.yaml"))
+    made = write_submission(folder / "results_of_other")
+    for name, reference in references.items():
+        case = reference.case.on(tl.Grid.uniform(64.0, round(64.0 / dz)))
+        run = tl.simulate(tl.Model(closure), case, dt=1800.0, output_interval=every)
+        profiles = {key: np.asarray(getattr(run.state, key)) for key in ("temperature", "u", "v")}
+        if case.start_time is None:
+            write_result(made / f"{name}.nc", run.time, case.grid.z_center, profiles)
+        else:
+            days, units = np.asarray(run.time) / 86400.0 + 1.0, {"time": "days since 2000-12-31"}
+            write_result(made / f"{name}.nc", days, case.grid.z_center, profiles, units)
+    return made
+
+
+def test_results_of_another_program_enter_and_score_as_the_same_closure_does(folder):
+    made = results_of(folder, tl.Constant(viscosity=0.02, diffusivity=0.01))
+    said = board("--enter", made, "--output", "out")
+    assert "gone is left out" in said
+    rows = rows_of(folder / "out")
+    own, foreign = rows["viscous"], rows["other"]
+    assert errors_of(foreign).keys() == {"slab", "warm"}
+    for name, error in errors_of(own).items():
+        assert errors_of(foreign)[name] == pytest.approx(error, rel=1e-6)
+    assert foreign["made_by"] == "Other 1.0: other run.nml"
+    # Both saw the source of the second simulation: only the first is left.
+    for row in (own, foreign):
+        assert row["unseen_simulations"] == ["slab"]
+        assert row["unseen"]["mean"] == errors_of(row)["slab"]
+        assert row["temperature"]["mean"] == pytest.approx(np.mean(list(errors_of(row).values())))
+    assert rows["convective_adjustment"]["unseen"] is None
+    assert rows["constant"]["temperature"]["ratio"] == 1.0
+
+
+def test_other_grids_and_times_are_interpolated_and_said(folder):
+    closure = tl.Constant(viscosity=0.02, diffusivity=0.01)
+    made = results_of(folder, closure, dz=1.0, every=5400.0)
+    board("--rows", "other,viscous", "--enter", made, "--output", "refused", code=3)  # 5400 s are too rare
+    made = results_of(folder, closure, dz=1.0, every=1800.0)
+    with netCDF4.Dataset(made / "slab.nc", "a") as file:
+        file["time"][...] = np.append(0.0, file["time"][1:] + np.where(np.arange(96) < 95, 300.0, 0.0))
+    board("--rows", "other,viscous", "--enter", made, "--output", "out")
+    rows = rows_of(folder / "out")
+    assert rows["other"]["notes"] == [
+        "interpolated in time (slab)",
+        "on its own grid of 64 cells (slab, warm)",
+    ]
+    for name, error in errors_of(rows["viscous"]).items():
+        assert errors_of(rows["other"])[name] == pytest.approx(error, rel=0.1)
+
+
+def test_the_line_beside_a_row_repeats_it(folder):
+    made = results_of(folder, tl.Constant(viscosity=0.02, diffusivity=0.01))
+    board("--enter", made, "--enter", "tunax_lite.closures.simple:Constant", "--output", "out")
+    before = rows_of(folder / "out")
+    assert len(before) == 6
+    for label in ("viscous", "other", "tunax_lite.closures.simple:Constant"):
+        words = shlex.split(before[label]["command"])
+        assert words[0] == "tunax-lite"
+        assert CliRunner().invoke(app, words[1:]).exit_code == 0, words
+        again = rows_of(Path(words[-1]))
+        assert again[label]["temperature"] == before[label]["temperature"]
+        assert set(again) == {label, "constant", "persistence"}
+
+
+def test_the_page_is_one_file_with_all_tables(folder):
+    board("--output", "out")
+    page, text = ((folder / "out" / name).read_text() for name in ("board.html", "board.md"))
+    assert "data:image/png;base64," in page
+    assert 'src="http' not in page and "<link" not in page and "<script" not in page
+    known = json.loads((folder / "out/board.json").read_text())
+    for name, about in known["simulations"].items():
+        assert about["sha256"] == sha256_of(folder / f"{name}.nc") and about["sha256"] in page
+    assert list(known["missing"]) == ["gone"] and "gone.nc" in known["missing"]["gone"]
+    for part in ("viscous", "https://example.org", "Missing", "test-1"):
+        assert part in page and part in text
+    board("--output", "out")  # the same board is replaced
+    board("--output", "out", "--rows", "viscous", code=2)  # another one is not
+
+
+def test_checks_have_columns_and_costs_are_relative(folder):
+    law = {"run": str(ROOT / "configs/runs/kato_phillips.yaml"), "against": "entrainment_law"}
+    lacking = {"run": str(folder / "none.yaml"), "skip_if_missing": True}
+    settings = f"checks={json.dumps([law | {'settings': {'time.step': 600.0}}, lacking])}"
+    board("--rows", "viscous", "--set", settings, "--set", "protocol.n_timings=1", "--output", "out")
+    rows = rows_of(folder / "out")
+    name = "kato_phillips: mixed layer depth [m]"
+    assert rows["viscous"]["checks"][name] > 0.0 and rows["persistence"]["checks"] == {}
+    assert rows["constant"]["cost"] == 1.0 and rows["viscous"]["cost"] > 0.0
+    assert rows["persistence"]["cost"] is None
+    known = json.loads((folder / "out/board.json").read_text())
+    assert list(known["missing"]) == ["gone", "check 1"]
+
+
+def row_with(errors: dict[str, float], label: str = "row") -> Row:
+    nothing = {"n_cells": 1, "time_step": 1.0, "velocity_rms": 0.0, "mixed_layer_depth_rms": 0.0}
+    nothing |= {"microseconds_per_step": 1.0, "finite": True}
+    of = (
+        ComparisonRow(closure=label, case=name, temperature_rms=error, **nothing)
+        for name, error in errors.items()
+    )
+    return Row(label, "closure", "", (), "", tuple(of))
+
+
+def test_intervals_are_those_of_the_mean_and_ratios_are_paired():
+    draws = np.random.default_rng(1).lognormal(size=200)
+    reference = row_with({str(place): 2.0 * error for place, error in enumerate(draws)})
+    found = row_with({str(place): error for place, error in enumerate(draws)}).score(reference)
+    assert found is not None
+    half = 1.645 * draws.std() / np.sqrt(draws.size)  # of the normal distribution
+    assert found.upper - found.lower == pytest.approx(2.0 * half, rel=0.1)
+    assert found.ratio == found.ratio_lower == found.ratio_upper == pytest.approx(0.5)
+    few = row_with({"0": 1.0, "1": 3.0}).score(reference)
+    assert few is not None and (few.mean, few.worst, few.n) == (2.0, 3.0, 2) and np.isnan(few.lower)
+    assert few.ratio == pytest.approx(2.0 / (draws[0] + draws[1]))  # on the same two
+    assert row_with({"0": 1.0}).score(reference, only=()) is None
+    failed = row_with({"0": np.nan, "1": 1.0, "2": 1.0}).score(reference)
+    assert failed is not None and np.isnan([failed.mean, failed.lower, failed.ratio]).all()
+
+
+def _without(name: str):
+    def change(path: Path) -> None:
+        with netCDF4.Dataset(path, "a") as file:
+            file.renameVariable(name, "other")
+
+    return change
+
+
+def _with_unit(name: str, unit: str):
+    def change(path: Path) -> None:
+        with netCDF4.Dataset(path, "a") as file:
+            file[name].units = unit
+
+    return change
+
+
+def _with_values(name: str, at, value):
+    def change(path: Path) -> None:
+        with netCDF4.Dataset(path, "a") as file:
+            file[name][at] = value
+
+    return change
+
+
+BAD_FILES = {
+    "no velocity": (_without("v"), "slab.nc v variables"),
+    "a unit of something else": (_with_unit("u", "kg m-3"), "slab.nc u kg m-3 m s-1"),
+    "kelvin as degrees": (_with_values("temperature", ..., 285.0), "slab.nc temperature 285 K"),
+    "times from elsewhere": (
+        _with_values("time", ..., HOURS + 1e6),
+        "slab.nc time 7200 172800 1e6",
+    ),
+    "half of the run": (_with_values("time", ..., HOURS / 2.0), "slab.nc time 172800 86400"),
+    "a gap": (_with_values("time", slice(20, 30), HOURS[19] + 10.0 * np.arange(1, 11)), "slab.nc time 3600"),
+    "half of the column": (_with_values("z", ..., -32.0 + np.arange(16) * 2.0), "slab.nc z 64 -32"),
+    "missing values": (_with_values("u", (3, 2), np.nan), "slab.nc u finite"),
+    "cut": (lambda path: path.write_bytes(path.read_bytes()[:3000]), "slab.nc"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_a_bad_file_of_results_is_one_message(folder, case):
+    change, parts = BAD_FILES[case]
+    made = write_submission(folder / "results_of_other")
+    write_result(made / "slab.nc", HOURS, LEVELS, AT_REST)
+    change(made / "slab.nc")
+    said = board("--enter", made, "--output", "out", code=3)
+    assert said.count("tunax-lite: error:") == 1 and not missing_from(said, parts), said
+    assert not (folder / "out/board.json").exists()
+
+
+BAD_REQUESTS = {
+    "an unknown closure": (["--enter", "k_epsilom"], 2, "k_epsilon name rows"),
+    "an unknown module": (["--enter", "nowhere.at_all:Closure"], 2, "nowhere.at_all:Closure PYTHONPATH"),
+    "an unknown row": (["--rows", "viscuos"], 2, "viscuos viscous --rows"),
+    "an unknown simulation": (["--cases", "slap"], 2, "slap slab --cases"),
+    "a label again": (["--enter", "constant"], 2, "constant labels"),
+    "another file": (["--set", f'simulations.0.sha256="{"0" * 64}"'], 3, "slab.nc SHA-256 0000000000000000"),
+    "an unknown source": (["--set", "rows.1.saw=[thre]"], 2, "viscous thre there"),
+    "no reference": (["--set", "protocol.reference=k_epsilon"], 2, "protocol.reference k_epsilon"),
+    "nothing here": (["--cases", "gone"], 2, "gone.nc"),
+}
+
+
+@pytest.mark.parametrize("request_", BAD_REQUESTS)
+def test_a_bad_request_is_one_message(folder, request_):
+    arguments, code, parts = BAD_REQUESTS[request_]
+    said = board(*arguments, "--output", "out", code=code)
+    assert said.count("tunax-lite: error:") == 1 and not missing_from(said, parts), said
+
+
+@pytest.mark.parametrize(
+    ("changed", "parts"),
+    [
+        ({"saw": ["elsewhere"]}, "submission.yaml saw elsewhere"),
+        ({"label": "constant"}, "constant labels"),
+        ({"time_step": "fast"}, "submission.yaml time_step"),
+        ({"mapping": {"variables": {"temperature": "temp"}}}, "slab.nc temp mapping"),
+    ],
+)
+def test_a_bad_submission_is_one_message(folder, changed, parts):
+    made = write_submission(folder / "results_of_other", **changed)
+    write_result(made / "slab.nc", HOURS, LEVELS, AT_REST)
+    done = CliRunner().invoke(app, ["board", "board.yaml", "--enter", str(made), "--output", "out"])
+    assert done.exit_code in (2, 3) and not missing_from(done.output, parts), done.output
+    (made / "slab.nc").unlink()
+    assert "slab.nc" in board("--enter", write_submission(made), "--output", "out", code=2)
+
+
+def test_the_template_of_the_page_enters(folder):
+    page = (ROOT / "docs/board.md").read_text()
+    (about,) = re.findall(r"^```yaml\n(.*?)^```", page, re.M | re.S)
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    made = write_submission(folder / "mine")
+    (made / "submission.yaml").write_text(about.replace("[lesbrary]", "[here]"))
+    code = code.replace('"strong_wind.nc"', '"mine/slab.nc"')
+    exec(code, {"time": HOURS, "z": LEVELS, "profiles": AT_REST})
+    board("--rows", "my_model", "--enter", made, "--output", "out")
+    row = rows_of(folder / "out")["my_model"]
+    assert row["saw"] == ["here"] and row["unseen"] is None and errors_of(row)["slab"] > 1.0
+
+
+def test_the_shipped_board_has_all_simulations_and_says_what_recommended_sets_saw():
+    loaded = load_board(SHIPPED)
+    config = loaded.config
+    cases = read_document(ROOT / "configs/cases/les.yaml").data["cases"]
+    paths = {one.name: str(getattr(one.case, "path", "")) for one in config.simulations}
+    shown = [(one.source, one.case.format, paths[one.name]) for one in config.simulations]
+    known = [(one["group"], one["case"]["format"], one["case"]["path"]) for one in cases]
+    assert shown[: len(known)] == known
+    unseen = {one.name for one in config.simulations[len(known) :]}
+    assert len(unseen) == 2 and {one.source for one in config.simulations[len(known) :]} == {
+        "lesbrary_unseen"
+    }
+    manifest = read_manifest()
+    for one in config.simulations:
+        assert one.sha256 is not None
+        if paths[one.name] in manifest:
+            assert one.sha256 == manifest[paths[one.name]].sha256
+    for row in config.rows:
+        if row.constants == "recommended":
+            assert config.seen(row.saw or ()) == {one.name for one in config.simulations} - unseen, row.title
+        if str(row.parameters).startswith("../parameters/lesbrary"):
+            assert row.saw == ["lesbrary"], row.title
+    comparison = load_comparison(ROOT / "configs/comparisons/les.yaml").config
+    for name in ("start", "averaging", "temperature_difference"):
+        assert getattr(config.protocol, name) == getattr(comparison, name)
+
+
+def test_check_says_what_is_here(folder):
+    done = CliRunner().invoke(app, ["check", "board.yaml"])
+    assert done.exit_code == 0, done.output
+    assert "2 of 3 simulations, 3 closures" in done.output and "gone is left out" in done.output
+
+
+def test_settings_reach_the_comparison():
+    made = load_board(SHIPPED, ["protocol.cell_thickness=8.0", "protocol.time_step=600"]).config
+    comparison = made.comparison(made.rows[:2])
+    assert comparison.sizes == [8.0] and comparison.time_steps == [600.0]
+    assert [one.title for one in comparison.closures] == [one.title for one in made.rows[:2]]

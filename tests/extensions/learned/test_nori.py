@@ -1,0 +1,298 @@
+"""NORi: its published coefficients, and the fluxes of its networks against loops over faces."""
+
+import dataclasses
+import os
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.cli.test_recommended import run_of
+from tests.closures.columns import closure_inputs
+from tests.errors import error_naming
+from tests.extensions.learned.nori_numpy import CRITICAL, base_of, fluxes, random_networks, run, write_jld2
+from tunax_lite import (
+    Case,
+    ConstantForcing,
+    Grid,
+    LinearEquationOfState,
+    Model,
+    State,
+    SurfaceFluxes,
+    simulate,
+)
+from tunax_lite.cli.session import on_grid
+from tunax_lite.closures import EPBL
+from tunax_lite.config.closures import ClosureSection
+from tunax_lite.extensions.learned import Networks, NORi, read_networks
+from tunax_lite.extensions.learned.nori import PUBLISHED
+from tunax_lite.io import FileFormatError, resolve
+
+
+@pytest.fixture(scope="module")
+def content():
+    return random_networks(0)
+
+
+@pytest.fixture(scope="module")
+def networks(content, tmp_path_factory):
+    return str(write_jld2(tmp_path_factory.mktemp("nori") / "networks.jld2", content))
+
+
+@pytest.mark.parametrize(
+    ("ri", "viscosity", "diffusivity"),
+    [
+        (0.0, 0.0615914, 0.0568081),
+        (0.5 * CRITICAL, 0.0308007, 0.0284087),
+        (CRITICAL, 1e-5, 9.22337e-6),
+        (7.0, 1e-5, 9.22337e-6),
+        (-0.009695724988589002, 0.0615914 + 0.699648 * 0.761594, 0.0568081 + 4.294539 * 0.761594),
+        (-5.0, 0.7612394, 4.351347),
+    ],
+)
+def test_published_coefficients(ri, viscosity, diffusivity):
+    """At the ends of each regime and within it; kappa by the Prandtl numbers 1.0842 and 0.17494."""
+    nu, kappa = NORi().coefficients(jnp.asarray([ri]))
+    np.testing.assert_allclose([nu[0], kappa[0]], [viscosity, diffusivity], rtol=2e-6)
+
+
+def test_richardson_number():
+    """N² over S² + 1e-11 s-2, and 0 where N² is."""
+    inputs = closure_inputs(Grid.uniform(32.0, 4), np.array([0.0, 2e-6, -1e-6]), np.array([0.0, 1e-5, 0.0]))
+    np.testing.assert_allclose(
+        NORi().richardson_number(inputs), [0.0, 2e-6 / 1.001e-5 * 1.00099900, -1e5], rtol=1e-5
+    )
+
+
+def layers() -> Iterator[tuple[str, int, list[tuple[int, int]]]]:
+    """Cells, and the turbulent faces from and to a depth [faces below the surface]."""
+    yield "none", 40, []
+    yield "one face", 40, [(1, 1)]
+    yield "shallow", 40, [(1, 4)]
+    yield "lower part of the surface waters", 40, [(4, 20)]
+    yield "interrupted", 40, [(1, 10), (14, 17)]
+    yield "interrupted further down", 60, [(1, 20), (24, 40)]
+    yield "interrupted too often further down", 60, [(1, 10), (20, 40)]
+    yield "to the bottom", 30, [(1, 29)]
+    yield "detached", 60, [(1, 12), (50, 55)]
+    yield "few cells", 5, [(1, 2)]
+
+
+def random_column(seed: int, n_cells: int, turbulent: list[tuple[int, int]]):
+    """Ri, and gradients of temperature, salinity and density with noise."""
+    random = np.random.default_rng(seed)
+    ri = CRITICAL + random.uniform(0.01, 2.0, n_cells - 1)
+    for first, last in turbulent:
+        ri[n_cells - 1 - last : n_cells - first] = random.uniform(-1.0, CRITICAL, last - first + 1)
+    return ri, random.normal(0.003, 0.02, n_cells - 1), random.normal(0.0, 0.003, n_cells - 1)
+
+
+def inputs_of(ri, dt_dz, ds_dz, cooling: float):
+    """Inputs of the closure with these profiles in cells of 8 m."""
+    n_cells = len(ri) + 1
+    grid = Grid.uniform(8.0 * n_cells, n_cells)
+    shear_squared = np.full(n_cells - 1, 1e-5)
+    inputs = closure_inputs(grid, ri * (shear_squared + 1e-11), shear_squared, buoyancy_flux=-cooling)
+    profiles = [np.concatenate([[10.0], 10.0 + np.cumsum(8.0 * each)]) for each in (dt_dz, ds_dz)]
+    state = dataclasses.replace(
+        inputs.state, temperature=jnp.asarray(profiles[0]), salinity=jnp.asarray(profiles[1])
+    )
+    eos = inputs.equation_of_state
+    density = -np.asarray(inputs.buoyancy_frequency_squared) * float(eos.reference_density / eos.gravity)
+    return dataclasses.replace(inputs, state=state), density
+
+
+@pytest.mark.parametrize(
+    ("n_cells", "turbulent"), [each[1:] for each in layers()], ids=[n for n, *_ in layers()]
+)
+@pytest.mark.parametrize("cooling", [3e-7, -1e-8])
+def test_fluxes_face_by_face(content, networks, n_cells, turbulent, cooling):
+    """The window, its inputs beyond the ends, and both networks."""
+    stepper = jax.jit(lambda inputs: NORi(networks=networks).prepare().init(inputs))
+    for seed in range(3):
+        ri, dt_dz, ds_dz = random_column(seed, n_cells, turbulent)
+        inputs, drho_dz = inputs_of(ri, dt_dz, ds_dz, cooling)
+        found = stepper(inputs).entrainment
+        theirs = fluxes(content, ri, dt_dz, ds_dz, drho_dz, cooling, CRITICAL)
+        assert np.any(theirs != 0.0) == (cooling > 0.0 and len(turbulent) > 0)
+        for ours, expected, unit in zip(
+            (found.temperature, found.salinity), theirs, (1e-4, 2e-5), strict=True
+        ):
+            np.testing.assert_allclose(ours[1:-1], expected, rtol=1e-9, atol=1e-11 * unit)
+            assert ours[0] == 0.0 and ours[-1] == 0.0
+
+
+def test_where_the_layers_end(content):
+    """Of the loops: the deepest face of each layer above, below the surface."""
+    found = {}
+    for name, n_cells, turbulent in layers():
+        ri = random_column(0, n_cells, turbulent)[0]
+        found[name] = n_cells + 1 - base_of(ri, CRITICAL)
+    assert found == {
+        "none": 0,
+        "one face": 1,
+        "shallow": 4,
+        "lower part of the surface waters": 20,
+        "interrupted": 17,
+        "interrupted further down": 40,
+        "interrupted too often further down": 24,
+        "to the bottom": 29,
+        "detached": 12,
+        "few cells": 2,
+    }
+
+
+@pytest.fixture(scope="module")
+def published():
+    """The published networks, where they are."""
+    if not os.environ.get("TUNAX_LITE_DATA"):
+        pytest.skip("$TUNAX_LITE_DATA is not set: needs nori/NNclosure_weights.jld2 below it")
+    try:
+        return str(resolve(PUBLISHED))
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+
+
+def test_the_published_networks(published):
+    """Sizes as in the paper, and fluxes of one column to the digits that loops over faces gave."""
+    found = read_networks(published)
+    for network in (found.temperature, found.salinity):
+        assert [each.weight.shape for each in network] == [(128, 21), (128, 128), (128, 128), (1, 128)]
+    ri = np.where(np.arange(31) < 18, 30.0, 0.1)
+    dt_dz, ds_dz = np.where(ri > 1.0, 0.012, 1e-4), np.where(ri > 1.0, 7e-4, 0.0)
+    inputs, _ = inputs_of(ri, dt_dz, ds_dz, 4e-7)
+    fluxes_found = NORi.published().prepare().init(inputs).entrainment
+    assert fluxes_found is not None
+    # Constant further up and down, where Ri and gradients are uniform; 0 beyond the window.
+    heat = [0.0, *[2.063623e-6] * 3, 2.011852e-6, 4.743022e-7, 1.054545e-6, 3.965006e-7]
+    salt = [0.0, *[2.917337e-7] * 3, 3.159629e-7, 1.355087e-6, -7.438680e-8, 5.779096e-8]
+    heat, salt = heat + [-7.235601e-6] * 8 + [0.0], salt + [-4.503476e-6] * 8 + [0.0]
+    np.testing.assert_allclose(fluxes_found.temperature[13:30], heat, rtol=1e-6)
+    np.testing.assert_allclose(fluxes_found.salinity[13:30], salt, rtol=1e-6)
+
+
+def cooled() -> Case:
+    """Two days of wind and cooling in 32 cells of 8 m, as in the example of the authors."""
+    grid = Grid.uniform(256.0, 32)
+    state = State.from_profiles(
+        grid, temperature=lambda z: 13.0 + 1.2e-2 * z, salinity=lambda z: 36.0 + 7e-4 * z
+    )
+    return Case(
+        grid=grid,
+        initial_state=state,
+        forcing=ConstantForcing(SurfaceFluxes(stress_u=0.2, heat_flux=-1000.0)),
+        coriolis_parameter=1e-4,
+        equation_of_state=LinearEquationOfState(),
+        duration=2 * 86400.0,
+    )
+
+
+def two_days(closure, content, dt: float = 300.0):
+    """Temperature, salinity and velocity of the closure, and of loops over faces."""
+    case = cooled()
+    model = Model(closure, molecular_viscosity=0.0, molecular_diffusivity=0.0)
+    end = simulate(model, case, dt=dt, output_interval=86400.0).state
+    start, eos = case.initial_state, case.equation_of_state
+    density = float(eos.reference_density)
+    theirs = run(
+        content,
+        np.asarray(start.temperature),
+        np.asarray(start.salinity),
+        spacing=8.0,
+        dt=dt,
+        n_steps=round(172800.0 / dt),
+        eos=eos,
+        fluxes_at_top=(-1000.0 / (density * float(eos.heat_capacity)), 0.2 / density),
+        f=1e-4,
+    )
+    t, s, u, v = (np.asarray(each)[-1] for each in (end.temperature, end.salinity, end.u, end.v))
+    return (t, s, u + 1j * v), theirs
+
+
+def test_two_days_without_networks():
+    """Against dense solves; the cooled layer is 96 m deep, and has cooled by 1 K."""
+    ours, theirs = two_days(NORi(), None)
+    for found, expected, tolerance in zip(ours, theirs, (5e-6, 2e-6, 5e-6), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=tolerance)
+    np.testing.assert_allclose(ours[0][-12:], 11.984, atol=2e-3)
+
+
+def test_two_days_with_the_published_networks(published):
+    """They entrain one more cell. The shear of a step is ours, to which networks respond more."""
+    ours, theirs = two_days(NORi.published(), content_of(read_networks(published)))
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=0.0, atol=1.5e-3)
+    np.testing.assert_allclose(ours[1], theirs[1], rtol=0.0, atol=2e-4)
+    plain, _ = two_days(NORi(), None)
+    warmer = ours[0] - plain[0]
+    assert np.all(warmer[-12:] < -0.02) and np.all(warmer[17:19] > 0.1)
+
+
+def content_of(networks: Networks) -> dict:
+    """Networks in the form of the file."""
+    scales = {"∂T∂z": "temperature", "∂S∂z": "salinity", "∂ρ∂z": "density"}
+    scaling = {theirs: networks.gradients[ours] for theirs, ours in scales.items()}
+    scaling["wb"] = networks.buoyancy_flux
+    layers = {
+        name: {
+            f"layer_{i + 1}": {"weight": each.weight, "bias": each.offset} for i, each in enumerate(network)
+        }
+        for name, network in (("wT", networks.temperature), ("wS", networks.salinity))
+    }
+    units = {"wT": networks.temperature_flux, "wS": networks.salinity_flux}
+    scaling = {name: {"μ": each.mean, "σ": each.deviation} for name, each in scaling.items()}
+    return {"ps": layers, "scaling": scaling | {name: {"μ": 0.0, "σ": unit} for name, unit in units.items()}}
+
+
+def test_by_name_in_a_configuration(networks):
+    closure = ClosureSection(name="nori", options={"networks": networks}, parameters={"shear_viscosity": 0.1})
+    assert closure.build() == NORi(networks=networks, shear_viscosity=0.1)
+    by_name = ClosureSection(name="nori", options={"networks": PUBLISHED})
+    assert by_name.build() == NORi.published()  # reads its file when a run begins
+
+
+def test_other_cells_are_noted(networks):
+    closure = NORi(networks=networks)
+    assert closure.on_grid(Grid.uniform(80.0, 10)) == closure.on_grid(Grid.uniform(83.0, 10)) == ()
+    assert NORi().on_grid(Grid.uniform(80.0, 40)) == ()
+    (note,) = closure.on_grid(Grid.uniform(80.0, 40))
+    assert "cells of 8 m" in note and "got 2 m;" in note
+    (note,) = closure.on_grid(Grid(np.array([-30.0, -10.0, -2.0, 0.0])))
+    assert "got 2 to 20 m;" in note
+
+
+def test_commands_note_the_cells(networks):
+    (note,) = on_grid(run_of(NORi(networks=networks)))
+    assert "got 4 m;" in note
+    assert on_grid(run_of(NORi())) == on_grid(run_of(EPBL())) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"model_config": {"input_size": 21, "activation": "gelu"}},
+            "rectified linear units gelu nori:networks",
+        ),
+        ({"model_config": {"input_size": 13, "activation": "relu"}}, "21 inputs 13"),
+        ({"ps": {"wT": {}}}, "ps/wT one output"),
+        (
+            {"ps": {"wT": {"layer_1": {"weight": np.zeros((3, 7)), "bias": np.zeros((3, 1))}}}},
+            "21 inputs (3, 7)",
+        ),
+        ({"scaling": {"∂T∂z": {"μ": 0.0, "σ": 0.0}}}, "scaling/∂T∂z deviation 0.0"),
+        ({"scaling": 1.0}, "∂T∂z none"),
+    ],
+)
+def test_other_files_are_refused(content, tmp_path, change, said):
+    path = write_jld2(tmp_path / "other.jld2", content | change)
+    with error_naming(FileFormatError, f"other.jld2 {said}"):
+        read_networks(path)
+
+
+def test_what_is_no_jld2_file_is_refused(tmp_path):
+    path = tmp_path / "text.jld2"
+    path.write_text("weights")
+    with error_naming(FileFormatError, "text.jld2 JLD2"):
+        read_networks(path)

@@ -1,0 +1,34 @@
+"""The command `board`."""
+
+from typing import Annotated
+
+from typer import Option
+
+from ...cli import options
+from ...cli.application import Answer, command
+
+
+@command("Runs that are complete are kept: the same command continues.", module="command")
+def board(
+    config: options.Config,
+    output: options.Folder = None,
+    rows: Annotated[str, Option(metavar="NAME,NAME", help="Only these rows, by label.")] = "",
+    enter: Annotated[
+        list[str],
+        Option(
+            metavar="WHAT",
+            help="A further row: a folder with results of another model, the name of a closure, or "
+            "package.module:Class. May be repeated.",
+        ),
+    ] = options.NONE,
+    cases: Annotated[str, Option(metavar="NAME,NAME", help="Only these simulations.")] = "",
+    settings: options.Settings = options.NONE,
+    overwrite: options.Overwrite = False,
+    engine: options.Engine = options.HERE,
+) -> Answer:
+    """Judge closures, and results of other models, on all simulations that are here, by one protocol.
+
+    Writes board.json, board.md and board.html: errors with intervals over the simulations, with and without
+    those that the constants of a row saw, costs, and the command that reproduces each row.
+    """
+    ...

@@ -1,0 +1,228 @@
+"""A board as JSON, Markdown and HTML: the same tables, one figure."""
+
+import base64
+import dataclasses
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from ... import __version__
+from ...calibration.comparison import Summary, write_markdown
+from ...io.protection import text_mark
+from ...io.writing import write_text
+from ...plotting.style import BLUE, RED
+from ...report import page
+from .scores import LEVEL, Row, Score
+from .sections import BoardConfig
+
+FILES = "board.json", "board.md", "board.html"
+
+
+@dataclasses.dataclass(frozen=True)
+class Board:
+    """All that is judged, and what is missing.
+
+    Args:
+        config: of the board.
+        simulations: by name of those that are judged, SHA-256 of the file and start of the case.
+        missing: names of simulations and checks that are not here, and why.
+        rows: from best to worst.
+        origin: attributes of a file, with version, date and command line.
+    """
+
+    config: BoardConfig
+    simulations: Mapping[str, Mapping[str, str]]
+    missing: Mapping[str, str]
+    rows: Sequence[Row]
+    origin: Mapping[str, str]
+
+    @property
+    def reference(self) -> Row:
+        """The row that errors are divided by."""
+        return next(row for row in self.rows if row.label == self.config.protocol.reference)
+
+    def cost(self, row: Row) -> float:
+        """The time per step of a row relative to that of another one."""
+        label = self.config.protocol.cost_reference
+        return row.cost(next(other for other in self.rows if other.label == label))
+
+    def label(self, row: Row) -> str:
+        """The label of a row, with the number of its simulations if it does not have all."""
+        of, n = len(row.of), len(self.simulations)
+        return row.label if of == n else f"{row.label} ({of} of {n})"
+
+    def unseen(self, row: Row) -> Score | None:
+        """The score on simulations that a row never saw; `None` if there are none, or it is unknown."""
+        return None if row.saw is None else row.score(self.reference, row.unseen)
+
+
+def write(board: Board, folder: Path) -> list[Path]:
+    """Write the files of a board, each atomically."""
+    paths, parts = [folder / name for name in FILES], tables(board)
+    write_text(paths[0], json.dumps(as_json(board), indent=1, allow_nan=False))
+    title = f"Board {board.config.protocol.version}"
+    write_markdown(paths[1], title, parts, {}, board.origin["tunax_lite_command"])
+    buffer = io.BytesIO()
+    draw(board).savefig(buffer, format="png", dpi=130)
+    text = page(
+        Path(__file__).parent / "board.html",
+        "Computed",
+        board.origin,
+        mark=text_mark(paths[2]),
+        title=title,
+        name=", ".join(board.config.sources),
+        figure=base64.b64encode(buffer.getvalue()).decode(),
+        parts=parts,
+    )
+    write_text(paths[2], text)
+    return paths
+
+
+def as_json(board: Board) -> dict[str, Any]:  # what JSON holds
+    """All of a board; null for numbers that are missing."""
+    rows = []
+    for row in board.rows:
+        scores = {"temperature": row.score(board.reference), "unseen": board.unseen(row)}
+        found = dataclasses.asdict(row) | {"unseen_simulations": sorted(row.unseen)}
+        found |= {name: each and dataclasses.asdict(each) for name, each in scores.items()}
+        rows.append(found | {"cost": board.cost(row)})
+    found = {
+        "version": __version__,
+        "origin": board.origin,
+        "protocol": board.config.protocol.model_dump(),
+        "sources": {name: source.model_dump() for name, source in board.config.sources.items()},
+        "simulations": board.simulations,
+        "missing": board.missing,
+        "rows": rows,
+    }
+    return _without_nan(found)
+
+
+def _without_nan(value: Any) -> Any:  # of JSON
+    if isinstance(value, Mapping):
+        return {name: _without_nan(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def tables(board: Board) -> list[Summary]:
+    """Rows, errors by simulation, how to repeat rows, simulations, and what is missing or failed."""
+    names, config, p = list(board.simulations), board.config, board.config.protocol
+    checks = list(dict.fromkeys(name for row in board.rows for name in row.checks))
+    ranked = Summary(
+        "Rows",
+        f"Protocol {p.version}: {len(names)} of {len(config.simulations)} simulations, cells of "
+        f"{p.cell_thickness:g} m, steps of {p.time_step:g} s, errors from {p.start:g} s on. Computed with "
+        f"tunax_lite {__version__} on {board.origin['tunax_lite_date']}. Root mean square errors of "
+        f"temperature: mean over the simulations with its {100.0 * LEVEL:g} % interval, largest; the mean "
+        f"over that of {p.reference} on the same simulations; the same for those that the constants did not "
+        "see, with their number (? where that is unknown); mean errors of velocity and of the depth of the "
+        "mixed layer; laws and moorings; time per step over that of "
+        f"{p.cost_reference}.",
+        ("row", "mean [mK]", "worst", "ratio", "unseen [mK]", "number", "ratio")
+        + ("velocity [mm/s]", "mixed layer [m]", *checks, "cost"),
+        tuple(_ranked(board, row, checks) for row in board.rows),
+    )
+    errors = Summary(
+        "Errors by simulation",
+        "Root mean square errors of temperature [mK]; in brackets where the constants saw the simulation.",
+        ("row", *(name.replace("_", " ") for name in names)),
+        tuple((row.label, *(_single(row, name) for name in names)) for row in board.rows),
+    )
+    origins = Summary(
+        "How to repeat a row",
+        "Where constants come from, what they saw, and the command; of results of other models also theirs.",
+        ("row", "constants", "saw", "command", "notes"),
+        tuple(map(_origin, board.rows)),
+    )
+    known = [one for one in config.simulations if one.name in board.simulations]
+    simulations = Summary(
+        "Simulations",
+        "Where they may be had.",
+        ("simulation", "source", "from", "licence", "SHA-256"),
+        tuple((one.name, one.source, *_had(board, one.name, one.source)) for one in known),
+    )
+    failed = [(row.label, of.case, of.note) for row in board.rows for of in row.of if of.note]
+    lacking = (
+        Summary("Missing", "Left out of all scores.", ("what", "why"), tuple(board.missing.items())),
+        Summary("Failures and unlikely water", "By run.", ("row", "simulation", "why"), tuple(failed)),
+    )
+    return [ranked, errors, origins, simulations, *(part for part in lacking if part.rows)]
+
+
+def _ranked(board: Board, row: Row, checks: Sequence[str]) -> tuple[str, ...]:
+    whole, unseen = row.score(board.reference), board.unseen(row)
+    assert whole is not None
+    without = ("?",) * 3 if row.saw is None else ("–", "0", "–")
+    if unseen is not None:
+        without = _interval(unseen), str(unseen.n), _number(unseen.ratio, 2)
+    return (
+        board.label(row),
+        _interval(whole),
+        _number(1e3 * whole.worst, 1),
+        f"{whole.ratio:.2f} ({whole.ratio_lower:.2f} to {whole.ratio_upper:.2f})"
+        if math.isfinite(whole.ratio_lower)
+        else _number(whole.ratio, 2),
+        *without,
+        _number(1e3 * row.mean("velocity_rms"), 1),
+        _number(row.mean("mixed_layer_depth_rms"), 1),
+        *(_number(row.checks.get(name, math.nan), 2) for name in checks),
+        _number(board.cost(row), 1),
+    )
+
+
+def _single(row: Row, name: str) -> str:
+    errors = row.numbers("temperature_rms")
+    text = _number(1e3 * errors[name], 1) if name in errors else ""
+    return text if row.saw is None or name in row.unseen or not text else f"({text})"
+
+
+def _origin(row: Row) -> tuple[str, ...]:
+    saw = "unknown" if row.saw is None else ", ".join(row.saw) or "none"
+    notes = [f"made by {row.made_by}"] * bool(row.made_by) + list(row.notes)
+    command = row.command.replace("|", "\\|")
+    return row.label, row.constants_from, saw, command and f"`{command}`", "; ".join(notes)
+
+
+def _had(board: Board, name: str, source: str) -> tuple[str, str, str]:
+    of, digest = board.config.sources[source], board.simulations[name]["sha256"]
+    return of.url or of.title, of.licence, digest and f"`{digest}`"
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if math.isfinite(value) else "–"
+
+
+def _interval(score: Score) -> str:
+    """The mean with its interval [mK]."""
+    text, ends = _number(1e3 * score.mean, 1), f" ({1e3 * score.lower:.1f} to {1e3 * score.upper:.1f})"
+    return text + ends if math.isfinite(score.lower) else text
+
+
+def draw(board: Board) -> Figure:
+    """Mean errors with intervals, the best on top; dashes are simulations."""
+    rows = [row for row in board.rows if math.isfinite(row.mean("temperature_rms"))]
+    figure = Figure(figsize=(8.0, 1.2 + 0.28 * len(rows)), layout="constrained")
+    ax = figure.subplots()
+    seen = (BLUE, "all simulations"), (RED, "not seen by the constants")
+    for place, row in enumerate(rows):
+        errors = [1e3 * error for error in row.numbers("temperature_rms").values()]
+        ax.plot(errors, [place] * len(errors), "|", color="0.7", markersize=6)
+        scores = row.score(board.reference), board.unseen(row)
+        for score, (colour, _), at in zip(scores, seen, (place - 0.14, place + 0.14), strict=True):
+            if score is not None:
+                ax.plot([1e3 * score.lower, 1e3 * score.upper], [at, at], color=colour)
+                ax.plot(1e3 * score.mean, at, "o", color=colour, markersize=5)
+    for colour, label in seen:
+        ax.plot([], [], "o-", color=colour, markersize=5, label=label)
+    ax.set(xscale="log", xlabel="rms error of temperature [mK]", ylim=(len(rows) - 0.5, -0.5))
+    ax.set_yticks(range(len(rows)), [board.label(row).replace("_", " ") for row in rows])
+    ax.grid(axis="x", color="0.9")
+    figure.legend(loc="outside upper right", ncols=2, fontsize=8)
+    return figure

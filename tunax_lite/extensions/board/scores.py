@@ -1,0 +1,88 @@
+"""Rows of a board: errors over simulations, with intervals, all of them and those that a row never saw.
+
+Intervals are those of the bootstrap: simulations are drawn with replacement, the same ones for every row, and
+the mean error of a row is divided by that of the reference on the same draw.
+"""
+
+import dataclasses
+import math
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from ...calibration.comparison import ComparisonRow
+
+LEVEL = 0.9
+"""Probability of the intervals."""
+_DRAWS, _FEWEST = 2000, 3  # of simulations; number of them that an interval needs
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """Mean and largest error over n simulations [K], and the ratio of means to the reference on the same."""
+
+    n: int
+    mean: float
+    lower: float
+    upper: float
+    worst: float
+    ratio: float
+    ratio_lower: float
+    ratio_upper: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A row of the board; numbers are NaN where a run failed."""
+
+    label: str
+    kind: str  # closure, results or persistence
+    constants_from: str
+    saw: tuple[str, ...] | None  # names of sources and simulations; `None` if unknown
+    command: str  # repeats the row
+    of: tuple[ComparisonRow, ...]  # one for each simulation
+    unseen: frozenset[str] = frozenset()  # simulations that its constants did not see
+    checks: Mapping[str, float] = dataclasses.field(default_factory=dict)  # by name with unit
+    made_by: str = ""  # program and command that made the results of another model
+    notes: tuple[str, ...] = ()
+
+    def numbers(self, name: str) -> dict[str, float]:
+        """A column of the comparison by simulation."""
+        return {row.case: getattr(row, name) for row in self.of}
+
+    def mean(self, name: str) -> float:
+        """The mean of a column of the comparison over the simulations."""
+        return float(np.mean(list(self.numbers(name).values())))
+
+    def cost(self, reference: "Row") -> float:
+        """Median over the simulations of the time per step relative to the reference."""
+        own, theirs = (row.numbers("microseconds_per_step") for row in (self, reference))
+        return float(np.median([own[name] / theirs[name] for name in own]))
+
+    def score(self, reference: "Row", only: Collection[str] | None = None) -> Score | None:
+        """The score on all simulations, or only on some; `None` if there are none."""
+        errors, theirs = (row.numbers("temperature_rms") for row in (self, reference))
+        names = [name for name in errors if only is None or name in only]
+        if not names:
+            return None
+        own, other = np.array([[each[name] for name in names] for each in (errors, theirs)])
+        ends = 0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL
+        low = high = ratio_low = ratio_high = math.nan
+        if len(names) >= _FEWEST and np.isfinite(own).all():
+            drawn = np.random.default_rng(0).integers(len(names), size=(_DRAWS, len(names)))
+            means = own[drawn].mean(axis=1)
+            low, high = np.quantile(means, ends).tolist()
+            ratio_low, ratio_high = np.quantile(means / other[drawn].mean(axis=1), ends).tolist()
+        mean, ratio = float(own.mean()), float(own.mean() / other.mean())
+        return Score(len(names), mean, low, high, float(own.max()), ratio, ratio_low, ratio_high)
+
+
+def ordered(rows: Sequence[Row]) -> list[Row]:
+    """Rows with results on all simulations by their mean error, then the others by theirs, failures last."""
+    most = max(len(row.of) for row in rows)
+
+    def place(row: Row) -> tuple[bool, bool, float]:
+        mean = row.mean("temperature_rms")
+        return not math.isfinite(mean), len(row.of) < most, mean
+
+    return sorted(rows, key=place)

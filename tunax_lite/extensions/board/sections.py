@@ -1,0 +1,138 @@
+"""The configuration of a board, its protocol, and the file that comes with results of another model."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from ...config.calibration import CheckSection
+from ...config.case import Thickness
+from ...config.comparison import ComparedClosureSection, ComparisonConfig
+from ...config.load import Loaded, load
+from ...config.schema import Averaging, ModelSection
+from ...config.section import Accepted, Section, closest, invalid, key
+from ...config.site import CaseSection, MappingSection
+
+Saw = list[str] | None
+
+
+class ProtocolSection(Section):
+    """How rows are run and judged; results of other models have grids and steps of their own."""
+
+    version: str = key("of the protocol: scores of different versions are not compared", min_length=1)
+    cell_thickness: Thickness = key("of all columns [m]", 2.0)
+    time_step: float = key("time step [s]", 60.0, gt=0.0, le=86400.0)
+    start: float = key("first time that counts [s], after the spin-up of the turbulence", 7200.0, ge=0.0)
+    averaging: Averaging = "points"
+    temperature_difference: float = key(
+        "between the surface and the base of the mixed layer [K]", 0.05, gt=0.0, le=10.0
+    )
+    reference: str = key("label of the row that errors are divided by", "k_epsilon_recommended")
+    cost_reference: str = key("label of the row that costs are divided by", "k_epsilon")
+    n_timings: int = key("runs of each simulation for the cost; 0 for none", 2, ge=0, le=1000)
+
+
+class SourceSection(Section):
+    """Where simulations may be had."""
+
+    title: str = key("in words", min_length=1)
+    url: str | None = key("address of the files, or of what they were made from", None)
+    licence: str = key("of the files, or `none stated`", min_length=1)
+    citation: str = key("what to cite", "")
+
+
+class SimulationSection(Section):
+    """A simulation with its source."""
+
+    name: str = key("of the simulation, and of the file with results on it", min_length=1)
+    source: str = key("one of `sources`", min_length=1)
+    case: CaseSection = key("where the case and its profiles come from")
+    sha256: str | None = key("of its file; null for one of your own making", None, pattern="^[0-9a-f]{64}$")
+
+
+class RowSection(ComparedClosureSection):
+    """A closure with what its constants saw."""
+
+    constants_from: str = key("where its constants come from", "")
+    saw: Saw = key("sources and simulations that its constants were chosen on; null if unknown", None)
+
+
+class BoardConfig(Section):
+    """Closures and results of other models, judged on the same simulations."""
+
+    protocol: ProtocolSection = key("how all are judged")
+    sources: dict[str, SourceSection] = key("by name", min_length=1)
+    simulations: list[SimulationSection] = key("what is simulated", min_length=1)
+    checks: list[CheckSection] = key("laws and moorings, on which closures have an error of their own", [])
+    rows: list[RowSection] = key("closures", min_length=1)
+    submissions: list[str] = key("folders with results of other models", [])
+    accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
+
+    def _check(self) -> None:
+        labels, names = [row.title for row in self.rows], [one.name for one in self.simulations]
+        for what, given in (("rows of different labels", labels), ("simulations of different names", names)):
+            if repeated := [each for each in given if given.count(each) > 1]:
+                raise invalid(what, f"'{repeated[0]}' twice", "rename one of them")
+        for one in self.simulations:
+            if one.source not in self.sources:
+                hint = closest(one.source, list(self.sources))
+                raise invalid(f"a source of {one.name} that `sources` has", f"'{one.source}'", hint)
+        for row in self.rows:
+            self.check_seen(row.title, row.saw)
+        for key_ in ("reference", "cost_reference"):
+            if (label := getattr(self.protocol, key_)) not in labels:
+                hint = closest(label, labels)
+                raise invalid(f"protocol.{key_} to be the label of a row", f"'{label}'", hint)
+
+    def check_seen(self, label: str, saw: Saw) -> None:
+        """Raise an error for names that are neither sources nor simulations."""
+        known = [*self.sources, *(one.name for one in self.simulations)]
+        for name in saw or ():
+            if name not in known:
+                todo = closest(name, known)
+                raise invalid(f"`saw` of {label} to name sources or simulations", f"'{name}'", todo)
+
+    def seen(self, saw: Collection[str]) -> set[str]:
+        """Names of the simulations that belong to these names of sources and simulations."""
+        return {one.name for one in self.simulations if one.name in saw or one.source in saw}
+
+    @property
+    def model(self) -> ModelSection:
+        """That of the reference."""
+        return ModelSection()
+
+    @property
+    def precision(self) -> str:
+        """Of all runs."""
+        return "float64"
+
+    def comparison(self, rows: Sequence[RowSection]) -> ComparisonConfig:
+        """The same as a comparison of these rows on all simulations."""
+        protocol = self.protocol
+        kept = ("start", "averaging", "temperature_difference", "n_timings")
+        return ComparisonConfig.model_validate(
+            {name: getattr(protocol, name) for name in kept}
+            | {
+                "closures": list(rows),
+                "cases": [{"group": one.source, "case": one.case} for one in self.simulations],
+                "cell_thicknesses": [protocol.cell_thickness],
+                "time_steps": [protocol.time_step],
+                "figures": {"cell_thickness": protocol.cell_thickness, "time_step": protocol.time_step},
+                "accept": self.accept,
+            }
+        )
+
+
+class SubmissionConfig(Section):
+    """The file `submission.yaml` beside results of another model."""
+
+    label: str = key("of its row", min_length=1)
+    model: str = key("program and version", min_length=1)
+    constants_from: str = key("where its constants come from", min_length=1)
+    saw: Saw = key("sources and simulations of the board that its constants were chosen on; null if unknown")
+    command: str = key("what made the files", min_length=1)
+    time_step: float = key("time step of the runs [s]", gt=0.0)
+    mapping: MappingSection = key("names and units that the files lack", MappingSection())
+
+
+def load_board(path: Path, overrides: Sequence[str] = ()) -> Loaded[BoardConfig]:
+    """Read the configuration of a board; arguments and errors as in `load_run`."""
+    return load(path, overrides, BoardConfig)
