@@ -33,6 +33,13 @@ DAY, N_DAYS = 86400.0, 60
 random = np.random.default_rng(8)
 
 
+def rms_of(found, lead, stream=0):
+    """Of the forecasts of one lead [K]."""
+    skill = found.skill(lead, stream)
+    assert skill is not None
+    return skill.rms
+
+
 def process(size, memory):
     """An autoregressive process, one value a day; memory [d]."""
     values = [0.0]
@@ -50,9 +57,14 @@ fluxes = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.08, heat_flux=40.0))
 known, true = (
     CorrectedForcing(fluxes, knots, heat_flux_bias=jnp.asarray(each)) for each in (weather, weather + error)
 )
-options = {"coriolis_parameter": 1e-4, "duration": (N_DAYS + 10) * DAY}
+duration = (N_DAYS + 10) * DAY
 model = tl.Model(tl.KEpsilon())
-truth = tl.simulate(model, tl.Case(grid, water, true, **options), dt=1800.0, output_interval=DAY)
+truth = tl.simulate(
+    model,
+    tl.Case(grid, water, true, coriolis_parameter=1e-4, duration=duration),
+    dt=1800.0,
+    output_interval=DAY,
+)
 surface = np.asarray(truth.state.temperature[1 : N_DAYS + 1, -1])
 days = np.arange(1.0, N_DAYS + 1.0)
 seen = Stream(
@@ -66,14 +78,14 @@ seen = Stream(
 # The forecast keeps what the filter has found of the flux, and lets it decay with its memory.
 
 system = System(
-    model, tl.Case(grid, water, known, **options), 1800.0, (seen.operator,),
+    model, tl.Case(grid, water, known, coriolis_parameter=1e-4, duration=duration), 1800.0, (seen.operator,),
     (Process("heat_flux_bias", 60.0, 15.0 * DAY),), (ProfileError("temperature", 0.3, 20.0),),
 )  # fmt: skip
 leads = np.array([1.0, 3.0, 6.0, 10.0])
 cycles = Cycles(0.0, N_DAYS * DAY, leads=tuple(leads * DAY), judged_from=10.0 * DAY)
 methods = {"free run": FreeRun(), "persistence": Persistence(), "ensemble filter": EnsembleTransform(20)}
 found = {name: Assimilation(system, (seen,), method, cycles).run() for name, method in methods.items()}
-rms = {name: [each.skill(place).rms for place in range(leads.size)] for name, each in found.items()}
+rms = {name: [rms_of(each, place) for place in range(leads.size)] for name, each in found.items()}
 assert rms["ensemble filter"][-1] < 0.8 * min(rms["persistence"][-1], rms["free run"][-1])
 figure, axes = plt.subplots(1, 2, figsize=(8.0, 3.2), layout="constrained")
 for name, values in rms.items():

@@ -30,16 +30,30 @@ from tunax_lite.extensions.assimilation import (
 
 tl.configure()
 DAY, N_DAYS, THERMOCLINE = 86400.0, 40, 9
+
+
+def rms_of(found, lead, stream=0):
+    """Of the forecasts of one lead [K]."""
+    skill = found.skill(lead, stream)
+    assert skill is not None
+    return skill.rms
+
+
 random = np.random.default_rng(3)
 knots = np.arange(N_DAYS + 1.0)
 heat, wind = 40.0 + 40.0 * np.sin(knots / 6.0), 0.3 * np.cos(knots / 4.0)
 grid = tl.Grid.uniform(depth=50.0, n_cells=20)
 water = tl.State.from_profiles(grid, temperature=lambda z: 14.0 + 0.08 * z)
 known = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.15, heat_flux=20.0))
-wrong = {"heat_flux_bias": jnp.asarray(heat), "stress_scale": jnp.exp(jnp.asarray(wind))}
-options = {"coriolis_parameter": 1e-4, "duration": N_DAYS * DAY}
-model, true = tl.Model(tl.KEpsilon()), CorrectedForcing(known, DAY * knots, **wrong)
-truth = tl.simulate(model, tl.Case(grid, water, true, **options), dt=1800.0, output_interval=DAY)
+duration = N_DAYS * DAY
+model, factor = tl.Model(tl.KEpsilon()), jnp.exp(jnp.asarray(wind))
+true = CorrectedForcing(known, DAY * knots, heat_flux_bias=jnp.asarray(heat), stress_scale=factor)
+truth = tl.simulate(
+    model,
+    tl.Case(grid, water, true, coriolis_parameter=1e-4, duration=duration),
+    dt=1800.0,
+    output_interval=DAY,
+)
 z, time = np.asarray(grid.z_center), np.asarray(truth.time[1:])
 values = np.asarray(truth.state.temperature[1:]) + 0.05 * random.normal(size=(N_DAYS, z.size))
 streams = tuple(
@@ -48,7 +62,7 @@ streams = tuple(
 )
 system = System(
     model,
-    tl.Case(grid, water, known, **options),
+    tl.Case(grid, water, known, coriolis_parameter=1e-4, duration=duration),
     1800.0,
     tuple(each.operator for each in streams),
     (Process("heat_flux_bias", 60.0, 15.0 * DAY), Process("stress_scale", 0.3, 10.0 * DAY)),
@@ -65,7 +79,7 @@ deep = {}
 for name, used in experiments.items():
     seen = tuple(dataclasses.replace(one, withheld=place not in used) for place, one in enumerate(streams))
     found = Assimilation(system, seen, EnsembleTransform(20) if used else FreeRun(), cycles).run()
-    rms = [found.skill(0, place).rms for place in range(z.size)]
+    rms = [rms_of(found, 0, place) for place in range(z.size)]
     deep[name] = rms[THERMOCLINE - 1]
     axes.plot(rms, z, label=name)
 assert deep["surface and thermocline"] < deep["surface"] < deep["nothing"]

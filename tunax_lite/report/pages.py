@@ -292,8 +292,8 @@ def write_figures(
     """Write a page of tables by heading and figures by name with captions; attributes name the origin."""
     drawn = [_figure(name, caption, _png(figure)) for name, (caption, figure) in figures.items()]
     about = {"title": title, "name": path.stem, "mark": text_mark(path)}
-    text = _page("figures.html", _Origin.of(verb, attributes), tables=tables, figures=drawn, **about)
-    write_text(path, text)
+    origin = _HERE / "figures.html", verb, attributes
+    write_text(path, page(*origin, tables=tables, figures=drawn, **about))
     return path
 
 

@@ -148,8 +148,7 @@ def test_control_holds_the_modes_of_most_variance():
 
 def test_windows_that_overlap_begin_with_the_analysis_that_ended_there():
     method = Variational(n_outer=1)
-    options = {"length": 2 * INTERVAL, "end": 4 * INTERVAL}
-    run = assimilation(method, stream(VALUES), **options)
+    run = assimilation(method, stream(VALUES), length=2 * INTERVAL, end=4 * INTERVAL)
     assert run.cycles.n_cycles == 3
     records = run.run()
     np.testing.assert_allclose(records.analysis_time, INTERVAL * np.array([2.0, 3.0, 4.0]))
