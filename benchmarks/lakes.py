@@ -322,6 +322,23 @@ def measure(quick: bool = False, only: str = "") -> Iterator[Row]:
         yield {"lake": name, "numbers": ", ".join(f"{path} = {value:.3g}" for path, value in values.items())}
 
 
+def climatology(span: tuple[str, str] = ("2010-07-01", "2010-12-01"), half: int = 7) -> float:
+    """Feeagh: rms [K] of the mean of all earlier years within so many days of the same day of the year."""
+    measured = chain(folder() / _FEEAGH_CHAIN[0], *_FEEAGH_CHAIN[1:])
+    first, end = map(datetime.date.fromisoformat, span)
+    found = []
+    for day in (each for each in measured if first <= each < end):
+        around = [day + datetime.timedelta(days=shift) for shift in range(-half, half + 1)]
+        years = range(min(measured).year, first.year)
+        days = [each.replace(year=each.year - day.year + year) for year in years for each in around]
+        earlier = [dict(zip(*measured[each], strict=True)) for each in days if each in measured]
+        for depth, value in zip(*measured[day], strict=True):
+            values = [each[depth] for each in earlier if depth in each]
+            if values:
+                found.append(value - np.mean(values))
+    return rms(np.array(found))
+
+
 def water_balance(quick: bool = False) -> Row:
     """Lough Feeagh through 2010 with a level that follows streams, rain and evaporation.
 
@@ -364,6 +381,7 @@ def main() -> None:
     tl.configure()
     balance = ", ".join(f"{name} {value:.3g}" for name, value in water_balance(quick).items())
     print(f"Feeagh, level [m] and residual of the water over its volume: {balance}")
+    print(f"Feeagh, July to November 2010, rms of the climatology of earlier years: {climatology():.2f} K")
     names = ("rms", "bias", *LAYERS, *SEASONS)
     print("| lake | period | parameters | " + " | ".join(names) + " |")
     print("| --- " * (3 + len(names)) + "|")

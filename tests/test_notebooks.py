@@ -24,6 +24,7 @@ NEEDS_DATA = {
     "06_state_estimation_papa": "gotm_cases/ows_papa",
     "07_which_method": "lesbrary/*.jld2",
     "09_papa_hindcast": "gotm_cases/papa_2010_2014, moorings/papa_hourly and moorings/oce_papa",
+    "12_surface_of_papa": "gotm_cases/papa_2010_2014 and moorings/oce_papa",
 }
 QUICK = "01_first_run"
 LONGEST_CELL = 900  # [s]; the slowest compiles for about 90 s on two idle cores

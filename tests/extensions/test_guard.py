@@ -134,6 +134,7 @@ OUTPUTS = {
     ("board", "output"): ["board", "board/board.yaml", "--output", "out"],
     ("assimilate", "output"): ["assimilate", "assimilation.yaml", "--output", "out.nc"],
     ("assimilate", "figures"): ["assimilate", "assimilation.yaml", "--output", "out.nc", "--figures", "out"],
+    ("assimilate", "report"): ["assimilate", "assimilation.yaml", "--output", "o.nc", "--report", "out.html"],
     ("map", "output"): ["map", "map.yaml", *SHORT_MAP, "--output", "out.zarr"],
     ("site", "output"): ["site", *SITE, "--data", "data", "--no-run", "--output", "out"],
 }

@@ -260,15 +260,41 @@ def _encoded(
     """Name, caption and content of figures: those in the folder, and newly drawn ones that it lacks."""
     drawn = draw() if drawable - set(run.figures) else {}
     for name, caption in captions.items():
-        buffer = io.BytesIO()
         if name in run.figures:
-            buffer.write(run.figures[name].read_bytes())
+            yield _figure(name, caption, run.figures[name].read_bytes())
         elif name in drawn:
-            style.show_names_as_they_are(drawn[name])
-            drawn[name].savefig(buffer, format="png", dpi=130)
-        else:
-            continue
-        yield {"name": name, "caption": caption, "data": base64.b64encode(buffer.getvalue()).decode()}
+            yield _figure(name, caption, _png(drawn[name]))
+
+
+def _figure(name: str, caption: str, png: bytes) -> dict[str, str]:
+    return {"name": name, "caption": caption, "data": base64.b64encode(png).decode()}
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    style.show_names_as_they_are(figure)
+    figure.savefig(buffer, format="png", dpi=130)
+    return buffer.getvalue()
+
+
+Table = list[list[str]]
+"""Rows of cells; the first is the head."""
+
+
+def write_figures(
+    path: Path,
+    verb: str,
+    title: str,
+    attributes: Mapping[str, str],
+    tables: Mapping[str, Table],
+    figures: Mapping[str, tuple[str, Figure]],
+) -> Path:
+    """Write a page of tables by heading and figures by name with captions; attributes name the origin."""
+    drawn = [_figure(name, caption, _png(figure)) for name, (caption, figure) in figures.items()]
+    about = {"title": title, "name": path.stem, "mark": text_mark(path)}
+    origin = _HERE / "figures.html", verb, attributes
+    write_text(path, page(*origin, tables=tables, figures=drawn, **about))
+    return path
 
 
 def parameter_rows(run: RunFolder) -> Iterator[dict[str, object]]:

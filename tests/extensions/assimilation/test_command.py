@@ -71,7 +71,7 @@ def assimilate(*arguments):
 
 
 def test_file_holds_innovations_and_what_was_found(config):
-    done = assimilate("--figures", "figures")
+    done = assimilate("--figures", "figures", "--report", "page.html")
     assert done.exit_code == 0, done.output
     with xr.open_dataset("out.nc", decode_timedelta=False) as found:
         assert found.innovation.dims == ("time", "lead")
@@ -88,11 +88,22 @@ def test_file_holds_innovations_and_what_was_found(config):
         assert list(found.process.values) == ["heat_flux_bias", "observations"]
         assert found.attrs["Conventions"].startswith("CF-1")
         assert "ensemble_transform" in found.attrs["tunax_lite_config"]
+        before = found.observation - found.predicted
+        assert float(found.consistency_innovation) == pytest.approx(float(np.sqrt((before**2).mean())))
+        product = float((before * (found.observation - found.fitted)).mean())
+        assert float(found.consistency_observation_error) == pytest.approx(np.sqrt(product))
+        assert float(found.consistency_given_error) == pytest.approx(0.1)
+    assert "consistency: innovation" in " ".join(done.output.split())
+    page = (config.parent / "page.html").read_text()
+    for part in ("Assimilation: EnsembleTransform", "<td>0.25</td>", "observation error", 'id="taylor"'):
+        assert part in page
     assert sorted(assimilation_figures(config.parent / "out.nc")) == [
         "corrections",
         "increments",
         "innovations",
+        "months",
         "ranks",
+        "taylor",
     ]
     assert (config.parent / "figures/innovations.png").stat().st_size > 5000
     assert not list(config.parent.glob("*.npz"))

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.extensions.assimilation.columns import HOUR, INTERVAL, assimilation, column, stream
-from tunax_lite import simulate
+from tunax_lite import Observations, simulate
 from tunax_lite.column.observables import ColumnState
 from tunax_lite.extensions.assimilation import (
     EnsembleTransform,
@@ -18,6 +19,8 @@ from tunax_lite.extensions.assimilation import (
     Persistence,
     Process,
     ProfileError,
+    Variational,
+    streams_of,
     transform,
 )
 from tunax_lite.extensions.assimilation.methods import transformed
@@ -90,6 +93,30 @@ def test_free_run_is_simulate_and_its_forecast_the_same_run():
     )
     np.testing.assert_allclose(innovation[1:, 0], (values - surface)[1:], atol=1e-10)
     np.testing.assert_allclose(innovation[2:, 1], (values - surface)[2:], atol=1e-10)
+
+
+def test_an_average_is_that_of_the_steps_around_the_time_of_the_observation():
+    case = column(heat_flux=800.0, days=1.0)
+    run = assimilation(FreeRun(), stream(12.0 + 0.1 * np.arange(4)), case=case)
+    run = dataclasses.replace(run, system=dataclasses.replace(run.system, average=2.0 * INTERVAL))
+    records = run.run()
+    alone = simulate(run.system.model, case, dt=HOUR, duration=4 * INTERVAL, output_interval=HOUR)
+    surface = np.asarray(alone.state.temperature[1:, -1])
+    around = np.array([surface[6 * k : 6 * k + 12].mean() for k in range(3)])
+    # The weather ends with the last observation: the mean is that of what is there.
+    expected = np.append(around, surface[18:].mean())
+    np.testing.assert_allclose(records.observed("predicted")[:, 0], expected, atol=1e-10)
+    innovation = records.innovation()[..., 0]
+    np.testing.assert_allclose(innovation[1:, 0], (12.0 + 0.1 * np.arange(4) - expected)[1:], atol=1e-10)
+    # States at the ends of the windows are those of the run, not of its continuation.
+    np.testing.assert_allclose(records.every.background, alone.state.temperature[6::6], atol=1e-10)
+
+
+def test_an_average_that_reaches_back_before_the_forecast_is_refused():
+    run = assimilation(FreeRun(), stream([12.0, 12.1]))
+    run = dataclasses.replace(run, system=dataclasses.replace(run.system, average=3.0 * INTERVAL))
+    with error_naming(ValueError, "observations.average 43200 64800"):
+        _ = run.layout
 
 
 def test_persistence_is_the_difference_of_observations():
@@ -181,3 +208,27 @@ def test_skill_is_that_of_the_judged_observations_and_its_interval_holds_it():
     assert skill.rms == pytest.approx(np.sqrt(np.mean(expected**2)))
     assert skill.mean == pytest.approx(np.mean(expected))
     assert skill.lower < skill.rms < skill.upper
+
+
+@pytest.mark.parametrize("method", [EnsembleTransform(8), Nudging(), Variational(n_outer=1)])
+def test_withheld_values_judge_and_change_nothing(method):
+    values = stream([13.0, 13.1, 13.2])
+    deep = dataclasses.replace(stream([15.0, 15.0, 15.0], height=-22.5), withheld=True)
+    records, alone = (assimilation(method, *streams).run() for streams in ((values, deep), (values,)))
+    np.testing.assert_allclose(records.every.analysis, alone.every.analysis, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(records.observed("used"), [[True, False]] * 3)
+    assert np.isfinite(records.innovation()[1:, 0, 1]).all()
+
+
+def test_depths_choose_values_of_profiles():
+    seen = Observations(
+        time=jnp.array([0.0, 1.0]),
+        z=jnp.array([-20.0, -10.0, -1.0]),
+        profiles={"temperature": jnp.ones((2, 3))},
+    )
+    found = streams_of(seen, ["temperature"], {"temperature": 0.1}, column().grid, [1.0, 20.0], [20.0])
+    assert [(each.operator.height, each.withheld) for each in found] == [(-20.0, True), (-1.0, False)]
+    with error_naming(ValueError, "depths 1, 10, 20 m 7 m"):
+        streams_of(seen, ["temperature"], {"temperature": 0.1}, column().grid, [7.0])
+    with error_naming(ValueError, "depths 1 m 10 m"):
+        streams_of(seen, ["temperature"], {"temperature": 0.1}, column().grid, [1.0], [10.0])

@@ -13,7 +13,14 @@ from tunax_lite import simulate
 from tunax_lite.calibration import FreeParameter, FreeParameters
 from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.extensions.assimilation import EnsembleSmoother, EnsembleTransform, Process, Variational
-from tunax_lite.extensions.assimilation.smoothers import cost_of, linearised, minimum, n_control, predicted_by
+from tunax_lite.extensions.assimilation.smoothers import (
+    cost_of,
+    linearised,
+    minimum,
+    modes_of,
+    n_control,
+    started,
+)
 
 N = 4
 VALUES = np.array([12.3, 12.2, 12.6, 12.5])
@@ -24,7 +31,7 @@ def one_window(method, processes=(HEAT,), **options):
     """A window of four intervals, with its start."""
     run = assimilation(method, stream(VALUES, 0.1), processes=processes, length=N * INTERVAL, **options)
     window = run._window(0, run.layout)
-    return run, window, run.begin().ensemble
+    return run, window, run.begin().starts[0]
 
 
 def by_simulate(added, flux) -> tuple[np.ndarray, np.ndarray]:
@@ -44,9 +51,10 @@ def exact(background: float) -> np.ndarray:
     z = np.asarray(column().grid.z_center)
     covariance = 0.5**2 * np.exp(-0.5 * ((z[:, None] - z) / 10.0) ** 2) * background**2
     kept = np.exp(-INTERVAL / 86400.0)
-    # c_0 = s sqrt(1 - k²) xi_0, c_{j+1} = k c_j + s sqrt(1 - k²) xi: rows of a lower triangle.
+    # c_0 = 0.4 s xi_0, c_{j+1} = k c_j + s sqrt(1 - k²) xi: rows of a lower triangle.
     powers = np.array([[kept ** (i - j) if i >= j else 0.0 for j in range(N + 1)] for i in range(N + 1)])
-    of_flux = 100.0**2 * (1.0 - kept**2) * powers @ powers.T
+    noise = np.append(0.4**2, np.full(N, 1.0 - kept**2))
+    of_flux = 100.0**2 * powers @ np.diag(noise) @ powers.T
     prior = np.block([[covariance, np.zeros((6, N + 1))], [np.zeros((N + 1, 6)), of_flux]])
     base = by_simulate(np.zeros(6), np.zeros(N + 1))
     unit = [by_simulate(each[:6], 100.0 * each[6:]) for each in np.eye(6 + N + 1)]
@@ -58,7 +66,7 @@ def exact(background: float) -> np.ndarray:
 
 
 def test_variational_is_the_kalman_smoother_of_a_linear_column():
-    method = Variational(n_outer=1, background=0.5)
+    method = Variational(n_outer=1, background=0.5, kept_variance=1.0)
     _, window, start = one_window(method)
     analysis = method.assimilate(window, start)
     # The column is linear up to the round-off of a hundred steps.
@@ -96,12 +104,14 @@ def with_diffusivity():
 
 def test_gradient_of_the_cost_is_that_of_differences():
     method, window, start = with_diffusivity()
-    v = 0.3 * np.random.default_rng(4).normal(size=n_control(window, start))
+    modes = modes_of(method, window)
+    v = 0.3 * np.random.default_rng(4).normal(size=n_control(modes, start))
 
     def cost(v):
-        return cost_of(predicted_by(method, window, start, v), window.seen, v)
+        shown = window.run(*started(window, start, modes, v))[1]
+        return cost_of(shown[..., 0], window.seen, v)
 
-    predicted, jacobian = linearised(method, window, start, jnp.asarray(v))
+    predicted, jacobian = linearised(window, start, modes, jnp.asarray(v))
     departure = np.asarray(window.seen.precision * (window.seen.values - predicted))
     gradient = v - np.einsum("fsc,fs->c", np.asarray(jacobian), departure)
     way = np.random.default_rng(5).normal(size=v.size)
@@ -112,11 +122,11 @@ def test_gradient_of_the_cost_is_that_of_differences():
 
 def test_gauss_newton_ends_where_the_gradient_vanishes():
     method, window, start = with_diffusivity()
-    v = jnp.zeros(n_control(window, start))
-    assert v.size == 6 + (N + 1) + 1
+    modes = modes_of(method, window)
+    v = jnp.zeros(n_control(modes, start))
     sizes = []
     for _ in range(8):
-        predicted, jacobian = linearised(method, window, start, v)
+        predicted, jacobian = linearised(window, start, modes, v)
         departure = window.seen.precision * (window.seen.values - predicted)
         sizes.append(float(jnp.linalg.norm(v - jnp.einsum("fsc,fs->c", jacobian, departure))))
         v = minimum(predicted, jacobian, window.seen, v)
@@ -124,10 +134,26 @@ def test_gauss_newton_ends_where_the_gradient_vanishes():
     assert sizes[-1] < 1e-2 * sizes[0]
 
 
-def test_windows_that_overlap_start_an_interval_later():
-    run, _, _ = one_window(Variational(n_outer=1), end=6 * INTERVAL)
+def test_control_holds_the_modes_of_most_variance():
+    method, window, start = with_diffusivity()
+    modes, every = modes_of(method, window), modes_of(Variational(kept_variance=1.0), window)
+    assert n_control(every, start) == 6 + (N + 1) + 1
+    assert n_control(modes, start) < n_control(every, start)
+    z = np.asarray(column().grid.z_center)
+    covariance = 0.075**2 * np.exp(-0.5 * ((z[:, None] - z) / 10.0) ** 2)
+    whole, kept = (np.asarray(each.profiles[0] @ each.profiles[0].T) for each in (every, modes))
+    np.testing.assert_allclose(whole, covariance, atol=1e-12)
+    assert 0.99 <= np.trace(kept) / np.trace(covariance) < 1.0
+
+
+def test_windows_that_overlap_begin_with_the_analysis_that_ended_there():
+    method = Variational(n_outer=1)
+    run = assimilation(method, stream(VALUES), length=2 * INTERVAL, end=4 * INTERVAL)
     assert run.cycles.n_cycles == 3
     records = run.run()
-    np.testing.assert_allclose(records.analysis_time, INTERVAL * np.array([4.0, 5.0, 6.0]))
-    # The last interval of each window holds the values of its end; there are four.
-    assert np.isfinite(records.every.values).sum() == 1
+    np.testing.assert_allclose(records.analysis_time, INTERVAL * np.array([2.0, 3.0, 4.0]))
+    # The last interval of each window holds the values of its end.
+    np.testing.assert_allclose(records.observed("values")[:, 0], VALUES[1:])
+    first = method.assimilate(run._window(0, run.layout), run.begin().starts[0])
+    last = method.assimilate(run._window(2, run.layout), first.analysis)
+    np.testing.assert_array_equal(records.every.analysis[2], last.analysis.now.state.temperature[:, 0])

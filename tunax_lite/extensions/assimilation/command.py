@@ -35,6 +35,7 @@ def assimilate(
     output: Path,
     parameters: Path | None,
     figures: Path | None,
+    report: Path | None,
     *,
     resume: bool,
     overwrite: bool,
@@ -61,10 +62,11 @@ def assimilate(
             remove_file(kept)
         _say(made, records)
         drawn = []
-        if figures is not None:
-            from .figures import draw  # slow import
+        if figures is not None or report is not None:
+            from .figures import draw, write_page  # slow import
 
-            drawn = draw(output, figures, overwrite=overwrite)
+            drawn = [] if figures is None else draw(output, figures, overwrite=overwrite)
+            drawn += [] if report is None else [write_page(output, report, overwrite=overwrite)]
         session.report_written([output, *drawn])
 
 
@@ -112,17 +114,33 @@ def _say(made: Assimilation, records: Records) -> None:
     """Print what the forecasts are worth, by lead, and what of the observations was used."""
     used, known = records.observed("used"), np.isfinite(records.observed("values"))
     echo(f"{int(used.sum())} of {int(known.sum())} observations were used")
+    groups = {(one.operator.variable, one.withheld): list[int]() for one in made.streams}
     for column, stream in enumerate(made.streams):
-        for place, lead in enumerate(records.leads):
-            found = records.skill(place, column)
-            if found is not None:
-                echo(
-                    f"  {stream.operator.variable}, {lead / 86400.0:g} days ahead: rms {found.rms:.3f} "
-                    f"({found.lower:.3f} to {found.upper:.3f}), mean {found.mean:+.3f} of {found.number} "
-                    "differences from observations"
-                )
+        groups[stream.operator.variable, stream.withheld].append(column)
+        _say_skill(records, stream.operator.label, [column])
+        if (fit := records.consistency(column)) is not None:
+            echo(
+                f"  {stream.operator.label}, consistency: innovation {fit.innovation:.3f}, expected "
+                f"{fit.expected:.3f}; error of observations {fit.observation_error:.3f}, given "
+                f"{fit.given_error:.3f}; of the background {fit.background_error:.3f}, spread "
+                f"{fit.spread:.3f}"
+            )
+    for (variable, withheld), columns in groups.items():
+        if len(columns) > 1:
+            kind = "withheld" if withheld else "assimilated"
+            _say_skill(records, f"{variable}, all that is {kind}", columns)
     if made.system.case.start_time is not None:
         _say_corrections(made, records, start_of_case(made.system.case.start_time))
+
+
+def _say_skill(records: Records, name: str, columns: Sequence[int]) -> None:
+    """Print what forecasts of some streams together are worth, by lead."""
+    for place, lead in enumerate(records.leads):
+        if (found := records.skill(place, columns)) is not None:
+            echo(
+                f"  {name}, {lead / 86400.0:g} days ahead: rms {found.rms:.3f} ({found.lower:.3f} to "
+                f"{found.upper:.3f}), mean {found.mean:+.3f} of {found.number} differences from observations"
+            )
 
 
 def _say_corrections(made: Assimilation, records: Records, start: datetime.datetime) -> None:

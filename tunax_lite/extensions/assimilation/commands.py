@@ -18,6 +18,9 @@ def assimilate(
     figures: Annotated[
         Path | None, Option(metavar="DIR", help="Folder for figures; by default none are drawn.")
     ] = None,
+    report: Annotated[
+        Path | None, Option(metavar="FILE.html", help="One page with tables and figures; by default none.")
+    ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue after the last complete cycle.")] = False,
     overwrite: options.Overwrite = False,
 ) -> None:

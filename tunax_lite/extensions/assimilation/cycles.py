@@ -1,6 +1,7 @@
 """Windows one after the other: analysis, forecast, and what observations say of both.
 
-Window k ends at start + length + k interval; with a length of several intervals windows overlap. From each
+Window k ends at start + length + k interval; with a length of several intervals windows overlap. Each begins
+with the analysis of the window that ended there, so that no analysis uses an observation twice. From each
 analysis one column, the mean of the members, is run to the longest lead with processes that decay. An
 observation at time t judges the forecast of lead L from the analysis at t - L, which did not see it.
 """
@@ -84,17 +85,24 @@ class Layout(NamedTuple):
     steps: int
 
     @classmethod
-    def of(cls, cycles: Cycles, streams: Sequence[Stream], dt: float) -> "Layout":
+    def of(cls, cycles: Cycles, streams: Sequence[Stream], dt: float, average: float = 0.0) -> "Layout":
         """The longest frames; observations count at the nearest time step.
 
         Raises:
-            ValueError: an interval that is no multiple of the time step.
+            ValueError: an interval, or half of an average, that is no multiple of the step, or an average
+                that reaches back before the window or the forecast.
         """
+        if 0.5 * average > min(cycles.interval, *cycles.leads):
+            raise ValueError(
+                f"observations.average: expected at most twice the interval and the shortest lead, "
+                f"{2.0 * min(cycles.interval, *cycles.leads):g} s, got {average:g} s; shorten it."
+            )
+        half = count_steps(0.5 * average, dt, "half of observations.average") if average else 0
         whole = count_steps(cycles.interval, dt, "the interval between analyses")
         begins = [(stream.time - cycles.start) / dt for stream in streams]
         leads = np.asarray(cycles.leads) / dt
         steps = np.rint(np.concatenate([*begins, leads])).astype(int)
-        each = int(np.gcd.reduce([*steps.tolist(), whole]))
+        each = int(np.gcd.reduce([*steps.tolist(), half, whole]))
         return cls(whole // each, each)
 
 
@@ -135,11 +143,11 @@ class Progress(eqx.Module):
 
     Args:
         cycle: number of the next one.
-        ensemble: at the start of its window.
+        starts: of its window, and of those that follow before it ends.
     """
 
     cycle: Int[Array, ""]
-    ensemble: Ensemble
+    starts: tuple[Ensemble, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,7 +182,7 @@ class Assimilation:
     @property
     def layout(self) -> Layout:
         """Frames and steps."""
-        return Layout.of(self.cycles, self.streams, self.system.dt)
+        return Layout.of(self.cycles, self.streams, self.system.dt, self.system.average)
 
     def begin(self) -> Progress:
         """The ensemble at the start of the first window."""
@@ -183,15 +191,19 @@ class Assimilation:
         n_steps = round(self.cycles.start / self.system.dt)
         if n_steps:
             first = spun_up(self.system, first, jnp.asarray(n_steps))
-        return Progress(jnp.zeros((), jnp.int32), first)
+        starts, each = [first], jnp.asarray(round(self.cycles.interval / self.system.dt))
+        while len(starts) < self.cycles.n_intervals:
+            starts.append(spun_up(self.system, starts[-1], each))
+        return Progress(jnp.zeros((), jnp.int32), tuple(starts))
 
     def steps_of(self, progress: Progress) -> Iterator[tuple[Progress, Record]]:
         """The cycles from one on: after each, where it leads, and what is kept of it."""
         layout = self.layout
         for cycle in range(int(progress.cycle), self.cycles.n_cycles):
             window = self._window(cycle, layout)
-            analysis = self.method.assimilate(window, progress.ensemble)
-            progress = Progress(jnp.asarray(cycle + 1, jnp.int32), analysis.following)
+            analysis = self.method.assimilate(window, progress.starts[0])
+            starts = (*progress.starts[1:], analysis.analysis)
+            progress = Progress(jnp.asarray(cycle + 1, jnp.int32), starts)
             yield progress, self._record(window, analysis, layout)
 
     def run(self, report: Callable[[int], None] = lambda cycle: None) -> "Records":
@@ -210,7 +222,7 @@ class Assimilation:
         return Window(
             self.system, jnp.asarray(start), cycles.interval, cycles.n_intervals,
             (layout.n_frames, layout.steps), seen, key,
-            cycles.background_check,
+            cycles.background_check, tuple(stream.withheld for stream in self.streams),
         )  # fmt: skip
 
     def _record(self, window: Window, analysis: Analysis, layout: Layout) -> Record:
@@ -227,9 +239,9 @@ class Assimilation:
         longest = max(cycles.leads, default=0.0)
         n_knots = int(np.ceil(longest / cycles.interval - 1e-9)) + 1
         frame = layout.steps * self.system.dt
-        n_frames = min(round(longest / frame), int((self.system.case.duration - end) / frame + 1e-6))
-        whole = np.full((round(longest / frame), len(self.streams)), np.nan)
-        if n_frames < whole.shape[0] or not whole.size:  # beyond the end of the weather
+        n_frames = round(longest / frame)
+        whole = np.full((n_frames, len(self.streams)), np.nan)
+        if not whole.size:
             return whole
         if isinstance(self.method, Persistence):
             return self._persisting(end, whole)
@@ -237,7 +249,8 @@ class Assimilation:
         knots = self.system.expected(mean, cycles.interval, n_knots)
         times = jnp.asarray(end + cycles.interval * np.arange(float(n_knots)))
         ahead = passed(self.system, mean.now, knots, mean.parameters, times, (n_frames, layout.steps))
-        return np.asarray(ahead.predicted[..., 0])
+        covered = end + frame * np.arange(1, n_frames + 1) <= self.system.case.duration + 1e-6
+        return np.where(covered[:, None], ahead.predicted[..., 0], np.nan)  # no weather beyond
 
     def _persisting(self, end: float, whole: np.ndarray) -> np.ndarray:
         for column, stream in enumerate(self.streams):
@@ -280,6 +293,28 @@ class Skill(NamedTuple):
     upper: float
     mean: float
     number: int
+
+
+class Consistency(NamedTuple):
+    """Whether errors are as large as the method holds them to be, all in the unit of the observation.
+
+    With departures d_b from the background and d_a from the analysis, <d_b²> is the sum of the variances of
+    background and observations, <d_b d_a> the latter and <(d_b - d_a) d_b> the former.
+
+    Args:
+        innovation, expected: rms of d_b, and what spread and errors add up to.
+        observation_error, given_error: found, and as given; NaN where nothing is assimilated.
+        background_error, spread: found, and of the members.
+
+    Source: Desroziers et al. (2005), Q. J. R. Meteorol. Soc. 131, 3385-3396.
+    """
+
+    innovation: float
+    expected: float
+    observation_error: float
+    given_error: float
+    background_error: float
+    spread: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -340,8 +375,10 @@ class Records:
             found[meets, place] = values[meets] - ahead
         return found
 
-    def skill(self, lead: int, stream: int = 0, block: float = _BLOCK) -> "Skill | None":
+    def skill(self, lead: int, stream: int | Sequence[int] = 0, block: float = _BLOCK) -> "Skill | None":
         """What forecasts of one lead, by its place, are worth; `None` without observations that judge them.
+
+        Of one stream, or of several of the same unit together.
 
         The interval is that of 1000 resamples of blocks of consecutive observations, which keeps errors of
         neighbouring days together.
@@ -351,19 +388,47 @@ class Records:
 
         Source: Kuensch (1989), Ann. Stat. 17, 1217-1241.
         """
-        found = self.innovation()[self.time >= self.judged_from, lead, stream]
-        time = self.time[self.time >= self.judged_from][np.isfinite(found)]
-        found = found[np.isfinite(found)]
-        if found.size == 0:
+        judged = self.time >= self.judged_from
+        found = self.innovation()[judged][:, lead, np.atleast_1d(stream)]
+        known = np.isfinite(found)
+        time, found, known = (each[known.any(axis=1)] for each in (self.time[judged], found, known))
+        n = time.size
+        if n == 0:
             return None
-        apart = np.median(np.diff(time)) if found.size > 1 else block
-        length = int(np.clip(round(block / apart), 1, found.size))
+        apart = np.median(np.diff(time)) if n > 1 else block
+        length = int(np.clip(round(block / apart), 1, n))
         random = np.random.default_rng(0)
-        starts = random.integers(0, found.size - length + 1, size=(1000, -(-found.size // length)))
-        drawn = (starts[..., None] + np.arange(length)).reshape(1000, -1)[:, : found.size]
-        ends = np.quantile(np.sqrt(np.mean(found[drawn] ** 2, axis=1)), [0.05, 0.95])
-        rms = float(np.sqrt(np.mean(found**2)))
-        return Skill(rms, float(ends[0]), float(ends[1]), float(np.mean(found)), found.size)
+        starts = random.integers(0, n - length + 1, size=(1000, -(-n // length)))
+        drawn = (starts[..., None] + np.arange(length)).reshape(1000, -1)[:, :n]
+        squares, numbers = np.sum(np.where(known, found, 0.0) ** 2, axis=1), np.sum(known, axis=1)
+        ends = np.quantile(np.sqrt(squares[drawn].sum(axis=1) / numbers[drawn].sum(axis=1)), [0.05, 0.95])
+        rms, mean = np.sqrt(squares.sum() / numbers.sum()), np.mean(found[known])
+        return Skill(float(rms), float(ends[0]), float(ends[1]), float(mean), int(numbers.sum()))
+
+    def consistency(self, stream: int = 0) -> "Consistency | None":
+        """Of what is judged; `None` without observations, or without members."""
+        names = "values", "predicted", "fitted", "predicted_spread", "error", "used"
+        judged = self.time >= self.judged_from
+        values, predicted, fitted, spread, error, used = (
+            self.observed(name)[judged, stream] for name in names
+        )
+        known = np.isfinite(values)
+        if not known.any() or not spread[known].any():
+            return None
+        before, after = values - predicted, values - fitted
+
+        def root(values: np.ndarray, which: np.ndarray) -> float:
+            return float(np.sqrt(np.mean(values[which]))) if which.any() else float("nan")
+
+        with np.errstate(invalid="ignore"):  # the root of a negative variance is NaN
+            return Consistency(
+                root(before**2, known),
+                root(spread**2 + error**2, known),
+                root(before * after, used & known),
+                root(error**2, known),
+                root((before - after) * before, used & known),
+                root(spread**2, known),
+            )
 
     @property
     def analysis_time_step(self) -> float:

@@ -1,4 +1,4 @@
-"""Figures of an assimilation: innovations by lead, section of increments, corrections found, ranks."""
+"""Figures of an assimilation, and a page: innovations, Taylor diagram, increments, corrections, ranks."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from ...io.netcdf import read_netcdf
 from ...io.protection import check_outputs
 from ...plotting.style import around_zero, colour_map, label, panels, save_figures
+from ...report import number, write_figures
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -16,21 +17,34 @@ if TYPE_CHECKING:
 _DAY = 86400.0
 
 
+_CAPTIONS = {
+    "innovations": "Observation minus forecast by lead, and root mean square",
+    "taylor": "Standard deviation of forecasts over that of observations, and correlation, by lead",
+    "increments": "Analysis minus background, and spread of the background",
+    "corrections": "Autoregressive errors after the analysis, with one standard deviation",
+    "months": "The same as means by month",
+    "ranks": "Members below the observation, and innovations over their expected size",
+}
+
+
 def assimilation_figures(path: Path) -> dict[str, Figure]:
-    """Figures of a file of `tunax-lite assimilate`, by name; of several streams the first is shown.
+    """Figures of a file of `tunax-lite assimilate`, by name; of several streams the last is shown.
 
     Raises:
         FileFormatError: a file without innovations.
     """
     results = read_netcdf(path)
-    if "stream" in results.dims:
-        results = results.isel(stream=0)
-    figures = {"innovations": _innovations(results), "increments": _increments(results)}
+    figures = {"innovations": _innovations(_of_one(results)), "taylor": _taylor(results)}
+    figures["increments"] = _increments(results)
     if "process" in results.dims:
-        figures["corrections"] = _corrections(results)
+        figures |= {"corrections": _corrections(results), "months": _months(results)}
     if float(results["predicted_spread"].max()) > 0.0:
-        figures["ranks"] = _ranks(results)
+        figures["ranks"] = _ranks(_of_one(results))
     return figures
+
+
+def _of_one(results: "xr.Dataset") -> "xr.Dataset":
+    return results.isel(stream=-1) if "stream" in results.dims else results
 
 
 def draw(path: Path, folder: Path, *, overwrite: bool) -> list[Path]:
@@ -38,6 +52,40 @@ def draw(path: Path, folder: Path, *, overwrite: bool) -> list[Path]:
     figures = assimilation_figures(path)
     check_outputs([folder / f"{name}.png" for name in figures], overwrite=overwrite)
     return save_figures(figures, folder)
+
+
+def write_page(path: Path, page: Path, *, overwrite: bool) -> Path:
+    """Write a page about a file of `tunax-lite assimilate`: tables and figures."""
+    results = read_netcdf(path)
+    check_outputs([page], overwrite=overwrite, product=f"report of {path.name}")
+    figures = {name: (_CAPTIONS[name], figure) for name, figure in assimilation_figures(path).items()}
+    attributes = {str(name): str(value) for name, value in results.attrs.items()}
+    title = f"Assimilation: {results.attrs['method']}"
+    return write_figures(page, "Assimilated", title, attributes, _tables(results), figures)
+
+
+def _tables(results: "xr.Dataset") -> dict[str, list[list[str]]]:
+    several = results if "stream" in results.dims else results.expand_dims(stream=["all"], axis=-1)
+    names = [str(name) for name in several["stream"].values]
+    unit = results["innovation"].attrs["units"]
+    values = several["innovation"].transpose("time", "lead", "stream").values
+    rows = [["lead [days]", *names]]
+    for lead, of in zip(several["lead"].values, np.moveaxis(values, 1, 0), strict=True):
+        rows.append([f"{lead:g}", *(number(_rms(column), 3) for column in of.T)])
+    tables = {f"Root mean square of observation minus forecast [{unit}]": rows}
+    kept = [str(name) for name in results if str(name).startswith("consistency_")]
+    if kept:
+        rows = [["", *names]]
+        for name in kept:
+            label = name.removeprefix("consistency_").replace("_", " ")
+            rows.append([label, *(number(float(each), 3) for each in np.atleast_1d(results[name].values))])
+        tables[f"Consistency of errors over the judged observations [{unit}]"] = rows
+    return tables
+
+
+def _rms(values: np.ndarray) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.sqrt(np.mean(known**2))) if known.size else np.nan
 
 
 def _days(results: "xr.Dataset", name: str) -> np.ndarray:
@@ -51,7 +99,7 @@ def _innovations(results: "xr.Dataset") -> Figure:
     most = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0
     unit = results["innovation"].attrs["units"]
     for panel, lead, column in zip(axes.flat, leads, values.T, strict=False):
-        rms = np.sqrt(np.nanmean(column**2)) if np.isfinite(column).any() else np.nan
+        rms = _rms(column)
         panel.plot(_days(results, "time"), column, ".", markersize=2.0)
         panel.axhline(0.0, color="0.5", linewidth=0.8)
         panel.set_ylim(-most, most)
@@ -62,6 +110,63 @@ def _innovations(results: "xr.Dataset") -> Figure:
     last.plot(leads[with_any], np.sqrt(np.nanmean(values[:, with_any] ** 2, axis=0)), "o-")
     last.set_ylim(bottom=0.0)
     label(last, "lead [days]", f"rms [{unit}]")
+    return figure
+
+
+def _taylor(results: "xr.Dataset") -> Figure:
+    """Taylor diagram: every stream and lead is a point, a perfect forecast lies on the axis at 1."""
+    figure = Figure(figsize=(5.0, 4.4), layout="constrained")
+    axes = figure.add_subplot(projection="polar")
+    observed = np.asarray(results["observation"])
+    observed = observed.reshape(observed.shape[0], -1)
+    innovation = np.asarray(results["innovation"]).reshape(observed.shape[0], results.sizes["lead"], -1)
+    largest = 1.2
+    for place, lead in enumerate(np.asarray(results["lead"])):
+        points = [_point(*pair) for pair in zip(observed.T, innovation[:, place].T, strict=True)]
+        angles, sizes = np.array([each for each in points if each is not None]).reshape(-1, 2).T
+        axes.plot(angles, sizes, "o", markersize=5.0, label=f"{lead:g} days", alpha=0.8)
+        largest = max(largest, 1.1 * float(np.max(sizes, initial=0.0)))
+    axes.plot(0.0, 1.0, "k*", markersize=9.0, label="observations", clip_on=False)
+    correlations = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99])
+    axes.set_xticks(np.arccos(correlations), [f"{each:g}" for each in correlations])
+    axes.set(thetamin=0.0, thetamax=90.0, rmin=0.0, rmax=largest)
+    axes.set_title(
+        "angle: correlation; radius: standard deviation of the forecast over that observed", fontsize="small"
+    )
+    axes.legend(fontsize="small", loc="upper right")
+    return figure
+
+
+def _point(observed: np.ndarray, innovation: np.ndarray) -> tuple[float, float] | None:
+    """Angle and radius of one stream; `None` of fewer than three forecasts, or constant ones."""
+    known = np.isfinite(observed) & np.isfinite(innovation)
+    seen, forecast = observed[known], (observed - innovation)[known]
+    if known.sum() < 3 or not np.std(seen) * np.std(forecast) > 0.0:
+        return None
+    correlation = np.clip(np.corrcoef(seen, forecast)[0, 1], 0.0, 1.0)
+    return float(np.arccos(correlation)), float(np.std(forecast) / np.std(seen))
+
+
+def _months(results: "xr.Dataset") -> Figure:
+    """Means of the corrections by month."""
+    names = [str(name) for name in np.asarray(results["process"])]
+    figure, axes = panels(len(names), 1, (7.0, 1.6), sharex=True)
+    begin = np.datetime64(
+        results["analysis_time"].attrs["units"].split("since ")[1].strip().replace(" ", "T")
+    )
+    seconds = np.asarray(results["analysis_time"], dtype=float).round().astype("timedelta64[s]")
+    months = (begin + seconds).astype("datetime64[M]")
+    each = np.unique(months)
+    for place, (panel, name) in enumerate(zip(axes.flat, names, strict=False)):
+        values = np.asarray(results["correction"])[:, place]
+        panel.bar(np.arange(each.size), [float(np.mean(values[months == month])) for month in each])
+        panel.axhline(0.0, color="0.5", linewidth=0.8)
+        panel.set_title(name.replace("_", " "), fontsize="small")
+    step = max(1, each.size // 12)
+    panel = axes.flat[len(names) - 1]
+    panel.set_xticks(
+        np.arange(each.size)[::step], [str(month) for month in each[::step]], rotation=45.0, fontsize="small"
+    )
     return figure
 
 

@@ -47,6 +47,7 @@ class Window(eqx.Module):
         key: of the random numbers of the window.
         background_check: largest departure of an observation from the background that is used, in standard
             deviations of the departure; infinite for all.
+        withheld: of each stream, whether its observations change nothing.
     """
 
     system: System
@@ -57,6 +58,7 @@ class Window(eqx.Module):
     seen: Frames
     key: Array
     background_check: float
+    withheld: tuple[bool, ...]
 
     @property
     def times(self) -> Float[Array, " knot"]:
@@ -77,19 +79,13 @@ class Window(eqx.Module):
         now, predicted = passed(self.system, start.now, knots, start.parameters, self.times, self.whole)
         return Ensemble(now, knots[:, -1], start.parameters), predicted
 
-    def first_interval(self, start: Ensemble, knots: Knots) -> Ensemble:
-        """What the next window starts from, an interval after the start."""
-        times = self.times[:2]
-        now = passed(self.system, start.now, knots[:, :2], start.parameters, times, self.frames).now
-        return Ensemble(now, knots[:, 1], start.parameters)
-
     def accepted(self, predicted: Predicted) -> Frames:
         """The observations that pass the background check against members, with zero weight of the others."""
         spread = jnp.var(predicted, axis=-1, ddof=1) if predicted.shape[-1] > 1 else 0.0
         mean, precision = jnp.mean(predicted, axis=-1), self.seen.precision
         variance = spread + 1.0 / jnp.where(precision > 0.0, precision, 1.0)
         near = (self.seen.values - mean) ** 2 <= self.background_check**2 * variance
-        return Frames(self.seen.values, jnp.where(near, precision, 0.0))
+        return Frames(self.seen.values, jnp.where(near & ~np.array(self.withheld), precision, 0.0))
 
 
 class Analysis(NamedTuple):
@@ -101,7 +97,6 @@ class Analysis(NamedTuple):
         analysis: members at its end.
         fitted: what these would have shown.
         used: where an observation was used.
-        following: what the next window starts from, an interval after the start of this one.
     """
 
     background: Ensemble
@@ -109,7 +104,6 @@ class Analysis(NamedTuple):
     analysis: Ensemble
     fitted: Predicted
     used: Array
-    following: Ensemble
 
 
 class AbstractMethod(eqx.Module):
@@ -135,7 +129,7 @@ class FreeRun(AbstractMethod):
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
         end, predicted = window.run(start, window.drawn(start))
         unused = jnp.zeros(window.seen.values.shape, bool)
-        return Analysis(end, predicted, end, predicted, unused, end)
+        return Analysis(end, predicted, end, predicted, unused)
 
 
 @named("persistence")
@@ -180,7 +174,7 @@ class Nudging(AbstractMethod):
         warmer = state.temperature + (added * jnp.exp(z / self.depth))[:, None]
         now = dataclasses.replace(end.now, state=dataclasses.replace(state, temperature=warmer))
         after = dataclasses.replace(end, now=now)
-        return Analysis(end, predicted, after, predicted + added, used, after)
+        return Analysis(end, predicted, after, predicted + added, used)
 
 
 def _is_temperature(variable: str) -> bool:
@@ -266,7 +260,7 @@ def _filtered(
     others = (transformed(x, weights, method.relaxation) for x in (wide.processes, wide.parameters))
     after = Ensemble(dataclasses.replace(background.now, state=state), *others)
     fitted = transformed(flat[0], weights, method.relaxation).reshape(shown.shape)
-    return Analysis(background, predicted, after, fitted, seen.known, after)
+    return Analysis(background, predicted, after, fitted, seen.known)
 
 
 def profiles_of(state: State) -> dict:

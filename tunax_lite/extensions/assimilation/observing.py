@@ -43,6 +43,11 @@ class Operator(eqx.Module):
             expected = "no height" if is_number(self.variable) else "a height"
             raise ValueError(f"{self.variable}: expected {expected} of this variable, got {self.height}.")
 
+    @property
+    def label(self) -> str:
+        """The variable, with its height [m] if it has one."""
+        return self.variable if self.height is None else f"{self.variable} {self.height:g}"
+
     def __call__(self, water: ColumnState) -> Float[Array, "*batch"]:
         # A layer that reaches the bottom has the depth of its lowest cell.
         values = observable(self.variable, bounded=is_depth_of_a_criterion(self.variable))(water)
@@ -64,6 +69,7 @@ class Stream:
         values: in the unit of the variable.
         error: standard deviation of the independent part of their errors, in the same unit.
         name: in messages.
+        withheld: whether the values only judge forecasts, and change nothing.
 
     Raises:
         ValueError: no values, times that do not increase, or an error that is not positive.
@@ -74,6 +80,7 @@ class Stream:
     values: np.ndarray
     error: np.ndarray
     name: str = "observations"
+    withheld: bool = False
 
     def __post_init__(self):
         where = f"{self.name}: {self.operator.variable}"
@@ -112,7 +119,12 @@ class Stream:
 
 
 def streams_of(
-    observations: Observations, variables: Sequence[str], errors: dict[str, float], grid: Grid
+    observations: Observations,
+    variables: Sequence[str],
+    errors: dict[str, float],
+    grid: Grid,
+    depths: Sequence[float] | None = None,
+    withheld: Sequence[float] = (),
 ) -> tuple[Stream, ...]:
     """Streams of observations at fixed heights: one for each height with values, and for each number.
 
@@ -120,10 +132,14 @@ def streams_of(
         variables: to use, by name.
         errors: standard deviation of each [unit of the variable]; by default the observations' own.
         grid: of the case, whose depth the heights must not exceed.
+        depths: of the values of profiles that are used [m]; by default all.
+        withheld: depths whose values only judge forecasts [m].
 
     Raises:
-        ValueError: a variable that is not observed or has no error, or heights that move or lie too deep.
+        ValueError: a variable that is not observed or has no error, or heights that move or lie too deep, or
+            depths without values.
     """
+    _check_depths(observations, depths, withheld)
     found, time = [], np.asarray(observations.time)
     for name in variables:
         if name not in observations.names:
@@ -134,17 +150,38 @@ def streams_of(
         error = errors.get(name, observations.uncertainty.get(name))
         if error is None:
             raise ValueError(f"{observations.name}: expected an error of {name}, got none; give one.")
-        columns = _columns_of(observations, name, float(np.asarray(grid.depth).max()))
+        columns = _columns_of(observations, name, float(np.asarray(grid.depth).max()), depths)
         for height, values in columns:
             known = np.isfinite(values)
+            judges = height is not None and _is_among(-height, withheld)
             if known.any():
                 sizes = np.full(int(known.sum()), float(error))
                 operator = Operator(name, height)
-                found.append(Stream(operator, time[known], values[known], sizes, observations.name))
+                found.append(Stream(operator, time[known], values[known], sizes, observations.name, judges))
     return tuple(found)
 
 
-def _columns_of(observations: Observations, name: str, depth: float) -> list[tuple[float | None, np.ndarray]]:
+def _is_among(depth: float, depths: Sequence[float]) -> bool:
+    return bool(np.isclose(depth, np.asarray(depths, float), atol=0.01).any())
+
+
+def _check_depths(
+    observations: Observations, depths: Sequence[float] | None, withheld: Sequence[float]
+) -> None:
+    measured = [] if observations.moves else (-np.asarray(observations.z)).tolist()
+    used = measured if depths is None else depths
+    for depth, among in (*((each, measured) for each in depths or ()), *((each, used) for each in withheld)):
+        if not _is_among(depth, among):
+            listed = ", ".join(f"{each:g}" for each in sorted(among))
+            raise ValueError(
+                f"{observations.name}: expected one of the depths {listed or 'of fixed instruments'} m, got "
+                f"{depth:g} m."
+            )
+
+
+def _columns_of(
+    observations: Observations, name: str, depth: float, used: Sequence[float] | None
+) -> list[tuple[float | None, np.ndarray]]:
     """Heights of a variable, `None` for a number, each with its values over time."""
     if name in observations.series:
         return [(None, np.asarray(observations.series[name]))]
@@ -153,13 +190,14 @@ def _columns_of(observations: Observations, name: str, depth: float) -> list[tup
             f"{observations.name}: expected heights of {name} that are fixed, got heights that move in time; "
             "interpolate the observations to fixed heights."
         )
-    z = np.asarray(observations.z)
-    if z[0] < -depth:
+    levels = enumerate(np.asarray(observations.z).tolist())
+    kept = [(level, z) for level, z in levels if used is None or _is_among(-z, used)]
+    if kept[0][1] < -depth:
         raise ValueError(
             f"{observations.name}: expected heights of {name} within the column of {depth:g} m, got "
-            f"{z[0]:g} m; are these observations of another place?"
+            f"{kept[0][1]:g} m; are these observations of another place?"
         )
-    return [(float(at), np.asarray(observations.profiles[name])[:, level]) for level, at in enumerate(z)]
+    return [(z, np.asarray(observations.profiles[name])[:, level]) for level, z in kept]
 
 
 class Frames(eqx.Module):

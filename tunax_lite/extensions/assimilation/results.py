@@ -27,6 +27,14 @@ _OF_OBSERVATIONS = {
     "rank": ("rank", "number of members below the observation; -1 where there is none", "1"),
     "used": ("used", "whether the observation passed the background check and was used", "1"),
 }
+_OF_CONSISTENCY = {
+    "innovation": "root mean square of observation minus background",
+    "expected": "innovation that the spread and the errors of observations add up to",
+    "observation_error": "found from departures of background and analysis",
+    "given_error": "standard deviation of the errors of observations, as given",
+    "background_error": "found from departures of background and analysis",
+    "spread": "standard deviation of the members at the observations",
+}
 _OF_WATER = {
     "background": "mean temperature of the members before the analysis",
     "analysis": "mean temperature of the members after the analysis",
@@ -66,6 +74,11 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
     }
     variables |= {name: of_observations(name) for name in _OF_OBSERVATIONS}
     variables |= _of_water(records) | _of_processes(run, records)
+    found = [records.consistency(column) for column in range(len(streams))]
+    for name, meaning in _OF_CONSISTENCY.items() if any(found) else ():
+        values = np.array([np.nan if each is None else getattr(each, name) for each in found])
+        about_it = {"long_name": meaning, "units": unit, "comment": "Desroziers et al. (2005)"}
+        variables |= {f"consistency_{name}": (several, values if several else values[0], about_it)}
     coordinates = {
         "time": ("time", records.time, _axis("time of the observation", epoch, "T")),
         "analysis_time": ("analysis_time", records.analysis_time, _axis("end of the window", epoch)),
@@ -77,7 +90,7 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
         "process": ("process", np.array([each.of for each in run.system.processes], dtype=object), {}),
     }
     if several:
-        labels = np.array([_label(stream.operator) for stream in streams], dtype=object)
+        labels = np.array([stream.operator.label for stream in streams], dtype=object)
         coordinates["stream"] = ("stream", labels, {"long_name": "observed variable and height [m]"})
     if not run.system.processes:
         del coordinates["process"]
@@ -86,10 +99,6 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
     attributes |= {f"tunax_lite_{name}": value for name, value in origin.items()}
     heights = height_coordinates(run.system.case.grid)
     return Frames(variables | heights, coordinates, attributes)
-
-
-def _label(operator) -> str:
-    return operator.variable if operator.height is None else f"{operator.variable} {operator.height:g}"
 
 
 def _axis(meaning: str, epoch: str, axis: str = "") -> dict[str, str]:

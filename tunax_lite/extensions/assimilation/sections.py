@@ -1,5 +1,6 @@
 """The configuration of an assimilation: a run, observations, what is uncertain, a method, and cycles."""
 
+import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ from .observing import Operator, Stream, streams_of
 from .system import Process, ProfileError, System
 
 _ERROR = Annotated[float, Field(gt=0.0)]
+_DEPTH = Annotated[float, Field(ge=0.0)]
 
 
 class ObservationsSection(Section):
@@ -46,11 +48,18 @@ class ObservationsSection(Section):
     column: int = key("column of the values, after date and time, from 1", 1, ge=1)
     error_column: int | None = key("column of their errors; null with `error`", 2, ge=1)
     variables: list[str] = key("of the case that are used", [])
+    depths: list[_DEPTH] | None = key("of its profiles that are used [m]; null for all", None, min_length=1)
+    withheld: list[_DEPTH] = key("depths of its profiles that only judge forecasts [m]", [])
     error: _ERROR | dict[str, _ERROR] | None = key(
         "standard deviation instead of that of the file, or by variable of the case", None
     )
     representativeness: float = key(
         "error of what the column cannot represent, added in squares to that of each value", 0.0, ge=0.0
+    )
+    average: float | None = key(
+        "time that each value is a mean over, centred at its time [s]; null for values at that time",
+        None,
+        gt=0.0,
     )
     thinning: float | None = key("shortest time between two values of a stream [s]", None, gt=0.0)
 
@@ -84,7 +93,9 @@ class ObservationsSection(Section):
                 )
             errors = self.error if isinstance(self.error, dict) else {}
             with where.naming("variables"):
-                found = streams_of(run.observations, self.variables, errors, run.case.grid)
+                found = streams_of(
+                    run.observations, self.variables, errors, run.case.grid, self.depths, self.withheld
+                )
         with where.naming():
             found = tuple(self._treated(each) for each in found)
         return found
@@ -92,8 +103,7 @@ class ObservationsSection(Section):
     def _treated(self, stream: Stream) -> Stream:
         if self.thinning is not None:
             stream = stream.thinned(self.thinning)
-        error = np.hypot(stream.error, self.representativeness)
-        return Stream(stream.operator, stream.time, stream.values, error, stream.name)
+        return dataclasses.replace(stream, error=np.hypot(stream.error, self.representativeness))
 
     def _of_file(self, run: Run, where: Place) -> Stream:
         assert self.path is not None
@@ -235,7 +245,9 @@ def assimilation_of(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilatio
     processes = tuple(each.build() for each in config.uncertainty.processes)
     profiles = tuple(each.build() for each in config.uncertainty.profiles)
     operators = tuple(stream.operator for stream in streams)
-    system = System(run.model, run.case, run.dt, operators, processes, profiles, free)
+    system = System(
+        run.model, run.case, run.dt, operators, processes, profiles, free, config.observations.average or 0.0
+    )
     with place.naming("cycles"):
         made = Assimilation(system, streams, config.method.build(), cycles)
         _ = made.layout  # raises for times that are no multiples of the step

@@ -1,16 +1,17 @@
 """Methods that change what a window started from, and run it again: 4D-Var and an ensemble smoother.
 
 4D-Var: the control v holds what of the window is uncertain in units of its prior: modes of the errors of the
-profiles at its start, the noise of the processes in every interval, and parameters. With x(v) the run,
+profiles at its start and of the processes over its knots, and parameters. With x(v) the run,
 
     J(v) = vᵀv / 2 + (y - h(x(v)))ᵀ R⁻¹ (y - h(x(v))) / 2.
 
-The change of variables is the preconditioning by the square root of B. Gauss-Newton linearises h(x(v)) about
-v_k with the Jacobian G, one adjoint run for each observation, side by side, and solves
+The change of variables is the preconditioning by the square root of B. The modes are eigenvectors of B, a few
+of which hold nearly all of its variance. Gauss-Newton linearises h(x(v)) about v_k with the Jacobian G, one
+tangent column for each mode, side by side, and solves
 
     v = Gᵀ (G Gᵀ + R)⁻¹ (y - h(x(v_k)) + G v_k),
 
-the exact minimum of the linear problem, which conjugate gradients approach; a step that raises J is halved.
+the exact minimum of the linear problem; a step that raises J is halved.
 Errors of the fluxes in time make it weakly constrained: they are the errors of the model.
 
 The ensemble smoother with multiple data assimilation (Emerick and Reynolds 2013, Comput. Geosci. 55, 3-15)
@@ -30,7 +31,7 @@ from jaxtyping import Array, Float
 from ...declarations import named, setting
 from .methods import AbstractMethod, Analysis, Predicted, Window, profiles_of, transform, transformed
 from .observing import Frames
-from .system import Ensemble, Knots, run_window
+from .system import OBSERVATIONS, Ensemble, Knots, Process, at_frames, run_window
 
 Control = Float[Array, " control"]
 
@@ -42,101 +43,144 @@ class Started(NamedTuple):
     knots: Knots
 
 
+class Modes(eqx.Module):
+    """Square roots of the covariance of a window, one column for each number of the control.
+
+    Args:
+        profiles: of the error of each profile, on cells.
+        processes: of each process, on knots.
+        parameters: standard deviation of the unconstrained parameters.
+    """
+
+    profiles: tuple[Float[Array, "center _"], ...]
+    processes: tuple[Float[Array, "knot _"], ...]
+    parameters: float
+
+    def places(self, v: Control) -> list[np.ndarray]:
+        """Where the control of each profile, of each process, and of the parameters lies."""
+        sizes = [each.shape[1] for each in (*self.profiles, *self.processes)]
+        return np.split(np.arange(v.size), np.cumsum(sizes))
+
+
 @named("variational")
 class Variational(AbstractMethod):
     """Incremental 4D-Var with corrections of the start and of the fluxes in time.
 
     Args:
         n_outer: linearisations [1].
-        background: error of a start, and of parameters, as part of that of the first one [1].
+        background: error of the profiles and parameters of a start, as part of that of the first one [1].
+        processes: error of the processes of a start, as part of their standard deviation [1].
+        kept_variance: part of the variance of each profile and process that its modes hold [1].
         n_halvings: of a step that raises the cost.
         n_members: one.
     """
 
     n_outer: int = setting(2, at_least=1, at_most=20)
-    background: float = setting(0.3, above=0.0, at_most=1.0)
+    background: float = setting(0.15, above=0.0, at_most=1.0)
+    processes: float = setting(0.4, above=0.0, at_most=1.0)
+    kept_variance: float = setting(0.99, above=0.0, at_most=1.0)
     n_halvings: int = setting(3, at_least=0)
     n_members: int = setting(1, at_least=1, at_most=1)
 
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
-        v = jnp.zeros(n_control(window, start), start.processes.dtype)
-        predicted, jacobian = linearised(self, window, start, v)
-        background, seen = predicted, window.accepted(predicted[..., None])
-        cost = cost_of(predicted, seen, v)
-        for outer in range(self.n_outer):
-            if outer:
-                predicted, jacobian = linearised(self, window, start, v)
-            v, cost = self._step(window, start, seen, v, cost, minimum(predicted, jacobian, seen, v))
-        before = started(self, window, start, jnp.zeros_like(v))
-        end = window.run(*before)[0]
-        after = started(self, window, start, v)
-        now, fitted = window.run(*after)
-        following = window.first_interval(*after)
-        return Analysis(end, background[..., None], now, fitted, seen.known, following)
-
-    def _step(
-        self, window: Window, start: Ensemble, seen: Frames, v: Control, cost: Array, aim: Control
-    ) -> tuple[Control, Array]:
-        """The control on the way to the minimum of the linear problem, where the cost is lower."""
-        for halving in range(self.n_halvings + 1):
-            tried = v + 0.5**halving * (aim - v)
-            now = cost_of(predicted_by(self, window, start, tried), seen, tried)
-            if now < cost:
-                return tried, now
-        return v, cost
+        modes = modes_of(self, window)
+        v = jnp.zeros(n_control(modes, start), start.processes.dtype)
+        before, background = window.run(*started(window, start, modes, v))
+        end, fitted, seen = before, background, window.accepted(background)
+        cost = cost_of(background[..., 0], seen, v)
+        for _ in range(self.n_outer):
+            predicted, jacobian = linearised(window, start, modes, v)
+            aim = minimum(predicted, jacobian, seen, v)
+            for halving in range(self.n_halvings + 1):
+                tried = v + 0.5**halving * (aim - v)
+                now, shown = window.run(*started(window, start, modes, tried))
+                if (lower := cost_of(shown[..., 0], seen, tried)) < cost:
+                    v, cost, end, fitted = tried, lower, now, shown
+                    break
+            else:
+                break
+        return Analysis(before, background, end, fitted, seen.known)
 
 
-def n_control(window: Window, start: Ensemble) -> int:
-    """Length of the control vector of a window."""
+def modes_of(method: Variational, window: Window) -> Modes:
+    """Modes of a window, those of the largest variance first."""
     system = window.system
-    profiles = len(system.profiles) * system.case.grid.n_cells
-    return profiles + len(system.processes) * (window.n_intervals + 1) + start.parameters.shape[0]
+    z, part = np.asarray(system.case.grid.z_center), method.kept_variance
+    profiles = (method.background * np.asarray(each.factor(jnp.asarray(z))) for each in system.profiles)
+    processes = (_noise(each, window, method.processes) for each in system.processes)
+    first, second = (
+        tuple(jnp.asarray(_leading(each, part), system.case.grid.z_center.dtype) for each in group)
+        for group in (profiles, processes)
+    )
+    return Modes(first, second, method.background)
 
 
-def started(method: Variational, window: Window, start: Ensemble, v: Control) -> Started:
+def _noise(process: Process, window: Window, first: float) -> np.ndarray:
+    """From noise to the process on knots, c_0 = first s xi_0 and c_{j+1} = k c_j + s sqrt(1 - k²) xi."""
+    kept, knots = process.kept(window.interval), np.arange(window.n_intervals + 1)
+    powers = np.tril(kept ** np.abs(knots[:, None] - knots))
+    size = np.where(knots == 0, first, np.sqrt(1.0 - kept**2))
+    return process.standard_deviation * size * powers
+
+
+def _leading(factor: np.ndarray, part: float) -> np.ndarray:
+    """Another square root of the same covariance, with the modes that hold a part of its variance."""
+    vectors, sizes = np.linalg.svd(factor)[:2]
+    held = np.cumsum(sizes**2) / max(float(np.sum(sizes**2)), 1e-300)
+    number = sizes.size if part == 1.0 else int(np.searchsorted(held, part)) + 1
+    return vectors[:, :number] * sizes[:number]
+
+
+def n_control(modes: Modes, start: Ensemble) -> int:
+    """Length of the control vector of a window."""
+    return sum(each.shape[1] for each in (*modes.profiles, *modes.processes)) + start.parameters.shape[0]
+
+
+@eqx.filter_jit
+def started(window: Window, start: Ensemble, modes: Modes, v: Control) -> Started:
     """The start of a window with its processes for a control; linear."""
-    system, z = window.system, window.system.case.grid.z_center
-    state, place = start.now.state, 0
-    for error in system.profiles:
-        own, place = v[place : place + z.size], place + z.size
-        added = method.background * error.factor(z) @ own
-        value = getattr(state, error.variable) + added[:, None]
+    system, state = window.system, start.now.state
+    *controls, parameters = (v[place] for place in modes.places(v))
+    factors = (*modes.profiles, *modes.processes)
+    added = [(factor @ own)[:, None] for factor, own in zip(factors, controls, strict=True)]
+    for error, change in zip(system.profiles, added, strict=False):
+        value = getattr(state, error.variable) + change
         state = dataclasses.replace(state, **{error.variable: value})
-    n_knots = window.n_intervals + 1
-    noise = v[place : place + len(system.processes) * n_knots].reshape(-1, n_knots)
-    rows = []
-    for process, own, first in zip(system.processes, noise, start.processes, strict=True):
-        kept = process.kept(window.interval)
-        size = process.standard_deviation * np.sqrt(1.0 - kept**2)
-        values = [first + size * own[0]]
-        for each in own[1:]:
-            values.append(kept * values[-1] + size * each)
-        rows.append(jnp.stack(values))
-    knots = jnp.stack(rows) if rows else jnp.zeros((0, n_knots, 1), v.dtype)
-    changed = start.parameters + method.background * v[place + noise.size :][:, None]
+    expected = system.expected(start, window.interval, window.n_intervals + 1)
+    if system.processes:
+        expected = expected + jnp.stack(added[len(system.profiles) :])
+    changed = start.parameters + modes.parameters * parameters[:, None]
     now = dataclasses.replace(start.now, state=state)
-    return Started(Ensemble(now, start.processes, changed), knots)
-
-
-def _shown(method: Variational, window: Window, start: Ensemble, v: Control) -> Float[Array, "frame stream"]:
-    ensemble, knots = started(method, window, start, v)
-    whole = run_window(window.system, ensemble.now, knots, ensemble.parameters, window.times, window.whole)
-    return whole.predicted[..., 0]
-
-
-predicted_by = eqx.filter_jit(_shown)
-"""What the streams show in a window for a control."""
+    return Started(Ensemble(now, start.processes, changed), expected)
 
 
 @eqx.filter_jit
 def linearised(
-    method: Variational, window: Window, start: Ensemble, v: Control
+    window: Window, start: Ensemble, modes: Modes, v: Control
 ) -> tuple[Float[Array, "frame stream"], Float[Array, "frame stream control"]]:
-    """What the streams show, and its Jacobian: one adjoint run for each frame and stream, side by side."""
-    shown, pull = jax.vjp(lambda v: _shown(method, window, start, v), v)
-    rows = jnp.eye(shown.size, dtype=v.dtype).reshape(shown.size, *shown.shape)
-    jacobian = jax.vmap(lambda row: pull(row)[0])(rows)
-    return shown, jacobian.reshape(*shown.shape, v.size)
+    """What the streams show, and its Jacobian: one tangent column for each number of the control.
+
+    Errors of the observations do not enter the water, and need none.
+    """
+
+    def shown(v: Control) -> Array:
+        ensemble, knots = started(window, start, modes, v)
+        run = run_window(window.system, ensemble.now, knots, ensemble.parameters, window.times, window.whole)
+        return run.predicted[..., 0]
+
+    def along(tangent: Control) -> tuple[Array, Array]:
+        return jax.jvp(shown, (v,), (tangent,))
+
+    n, processes = len(modes.profiles), window.system.processes
+    places = modes.places(v)
+    own = [n + place for place, each in enumerate(processes) if each.of == OBSERVATIONS]
+    water = np.concatenate([each for group, each in enumerate(places) if group not in own])
+    predicted, along_water = jax.vmap(along, out_axes=(None, -1))(jnp.eye(v.size, dtype=v.dtype)[water])
+    jacobian = jnp.zeros((*predicted.shape, v.size), v.dtype).at[..., water].set(along_water)
+    for group in own:
+        errors = at_frames(modes.processes[group - n], window.times, window.whole, window.system.dt)
+        jacobian = jacobian.at[..., places[group]].set(errors[:, None])
+    return predicted, jacobian
 
 
 @jax.jit
@@ -183,7 +227,7 @@ class EnsembleSmoother(AbstractMethod):
                 predicted = window.run(*begun)[1]
             begun = _changed(self, begun, seen, predicted)
         end, fitted = window.run(*begun)
-        return Analysis(background, before, end, fitted, seen.known, window.first_interval(*begun))
+        return Analysis(background, before, end, fitted, seen.known)
 
 
 @eqx.filter_jit

@@ -114,6 +114,7 @@ class System(eqx.Module):
         processes: of fluxes and observations.
         profiles: errors of the first profiles.
         parameters: that are estimated; `None` for none.
+        average: time that every observation is the mean over, centred [s]; 0 for values at one time.
     """
 
     model: Model
@@ -123,6 +124,7 @@ class System(eqx.Module):
     processes: tuple[Process, ...] = ()
     profiles: tuple[ProfileError, ...] = ()
     parameters: ResolvedParameters | None = eqx.field(default=None, static=True)
+    average: float = eqx.field(default=0.0, static=True)
 
     def members(self, key: Array, n_members: int) -> Ensemble:
         """The first ensemble: perturbed profiles, processes and parameters; one member has none.
@@ -197,24 +199,55 @@ def run_window(
     steps: tuple[int, int],
     checkpointing: AbstractCheckpointing | None = None,
 ) -> Passed:
-    """Run all members from `start`, for frames and steps per frame; linear processes between times [s]."""
+    """Run all members from `start`, for frames and steps per frame; linear processes between times [s].
+
+    With an average the members run on for half of it, in which processes keep their last values.
+    """
     model, case = _with_values(system, knots, parameters, times)
     case = batched_case(model, case)
+    half = round(0.5 * system.average / (steps[1] * system.dt))
 
-    def save(carry: Carry, _) -> Array:
-        water = ColumnState(carry.now.state, case.grid, case.equation_of_state)
-        return jnp.stack([operator(water) for operator in system.operators])
+    def save(carry: Carry, _) -> tuple[Array, Restart | None]:
+        state = carry.now.state if carry.means is None else carry.means[0]
+        water = ColumnState(state, case.grid, case.equation_of_state)
+        shown = jnp.stack([operator(water) for operator in system.operators])
+        return shown, carry.now if half else None
 
-    end, observed = integrate(
-        model, case, start, system.dt, n_frames=steps[0], steps_per_frame=steps[1],
-        checkpointing=checkpointing or Auto(), save=save,
+    end, (observed, ends) = integrate(
+        model, case, start, system.dt, n_frames=steps[0] + half, steps_per_frame=steps[1],
+        checkpointing=checkpointing or Auto(), save=save, means=half > 0,
     )  # fmt: skip
+    if half:
+        end = jax.tree.map(lambda every: every[steps[0] - 1], ends)
+        n_left = (system.case.duration - times[0]) / (steps[1] * system.dt)  # frames with weather
+        observed = _centred_means(observed, half, n_left)
     own = [index for index, each in enumerate(system.processes) if each.of == OBSERVATIONS]
     if own:
-        ends = times[0] + jnp.asarray(np.arange(1.0, steps[0] + 1.0) * steps[1] * system.dt, times.dtype)
-        along = jax.vmap(lambda values: jnp.interp(ends, times, values), in_axes=-1, out_axes=-1)
-        observed = observed + along(jnp.sum(knots[np.array(own)], axis=0))[:, None]
+        errors = at_frames(jnp.sum(knots[np.array(own)], axis=0), times, steps, system.dt)
+        observed = observed + errors[:, None]
     return Passed(end, observed)
+
+
+def at_frames(
+    values: Float[Array, "knot column"], times: Float[Array, " knot"], steps: tuple[int, int], dt: float
+) -> Float[Array, "frame column"]:
+    """Values of processes at the ends of frames, linear between the knots at times [s]."""
+    ends = times[0] + jnp.asarray(np.arange(1.0, steps[0] + 1.0) * steps[1] * dt, times.dtype)
+    return jax.vmap(lambda column: jnp.interp(ends, times, column), in_axes=-1, out_axes=-1)(values)
+
+
+def _centred_means(frames: Float[Array, "frame stream member"], half: int, n_left: Array) -> Array:
+    """Means over `half` frames before and after the end of each, of those that are there."""
+    n = frames.shape[0]
+    counted = (np.arange(1.0, n + 1.0) < n_left + 0.5).astype(frames.dtype)
+    sums, numbers = (
+        jnp.concatenate([jnp.zeros_like(each[:1]), jnp.cumsum(each, axis=0)])
+        for each in (frames * counted[:, None, None], counted)
+    )
+    last = np.arange(1, n - half + 1)
+    first, end = np.maximum(last - half, 0), last + half
+    number = jnp.maximum(numbers[end] - numbers[first], 1.0)
+    return (sums[end] - sums[first]) / number[:, None, None]
 
 
 passed = eqx.filter_jit(run_window)
