@@ -265,7 +265,8 @@ def test_refuses_table(config, tmp_path, text, fragments):
     for fragment in ["met.csv", *fragments]:
         assert fragment in str(caught.value), str(caught.value)
     # Each mistake begins with the section that names the file.
-    line = 1 + config.read_text().splitlines().index("  weather:")
+    lines = enumerate(config.read_text().splitlines(), 1)
+    line = next(number for number, text in lines if text.startswith("  weather:"))
     starts = f"{config}: line {line}: case.weather: {tmp_path / 'met.csv'}: "
     assert all(each.startswith(starts) for each in str(caught.value).splitlines()), str(caught.value)
 
