@@ -348,6 +348,10 @@ def _cond(values, parameters, size):
     return _values(lax.switch(index.array, [call(branch) for branch in parameters["branches"]]), flags)
 
 
+def _optimization_barrier(values, parameters, size):
+    return values  # of `apart`, for one column only
+
+
 def _custom_linear_solve(values, parameters, size):
     # The defining equation of the solution matters for derivatives; here it is only computed.
     return _run(closed_jaxpr(parameters["jaxprs"].solve), solve_inputs(values, parameters), size)
@@ -355,6 +359,7 @@ def _custom_linear_solve(values, parameters, size):
 
 _WITH_OWN_AXES = (_slice, _concatenate, _broadcast_in_dim, _reshape, _transpose, _pad)
 _WITH_OWN_AXES += (_dynamic_slice, _dynamic_update_slice, _scan, _while, _cond, _custom_linear_solve)
+_WITH_OWN_AXES += (_optimization_barrier,)
 _STRUCTURED: dict[str, Callable[[list[_Value], dict, int], list[_Value] | None]] = {
     function.__name__[1:]: function for function in _WITH_OWN_AXES
 }

@@ -32,6 +32,7 @@ from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import PyTree
 
 from .._types import ColumnArray, InnerFaceArray
+from .elementary import apart
 
 Trees = tuple[PyTree, ...]  # arrays `(n, *batch)` for each of several systems
 
@@ -240,7 +241,7 @@ class TwistedThomas(AbstractTridiagonalMethod):
         solution, near = lax.fori_loop(0, n_pairs, substitute, (solution, (center, center)))
         if first:
             row = _substitute_at(ratios, known(solution), 0, near[0])
-            solution = _set_row(solution, 0, row)
+            solution = jax.tree.map(apart, _set_row(solution, 0, row))
         return tuple(solution)
 
 
