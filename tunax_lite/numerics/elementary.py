@@ -148,7 +148,8 @@ def sum_above(half: CenterArray) -> CenterArray:
     if half.ndim == 1:  # a loop over the levels costs one column more than a sum by shifts
         return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
     # On a GPU a loop over the levels launches a kernel for each, and sums by shifts may be such a loop.
-    weights = jnp.asarray(2.0 * jnp.tri(len(half), k=-1).T + jnp.eye(len(half)), half.dtype)
+    n, dtype = len(half), half.dtype
+    weights = 2.0 * jnp.tri(n, k=-1, dtype=dtype).T + jnp.eye(n, dtype=dtype)
     step = lambda above, here: (above + 2.0 * here, above + here)  # noqa: E731
     return jax.lax.platform_dependent(
         half,
