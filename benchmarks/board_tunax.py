@@ -18,10 +18,9 @@ from tunax_lite.calibration.comparison import Reference
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.extensions.board import load_board
 from tunax_lite.extensions.board.command import present
+from tunax_lite.extensions.board.sections import ProtocolSection
 from tunax_lite.io.yaml_file import yaml_text
 from tunax_lite.physics import LinearEquationOfState
-
-CELL, STEP = 2.0, 60.0  # [m], [s]: those of the protocol
 
 
 def fluxes_of(reference: Reference) -> tuple[float, float, float] | None:
@@ -44,12 +43,14 @@ def background(reference: Reference) -> dict[str, float]:
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
-def run(tunax: Any, reference: Reference, fluxes: tuple[float, float, float]) -> xr.Dataset:
+def run(
+    tunax: Any, protocol: ProtocolSection, reference: Reference, fluxes: tuple[float, float, float]
+) -> xr.Dataset:
     """The simulation with Tunax."""
-    case, eos = reference.case, reference.case.equation_of_state
+    case, eos, step = reference.case, reference.case.equation_of_state, protocol.time_step
     assert isinstance(eos, LinearEquationOfState)
     depth = float(case.grid.depth)
-    grid = tunax.Grid.linear(round(depth / CELL), depth)
+    grid = tunax.Grid.linear(round(depth / protocol.cell_thickness), depth)
     z = np.asarray(case.grid.z_center)
     start = {
         name: np.interp(grid.zr, z, np.asarray(getattr(case.initial_state, name)))
@@ -71,8 +72,8 @@ def run(tunax: Any, reference: Reference, fluxes: tuple[float, float, float]) ->
         t_forcing=(-from_below, heat),
     )
     every = reference.interval / np.ceil(reference.interval / 3600.0)
-    n_steps = round(float(reference.observations.time[-1]) / STEP)
-    model = tunax.SingleColumnModel(n_steps, STEP, round(every / STEP), state, physics, "k-epsilon")
+    n_steps = round(float(reference.observations.time[-1]) / step)
+    model = tunax.SingleColumnModel(n_steps, step, round(every / step), state, physics, "k-epsilon")
     found = model.jit_run(tunax.CLOSURES_REGISTRY["k-epsilon"].parameters_class(**background(reference)))
     axes = {
         "time": ("time", np.asarray(found.time), {"units": "s", "axis": "T", "standard_name": "time"}),
@@ -91,19 +92,20 @@ def main() -> None:
     folder: Path = parser.parse_args().folder
     tunax = importlib.import_module("tunax")
     folder.mkdir(parents=True, exist_ok=True)
-    references, *_ = present(load_board(Path("configs/boards/les.yaml")))
+    board = load_board(Path("configs/boards/les.yaml"))
+    references, *_ = present(board)
     for name, reference in references.items():
         fluxes = fluxes_of(reference)
         print(name, "left out: its forcing varies" if fluxes is None else fluxes)
         if fluxes is not None:
-            run(tunax, reference, fluxes).to_netcdf(folder / f"{name}.nc")
+            run(tunax, board.config.protocol, reference, fluxes).to_netcdf(folder / f"{name}.nc")
     about = {
         "label": "tunax",
         "model": "Tunax 0.2.12, k-epsilon",
         "constants_from": "Tunax's defaults",
         "saw": [],
         "command": "python -m benchmarks.board_tunax FOLDER",
-        "time_step": STEP,
+        "time_step": board.config.protocol.time_step,
     }
     (folder / "submission.yaml").write_text(yaml_text(about), encoding="utf-8")
 

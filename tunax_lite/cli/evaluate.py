@@ -238,9 +238,9 @@ def compare(
     setup = load_comparison(config, settings)
     folder = output or Path("results") / setup.path.stem
     if setup.config.observed is not None:
-        return _compare_observed(setup, folder, _names(closures), _names(cases), overwrite)
+        return _compare_observed(setup, folder, names_in(closures), names_in(cases), overwrite)
     with jax.enable_x64(setup.config.precision == "float64"):
-        candidates, references = setup.candidates(_names(closures)), setup.references(_names(cases))
+        candidates, references = setup.candidates(names_in(closures)), setup.references(names_in(cases))
         stored = setup.stored(references)
         session.say_notes(setup.notes(references))
         cases_here = [file_name(one.case.name) for one in references]
@@ -307,7 +307,8 @@ def _write_observed(found: by_closure.ObservedComparison, setup: ComparisonSetup
     return [table, *drawn, text]
 
 
-def _names(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
+    """The names of an option such as `--cases NAME,NAME`."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 

@@ -13,6 +13,7 @@ import typer
 from .. import io
 from .._types import JSON, iterate_options
 from ..column.diagnostics import diagnostic
+from ..column.terms.base import described_tracers
 from ..column.trajectory import Restart, carried
 from ..config import ConfigError, Run, load_run
 from ..config.section import closest
@@ -138,7 +139,7 @@ def _draw(path: Path, setup: Run) -> list[Path]:
 
     trajectory = io.read_trajectory(path, every=1 + io.count_frames(path) // _FRAMES_IN_FIGURES)
     case = setup.case
-    units = {name: unit for term in case.acting() for name, (unit, _) in term.tracer_units().items()}
+    units = {name: unit for name, (unit, _) in described_tracers(case.acting()).items()}
     figures = run_figures(trajectory, in_words(case.name), case.start_time, case.equation_of_state, units)
     if setup.observations is not None:
         figures |= fit_figures(CaseRuns(case.name, {"model": trajectory}, setup.observations, case))

@@ -25,6 +25,7 @@ from .._types import iterate_parameters
 from ..column.case import Case
 from ..column.grid import Grid
 from ..column.observables import is_depth_of_a_criterion, variable_of
+from ..column.terms.base import described_tracers
 from ..column.trajectory import Means, Trajectory
 from ..quantities import GRID_NAMES
 from .protection import Provenance
@@ -245,9 +246,8 @@ def frames_of(
         expected = f"a name of its own for each of the {len(own)} axes of the batch of shape {shape}"
         raise ValueError(f"to_dataset: expected {expected}, got dims = {names}.")
     variables = _variables(trajectory, diagnostics or {}, names, start_time)
-    for term in () if case is None else case.acting():
-        for name, (unit, meaning) in term.tracer_units().items():
-            variables[name][2].update(units=unit, long_name=meaning)
+    for name, (unit, meaning) in described_tracers(() if case is None else case.acting()).items():
+        variables[name][2].update(units=unit, long_name=meaning)
     draft = None if case is None else case.equation_of_state.draft
     if draft is not None and np.ndim(draft) == 0 and not trajectory.grid.batch_shape:
         variables |= height_coordinates(trajectory.grid, names, float(draft))

@@ -14,7 +14,7 @@ from ...calibration.validation import AbstractCheck
 from ...cli import session
 from ...cli.application import Answer
 from ...cli.check import Page
-from ...cli.evaluate import computed, print_summary
+from ...cli.evaluate import computed, names_in, print_summary
 from ...cli.options import Engine
 from ...cli.outputs import check_folder_outputs
 from ...cli.progress import fraction_of
@@ -56,9 +56,9 @@ def board(
     loaded = load_board(config, settings)
     folder = output or Path("results") / loaded.name
     with session.precision(loaded):
-        references, abouts, missing = present(loaded, _names(cases))
+        references, abouts, missing = present(loaded, names_in(cases))
         session.say_notes(f"{name} is left out: {why}" for name, why in missing.items())
-        sections, submissions, entered = _rows(loaded, references, enter, _names(rows))
+        sections, submissions, entered = _rows(loaded, references, enter, names_in(rows))
         labels = [one.title for one in sections], [one.config.label for one in submissions]
         told = digest_of_tree((), loaded.text, *labels, list(references))
         check_folder_outputs(folder, FILES, ["board.md"], overwrite, f"board {told[:16]}")
@@ -89,10 +89,6 @@ def board(
     print_summary(tables(made)[0])
     session.report_written(written)
     return as_json(made) | {"written": [str(path) for path in written]}
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
