@@ -33,7 +33,7 @@ LAYOUTS: dict[str, AbstractCheckpointing] = {
     "SaveSegments, 2 levels": tl.SaveSegments(levels=2),
     "Auto": tl.Auto(),
 }
-DEFAULT = "SavePairs"
+DEFAULT = "SaveSegments"
 """The layout of the figures that are compared."""
 BATCH = Shape(128)
 STEP_COUNTS = (100, 1_000, 10_000, 100_000)

@@ -3,12 +3,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from tests.closures.columns import random_grid
 from tests.helpers import order_of_accuracy
 from tunax_lite import Grid
 from tunax_lite.numerics import column_integral, difference, gradient, mean_of_neighbours, with_end_faces
-from tunax_lite.numerics.elementary import sum_above
+from tunax_lite.numerics.elementary import inner_faces, sum_above
 
 
 def test_straight_line_has_an_exact_gradient_on_any_grid():
@@ -54,3 +55,37 @@ def test_sum_from_each_center_to_the_surface_is_that_of_its_column():
     np.testing.assert_array_equal(sum_above(half[:, 0]), expected[:, 0])
     slope = jax.grad(lambda x: jnp.sum(sum_above(x)[0]))(half)
     np.testing.assert_array_equal(slope, [[1.0, 1.0], [2.0, 2.0], [2.0, 2.0]])
+
+
+STENCILS = {
+    "inner_faces": (inner_faces, lambda x: x[1:-1]),
+    "difference": (difference, lambda x: x[1:] - x[:-1]),
+    "mean_of_neighbours": (mean_of_neighbours, lambda x: (x[1:] + x[:-1]) / 2.0),
+}
+
+
+@pytest.mark.parametrize("name", STENCILS)
+def test_a_stencil_has_the_derivatives_of_its_slices(name):
+    stencil, slices = STENCILS[name]
+    x, y = jnp.cos(jnp.arange(7.0)), jnp.sin(jnp.arange(28.0)).reshape(7, 4)
+
+    def curved(function):
+        return lambda x: jnp.sum(jnp.exp(function(x)))
+
+    for derivative in (jax.grad, jax.jacfwd, jax.hessian):
+        expected = derivative(curved(slices))
+        np.testing.assert_allclose(derivative(curved(stencil))(x), expected(x), rtol=1e-14, atol=1e-15)
+        of_columns = jax.vmap(derivative(curved(stencil)), 1, -1)(y)
+        np.testing.assert_allclose(of_columns, jax.vmap(expected, 1, -1)(y), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", STENCILS)
+def test_one_column_widens_its_cotangents_in_a_loop_of_their_own(name):
+    """Fused with what gives its values, a loop with a branch at the ends is not vectorised by jax 0.12."""
+
+    def barriers(values):
+        gradient = jax.grad(lambda x: jnp.sum(jnp.exp(STENCILS[name][0](x))))
+        return str(jax.make_jaxpr(gradient)(values)).count("optimization_barrier")
+
+    assert barriers(jnp.ones(7)) == 1
+    assert barriers(jnp.ones((7, 4))) == 0

@@ -43,6 +43,7 @@ from ..numerics.elementary import (
     at_least,
     at_most,
     gradient,
+    inner_faces,
     mean_of_neighbours,
     reciprocal,
     safe_sqrt,
@@ -230,8 +231,8 @@ class CATKE(AbstractPlainClosure[CATKEState]):
                 for flow in (faces, centers)
             )
         # Production by shear and buoyancy [m2 s-3], with the coefficients of the previous step.
-        of_shear = clo_state.eddy_viscosity[1:-1] * produced * grid.center_spacing
-        of_buoyancy = -clo_state.eddy_diffusivity[1:-1] * n_squared
+        of_shear = inner_faces(clo_state.eddy_viscosity) * produced * grid.center_spacing
+        of_buoyancy = -inner_faces(clo_state.eddy_diffusivity) * n_squared
         sources = to_centers(of_shear) * reciprocal(grid.cell_thickness), to_centers(of_buoyancy)
         tke, flux = clo_state.turbulent_kinetic_energy, clo_state.mean_destabilising_flux
         for _ in range(self.n_substeps):

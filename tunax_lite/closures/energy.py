@@ -10,7 +10,15 @@ from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..column.state import State
 from ..column.terms import AbstractTerm, CounterGradientHeat, StokesMixing
 from ..declarations import named, setting
-from ..numerics.elementary import at_least, at_most, quotient, reciprocal, safe_sqrt, with_end_faces
+from ..numerics.elementary import (
+    at_least,
+    at_most,
+    inner_faces,
+    quotient,
+    reciprocal,
+    safe_sqrt,
+    with_end_faces,
+)
 from .base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
 from .k_equation import AbstractDiffusion, AbstractLengthScale, EddyNumbers, Production, Rates, Step, advance
 from .second_moment import SecondMomentClosure
@@ -96,6 +104,11 @@ class TurbulenceState(AbstractCloState):
     temperature_variance: FaceArray | None = None  # theta'² [K2]
     variance_driven_flux: FaceArray | None = None  # Gamma, upward [K m s-1]
 
+    @property
+    def on_inner_faces(self) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """k and epsilon on the inner faces."""
+        return inner_faces(self.turbulent_kinetic_energy), inner_faces(self.dissipation_rate)
+
     def salt_diffusivity(self) -> FaceArray | None:
         return None
 
@@ -147,9 +160,9 @@ class EnergyStepper(AbstractEnergyStepper):
         n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
         if self.settings.internal_waves is not None:
             s_squared = self.settings.internal_waves.producing_shear_squared(inputs)
-        plume, waves, viscosity = inputs.plume_energy, inputs.waves, clo_state.eddy_viscosity[1:-1]
+        plume, waves, viscosity = inputs.plume_energy, inputs.waves, inner_faces(clo_state.eddy_viscosity)
         by_shear = viscosity * s_squared
-        by_buoyancy = -clo_state.eddy_diffusivity[1:-1] * n_squared
+        by_buoyancy = -inner_faces(clo_state.eddy_diffusivity) * n_squared
         if plume is not None:
             by_shear = by_shear + plume.shear_production
             by_buoyancy = by_buoyancy + plume.buoyancy_production
@@ -159,7 +172,7 @@ class EnergyStepper(AbstractEnergyStepper):
             return Production(by_shear, by_buoyancy, None)
         by_waves = viscosity * waves.shear
         if clo_state.stokes_viscosity is not None:
-            driven = clo_state.stokes_viscosity[1:-1]
+            driven = inner_faces(clo_state.stokes_viscosity)
             by_shear = by_shear + driven * waves.shear
             by_waves = by_waves + driven * waves.shear_squared
         if waves.in_velocity:
@@ -170,8 +183,8 @@ class EnergyStepper(AbstractEnergyStepper):
         self, clo_state: TurbulenceState, stokes_production: InnerFaceArray | None, inputs: ClosureInputs
     ) -> EddyNumbers:
         """c_mu and c_mu' for the turbulence at the start of the step."""
-        tke = clo_state.turbulent_kinetic_energy[1:-1]
-        frequency = quotient(clo_state.dissipation_rate[1:-1], tke)
+        tke, dissipation = clo_state.on_inner_faces
+        frequency = quotient(dissipation, tke)
         functions, given = self.functions, inputs.waves
         flow = Flow(frequency**2, inputs.buoyancy_frequency_squared, inputs.shear_squared)
         if not isinstance(functions, AbstractWaveFunctions) or given is None or stokes_production is None:
@@ -197,7 +210,7 @@ class EnergyStepper(AbstractEnergyStepper):
     ) -> TurbulenceState:
         """The state at the end of a step with given production and stability functions."""
         settings = self.settings
-        tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
+        tke, dissipation = clo_state.on_inner_faces
         start = Step(
             self.functions,
             *self._walls(inputs),
@@ -208,7 +221,7 @@ class EnergyStepper(AbstractEnergyStepper):
             tke=tke,
             dissipation=dissipation,
             rates=Rates.of(tke, dissipation, production),
-            viscosity=clo_state.eddy_viscosity[1:-1],
+            viscosity=inner_faces(clo_state.eddy_viscosity),
             production=production,
             numbers=numbers,
             waves_join_sink=production.stokes is not None and not inputs.explicit_waves,

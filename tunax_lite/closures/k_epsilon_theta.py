@@ -24,7 +24,15 @@ import jax.numpy as jnp
 
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
-from ..numerics.elementary import at_least, gradient, mean_of_neighbours, quotient, reciprocal, with_end_faces
+from ..numerics.elementary import (
+    at_least,
+    gradient,
+    inner_faces,
+    mean_of_neighbours,
+    quotient,
+    reciprocal,
+    with_end_faces,
+)
 from ..physics.stratification import buoyancy_per_kelvin
 from .base import ClosureInputs
 from .energy import AbstractEnergyStepper, EnergyStepper, TurbulenceState
@@ -123,7 +131,7 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
         lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)  # g alpha
-        tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
+        tke, dissipation = clo_state.on_inner_faces
         lifting = lift**2 * _variance_and_flux(clo_state)[0]
         squared = quotient(dissipation, tke) ** 2
         flow = Flow(squared, inputs.buoyancy_frequency_squared, inputs.shear_squared)
@@ -131,16 +139,16 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         numbers = self.energy.of_flow(c_mu, c_mu_prime, inputs)
         new = self.energy.advanced(clo_state, self.production(clo_state, inputs), numbers, inputs, dt)
         # The variance at the end of the step, from the flux during the step; it stays positive (Patankar).
-        (variance, flux), diffusivity = _variance_and_flux(clo_state), clo_state.eddy_diffusivity[1:-1]
+        (variance, flux), diffusivity = _variance_and_flux(clo_state), inner_faces(clo_state.eddy_diffusivity)
         slope = gradient(inputs.state.temperature, inputs.grid)
         produced = 2.0 * (diffusivity * slope - flux) * slope
         consumed = at_least(-produced, 0.0) * reciprocal(at_least(variance, _SMALLEST_VARIANCE))
-        conductance = mean_of_neighbours(clo_state.eddy_viscosity[1:-1])
+        conductance = mean_of_neighbours(inner_faces(clo_state.eddy_viscosity))
         conductance = conductance * reciprocal(self.sigma_theta * inputs.grid.cell_thickness[1:-1])
         sink_rate = dissipation * reciprocal(self.ctt * tke) + consumed
         ends = EndCondition(), EndCondition()
         variance = advance(variance, conductance, at_least(produced, 0.0), sink_rate, ends, inputs, dt)
-        tke, dissipation = new.turbulent_kinetic_energy[1:-1], new.dissipation_rate[1:-1]
+        tke, dissipation = new.on_inner_faces
         flux = c_mu_star * tke * reciprocal(dissipation) * lift * variance
         variance, flux = (with_end_faces(values) for values in (variance, flux))
         return dataclasses.replace(new, temperature_variance=variance, variance_driven_flux=flux)
@@ -155,4 +163,4 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
 def _variance_and_flux(clo_state: TurbulenceState) -> tuple[InnerFaceArray, InnerFaceArray]:
     """theta'² [K2] and Gamma [K m s-1] on inner faces."""
     assert clo_state.temperature_variance is not None and clo_state.variance_driven_flux is not None
-    return clo_state.temperature_variance[1:-1], clo_state.variance_driven_flux[1:-1]
+    return inner_faces(clo_state.temperature_variance), inner_faces(clo_state.variance_driven_flux)

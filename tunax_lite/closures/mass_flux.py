@@ -29,7 +29,15 @@ from ..column.state import State
 from ..column.terms import AbstractTerm
 from ..column.terms.turbulence import PlumeEnergy, Plumes
 from ..declarations import named, setting
-from ..numerics.elementary import at_least, at_most, mean_of_neighbours, reciprocal, safe_sqrt, with_end_faces
+from ..numerics.elementary import (
+    at_least,
+    at_most,
+    inner_faces,
+    mean_of_neighbours,
+    reciprocal,
+    safe_sqrt,
+    with_end_faces,
+)
 from .base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
 from .energy import TurbulenceState
 from .two_equation import KEpsilon
@@ -117,13 +125,13 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
             return inputs
         eos = inputs.equation_of_state
         energy = PlumeEnergy.of(acted[0], inputs.state, inputs.start, inputs.grid, eos)
-        velocity = clo_state.plume_velocity[1:-1]
+        velocity = inner_faces(clo_state.plume_velocity)
         # Area: M / w. Without plumes both are 0.
-        area = clo_state.plume_mass_flux[1:-1] * reciprocal(at_least(velocity, self.least_velocity))
+        area = inner_faces(clo_state.plume_mass_flux) * reciprocal(at_least(velocity, self.least_velocity))
         slip = (1.0 - self.momentum_coefficient) ** 2 * energy.slip_squared
         kinetic = 0.5 * (velocity**2 + slip)
         if self.carries_turbulence:
-            kinetic = kinetic + clo_state.plume_kinetic_energy[1:-1]
+            kinetic = kinetic + inner_faces(clo_state.plume_kinetic_energy)
         energy = dataclasses.replace(
             energy,
             rising=energy.rising if self.carries_turbulence else None,

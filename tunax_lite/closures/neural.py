@@ -22,7 +22,14 @@ from jaxtyping import Array, Float
 
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter, vector_parameter
 from ..declarations import check_settings, named, setting
-from ..numerics.elementary import at_least, inverse_cube_root, reciprocal, safe_sqrt, with_end_faces
+from ..numerics.elementary import (
+    at_least,
+    inner_faces,
+    inverse_cube_root,
+    reciprocal,
+    safe_sqrt,
+    with_end_faces,
+)
 from .base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
 from .energy import AbstractEnergyClosure, TurbulenceState
 from .two_equation import KEpsilon
@@ -145,7 +152,7 @@ class NeuralCorrection(AbstractClosure[AbstractCloState]):
             exponent = bound * jnp.tanh(output / bound)
             if self.where == "entrainment":
                 exponent = exponent * entrainment_weight(inputs)
-            corrected.append(with_end_faces(coefficient[1:-1] * jnp.exp(exponent)))
+            corrected.append(with_end_faces(inner_faces(coefficient) * jnp.exp(exponent)))
         return eqx.tree_at(_coefficients, clo_state, corrected)
 
 
@@ -217,7 +224,7 @@ def network_inputs(clo_state: AbstractCloState, inputs: ClosureInputs) -> list[I
     turning = distance * safe_sqrt(rotation_squared)
     buoyancy_flux = inputs.surface_buoyancy_flux
     convection = distance * safe_sqrt(buoyancy_flux**2 + _WEAKEST_BUOYANCY_FLUX**2)
-    viscosity = clo_state.eddy_viscosity[1:-1]
+    viscosity = inner_faces(clo_state.eddy_viscosity)
     found = [
         n_squared * reciprocal(safe_sqrt(n_squared**2 + s_squared**2 + rotation_squared**2)),
         turning * reciprocal(turning + friction) + 0.0 * n_squared,
@@ -225,8 +232,8 @@ def network_inputs(clo_state: AbstractCloState, inputs: ClosureInputs) -> list[I
         viscosity * reciprocal(viscosity + friction * distance + _SMALLEST_VISCOSITY),
     ]
     if isinstance(clo_state, TurbulenceState):
-        tke = clo_state.turbulent_kinetic_energy[1:-1]
-        stratification = n_squared * (tke * reciprocal(clo_state.dissipation_rate[1:-1])) ** 2
+        tke = inner_faces(clo_state.turbulent_kinetic_energy)
+        stratification = n_squared * (tke * reciprocal(inner_faces(clo_state.dissipation_rate))) ** 2
         found += [
             stratification * reciprocal(jnp.abs(stratification) + _TURBULENT_STRATIFICATION),
             tke * reciprocal(tke + friction**2),

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named, setting
-from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, with_end_faces
+from ..numerics.elementary import at_least, at_most, inner_faces, reciprocal, safe_sqrt, with_end_faces
 from .base import AbstractDiagnosticClosure, AbstractPlainClosure, ClosureInputs, EddyCoefficients
 
 
@@ -186,8 +186,9 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
 
         kept = self.averaging_coefficient
         weight = 1.0 / (1.0 + kept)
-        viscosity = kept * clo_state.eddy_viscosity[1:-1] + self.shear_viscosity * fading
-        diffusivity = kept * clo_state.eddy_diffusivity[1:-1] + self.shear_diffusivity * fading + convection
+        viscosity = kept * inner_faces(clo_state.eddy_viscosity) + self.shear_viscosity * fading
+        diffusivity = kept * inner_faces(clo_state.eddy_diffusivity) + self.shear_diffusivity * fading
+        diffusivity = diffusivity + convection
         return EddyCoefficients.within(weight * viscosity, weight * diffusivity)
 
     def _fading(self, ri: InnerFaceArray) -> InnerFaceArray:

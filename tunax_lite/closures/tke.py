@@ -27,6 +27,7 @@ from ..numerics.diffusion import Added, EndValues, diffuse
 from ..numerics.elementary import (
     at_least,
     at_most,
+    inner_faces,
     mean_of_neighbours,
     reciprocal,
     smallest_downward,
@@ -311,8 +312,8 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             s_squared = s_squared + inputs.waves.shear
             if self.lagrangian_stress:
                 s_squared = s_squared + inputs.waves.shear + inputs.waves.shear_squared
-        produced = clo_state.eddy_viscosity[1:-1] * s_squared
-        produced = produced - clo_state.eddy_diffusivity[1:-1] * inputs.buoyancy_frequency_squared
+        produced = inner_faces(clo_state.eddy_viscosity) * s_squared
+        produced = produced - inner_faces(clo_state.eddy_diffusivity) * inputs.buoyancy_frequency_squared
         if self.langmuir_cells is not None:
             produced = produced + self.langmuir_cells.production(inputs)
         volumes = jnp.concatenate([grid.center_spacing, 0.5 * grid.cell_thickness[-1:]])
@@ -352,7 +353,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         # Uses l and k at the surface, though the model has no mixing through it.
         ratio = at_surface**2 / clo_state.dissipation_rate[-1:]
         surface = at_least(self.c_k * self.c_eps * ratio, self.background_viscosity)
-        viscosity = jnp.concatenate([clo_state.eddy_viscosity[1:-1], surface])
+        viscosity = jnp.concatenate([inner_faces(clo_state.eddy_viscosity), surface])
         return self.alpha_tke * mean_of_neighbours(viscosity) * reciprocal(grid.cell_thickness[1:])
 
     def _lengths(

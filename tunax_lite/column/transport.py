@@ -16,7 +16,7 @@ from jaxtyping import PyTree
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ..closures.base import AbstractCloState
 from ..numerics.diffusion import Added, CarryingRates, DiffusionSystem, diffusion_system
-from ..numerics.elementary import reciprocal
+from ..numerics.elementary import inner_faces, reciprocal
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, solve_tridiagonal_systems
 from .grid import Grid
 from .state import State
@@ -83,7 +83,7 @@ class Group(NamedTuple):
 
     def conductance(self, grid: Grid) -> InnerFaceArray:
         """Of the inner faces, per surface area [m s-1]."""
-        own = (self.mixing.eddy[1:-1] + self.mixing.molecular) * reciprocal(grid.center_spacing)
+        own = (inner_faces(self.mixing.eddy) + self.mixing.molecular) * reciprocal(grid.center_spacing)
         return own if grid.relative_area is None else grid.relative_area[1:-1] * own
 
     def system(self, column: Column, theta: float) -> DiffusionSystem:

@@ -8,6 +8,7 @@ quantities, which are defined on faces. There is no diffusive flux through the t
 enters as a source, h Q = F. In this form the matrix is symmetric and sum(h Y) is conserved to round-off.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
+from .elementary import difference
 from .tridiagonal import (
     AbstractTridiagonalMethod,
     CarryingMatrix,
@@ -59,9 +61,19 @@ class Added(NamedTuple):
         return content
 
 
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _add_to_level(content: ColumnArray, level: int, amount: Scalar) -> ColumnArray:
     changed = content[level : level + 1] + amount
     return jax.lax.dynamic_update_slice_in_dim(content, changed, level, axis=0)
+
+
+@_add_to_level.defjvp
+def _(level, primals, tangents):
+    (content, amount), (change, of_amount) = primals, tangents
+    nothing = jnp.zeros_like(change)
+    # Its transpose is one value; that of a level taken out and put back would be a loop with a branch.
+    alone = jax.lax.dynamic_update_slice_in_dim(nothing, nothing[:1] + of_amount, level, axis=0)
+    return _add_to_level(content, level, amount), change + alone
 
 
 class CarryingRates(NamedTuple):
@@ -179,7 +191,7 @@ def diffusion_system(
         return added.add_to(gained, dt)
 
     def sinking(quantity: ColumnArray, added: Added) -> InnerFaceArray:
-        between = exchange * (quantity[1:] - quantity[:-1])
+        between = exchange * difference(quantity)
         if added.downward is not None:
             between = between + dt * added.downward
         return (

@@ -123,6 +123,29 @@ def _(primals, tangents):
     return root, (-1.0 / 3.0) * (root * root) * (root * root) * tangents[0]
 
 
+def _transposed_apart(
+    linear: Callable[[ColumnArray], InnerFaceArray],
+) -> Callable[[ColumnArray], InnerFaceArray]:
+    """The linear function, whose transpose widens an array only after what it widens is known: see `apart`.
+
+    Otherwise XLA computes all that leads to it in a loop over the wider array, with a branch at its ends.
+    """
+    function = jax.custom_jvp(linear)
+
+    @function.defjvp
+    def _(primals, tangents):
+        return function(*primals), apart(linear(*tangents))
+
+    return function
+
+
+@_transposed_apart
+def inner_faces(faces: FaceArray) -> InnerFaceArray:
+    """Values on the faces between cells: all but the two ends."""
+    return faces[1:-1]
+
+
+@_transposed_apart
 def difference(values: CenterArray) -> InnerFaceArray:
     """Upper minus lower neighbour, on inner faces."""
     return values[1:] - values[:-1]
@@ -133,6 +156,7 @@ def gradient(values: CenterArray, grid: Grid) -> InnerFaceArray:
     return difference(values) * reciprocal(grid.center_spacing)
 
 
+@_transposed_apart
 def mean_of_neighbours(values: CenterArray) -> InnerFaceArray:
     """Arithmetic mean of the two neighbours, on inner faces."""
     return 0.5 * (values[1:] + values[:-1])

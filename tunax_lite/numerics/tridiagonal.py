@@ -32,7 +32,7 @@ from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import PyTree
 
 from .._types import ColumnArray, InnerFaceArray
-from .elementary import apart
+from .elementary import apart, difference
 
 Trees = tuple[PyTree, ...]  # arrays `(n, *batch)` for each of several systems
 
@@ -115,7 +115,7 @@ class ExchangeMatrix(NamedTuple):
 
 def convergence(exchange: InnerFaceArray, x: ColumnArray) -> ColumnArray:
     """Gain of volumes from neighbours: exchange times the difference, in minus out."""
-    gained, lost = shifts(exchange * (x[1:] - x[:-1]))
+    gained, lost = shifts(exchange * difference(x))
     return gained - lost
 
 
