@@ -1,23 +1,39 @@
-"""The benchmark of entrainment: its simulations are read, its waves and its measure are right."""
+"""Entrainment on the board: its simulations are read, its waves and its measure are right, others enter."""
 
+import json
+
+import netCDF4
 import numpy as np
 import pytest
+import yaml
+from typer.testing import CliRunner
 
 import tunax_lite as tl
-from benchmarks import entrainment
-from benchmarks.entrainment import DEPTH, GRADIENT, GRAVITY, LAYER, case_of, donelan_drift, rates, score
+from tests.errors import missing_from
+from tests.extensions.board.material import write_board, write_result, write_submission
+from tunax_lite.cli.commands import app
 from tunax_lite.closures import ConvectiveAdjustment
+from tunax_lite.extensions.board import entrainment
+from tunax_lite.extensions.board.entrainment import (
+    DEPTH,
+    GRADIENT,
+    GRAVITY,
+    LAYER,
+    case_of,
+    donelan_drift,
+    judged,
+    rates,
+)
+from tunax_lite.io.errors import FileFormatError
 
 HEADER = "name,b0,wind_speed,stress,wave_age,dpedt,stokes_drift_at_0.64_m,boundary_layer_depth"
 ROWS = ("calm,1e-07,5.0,0.0,,0.01,,44.0", "waves,1e-09,10.0,0.1,0.8,0.0006,0.1,50.0")
 
 
 @pytest.fixture
-def rows(tmp_path, monkeypatch):
-    (tmp_path / "les_entrainment").mkdir()
-    (tmp_path / "les_entrainment/simulations.csv").write_text("\n".join((HEADER, *ROWS)) + "\n")
-    monkeypatch.setenv("TUNAX_LITE_DATA", str(tmp_path))
-    return entrainment.simulations()
+def rows(tmp_path):
+    (tmp_path / "simulations.csv").write_text("\n".join((HEADER, *ROWS)) + "\n")
+    return entrainment.read_simulations(tmp_path / "simulations.csv")
 
 
 def test_rows_become_columns(rows):
@@ -65,5 +81,98 @@ def test_cooling_alone_leaves_no_entrainment(rows):
     np.testing.assert_allclose(rate, expected, rtol=1e-2)
     own = calm._replace(rate=expected * 1.25, boundary_layer_depth=depth)
     np.testing.assert_allclose(own.entrainment, 0.25 * expected, rtol=1e-12)
-    of = score(np.array([expected, 1.5 * expected]), [own, own._replace(wave_age=1.0)])
-    np.testing.assert_allclose(of, [0.8, 1.2, 0.0, 1.0, 1.0, 1.0], atol=1e-12)
+    of = judged(np.array([expected, 1.5 * expected]), [own, own._replace(name="waves", wave_age=1.0)])
+    found = [*of.range, of.bias, of.rms(), of.rms(waves=True), of.rms(waves=False)]
+    np.testing.assert_allclose(found, [0.8, 1.2, 0.0, 1.0, 1.0, 1.0], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("name,b0\ncalm,1e-7\n", "header wind_speed"),
+        (f"{HEADER}\ncalm,1e-7,5.0,calm,,0.01,,44.0\n", "line 2 stress calm"),
+        (f"{HEADER}\ncalm,1e-7,5.0,0.0,,,,44.0\n", "line 2 dpedt"),
+        (f"{HEADER}\n\ncalm,1e-7,5.0,0.0\n", "line 3 dpedt None"),
+    ],
+)
+def test_a_bad_table_is_one_message(tmp_path, text, parts):
+    (tmp_path / "simulations.csv").write_text(text)
+    with pytest.raises(FileFormatError) as caught:
+        entrainment.read_simulations(tmp_path / "simulations.csv")
+    assert not missing_from(str(caught.value), f"simulations.csv {parts}")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, rows):
+    """A folder with a board of profiles and entrainment, in which commands run."""
+    monkeypatch.chdir(tmp_path)
+    path = write_board(tmp_path)
+    board = yaml.safe_load(path.read_text())
+    board["entrainment"] = {"source": "there", "path": "simulations.csv", "n_cells": 32, "time_step": 3600.0}
+    path.write_text(yaml.safe_dump(board))
+    assert len(rows) == 2
+    return tmp_path
+
+
+def test_another_program_enters_with_its_entrainment(folder, rows):
+    """A layer that deepens at a known rate: on 256 uneven levels, with dates, at times of its own."""
+    made = write_submission(folder / "other")
+    faces = -DEPTH * np.linspace(1.0, 0.0, 257) ** 1.5
+    time, speed = np.arange(0.0, 172801.0, 1800.0), 1e-5
+    depth = LAYER + speed * (time - 172800.0) + 3.0
+    below = 12.0 + GRADIENT * np.minimum(faces + LAYER, 0.0)
+    # Means of cells: the integral of a linear profile below a layer of the mean temperature above.
+    integral = np.concatenate([[0.0], np.cumsum(0.5 * (below[1:] + below[:-1]) * np.diff(faces))])
+    total = integral[-1]
+    until = np.interp(-depth, faces, integral)[:, None]
+    whole = np.where(
+        faces < -depth[:, None], integral, until + (total - until) * (faces + depth[:, None]) / depth[:, None]
+    )
+    temperature = np.diff(whole) / np.diff(faces)
+    z = 0.5 * (faces[1:] + faces[:-1])
+    units = {"time": "days since 2001-01-01"}
+    write_result(made / "calm.nc", time / 86400.0, z, {"temperature": temperature}, units)
+    with netCDF4.Dataset(made / "calm.nc", "a") as file:
+        file.createDimension("ends", 2)
+        file["z"].bounds = "z_bounds"
+        file.createVariable("z_bounds", "f8", ("z", "ends"))[...] = np.stack([faces[:-1], faces[1:]], 1)
+    done = CliRunner().invoke(app, ["board", "board.yaml", "--enter", "other", "--output", "out"])
+    assert done.exit_code == 0, done.output
+    known = json.loads((folder / "out/board.json").read_text())
+    found = {row["label"]: row for row in known["rows"]}
+    # Mixing of a stratified layer of mean temperature over the depth h: dPE/dt = rho N^2 h (h - L) / 4 dh/dt
+    # for h near L, whose potential energy is rho N^2 (h - L)^2 (2 h + L) / 12, less that of what was there.
+    h = depth[time >= entrainment.LATE]
+    energy = 1000.0 * GRAVITY * 2e-4 * GRADIENT * (h - LAYER) ** 2 * (h + 2.0 * LAYER) / 12.0
+    expected = np.polyfit(time[time >= entrainment.LATE], energy, 1)[0]
+    np.testing.assert_allclose(found["other"]["entrainment"]["ratios"]["calm"], expected / 0.01, rtol=0.05)
+    assert found["other"]["entrainment"]["with_waves"] == [] and found["other"]["saw_entrainment"] is True
+    assert found["other"]["of"] == []
+    # Closures have both, and stand in both tables; what never saw them says so.
+    assert set(found["viscous"]["entrainment"]["errors"]) == {"calm", "waves"}
+    assert found["constant"]["saw_entrainment"] is False
+    assert found["convective_adjustment"]["saw_entrainment"] is None
+    assert known["entrainment"]["n"] == 2 and known["entrainment"]["sha256"]
+    for name in ("board.md", "board.html"):
+        assert "other (1 of 2)" in (folder / "out" / name).read_text()
+
+
+def test_entrainment_of_other_programs_needs_the_last_inertial_period(folder):
+    made = write_submission(folder / "other")
+    z = -DEPTH + 2.56 * (np.arange(64) + 0.5)
+    for number, time in enumerate((np.arange(0.0, 86401.0, 1800.0), np.arange(0.0, 172801.0, 14400.0))):
+        write_result(made / "calm.nc", time, z, {"temperature": np.full((time.size, 64), 12.0)})
+        done = CliRunner().invoke(app, ["board", "board.yaml", "--enter", "other", "--output", f"{number}"])
+        assert done.exit_code == 3 and not missing_from(done.output, "calm.nc time"), done.output
+
+
+def test_a_board_without_the_table_says_so_and_chosen_cases_leave_it_out(folder):
+    arguments = ["board", "board.yaml", "--rows", "constant", "--output"]
+    assert CliRunner().invoke(app, [*arguments, "some", "--cases", "slab"]).exit_code == 0
+    (folder / "simulations.csv").unlink()
+    done = CliRunner().invoke(app, [*arguments, "none"])
+    assert done.exit_code == 0 and "entrainment is left out" in done.output
+    for name in ("some", "none"):
+        known = json.loads((folder / name / "board.json").read_text())
+        assert known["entrainment"]["n"] == 0
+        assert all(row["entrainment"] is None for row in known["rows"])

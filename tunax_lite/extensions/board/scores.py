@@ -17,6 +17,14 @@ LEVEL = 0.9
 _DRAWS, _FEWEST = 2000, 3  # of simulations; number of them that an interval needs
 
 
+def drawn_again(values: np.ndarray) -> np.ndarray:
+    """Means of numbers drawn with replacement, the same places in every call; none of too few or of NaN."""
+    n = len(values)
+    if n < _FEWEST or not np.isfinite(values).all():
+        return np.zeros(0)
+    return values[np.random.default_rng(0).integers(n, size=(_DRAWS, n))].mean(axis=1)
+
+
 @dataclasses.dataclass(frozen=True)
 class Score:
     """Mean and largest error over n simulations [K], and the ratio of means to the reference on the same."""
@@ -29,6 +37,42 @@ class Score:
     ratio: float
     ratio_lower: float
     ratio_upper: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Entrainment:
+    """Growth of potential energy in some simulations.
+
+    Args:
+        ratios: R by simulation, the growth over that of the simulation [1].
+        errors: as a fraction of the entrainment [1].
+        with_waves: simulations with waves.
+    """
+
+    ratios: Mapping[str, float]
+    errors: Mapping[str, float]
+    with_waves: tuple[str, ...]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Least and largest R."""
+        return min(self.ratios.values()), max(self.ratios.values())
+
+    @property
+    def bias(self) -> float:
+        return float(np.mean(list(self.errors.values())))
+
+    def rms(self, *, waves: bool | None = None) -> float:
+        """Root mean square error of all, or of those with or without waves; NaN if there are none."""
+        chosen = [e for name, e in self.errors.items() if waves is None or (name in self.with_waves) is waves]
+        return float(np.sqrt(np.mean(np.square(chosen)))) if chosen else math.nan
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the root mean square error of all, by drawing the simulations again."""
+        means = drawn_again(np.square(list(self.errors.values())))
+        ends = 0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL
+        return tuple(np.sqrt(np.quantile(means, ends)).tolist()) if means.size else (math.nan, math.nan)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +89,8 @@ class Row:
     checks: Mapping[str, float] = dataclasses.field(default_factory=dict)  # by name with unit
     made_by: str = ""  # program and command that made the results of another model
     notes: tuple[str, ...] = ()
+    entrainment: Entrainment | None = None
+    saw_entrainment: bool | None = None  # whether its constants did; `None` if unknown
 
     def numbers(self, name: str) -> dict[str, float]:
         """A column of the comparison by simulation."""
@@ -52,12 +98,12 @@ class Row:
 
     def mean(self, name: str) -> float:
         """The mean of a column of the comparison over the simulations."""
-        return float(np.mean(list(self.numbers(name).values())))
+        return float(np.mean(list(self.numbers(name).values()))) if self.of else math.nan
 
     def cost(self, reference: "Row") -> float:
         """Median over the simulations of the time per step relative to the reference."""
         own, theirs = (row.numbers("microseconds_per_step") for row in (self, reference))
-        return float(np.median([own[name] / theirs[name] for name in own]))
+        return float(np.median([own[name] / theirs[name] for name in own])) if own else math.nan
 
     def score(self, reference: "Row", only: Collection[str] | None = None) -> Score | None:
         """The score on all simulations, or only on some; `None` if there are none."""
@@ -68,11 +114,11 @@ class Row:
         own, other = np.array([[each[name] for name in names] for each in (errors, theirs)])
         ends = 0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL
         low = high = ratio_low = ratio_high = math.nan
-        if len(names) >= _FEWEST and np.isfinite(own).all():
-            drawn = np.random.default_rng(0).integers(len(names), size=(_DRAWS, len(names)))
-            means = own[drawn].mean(axis=1)
+        means, others = drawn_again(own), drawn_again(other)
+        if means.size:
             low, high = np.quantile(means, ends).tolist()
-            ratio_low, ratio_high = np.quantile(means / other[drawn].mean(axis=1), ends).tolist()
+        if means.size and others.size:
+            ratio_low, ratio_high = np.quantile(means / others, ends).tolist()
         mean, ratio = float(own.mean()), float(own.mean() / other.mean())
         return Score(len(names), mean, low, high, float(own.max()), ratio, ratio_low, ratio_high)
 

@@ -5,7 +5,7 @@ are interpolated, which the row says.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,8 @@ from ...io.errors import names_its_file
 from ...io.netcdf import read_contents
 from ...io.writing import file_name
 from ...io.yaml_file import ConfigError, naming, read_document
+from .entrainment import DEPTH, DURATION, LATE, Simulation, judged, potential_energy_rate
+from .scores import Entrainment
 from .sections import BoardConfig, SubmissionConfig
 
 NAME = "submission.yaml"
@@ -32,12 +34,18 @@ class Submission:
     config: SubmissionConfig
     folder: Path
     results: tuple[StoredResult, ...]
+    entrainment: Entrainment | None
     notes: tuple[str, ...]
     digests: Mapping[str, str]
 
 
-def read_submission(folder: Path, references: Mapping[str, Reference], board: BoardConfig) -> Submission:
-    """The results of a folder on simulations of a board, by name.
+def read_submission(
+    folder: Path,
+    references: Mapping[str, Reference],
+    board: BoardConfig,
+    entrainment: Sequence[Simulation] = (),
+) -> Submission:
+    """The results of a folder on simulations of a board, by name, and on those of entrainment.
 
     Raises:
         ConfigError: a wrong `submission.yaml`, or no result on any of the simulations.
@@ -48,7 +56,9 @@ def read_submission(folder: Path, references: Mapping[str, Reference], board: Bo
         board.check_seen(config.label, config.saw)
     paths = {name: folder / f"{file_name(name)}.nc" for name in references}
     paths = {name: path for name, path in paths.items() if path.is_file()}
-    if not paths:
+    entrained = {row: folder / f"{file_name(row.name)}.nc" for row in entrainment}
+    entrained = {row: path for row, path in entrained.items() if path.is_file()}
+    if not (paths or entrained):
         expected = ", ".join(f"{file_name(name)}.nc" for name in references)
         raise ConfigError(
             f"{folder}: expected results of at least one simulation, {expected}, got none; name the files so."
@@ -60,8 +70,10 @@ def read_submission(folder: Path, references: Mapping[str, Reference], board: Bo
         for note in told:
             notes.setdefault(note, []).append(name)
     said = tuple(f"{note} ({', '.join(names)})" for note, names in notes.items())
-    digests = {str(path): sha256_of(path) for path in paths.values()}
-    return Submission(config, folder, tuple(results), said, digests)
+    rates = np.array([read_rate(path, config) for path in entrained.values()])
+    judgement = judged(rates, list(entrained)) if entrained else None
+    digests = {str(path): sha256_of(path) for path in (*paths.values(), *entrained.values())}
+    return Submission(config, folder, tuple(results), judgement, said, digests)
 
 
 @names_its_file("a CF NetCDF file")
@@ -69,14 +81,7 @@ def read_result(
     path: Path, reference: Reference, config: SubmissionConfig, start: float
 ) -> tuple[StoredResult, list[str]]:
     """The profiles of a file at the times of a simulation, on their own grid, and what was done to them."""
-    file = read_contents(path, valid_range=True)
-    found = read_profiles(file, config.mapping.build())
-    for name in VARIABLES:
-        if name not in found.values:
-            expected = f"a variable '{name}', or one with its CF standard name"
-            raise file.error(name, expected, f"only {file.listing}", _ADVICE)
-        if not np.isfinite(found.values[name]).all():
-            raise found.variables[name].error("finite values", "missing ones", "fill them")
+    found = _profiles(path, config, VARIABLES)
     grid = _grid(found, float(reference.case.grid.depth))
     wanted = np.asarray(reference.observations.time)
     time = found.time.seconds
@@ -92,6 +97,35 @@ def read_result(
         notes.append(f"on its own grid of {grid.n_cells} cells")
     result = StoredResult(config.label, reference.case.name, wanted, grid, profiles, config.time_step)
     return result, notes
+
+
+def _profiles(path: Path, config: SubmissionConfig, names: Sequence[str]) -> ProfilesInFile:
+    """What a file has, with finite values of these variables."""
+    file = read_contents(path, valid_range=True)
+    found = read_profiles(file, config.mapping.build())
+    for name in names:
+        if name not in found.values:
+            expected = f"a variable '{name}', or one with its CF standard name"
+            raise file.error(name, expected, f"only {file.listing}", _ADVICE)
+        if not np.isfinite(found.values[name]).all():
+            raise found.variables[name].error("finite values", "missing ones", "fill them")
+    return found
+
+
+@names_its_file("a CF NetCDF file")
+def read_rate(path: Path, config: SubmissionConfig) -> float:
+    """dPE/dt [W m-2] over the last inertial period of a simulation of entrainment."""
+    found = _profiles(path, config, ("temperature",))
+    grid, time = _grid(found, DEPTH), found.time.seconds
+    if found.time.epoch is not None:
+        time = time - time[-1] + DURATION  # dated, and these simulations have no date
+    _check_times(found, time, np.array([LATE, DURATION]), _LONGEST)
+    gap = np.diff(time[time >= LATE - _LONGEST]).max()
+    if gap > _LONGEST + 1.0:
+        advice = "write results more often"
+        raise found.time.variable.error(f"at most {_LONGEST:g} s between times", f"{gap:g} s", advice)
+    kept = time <= DURATION + 1.0
+    return float(potential_energy_rate(found.values["temperature"][kept], time[kept], grid))
 
 
 _ADVICE = "write it, or name it in the mapping of submission.yaml (variables)"
