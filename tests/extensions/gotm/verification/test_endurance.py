@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import find_gotm_case
 from tunax_lite import Case, Grid, Model, State, SurfaceFluxes, Trajectory, simulate
-from tunax_lite.closures import NeuralCorrection, RiBased
+from tunax_lite.closures import GenericLengthScale, KEpsilon, KOmega, NeuralCorrection, RiBased
 from tunax_lite.closures.length_equation import AbstractTwoEquation
 from tunax_lite.column.forcing import AbstractForcing
 from tunax_lite.column.time_series import TimeSeries, named_leaves
@@ -176,9 +176,17 @@ def any_network() -> NeuralCorrection:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "closure", [any_network(), NeuralCorrection.recommended()], ids=["any", "recommended"]
+    "closure",
+    [
+        any_network(),
+        NeuralCorrection.recommended(),
+        KEpsilon.recommended(),
+        GenericLengthScale.recommended(),
+        KOmega.recommended(),
+    ],
+    ids=["any network", "network", "k-epsilon", "generic length scale", "k-omega"],
 )
-def test_hundred_years_of_hourly_steps_with_a_network(closure):
+def test_hundred_years_of_hourly_steps(closure):
     grid = Grid.stretched(depth=300.0, n_cells=40, surface_zoom=2.0)
     water = State.from_profiles(grid, temperature=12.0 + 0.02 * grid.z_center)
     case = Case(grid, water, Weather(), coriolis_parameter=1e-4, duration=100 * YEAR)
