@@ -232,3 +232,18 @@ def test_depths_choose_values_of_profiles():
         streams_of(seen, ["temperature"], {"temperature": 0.1}, column().grid, [7.0])
     with error_naming(ValueError, "depths 1 m 10 m"):
         streams_of(seen, ["temperature"], {"temperature": 0.1}, column().grid, [1.0], [10.0])
+
+
+def test_growth_adds_errors_of_the_same_shape_to_the_water():
+    system = assimilation(EnsembleTransform(4), stream([12.0])).system
+    assert system.grown(start := system.members(jax.random.key(0), 400), jax.random.key(1), 86400.0) is start
+    error = ProfileError("temperature", 0.5, 10.0, decay=20.0, growth=0.1)
+    system = dataclasses.replace(system, profiles=(error,))
+    after = system.grown(start, jax.random.key(1), 4 * 86400.0)
+    added = np.asarray(after.now.state.temperature - start.now.state.temperature)
+    np.testing.assert_allclose(added.mean(axis=1), 0.0, atol=1e-12)
+    z = np.asarray(column().grid.z_center)
+    expected = 0.2**2 * np.exp((z[:, None] + z) / 20.0 - 0.5 * ((z[:, None] - z) / 10.0) ** 2)
+    # 400 members know a variance to 7 %.
+    np.testing.assert_allclose(np.cov(added), expected, rtol=0, atol=0.25 * 0.2**2)
+    np.testing.assert_array_equal(after.now.state.salinity, start.now.state.salinity)

@@ -1,6 +1,7 @@
 """4D-Var and smoothers on a linear column, whose posterior is known exactly, and gradients of the cost."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,10 @@ from tunax_lite import simulate
 from tunax_lite.calibration import FreeParameter, FreeParameters
 from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.extensions.assimilation import EnsembleSmoother, EnsembleTransform, Process, Variational
+from tunax_lite.extensions.assimilation.descents import gradient_of, lanczos
 from tunax_lite.extensions.assimilation.smoothers import (
+    Cost,
+    Shown,
     cost_of,
     linearised,
     minimum,
@@ -46,16 +50,28 @@ def by_simulate(added, flux) -> tuple[np.ndarray, np.ndarray]:
     return found[1:, -1], found[-1]
 
 
-def exact(background: float) -> np.ndarray:
-    """The last profile of the posterior mean: a linear model, Gaussian errors, all by runs of `simulate`."""
+def of_start(background: float, processes: float = 0.4) -> np.ndarray:
+    """Covariance of the first profile and the first value of the flux, in units of its standard deviation."""
     z = np.asarray(column().grid.z_center)
-    covariance = 0.5**2 * np.exp(-0.5 * ((z[:, None] - z) / 10.0) ** 2) * background**2
+    covariance = np.zeros((7, 7))
+    covariance[:6, :6] = 0.5**2 * np.exp(-0.5 * ((z[:, None] - z) / 10.0) ** 2) * background**2
+    covariance[6, 6] = processes**2
+    return covariance
+
+
+def exact(first: np.ndarray) -> np.ndarray:
+    """The last profile of the posterior mean: a linear model, Gaussian errors, all by runs of `simulate`.
+
+    Of the covariance of profile and flux at the start.
+    """
     kept = np.exp(-INTERVAL / 86400.0)
-    # c_0 = 0.4 s xi_0, c_{j+1} = k c_j + s sqrt(1 - k²) xi: rows of a lower triangle.
+    # c_{j+1} = k c_j + s sqrt(1 - k²) xi: rows of a lower triangle.
     powers = np.array([[kept ** (i - j) if i >= j else 0.0 for j in range(N + 1)] for i in range(N + 1)])
-    noise = np.append(0.4**2, np.full(N, 1.0 - kept**2))
-    of_flux = 100.0**2 * powers @ np.diag(noise) @ powers.T
-    prior = np.block([[covariance, np.zeros((6, N + 1))], [np.zeros((N + 1, 6)), of_flux]])
+    noise = np.zeros((6 + N + 1, 6 + N + 1))
+    noise[:7, :7] = first
+    noise[7:, 7:] = (1.0 - kept**2) * np.eye(N)
+    root = np.block([[np.eye(6), np.zeros((6, N + 1))], [np.zeros((N + 1, 6)), 100.0 * powers]])
+    prior = root @ noise @ root.T
     base = by_simulate(np.zeros(6), np.zeros(N + 1))
     unit = [by_simulate(each[:6], 100.0 * each[6:]) for each in np.eye(6 + N + 1)]
     scale = np.append(np.ones(6), np.full(N + 1, 100.0))
@@ -65,12 +81,56 @@ def exact(background: float) -> np.ndarray:
     return base[1] + last @ gain @ (VALUES - base[0])
 
 
-def test_variational_is_the_kalman_smoother_of_a_linear_column():
-    method = Variational(n_outer=1, background=0.5, kept_variance=1.0)
+@pytest.mark.parametrize(
+    ("options", "tolerance"),
+    [
+        ({"n_outer": 1}, 1e-8),  # the column is linear up to the round-off of a hundred steps
+        ({"n_outer": 1, "minimiser": "lanczos"}, 1e-8),
+        ({"n_outer": 40, "minimiser": "lbfgs"}, 1e-5),
+    ],
+    ids=["jacobian", "lanczos", "lbfgs"],
+)
+def test_variational_is_the_kalman_smoother_of_a_linear_column(options, tolerance):
+    method = Variational(background=0.5, kept_variance=1.0, **options)
     _, window, start = one_window(method)
-    analysis = method.assimilate(window, start)
-    # The column is linear up to the round-off of a hundred steps.
-    np.testing.assert_allclose(analysis.analysis.now.state.temperature[:, 0], exact(0.5), rtol=0, atol=1e-8)
+    found = method.assimilate(window, start).analysis.now.state.temperature[:, 0]
+    np.testing.assert_allclose(found, exact(of_start(0.5)), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("part", [0.3, 1.0])
+def test_a_hybrid_covariance_is_the_weighted_sum(part):
+    """Of the prior and of the members, whose profiles and fluxes belong together."""
+    method = Variational(n_outer=1, background=0.5, kept_variance=1.0, n_members=5, ensemble=part)
+    _, window, start = one_window(method)
+    warmer = start.now.state.temperature + 0.004 * start.processes  # [K] for W m-2
+    state = dataclasses.replace(start.now.state, temperature=warmer)
+    start = dataclasses.replace(start, now=dataclasses.replace(start.now, state=state))
+    joint = np.cov(np.concatenate([warmer, start.processes / 100.0]))
+    analysis = method.assimilate(window, start).analysis
+    expected = exact(part * joint + (1.0 - part) * of_start(0.5))
+    found = np.asarray(analysis.now.state.temperature)
+    np.testing.assert_allclose(found.mean(axis=1), expected, rtol=0, atol=1e-8)
+    assert np.all(found.std(axis=1) > 0.0)
+    alone = EnsembleTransform(5).assimilate(window, start).analysis
+    np.testing.assert_allclose(np.cov(found), np.cov(alone.now.state.temperature), rtol=0, atol=1e-10)
+
+
+def test_lanczos_solves_and_its_pairs_precondition():
+    random = np.random.default_rng(8)
+    turn = np.linalg.qr(random.normal(size=(30, 30)))[0]
+    matrix = np.eye(30) + (turn * np.append(10.0 ** np.arange(8.0), np.zeros(22))) @ turn.T
+    aim, applied = random.normal(size=30), []
+
+    def product(p):
+        applied.append(p)
+        return matrix @ p
+
+    solution, pairs = lanczos(product, aim, 30)
+    np.testing.assert_allclose(solution, np.linalg.solve(matrix, aim), rtol=0, atol=1e-8)
+    first = len(applied)
+    again, _ = lanczos(lambda p: pairs.root(product(pairs.root(p))), pairs.root(aim), 30)
+    np.testing.assert_allclose(pairs.root(again), solution, rtol=0, atol=1e-8)
+    assert len(applied) - first <= 3 < first
 
 
 @pytest.mark.parametrize(
@@ -92,6 +152,7 @@ def test_ensembles_have_the_posterior_of_their_covariance(method):
     np.testing.assert_allclose(np.cov(found), covariance, rtol=0, atol=1e-8)
 
 
+@functools.cache  # which keeps what is compiled for it
 def with_diffusivity():
     """A window in which the diffusivity is uncertain too: the run is no linear function of the control."""
     method = Variational()
@@ -104,7 +165,7 @@ def with_diffusivity():
 
 def test_gradient_of_the_cost_is_that_of_differences():
     method, window, start = with_diffusivity()
-    modes = modes_of(method, window)
+    modes = modes_of(method, window, start)
     v = 0.3 * np.random.default_rng(4).normal(size=n_control(modes, start))
 
     def cost(v):
@@ -118,11 +179,13 @@ def test_gradient_of_the_cost_is_that_of_differences():
     along = jax.jit(lambda steps: jax.lax.map(lambda step: cost(jnp.asarray(v) + step * way), steps))
     slope = central_difference(along, 0.0, 1.0)
     np.testing.assert_allclose(gradient @ way, slope.value, atol=5.0 * float(slope.error), rtol=1e-6)
+    adjoint = gradient_of(Cost(Shown(window, start, modes), window.seen), jnp.asarray(v))
+    np.testing.assert_allclose(adjoint, gradient, rtol=0, atol=1e-10 * np.abs(gradient).max())
 
 
 def test_gauss_newton_ends_where_the_gradient_vanishes():
     method, window, start = with_diffusivity()
-    modes = modes_of(method, window)
+    modes = modes_of(method, window, start)
     v = jnp.zeros(n_control(modes, start))
     sizes = []
     for _ in range(8):
@@ -134,9 +197,20 @@ def test_gauss_newton_ends_where_the_gradient_vanishes():
     assert sizes[-1] < 1e-2 * sizes[0]
 
 
+def test_minimisers_end_at_the_same_cost():
+    _, window, start = with_diffusivity()
+    costs = []
+    for name, n_outer in (("jacobian", 4), ("lanczos", 4), ("lbfgs", 30)):
+        method = Variational(minimiser=name, n_outer=n_outer)
+        fitted = method.assimilate(window, start).fitted[..., 0]
+        costs.append(float(jnp.sum(window.seen.precision * (window.seen.values - fitted) ** 2)))
+    np.testing.assert_allclose(costs, costs[0], rtol=1e-2)
+
+
 def test_control_holds_the_modes_of_most_variance():
     method, window, start = with_diffusivity()
-    modes, every = modes_of(method, window), modes_of(Variational(kept_variance=1.0), window)
+    modes = modes_of(method, window, start)
+    every = modes_of(Variational(kept_variance=1.0), window, start)
     assert n_control(every, start) == 6 + (N + 1) + 1
     assert n_control(modes, start) < n_control(every, start)
     z = np.asarray(column().grid.z_center)

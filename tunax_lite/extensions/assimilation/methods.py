@@ -74,6 +74,10 @@ class Window(eqx.Module):
         """Perturbed processes of the members from the start of the window to its end."""
         return self.system.drawn(start, self.key, self.interval, self.n_intervals + 1)
 
+    def grown(self, start: Ensemble) -> Ensemble:
+        """The members with the errors that their water gains over the window, from its start on."""
+        return self.system.grown(start, jax.random.fold_in(self.key, 0), self.n_intervals * self.interval)
+
     def run(self, start: Ensemble, knots: Knots) -> tuple[Ensemble, Predicted]:
         """Members at the end of the window with these processes, and what they show."""
         now, predicted = passed(self.system, start.now, knots, start.parameters, self.times, self.whole)
@@ -236,14 +240,16 @@ class EnsembleTransform(AbstractMethod):
     localisation: float | None = setting(None, above=0.0)
 
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
+        start = window.grown(start)
         end, predicted = window.run(start, window.drawn(start))
-        return _filtered(self, window, end, predicted)
+        return filtered(self, window, end, predicted)
 
 
 @eqx.filter_jit
-def _filtered(
+def filtered(
     method: EnsembleTransform, window: Window, background: Ensemble, predicted: Predicted
 ) -> Analysis:
+    """The analysis of members that were run through the window."""
     wide, shown = _inflated(background, method.inflation), _inflated(predicted, method.inflation)
     seen = window.accepted(shown)
     flat = shown.reshape(-1, shown.shape[-1]), seen.values.ravel(), seen.precision.ravel()

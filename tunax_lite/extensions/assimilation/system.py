@@ -63,18 +63,26 @@ class ProfileError(eqx.Module):
         standard_deviation: at the surface [unit of the variable].
         length: over which the errors are correlated [m].
         decay: depth over which the standard deviation falls by a factor e [m]; `None` if it does not.
+        growth: error of the same shape that every day adds to the members of an ensemble, such as water that
+            currents bring in: standard deviation at the surface after one day [unit of the variable]. It
+            grows with the root of time.
     """
 
     variable: str = setting(choices=("temperature", "salinity", "u", "v"))
     standard_deviation: float = setting(at_least=0.0)
     length: float = setting(30.0, above=0.0)
     decay: float | None = setting(None, above=0.0)
+    growth: float = setting(0.0, at_least=0.0)
 
     def factor(self, z: Float[Array, " center"]) -> Float[Array, "center mode"]:
         """Square root of the covariance on heights [m], B = L Lᵀ with the modes of a Gaussian."""
+        return self.standard_deviation * self.shape(z)
+
+    def shape(self, z: Float[Array, " center"]) -> Float[Array, "center mode"]:
+        """The same of a standard deviation of 1."""
         distance = (z[:, None] - z[None]) / self.length
         value, vector = jnp.linalg.eigh(jnp.exp(-0.5 * distance**2))
-        modes = self.standard_deviation * vector * jnp.sqrt(jnp.maximum(value, 0.0))
+        modes = vector * jnp.sqrt(jnp.maximum(value, 0.0))
         return modes if self.decay is None else jnp.exp(z / self.decay)[:, None] * modes
 
 
@@ -158,6 +166,12 @@ class System(eqx.Module):
             values.append(kept * values[-1] + each)
         return jnp.stack(values, axis=1)
 
+    def grown(self, ensemble: Ensemble, key: Array, duration: float) -> Ensemble:
+        """Members with the errors that their profiles gain over a time [s], drawn for each."""
+        return (
+            _grown(self, ensemble, key, duration) if any(each.growth for each in self.profiles) else ensemble
+        )
+
     def expected(self, ensemble: Ensemble, interval: float, n_knots: int) -> Knots:
         """Processes that decay from their values, without noise."""
         kept = np.array([each.kept(interval) for each in self.processes])[:, None]
@@ -171,6 +185,17 @@ def centred(drawn: Array) -> Array:
     if n == 1:
         return jnp.zeros_like(drawn)
     return (drawn - jnp.mean(drawn, axis=-1, keepdims=True)) * math.sqrt(n / (n - 1))
+
+
+@eqx.filter_jit
+def _grown(system: System, ensemble: Ensemble, key: Array, duration: float) -> Ensemble:
+    state, z = ensemble.now.state, system.case.grid.z_center
+    for error, own in zip(system.profiles, jax.random.split(key, len(system.profiles)), strict=True):
+        drawn = centred(jax.random.normal(own, (z.size, ensemble.n_members)))
+        size = error.growth * math.sqrt(duration / 86400.0)
+        values = getattr(state, error.variable) + size * error.shape(z) @ drawn
+        state = dataclasses.replace(state, **{error.variable: values})
+    return dataclasses.replace(ensemble, now=dataclasses.replace(ensemble.now, state=state))
 
 
 @eqx.filter_jit
