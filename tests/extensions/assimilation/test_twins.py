@@ -82,13 +82,14 @@ def fraternal(method, **options):
 
 def test_fraternal_twins_have_the_diffusivity_of_the_truth():
     without = fraternal(FreeRun())[1]
+    windows = {"length": 4 * INTERVAL, "interval": 4 * INTERVAL, "leads": (4 * INTERVAL,)}
     for method, options in (
         (EnsembleTransform(40), {}),
         (EnsembleSmoother(40, n_iterations=2), {}),
-        (
-            Variational(background=1.0),
-            {"length": 4 * INTERVAL, "interval": 4 * INTERVAL, "leads": (4 * INTERVAL,)},
-        ),
+        (Variational(background=1.0), windows),
+        (Variational(background=1.0, minimiser="lanczos"), windows),
+        (Variational(background=1.0, minimiser="lbfgs", n_outer=20), windows),
+        (Variational(background=1.0, n_members=20), windows),
     ):
         diffusivity, error = fraternal(method, **options)
         assert 2e-3 < diffusivity < 4.5e-3, method
