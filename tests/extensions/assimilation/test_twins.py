@@ -20,6 +20,8 @@ from tunax_lite.extensions.assimilation.system import passed
 
 N_TRUTHS, N_CYCLES, SPIN_UP, NOISE = 8, 30, 5, 0.05
 HEAT = Process("heat_flux_bias", 200.0, 2.0 * 86400.0)
+# One object, so that methods share what is compiled for it.
+FREE = FreeParameters((FreeParameter("diffusivity", prior=LogNormal(1e-3, 1.0)),)).resolve(MODEL.closure)
 
 
 def truths():
@@ -72,10 +74,9 @@ def fraternal(method, **options):
     seen = stream(np.asarray(truth.state.temperature[1:, -1]) + noise, 0.01)
     deep = stream(np.asarray(truth.state.temperature[1:, 0]) + noise[::-1], 0.01, height=-27.5)
     run = assimilation(method, seen, deep, processes=(), case=column(days=10.0), **options)
-    free = FreeParameters((FreeParameter("diffusivity", prior=LogNormal(1e-3, 1.0)),)).resolve(MODEL.closure)
-    run = dataclasses.replace(run, system=dataclasses.replace(run.system, parameters=free))
+    run = dataclasses.replace(run, system=dataclasses.replace(run.system, parameters=FREE))
     records = run.run()
-    diffusivity = float(free.to_physical(jnp.asarray(records.every.parameters[-1]))[0])
+    diffusivity = float(FREE.to_physical(jnp.asarray(records.every.parameters[-1]))[0])
     error = np.abs(np.asarray(truth.state.temperature[-1]) - records.every.analysis[-1]).mean()
     return diffusivity, error
 
