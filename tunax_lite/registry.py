@@ -7,8 +7,9 @@ An extension is a folder of `tunax_lite/extensions`, or a package with an entry 
     formats     closures and terms (`declarations.named`), `CASE_FORMATS`: sections of cases, `SET_UPS`: files
                 of other models that run as they are, `VARIABLE_NAMES`: other names of variables
     kinds       `KINDS`: kinds of configuration, with what commands do with them
-    outputs     `FOLDERS`: for `tunax-lite plot`, pairs of functions: whether a folder holds results of the
-                extension, and figures of it
+    outputs     for `plot` and `report`. `FOLDERS`: pairs of functions, whether a folder holds results of the
+                extension, and figures of it. `FILES`, by the `title` in its NetCDF files: figures of
+                several of them, and what writes a page about one
 """
 
 import functools

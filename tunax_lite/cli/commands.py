@@ -108,7 +108,8 @@ def posterior(
 @command(module="evaluate")
 def report(
     results: Annotated[
-        Path, Argument(metavar="DIR|FILE.nc", help="Folder of a calibration, or file of a run.")
+        Path,
+        Argument(metavar="DIR|FILE.nc", help="Folder of a calibration, or file of a run or an assimilation."),
     ],
     output: Annotated[
         Path | None,
@@ -121,7 +122,7 @@ def report(
     ] = False,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write one self-contained HTML page about a calibration, or about a run with a slider of time."""
+    """Write one self-contained HTML page about a calibration, an assimilation, or a run over time."""
 
 
 @command(module="evaluate")
@@ -167,7 +168,8 @@ def plot(
         list[Path],
         Argument(
             metavar="FILE...",
-            help="Run, history or posterior of a calibration, or store of a map; or runs and observations.",
+            help="Run, history or posterior of a calibration, assimilation, or store of a map; or several "
+            "runs and observations, or assimilations.",
         ),
     ],
     output: Annotated[
@@ -188,7 +190,8 @@ def plot(
 ) -> None:
     """Draw the figures of an output: sections and profiles, loss and parameters, or maps.
 
-    Several files are drawn together: runs of this package and of GOTM, and observations of one mooring.
+    Several files are drawn together: runs of this package and of GOTM, and observations of one mooring; or
+    assimilations by lead.
     Of a run that was interrupted, FILE is the name of its output, and the figures show what there is, as
     they do of a map that is not complete.
     """

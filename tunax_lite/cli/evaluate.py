@@ -3,8 +3,9 @@
 import dataclasses
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jax
 from rich.console import Console
@@ -37,6 +38,7 @@ from ..config import (
 )
 from ..config.build import with_observations
 from ..io.checksums import digest_of_tree
+from ..io.netcdf import read_contents
 from ..io.protection import check_outputs
 from ..io.writing import claimed, file_name, write_csv
 from ..plausibility.water_limits import Extreme
@@ -47,9 +49,12 @@ from . import session
 from .application import Answer
 from .calibrate import say_checks
 from .options import Engine
-from .outputs import check_comparison_outputs, check_figures_of, seen_from
+from .outputs import check_comparison_outputs, seen_from
 from .progress import fraction_of
 from .terminal import echo
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def evaluate(
@@ -160,13 +165,15 @@ def plot(
         if len(files) > 1 or not files[0].is_dir():
             got = "several files" if len(files) > 1 else str(files[0])
             raise ConfigError(f"{option}: expected the store of a map, got {got}; leave the option out.")
-    if len(files) > 1 or config is not None:
-        return _plot_together(files, output, config, overwrite)
     file = files[0]
     folder = file.parent if output is None else output
+    if config is None and (own := _of_extension(file)) is not None:
+        return _draw(own[0](files), files, folder, overwrite)
+    if len(files) > 1 or config is not None:
+        return _plot_together(files, output, config, overwrite)
     # Slow imports, only where needed.
     from ..io.runs import parts_folder, parts_of
-    from ..plotting import figures_of_parts, file_figures, save_figures
+    from ..plotting import figures_of_parts, file_figures
 
     parts = [] if file.exists() else parts_of(file)
     if parts:
@@ -177,13 +184,32 @@ def plot(
         figures = draw(file, [_point(text) for text in point], coast)
     else:
         figures = figures_of_parts(parts) if parts else file_figures(file)
-    check_figures_of(file, [folder / f"{file.stem}_{name}.png" for name in figures], overwrite)
-    session.report_written(save_figures(figures, folder, f"{file.stem}_"))
+    _draw(figures, files, folder, overwrite)
+
+
+def _draw(figures: "Mapping[str, Figure]", files: Sequence[Path], folder: Path, overwrite: bool) -> None:
+    """Write figures of one file, or of several together."""
+    from ..plotting import save_figures  # slow import
+
+    start = f"{files[0].stem}_" if len(files) == 1 else "together_"
+    for name in figures:
+        path = folder / f"{start}{name}.png"
+        product = f"figures of {', '.join(seen_from(path, file) for file in files)}"
+        check_outputs([path], overwrite=overwrite, product=product)
+    session.report_written(save_figures(figures, folder, start))
+
+
+def _of_extension(file: Path) -> "tuple[Callable[..., dict[str, Figure]], Callable[..., Path]] | None":
+    """How an extension draws the files of this kind, and writes a page about one."""
+    if file.suffix != ".nc" or not file.is_file():
+        return None
+    title = read_contents(file, only=()).attrs.get("title")
+    return next((own for name, *own in additions("outputs", "FILES") if name == title), None)
 
 
 def _plot_together(files: Sequence[Path], output: Path | None, config: Path | None, overwrite: bool) -> None:
     """Several files in the same figures, beside the observations of a configuration."""
-    from ..plotting import files_figures, save_figures  # slow import
+    from ..plotting import files_figures  # slow import
 
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         beside = None
@@ -191,12 +217,7 @@ def _plot_together(files: Sequence[Path], output: Path | None, config: Path | No
             loaded = load_run(config)
             beside = with_observations(build_run(loaded), loaded.place.below("case"))
         figures = files_figures(files, beside)
-    folder = files[0].parent if output is None else output
-    for name in figures:
-        path = folder / f"together_{name}.png"
-        product = f"figures of {', '.join(seen_from(path, file) for file in files)}"
-        check_outputs([path], overwrite=overwrite, product=product)
-    session.report_written(save_figures(figures, folder, "together_"))
+    _draw(figures, files, files[0].parent if output is None else output, overwrite)
 
 
 def _point(text: str) -> tuple[float, float]:
@@ -214,13 +235,16 @@ def report(results: Path, output: Path | None, *, trust: bool, overwrite: bool) 
     # Slow imports, only where needed.
     from ..report import read_run_folder, write_report, write_run_report
 
-    is_run = results.is_file()
+    is_run, own = results.is_file(), _of_extension(results)
     path = output or (results.with_suffix(".html") if is_run else results / "report.html")
     folder = None if is_run else read_run_folder(results, trusted=trust)
     if folder is not None and folder.module and not trust:
         session.say_notes([f"{results}: parameters of {folder.module} are not explained: --trust imports it"])
     check_outputs([path], overwrite=overwrite, product=f"report of {seen_from(path, results)}")
-    written = write_run_report(results, path) if folder is None else write_report(folder, path)
+    if own is not None:
+        written = own[1](results, path)
+    else:
+        written = write_run_report(results, path) if folder is None else write_report(folder, path)
     session.report_written([written])
 
 

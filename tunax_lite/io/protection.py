@@ -235,6 +235,8 @@ def mark_of(path: Path) -> str | None:
                 with netCDF4.Dataset(path) as file:
                     if "closure_state" in file.ncattrs():
                         return product_of_run(about)
+                    if "tunax_lite_product" in file.ncattrs():
+                        return str(file.getncattr("tunax_lite_product"))
                     return POSTERIOR if "information" in file.variables else CALIBRATION
             case ".png" if b"tEXtSoftware\0tunax_lite" in head:
                 length, _, rest = (head[:4] + head).partition(b"tEXtSource\0")

@@ -59,7 +59,7 @@ def files_figures(
             observations that runs without dates cannot meet.
     """
     starts, given, observed = dict[str, str | None](), dict[str, Line](), list[Path]()
-    for file, label in zip(files, _labels(files), strict=True):
+    for file, label in zip(files, labels_of(files), strict=True):
         found = _run_of(file)
         if found is None:
             observed.append(file)
@@ -102,7 +102,7 @@ def files_figures(
     return together_figures(given, seen, first)
 
 
-def _labels(files: Sequence[Path]) -> list[str]:
+def labels_of(files: Sequence[Path]) -> list[str]:
     """Names of files, with as much of their folders as tells them apart."""
     found = [file.stem for file in files]
     for n in range(2, 1 + max(len(file.parts) for file in files)):

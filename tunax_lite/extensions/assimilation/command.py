@@ -12,6 +12,7 @@ import numpy as np
 from ...cli import session
 from ...cli.application import Answer
 from ...cli.check import Page, describe_model, describe_times
+from ...cli.outputs import seen_from
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
 from ...config import ConfigError, Loaded
@@ -55,6 +56,7 @@ def assimilate(
         kept = kept_path(output)
         check_outputs([output], overwrite=overwrite, product=product_of_run(about))
         check_outputs([kept], overwrite=True)
+        _check_drawings(output, figures, report, overwrite)
         mark = fingerprint(about.config, about.parameters, about.data, str(loaded.config.precision))
         with claimed(output):
             records = _run(made, kept, mark, resume=resume)
@@ -65,9 +67,20 @@ def assimilate(
         if figures is not None or report is not None:
             from .figures import draw, write_page  # slow import
 
-            drawn = [] if figures is None else draw(output, figures, overwrite=overwrite)
-            drawn += [] if report is None else [write_page(output, report, overwrite=overwrite)]
+            drawn = [] if figures is None else draw(output, figures)
+            drawn += [] if report is None else [write_page(output, report)]
         session.report_written([output, *drawn])
+
+
+def _check_drawings(output: Path, figures: Path | None, report: Path | None, overwrite: bool) -> None:
+    """Refuse files of others before anything is computed."""
+    if figures is not None:
+        from .figures import CAPTIONS  # slow import
+
+        for path in (figures / f"{name}.png" for name in CAPTIONS):
+            check_outputs([path], overwrite=overwrite, product=f"figures of {seen_from(path, output)}")
+    if report is not None:
+        check_outputs([report], overwrite=overwrite, product=f"report of {seen_from(report, output)}")
 
 
 def _provenance(loaded: Loaded[AssimilationConfig], run: Run) -> Provenance:

@@ -1,14 +1,16 @@
 """Figures of an assimilation, and a page: innovations, Taylor diagram, increments, corrections, ranks."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from ...io.errors import FileFormatError
 from ...io.netcdf import read_netcdf
-from ...io.protection import check_outputs
 from ...plotting.style import around_zero, colour_map, label, panels, save_figures
+from ...plotting.together import labels_of
 from ...report import number, write_figures
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 _DAY = 86400.0
 
 
-_CAPTIONS = {
+CAPTIONS = {
     "innovations": "Observation minus forecast by lead, and root mean square",
     "taylor": "Standard deviation of forecasts over that of observations, and correlation, by lead",
     "increments": "Analysis minus background, and spread of the background",
@@ -33,7 +35,7 @@ def assimilation_figures(path: Path) -> dict[str, Figure]:
     Raises:
         FileFormatError: a file without innovations.
     """
-    results = read_netcdf(path)
+    results = _read(path)
     figures = {"innovations": _innovations(_of_one(results)), "taylor": _taylor(results)}
     figures["increments"] = _increments(results)
     if "process" in results.dims:
@@ -43,22 +45,50 @@ def assimilation_figures(path: Path) -> dict[str, Figure]:
     return figures
 
 
+def _read(path: Path) -> "xr.Dataset":
+    results = read_netcdf(path)
+    if "innovation" not in results:
+        got, advice = "one without `innovation`", "name such files alone"
+        raise FileFormatError(path, "file", "the results of `tunax-lite assimilate`", got, advice)
+    return results
+
+
+def figures_together(paths: Sequence[Path]) -> dict[str, Figure]:
+    """What forecasts of several files are worth, by lead: of methods on the same observations.
+
+    Each counts the observations that it has; errors as in `assimilation_figures`, and of other units.
+    """
+    figure = Figure(figsize=(6.0, 4.0), layout="constrained")
+    axes, unit = figure.subplots(), None
+    for path, name in zip(paths, labels_of(paths), strict=True):
+        results = _read(path)
+        found = str(results["innovation"].attrs["units"])
+        if unit not in (None, found):
+            advice = "draw them apart"
+            raise FileFormatError(path, "innovation", f"the unit of the others, {unit}", found, advice)
+        unit = found
+        values = results["innovation"].transpose("lead", ...).values
+        errors = [_rms(each) for each in values]
+        axes.plot(results["lead"].values, errors, "o-", label=f"{name} ({results.attrs['method']})")
+    axes.set_ylim(bottom=0.0)
+    axes.legend(fontsize="small")
+    label(axes, "lead [days]", f"rms of observation minus forecast [{unit}]")
+    return {"leads": figure}
+
+
 def _of_one(results: "xr.Dataset") -> "xr.Dataset":
     return results.isel(stream=-1) if "stream" in results.dims else results
 
 
-def draw(path: Path, folder: Path, *, overwrite: bool) -> list[Path]:
+def draw(path: Path, folder: Path) -> list[Path]:
     """Write the figures into a folder."""
-    figures = assimilation_figures(path)
-    check_outputs([folder / f"{name}.png" for name in figures], overwrite=overwrite)
-    return save_figures(figures, folder)
+    return save_figures(assimilation_figures(path), folder)
 
 
-def write_page(path: Path, page: Path, *, overwrite: bool) -> Path:
+def write_page(path: Path, page: Path) -> Path:
     """Write a page about a file of `tunax-lite assimilate`: tables and figures."""
-    results = read_netcdf(path)
-    check_outputs([page], overwrite=overwrite, product=f"report of {path.name}")
-    figures = {name: (_CAPTIONS[name], figure) for name, figure in assimilation_figures(path).items()}
+    results = _read(path)
+    figures = {name: (CAPTIONS[name], figure) for name, figure in assimilation_figures(path).items()}
     attributes = {str(name): str(value) for name, value in results.attrs.items()}
     title = f"Assimilation: {results.attrs['method']}"
     return write_figures(page, "Assimilated", title, attributes, _tables(results), figures)

@@ -1,0 +1,19 @@
+"""Files of `tunax-lite assimilate`, for `tunax-lite plot` and `tunax-lite report`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def _figures(files: Sequence[Path]):
+    from .figures import assimilation_figures, figures_together  # slow import
+
+    return assimilation_figures(files[0]) if len(files) == 1 else figures_together(files)
+
+
+def _page(file: Path, page: Path) -> Path:
+    from .figures import write_page
+
+    return write_page(file, page)
+
+
+FILES = (("assimilation", _figures, _page),)
