@@ -8,8 +8,8 @@ An extension is a folder of `tunax_lite/extensions`, or a package with an entry 
                 of other models that run as they are, `VARIABLE_NAMES`: other names of variables
     kinds       `KINDS`: kinds of configuration, with what commands do with them
     outputs     for `plot` and `report`. `FOLDERS`: pairs of functions, whether a folder holds results of the
-                extension, and figures of it. `FILES`, by the `title` in its NetCDF files: figures of
-                several of them, and what writes a page about one
+                extension, and figures of it. `FILES`, by the `title` in its NetCDF files: functions for
+                figures of several of them, and for a page about one
 """
 
 import functools

@@ -204,7 +204,7 @@ def _of_extension(file: Path) -> "tuple[Callable[..., dict[str, Figure]], Callab
     if file.suffix != ".nc" or not file.is_file():
         return None
     title = read_contents(file, only=()).attrs.get("title")
-    return next((own for name, *own in additions("outputs", "FILES") if name == title), None)
+    return next((own for name, own in additions("outputs", "FILES") if name == title), None)
 
 
 def _plot_together(files: Sequence[Path], output: Path | None, config: Path | None, overwrite: bool) -> None:

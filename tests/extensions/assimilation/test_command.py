@@ -213,6 +213,13 @@ def build(config, *settings):
         ("method.n_members=1", "method.n_members greater than or equal to 2 1"),
         ("observations.error=0.0", "observations.error greater than 0"),
         ("observations.path=none.dat", "none.dat observations.path"),
+        ("cycles.end=2021-01-01T00:00:00", "cycles end after the case 345600"),
+        ("cycles.judged_from=2021-01-01T00:00:00", "cycles judged_from 31622400"),
+        ("cycles.leads=[5000.0]", "leads multiple of dt 3600 5000"),
+        (
+            "observations={path: sst.dat, variable: temperature, depth: 60}",
+            "observations.depth 30 m 60 m another",
+        ),
         ("cycles.interval=5000.0", "interval multiple of dt 3600"),
         ("uncertainty.processes.0.of=heat", "heat_flux_bias heat"),
     ],
@@ -225,6 +232,12 @@ def test_bad_settings_are_named(config, setting, parts):
 def test_an_error_of_zero_in_the_file_is_named(config):
     write(VALUES, errors=[0.1, 0.1, 0.0, 0.1, 0.1, 0.1])
     with error_naming(ConfigError, "sst.dat error above 0 64800 observations.error"):
+        build(config)
+
+
+def test_values_that_cannot_be_are_named(config):
+    write(VALUES + 273.15)
+    with error_naming(FileFormatError, "sst.dat sea_surface_temperature 285.25 K"):
         build(config)
 
 

@@ -19,6 +19,7 @@ from tunax_lite.extensions.assimilation import (
     Persistence,
     Process,
     ProfileError,
+    Stream,
     Variational,
     streams_of,
     transform,
@@ -247,3 +248,25 @@ def test_growth_adds_errors_of_the_same_shape_to_the_water():
     # 400 members know a variance to 7 %.
     np.testing.assert_allclose(np.cov(added), expected, rtol=0, atol=0.25 * 0.2**2)
     np.testing.assert_array_equal(after.now.state.salinity, start.now.state.salinity)
+
+
+def test_values_count_at_the_nearest_multiple_of_an_interval():
+    ten = 10.0 * INTERVAL
+    times = np.array([0.1, 0.95, 1.02, 2.2, 4.0]) * ten
+    found = Stream(Operator("sea_surface_temperature"), times, np.arange(5.0), np.ones(5)).at_multiples(ten)
+    np.testing.assert_allclose(found.time, np.array([1.0, 2.0, 4.0]) * ten)
+    np.testing.assert_array_equal(found.values, [2.0, 3.0, 4.0])
+
+
+def test_water_that_is_replaced_becomes_that_of_the_profile():
+    """Of large errors that grow while a float moves, and small ones of its profile, the profile remains."""
+    levels = [
+        stream([9.0 - 0.2 * height, 8.0 - 0.2 * height], 0.01, height=height) for height in (-2.5, -27.5)
+    ]
+    run = assimilation(EnsembleTransform(30), *levels, processes=())
+    error = ProfileError("temperature", 0.5, 10.0, growth=4.0)
+    run = dataclasses.replace(run, system=dataclasses.replace(run.system, profiles=(error,)))
+    every = run.run().every
+    for cycle, surface in enumerate((9.0, 8.0)):
+        ends = every.analysis[cycle, [-1, 0]]
+        np.testing.assert_allclose(ends, [surface + 0.5, surface + 5.5], atol=0.02)

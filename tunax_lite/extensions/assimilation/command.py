@@ -12,16 +12,27 @@ import numpy as np
 from ...cli import session
 from ...cli.application import Answer
 from ...cli.check import Page, describe_model, describe_times
+from ...cli.options import HERE, Engine
 from ...cli.outputs import seen_from
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
 from ...config import ConfigError, Loaded
 from ...config.build import data_files
 from ...config.case import Run
-from ...io.protection import Provenance, check_outputs, product_of_run, remove_file
+from ...io.protection import (
+    Provenance,
+    check_outputs,
+    check_removable,
+    make_folder,
+    product_of_run,
+    remove,
+    remove_file,
+)
 from ...io.series import start_of_case
 from ...io.writing import claimed
+from ...runtime.engine import open_engine
 from ...runtime.interrupts import advise, ordered_end
+from .columns import ColumnsAssimilation, Found, columns_assimilation, write_columns
 from .cycles import Assimilation, Record, Records
 from .results import fingerprint, kept_path, restore, store, write_records
 from .sections import AssimilationConfig, assimilation_of, build_run_of, load_assimilation, text_of
@@ -37,6 +48,7 @@ def assimilate(
     parameters: Path | None,
     figures: Path | None,
     report: Path | None,
+    engine: Engine,
     *,
     resume: bool,
     overwrite: bool,
@@ -47,6 +59,9 @@ def assimilate(
     if output.suffix != ".nc":
         raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
     loaded = load_assimilation(config, settings)
+    _check_options(loaded, engine, parameters, figures, report)
+    if loaded.config.columns is not None:
+        return _assimilate_columns(loaded, output, engine, resume, overwrite)
     with session.precision(loaded):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
         run = build_run_of(loaded, values)
@@ -70,6 +85,82 @@ def assimilate(
             drawn = [] if figures is None else draw(output, figures)
             drawn += [] if report is None else [write_page(output, report)]
         session.report_written([output, *drawn])
+
+
+def _check_options(loaded: Loaded[AssimilationConfig], engine: Engine, *of_one_column: Path | None) -> None:
+    names = "--parameters", "--figures", "--report"
+    if loaded.config.columns is None and engine != HERE:
+        raise ConfigError(
+            f"{loaded.path}: expected `columns` of a map for workers, got one column, whose members run in "
+            "one program; leave --workers and --scheduler out."
+        )
+    for name, given in zip(names, of_one_column, strict=True):
+        if loaded.config.columns is not None and given is not None:
+            raise ConfigError(f"{name}: expected one column, got the columns of a map; leave it out.")
+
+
+def _assimilate_columns(
+    loaded: Loaded[AssimilationConfig], output: Path, engine: Engine, resume: bool, overwrite: bool
+) -> None:
+    folder = output.with_name(f"{output.name}.columns")
+    with session.precision(loaded):
+        made = columns_assimilation(loaded, folder)
+        session.say_notes(made.columns.notes)
+        about = session.provenance(loaded, loaded.path.stem, made.model.closure)
+        about = dataclasses.replace(about, config=text_of(loaded))
+        check_outputs([output], overwrite=overwrite, product=product_of_run(about))
+        check_removable(folder)
+        with claimed(output):
+            if not (resume and folder.is_dir()):
+                make_folder(folder)
+            found = _computed(made, engine)
+            write_columns(output, made, found, about)
+            remove(folder)
+    _say_columns(made, found)
+    session.report_written([output])
+
+
+def _computed(made: ColumnsAssimilation, engine: Engine) -> list[Found]:
+    """What all columns gave; those that are complete are read."""
+    clock = time.perf_counter()
+    kept = [made.kept(number) for number in range(made.n_columns)]
+    missing = [number for number, each in enumerate(kept) if each is None]
+    method = type(made.method).__name__
+    echo(
+        f"{made.n_columns} columns, {made.cycles.n_cycles} cycles, {made.method.n_members} members, {method}"
+    )
+    if len(missing) < made.n_columns:
+        echo(f"{made.folder}: {made.n_columns - len(missing)} of {made.n_columns} columns are complete")
+    advise("Columns that are complete are kept: continue with --resume.")
+    done = made.n_columns - len(missing)
+    with open_engine(*engine) as opened, fraction_of("assimilation") as show:
+
+        def note(number: int, found: Found) -> None:
+            nonlocal done
+            done += 1
+            show(done / made.n_columns, f"column {done} of {made.n_columns}")
+
+        for number, found in zip(missing, opened.map(made, missing, note), strict=True):
+            kept[number] = found
+    echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
+    return [each for each in kept if each is not None]
+
+
+def _say_columns(made: ColumnsAssimilation, found: list[Found]) -> None:
+    """Print what the forecasts of all columns together are worth, by lead."""
+    judged = made.times >= made.cycles.judged_from
+    values = np.stack([each.innovation[judged] for each in found])
+    for place, lead in enumerate(made.cycles.leads):
+        own = values[..., place][np.isfinite(values[..., place])]
+        if own.size:
+            rms, mean = np.sqrt(np.mean(own**2)), np.mean(own)
+            echo(
+                f"  sea_surface_temperature, {lead / 86400.0:g} days ahead: rms {rms:.3f}, mean "
+                f"{mean:+.3f} of {own.size} differences from observations"
+            )
+    lost = [number for number, each in enumerate(found) if not np.isfinite(each.analysis).all()]
+    if lost:
+        echo(f"{len(lost)} of {made.n_columns} columns have no observations, or water that is not finite")
 
 
 def _check_drawings(output: Path, figures: Path | None, report: Path | None, overwrite: bool) -> None:
@@ -152,7 +243,8 @@ def _say_skill(records: Records, name: str, columns: Sequence[int]) -> None:
         if (found := records.skill(place, columns)) is not None:
             echo(
                 f"  {name}, {lead / 86400.0:g} days ahead: rms {found.rms:.3f} ({found.lower:.3f} to "
-                f"{found.upper:.3f}), mean {found.mean:+.3f} of {found.number} differences from observations"
+                f"{found.upper:.3f}), mean {found.mean:+.3f}, crps {found.crps:.3f} of {found.number} "
+                "differences from observations"
             )
 
 
@@ -169,6 +261,8 @@ def _say_corrections(made: Assimilation, records: Records, start: datetime.datet
 
 def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
     """Print what `tunax-lite assimilate` would do."""
+    if loaded.config.columns is not None:
+        return _check_columns(loaded)
     run = build_run_of(loaded, parameters)
     made = assimilation_of(loaded, run)
     model, n_values = describe_model(made.system.model), sum(each.time.size for each in made.streams)
@@ -181,3 +275,14 @@ def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | 
     session.say_notes(run.notes)
     found = {"kind": "assimilation", "model": model, "time": times, "notes": list(run.notes)}
     return found | {"cycles": made.cycles.n_cycles, "observations": n_values} | answer
+
+
+def _check_columns(loaded: Loaded[AssimilationConfig]) -> Answer:
+    made = columns_assimilation(loaded, Path())
+    session.say_notes(made.columns.notes)
+    method = type(made.method).__name__
+    echo(
+        f"assimilation: {made.n_columns} columns, {made.cycles.n_cycles} cycles, "
+        f"{made.method.n_members} members, {method}"
+    )
+    return {"kind": "assimilation", "columns": made.n_columns, "cycles": made.cycles.n_cycles}

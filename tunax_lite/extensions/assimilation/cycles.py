@@ -7,6 +7,7 @@ observation at time t judges the forecast of lead L from the analysis at t - L, 
 """
 
 import dataclasses
+import datetime
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -17,7 +18,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...column.integrate import count_steps
-from .methods import AbstractMethod, Analysis, Persistence, Window
+from ...io.series import start_of_case
+from .methods import AbstractMethod, Analysis, Climatology, Persistence, Window
 from .observing import Frames, Stream, on_frames
 from .system import Ensemble, System, passed, spun_up
 
@@ -35,6 +37,8 @@ class Cycles:
         background_check: largest departure from the background in standard deviations.
         seed: of all random numbers.
         judged_from: first time of the observations that `Records.skill` counts [s]; earlier ones spin it up.
+        weather_years: years whose weather, of the same days, forecasts take instead of their own, which
+            nobody knows: every member is run with that of each year.
 
     Raises:
         ValueError: a time before the start of the case, or a length that is no multiple of the interval.
@@ -48,17 +52,23 @@ class Cycles:
     background_check: float = float("inf")
     seed: int = 0
     judged_from: float = 0.0
+    weather_years: tuple[int, ...] = ()
 
     def __post_init__(self):
         if self.start < 0.0:
             raise ValueError(
-                f"cycles: expected a start not before that of the case, got {-self.start:g} s before it; "
+                f"start: expected a time not before that of the case, got {-self.start:g} s before it; "
                 "start later, or choose a case that starts earlier."
             )
         if self.start + self.whole_length > self.end:
             raise ValueError(
-                f"cycles: expected at least one window of {self.whole_length:g} s between start and end, got "
+                f"end: expected at least one window of {self.whole_length:g} s between start and end, got "
                 f"{self.end - self.start:g} s; end later."
+            )
+        if self.judged_from >= self.end:
+            raise ValueError(
+                f"judged_from: expected a time before the last window ends at {self.end:g} s, got "
+                f"{self.judged_from:g} s; judge from an earlier time on."
             )
         count_steps(self.whole_length, self.interval, "the length of a window", "the interval")
 
@@ -97,6 +107,8 @@ class Layout(NamedTuple):
                 f"observations.average: expected at most twice the interval and the shortest lead, "
                 f"{2.0 * min(cycles.interval, *cycles.leads):g} s, got {average:g} s; shorten it."
             )
+        for lead in cycles.leads:
+            count_steps(lead, dt, "each of the leads")
         half = count_steps(0.5 * average, dt, "half of observations.average") if average else 0
         whole = count_steps(cycles.interval, dt, "the interval between analyses")
         begins = [(stream.time - cycles.start) / dt for stream in streams]
@@ -119,6 +131,7 @@ class Record(NamedTuple):
         processes, processes_spread: after the analysis, `(n_processes,)`.
         parameters: mean unconstrained numbers.
         forecast: predicted observations, `(n_frames to the longest lead, n_streams)`.
+        ensemble: those of the members of a forecast, with them as the last axis; none of a single forecast.
     """
 
     values: np.ndarray
@@ -136,6 +149,7 @@ class Record(NamedTuple):
     processes_spread: np.ndarray
     parameters: np.ndarray
     forecast: np.ndarray
+    ensemble: np.ndarray
 
 
 class Progress(eqx.Module):
@@ -170,14 +184,41 @@ class Assimilation:
     cycles: Cycles
 
     def __post_init__(self):
+        if self.cycles.end > self.system.case.duration:
+            raise ValueError(
+                f"end: expected no window that ends after the case, at {self.system.case.duration:g} s, got "
+                f"{self.cycles.end:g} s; end earlier, or choose a case that lasts longer."
+            )
         for stream in self.streams:
             inside = (stream.time > self.cycles.start) & (stream.time <= self.cycles.end)
             if not inside.any():
                 raise ValueError(
                     f"{stream.name}: expected observations of {stream.operator.variable} between "
                     f"{self.cycles.start:g} and {self.cycles.end:g} s, got none (they lie between "
-                    f"{stream.time[0]:g} and {stream.time[-1]:g} s); are these of another time?"
+                    f"{stream.time[0]:g} and {stream.time[-1]:g} s); are these of another time? Choose other "
+                    "times, or other observations."
                 )
+        for end in (self.cycles.start + self.cycles.whole_length, self.cycles.end):
+            self._check_years(end)
+
+    def _check_years(self, end: float) -> None:
+        case, longest = self.system.case, max(self.cycles.leads, default=0.0)
+        for year, shift in zip(self.cycles.weather_years, self._shifts(end), strict=True):
+            if end + shift < 0.0 or end + shift + longest > case.duration:
+                raise ValueError(
+                    f"weather_years: expected years that the case covers, which begins at {case.start_time} "
+                    f"and lasts {case.duration:g} s, got {year}; start it earlier, or leave the year out."
+                )
+
+    def _shifts(self, end: float) -> list[float]:
+        """From a time to that of the same day in each of the years of the weather [s]."""
+        if not self.cycles.weather_years:
+            return []
+        if self.system.case.start_time is None:
+            raise ValueError("weather_years: expected a case with a date, got one without; leave them out.")
+        now = start_of_case(self.system.case.start_time) + datetime.timedelta(seconds=end)
+        day = now if (now.month, now.day) != (2, 29) else now - datetime.timedelta(days=1)
+        return [(day.replace(year=year) - now).total_seconds() for year in self.cycles.weather_years]
 
     @property
     def layout(self) -> Layout:
@@ -230,10 +271,12 @@ class Assimilation:
         seen = Frames(window.seen.values[last], window.seen.precision[last])
         shown = (each[last] for each in (analysis.predicted, analysis.fitted, analysis.used))
         summary = _summary(analysis.background, analysis.analysis, seen, *shown)
-        forecast = self._forecast(window, analysis, layout)
-        return Record(**{name: np.asarray(value) for name, value in summary.items()}, forecast=forecast)
+        forecast, ensemble = self._forecast(window, analysis, layout)
+        found = {name: np.asarray(value) for name, value in summary.items()}
+        return Record(**found, forecast=forecast, ensemble=ensemble)
 
-    def _forecast(self, window: Window, analysis: Analysis, layout: Layout) -> np.ndarray:
+    def _forecast(self, window: Window, analysis: Analysis, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+        """Of the mean with its own weather, or the mean of an ensemble, and its members."""
         cycles = self.cycles
         end = float(window.start) + cycles.whole_length
         longest = max(cycles.leads, default=0.0)
@@ -241,16 +284,56 @@ class Assimilation:
         frame = layout.steps * self.system.dt
         n_frames = round(longest / frame)
         whole = np.full((n_frames, len(self.streams)), np.nan)
+        single = np.zeros((*whole.shape, 0), np.float32)
         if not whole.size:
-            return whole
+            return whole, single
         if isinstance(self.method, Persistence):
-            return self._persisting(end, whole)
+            return self._persisting(end, whole), single
+        if isinstance(self.method, Climatology):
+            members = self._of_earlier_years(end + frame * np.arange(1, n_frames + 1))
+            return mean_of_known(members), members
+        times = jnp.asarray(end + cycles.interval * np.arange(float(n_knots)))
+        steps = n_frames, layout.steps
+        if cycles.weather_years:
+            key = jax.random.fold_in(window.key, 2)
+            members = self._with_other_weather(analysis.analysis, key, times, steps)
+            return members.mean(axis=-1), members.astype(np.float32)
         mean = analysis.analysis.mean()
         knots = self.system.expected(mean, cycles.interval, n_knots)
-        times = jnp.asarray(end + cycles.interval * np.arange(float(n_knots)))
-        ahead = passed(self.system, mean.now, knots, mean.parameters, times, (n_frames, layout.steps))
+        ahead = passed(self.system, mean.now, knots, mean.parameters, times, steps)
         covered = end + frame * np.arange(1, n_frames + 1) <= self.system.case.duration + 1e-6
-        return np.where(covered[:, None], ahead.predicted[..., 0], np.nan)  # no weather beyond
+        return np.where(covered[:, None], ahead.predicted[..., 0], np.nan), single  # no weather beyond
+
+    def _with_other_weather(
+        self, members: Ensemble, key: Array, times: Array, steps: tuple[int, int]
+    ) -> np.ndarray:
+        """Every member with the weather of each year: the time of the column is that of the year."""
+        found = []
+        for number, shift in enumerate(self._shifts(float(times[0]))):
+            own = jax.random.fold_in(key, number)
+            knots = self.system.drawn(members, own, self.cycles.interval, times.size)
+            step = members.now.step + round(shift / self.system.dt)
+            now = dataclasses.replace(members.now, step=step.astype(members.now.step.dtype))
+            ahead = passed(self.system, now, knots, members.parameters, times + shift, steps)
+            found.append(np.asarray(ahead.predicted))
+        return np.concatenate(found, axis=-1)
+
+    def _of_earlier_years(self, times: np.ndarray) -> np.ndarray:
+        """What was observed on the same days of earlier years, of each year the nearest within a week."""
+        year, week = 365.2425 * 86400.0, 7.0 * 86400.0
+        n_years = int(self.cycles.end // year)
+        found = np.full((times.size, len(self.streams), n_years), np.nan, np.float32)
+        for column, stream in enumerate(self.streams):
+            for ago in range(1, n_years + 1):
+                then = times - ago * year
+                after = np.clip(np.searchsorted(stream.time, then), 1, stream.time.size - 1)
+                pair = np.stack([after - 1, after])
+                nearest = np.take_along_axis(
+                    pair, np.abs(stream.time[pair] - then).argmin(axis=0)[None], axis=0
+                )[0]
+                near = np.abs(stream.time[nearest] - then) <= week
+                found[:, column, ago - 1] = np.where(near, stream.values[nearest], np.nan)
+        return found
 
     def _persisting(self, end: float, whole: np.ndarray) -> np.ndarray:
         for column, stream in enumerate(self.streams):
@@ -285,14 +368,26 @@ def _summary(
 _BLOCK = 14.0 * 86400.0
 
 
+def mean_of_known(members: np.ndarray) -> np.ndarray:
+    """Mean over the last axis of what is not NaN; NaN where all are."""
+    known = np.isfinite(members)
+    number = known.sum(axis=-1)
+    sums = np.where(known, members, 0.0).sum(axis=-1)
+    return np.where(number > 0, sums / np.maximum(number, 1), np.nan)
+
+
 class Skill(NamedTuple):
-    """Root mean square of innovations, the 90 % interval of its blocks, their mean, and their number."""
+    """Root mean square of innovations, the 90 % interval of its blocks, their mean, and their number.
+
+    `crps` is the mean of `Records.crps`.
+    """
 
     rms: float
     lower: float
     upper: float
     mean: float
     number: int
+    crps: float
 
 
 class Consistency(NamedTuple):
@@ -364,15 +459,39 @@ class Records:
 
     def innovation(self) -> Float[np.ndarray, "time lead stream"]:
         """Observation minus forecast, by time of the observation and lead; NaN where there is none."""
-        time, values = self.time, self.observed("values")
-        found = np.full((time.size, len(self.leads), values.shape[1]), np.nan)
+        values = self.observed("values")
+        return values[:, None] - self._ahead(self.every.forecast)
+
+    def crps(self) -> Float[np.ndarray, "time lead stream"]:
+        """Continuous ranked probability score of ensembles of forecasts, of a single one its absolute error.
+
+        mean |x_i - y| - mean |x_i - x_j| / 2 over members x and the observation y, in its unit: the smaller
+        the better.
+
+        Source: Gneiting and Raftery (2007), J. Am. Stat. Assoc. 102, 359-378.
+        """
+        members = self._ahead(self.every.ensemble)
+        if not members.shape[-1]:
+            return np.abs(self.innovation())
+        values = self.observed("values")[:, None, :, None]
+        ordered = np.sort(members, axis=-1)  # missing members last
+        n = np.sum(np.isfinite(ordered), axis=-1)
+        number = np.arange(ordered.shape[-1])
+        apart = (
+            2.0 * np.nansum((2.0 * number - (n[..., None] - 1.0)) * ordered, axis=-1) / np.maximum(n, 1) ** 2
+        )
+        return mean_of_known(np.abs(members - values)) - 0.5 * apart
+
+    def _ahead(self, forecasts: np.ndarray) -> np.ndarray:
+        """What forecasts from analyses a lead earlier have at the times of the observations."""
+        time = self.time
+        found = np.full((time.size, len(self.leads), *forecasts.shape[2:]), np.nan)
         for place, lead in enumerate(self.leads):
             position = (time - lead - self.analysis_time[0]) / (self.analysis_time_step)
             cycle = np.rint(position).astype(int)
             meets = (np.abs(position - cycle) * self.analysis_time_step < 0.5 * self.frame) & (cycle >= 0)
             meets &= cycle < self.analysis_time.size
-            ahead = self.every.forecast[cycle[meets], round(lead / self.frame) - 1]
-            found[meets, place] = values[meets] - ahead
+            found[meets, place] = forecasts[cycle[meets], round(lead / self.frame) - 1]
         return found
 
     def skill(self, lead: int, stream: int | Sequence[int] = 0, block: float = _BLOCK) -> "Skill | None":
@@ -403,7 +522,15 @@ class Records:
         squares, numbers = np.sum(np.where(known, found, 0.0) ** 2, axis=1), np.sum(known, axis=1)
         ends = np.quantile(np.sqrt(squares[drawn].sum(axis=1) / numbers[drawn].sum(axis=1)), [0.05, 0.95])
         rms, mean = np.sqrt(squares.sum() / numbers.sum()), np.mean(found[known])
-        return Skill(float(rms), float(ends[0]), float(ends[1]), float(mean), int(numbers.sum()))
+        crps = self.crps()[judged][:, lead, np.atleast_1d(stream)]
+        return Skill(
+            float(rms),
+            float(ends[0]),
+            float(ends[1]),
+            float(mean),
+            int(numbers.sum()),
+            float(np.nanmean(crps)),
+        )
 
     def consistency(self, stream: int = 0) -> "Consistency | None":
         """Of what is judged; `None` without observations, or without members."""

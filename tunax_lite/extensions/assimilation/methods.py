@@ -150,6 +150,20 @@ class Persistence(AbstractMethod):
         return FreeRun().assimilate(window, start)
 
 
+@named("climatology")
+class Climatology(AbstractMethod):
+    """Observations of the same days in earlier years: a base line without a model, as an ensemble.
+
+    Args:
+        n_members: one.
+    """
+
+    n_members: int = setting(1, at_least=1, at_most=1)
+
+    def assimilate(self, window: Window, start: Ensemble) -> Analysis:
+        return FreeRun().assimilate(window, start)
+
+
 @named("nudging")
 class Nudging(AbstractMethod):
     """A part of the departure of the last frame is added to the temperature near the surface.
@@ -262,11 +276,17 @@ def filtered(
         near = jnp.broadcast_to(near[:, None], (z.size, *seen.values.shape)).reshape(z.size, -1)
         levels = Weights(*jax.vmap(lambda own: transform(flat[0], flat[1], own * flat[2]))(near))
     state = jax.tree.map(lambda x: transformed(x, levels, method.relaxation), profiles_of(wide.now.state))
+    state["tracers"] = jax.tree.map(_not_below_zero, state["tracers"], background.now.state.tracers)
     state = dataclasses.replace(wide.now.state, **state)
     others = (transformed(x, weights, method.relaxation) for x in (wide.processes, wide.parameters))
     after = Ensemble(dataclasses.replace(background.now, state=state), *others)
     fitted = transformed(flat[0], weights, method.relaxation).reshape(shown.shape)
     return Analysis(background, predicted, after, fitted, seen.known)
+
+
+def _not_below_zero(after: Array, before: Array) -> Array:
+    """Concentrations after the analysis: where no member was below zero, none is."""
+    return jnp.maximum(after, jnp.minimum(jnp.min(before, axis=-1, keepdims=True), 0.0))
 
 
 def profiles_of(state: State) -> dict:

@@ -23,13 +23,17 @@ from ...column.observables import ColumnState, is_depth_of_a_criterion, is_numbe
 from ...column.observations import Observations
 from ...declarations import setting
 
+_LEAST_OF_LOGARITHM = 1e-3
+
 
 class Operator(eqx.Module):
     """From the water to what one stream would show; differentiable.
 
     Args:
-        variable: name of an observable.
+        variable: name of an observable, or of a pool of biogeochemistry.
         height: of a profile's values [m], at most 0; `None` for a number of the column.
+        factor: what is shown per unit of the variable, such as chlorophyll per nitrogen.
+        logarithm: whether the logarithm to base 10 is shown, of at least 1e-3.
 
     Raises:
         ValueError: a profile without a height, or a number with one.
@@ -37,11 +41,17 @@ class Operator(eqx.Module):
 
     variable: str = setting()
     height: float | None = setting(None, at_most=0.0)
+    factor: float = setting(1.0, above=0.0)
+    logarithm: bool = setting(False)
 
     def __check_init__(self):
         if (self.height is None) != is_number(self.variable):
             expected = "no height" if is_number(self.variable) else "a height"
             raise ValueError(f"{self.variable}: expected {expected} of this variable, got {self.height}.")
+
+    def check(self, tracers: Sequence[str]) -> None:
+        """Raise `ValueError` for a variable that a column with these tracers does not have."""
+        observable(self.variable, tracers)
 
     @property
     def label(self) -> str:
@@ -50,9 +60,15 @@ class Operator(eqx.Module):
 
     def __call__(self, water: ColumnState) -> Float[Array, "*batch"]:
         # A layer that reaches the bottom has the depth of its lowest cell.
-        values = observable(self.variable, bounded=is_depth_of_a_criterion(self.variable))(water)
-        if self.height is None:
-            return values
+        is_depth = is_depth_of_a_criterion(self.variable)
+        values = observable(self.variable, tuple(water.state.tracers), bounded=is_depth)(water)
+        return self._shown(values if self.height is None else self._at_height(values, water))
+
+    def _shown(self, values: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+        values = self.factor * values
+        return jnp.log10(jnp.maximum(values, _LEAST_OF_LOGARITHM)) if self.logarithm else values
+
+    def _at_height(self, values: Array, water: ColumnState) -> Array:
         z = water.grid.z_center.reshape(values.shape[0], -1)[:, 0]  # the same in all members
         position = jnp.interp(self.height, z, jnp.arange(z.size, dtype=z.dtype))
         lower = jnp.clip(position.astype(int), 0, z.size - 2)
@@ -112,6 +128,14 @@ class Stream:
                 kept.append(index)
                 last = time
         return self._kept(np.array(kept, dtype=int))
+
+    def at_multiples(self, interval: float) -> "Stream":
+        """The value nearest to each multiple of an interval [s], at that time; none at the start."""
+        number = np.rint(self.time / interval)
+        nearest = np.lexsort((np.abs(self.time - number * interval), number))
+        first = nearest[np.unique(number[nearest], return_index=True)[1]]
+        found = self._kept(first[number[first] > 0])
+        return dataclasses.replace(found, time=np.rint(found.time / interval) * interval)
 
     def between(self, first: float, last: float) -> "Stream":
         """The values from `first` to `last` [s]; raises `ValueError` if there are none."""

@@ -16,4 +16,4 @@ def _page(file: Path, page: Path) -> Path:
     return write_page(file, page)
 
 
-FILES = (("assimilation", _figures, _page),)
+FILES = (("assimilation", (_figures, _page)),)

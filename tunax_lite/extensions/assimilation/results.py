@@ -72,6 +72,12 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
             },
         )
     }
+    about_crps = {
+        "long_name": "continuous ranked probability score; of a single forecast its absolute error",
+        "units": unit,
+        "_FillValue": np.nan,
+    }
+    variables["crps"] = ("time", "lead", *several), own(records.crps()), about_crps
     variables |= {name: of_observations(name) for name in _OF_OBSERVATIONS}
     variables |= _of_water(records) | _of_processes(run, records)
     found = [records.consistency(column) for column in range(len(streams))]

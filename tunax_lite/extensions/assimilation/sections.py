@@ -10,6 +10,8 @@ import numpy as np
 from pydantic import Field
 
 from ...calibration import ResolvedParameters
+from ...column.case import Case
+from ...column.model import Model
 from ...config.build import build_run
 from ...config.builder import one_of, section_of
 from ...config.calibration import FreeParameterSection, free_parameters
@@ -20,6 +22,7 @@ from ...config.schema import ModelSection, Precision, RunConfig
 from ...config.section import Section, invalid, key
 from ...config.series import DataPath, Place
 from ...io.dated_text import TIME_WIDTH, read_columns, read_lines, read_times
+from ...io.errors import check_possible
 from ...io.series import start_of_case
 from ...io.yaml_file import ConfigError, yaml_text
 from . import smoothers  # noqa: F401  # names of its methods
@@ -45,6 +48,14 @@ class ObservationsSection(Section):
         None,
         ge=0.0,
     )
+    factor: float = key(
+        "what the file shows per unit of the variable, such as mg of chlorophyll per mmol of nitrogen",
+        1.0,
+        gt=0.0,
+    )
+    logarithm: bool = key(
+        "whether the file holds logarithms to base 10, as products of chlorophyll do", False
+    )
     column: int = key("column of the values, after date and time, from 1", 1, ge=1)
     error_column: int | None = key("column of their errors; null with `error`", 2, ge=1)
     variables: list[str] = key("of the case that are used", [])
@@ -58,6 +69,12 @@ class ObservationsSection(Section):
     )
     average: float | None = key(
         "time that each value is a mean over, centred at its time [s]; null for values at that time",
+        None,
+        gt=0.0,
+    )
+    every: float | None = key(
+        "times count as the nearest multiple of this after the start of the case [s], the nearest of "
+        "several, so that forecasts meet the profiles of a float",
         None,
         gt=0.0,
     )
@@ -78,9 +95,10 @@ class ObservationsSection(Section):
     def operator(self) -> Operator:
         """Of the values of the file."""
         if self.depth is None:
-            return Operator(self.variable)
+            return Operator(self.variable, None, self.factor, self.logarithm)
         at_depth = {"sea_surface_temperature": "potential_temperature"}
-        return Operator(at_depth.get(self.variable, self.variable), -self.depth)
+        name = at_depth.get(self.variable, self.variable)
+        return Operator(name, -self.depth, self.factor, self.logarithm)
 
     def streams(self, run: Run, where: Place) -> tuple[Stream, ...]:
         """The observations; errors as in `Stream`, and of the file."""
@@ -97,10 +115,13 @@ class ObservationsSection(Section):
                     run.observations, self.variables, errors, run.case.grid, self.depths, self.withheld
                 )
         with where.naming():
-            found = tuple(self._treated(each) for each in found)
+            found = tuple(self.treated(each) for each in found)
         return found
 
-    def _treated(self, stream: Stream) -> Stream:
+    def treated(self, stream: Stream) -> Stream:
+        """A stream thinned, with the error of what the column cannot represent."""
+        if self.every is not None:
+            stream = stream.at_multiples(self.every)
         if self.thinning is not None:
             stream = stream.thinned(self.thinning)
         return dataclasses.replace(stream, error=np.hypot(stream.error, self.representativeness))
@@ -119,6 +140,14 @@ class ObservationsSection(Section):
         kept = np.isfinite(read[:, 0])
         error = read[:, 1] if self.error is None else np.full(time.size, self.error)
         inside = kept & (time >= 0.0) & (time <= run.case.duration)
+        if not self.logarithm:
+            check_possible(path, f"column {self.column}", self.variable, read[kept, 0])
+        deepest = float(np.asarray(run.case.grid.depth).max())
+        if self.depth is not None and self.depth > deepest:
+            raise ConfigError(
+                f"{where.at('depth')}: expected a depth within the column of {deepest:g} m, got "
+                f"{self.depth:g} m; are these observations of another place?"
+            )
         with where.naming("path"):
             if not inside.any():
                 raise ValueError(
@@ -145,29 +174,34 @@ class CyclesSection(Section):
         "first date of the observations that the printed summary judges forecasts by; null for all", None
     )
 
-    def of(self, run: Run, streams: Sequence[Stream]) -> Cycles:
-        """Seconds since the start of the case."""
-        last = max(float(stream.time[-1]) for stream in streams)
+    weather_years: list[int] = key(
+        "years whose weather, of the same days, forecasts take instead of their own; the case covers them",
+        [],
+    )
+
+    def of(self, begin: str | None, last: float) -> Cycles:
+        """Seconds since the start of the case, by default up to `last` [s]."""
         return Cycles(
-            0.0 if self.start is None else _since(self.start, run, "start"),
-            last if self.end is None else _since(self.end, run, "end"),
+            0.0 if self.start is None else _since(self.start, begin, "start"),
+            last if self.end is None else _since(self.end, begin, "end"),
             self.interval,
             self.length,
             tuple(self.leads),
             float("inf") if self.background_check is None else self.background_check,
             self.seed,
-            0.0 if self.judged_from is None else _since(self.judged_from, run, "judged_from"),
+            0.0 if self.judged_from is None else _since(self.judged_from, begin, "judged_from"),
+            tuple(self.weather_years),
         )
 
 
-def _since(date: str, run: Run, name: str) -> float:
-    if run.case.start_time is None:
+def _since(date: str, begin: str | None, name: str) -> float:
+    if begin is None:
         raise ValueError(f"{name}: expected a case with a date, got one without; leave {name} out.")
     try:
         then = start_of_case(date)
     except ValueError:
         raise ValueError(f"{name}: expected a date such as 2021-01-01T12:00:00, got {date!r}.") from None
-    return (then - start_of_case(run.case.start_time)).total_seconds()
+    return (then - start_of_case(begin)).total_seconds()
 
 
 class UncertaintySection(Section):
@@ -181,11 +215,19 @@ class UncertaintySection(Section):
         "of the closure, or of the case behind `case.`, by dotted name", default_factory=dict
     )
 
+    def build(self) -> tuple[tuple[Process, ...], tuple[ProfileError, ...]]:
+        """Processes, and errors of the first profiles."""
+        return tuple(each.build() for each in self.processes), tuple(each.build() for each in self.profiles)
+
 
 class AssimilationConfig(Section):
     """Observations that enter a run cycle after cycle."""
 
-    run: RunConfig = key("the model and the case")
+    run: RunConfig | None = key("the model and the case", None)
+    columns: DataPath | None = key(
+        "instead of `run`: configuration of a map, whose columns assimilate its `observed`, each for itself",
+        None,
+    )
     observations: ObservationsSection = key("what is observed")
     uncertainty: UncertaintySection = key("what is perturbed and estimated", UncertaintySection())
     method: one_of(AbstractMethod) = key(  # pyright: ignore[reportInvalidTypeForm]
@@ -193,15 +235,34 @@ class AssimilationConfig(Section):
     )
     cycles: CyclesSection = key("windows and forecasts")
 
+    def _check(self) -> None:
+        if (self.run is None) == (self.columns is None):
+            got = "neither" if self.run is None else "both"
+            raise invalid("a `run`, or `columns` of a map", got, "give one of them")
+        surface = ["sea_surface_temperature"]
+        if self.columns is not None and (
+            self.observations.variables != surface or not isinstance(self.observations.error, dict)
+        ):
+            expected = (
+                "observations.variables: [sea_surface_temperature] with its `error` for columns of a map"
+            )
+            raise invalid(expected, str(self.observations.variables), "these are what a map observes")
+
+    @property
+    def one(self) -> RunConfig:
+        """The run of one column."""
+        assert self.run is not None, "columns are built elsewhere"
+        return self.run
+
     @property
     def model(self) -> ModelSection:
         """That of the run."""
-        return self.run.model
+        return ModelSection() if self.run is None else self.run.model
 
     @property
     def precision(self) -> Precision:  # pyright: ignore[reportInvalidTypeForm]
         """That of the run."""
-        return self.run.precision
+        return "float64" if self.run is None else self.run.precision
 
 
 def load_assimilation(path: Path, overrides: Sequence[str] = ()) -> Loaded[AssimilationConfig]:
@@ -212,14 +273,14 @@ def load_assimilation(path: Path, overrides: Sequence[str] = ()) -> Loaded[Assim
 def text_of(loaded: Loaded[AssimilationConfig]) -> str:
     """All values as YAML; settings that a case of another model provides are not filled in."""
     run = loaded.config.run
-    own = isinstance(run.case, AbstractTranslatedCase)
-    unset = {"run": {"grid", "model", "time"} - run.model_fields_set} if own else None
+    own = run is not None and isinstance(run.case, AbstractTranslatedCase)
+    unset = {"run": {"grid", "model", "time"} - run.model_fields_set} if run is not None and own else None
     return yaml_text(loaded.config.model_dump(exclude=unset))
 
 
 def build_run_of(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None = None) -> Run:
     """Objects of the run; `parameters` of the closure override those of the configuration."""
-    return build_run(Loaded(loaded.config.run, loaded.place.below("run")), parameters)
+    return build_run(Loaded(loaded.config.one, loaded.place.below("run")), parameters)
 
 
 def build_assimilation(
@@ -239,23 +300,29 @@ def assimilation_of(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilatio
     config, place = loaded.config, loaded.place
     streams = config.observations.streams(run, place.below("observations"))
     with place.naming("cycles"):
-        cycles = config.cycles.of(run, streams)
+        last = max(float(stream.time[-1]) for stream in streams)
+        cycles = config.cycles.of(run.case.start_time, last)
     with place.naming("uncertainty", "parameters"):
-        free = _free(config, run)
-    processes = tuple(each.build() for each in config.uncertainty.processes)
-    profiles = tuple(each.build() for each in config.uncertainty.profiles)
+        free = free_of(config, run.model, run.case)
+    processes, profiles = config.uncertainty.build()
     operators = tuple(stream.operator for stream in streams)
-    system = System(
-        run.model, run.case, run.dt, operators, processes, profiles, free, config.observations.average or 0.0
-    )
+    with place.naming("observations"):
+        for operator in operators:
+            operator.check(tuple(run.case.start_state.tracers))
+    with place.naming("uncertainty"):
+        system = System(
+            run.model, run.case, run.dt, operators, processes, profiles, free,
+            config.observations.average or 0.0,
+        )  # fmt: skip
     with place.naming("cycles"):
         made = Assimilation(system, streams, config.method.build(), cycles)
         _ = made.layout  # raises for times that are no multiples of the step
     return made
 
 
-def _free(config: AssimilationConfig, run: Run) -> ResolvedParameters | None:
+def free_of(config: AssimilationConfig, model: Model, case: Case) -> ResolvedParameters | None:
+    """The parameters that are estimated, in a model and a case."""
     if not config.uncertainty.parameters:
         return None
     free = free_parameters(config.uncertainty.parameters)
-    return free.resolve(run.model.closure, {run.case.name: run.case})
+    return free.resolve(model.closure, {case.name: case})

@@ -285,7 +285,8 @@ def linearised(
     jacobian = jnp.zeros((*predicted.shape, v.size), v.dtype).at[..., water].set(along_water)
     for group in own:
         errors = at_frames(modes.processes[group - n], window.times, window.whole, window.system.dt)
-        jacobian = jacobian.at[..., places[group]].set(errors[:, None])
+        part = window.system.shown_by(processes[group - n])
+        jacobian = jacobian.at[..., places[group]].set(errors[:, None] * part[:, None])
     return predicted, jacobian
 
 

@@ -44,11 +44,14 @@ class Process(eqx.Module):
         standard_deviation: s, in the unit of the correction or of the observed variable; of a scale, of its
             logarithm.
         memory: T [s].
+        stream: of `observations`: whose errors these are, such as `temperature -20`; by default those of all.
+            With a memory of years it is the bias of an instrument.
     """
 
     of: str = setting(choices=(*CORRECTIONS, OBSERVATIONS))
     standard_deviation: float = setting(above=0.0)
     memory: float = setting(86400.0, above=0.0)
+    stream: str | None = setting(None)
 
     def kept(self, interval: float) -> float:
         """What is left of a departure after an interval [s], exp(-dt / T) [1]."""
@@ -133,6 +136,22 @@ class System(eqx.Module):
     profiles: tuple[ProfileError, ...] = ()
     parameters: ResolvedParameters | None = eqx.field(default=None, static=True)
     average: float = eqx.field(default=0.0, static=True)
+
+    def __check_init__(self):
+        for process in self.processes:
+            if process.stream is not None and not (
+                process.of == OBSERVATIONS and self.shown_by(process).any()
+            ):
+                labels = ", ".join(operator.label for operator in self.operators)
+                raise ValueError(
+                    f"processes: expected a stream among {labels}, of a process of `{OBSERVATIONS}`, got "
+                    f"{process.stream} of `{process.of}`; correct it, or leave it out."
+                )
+
+    def shown_by(self, process: Process) -> np.ndarray:
+        """Of a process of `observations`, 1 for each stream that has its errors and 0 for the others."""
+        labels = [operator.label for operator in self.operators]
+        return np.array([float(process.stream in (None, label)) for label in labels])
 
     def members(self, key: Array, n_members: int) -> Ensemble:
         """The first ensemble: perturbed profiles, processes and parameters; one member has none.
@@ -248,8 +267,11 @@ def run_window(
         observed = _centred_means(observed, half, n_left)
     own = [index for index, each in enumerate(system.processes) if each.of == OBSERVATIONS]
     if own:
-        errors = at_frames(jnp.sum(knots[np.array(own)], axis=0), times, steps, system.dt)
-        observed = observed + errors[:, None]
+        shown = np.stack([system.shown_by(system.processes[index]) for index in own])
+        errors = (at_frames(knots[index], times, steps, system.dt) for index in own)
+        observed = observed + sum(
+            error[:, None] * part[:, None] for error, part in zip(errors, shown, strict=True)
+        )
     return Passed(end, observed)
 
 

@@ -16,4 +16,10 @@ def _calibrate(*arguments, **options):
     calibrate_map(*arguments, **options)
 
 
-KINDS = (Kind("map", "map", MapConfig, _check, _calibrate),)
+def _columns(*arguments):
+    from .single import load_columns
+
+    return load_columns(*arguments)
+
+
+KINDS = (Kind("map", "map", MapConfig, _check, _calibrate, _columns),)
