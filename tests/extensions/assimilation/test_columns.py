@@ -89,6 +89,10 @@ def test_two_workers_give_the_bits_of_one_process_and_a_kept_column_is_not_compu
     np.testing.assert_array_equal(one.analysis, again.analysis)
     check = CliRunner().invoke(app, ["check", "columns.yaml"])
     assert "4 columns, 5 cycles, 6 members" in check.output
+    assert CliRunner().invoke(app, ["plot", "one.nc"]).exit_code == 0
+    assert (config / "one_errors.png").stat().st_size > 5000
+    page = CliRunner().invoke(app, ["report", "one.nc"])
+    assert page.exit_code == 3 and "one column" in page.output
 
 
 @pytest.mark.parametrize(
