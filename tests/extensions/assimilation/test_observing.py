@@ -168,3 +168,14 @@ def test_chlorophyll_changes_pools_and_two_parameters(config):  # noqa: F811
         app, ["assimilate", "six_cells.yaml", "--output", "b.nc", "--set", "observations.variable=npzd_ph"]
     )
     assert done.exit_code == 2 and "npzd_ph" in done.output and "npzd_phy" in done.output
+
+
+@pytest.mark.parametrize("method", [EnsembleTransform(6), Variational(n_outer=1)])
+def test_a_window_without_observations_changes_nothing(method):
+    whole = stream([13.0, 13.1, 13.2])
+    values = dataclasses.replace(
+        whole, time=whole.time[[0, 2]], values=whole.values[[0, 2]], error=whole.error[:2]
+    )
+    every = assimilation(method, values).run().every
+    np.testing.assert_allclose(every.analysis[1], every.background[1], rtol=0, atol=1e-12)
+    assert np.abs(every.analysis[2] - every.background[2]).max() > 1e-3

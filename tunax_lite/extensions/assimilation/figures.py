@@ -84,7 +84,7 @@ def columns_figures(path: Path) -> dict[str, Figure]:
     """
     results = _read(path)
     leads, n_leads = results["lead"].values, results.sizes["lead"]
-    errors = np.sqrt((results["innovation"] ** 2).mean("time"))
+    errors = (results["innovation"] ** 2).mean("time") ** 0.5
     one = errors.isel(lead=0, drop=True)
     north, east = (results[name].broadcast_like(one).transpose(*one.dims) for name in ("lat", "lon"))
     figure, axes = panels(n_leads, 1, (5.0, 2.6), sharex=True, sharey=True)

@@ -62,17 +62,18 @@ class Operator(eqx.Module):
         # A layer that reaches the bottom has the depth of its lowest cell.
         is_depth = is_depth_of_a_criterion(self.variable)
         values = observable(self.variable, tuple(water.state.tracers), bounded=is_depth)(water)
-        return self._shown(values if self.height is None else self._at_height(values, water))
+        return self._shown(values if self.height is None else _at_height(values, water.grid, self.height))
 
     def _shown(self, values: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
         values = self.factor * values
         return jnp.log10(jnp.maximum(values, _LEAST_OF_LOGARITHM)) if self.logarithm else values
 
-    def _at_height(self, values: Array, water: ColumnState) -> Array:
-        z = water.grid.z_center.reshape(values.shape[0], -1)[:, 0]  # the same in all members
-        position = jnp.interp(self.height, z, jnp.arange(z.size, dtype=z.dtype))
-        lower = jnp.clip(position.astype(int), 0, z.size - 2)
-        return Interpolation(lower[None], (position - lower.astype(z.dtype))[None])(values)[0]
+
+def _at_height(values: Array, grid: Grid, height: float) -> Array:
+    z = grid.z_center.reshape(values.shape[0], -1)[:, 0]  # the same in all members
+    position = jnp.interp(height, z, jnp.arange(z.size, dtype=z.dtype))
+    lower = jnp.clip(position.astype(int), 0, z.size - 2)
+    return Interpolation(lower[None], (position - lower.astype(z.dtype))[None])(values)[0]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

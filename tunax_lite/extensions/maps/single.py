@@ -27,7 +27,8 @@ class SingleColumns(AbstractColumns):
     def case(self, number: int) -> tuple[Model, Case]:
         # What differs between a batch of one and of two is what has an axis of columns.
         one, two = (self.run.batch(np.full(n, number), 0.0, self.run.duration) for n in (1, 2))
-        return jax.tree.map(lambda a, b: a if np.shape(a) == np.shape(b) else a[..., 0], one, two)
+        model, case = jax.tree.map(lambda a, b: a if np.shape(a) == np.shape(b) else a[..., 0], one, two)
+        return model, dataclasses.replace(case, duration=self.duration, start_time=self.start_time)
 
     def observed(self, number: int, times: np.ndarray) -> np.ndarray:
         return self.run.columns.observed(np.array([number]), times)[:, 0]
