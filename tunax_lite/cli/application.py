@@ -100,6 +100,14 @@ Answer = dict[str, Any]  # what JSON holds
 """What a command finds, for scripts; `problems` in it, if there are any, make its exit code 1."""
 
 
+_WORKS: dict[str, tuple[Callable[..., Answer | None], str]] = {}
+
+
+def work_of(name: str) -> Callable[..., Answer | None] | None:
+    """What a command does, with all its arguments, for another command; `None` if there is no such command."""
+    return _work_of(*_WORKS[name]) if name in _WORKS else None
+
+
 def command(
     when_interrupted: str = "", *, name: str | None = None, module: str = ""
 ) -> Callable[[Callable[..., Answer | None]], None]:
@@ -146,6 +154,7 @@ def command(
         )
         whole.__annotations__ = {name: annotation for name, (_, annotation) in own.items()}
         app.command(name)(whole)
+        _WORKS[name or function.__name__.replace("_", "-")] = function, module
 
     return add
 

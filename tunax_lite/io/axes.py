@@ -40,6 +40,8 @@ _FARTHEST = 3.0
 _TIMES = ("valid_time", "time")
 _POSITIONS = ("latitude", "longitude", "lat", "lon", "nav_lat", "nav_lon")
 """Names of axes of grids."""
+_HORIZONTAL = {"latitude": ("Y", "lat", "n(orth)?"), "longitude": ("X", "lon", "e(ast)?")}
+"""Letters of CF, short names, and what the unit says."""
 
 
 @dataclass(frozen=True)
@@ -536,10 +538,20 @@ def read_at(
 
 def _axis_of(file: Contents, axis: str, target: float, interpolation: str) -> _Axis:
     """The axis of a grid along latitude or longitude, with its points on either side of a position."""
-    known = [one for one in file.variables.values() if _is_position(one, axis) and len(one.dims) < 2]
+    known = [one for one in file.variables.values() if is_position(one, axis) and len(one.dims) < 2]
     if not known:
         raise file.error(axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
-    name, points = known[0].dims[0] if known[0].dims else known[0].name, known[0].numbers().reshape(-1)
+    return axis_at(known[0], axis, target, interpolation)
+
+
+def axis_at(coordinate: Variable, axis: str, target: float, interpolation: str = "bilinear") -> _Axis:
+    """A coordinate of a grid along latitude or longitude, with the points on either side of a position.
+
+    Raises:
+        FileFormatError: a position outside the grid.
+    """
+    points = coordinate.numbers().reshape(-1)
+    name = coordinate.dims[0] if coordinate.dims else coordinate.name
     offset = points - target
     if axis == "longitude":
         # Longitudes in files run from 0 to 360 or from -180 to 180.
@@ -547,12 +559,13 @@ def _axis_of(file: Contents, axis: str, target: float, interpolation: str) -> _A
     nearest = int(np.argmin(np.abs(offset)))
     before, after = np.where(offset < 0.0, offset, -np.inf), np.where(offset > 0.0, offset, np.inf)
     low, high = int(np.argmax(before)), int(np.argmin(after))
-    is_between = max(-before[low], after[high]) <= _FARTHEST and abs(offset[nearest]) >= 1e-6
     # A grid cell reaches half a spacing to either side of its point.
-    spacing = np.min(np.abs(np.diff(points))) if points.size > 1 else 0.25
+    spacing = float(np.min(np.abs(np.diff(points)))) if points.size > 1 else 0.25
+    is_near = max(-before[low], after[high]) <= max(_FARTHEST, spacing)
+    is_between = is_near and abs(offset[nearest]) >= 1e-6
     if not is_between and abs(offset[nearest]) > 0.5 * spacing + 1e-6:
         got = f"{points.min():g} to {points.max():g}"
-        raise file.error(axis, f"a grid around {target:g}", got, "download the area around the place")
+        raise coordinate.error(f"a grid around {target:g}", got, "download the area around the place")
     if not is_between or interpolation == "nearest":
         return _Axis(name, points, [(nearest, 1.0)])
     weight = float(-offset[low] / (offset[high] - offset[low]))
@@ -609,8 +622,13 @@ def _on_axes(variable: Variable, time: str, axes: list[_Axis]) -> np.ndarray:
 
 
 def _named(axes: list[_Axis], i, j) -> str:
-    latitude, longitude = axes[0].points[i], (axes[1].points[j] + 180.0) % 360.0 - 180.0
-    return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(longitude):g} {'EW'[int(longitude < 0)]}"
+    return place_in_words(float(axes[0].points[i]), float(axes[1].points[j]))
+
+
+def place_in_words(latitude: float, longitude: float) -> str:
+    """A position, for messages and names."""
+    east = (longitude + 180.0) % 360.0 - 180.0
+    return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(east):g} {'EW'[int(east < 0)]}"
 
 
 def check_position(position: tuple[float, float] | None) -> None:
@@ -639,7 +657,7 @@ def position_of(file: Contents) -> tuple[float, float] | None:
 def degrees_of(file: Contents, axis: str) -> float | None:
     """The first latitude or longitude of a file, from a variable or else an attribute; `None` if absent."""
     for one in file.variables.values():
-        if _is_position(one, axis) and one.values.dtype.kind in "fiu":
+        if is_position(one, axis) and one.values.dtype.kind in "fiu":
             numbers = one.numbers().ravel()
             if (known := np.abs(numbers) <= 360.0).any():
                 return float(numbers[known][0])
@@ -647,9 +665,14 @@ def degrees_of(file: Contents, axis: str) -> float | None:
     return next((number for number in stated if number is not None), None)
 
 
-def _is_position(variable: Variable, name: str) -> bool:
-    short, said = name[:3], str(variable.attrs.get("standard_name", "")).lower()
-    return said == name or variable.name.lower() in (name, short, f"nav_{short}")
+def is_position(variable: Variable, axis: str) -> bool:
+    """Whether a coordinate is the `latitude` or `longitude` [degrees], by CF attributes or name."""
+    letter, short, unit = _HORIZONTAL[axis]
+    said, units = (str(variable.attrs.get(key, "")).lower() for key in ("standard_name", "units"))
+    named = variable.name.lower() in (axis, short, f"nav_{short}")
+    of_unit = re.fullmatch(f"degrees?_?{unit}", units) is not None
+    is_length = units in ("m", "km", "meters", "metres", "meter", "metre")  # of a projection
+    return said == axis or named or of_unit or (variable.attrs.get("axis") == letter and not is_length)
 
 
 def number_of(value: object) -> float | None:

@@ -1,5 +1,6 @@
 """A site from files: what is written, and what is refused."""
 
+import csv
 import datetime
 import json
 
@@ -16,8 +17,8 @@ from tests.io import test_argo as argo
 from tunax_lite import io
 from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError
-from tunax_lite.extensions.sites import files
-from tunax_lite.extensions.sites.sources import Found, Kind, Place, chosen
+from tunax_lite.extensions.sites import files, overview
+from tunax_lite.extensions.sites.sources import Found, Kind, Place, ask, chosen
 from tunax_lite.extensions.sites.tides import Harmonic, arguments, current
 from tunax_lite.io import FileFormatError
 
@@ -123,9 +124,58 @@ def test_several_sites_of_a_table(data, tmp_path):
     given = ["--sites", table, "--start", START, "--stop", STOP, "--data", data, "--no-run"]
     said = site(*given, "--output", tmp_path / "out", code=1)
     assert "1 of 2 sites failed: two" in said
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["one"]
+    overview = {"README.md", "sites.csv", "sites.png"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"one", *overview}
+    lines = list(csv.DictReader((tmp_path / "out/sites.csv").read_text().splitlines()))
+    assert [line["depth"] for line in lines] == ["300.0", ""]
+    assert not lines[0]["failed"] and "grid.nc" in lines[1]["failed"]
+    page = (tmp_path / "out/README.md").read_text()
+    assert "| one | 50.1 N 144.9 W | 300.0 |" in page and f"- two: {lines[1]['failed']}" in page
+    before = [path.read_bytes() for path in sorted((tmp_path / "out").glob("s*"))]
+    assert "sites.csv" in site(*given, "--output", tmp_path / "out", code=2)
+    assert before == [path.read_bytes() for path in sorted((tmp_path / "out").glob("s*"))]
     table.write_text("name,latitude\none,50.1\n")
     assert "longitude" in site(*given, "--output", tmp_path / "out2", code=3)
+    table.write_text("name,latitude,longitude,depth,weather\none,50.1,-144.9,40,none:here\n")
+    assert "--weather none:here" in site(*given, "--output", tmp_path / "out3", code=2)
+    table.write_text("name,latitude,longitude,depth\none,50.1,-144.9,40\n")
+    assert "sea floor at 40 m" in site(*given, "--output", tmp_path / "out3")
+
+
+def test_the_overview_compares_a_run_with_its_water(tmp_path):
+    """One profile during the run is 0.5 K colder than the run at that time; the first one does not count."""
+    hours, z = 3600.0 * np.arange(7.0), np.array([-30.0, -20.0, -10.0])
+    warming = 10.0 + hours[:, None] / 3600.0 + 0.1 * z
+    run = xr.Dataset({"temperature": (("time", "z_center"), warming)}, {"time": hours, "z_center": z})
+    run.to_netcdf(tmp_path / "site.nc")
+    depth = np.array([12.0, 15.0, 25.0, 80.0])
+    profiles = np.array([np.zeros(4), 10.0 + 3.5 - 0.1 * depth - np.array([0.5, 0.5, np.nan, 0.5])])
+    water = xr.Dataset({"TEMP": (("time", "depth"), profiles)}, {"time": [0.0, 12600.0], "depth": depth})
+    water.to_netcdf(tmp_path / "water.nc")
+    found = overview.run_of(tmp_path)
+    assert found is not None
+    np.testing.assert_allclose([found.bias, found.rms], 0.5)
+    np.testing.assert_array_equal(found.surface, warming[:, -1])
+    assert overview.run_of(tmp_path / "none") is None
+
+
+def test_without_a_profile_during_the_run_it_starts_from_those_beside_it(data):
+    """Between the climatologies of May and June, or from the last profile of a float."""
+    start = datetime.datetime(2012, 6, 12)
+    here = place(start=start, stop=start + datetime.timedelta(days=1))
+    found, origin = ask(here, "water", f"woa:{data / 'woa'}")
+    water = found.files["water.nc"]
+    assert "no profile during the run" in origin.notes[-1]
+    at = water["time"].values.tolist().index(0.0)
+    surface = water["TEMP"].values[:, -1]
+    share = (start - datetime.datetime(2012, 5, 16)).total_seconds() / (31 * 86400.0)
+    expected = (1.0 - share) * surface[at - 1] + share * surface[at + 1]
+    np.testing.assert_allclose(surface[at], expected, rtol=1e-12)
+    assert surface[at - 1] < surface[at] < surface[at + 1]
+    here = place(start=start + datetime.timedelta(days=8), stop=start + datetime.timedelta(days=9))
+    water = ask(here, "water", f"argo:{data / 'argo'}")[0].files["water.nc"]
+    assert water["time"].values[-1] == 0.0
+    np.testing.assert_array_equal(water["TEMP"][-1], water["TEMP"][-2])
 
 
 def test_the_climatology_is_that_of_the_months_and_of_the_year_below(data):

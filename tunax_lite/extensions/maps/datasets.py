@@ -18,6 +18,7 @@ from ...column.case import Case
 from ...column.grid import Grid
 from ...column.observables import ColumnState, is_number, observable
 from ...column.state import State
+from ...io.axes import is_position
 from ...io.dataset import attributes_of
 from ...io.errors import Source
 from ...io.sea_water import modelled_water
@@ -25,7 +26,7 @@ from ...io.units import conversion
 from ...physics import Teos10
 from .gridded import GriddedColumns
 from .settings import Gridded, map_input
-from .sources import axis_of, header_of, is_position, kind_of, levels_of, variable_of
+from .sources import axis_of, header_of, kind_of, levels_of, variable_of
 
 _FEWEST_LEVELS = 3
 """Of a column that has a mixed layer, or any other number."""
@@ -183,7 +184,8 @@ class Diagnostics:
 
     def _place(self, axis: str) -> xr.DataArray | float:
         """Latitude or longitude [degrees]; 0 if the dataset gives none."""
-        known = [str(name) for name in self._dataset.variables if is_position(self._dataset[name], axis)]
+        names = [str(name) for name in self._dataset.variables]
+        known = [name for name in names if is_position(header_of(self._dataset, name), axis)]
         return self._dataset[known[0]] if known else 0.0
 
 

@@ -26,13 +26,13 @@ from ...column.case import Case
 from ...column.integrate import restart_of
 from ...column.model import Model
 from ...column.trajectory import Restart
+from ...io.axes import place_in_words
 from ...plausibility.water_limits import Extreme, extremes, merged
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.memory import peak_memory
 from . import store as stores
 from .plan import Results, piece_program
 from .setup import Layout, MapRun, MapVariable, Piece
-from .sources import place_in_words
 from .store import MapStore, TileState
 
 T = TypeVar("T")

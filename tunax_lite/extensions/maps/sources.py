@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from ...io.attributes import examine
-from ...io.axes import is_axis, read_vertical
+from ...io.axes import is_axis, is_position, place_in_words, read_vertical
 from ...io.checksums import files_below
 from ...io.errors import FileFormatError, Source, check_possible, check_size, is_path, name_of, reading
 from ...io.named_files import resolve
@@ -27,10 +27,6 @@ from .settings import Gridded
 
 if TYPE_CHECKING:
     import xarray as xr
-
-_HORIZONTAL = {"latitude": ("Y", "lat", "n(orth)?"), "longitude": ("X", "lon", "e(ast)?")}
-"""Letters of CF, short names, and what the unit says."""
-
 
 def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
     """A dataset of a file or Zarr store, or one opened by the user; reads only coordinates."""
@@ -122,15 +118,6 @@ def header_of(file: "xr.Dataset", name: str) -> Variable:
     """A variable without its values."""
     found = file.variables[name]
     return Variable(Path(name_of(file)), name, tuple(map(str, found.dims)), np.empty(0), dict(found.attrs))
-
-
-def is_position(variable: "xr.DataArray", axis: str) -> bool:
-    """Whether a coordinate is the `latitude` or `longitude`, by CF attributes or name."""
-    letter, short, unit = _HORIZONTAL[axis]
-    said = str(variable.attrs.get("standard_name", "")).lower()
-    named = str(variable.name).lower() in (axis, short, f"nav_{short}")
-    of_unit = re.fullmatch(f"degrees?_?{unit}", str(variable.attrs.get("units", "")).lower())
-    return said == axis or variable.attrs.get("axis") == letter or named or of_unit is not None
 
 
 def axis_of(
@@ -351,7 +338,10 @@ def _horizontal_axes(file: "xr.Dataset", name: str) -> dict[str, list["xr.DataAr
     dims = set(file.variables[name].dims)
     near = [str(key) for key, one in file.variables.items() if key != name and {*one.dims} <= dims]
     near = [key for key in near if file.variables[key].ndim in (1, 2)]
-    return {axis: [file[key] for key in near if is_position(file[key], axis)] for axis in _HORIZONTAL}
+    return {
+        axis: [file[key] for key in near if is_position(header_of(file, key), axis)]
+        for axis in ("latitude", "longitude")
+    }
 
 
 def _points(
@@ -399,8 +389,3 @@ def _edges(axis: "xr.DataArray") -> np.ndarray | None:
     pairs = np.asarray(found.values, dtype=float)
     return np.append(pairs[:, 0], pairs[-1, 1]) if np.allclose(pairs[1:, 0], pairs[:-1, 1]) else None
 
-
-def place_in_words(latitude: float, longitude: float) -> str:
-    """A position, for messages."""
-    east = (longitude + 180.0) % 360.0 - 180.0
-    return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(east):g} {'EW'[int(east < 0)]}"

@@ -1,8 +1,6 @@
 """What `tunax-lite site` does: choose sources, write the folder, run it."""
 
-import datetime
 import json
-import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,17 +13,18 @@ from ...cli.check import draw_inputs
 from ...cli.run import run
 from ...cli.terminal import echo
 from ...config import ConfigError, build_run, load_run
-from ...io.dataset import write_dataset
 from ...io.errors import FileFormatError
-from ...io.protection import OverwriteError, check_removable, make_folder, note_made, text_mark
 from ...io.series import start_of_case
-from ...io.writing import claimed, file_name, replacing, replacing_folder, write_text
+from ...io.writing import file_name, replacing, write_text
 from ...io.yaml_file import read_document, with_overrides, yaml_text
 from ...plausibility.inputs import inputs_of
 from ...runtime.interrupts import advise
 from ...runtime.machine import MissingPackageError
-from .files import depth_given, number_in, rows_of
-from .sources import KINDS, Kind, Origin, Place, as_mapping, chosen, merged
+from .files import number_in, rows_of
+from .folders import configuration, head_of, new_folder, origin_lines, write_inputs, write_page
+from .overview import Outcome, check_overview, write_overview
+from .region import Region, write_map
+from .sources import KINDS, Kind, Origin, Place, as_mapping, ask, chosen, is_number, merged
 
 _CONFIG, _RESULT = "site.yaml", "site.nc"
 # In a folder of data, by kind: what its own folders are called, the first there is taken.
@@ -38,13 +37,13 @@ _FOLDERS: dict[Kind, tuple[str, ...]] = {
 }
 _SERVICES: dict[Kind, str] = {"weather": "cds", "water": "thredds", "depth": "erddap"}
 _NEEDED: tuple[Kind, ...] = ("weather", "water", "depth")
-_SHORT = 14.0 * 86400.0  # [s], up to which a run is saved every hour
 
 
 def site(
     output: Path,
-    latitude: float | None,
-    longitude: float | None,
+    latitude: str | None,
+    longitude: str | None,
+    every: float | None,
     start: str | None,
     stop: str | None,
     name: str | None,
@@ -70,30 +69,78 @@ def site(
         "waves": waves,
         "tides": tides,
     }
+    wanted = _chosen(asked, {kind: text for kind in KINDS if (text := _usual(kind, data)) is not None})
     one = {"name": name, "latitude": latitude, "longitude": longitude, "start": start, "stop": stop}
-    rows = [one] if sites is None else list(_rows(sites, one))
-    places = [_place(row, output, column, radius) for row in rows]
-    folders = [output if sites is None else output / file_name(place.name) for place in places]
-    if len(set(folders)) < len(folders):
-        raise ConfigError(f"--sites {sites}: expected a name of its own for each site, got one twice.")
-    wanted: dict[Kind, str] = {
-        kind: text for kind in KINDS if (text := asked[kind] or _usual(kind, data)) is not None
+    common = {"column": column, "radius": radius}
+    given = {"settings": settings, "draw": not no_run, "overwrite": overwrite}
+    ranges = [text for text in (latitude, longitude) if text is not None and ":" in text]
+    if ranges or every is not None:
+        if sites is not None or len(ranges) < 2 or every is None:
+            got = "--sites" if sites is not None else " and ".join([*ranges, *["--every"] * bool(every)])
+            expected = "--latitude SOUTH:NORTH, --longitude WEST:EAST and --every DEGREES of a map"
+            raise ConfigError(f"site: expected {expected}, got {got}; give all three, or one position.")
+        edges = [_edges(name, str(one[name])) for name in ("latitude", "longitude")]
+        of_map = _place(one | {"latitude": edges[0][0], "longitude": edges[1][0]}, output, common)
+        write_map(Region.between(of_map, edges[0], edges[1], every), output, wanted, **given)
+    elif sites is None:
+        _one(_place(one, output, common), output, wanted, **given)
+    else:
+        rows = [(_place(row, output, common), _chosen(row, wanted)) for row in _rows(sites, one)]
+        _several(rows, output, **given)
+
+
+def _chosen(
+    asked: Mapping[Any, object], others: Mapping[Kind, str]
+) -> dict[Kind, str]:  # by kind, and others
+    """Sources by kind: those that are asked for, checked, else the others."""
+    found: dict[Kind, str] = {
+        kind: str(text) for kind in KINDS if (text := asked.get(kind) or others.get(kind)) is not None
     }
-    for kind, text in wanted.items():
-        if not _is_number(text):
+    for kind, text in found.items():
+        if not is_number(text):
             chosen(kind, text)
-    failed = []
-    for place, folder in zip(places, folders, strict=True):
+    return found
+
+
+def _several(
+    sites: Sequence[tuple[Place, Mapping[Kind, str]]],
+    output: Path,
+    settings: Sequence[str],
+    *,
+    draw: bool,
+    overwrite: bool,
+) -> None:
+    """One folder after the other, and the overview; failures of sites are told."""
+    folders = [output / file_name(place.name) for place, _ in sites]
+    if len(set(folders)) < len(folders):
+        raise ConfigError("--sites: expected a name of its own for each site, got one twice; rename one.")
+    check_overview(output, overwrite=overwrite)
+    outcomes = []
+    for (place, wanted), folder in zip(sites, folders, strict=True):
+        reason = ""
         try:
-            _one(place, folder, wanted, settings, draw=not no_run, overwrite=overwrite)
-        except (ConfigError, FileFormatError, OSError, MissingPackageError) as error:
-            if sites is None:
-                raise
-            echo(f"tunax-lite: error: {place.name}: {error}", err=True)
-            failed.append(place.name)
+            _one(place, folder, wanted, settings, draw=draw, overwrite=overwrite)
+        except (ConfigError, FileFormatError, OSError, FloatingPointError, MissingPackageError) as error:
+            reason = str(error)
+        except Exit as ended:  # a run that failed has said why
+            reason = f"the run ended with exit code {ended.exit_code}"
+        if reason:
+            echo(f"tunax-lite: error: {place.name}: {reason}", err=True)
+        outcomes.append(Outcome(place, folder, reason))
+    write_overview(outcomes, output)
+    failed = [one.place.name for one in outcomes if one.reason]
     if failed:
-        echo(f"{len(failed)} of {len(places)} sites failed: {', '.join(failed)}", err=True)
+        echo(f"{len(failed)} of {len(sites)} sites failed: {', '.join(failed)}", err=True)
         raise Exit(session.FAILED)
+
+
+def _edges(name: str, text: str) -> tuple[float, float]:
+    """Both numbers of a range."""
+    try:
+        first, last = (float(part) for part in text.split(":"))
+    except ValueError:
+        raise ConfigError(f"--{name} {text}: expected two numbers like 30:50; correct it.") from None
+    return first, last
 
 
 def _rows(path: Path, common: Mapping[str, object]) -> Iterator[dict[str, object]]:
@@ -101,19 +148,22 @@ def _rows(path: Path, common: Mapping[str, object]) -> Iterator[dict[str, object
     for at, row in rows_of(path, "a table of sites", ("name", "latitude", "longitude")):
         for key in ("latitude", "longitude"):
             number_in(path, at, row, key)
-        yield {**common, **{key: text for key, text in row.items() if key in common}}
+        yield {**common, **{key: text for key, text in row.items() if key in (*common, *KINDS)}}
 
 
-def _place(row: Mapping[str, Any], output: Path, column: float, radius: float) -> Place:  # text or numbers
+def _place(row: Mapping[str, Any], output: Path, common: Mapping[str, float]) -> Place:  # text or numbers
     missing = [key for key in ("latitude", "longitude", "start", "stop") if row.get(key) is None]
     if missing:
         options = " and ".join(f"--{key}" for key in missing)
         raise ConfigError(f"site: expected {options}, got none; add them, or columns of --sites.")
-    north, east = float(row["latitude"]), float(row["longitude"])
+    try:
+        north, east = float(row["latitude"]), float(row["longitude"])
+    except ValueError:
+        north = east = float("nan")
     if not (-90.0 <= north <= 90.0 and -360.0 <= east <= 360.0):
-        raise ConfigError(
-            f"{row['name']}: expected a latitude and a longitude, got {north:g}, {east:g}; correct it."
-        )
+        expected = "a latitude of -90 to 90 and a longitude of -360 to 360 degrees"
+        got = f"{row['latitude']}, {row['longitude']}"
+        raise ConfigError(f"{row['name'] or 'site'}: expected {expected}, got {got}; correct it.")
     moments = []
     for key in ("start", "stop"):
         try:
@@ -127,7 +177,7 @@ def _place(row: Mapping[str, Any], output: Path, column: float, radius: float) -
             f"--stop {row['stop']}: expected a time after {row['start']}, got none; correct it."
         )
     name = str(row["name"] or output.absolute().name or "site")
-    return Place(name, north, east, *moments, column=column, radius=radius)
+    return Place(name, north, east, *moments, **common)
 
 
 def _usual(kind: Kind, data: Path | None) -> str | None:
@@ -141,10 +191,6 @@ def _usual(kind: Kind, data: Path | None) -> str | None:
     return _SERVICES.get(kind)
 
 
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[-+]?[\d.]+(e\d+)?", text) is not None
-
-
 def _one(
     place: Place,
     folder: Path,
@@ -155,17 +201,13 @@ def _one(
     overwrite: bool,
 ) -> None:
     """Write the folder of a site as a whole, then run it there."""
-    _check_free(folder, overwrite)
-    with claimed(folder):
+    with new_folder(folder, overwrite=overwrite) as made:
         echo(f"{place.name}: {place.latitude:g} N, {place.longitude:g} E, {place.start} to {place.stop}")
         case, files, origins = _fetched(place, wanted)
-        with replacing_folder(folder) as made:
-            make_folder(made)
-            _write(place, case, files, origins, made)
-            _check(place, made, settings, draw)
-        for path in folder.iterdir():
-            note_made(path)
-    session.report_written(sorted(path for path in folder.iterdir() if path.suffix))
+        write_inputs(files, origins, made)
+        write_text(made / _CONFIG, yaml_text(configuration(place, case)))
+        write_page(made, place.name, *_page(place, case, origins))
+        _check(place, made, settings, draw)
     if not draw:
         return
     advise(f"The inputs in {folder} are complete: tunax-lite run {folder / _CONFIG}")
@@ -173,17 +215,6 @@ def _one(
     others = {"frame": -1, "ignore_unsupported": False, "strict": False, "overwrite": True}
     run(folder / _CONFIG, [f"output.folder={json.dumps(str(folder))}"], **nothing, **others)
     _mark_origin(folder / _RESULT, origins)
-
-
-def _check_free(folder: Path, overwrite: bool) -> None:
-    """Only a folder of this command is replaced, and only on request."""
-    check_removable(folder)
-    if folder.is_dir() and any(folder.iterdir()) and not overwrite:
-        expected, advice = (
-            "no folder, or an empty one",
-            "add --overwrite to replace it, or choose another output",
-        )
-        raise OverwriteError(folder, expected, "an earlier site", advice)
 
 
 def _fetched(
@@ -194,80 +225,28 @@ def _fetched(
     files: dict[str, Any] = {}  # datasets
     origins = []
     for kind in sorted(wanted, key=lambda one: one != "depth"):
-        if kind == "depth" and _is_number(wanted[kind]):
-            found = depth_given(place, wanted[kind])
-            origin = Origin("depth", "given", "depth given by the user", "", "", notes=found.notes)
-        else:
+        if not is_number(wanted[kind]):
             source, where = chosen(kind, wanted[kind])
             echo(f"{kind}: {source.title}{where and f', {where}'}")
-            found, origin = source.ask(place, where)
+        found, origin = ask(place, kind, wanted[kind])
         session.say_notes(found.notes)
         case, origins = merged(case, found.case), [*origins, origin]
         files |= found.files
-    for dataset in files.values():
-        dataset.attrs["Conventions"] = "CF-1.11"
     return case, files, origins
-
-
-def _write(
-    place: Place,
-    case: dict[str, Any],  # as in a configuration
-    files: Mapping[str, Any],  # datasets
-    origins: Sequence[Origin],
-    folder: Path,
-) -> None:
-    """Inputs with their origin, the configuration, and the page."""
-    by_kind = {origin.kind: origin for origin in origins}
-    for name, dataset in files.items():
-        origin = by_kind[re.split(r"[_.]", name)[0]]
-        told = {"title": origin.title, "license": origin.licence, "references": origin.citation}
-        dataset.attrs |= {key: text for key, text in told.items() if text}
-        dataset.attrs |= {
-            "source": json.dumps(as_mapping(origin)),
-            "history": f"{origin.date} {session.command_line()}",
-        }
-        write_dataset(dataset, folder / name)
-    write_text(folder / _CONFIG, yaml_text(_configuration(place, case)))
-    write_text(folder / "origin.json", json.dumps([as_mapping(one) for one in origins], indent=1))
-    write_text(folder / "README.md", _readme(place, case, origins))
-
-
-def _head(place: Place) -> str:
-    return f"# {place.name}, by tunax-lite site; README.md says what comes from where.\n"
-
-
-def _configuration(place: Place, case: Mapping[str, Any]) -> dict[str, Any]:  # as in a file
-    """The run: a stretched grid of about 1 m at the surface, k-epsilon, steps of ten minutes."""
-    identity = {"format": "site", "name": place.name, **place.position}
-    times = {"start_time": place.start_time, "duration": place.duration}
-    n_cells = int(min(120, max(20, round(case["depth"] / 2.5))))
-    step = 600.0
-    interval = 3600.0 if place.duration <= _SHORT else 86400.0
-    return {
-        "case": {**identity, **times, **case},
-        "grid": {"kind": "stretched", "n_cells": n_cells, "surface_zoom": 2.0},
-        "model": {"closure": {"name": "k_epsilon", "options": {"internal_waves": "background_mixing"}}},
-        "time": {"step": step, "output_interval": min(interval, place.duration)},
-        "output": {"diagnostics": ["mixed_layer_depth", "heat_content"]},
-    }
 
 
 def _check(place: Place, folder: Path, settings: Sequence[str], draw: bool) -> None:
     """Build the run from the files as written, say what looks unlikely, and draw the inputs."""
     path, temporary = folder / _CONFIG, f"{folder}/"
-    try:
-        document = with_overrides(read_document(path), settings)
-        write_text(path, _head(place) + yaml_text(document.data))
-        loaded = load_run(path)
-        with session.precision(loaded):
-            built = build_run(loaded)
-            session.say_notes(dict.fromkeys(note.replace(temporary, "") for note in built.notes))
-            if draw:
-                inputs, case = inputs_of(built.case, built.observations), built.case
-                draw_inputs(inputs, folder / "inputs.png", case.name, case.start_time, overwrite=True)
-    except (ConfigError, FileFormatError) as error:
-        error.args = (str(error).replace(temporary, ""),)  # the folder is gone when it is read
-        raise
+    document = with_overrides(read_document(path), settings)
+    write_text(path, head_of(place.name) + yaml_text(document.data))
+    loaded = load_run(path)
+    with session.precision(loaded):
+        built = build_run(loaded)
+        session.say_notes(dict.fromkeys(note.replace(temporary, "") for note in built.notes))
+        if draw:
+            inputs, case = inputs_of(built.case, built.observations), built.case
+            draw_inputs(inputs, folder / "inputs.png", case.name, case.start_time, overwrite=True)
 
 
 def _mark_origin(path: Path, origins: Sequence[Origin]) -> None:
@@ -280,16 +259,17 @@ def _mark_origin(path: Path, origins: Sequence[Origin]) -> None:
             file.setncattr("origin_of_inputs", json.dumps([as_mapping(one) for one in origins]))
 
 
-def _readme(place: Place, case: Mapping[str, Any], origins: Sequence[Origin]) -> str:  # keys of a case
-    """The page of a site."""
-    lines = [
-        f"<!-- {text_mark(Path('README.md'))}site {place.name} -->",
-        f"# {place.name}",
-        "",
+def _page(
+    place: Place,
+    case: Mapping[str, Any],  # as in a configuration
+    origins: Sequence[Origin],
+) -> tuple[str, list[str]]:
+    """What the page of a site says."""
+    said = (
         f"{place.latitude:g} degrees north, {place.longitude:g} degrees east, {place.start} to {place.stop} "
-        f"UTC, a column of {case['depth']:g} m. Written by `{session.command_line()}` on "
-        f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}.",
-        "",
+        f"UTC, a column of {case['depth']:g} m."
+    )
+    lines = [
         "    tunax-lite check site.yaml",
         "    tunax-lite run site.yaml",
         "",
@@ -301,17 +281,5 @@ def _readme(place: Place, case: Mapping[str, Any], origins: Sequence[Origin]) ->
         "| `site.nc`, `site_*.png` | the first run and its figures |",
         "| `origin.json` | this page for programs, with SHA-256 of what was read |",
         "",
-        "## Origin",
-        "",
-        "| input | from | licence | read on |",
-        "| --- | --- | --- | --- |",
     ]
-    lines += [f"| {o.kind} | {o.title} | {o.licence or '-'} | {o.date or '-'} |" for o in origins]
-    for origin in origins:
-        lines += ["", f"### {origin.kind.capitalize()}", ""]
-        lines += [f"Cite: {origin.citation}", ""] if origin.citation else []
-        lines += [f"- {note}" for note in origin.notes]
-        shown = list(origin.places.items())[:20]
-        lines += [f"- `{where}`{digest and f', SHA-256 {digest[:16]}...'}" for where, digest in shown]
-        lines += [f"- and {len(origin.places) - 20} more in `origin.json`"] if len(origin.places) > 20 else []
-    return "\n".join(lines) + "\n"
+    return said, [*lines, *origin_lines(origins)]

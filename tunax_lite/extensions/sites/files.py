@@ -14,14 +14,14 @@ import numpy as np
 from ... import io
 from ...config import ConfigError
 from ...io import sea_water
-from ...io.axes import read_at, read_time, stem_of
+from ...io.axes import axis_at, is_axis, is_position, read_at, read_time, stem_of
 from ...io.checksums import sha256_of
 from ...io.errors import FileFormatError, Source, existing_file, name_of, read_text
 from ...io.netcdf import Contents, Reader, Variable, opened
 from ...io.protection import note_input
 from ...io.table import radiation_of_table
 from ...io.yaml_file import NAMES
-from .sources import Found, Place, Work, source
+from .sources import Found, Place, Work, floor, source
 from .tides import CONSTITUENTS, Harmonic, current
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ _COORDINATES = {
     "depth": ("depth", "DEPTH", "deptht", "lev", "level"),
     "time": ("time", "valid_time", "TIME", "time_counter"),
 }
+_PLACE, _KINDS = ("latitude", "longitude"), {"depth": "vertical", "time": "time"}
 TEMPERATURES = {"t_an": "in_situ", "thetao": "potential", "votemper": "potential", "PTEMP": "potential"}
 TEMPERATURES |= {"temperature": "in_situ", "TEMP": "in_situ"}
 SALINITIES = ("s_an", "so", "vosaline", "SALT", "salinity", "PSAL")
@@ -76,9 +77,57 @@ def paths_of(where: str, option: str) -> list[Path]:
     return found
 
 
+@functools.lru_cache(maxsize=256)
+def _part(path: Path, changed: int, around: tuple[tuple[float, ...], ...]) -> "xr.Dataset | Path":
+    """A file in memory, of its grid the points on either side of those of a map; others as they are."""
+    import xarray as xr
+
+    with opened(path) as read:
+        ends = read(at=_FIRST)
+        on_grid = max((one.dims for one in ends.variables.values()), key=len)
+        file = read(only={*on_grid, *(each for names in _COORDINATES.values() for each in names)})
+        at = {}
+        for axis, targets in zip(_PLACE, around, strict=True):
+            coordinate = _coordinate(file, axis, on_grid, needed=False)
+            if coordinate is None:
+                return path
+            found = {index for target in targets for index in _beside(coordinate, axis, target)}
+            at[coordinate.dims[0]] = sorted(found)
+        if not all(at.values()):
+            return path
+        variables = {
+            one.name: (one.dims, one.values, one.attrs)
+            for one in read(at=at).variables.values()
+            if one.values.dtype.kind in "fiu"
+        }
+    part = xr.Dataset(variables)
+    part.encoding["source"] = str(path)
+    return part
+
+
+def _beside(coordinate: Variable, axis: str, target: float) -> list[int]:
+    """Indices of the points on either side of a place; none outside the grid."""
+    try:
+        return axis_at(coordinate, axis, target).at
+    except FileFormatError:
+        return []
+
+
+def near(place: Place, path: Source) -> Source:
+    """A file, or for one of the points of a map its part around all of them, which is read once."""
+    if not place.around or not isinstance(path, Path):
+        return path
+    return _part(path, path.stat().st_mtime_ns, place.around)
+
+
 def digests(paths: Iterable[Path]) -> dict[str, str]:
     """SHA-256 of files, by name."""
-    return {path.name: sha256_of(path) for path in paths}
+    return {path.name: _digest(path, path.stat().st_mtime_ns) for path in paths}
+
+
+@functools.lru_cache(maxsize=1024)
+def _digest(path: Path, changed: int) -> str:
+    return sha256_of(path)
 
 
 # ------------------------------------------------------------------------------------------------ weather
@@ -173,7 +222,7 @@ def series_at(
     used, left_out, refused = [], [], None
     for path in paths:
         try:
-            found = read_at(path, set(wanted), place.position)
+            found = read_at(near(place, path), set(wanted), place.position)
         except FileFormatError as error:
             refused = error
             left_out.append(stem_of(path))
@@ -329,8 +378,7 @@ def water_dataset(
 
 
 def _water(dataset: "xr.Dataset", places: Mapping[str, str], notes: Iterable[str]) -> Found:
-    longest = float(np.max(np.diff(dataset["time"].values), initial=LONGEST_GAP))
-    section = {"format": "oceansites", "paths": ["water.nc"], "longest_gap": longest}
+    section = {"format": "oceansites", "paths": ["water.nc"], "longest_gap": LONGEST_GAP}
     return Found({"observations": section}, {"water.nc": dataset}, places, tuple(notes))
 
 
@@ -354,7 +402,7 @@ class Mean(NamedTuple):
 
 def months_of(place: Place, path: Path) -> list[Mean]:
     """Profiles of a climatology in a file at the position: of one month, of twelve, or of the year."""
-    with opened(path) as read:
+    with opened(near(place, path)) as read:
         return means_of(place, read, path.name)
 
 
@@ -527,7 +575,7 @@ def of_files(paths: Sequence[Path], read: Callable[[Path], list]) -> tuple[list,
 def _gridded(place: Place, path: Path) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """Kinds, times [s] and profiles on the levels of temperature and salinity in a file."""
     found = []
-    with opened(path) as read:
+    with opened(near(place, path)) as read:
         names = read(only=()).names
         for key in [key for key in (*TEMPERATURES, *SALINITIES) if key in names]:
             depth, values, time = columns_at(place, read, key)
@@ -550,8 +598,7 @@ def columns_at(place: Place, read: Reader, name: str) -> tuple[np.ndarray, np.nd
     Raises:
         FileFormatError: no coordinates, or a position outside the grid.
     """
-    file = read(only=[each for names in _COORDINATES.values() for each in names])
-    variable, weights = _around(place, read, file, name)
+    file, variable, weights = _around(place, read, name)
     dims = {
         axis: _coordinate(file, axis, variable.dims, needed=axis == "depth") for axis in ("time", "depth")
     }
@@ -581,79 +628,59 @@ def _weighted(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _coordinate(file: Contents, axis: str, dims: Sequence[str], *, needed: bool = True) -> Variable | None:
-    for name in _COORDINATES[axis]:
-        if name in file and file[name].dims and file[name].dims[0] in dims and len(file[name].dims) == 1:
-            return file[name]
+    """The coordinate of one of these dimensions that is this axis, by a usual name or its attributes."""
+    along = [one for one in file.variables.values() if len(one.dims) == 1 and one.dims[0] in dims]
+    named = sorted(along, key=lambda one: one.name != one.dims[0])
+    for one in [*(each for each in named if each.name in _COORDINATES[axis]), *named]:
+        is_own = one.name in _COORDINATES[axis]
+        if is_own or (is_position(one, axis) if axis in _PLACE else is_axis(one, _KINDS[axis])):
+            return one
     if needed:
         raise file.error(axis, f"a coordinate {axis} of one dimension", "none", "use the file as published")
     return None
 
 
-def _around(place: Place, read: Reader, file: Contents, name: str) -> tuple[Variable, np.ndarray]:
-    """A variable at the points around the position, with latitude and longitude last, and their weights."""
-    shape = read(only=(name,), at=_first(file))[name]
-    chosen = {}
+def _axes(place: Place, file: Contents, dims: Sequence[str]) -> dict[str, list[tuple[int, float]]]:
+    """By dimension, latitude first: the points on either side of a place, increasing, and their weights."""
+    found = {}
     for axis, target in place.position.items():
-        coordinate = _coordinate(file, axis, shape.dims)
+        coordinate = _coordinate(file, axis, dims)
         assert coordinate is not None  # it was needed
-        chosen[coordinate.dims[0]] = _neighbours(coordinate, target, is_round=axis == "longitude")
-    variable = read(only=(name,), at={dim: at for dim, (at, _) in chosen.items()})[name]
+        at = axis_at(coordinate, axis, target)
+        found[at.name] = sorted(at.weights)
+    return found
+
+
+def _around(place: Place, read: Reader, name: str) -> tuple[Contents, Variable, np.ndarray]:
+    """Coordinates, a variable at the points around the position (these last), and weights of the points."""
+    dims = read(only=(name,), at=_FIRST)[name].dims
+    file = read(only={*dims, *(each for names in _COORDINATES.values() for each in names)})
+    chosen = _axes(place, file, dims)
+    at = {dim: [index for index, _ in pairs] for dim, pairs in chosen.items()}
+    variable = read(only=(name,), at=at)[name]
     others = [dim for dim in variable.dims if dim not in chosen]
     variable = variable.along([*others, *chosen], "choose one member")
-    (_, rows), (_, columns) = chosen.values()
-    return variable, np.outer(rows, columns)
+    rows, columns = ([weight for _, weight in pairs] for pairs in chosen.values())
+    return file, variable, np.outer(rows, columns)
 
 
-def _first(file: Contents) -> dict[str, slice]:
-    """The first value along each axis with a coordinate."""
-    return {dim: slice(0, 1) for one in file.variables.values() for dim in one.dims}
+class _OfEach(dict[str, slice]):
+    """The first value along any axis."""
+
+    def get(self, key: str, default: object = None) -> slice:
+        return slice(0, 1)
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __getitem__(self, key: str) -> slice:
+        return slice(0, 1)
 
 
-def _neighbours(coordinate: Variable, target: float, *, is_round: bool) -> tuple[list[int], list[float]]:
-    """Indices of the points on either side, increasing, and weights."""
-    points = coordinate.numbers()
-    offset = points - target
-    offset = (offset + 180.0) % 360.0 - 180.0 if is_round else offset
-    low, high = np.where(offset <= 0.0, offset, -np.inf), np.where(offset >= 0.0, offset, np.inf)
-    below, above = int(np.argmax(low)), int(np.argmin(high))
-    spacing = float(np.median(np.abs(np.diff(points)))) if points.size > 1 else 0.5
-    nearest = int(np.argmin(np.abs(offset)))
-    if abs(offset[nearest]) > spacing * 1.01:
-        got = f"{points.min():g} to {points.max():g}"
-        raise coordinate.error(f"a grid around {target:g}", got, "download the area around the place")
-    is_between = (
-        np.isfinite(low[below]) and np.isfinite(high[above]) and high[above] - low[below] <= 2.0 * spacing
-    )
-    if below == above or not is_between:
-        return [nearest], [1.0]
-    share = float(-offset[below] / (offset[above] - offset[below]))
-    pairs = sorted([(below, 1.0 - share), (above, share)])
-    return [at for at, _ in pairs], [weight for _, weight in pairs]
+_FIRST = _OfEach()
 
 
 # -------------------------------------------------------------------------------------------------- depth
-
-
-def depth_given(place: Place, text: str) -> Found:
-    """A depth [m] that the user gives."""
-    try:
-        depth = float(text)
-    except ValueError:
-        depth = np.nan
-    if not 1.0 <= depth <= 12000.0:
-        raise ConfigError(f"--depth {text}: expected metres from 1 to 12000, or a source; correct it.")
-    return floor(place, depth, {}, "given")
-
-
-def floor(place: Place, depth: float, places: Mapping[str, str], told: str) -> Found:
-    """The column above a sea floor at a depth [m]: down to it, with friction there, or to its upper part."""
-    case: dict[str, Any] = {"depth": float(round(min(depth, place.column), 1))}  # as in a configuration
-    notes = [f"{told}: sea floor at {depth:.0f} m"]
-    if depth <= place.column:
-        case["interior"] = {"bottom_friction": {}}
-    else:
-        notes.append(f"the column is the upper {place.column:g} m, without friction at its end")
-    return Found(case, {}, places, tuple(notes))
 
 
 def depth_of_files(place: Place, where: str, option: str) -> Found:
@@ -665,7 +692,7 @@ def depth_of_files(place: Place, where: str, option: str) -> Found:
     paths, refused = paths_of(where, option), None
     for path in paths:
         try:
-            with opened(path) as read:
+            with opened(near(place, path)) as read:
                 return floor(place, elevation_at(place, read), digests([path]), path.name)
         except FileFormatError as error:
             refused = error
@@ -675,12 +702,12 @@ def depth_of_files(place: Place, where: str, option: str) -> Found:
 
 def elevation_at(place: Place, read: Reader) -> float:
     """Depth of the sea floor [m] in an open file of its elevation."""
-    file = read(only=[each for axis in ("latitude", "longitude") for each in _COORDINATES[axis]])
+    file = read(only=())
     name = next((each for each in _ELEVATIONS if each in file.names), None)
     if name is None:
         expected = f"the elevation of the sea floor ({', '.join(_ELEVATIONS)})"
         raise file.error("elevation", expected, file.listing, "use a grid of GEBCO or ETOPO")
-    variable, weights = _around(place, read, file, name)
+    _, variable, weights = _around(place, read, name)
     elevation = float(_weighted(variable.numbers().reshape(weights.shape), weights))
     if not elevation < -1.0:
         got, advice = f"{elevation:.0f} m, which is land", "move the position, or give --depth METRES"

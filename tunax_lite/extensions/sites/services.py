@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...io.axes import read_time
+from ...io.axes import axis_at, read_time
 from ...io.errors import FileFormatError, shortened
 from ...io.netcdf import Variable, opened
 from . import downloads
@@ -30,7 +30,6 @@ from .files import (
     digests,
     elevation_at,
     era5_names,
-    floor,
     means_of,
     tidal,
     water_of_floats,
@@ -38,7 +37,7 @@ from .files import (
     waves_of_files,
     weather_of_files,
 )
-from .sources import Found, Place, merged, source
+from .sources import Found, Place, floor, merged, source
 from .tides import times_of
 
 Client = Any  # of an optional package
@@ -101,8 +100,7 @@ def _of_cds(place: Place, variables: Sequence[str]) -> tuple[list[Path], dict[st
     """Files of the months of the run around the position, and their checksums."""
     data_set, archives = "reanalysis-era5-single-levels", []
     for year, month in _months(place.start - _DAY, place.stop + _DAY):
-        north, east = place.latitude, (place.longitude + 180.0) % 360.0 - 180.0
-        side = 1.0 if variables is _WAVES else 0.5
+        south, north, west, east = place.box(*[1.0 if variables is _WAVES else 0.5] * 2)
         request = {
             "product_type": ["reanalysis"],
             "variable": list(variables),
@@ -110,7 +108,7 @@ def _of_cds(place: Place, variables: Sequence[str]) -> tuple[list[Path], dict[st
             "month": [f"{month:02d}"],
             "day": [f"{day:02d}" for day in range(1, 32)],
             "time": [f"{hour:02d}:00" for hour in range(24)],
-            "area": [min(north + side, 90.0), east - side, max(north - side, -90.0), east + side],
+            "area": [north, west, south, east],
             "data_format": "netcdf",
             "download_format": "unarchived",
         }
@@ -148,10 +146,7 @@ def _weather_of_arco(place: Place, where: str) -> Found:
     if not at.any():
         raise FileFormatError(base, "time", f"times around {place.start}", "others", "choose other dates")
     hours = slice(int(np.flatnonzero(at)[0]), int(np.flatnonzero(at)[-1]) + 1)
-    rows, columns = (
-        _two(axes["latitude"] - place.latitude),
-        _two(_wrapped(axes["longitude"] - place.longitude)),
-    )
+    rows, columns = (_beside(place, store, axis) for axis in ("latitude", "longitude"))
     short = {long: name for name, long in reversed(era5_names().items())}
     missing = [name for name in _WEATHER if name not in store and name not in ("total_cloud_cover",)]
     if missing:
@@ -173,14 +168,10 @@ def _weather_of_arco(place: Place, where: str) -> Found:
     return Found(merged(found.case, HOURLY), found.files, found.places, found.notes)
 
 
-def _wrapped(degrees: np.ndarray) -> np.ndarray:
-    return (degrees + 180.0) % 360.0 - 180.0
-
-
-def _two(offset: np.ndarray) -> list[int]:
-    """Indices of the points on either side of 0, increasing."""
-    low, high = np.where(offset <= 0.0, offset, -np.inf), np.where(offset >= 0.0, offset, np.inf)
-    return sorted({int(np.argmax(low)), int(np.argmin(high))})
+def _beside(place: Place, store: "_Store", axis: str) -> list[int]:
+    """Indices of the points on either side of the place, increasing."""
+    points = Variable(Path(store.base), axis, (axis,), store.values(axis), store.attributes(axis))
+    return axis_at(points, axis, place.position[axis]).at
 
 
 class _Store:
@@ -193,7 +184,7 @@ class _Store:
         except (ValueError, KeyError, TypeError):
             expected = "the consolidated metadata of a Zarr store (version 2)"
             raise FileFormatError(base, ".zmetadata", expected, "others", "check the address") from None
-        self._base, self._pieces = base, dict[str, Path]()
+        self.base, self._pieces = base, dict[str, Path]()
         self.digest = downloads.noted([path])[f"{base}/.zmetadata"]
 
     def __contains__(self, name: str) -> bool:
@@ -201,7 +192,7 @@ class _Store:
 
     def _array(self, name: str) -> dict[str, Any]:  # JSON
         if name not in self:
-            raise FileFormatError(self._base, name, f"an array {name}", "none", "choose another store")
+            raise FileFormatError(self.base, name, f"an array {name}", "none", "choose another store")
         return self._metadata[f"{name}/.zarray"]
 
     def attributes(self, name: str) -> dict[str, Any]:  # JSON
@@ -232,9 +223,9 @@ class _Store:
                 f"{size / 1e9:.0f} GB before packing",
             )
             advice = "choose a shorter run, another store whose pieces are long in time, or --weather cds"
-            raise FileFormatError(self._base, "pieces", expected, got, advice)
+            raise FileFormatError(self.base, "pieces", expected, got, advice)
         keys = [key for each in parts.values() for key in each if key not in self._pieces]
-        paths = downloads.download_all(f"{self._base}/{key}" for key in keys)
+        paths = downloads.download_all(f"{self.base}/{key}" for key in keys)
         self._pieces |= dict(zip(keys, paths, strict=True))
 
     def read(self, name: str, at: Sequence[slice | list[int]]) -> np.ndarray:
@@ -268,8 +259,8 @@ def _water_of_argopy(place: Place, where: str) -> Found:
     gap = datetime.timedelta(seconds=LONGEST_GAP)
     north = place.radius / 111.2
     east = north / max(math.cos(math.radians(place.latitude)), 0.05)
-    longitude = (place.longitude + 180.0) % 360.0 - 180.0
-    box = [longitude - east, longitude + east, place.latitude - north, place.latitude + north, 0.0]
+    south, north, west, east = place.box(north, east)
+    box = [west, east, south, north, 0.0]
     box += [place.column + 200.0, f"{place.start - gap:%Y-%m-%d}", f"{place.stop + gap:%Y-%m-%d}"]
 
     def fetch(path: Path) -> None:

@@ -7,9 +7,13 @@ A source is a function with `@source(kind, name, ...)`. It takes a `Place`, what
 import dataclasses
 import datetime
 import importlib
+import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
 
 from ...config import ConfigError
 from ...config.section import closest
@@ -43,6 +47,7 @@ class Place:
         start, stop: of the run, universal time.
         column: largest depth of the column [m].
         radius: largest distance of a measured profile [km].
+        around: latitudes and longitudes of the map of which it is a point, so that files are read once.
     """
 
     name: str
@@ -52,6 +57,7 @@ class Place:
     stop: datetime.datetime
     column: float = 300.0
     radius: float = 150.0
+    around: tuple[tuple[float, ...], tuple[float, ...]] | tuple[()] = ()
 
     @property
     def duration(self) -> float:
@@ -67,6 +73,13 @@ class Place:
     def position(self) -> dict[str, float]:
         """Latitude and longitude by name."""
         return {"latitude": self.latitude, "longitude": self.longitude}
+
+    def box(self, north: float, east: float) -> tuple[float, float, float, float]:
+        """South, north, west and east [degrees] of a box so much larger than the place, or than its map."""
+        latitudes, longitudes = self.around or ((self.latitude,), (self.longitude,))
+        west = (min(longitudes) + 180.0) % 360.0 - 180.0 - east
+        width = max(longitudes) - min(longitudes) + 2.0 * east
+        return max(min(latitudes) - north, -90.0), min(max(latitudes) + north, 90.0), west, west + width
 
 
 @dataclass(frozen=True)
@@ -134,10 +147,36 @@ class Source:
         for package in self.packages:
             needed(package, f"--{self.kind} {self.name}", f"or choose another source: {listed(self.kind)}")
         found = self.fetch(place, where)
+        if self.kind == "water":
+            found = _with_start(place, found)
         told = {each: getattr(self, each) for each in ("kind", "title", "licence", "citation")}
         date = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
         origin = Origin(source=self.name, places=found.places, date=date, notes=found.notes, **told)
         return found, origin
+
+
+def _with_start(place: Place, found: Found) -> Found:
+    """With a profile at the start where there is none during the run: linear in time, or the nearest one."""
+    import xarray as xr
+
+    ((name, water),) = found.files.items()
+    time, notes = water["time"].values, found.notes
+    if not np.any((time >= 0.0) & (time <= place.duration)):
+        beside = [*np.flatnonzero(time < 0.0)[-1:], *np.flatnonzero(time > 0.0)[:1]]
+        first, last = beside[0], beside[-1]
+        share = float(-time[first] / (time[last] - time[first])) if last > first else 0.0
+        start = water.isel(time=[first]).copy()
+        for key, one in water.variables.items():
+            if one.dims[:1] == ("time",):
+                values = one.values[first] * (1.0 - share) + one.values[last] * share
+                start[key] = (one.dims, np.asarray(values)[None], one.attrs)
+        start["time"] = ("time", [0.0], water["time"].attrs)
+        water = xr.concat([water, start], "time", data_vars="minimal", coords="minimal").sortby("time")
+        days = " and ".join(f"{time[at] / 86400.0:+.1f}" for at in beside)
+        notes = (*notes, f"no profile during the run: it starts from those of day {days}")
+    gap = float(np.max(np.diff(water["time"].values), initial=found.case["observations"]["longest_gap"]))
+    case = merged(found.case, {"observations": {"longest_gap": gap}})
+    return dataclasses.replace(found, case=case, files={name: water}, notes=notes)
 
 
 _SOURCES: dict[tuple[str, str], Source] = {}
@@ -178,6 +217,42 @@ def chosen(kind: Kind, text: str) -> tuple[Source, str]:
         hint = closest(name, known.split(", "))
         raise ConfigError(f"--{kind} {text}: expected NAME or NAME:WHERE, with a name among {known}; {hint}.")
     return _SOURCES[kind, name], where
+
+
+def is_number(text: str) -> bool:
+    """Whether a number stands in the place of a source."""
+    return re.fullmatch(r"[-+]?[\d.]+(e\d+)?", text) is not None
+
+
+def ask(place: Place, kind: Kind, text: str) -> tuple[Found, Origin]:
+    """What the source in `NAME:WHERE` answers, and its origin; a depth may be a number [m]."""
+    if kind == "depth" and is_number(text):
+        found = given_depth(place, text)
+        return found, Origin("depth", "given", "depth given by the user", "", "", notes=found.notes)
+    source, where = chosen(kind, text)
+    return source.ask(place, where)
+
+
+def given_depth(place: Place, text: str) -> Found:
+    """A depth [m] that the user gives."""
+    try:
+        depth = float(text)
+    except ValueError:
+        depth = math.nan
+    if not 1.0 <= depth <= 12000.0:
+        raise ConfigError(f"--depth {text}: expected metres from 1 to 12000, or a source; correct it.")
+    return floor(place, depth, {}, "given")
+
+
+def floor(place: Place, depth: float, places: Mapping[str, str], told: str) -> Found:
+    """The column above a sea floor at a depth [m]: down to it, with friction there, or to its upper part."""
+    case: dict[str, Any] = {"depth": float(round(min(depth, place.column), 1))}  # as in a configuration
+    notes = [f"{told}: sea floor at {depth:.0f} m"]
+    if depth <= place.column:
+        case["interior"] = {"bottom_friction": {}}
+    else:
+        notes.append(f"the column is the upper {place.column:g} m, without friction at its end")
+    return Found(case, {}, places, tuple(notes))
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:  # as in a configuration

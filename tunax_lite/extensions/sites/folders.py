@@ -1,0 +1,101 @@
+"""Folders of sites and maps: made as a whole, with inputs that tell their origin, and a page."""
+
+import contextlib
+import datetime
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...cli import session
+from ...config import ConfigError
+from ...io.dataset import write_dataset
+from ...io.errors import FileFormatError
+from ...io.protection import OverwriteError, check_removable, make_folder, note_made, text_mark
+from ...io.writing import claimed, replacing_folder, write_text
+from .sources import Origin, Place, as_mapping
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_SHORT = 14.0 * 86400.0  # [s], up to which a run is saved every hour
+
+
+def head_of(name: str) -> str:
+    """The first line of a configuration."""
+    return f"# {name}, by tunax-lite site; README.md says what comes from where.\n"
+
+
+def configuration(place: Place, case: Mapping[str, Any]) -> dict[str, Any]:  # as in a file
+    """The run: a stretched grid of about 1 m at the surface, k-epsilon, steps of ten minutes."""
+    identity = {"format": "site", "name": place.name, **place.position}
+    times = {"start_time": place.start_time, "duration": place.duration}
+    n_cells = int(min(120, max(20, round(case["depth"] / 2.5))))
+    step = 600.0
+    interval = 3600.0 if place.duration <= _SHORT else 86400.0
+    return {
+        "case": {**identity, **times, **case},
+        "grid": {"kind": "stretched", "n_cells": n_cells, "surface_zoom": 2.0},
+        "model": {"closure": {"name": "k_epsilon", "options": {"internal_waves": "background_mixing"}}},
+        "time": {"step": step, "output_interval": min(interval, place.duration)},
+        "output": {"diagnostics": ["mixed_layer_depth", "heat_content"]},
+    }
+
+
+@contextlib.contextmanager
+def new_folder(folder: Path, *, overwrite: bool) -> Iterator[Path]:
+    """A folder to fill, which takes its place when that is done; an earlier one is replaced on request."""
+    check_removable(folder)
+    if folder.is_dir() and any(folder.iterdir()) and not overwrite:
+        advice = "add --overwrite to replace it, or choose another output"
+        raise OverwriteError(folder, "no folder, or an empty one", "an earlier site", advice)
+    with claimed(folder):
+        with replacing_folder(folder) as made:
+            make_folder(made)
+            try:
+                yield made
+            except (ConfigError, FileFormatError) as error:
+                error.args = (str(error).replace(f"{made}/", ""),)  # the folder is gone when it is read
+                raise
+        for path in folder.iterdir():
+            note_made(path)
+    session.report_written(sorted(path for path in folder.iterdir() if path.suffix))
+
+
+def write_inputs(files: "Mapping[str, xr.Dataset]", origins: Sequence[Origin], folder: Path) -> None:
+    """Inputs as NetCDF with their origin, and the origins for programs."""
+    by_kind = {origin.kind: origin for origin in origins}
+    for name, dataset in files.items():
+        origin = by_kind[re.split(r"[_.]", name)[0]]
+        told = {"title": origin.title, "license": origin.licence, "references": origin.citation}
+        dataset.attrs |= {key: text for key, text in told.items() if text}
+        dataset.attrs |= {
+            "Conventions": "CF-1.11",
+            "source": json.dumps(as_mapping(origin)),
+            "history": f"{origin.date} {session.command_line()}",
+        }
+        write_dataset(dataset, folder / name)
+    write_text(folder / "origin.json", json.dumps([as_mapping(one) for one in origins], indent=1))
+
+
+def write_page(folder: Path, name: str, said: str, lines: Sequence[str]) -> None:
+    """README.md with a mark, a title, and who wrote it when."""
+    path = folder / "README.md"
+    written = f"Written by `{session.command_line()}` on {datetime.datetime.now(datetime.UTC):%Y-%m-%d}."
+    head = [f"<!-- {text_mark(path)}site {name} -->", f"# {name}", "", f"{said} {written}", ""]
+    write_text(path, "\n".join([*head, *lines]) + "\n")
+
+
+def origin_lines(origins: Sequence[Origin]) -> list[str]:
+    """What comes from where."""
+    lines = ["## Origin", "", "| input | from | licence | read on |", "| --- | --- | --- | --- |"]
+    lines += [f"| {o.kind} | {o.title} | {o.licence or '-'} | {o.date or '-'} |" for o in origins]
+    for origin in origins:
+        lines += ["", f"### {origin.kind.capitalize()}", ""]
+        lines += [f"Cite: {origin.citation}", ""] if origin.citation else []
+        lines += [f"- {note}" for note in origin.notes]
+        shown = list(origin.places.items())[:20]
+        lines += [f"- `{where}`{digest and f', SHA-256 {digest[:16]}...'}" for where, digest in shown]
+        lines += [f"- and {len(origin.places) - 20} more in `origin.json`"] if len(origin.places) > 20 else []
+    return lines
