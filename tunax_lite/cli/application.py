@@ -104,7 +104,7 @@ _WORKS: dict[str, tuple[Callable[..., Answer | None], str]] = {}
 
 
 def work_of(name: str) -> Callable[..., Answer | None] | None:
-    """What a command does, with all its arguments, for another command; `None` if there is no such command."""
+    """What a command does, for another one that gives all arguments; `None` if there is no such command."""
     return _work_of(*_WORKS[name]) if name in _WORKS else None
 
 

@@ -28,6 +28,7 @@ from .settings import Gridded
 if TYPE_CHECKING:
     import xarray as xr
 
+
 def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
     """A dataset of a file or Zarr store, or one opened by the user; reads only coordinates."""
     import xarray as xr  # takes long
@@ -388,4 +389,3 @@ def _edges(axis: "xr.DataArray") -> np.ndarray | None:
         return None
     pairs = np.asarray(found.values, dtype=float)
     return np.append(pairs[:, 0], pairs[-1, 1]) if np.allclose(pairs[1:, 0], pairs[:-1, 1]) else None
-

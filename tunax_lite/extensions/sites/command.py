@@ -90,8 +90,8 @@ def site(
 
 
 def _chosen(
-    asked: Mapping[Any, object], others: Mapping[Kind, str]
-) -> dict[Kind, str]:  # by kind, and others
+    asked: Mapping[str, object] | Mapping[Kind, object], others: Mapping[Kind, str]
+) -> dict[Kind, str]:
     """Sources by kind: those that are asked for, checked, else the others."""
     found: dict[Kind, str] = {
         kind: str(text) for kind in KINDS if (text := asked.get(kind) or others.get(kind)) is not None
