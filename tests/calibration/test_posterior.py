@@ -13,6 +13,7 @@ import pytest
 import xarray as xr
 import yaml
 
+import tunax_lite as tl
 from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
 from tests.errors import error_naming
 from tests.helpers import some_long
@@ -22,10 +23,12 @@ from tunax_lite.calibration.posterior import (
     ImportanceSampling,
     Laplace,
     Likelihood,
+    bands_of_members,
     estimate_likelihood,
     infer,
     influences,
     predictive_bands,
+    recommended_members,
     spectrum_of,
     start_from,
 )
@@ -41,7 +44,7 @@ from tunax_lite.calibration.posterior.infer import (
 )
 from tunax_lite.calibration.posterior.samplers import resampled, sample_chains, start_chain, weigh_runs
 from tunax_lite.calibration.problem import Evaluation, Fit, Problem
-from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.closures import GenericLengthScale, PacanowskiPhilander, recommended_sets
 from tunax_lite.column.integrate import simulate
 from tunax_lite.column.model import Model
 
@@ -335,6 +338,35 @@ def test_bands_are_the_quantiles_of_runs(inferred):
     assert bands.series["mixed_layer_depth"].shape == (3, 3) and bands.n_failed == 0
     with error_naming(ValueError, "predictive_bands 1 3"):
         predictive_bands(MODEL, FREE, twin.target.case, draws[:1], **times)
+
+
+def test_draws_of_recommended_constants_have_bands_with_the_assumed_error():
+    grid = tl.Grid.uniform(64.0, 16)
+    water = tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.05 * z)
+    case = tl.Case(
+        grid, water, tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-400.0)), coriolis_parameter=1e-4
+    )
+    model, times = Model(GenericLengthScale.recommended()), {"dt": 600.0, "duration": 21600.0}
+    members, noise = recommended_members(model, 12)
+    known = recommended_sets()["generic_length_scale"]
+    np.testing.assert_array_equal(members.closure.c_psi_1, [draw[0] for draw in known.draws[:12]])
+    every = {"output_interval": 7200.0, "quantiles": (0.05, 0.5, 0.95)}
+    narrow, wide = (bands_of_members(members, case, 12, noise=e, **times, **every) for e in (0.0, 0.5))
+    one = simulate(model, case, **times, output_interval=7200.0).state.temperature
+    change = float(np.sqrt(np.mean(np.square(one - one[0]))))
+    low, _, high = wide.profiles["temperature"][:, -1]
+    # Much wider than the spread of the members: 3.29 standard deviations of the assumed error.
+    np.testing.assert_allclose(high - low, 3.29 * 0.5 * change, rtol=0.1)
+    assert (np.ptp(narrow.profiles["temperature"], axis=0)[-1] < 0.2 * (high - low)).all()
+    np.testing.assert_array_equal(
+        wide.series["sea_surface_temperature"], wide.profiles["temperature"][..., -1]
+    )
+    np.testing.assert_array_equal(wide.series["mixed_layer_depth"], narrow.series["mixed_layer_depth"])
+    assert 0.1 < noise < 0.2
+    with error_naming(ValueError, "draws generic_length_scale constants: recommended"):
+        recommended_members(Model(GenericLengthScale.recommended(c_psi_1=0.9)), 12)
+    with error_naming(ValueError, "draws 64 65"):
+        recommended_members(model, 65)
 
 
 @pytest.mark.long  # slopes by themselves: test_sensitivity

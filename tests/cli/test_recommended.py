@@ -4,9 +4,14 @@ import re
 from pathlib import Path
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
+import xarray as xr
+from typer.testing import CliRunner
 
 import tunax_lite as tl
+from tests.errors import missing_from
+from tunax_lite.cli.commands import app
 from tunax_lite.cli.session import on_recommended
 from tunax_lite.closures import KEpsilon, recommended_sets
 from tunax_lite.config import Run
@@ -58,3 +63,39 @@ def test_stress_and_heat_beyond_their_range_are_noted(fluxes, expected):
         assert float(found[2]) == pytest.approx(float(got), rel=1e-2)  # at one of 500 times
         assert float(found[1]) in (*(round(x, 6) for x in (*VALID.stress, *VALID.heat_flux)),)
     assert on_recommended(run_of(KEpsilon(), **fluxes)) == []
+
+
+CONFIG = """
+case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}
+grid: {kind: uniform, n_cells: 8}
+model: {closure: {name: generic_length_scale, constants: recommended}}
+time: {step: 600.0, duration: 7200.0, output_interval: 3600.0}
+"""
+
+
+def test_draws_of_a_run_are_in_a_file_beside_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("run.yaml").write_text(CONFIG)
+
+    def run(*arguments: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app, ["run", "run.yaml", "--output", "out.nc", *arguments])
+        return done.exit_code, done.output
+
+    code, said = run("--draws", "3")
+    assert code == 0 and "out_draws.nc" in said, said
+    with xr.open_dataset("out_draws.nc") as bands, xr.open_dataset("out.nc") as whole:
+        assert bands.attrs["n_draws"] == 3 and "synthetic" in bands.attrs["tunax_lite_config"]
+        np.testing.assert_array_equal(bands["time"], whole["time"])
+        np.testing.assert_allclose(bands["z_center"], whole["z_center"])
+        spread = bands["temperature"].sel(quantile=0.95) - bands["temperature"].sel(quantile=0.05)
+        assert float(spread[0].max()) == pytest.approx(0.0, abs=0.05) and float(spread[-1].min()) > 0.0
+    assert run("--draws", "3")[0] == 0  # the same run is replaced
+    code, said = run("--draws", "3", "--set", "time.duration=3600.0")
+    assert code == 2 and "--overwrite" in said, said
+    for extra, parts in (
+        (["--set", "model.closure.constants=null"], "--draws recommended constants generic_length_scale"),
+        (["--draws", "1"], "--draws 2 1"),
+        (["--restart", "out.nc"], "--draws --restart"),
+    ):
+        code, said = run("--draws", "3", "--overwrite", *extra)
+        assert code == 2 and said.count("tunax-lite: error:") == 1 and not missing_from(said, parts), said

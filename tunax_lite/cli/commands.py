@@ -55,6 +55,10 @@ def run(
     ] = False,
     strict: options.Strict = False,
     overwrite: options.Overwrite = False,
+    draws: Annotated[
+        int,
+        Option(help="Run draws of recommended constants, too, and write their quantiles to OUT_draws.nc."),
+    ] = 0,
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.
 

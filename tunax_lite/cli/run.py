@@ -13,12 +13,13 @@ import typer
 from .. import io
 from .._types import JSON, iterate_options
 from ..column.diagnostics import diagnostic
+from ..column.model import Model
 from ..column.terms.base import described_tracers
 from ..column.trajectory import Restart, carried
 from ..config import ConfigError, Run, load_run
 from ..config.section import closest
 from ..io.errors import FileFormatError, check_possible
-from ..io.protection import Provenance, read_provenance
+from ..io.protection import Provenance, check_outputs, product_of_run, read_provenance
 from ..io.writing import claimed
 from ..io.yaml_file import parse_yaml
 from ..plausibility.water_limits import Extreme, extremes_of, merged
@@ -45,6 +46,7 @@ def run(
     ignore_unsupported: bool,
     strict: bool,
     overwrite: bool,
+    draws: int,
 ) -> None:
     """See `commands.run`."""
     set_up = session.set_up_format(config)
@@ -62,14 +64,20 @@ def run(
         if restart is not None:
             start, name, before = read_restart(restart, frame, setup, loaded.text)
         path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
-        draws = output is None and loaded.config.output.figures
+        with_figures = output is None and loaded.config.output.figures
         about = session.provenance(loaded, setup.case.name, setup.model.closure, name)
-        check_run_outputs(path, about, overwrite, figures=FIGURES if draws else ())
+        check_run_outputs(path, about, overwrite, figures=FIGURES if with_figures else ())
+        members = _members_of(setup, draws, restart) if draws else None
+        of_bands = path.with_name(f"{path.stem}_draws.nc")
+        check_outputs([of_bands] if draws else [], overwrite=overwrite, product=product_of_run(about))
         if restart is not None and before is not None:
             say_what_differs(restart, before, about)
         with claimed(path):
             beyond = _simulate(setup, start, loaded, path, about)
-            drawn = _draw(path, setup) if draws else []
+            drawn = _draw(path, setup) if with_figures else []
+            if members is not None:
+                _write_bands(of_bands, members, draws, setup, about)
+                drawn.append(of_bands)
             if kept:
                 io.keep_variables(path, kept)
             session.report_written([path, *drawn])
@@ -130,6 +138,34 @@ def _simulate(
         raise ConfigError(f"{loaded.path}: time: {error}") from error
     echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
     return beyond
+
+
+def _members_of(setup: Run, draws: int, restart: Path | None) -> tuple[Model, float]:
+    if restart is not None:
+        raise ConfigError("--draws: expected a run from its start, got --restart; leave out one of them.")
+    from ..calibration.posterior.infer import recommended_members  # slow import
+
+    try:
+        return recommended_members(setup.model, draws)
+    except ValueError as error:
+        raise ConfigError(f"--{error}") from error
+
+
+def _write_bands(path: Path, members: tuple[Model, float], n: int, setup: Run, about: Provenance) -> None:
+    from ..calibration.posterior.infer import bands_of_members, write_bands  # slow import
+
+    echo(f"running {n} draws of the constants ...")
+    model, noise = members
+    bands = bands_of_members(
+        model,
+        setup.case,
+        n,
+        noise=noise,
+        dt=setup.dt,
+        duration=setup.duration_from(0.0),
+        output_interval=setup.output_interval,
+    )
+    write_bands(path, bands, {f"tunax_lite_{key}": value for key, value in dataclasses.asdict(about).items()})
 
 
 def _draw(path: Path, setup: Run) -> list[Path]:

@@ -233,7 +233,7 @@ def mark_of(path: Path) -> str | None:
                 import netCDF4  # takes long
 
                 with netCDF4.Dataset(path) as file:
-                    if "closure_state" in file.ncattrs():
+                    if "closure_state" in file.ncattrs() or "quantile" in file.variables:
                         return product_of_run(about)
                     if "tunax_lite_product" in file.ncattrs():
                         return str(file.getncattr("tunax_lite_product"))

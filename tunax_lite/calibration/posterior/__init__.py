@@ -12,12 +12,15 @@ from .infer import (
     Sampling,
     Spectrum,
     Weighting,
+    bands_of_members,
     estimate_likelihood,
     infer,
     influences,
     predictive_bands,
+    recommended_members,
     spectrum_of,
     start_from,
+    write_bands,
     write_influences,
 )
 from .samplers import NUTS, ImportanceSampling

@@ -30,6 +30,7 @@ import math
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
+from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import jax
@@ -37,6 +38,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from ..._types import precision_of
+from ...closures import recommended_sets
 from ...column.case import Case
 from ...column.checkpointing import AbstractCheckpointing, SaveEverything
 from ...column.diagnostics import Snapshot, diagnose, diagnostic
@@ -44,15 +47,29 @@ from ...column.integrate import simulate
 from ...column.model import Model
 from ...column.observables import unit_of_difference
 from ...column.sensitivity import jacobian
-from ...declarations import check_settings, named, setting
-from ...io.dataset import described, titled, variable_name, write_dataset
+from ...declarations import check_settings, name_of, named, setting
+from ...io.dataset import (
+    IDEALISED_EPOCH,
+    attributes_of,
+    described,
+    titled,
+    variable_name,
+    write_dataset,
+)
 from ...io.protection import remove_file
 from ...io.writing import claims, write_csv
 from ...runtime import Shared
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ..calibrate import Iteration, solve
 from ..methods import LevenbergMarquardt
-from ..parameters import Base, FreeParameters, ResolvedParameters, UnconstrainedVector, paths_of_other_cases
+from ..parameters import (
+    Base,
+    FreeParameters,
+    ResolvedParameters,
+    UnconstrainedVector,
+    paths_of_other_cases,
+    replace_numbers,
+)
 from ..problem import (
     AbstractEvaluator,
     EnsembleEvaluator,
@@ -760,6 +777,8 @@ def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> Unconst
 
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_ERRORS = 9
+"""Of each member, one in each of so many equally likely ranges of the normal distribution."""
 SCALARS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_anomaly")
 
 
@@ -811,9 +830,63 @@ def predictive_bands(
     if draws.ndim != 2 or len(draws) < 2:
         raise ValueError(f"predictive_bands: expected two draws or more, got an array {draws.shape}.")
     free = free_parameters.in_case(case.name)
-    unnamed = dataclasses.replace(case, name="case")  # the name is part of the compiled program
     x = free.part_of(jnp.asarray(draws.T))
-    ensemble, cases = free.insert(model, x), free.insert(unnamed, x)
+    return bands_of_members(
+        free.insert(model, x),
+        free.insert(case, x),
+        len(draws),
+        variables,
+        series,
+        quantiles,
+        dt=dt,
+        duration=duration,
+        output_interval=output_interval,
+    )
+
+
+def recommended_members(model: Model, n: int) -> tuple[Model, float]:
+    """A model with recommended constants, in `n` draws of their posterior, and the error that this assumes.
+
+    Members lie along a trailing axis; the error is the `noise` of `bands_of_members`.
+
+    Raises:
+        ValueError: the closure is no recommended set with draws, or `n` is not between 2 and their number.
+    """
+    closure, name = model.closure, name_of(type(model.closure))
+    known = {name: one for name, one in recommended_sets().items() if one.draws}
+    if name not in known or Base.of(closure, ()).name != f"{name}_recommended":
+        raise ValueError(
+            f"draws: expected the recommended constants of {' or '.join(known)}, got another set of "
+            f"{type(closure).__name__}; write `constants: recommended` without other parameters."
+        )
+    draws = known[name].draws
+    if not 2 <= n <= len(draws):
+        raise ValueError(f"draws: expected a number from 2 to {len(draws)}, got {n}; choose another one.")
+    numbers = np.asarray(draws[:n], precision_of(module=closure)).T
+    members = replace_numbers(closure, list(known[name].calibrated), numbers)
+    return dataclasses.replace(model, closure=members), known[name].noise
+
+
+def bands_of_members(
+    ensemble: Model,
+    cases: Case,
+    n_members: int,
+    variables: Sequence[str] = ("temperature",),
+    series: Sequence[str] = SCALARS,
+    quantiles: Sequence[float] = QUANTILES,
+    noise: float = 0.0,
+    *,
+    dt: float,
+    duration: float,
+    output_interval: float,
+) -> Bands:
+    """Bands of a model or case whose numbers have members along a trailing axis; see `predictive_bands`.
+
+    With `noise` those of temperature, at all depths and at the surface, also have normal errors of this
+    fraction of the root mean square change of temperature since the start, over depth and time: the errors
+    that a likelihood assumes.
+    """
+    name, cases = cases.name, dataclasses.replace(cases, name="case")  # it is part of the compiled program
     whole = SaveEverything()
     run = simulate(
         ensemble, cases, dt=dt, duration=duration, output_interval=output_interval, checkpointing=whole
@@ -827,19 +900,43 @@ def predictive_bands(
     good = np.isfinite(np.asarray(run.state.temperature)).all(axis=(0, 1))
     if good.sum() < 2:
         raise FloatingPointError(
-            f"{case.name}: expected two runs or more that stay finite, got {good.sum()} of {len(draws)}; "
+            f"{name}: expected two runs or more that stay finite, got {good.sum()} of {n_members}; "
             "choose a shorter time step or narrower priors."
         )
 
-    def spread(values: np.ndarray) -> np.ndarray:
-        values = np.broadcast_to(values, (*values.shape[:-1], len(draws)))
-        return np.quantile(values[..., good], quantiles, axis=-1)
+    change = np.asarray(run.state.temperature, float) - np.asarray(run.state.temperature[0], float)
+    size = noise * np.sqrt(np.mean(np.square(change), axis=(0, 1)))
+    # All members together have equally spaced probabilities.
+    likely = (np.arange(_ERRORS) + (np.arange(n_members)[:, None] + 0.5) / n_members) / _ERRORS
+    error = size[:, None] * np.vectorize(NormalDist().inv_cdf)(likely)
 
-    axes = np.asarray(run.time), np.asarray(jax.device_get(case.grid.z_center)).reshape(-1)
-    of_profiles = {name: spread(values) for name, values in profiles.items()}
-    of_series, n_failed = {name: spread(scalars[name]) for name in series}, int((~good).sum())
-    given = case.name, tuple(quantiles), *axes, of_profiles, of_series
-    return Bands(*given, len(draws), n_failed, case.start_time)
+    def spread(name: str, values: np.ndarray) -> np.ndarray:
+        values = np.broadcast_to(values, (*values.shape[:-1], n_members))[..., good]
+        if noise > 0.0 and name in ("temperature", "sea_surface_temperature"):
+            values = (values[..., None] + error[good]).reshape(*values.shape[:-1], -1)
+        return np.quantile(values, quantiles, axis=-1)
+
+    axes = np.asarray(run.time), np.asarray(jax.device_get(cases.grid.z_center)).reshape(-1)
+    of_profiles = {key: spread(key, values) for key, values in profiles.items()}
+    of_series, n_failed = {key: spread(key, scalars[key]) for key in series}, int((~good).sum())
+    given = name, tuple(quantiles), *axes, of_profiles, of_series
+    return Bands(*given, n_members, n_failed, cases.start_time)
+
+
+def write_bands(path: str | Path, bands: Bands, attributes: Mapping[str, str] | None = None) -> None:
+    """Write bands as NetCDF, atomically; attributes record the origin of the numbers."""
+    import xarray as xr  # takes long
+
+    shapes = (bands.profiles, ("quantile", "time", "z_center")), (bands.series, ("quantile", "time"))
+    data = {name: (dims, values, attributes_of(name)) for of, dims in shapes for name, values in of.items()}
+    since = f"seconds since {bands.start_time or IDEALISED_EPOCH}"
+    coords = {
+        "quantile": ("quantile", list(bands.quantiles), {"long_name": "of the draws", "units": "1"}),
+        "time": ("time", bands.time, {"standard_name": "time", "axis": "T", "units": since}),
+        "z_center": ("z_center", bands.z, {"units": "m", "axis": "Z", "positive": "up"}),
+    }
+    title = {"title": f"Bands of {bands.name}", "n_draws": bands.n_members, "n_failed": bands.n_failed}
+    write_dataset(xr.Dataset(data, coords, title | dict(attributes or {})), path)
 
 
 @dataclasses.dataclass(frozen=True)
