@@ -168,7 +168,7 @@ def plot(
     file = files[0]
     folder = file.parent if output is None else output
     if config is None and (own := _of_extension(file)) is not None:
-        return _draw(own[0](files), files, folder, overwrite)
+        return _draw(own[0](files), files, folder, overwrite, together=len(files) > 1)
     if len(files) > 1 or config is not None:
         return _plot_together(files, output, config, overwrite)
     # Slow imports, only where needed.
@@ -184,14 +184,16 @@ def plot(
         figures = draw(file, [_point(text) for text in point], coast)
     else:
         figures = figures_of_parts(parts) if parts else file_figures(file)
-    _draw(figures, files, folder, overwrite)
+    _draw(figures, files, folder, overwrite, together=False)
 
 
-def _draw(figures: "Mapping[str, Figure]", files: Sequence[Path], folder: Path, overwrite: bool) -> None:
+def _draw(
+    figures: "Mapping[str, Figure]", files: Sequence[Path], folder: Path, overwrite: bool, *, together: bool
+) -> None:
     """Write figures of one file, or of several together."""
     from ..plotting import save_figures  # slow import
 
-    start = f"{files[0].stem}_" if len(files) == 1 else "together_"
+    start = "together_" if together else f"{files[0].stem}_"
     for name in figures:
         path = folder / f"{start}{name}.png"
         product = f"figures of {', '.join(seen_from(path, file) for file in files)}"
@@ -217,7 +219,7 @@ def _plot_together(files: Sequence[Path], output: Path | None, config: Path | No
             loaded = load_run(config)
             beside = with_observations(build_run(loaded), loaded.place.below("case"))
         figures = files_figures(files, beside)
-    _draw(figures, files, files[0].parent if output is None else output, overwrite)
+    _draw(figures, files, files[0].parent if output is None else output, overwrite, together=True)
 
 
 def _point(text: str) -> tuple[float, float]:
