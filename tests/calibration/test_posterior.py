@@ -346,13 +346,16 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error():
     case = tl.Case(
         grid, water, tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-400.0)), coriolis_parameter=1e-4
     )
-    model, times = Model(GenericLengthScale.recommended()), {"dt": 600.0, "duration": 21600.0}
+    model = Model(GenericLengthScale.recommended())
+    times: dict[str, Any] = {"dt": 600.0, "duration": 21600.0, "output_interval": 7200.0}
     members, noise = recommended_members(model, 12)
     known = recommended_sets()["generic_length_scale"]
+    assert isinstance(members.closure, GenericLengthScale)
     np.testing.assert_array_equal(members.closure.c_psi_1, [draw[0] for draw in known.draws[:12]])
-    every = {"output_interval": 7200.0, "quantiles": (0.05, 0.5, 0.95)}
-    narrow, wide = (bands_of_members(members, case, 12, noise=e, **times, **every) for e in (0.0, 0.5))
-    one = simulate(model, case, **times, output_interval=7200.0).state.temperature
+    narrow, wide = (
+        bands_of_members(members, case, 12, quantiles=(0.05, 0.5, 0.95), noise=e, **times) for e in (0.0, 0.5)
+    )
+    one = simulate(model, case, **times).state.temperature
     change = float(np.sqrt(np.mean(np.square(one - one[0]))))
     low, _, high = wide.profiles["temperature"][:, -1]
     # Much wider than the spread of the members: 3.29 standard deviations of the assumed error.

@@ -95,7 +95,7 @@ def test_draws_of_a_run_are_in_a_file_beside_it(tmp_path, monkeypatch):
     for extra, parts in (
         (["--set", "model.closure.constants=null"], "--draws recommended constants generic_length_scale"),
         (["--draws", "1"], "--draws 2 1"),
-        (["--restart", "out.nc"], "--draws --restart"),
+        (["--restart", "out.nc", "--output", "more.nc"], "--draws --restart"),
     ):
         code, said = run("--draws", "3", "--overwrite", *extra)
         assert code == 2 and said.count("tunax-lite: error:") == 1 and not missing_from(said, parts), said
