@@ -5,7 +5,7 @@ An idealised case is a site without date and files. Observations are in the vari
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
@@ -16,6 +16,7 @@ from jaxtyping import ArrayLike
 from pydantic import Field, field_validator
 
 from .. import io
+from .._types import JSON
 from ..column.case import Case
 from ..column.forcing import AbstractForcing
 from ..column.observations import Observations
@@ -26,7 +27,7 @@ from ..column.time_series import check_covers
 from ..ice import AbstractIce
 from ..io import cf_netcdf, sea_water
 from ..io.cf_netcdf import name_of_case
-from ..io.errors import all_of, both_of
+from ..io.errors import all_of, and_also, both_of
 from ..io.gotm_restart import restarted
 from ..io.les import name_of_legay, name_of_lesbrary
 from ..io.netcdf import read_contents
@@ -484,9 +485,26 @@ class SiteCase(DescribedCase):
         if self.restart is not None:
             path = setting.file(self.restart.path, "restart", "path")
             from_restart = functools.partial(restarted, path, allow_missing=self.restart.allow_missing)
-        with where.naming():
+        with and_also(functools.partial(_check_files, self, where)), where.naming():
             case, observations = _build(self, setting, terms, from_restart)
         return BuiltCase(case, observations, tuple(setting.warnings), from_restart)
+
+
+def _check_files(site: SiteCase, where: Place) -> None:
+    """Raise `FileNotFoundError` for all files of a case that are missing."""
+    all_of(functools.partial(where.file, name, *keys) for name, keys in _files_of(site.model_dump()))
+
+
+def _files_of(section: JSON, *keys: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Names of files in a section, with their places."""
+    if not isinstance(section, dict):
+        return
+    for name, value in section.items():
+        names = value if isinstance(value, list | tuple) else [value]
+        if name in ("path", "paths"):
+            yield from ((one, (*keys, name)) for one in names if isinstance(one, str))
+        else:
+            yield from _files_of(value, *keys, name)
 
 
 def _setting(

@@ -26,7 +26,17 @@ from .axes import (
     read_time,
     stem_of,
 )
-from .errors import FileFormatError, all_of, check_names, name_of, names_its_file
+from .errors import (
+    FileFormatError,
+    all_of,
+    and_also,
+    both_of,
+    check_names,
+    check_possible,
+    name_of,
+    names_its_file,
+    raise_all,
+)
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import (
     SalinityGiven,
@@ -37,7 +47,7 @@ from .sea_water import (
 )
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 from .tracers import Tracer, Tracers, as_tracers, potential_density
-from .units import Conversions, as_conversion
+from .units import Conversion, Conversions, as_conversion
 
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _PRESSURES = (-5.0, 12000.0)
@@ -238,22 +248,26 @@ def _read_file(
     order, disorder = order_in_time(chosen["JULD"])
     chosen = {name: one.with_values(one.values[order]) for name, one in chosen.items()}
     file = dataclasses.replace(file, variables=file.variables | chosen)
-    axis = read_time(file["JULD"])
-    pressure, _ = _good_values(file, "PRES", good_flags)
-    scale, offset = as_conversion(units.get("pressure")).linear_to("dbar", "dbar")
-    pressure = scale * pressure + offset
-    misplaced = _out_of_order(file["PRES"], pressure, axis)
+    with and_also(partial(_check_without_places, file, good_flags, units)):
+        axis, pressure = both_of(
+            lambda: read_time(file["JULD"]), lambda: _pressure_of(file, good_flags, units.get("pressure"))
+        )
+    misplaced = _out_of_order(pressure)
     pressure = np.where(misplaced, np.nan, pressure)
     values = {quantity: np.full(pressure.shape, np.nan) for quantity in _QUANTITIES.values()}
     present = {quantity: np.zeros(pressure.shape, bool) for quantity in values}
-    for key, quantity in [each for each in _QUANTITIES.items() if each[0] in file]:
+
+    def read(key: str, quantity: str) -> None:
         good, present[quantity] = _good_values(file, key, good_flags)
         of_file, is_placed = file[key].with_values(good), np.isfinite(pressure)
         converted = of_file.converted(quantity, units.get(quantity))
         values[quantity] = np.where(is_placed, converted, np.nan)
         check_measured(of_file, quantity, values[quantity], axis)
         leave(in_file(Samples(quantity, f"{file.path}: {key}", axis.seconds, values[quantity], -pressure)))
-    longitude, latitude = (file[key].numbers() for key in ("LONGITUDE", "LATITUDE"))
+
+    with and_also(partial(_position_of, file), partial(_data_mode, file, "TEMP")):
+        all_of(partial(read, *each) for each in _QUANTITIES.items() if each[0] in file)
+    (longitude, latitude), data_mode = both_of(partial(_position_of, file), partial(_data_mode, file, "TEMP"))
     leave([Position(f"{file.path}: LATITUDE, LONGITUDE", latitude, longitude)])
     z, temperature, absolute = _modelled(pressure, values, longitude, latitude, salinity)
     modelled = {"temperature": temperature, "salinity": absolute}
@@ -272,12 +286,48 @@ def _read_file(
         z=z,
         temperature=temperature,
         salinity=absolute,
-        data_mode=_data_mode(file, "TEMP"),
+        data_mode=data_mode,
         n_left_out=int((~kept).sum()),
         n_rejected=rejected,
         notes=notes,
     )
     return _with_tracers(found, file, axis, pressure, good_flags, tracers)
+
+
+def _pressure_of(file: Contents, good_flags: Sequence[int], given: str | Conversion | None) -> np.ndarray:
+    """Pressure [dbar], which must be possible, NaN where not good."""
+    scale, offset = as_conversion(given).linear_to("dbar", "dbar")
+    pressure = scale * _good_values(file, "PRES", good_flags)[0] + offset
+    low, high = _PRESSURES
+    wrong = np.argwhere((pressure < low) | (pressure > high))
+    if wrong.size:
+        expected, got = f"{low:g} to {high:g} dbar", f"{pressure[tuple(wrong[0])]:g} in profile {wrong[0][0]}"
+        raise file["PRES"].error(expected, got, "check the unit, or flag the value")
+    return pressure
+
+
+def _position_of(file: Contents) -> tuple[np.ndarray, np.ndarray]:
+    """Longitude and latitude of the profiles [degrees]."""
+
+    def read(key: str, largest: float) -> np.ndarray:
+        degrees = file[key].numbers()
+        for profile in np.flatnonzero(np.abs(degrees) > largest)[:1]:
+            expected, got = f"at most {largest:g} degrees", f"{degrees[profile]:g} in profile {profile}"
+            raise file[key].error(expected, got, "correct it, or flag it (POSITION_QC)")
+        return degrees
+
+    return both_of(partial(read, "LONGITUDE", 360.0), partial(read, "LATITUDE", 90.0))
+
+
+def _check_without_places(file: Contents, good_flags: Sequence[int], units: Conversions) -> None:
+    """Raise the mistakes that profiles have beside those of their times and pressures."""
+
+    def check(key: str, quantity: str) -> None:
+        good = file[key].with_values(_good_values(file, key, good_flags)[0])
+        check_possible(file.path, key, quantity, good.converted(quantity, units.get(quantity)))
+
+    values = [partial(check, *each) for each in _QUANTITIES.items() if each[0] in file]
+    all_of([*values, partial(_position_of, file), partial(_data_mode, file, "TEMP")])
 
 
 def _with_tracers(
@@ -322,22 +372,26 @@ def _as_profiles(file: Contents) -> Contents:
         own = dataclasses.replace(one, dims=tuple(dims.get(dim, dim) for dim in one.dims))
         found[name if new in file else new] = own
     file = dataclasses.replace(file, variables=found)
-    if "PRES" in file and "N_PROF" in file["PRES"].dims and "TEMP" not in file:
-        others = [name.removesuffix("_ADJUSTED") for name in file.variables if name.endswith("_ADJUSTED")]
-        got = f"a file of {', '.join(others) or 'other parameters'} without temperature and salinity"
+    errors = []
+    others = [name.removesuffix("_ADJUSTED") for name in file.variables if name.endswith("_ADJUSTED")]
+    is_other = "PRES" in file and "N_PROF" in file["PRES"].dims and "TEMP" not in file and bool(others)
+    if is_other:
+        got = f"a file of {', '.join(others)} without temperature and salinity"
         advice = f"read the core file {file.path.name.removeprefix('B')}, or the *_Sprof.nc of the float"
-        raise file.error("TEMP", "temperature", got, advice)
+        errors.append(file.error("TEMP", "temperature", got, advice))
     floats = np.unique(file["PLATFORM_NUMBER"].texts()) if "PLATFORM_NUMBER" in file else np.zeros(1)
     if floats.size > 1:
         got, advice = f"{floats.size}: {', '.join(map(str, floats[:3]))}, ...", "choose those of one float"
-        raise file.error("PLATFORM_NUMBER", "profiles of one float", got, advice)
+        errors.append(file.error("PLATFORM_NUMBER", "profiles of one float", got, advice))
     for key in ("JULD", "LATITUDE", "LONGITUDE", "PRES", "TEMP"):
-        if key not in file or file[key].dims[:1] != ("N_PROF",):
+        if (key not in file or file[key].dims[:1] != ("N_PROF",)) and not (is_other and key == "TEMP"):
             expected = "a variable of a core Argo profile file, over N_PROF"
             advice = "use the files R*.nc, D*.nc, *_prof.nc or *_Sprof.nc of a float"
             if "N_POINTS" in [dim for one in file.variables.values() for dim in one.dims]:
                 advice = "make profiles of the points (dataset.argo.point2profile())"
-            raise file.error(key, expected, "none", advice)
+            got = f"one over {file[key].dims}" if key in file else "none"
+            errors.append(file.error(key, expected, got, advice))
+    raise_all(errors)
     return file
 
 
@@ -404,16 +458,11 @@ def _good_values(file: Contents, key: str, good_flags: Sequence[int]) -> tuple[n
     return np.where(adjusted[:, None], corrected[0], sent[0]), present
 
 
-def _out_of_order(variable: Variable, pressure: np.ndarray, axis: TimeAxis) -> np.ndarray:
-    """Where pressures [dbar], which must be possible, are outside the longest increasing sequence."""
+def _out_of_order(pressure: np.ndarray) -> np.ndarray:
+    """Where pressures [dbar] are outside the longest increasing sequence."""
     misplaced = np.zeros(pressure.shape, dtype=bool)
     for profile, values in enumerate(pressure):
         known = np.flatnonzero(np.isfinite(values))
-        wrong = values[known][(values[known] < _PRESSURES[0]) | (values[known] > _PRESSURES[1])]
-        if wrong.size:
-            expected = f"{_PRESSURES[0]:g} to {_PRESSURES[1]:g} dbar"
-            got = f"{wrong[0]:g} at {axis.describe(profile)}"
-            raise variable.error(expected, got, "check the unit, or flag the value")
         if np.any(np.diff(values[known]) <= 0.0):
             misplaced[profile, known] = True
             misplaced[profile, known[_longest_increase(values[known])]] = False

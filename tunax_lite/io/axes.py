@@ -337,7 +337,7 @@ def heights_of(
     others = tuple(
         dim for dim, n in zip(variable.dims, variable.values.shape, strict=True) if dim != records and n > 1
     )
-    instrument = _instruments(file, records)
+    instrument = instruments_of(file, records)
     # A depth takes precedence over a pressure, and an adjusted one over a raw one.
     levels = [one for one in file.variables.values() if _is_height(one)]
     levels.sort(key=lambda one: (_is_pressure(one), not one.name.endswith("_ADJUSTED")))
@@ -449,7 +449,7 @@ def _is_up(variable: Variable, values: np.ndarray, positive: str | None = None) 
     return False if name.startswith("depth") else None
 
 
-def _instruments(file: Contents, records: str) -> np.ndarray | None:
+def instruments_of(file: Contents, records: str) -> np.ndarray | None:
     """Instrument index of each record, where a file stores several instruments one after the other."""
     for one in file.variables.values():
         if "instance_dimension" in one.attrs and one.dims == (records,):

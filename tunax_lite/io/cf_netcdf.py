@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -33,7 +34,7 @@ from ..quantities import quantity_of
 from .attributes import examine
 from .axes import TimeAxis, VerticalAxis, degrees_of, find_axis, read_time, read_vertical
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
-from .errors import check_declared, check_names, check_possible, names_its_file
+from .errors import all_of, and_also, both_of, check_declared, check_names, check_possible, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .series import Series, on_common_times, start_of_case
 from .units import Conversions, as_conversion, unit_alone
@@ -47,6 +48,7 @@ _STATED: dict[str, tuple[type, list[str]]] = {
     "absorption": (TwoBandAbsorption, ["infrared_fraction", "infrared_depth", "visible_depth"]),
 }
 """Parts of a case of which global attributes hold the numbers: their class, and names."""
+_BACKGROUND = ("background_viscosity", "background_diffusivity")
 
 # These three fluxes are always set, so that all cases from observation files share one structure and with it
 # the compiled functions.
@@ -135,6 +137,33 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     """
     mapping = Mapping() if mapping is None else mapping
     file = read_contents(path, valid_range=True)
+    with and_also(partial(_check_all, file, mapping)):
+        return _read(file, mapping)
+
+
+def _check_all(file: Contents, mapping: Mapping) -> None:
+    """Raise the mistakes of everything that can be read without the rest of the file."""
+    water = LinearEquationOfState()
+    forcing = _file_of_fluxes(file, mapping)
+    fluxes = ((flux, mapping.fluxes.get(flux, _own_name(forcing, flux))) for flux in FLUXES)
+    of_water = {"density": float(water.reference_density), "heat_capacity": float(water.heat_capacity)}
+    all_of(
+        [
+            partial(read_profiles, file, mapping),
+            partial(_coriolis_parameter, file, mapping),
+            *(partial(_number_attributes, file, *each) for each in _STATED.values()),
+            partial(_number_attributes, file, Case, _BACKGROUND),
+            *(
+                partial(_read_flux, forcing, flux, name, mapping, of_water)
+                for flux, name in fluxes
+                if isinstance(name, str)
+            ),
+        ]
+    )
+
+
+def _read(file: Contents, mapping: Mapping) -> tuple[Case, Observations]:
+    """The case and the profiles of a file; see `read_cf_netcdf`."""
     variables, time, vertical, profiles = read_profiles(file, mapping)
     earliest = -math.inf if mapping.start is None else _seconds_of(file, mapping.start, time)
     first = _first_complete(file, profiles, variables, time.seconds >= earliest)
@@ -162,7 +191,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         forcing=_read_forcing(file, mapping, start, time.epoch, stated["equation_of_state"]),
         coriolis_parameter=_coriolis_parameter(file, mapping),
         interior=interior,
-        **_number_attributes(file, Case, ("background_viscosity", "background_diffusivity")),
+        **_number_attributes(file, Case, _BACKGROUND),
         **stated,
         duration=duration,
         name=name,
@@ -198,13 +227,21 @@ def read_profiles(file: Contents, mapping: Mapping) -> ProfilesInFile:
     """Temperature, and what else of the state and of tracers a file has; errors as in `read_cf_netcdf`."""
     variables = _find_variables(file, mapping)
     reference = variables["temperature"]
-    coordinate = find_axis(file, reference, mapping.time, "time")
-    time = read_time(coordinate, unit_alone(mapping.units, "time"))
-    levels = find_axis(file, reference, mapping.vertical, "vertical")
-    vertical = read_vertical(file, levels, unit_alone(mapping.units, "z"), mapping.positive)
-    dims = (coordinate.dims[0], levels.dims[0])
-    values = {key: _read_profiles(one, key, dims, vertical, mapping) for key, one in variables.items()}
-    return ProfilesInFile(variables, time, vertical, values)
+    unit = partial(unit_alone, mapping.units)
+
+    def heights() -> VerticalAxis:
+        levels = find_axis(file, reference, mapping.vertical, "vertical")
+        return read_vertical(file, levels, unit("z"), mapping.positive)
+
+    with and_also(*(partial(_values_of, one, key, mapping) for key, one in variables.items())):
+        time, vertical = both_of(
+            lambda: read_time(find_axis(file, reference, mapping.time, "time"), unit("time")), heights
+        )
+    dims = (time.variable.dims[0], vertical.variable.dims[0])
+    values = all_of(
+        partial(_read_profiles, one, key, dims, vertical, mapping) for key, one in variables.items()
+    )
+    return ProfilesInFile(variables, time, vertical, dict(zip(variables, values, strict=True)))
 
 
 def name_of_case(file: Contents, mapping: Mapping) -> str:
@@ -216,14 +253,15 @@ def _find_variables(file: Contents, mapping: Mapping) -> dict[str, Variable]:
     """All variables of the state in the file, and tracers, by the package's names."""
     marked = {name: name for name, one in file.variables.items() if one.attrs.get("role") == "passive tracer"}
     names = {key: mapping.variables.get(key) for key in _STATE} | (mapping.tracers or marked)
-    variables = {}
-    for key, name in names.items():
+
+    def find(key: str, name: str | None) -> Variable | None:
         if name is not None:
-            variables[key] = file.named(name, key, "correct the mapping")
-        elif key not in mapping.variables:
-            advice = "choose one in the mapping (variables)"
-            variable = file.find(key, (key,), NAMES["cf"][key], advice)
-            variables |= {} if variable is None else {key: variable}
+            return file.named(name, key, "correct the mapping")
+        advice = "choose one in the mapping (variables)"
+        return None if key in mapping.variables else file.find(key, (key,), NAMES["cf"][key], advice)
+
+    found = all_of(partial(find, *each) for each in names.items())
+    variables = {key: one for key, one in zip(names, found, strict=True) if one is not None}
     if "temperature" not in variables:
         expected = f"a variable 'temperature' or with the standard name {NAMES['cf']['temperature'][0]}"
         got = f"only {file.listing}"
@@ -236,9 +274,14 @@ def _read_profiles(
 ) -> np.ndarray:
     """Values `(n_times, n_levels)`, bottom first; tracers keep their units."""
     variable = variable.along(dims, "choose one place, or correct time and vertical in the mapping")
+    values = _values_of(variable, key, mapping)
+    return values[:, ::-1] if vertical.is_reversed else values
+
+
+def _values_of(variable: Variable, key: str, mapping: Mapping) -> np.ndarray:
+    """Values in the package's unit, which must be possible."""
     examine(variable, key, given=mapping.units.get(key))
     values = variable.converted(key, mapping.units.get(key))
-    values = values[:, ::-1] if vertical.is_reversed else values
     if np.any(np.isinf(values)):
         raise variable.error("finite values or gaps", "inf", "mark gaps as missing values")
     check_possible(variable.path, variable.name, key, values)
@@ -447,10 +490,14 @@ def _number(file: Contents, key: str, value: PyTree) -> float:
 
 def _number_attributes(file: Contents, kind: type, names: Sequence[str]) -> dict[str, float]:
     """The attributes present in the file, within the ranges that a class declares."""
-    values = {name: _number(file, name, file.attrs[name]) for name in names if name in file.attrs}
-    for name, value in values.items():
+
+    def read(name: str) -> float:
+        value = _number(file, name, file.attrs[name])
         check_declared(file.path, f"attribute {name}", kind, name, value)
-    return values
+        return value
+
+    there = [name for name in names if name in file.attrs]
+    return dict(zip(there, all_of(partial(read, name) for name in there), strict=True))
 
 
 def _uncertainties(file: Contents, variables: dict[str, Variable]) -> dict[str, jax.Array]:
@@ -496,8 +543,7 @@ def _read_forcing(
     by density and heat capacity of `water`, by which the model divides them.
     """
     of_water = {"density": float(water.reference_density), "heat_capacity": float(water.heat_capacity)}
-    if mapping.forcing_file is not None:
-        file = read_contents(file.path.parent / mapping.forcing_file, valid_range=True)
+    file = _file_of_fluxes(file, mapping)
     constants, series = {}, {}
     for flux in FLUXES:
         name = mapping.fluxes.get(flux, _own_name(file, flux))
@@ -531,6 +577,12 @@ def _read_forcing(
         **constants,
         **{flux: jnp.asarray(array, dtype=float) for flux, array in values.items()},
     )
+
+
+def _file_of_fluxes(file: Contents, mapping: Mapping) -> Contents:
+    if mapping.forcing_file is None:
+        return file
+    return read_contents(file.path.parent / mapping.forcing_file, valid_range=True)
 
 
 def _own_name(file: Contents, flux: str) -> str | None:

@@ -13,7 +13,17 @@ import numpy as np
 
 from ..plausibility import in_profiles, leave
 from ..quantities import quantity_of
-from .errors import FileFormatError, check_size, decimal, in_lines, raise_all, reading, shortened, what_is_at
+from .errors import (
+    FileFormatError,
+    and_also,
+    check_size,
+    decimal,
+    in_lines,
+    raise_all,
+    reading,
+    shortened,
+    what_is_at,
+)
 from .protection import note_input
 from .series import Series, longest_missing
 
@@ -88,6 +98,13 @@ def read_lines(path: Path | str, where: str) -> TextFile:
 
 def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
     """Times of lines [s] since 1970, from their first characters."""
+    time, _, errors = _find_times(file, indices)
+    raise_all(errors)
+    return time
+
+
+def _find_times(file: TextFile, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[FileFormatError]]:
+    """Times of lines [s] since 1970, which of the lines have one, and errors about the others."""
     texts = file.texts
     heads = np.array([texts[index][:TIME_WIDTH] for index in indices], dtype=f"U{TIME_WIDTH}")
     digits = heads.view(np.uint32).reshape(len(indices), TIME_WIDTH).astype(np.int64) - ord("0")
@@ -106,26 +123,37 @@ def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
     ).astype(np.int64)
     wrong = [(int(index), repr(texts[index][:TIME_WIDTH])) for index in indices[~valid]]
     advice = "correct the line, or start it with # if it is a comment"
-    raise_all(file.errors(wrong, "a date and time YYYY-MM-DD HH:MM:SS", advice))
+    errors = file.errors(wrong, "a date and time YYYY-MM-DD HH:MM:SS", advice)
     days = first.astype("datetime64[D]").astype(np.int64) + day - 1
-    return days * 86400 + hour * 3600 + minute * 60 + second
+    return days * 86400 + hour * 3600 + minute * 60 + second, valid, errors
 
 
 def read_columns(
     file: TextFile, indices: np.ndarray, columns: tuple[int, ...], *, skip: int, names: str
 ) -> np.ndarray:
     """Numbers by line and column; columns count from 0 after `skip` characters."""
+    values, _, errors = find_columns(file, indices, columns, skip, names)
+    raise_all(errors)
+    return values
+
+
+def find_columns(
+    file: TextFile, indices: np.ndarray, columns: tuple[int, ...], skip: int, names: str
+) -> tuple[np.ndarray, np.ndarray, list[FileFormatError]]:
+    """Numbers by line and column, which of the lines have all of them, and errors about the others."""
     texts = [file.texts[index][skip:] for index in indices]
+    if not texts:
+        return np.zeros((0, len(columns))), np.zeros(0, bool), []
     if any("," in text for text in texts[:1]):
         texts = [text.replace(",", " ") for text in texts]
     try:
         values = np.loadtxt(texts, usecols=columns, ndmin=2, comments=None)
         if values.shape[0] == len(texts):  # fails on blank lines
-            return values
+            return values, np.ones(len(texts), bool), []
     except ValueError:
         pass
     # Line by line: to name the wrong line, and to read Fortran's exponents `1.0D-3`.
-    values = np.empty((len(texts), len(columns)))
+    values, readable = np.full((len(texts), len(columns)), np.nan), np.ones(len(texts), bool)
     short: list[tuple[int, str]] = []
     wrong: dict[int, list[tuple[int, str]]] = {column: [] for column in columns}
     for row, text in enumerate(texts):
@@ -133,18 +161,19 @@ def read_columns(
         at = int(indices[row])
         if len(words) <= max(columns):
             short.append((at, f"{len(words)}: {file.texts[at].strip()!r}"))
+            readable[row] = False
             continue
         for place, column in enumerate(columns):
             try:
                 values[row, place] = decimal(words[column].lower().replace("d", "e"))
             except ValueError:
                 wrong[column].append((at, repr(words[column])))
+                readable[row] = False
     expected = f"at least {max(columns) + 1} columns ({names})"
     errors = file.errors(short, expected, "check the column number and the line")
     for column, lines in wrong.items():
         errors += file.errors(lines, f"a number in column {column + 1} ({names})", "correct the line")
-    raise_all(errors)
-    return values
+    return values, readable, errors
 
 
 def iso(seconds: SupportsInt) -> str:
@@ -162,11 +191,10 @@ _REMEDIES = {
 }
 
 
-def check_plausible(
+def _implausible(
     column: Column, file: TextFile, indices: np.ndarray, time: np.ndarray, values: np.ndarray
-) -> None:
-    """Raise `FileFormatError` for gaps and impossible values, with line and time [s] since 1970."""
-
+) -> list[FileFormatError]:
+    """Errors about gaps and impossible values, with line and time [s] since 1970."""
     errors: list[FileFormatError] = []
 
     def note(wrong: np.ndarray, expected: str, advice: str) -> None:
@@ -180,7 +208,7 @@ def check_plausible(
     try:
         known = quantity_of(column.quantity)
     except KeyError:  # a tracer
-        return raise_all(errors)
+        return errors
     low, high = known.possible
     outside = np.flatnonzero((values < low) | (values > high))
     advice = "check the unit, the sign, the column and the fill value"
@@ -192,7 +220,7 @@ def check_plausible(
         expected = "relative humidity in %, of which some exceeds 1.5"
         advice = "a fraction, set scale_factor: 100, or unit: 1 outside GOTM"
         note(np.array([np.argmax(values)]), expected, advice)
-    raise_all(errors)
+    return errors
 
 
 _KELVIN = 273.15
@@ -295,23 +323,36 @@ class SeriesReader:
             if column.file not in self._files:
                 file = read_lines(column.file, column.where)
                 indices = np.arange(len(file.texts))
-                time = read_times(file, indices)
+                time, dated, errors = _find_times(file, indices)
+                if errors:
+                    raise_all([*errors, *self._values(column, file, indices[dated], time[dated])[1]])
                 warn_of_order(file, indices, time, self.warnings)
                 self._files[column.file] = (file, time, Knots.of_records(time))
             return self._read(column, *self._files[column.file])
 
     def _read(self, column: Column, file: TextFile, time: np.ndarray, knots: Knots) -> Series:
-        indices, knots = knots.cut(self.period.within(knots.time, column))
-        raw = read_columns(file, indices, (column.number - 1,), skip=TIME_WIDTH, names=column.quantity)[:, 0]
-        values = column.scaled(raw)
-        if column.quantity in _IN_KELVIN:
-            values = np.where(values > 100.0, values - _KELVIN, values)
-        check_plausible(column, file, indices, time[indices], values)
+        every = np.arange(time.size)
+        with and_also(lambda: raise_all(self._values(column, file, every, time)[1])):
+            indices, knots = knots.cut(self.period.within(knots.time, column))
+        values, errors = self._values(column, file, indices, time[indices])
+        raise_all(errors)
         if column.longest_gap is not None:
             values, places = knots.values(values), indices[knots.after]
             return self._bridged(column, file, places, knots.time, values, column.longest_gap)
         self._warn_of_gap(file, indices[knots.after], knots.time)
         return Series((knots.time - self.period.start).astype(float), knots.values(values))
+
+    def _values(
+        self, column: Column, file: TextFile, indices: np.ndarray, time: np.ndarray
+    ) -> tuple[np.ndarray, list[FileFormatError]]:
+        """Values of lines at times [s] since 1970, and errors about them."""
+        raw, readable, errors = find_columns(file, indices, (column.number - 1,), TIME_WIDTH, column.quantity)
+        values = column.scaled(raw[:, 0])
+        if column.quantity in _IN_KELVIN:
+            values = np.where(values > 100.0, values - _KELVIN, values)
+        return values, errors + _implausible(
+            column, file, indices[readable], time[readable], values[readable]
+        )
 
     def _bridged(
         self,
@@ -393,7 +434,10 @@ class ProfileReader:
         """
         with reading(column.file, "profiles of GOTM"):
             if column.file not in self._files:
-                found = find_profiles(read_lines(column.file, column.where))
+                found, errors = find_profiles(read_lines(column.file, column.where))
+                if errors:
+                    every = np.arange(found.time.size)
+                    raise_all([*errors, *self._levels(found, every, column)[-1]])
                 warn_of_order(found.file, found.headers, found.time, self.warnings)
                 self._files[column.file] = found
             return self._read(column, self._files[column.file], whole_period)
@@ -402,11 +446,12 @@ class ProfileReader:
         knots, part = Knots.of_records(found.time), slice(None)
         if found.time.size > 1:
             period = self.period if whole_period else Period(self.period.start, 0.0)
-            part = period.within(knots.time, column)
+            every = np.arange(found.time.size)
+            with and_also(lambda: raise_all(self._levels(found, every, column)[-1])):
+                part = period.within(knots.time, column)
         needed, knots = knots.cut(part)
-        z, values, indices, of_profile = self._levels(found, needed, column)
-        values = column.scaled(values)
-        check_plausible(column, found.file, indices, found.time[of_profile], values)
+        z, values, errors = self._levels(found, needed, column)
+        raise_all(errors)
         profiles = np.split(values, np.cumsum(found.counts[needed])[:-1])
         leave(in_profiles(column.quantity, str(column.file), profiles))
         on_cells = self._interpolated(found, needed, z, values)
@@ -416,28 +461,31 @@ class ProfileReader:
 
     def _levels(
         self, found: Profiles, needed: np.ndarray, column: Column
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Heights, values, line indices and profile indices of all levels, bottom first in each profile."""
-        spans = []
+    ) -> tuple[np.ndarray, np.ndarray, list[FileFormatError]]:
+        """Heights and values of all levels, bottom first in each profile, and errors about them."""
+        spans = [np.arange(0)]
         for profile in needed:
             begin = int(found.headers[profile]) + 1
             span = np.arange(begin, begin + int(found.counts[profile]))
             spans.append(span if found.upward[profile] else span[::-1])
-        indices = np.concatenate(spans)
+        file, indices = found.file, np.concatenate(spans)
         of_profile = np.repeat(needed, found.counts[needed])
         names = f"height and {column.quantity} of a level"
-        z, values = read_columns(found.file, indices, (0, column.number), skip=0, names=names).T
+        read, readable, errors = find_columns(file, indices, (0, column.number), 0, names)
+        z, values = read[:, 0], column.scaled(read[:, 1])
         expected = "heights [m], negative below the surface"
-        for at in np.flatnonzero(~np.isfinite(z))[:1]:
-            raise found.file.error(int(indices[at]), "a finite height [m]", f"{z[at]:g}", "correct the line")
-        for at in np.flatnonzero((np.diff(z) <= 0.0) & (np.diff(of_profile) == 0))[:1]:
+        wrong = [(int(indices[at]), f"{z[at]:g}") for at in np.flatnonzero(readable & ~np.isfinite(z))]
+        errors += file.errors(wrong, "a finite height [m]", "correct the line")
+        turned = []
+        for at in np.flatnonzero((np.diff(z) <= 0.0) & (np.diff(of_profile) == 0)):
             header = iso(float(found.time[of_profile[at]]))
-            expected += f", that change as the header at {header} says (1 upward, 2 downward)"
-            got, advice = f"{z[at + 1]:g} above {z[at]:g}", "correct the order in the header or in the levels"
-            raise found.file.error(int(indices[at + 1]), expected, got, advice)
-        for at in np.flatnonzero(z > 10.0)[:1]:
-            raise found.file.error(int(indices[at]), expected, f"{z[at]:g}", "change the sign")
-        return z, values, indices, of_profile
+            turned.append((int(indices[at + 1]), f"{z[at + 1]:g} above {z[at]:g} in the profile of {header}"))
+        changing = f"{expected}, that change as the header says (1 upward, 2 downward)"
+        errors += file.errors(turned, changing, "correct the order in the header or in the levels")
+        above = [(int(indices[at]), f"{z[at]:g}") for at in np.flatnonzero(z > 10.0)]
+        errors += file.errors(above, expected, "change the sign")
+        at, time = indices[readable], found.time[of_profile[readable]]
+        return z, values, errors + _implausible(column, file, at, time, values[readable])
 
     def _interpolated(
         self, found: Profiles, needed: np.ndarray, z: np.ndarray, values: np.ndarray
@@ -460,31 +508,41 @@ class ProfileReader:
         return np.stack([np.interp(self.z_center, z[span], values[span]) for span in spans])
 
 
-def find_profiles(file: TextFile) -> Profiles:
-    """Find the profiles by going from header to header."""
+def find_profiles(file: TextFile) -> tuple[Profiles, list[FileFormatError]]:
+    """Find the profiles by going from header to header; also returns errors about those left out."""
     headers, counts, upward = [], [], []
+    errors: list[FileFormatError] = []
     index, n_lines = 0, len(file.texts)
     advice = "correct the number of levels in the header, or the levels"
+    form = "YYYY-MM-DD HH:MM:SS, number of levels, 1 (upward) or 2 (downward)"
     while index < n_lines:
         words = file.texts[index][TIME_WIDTH:].replace(",", " ").split()
         if not _is_header(file.texts[index], words):
             last = f" after the {counts[-1]} levels of line {file.numbers[headers[-1]]}" if headers else ""
-            form = "YYYY-MM-DD HH:MM:SS, number of levels, 1 (upward) or 2 (downward)"
-            expected = f"the header of a profile{last}: {form}"
-            raise file.error(index, expected, repr(file.texts[index].strip()), advice)
+            got = repr(file.texts[index].strip())
+            errors.append(file.error(index, f"the header of a profile{last}: {form}", got, advice))
+            index += 1  # go on at the next header
+            while index < n_lines and not _begins_with_time(file.texts[index]):
+                index += 1
+            continue
         count = int(words[0])
         following = range(index + 1, min(index + 1 + count, n_lines))
         early = next((line for line in following if _begins_with_time(file.texts[line])), None)
         if early is not None or index + count >= n_lines:
-            n_found = (n_lines if early is None else early) - index - 1
-            raise file.error(index, f"{count} levels, as the header says", f"{n_found}", advice)
+            end = n_lines if early is None else early
+            errors.append(
+                file.error(index, f"{count} levels, as the header says", f"{end - index - 1}", advice)
+            )
+            index = end
+            continue
         headers.append(index)
         counts.append(count)
         upward.append(int(words[1]) == 1)
         index += 1 + count
-    places = np.asarray(headers)
-    time = read_times(file, places)
-    return Profiles(file, places, np.asarray(counts), np.asarray(upward), time)
+    places = np.asarray(headers, dtype=int)
+    time, dated, wrong = _find_times(file, places)
+    kept = (each[dated] for each in (places, np.asarray(counts, int), np.asarray(upward, bool), time))
+    return Profiles(file, *kept), errors + wrong
 
 
 def _is_header(text: str, words: list[str]) -> bool:

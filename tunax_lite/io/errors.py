@@ -136,14 +136,23 @@ def in_lines(
 
 def raise_all(errors: Sequence[Exception]) -> None:
     """Raise an error with the messages of all; nothing if there is none."""
+    all_of(functools.partial(_fail, error) for error in errors)
 
-    def failing(error: Exception) -> Callable[[], None]:
-        def fail() -> None:
-            raise error
 
-        return fail
+def _fail(error: Exception) -> None:
+    raise error
 
-    all_of(failing(error) for error in errors)
+
+@contextlib.contextmanager
+def and_also(*readings: Callable[[], object]) -> Iterator[None]:
+    """Where the body meets a mistake of the input, raise it together with those of further readings.
+
+    The readings may repeat what comes after the body: they only run where it fails.
+    """
+    try:
+        yield
+    except (FileFormatError, ConfigError, FileNotFoundError) as error:
+        all_of([functools.partial(_fail, error), *readings])
 
 
 Source = Any  # a path or an xarray dataset (slow to import)

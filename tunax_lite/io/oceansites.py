@@ -36,6 +36,7 @@ from .axes import (
     has_flag,
     has_statistics,
     heights_of,
+    instruments_of,
     is_axis,
     order_in_time,
     position_of,
@@ -43,7 +44,17 @@ from .axes import (
     read_vertical,
     stem_of,
 )
-from .errors import FileFormatError, Source, all_of, check_names, name_of, names_its_file
+from .errors import (
+    FileFormatError,
+    Source,
+    all_of,
+    and_also,
+    both_of,
+    check_names,
+    check_possible,
+    name_of,
+    names_its_file,
+)
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinity_at
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
@@ -178,18 +189,21 @@ def _read(
     wanted: "_Wanted",
 ) -> list["_Samples | _NothingGoodError"]:
     """The variables of one file, and the errors of those without any good value."""
-    file = read_profile_text(source) if is_text(source) else read_contents(source)
-    place = position_of(file) or position
-    leave([] if place is None else [Position(str(file.path), *place)])
 
-    def good(key: str, times: Variable, variable: Variable) -> _Samples | _NothingGoodError:
-        try:
-            return _samples(file, key, times, variable, place, wanted)
-        except _NothingGoodError as error:
-            return error
+    def samples(file: Contents) -> list[_Samples | _NothingGoodError]:
+        place = position_of(file) or position
+        leave([] if place is None else [Position(str(file.path), *place)])
 
-    found = _find(file, _names_in(file, given), wanted.tracers).items()
-    return all_of(partial(good, key, *both) for key, both in found)
+        def good(key: str, times: Variable, variable: Variable) -> _Samples | _NothingGoodError:
+            try:
+                return _samples(file, key, times, variable, place, wanted)
+            except _NothingGoodError as error:
+                return error
+
+        found = _find(file, _names_in(file, given), wanted.tracers).items()
+        return all_of(partial(good, key, *both) for key, both in found)
+
+    return samples(read_profile_text(source, samples) if is_text(source) else read_contents(source))
 
 
 def _names_in(file: Contents, given: dict[str, str | None]) -> dict[str, str | None]:
@@ -300,7 +314,9 @@ def _samples(
     wanted: _Wanted,
 ) -> _Samples:
     """The good values of a variable; raises `_NothingGoodError` if there is none."""
-    heights = heights_of(file, variable, times.dims[0], wanted.depths, unit_alone(wanted.units, "z"), place)
+    unit = unit_alone(wanted.units, "z")
+    with and_also(partial(_check_without_heights, file, key, times, variable, wanted)):
+        heights = heights_of(file, variable, times.dims[0], wanted.depths, unit, place)
     variable = variable.along((times.dims[0], *heights.dims), "choose one place")
     shape = (times.values.size, -1)
     numbers, good = (
@@ -315,7 +331,8 @@ def _samples(
         expected = "good values at a known depth below the surface and with a good time"
         got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"
         raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
-    records, axis, notes = _records(file, variable, times, kept, heights.is_ragged, wanted)
+    with and_also(partial(_check_values, variable.with_values(np.where(kept, numbers, np.nan)), key, wanted)):
+        records, axis, notes = _records(file, variable, times, kept, heights.is_ragged, wanted)
     # Deepest first where heights are fixed: the order used in messages.
     is_fixed = len(heights.z) == 1
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
@@ -348,6 +365,26 @@ def _samples(
         offset=offset,
         of_density=of_density,
     )
+
+
+def _check_without_heights(
+    file: Contents, key: str, times: Variable, variable: Variable, wanted: _Wanted
+) -> None:
+    """Raise the mistakes that a variable has beside those of its heights."""
+    numbers, good = variable.numbers(), _good(file, variable, wanted.good_flags)
+    good &= np.isfinite(numbers)
+    kept = np.moveaxis(good, variable.dims.index(times.dims[0]), 0).reshape(times.values.size, -1)
+    is_ragged = instruments_of(file, times.dims[0]) is not None
+    measured = variable.with_values(np.where(good, numbers, np.nan))
+    both_of(
+        partial(_records, file, variable, times, kept, is_ragged, wanted),
+        partial(_check_values, measured, key, wanted),
+    )
+
+
+def _check_values(variable: Variable, key: str, wanted: _Wanted) -> None:
+    """Raise `FileFormatError` for a unit or a value that cannot be, whenever it was measured."""
+    check_possible(variable.path, variable.name, key, _converted(variable, key, wanted)[0])
 
 
 def _converted(

@@ -12,7 +12,7 @@ import csv
 import dataclasses
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,11 @@ from .axes import (
     read_time,
     stem_of,
 )
-from .dated_text import find_profiles, read_columns, read_lines
+from .dated_text import find_columns, find_profiles, read_lines
 from .errors import (
     FileFormatError,
     all_of,
+    and_also,
     check_names,
     check_possible,
     decimal,
@@ -83,13 +84,18 @@ _DEPTHS = {"depth": "down", "z": "up", "height": "up"}
 
 
 @names_its_file("a table")
-def read_table(path) -> Contents:
+def read_table(path, also: Callable[[Contents], object] | None = None) -> Contents:
     """Read the columns of a CSV file, or the variables of a NetCDF file or dataset, with units as attributes.
 
     The first line of a CSV file names the columns, as in `wind_u [m s-1]`; one of them is `time` (or
     `datetime`, `date`, `timestamp`), in ISO 8601 or as a number with a unit such as `time [days since
     2012-01-01]`. Lines that start with # are comments; columns of text stay text. In GOTM's format (date,
     time, numbers) columns are called `1`, `2`, ... or take the names in a preceding line that starts with !.
+
+    Args:
+        path: of the file.
+        also: reads the table further. Where lines of text are wrong, it gets the others, and the error has
+            its mistakes too.
 
     Raises:
         FileFormatError: a file that is not a table, with the line.
@@ -108,23 +114,40 @@ def read_table(path) -> Contents:
     if len(rows) < 2:
         expected = "a line of names and lines of values"
         raise FileFormatError(path, "file", expected, f"{len(rows)} lines", "add what is missing")
-    names, units = _header(path, *rows.pop(0))
+    names, units, errors = _header(path, *rows.pop(0))
     short = [(number, f"{len(cells)}") for number, cells in rows if len(cells) != len(names)]
     expected = f"{len(names)} values, as in the line of names"
-    errors = in_lines(path, short, "", expected, "complete the line")
-    variables = {}
+    errors += in_lines(path, short, "", expected, "complete the line")
+    if "time" not in names:
+        raise_all(errors)
+    whole = [row for row in rows if len(row[1]) == len(names)]
+    contents, wrong, more = _columns(path, names, units, whole)
+    if errors or more:
+        good = [row for row in whole if row[0] not in wrong]
+        rest = [partial(also, _columns(path, names, units, good)[0])] if also is not None and good else []
+        all_of([partial(raise_all, [*errors, *more]), *rest])
+    return contents
+
+
+def _columns(
+    path: Path, names: list[str], units: list[str | None], rows: list[tuple[int, list[str]]]
+) -> tuple[Contents, set[int], list[FileFormatError]]:
+    """The columns of lines with their numbers, numbers of those that are wrong, and errors about them."""
+    variables, numbers, errors = {}, set(), []
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
-        column = [(number, cells[i].strip()) for number, cells in rows if len(cells) == len(names)]
+        column = [(number, cells[i].strip()) for number, cells in rows]
         if name == "time" and unit is None:
-            values, unit, wrong = _moments(path, column)
+            values, unit, wrong = _moments(column)
+            expected = "an ISO 8601 time such as 2012-06-10T00:00:00"
+            advice = "write it so, or name a unit, time [days since 2012-01-01]"
         else:
-            values, wrong = _numbers_or_texts(path, name, column)
-        errors += wrong
-        attributes = {} if unit is None else {"units": unit}
-        variables[name] = Variable(path, name, ("time",), values, attributes)
-    raise_all(errors)
+            values, wrong = _numbers_or_texts(column)
+            expected, advice = "a number", "correct it, or leave it empty"
+        errors += in_lines(path, wrong, name, expected, advice)
+        numbers |= {number for number, _ in wrong}
+        variables[name] = Variable(path, name, ("time",), values, {} if unit is None else {"units": unit})
     variables["time"] = variables.pop("time")  # so that messages list the measured variables first
-    return Contents(path, variables, {})
+    return Contents(path, variables, {}), numbers, errors
 
 
 def is_text(source) -> bool:
@@ -160,8 +183,11 @@ def read_series(
             impossible value, with its time.
     """
     is_bridged = longest_gap is not None
-    table = read_table(path)
-    record = record_of(table, name, quantity, start_time=start_time, unit=unit, missing=is_bridged)
+
+    def read(table: Contents) -> Record:
+        return record_of(table, name, quantity, start_time=start_time, unit=unit, missing=is_bridged)
+
+    record = read(read_table(path, read))
     if longest_gap is None:
         return Series(record.time, record.values)
     known = np.isfinite(record.values)
@@ -199,7 +225,10 @@ def record_of(
     examine(variable, quantity, given=unit, kind=kind)
     advice, expected = "choose one place and level", "time as its only dimension"
     variable = variable.along(coordinate.dims, advice, expected)
-    axis = read_time(coordinate, time_unit)
+    with and_also(
+        lambda: check_possible(table.path, variable.name, quantity, variable.converted(quantity, unit))
+    ):
+        axis = read_time(coordinate, time_unit)
     values = variable.converted(quantity, unit)
     if not missing:
         axis.check_complete(variable, values, "a series without gaps")
@@ -244,7 +273,12 @@ def read_numbers(
             f"'{observable}'; profiles come from files of moorings or floats."
         )
     with reading(path, "a table"):
-        table = read_table(path)
+        table = read_table(
+            path,
+            lambda table: record_of(
+                table, variable, quantity, start_time=start_time, unit=unit, missing=True
+            ),
+        )
         if position is not None:
             table = at_position(path, table, variable, position)
         record = record_of(table, variable, quantity, start_time=start_time, unit=unit, missing=True)
@@ -270,22 +304,25 @@ def _plain_rows(lines: list, data: list) -> list[tuple[int, list[str]]]:
     return [(0, ["time", *(said[1:] if said else map(str, range(1, len(rows[0][1]))))]), *rows]
 
 
-def _header(path: Path, number: int, cells: list[str]) -> tuple[list[str], list[str | None]]:
-    """Names and units of the columns."""
+def _header(
+    path: Path, number: int, cells: list[str]
+) -> tuple[list[str], list[str | None], list[FileFormatError]]:
+    """Names and units of the columns, and errors about them."""
     matches = [_HEADER.match(cell) for cell in cells]
     names = [match[1] if match else cell.strip() for match, cell in zip(matches, cells, strict=True)]
     where = f"line {number}"
     stamps = [i for i, name in enumerate(names) if name.lower() in _TIMES]
     if "time" not in names and len(stamps) == 1:
         names[stamps[0]] = "time"
+    errors = []
     if "time" not in names:
         expected = f"names of columns, one of them time (or {', '.join(_TIMES[1:])})"
-        raise FileFormatError(path, where, expected, ", ".join(names), "add a line of names")
-    twice = [name for i, name in enumerate(names) if name in names[:i]]
-    if twice:
-        raise FileFormatError(path, where, "every name once", f"'{twice[0]}' twice", "rename a column")
+        errors.append(FileFormatError(path, where, expected, ", ".join(names), "add a line of names"))
+    for name in dict.fromkeys(name for i, name in enumerate(names) if name in names[:i]):
+        errors.append(FileFormatError(path, where, "every name once", f"'{name}' twice", "rename a column"))
     said = [match[2] if match else None for match in matches]
-    return names, [_unit_in(name) if unit is None else unit for name, unit in zip(names, said, strict=True)]
+    units = [_unit_in(name) if unit is None else unit for name, unit in zip(names, said, strict=True)]
+    return names, units, errors
 
 
 _UNITS_IN_NAMES = {
@@ -308,8 +345,8 @@ def _unit_in(name: str) -> str | None:
     return next((unit for ending, unit in _UNITS_IN_NAMES.items() if name.endswith(ending)), None)
 
 
-def _moments(path: Path, column: _Cells) -> tuple[np.ndarray, str, list[FileFormatError]]:
-    """Dates as numbers, their unit, and errors about the lines without one."""
+def _moments(column: _Cells) -> tuple[np.ndarray, str, _Cells]:
+    """Dates as numbers, their unit, and what stands in the lines without one."""
     texts = [text for _, text in column]
     if all(_STAMP.fullmatch(text) for text in texts):  # a hundred times faster
         with contextlib.suppress(ValueError):
@@ -322,10 +359,7 @@ def _moments(path: Path, column: _Cells) -> tuple[np.ndarray, str, list[FileForm
             moments.append(start_of_case(text.replace("/", "-")))
         except ValueError:
             wrong.append((number, f"'{text}'"))
-    expected = "an ISO 8601 time such as 2012-06-10T00:00:00"
-    advice = "write it so, or name a unit, time [days since 2012-01-01]"
-    errors = in_lines(path, wrong, "time", expected, advice)
-    return (np.zeros(0), "s", errors) if errors or not moments else (*_since_the_first(moments), errors)
+    return (np.zeros(0), "s", wrong) if wrong or not moments else (*_since_the_first(moments), wrong)
 
 
 def _since_the_first(moments: list[datetime.datetime]) -> tuple[np.ndarray, str]:
@@ -333,8 +367,8 @@ def _since_the_first(moments: list[datetime.datetime]) -> tuple[np.ndarray, str]
     return seconds, f"seconds since {moments[0].isoformat(sep=' ')}"
 
 
-def _numbers_or_texts(path: Path, name: str, column: _Cells) -> tuple[np.ndarray, list[FileFormatError]]:
-    """Numbers of a column, or its texts if none is a number; errors about lines with something else."""
+def _numbers_or_texts(column: _Cells) -> tuple[np.ndarray, _Cells]:
+    """Numbers of a column, or its texts if none is a number; what stands in lines with something else."""
     values, wrong = np.full(len(column), np.nan), []
     for i, (number, text) in enumerate(column):
         try:
@@ -343,15 +377,15 @@ def _numbers_or_texts(path: Path, name: str, column: _Cells) -> tuple[np.ndarray
             wrong.append((number, text))
     if len(wrong) == len(column) and any(text for _, text in column):
         return np.array([text for _, text in column]), []
-    wrong = [(number, f"'{text}'") for number, text in wrong if text.lower() not in _MISSING]
-    return values, in_lines(path, wrong, name, "a number", "correct it, or leave it empty")
+    return values, [(number, f"'{text}'") for number, text in wrong if text.lower() not in _MISSING]
 
 
 @names_its_file("profiles in text")
-def read_profile_text(path) -> Contents:
+def read_profile_text(path, also: Callable[[Contents], object] | None = None) -> Contents:
     """Variables over `OBSERVATION`, with the time and depth of each value; each fixed depth is an instrument.
 
-    If depths differ between profiles, there is a single instrument of varying depth.
+    If depths differ between profiles, there is a single instrument of varying depth. `also` is that of
+    `read_table`.
 
     Raises:
         FileFormatError: a line that does not fit the format, with its number.
@@ -362,31 +396,48 @@ def read_profile_text(path) -> Contents:
         return _blocks_of_pmel(path, lines)
     if _HEAD.match(next((line for line in lines if line.strip() and line[0] not in "#!"), "")):
         return _profiles_of_gotm(path)
-    table = read_table(path)
-    words = {name: re.split(r"[_ (\[]", name.lower())[0] for name in table.variables}
+    table = read_table(path, None if also is None else lambda table: also(_profiles_of_table(table)))
+    has_unit = "units" in table["time"].attrs
+    with and_also(*([partial(read_time, table["time"])] if has_unit else [])):
+        profiles = _profiles_of_table(table)
+    is_stacked = profiles is not table and has_unit
+    with and_also(*([] if also is None else [partial(also, profiles)])):
+        if is_stacked and not any(word in _DEPTHS for word in _first_words(table).values()):
+            read_time(table["time"])  # sorted later: exchanged or repeated dates would pass in silence
+    return profiles
+
+
+def _first_words(table: Contents) -> dict[str, str]:
+    return {name: re.split(r"[_ (\[]", name.lower())[0] for name in table.variables}
+
+
+def _profiles_of_table(table: Contents) -> Contents:
+    """Profiles from a column of depths, or a column for each depth; other tables are returned unchanged."""
+    words = _first_words(table)
     named = [name for name, word in words.items() if word in _DEPTHS]
     if len(named) != 1:
         return _stacked(table)
     others = {name: one for name, one in table.variables.items() if name not in (named[0], "time")}
     depth = table[named[0]]
     about = {"units": "m", "positive": _DEPTHS[words[named[0]]]} | depth.attrs
-    return _observed(path, table["time"], depth.values, about, others)
+    return _observed(table.path, table["time"], depth.values, about, others)
 
 
 def _stacked(table: Contents) -> Contents:
-    """Stack columns with the depth in their names; other tables are returned unchanged."""
+    """Stack columns with the depth in their names; without any the table is returned unchanged."""
     columns = [(one, match) for name, one in table.variables.items() if (match := _WIDE.fullmatch(name))]
     if not columns:
         return table
-    if "units" in table["time"].attrs:
-        read_time(table["time"])  # sorted later: exchanged or repeated dates would pass in silence
     time, depths = table["time"], np.unique([float(match[2]) for _, match in columns])
     stacked: dict[str, Variable] = {}
     for one, match in columns:
         name = "salinity" if match[1].lower() == "sal" else "temperature"
         missing = np.full((depths.size, time.values.size), np.nan)
-        values = stacked.setdefault(name, Variable(table.path, name, (), missing, one.attrs)).values
-        values[np.searchsorted(depths, float(match[2]))] = one.values
+        first = stacked.setdefault(name, Variable(table.path, name, (), missing, one.attrs))
+        if one.attrs != first.attrs:
+            expected, got = f"one unit in all columns of {name}", f"{one.attrs.get('units', 'none')}"
+            raise one.error(f"{expected}, {first.attrs.get('units', 'none')}", got, "convert the column")
+        first.values[np.searchsorted(depths, float(match[2]))] = one.values
     stacked = {name: one.with_values(one.values.ravel()) for name, one in stacked.items()}
     times, depth = time.with_values(np.tile(time.values, depths.size)), np.repeat(depths, time.values.size)
     return _observed(table.path, times, depth, {"units": "m", "positive": "down"}, stacked)
@@ -420,12 +471,13 @@ def _observed(
 
 
 def _profiles_of_gotm(path: Path) -> Contents:
-    profiles = find_profiles(read_lines(path, "file"))
+    profiles, errors = find_profiles(read_lines(path, "file"))
     file, spans = profiles.file, zip(profiles.headers + 1, profiles.counts, strict=True)
-    levels = np.concatenate([np.arange(first, first + count) for first, count in spans])
-    n_columns = max(2, min(len(file.texts[level].replace(",", " ").split()) for level in levels))
-    columns = tuple(range(n_columns))
-    table = read_columns(file, levels, columns, skip=0, names="heights and values")
+    levels = np.concatenate([np.arange(0), *(np.arange(first, first + count) for first, count in spans)])
+    lengths = [len(file.texts[level].replace(",", " ").split()) for level in levels]
+    columns = tuple(range(max(2, min(lengths, default=2))))
+    table, _, more = find_columns(file, levels, columns, 0, "heights and values")
+    raise_all([*errors, *more])
     values = {str(i): Variable(path, str(i), (), table[:, i], {}) for i in columns[1:]}
     attrs = {"units": "seconds since 1970-01-01"}
     time = Variable(path, "TIME", ("OBSERVATION",), np.repeat(profiles.time, profiles.counts), attrs)
@@ -434,6 +486,7 @@ def _profiles_of_gotm(path: Path) -> Contents:
 
 def _blocks_of_pmel(path: Path, lines: list[str]) -> Contents:
     moments, depths, values, codes, levels, label = [], [], [], [], np.zeros(0), ""
+    errors = []
     for number, line in enumerate(lines, 1):
         words = line.split()
         if words and words[0] == "Depth(M):":
@@ -443,16 +496,20 @@ def _blocks_of_pmel(path: Path, lines: list[str]) -> Contents:
         if not re.match(r"\s*\d{8}\s+\d{4}\s", line):
             continue
         try:
-            moments += [start_of_case(f"{words[0]}T{words[1]}")] * levels.size
-            depths.append(levels)
-            values.append([decimal(word) for word in words[2 : 2 + levels.size]])
-            codes.append([int(code) for code in words[2 + levels.size]])
-            if len(codes[-1]) != levels.size:
+            moment = start_of_case(f"{words[0]}T{words[1]}")
+            numbers = [decimal(word) for word in words[2 : 2 + levels.size]]
+            flags = [int(code) for code in words[2 + levels.size]]
+            if len(flags) != levels.size:
                 raise ValueError
         except (ValueError, IndexError):
             expected = f"a date, a time, {levels.size} values and as many quality codes"
-            got = f"'{line.strip()}'"
-            raise FileFormatError(path, f"line {number}", expected, got, "correct it") from None
+            errors += in_lines(path, [(number, f"'{line.strip()}'")], "", expected, "correct it")
+            continue
+        moments += [moment] * levels.size
+        depths.append(levels)
+        values.append(numbers)
+        codes.append(flags)
+    raise_all(errors)
     name, (_, about) = next((one for one in _PMEL.items() if label in one[1][0].split()), (label, ("", {})))
     numbers = np.concatenate(values)
     columns = {

@@ -10,16 +10,20 @@ from tests.errors import error_naming
 from tests.extensions.gotm.folders import case_data, write_case
 from tunax_lite.config import ConfigError
 from tunax_lite.extensions.gotm import looks_like_gotm
+from tunax_lite.extensions.gotm.case import load_gotm
 from tunax_lite.extensions.gotm.keys import INPUTS, KEYS, WORDS
 from tunax_lite.extensions.gotm.older import up_to_date
 from tunax_lite.extensions.gotm.settings import Settings
+from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.yaml_file import read_document
 
 
 def settings_of(folder: Path, text: str) -> Settings:
     path = folder / "case.gotm.yaml"
     path.write_text(text)
-    return Settings(*up_to_date(read_document(path)))
+    settings = Settings(*up_to_date(read_document(path)))
+    settings.check()
+    return settings
 
 
 def refused(folder: Path, text: str) -> str:
@@ -114,6 +118,27 @@ def test_values_that_cannot_be_are_refused(tmp_path, text, fragments):
 def test_all_problems_come_at_once(tmp_path):
     message = refused(tmp_path, "version: 7\nlocation:\n   latitude: 95\n   depth: -1\n")
     assert "line 3" in message and "line 4" in message
+
+
+def mistakes_of(folder: Path, *changes: dict) -> list[str]:
+    with pytest.raises((ConfigError, FileNotFoundError, FileFormatError)) as error:
+        load_gotm(write_case(folder, *changes)).build()
+    return [line.split(": ")[2] for line in str(error.value).splitlines()]
+
+
+def test_keys_contradictions_and_files_come_at_once(tmp_path):
+    backwards = {"time": {"stop": "2010-03-02 00:00:00"}}
+    relaxed = {"salinity": {"relax": {"tau": 0.0}}}
+    no_wind = {"surface": {"fluxes": {"tx": {"method": "file", "file": "tx.dat"}}}}
+    profiles = {"temperature": {"method": "file", "file": "t.dat"}}
+    misspelt, wrong = {"grid": {"nlevs": 8}}, {"turbulence": {"keps": {"ce2": "abc"}}}
+    said = ["time.stop", "salinity.relax.tau", "surface.fluxes.tx.file"]
+    assert mistakes_of(tmp_path, backwards, relaxed, no_wind) == said
+    assert mistakes_of(tmp_path, misspelt, wrong, backwards) == ["grid.nlevs", "turbulence.keps.ce2", said[0]]
+    # What follows from a key that is wrong itself is no mistake of its own.
+    assert mistakes_of(tmp_path, {"time": {"start": "x", "dt": "y"}}, no_wind) == ["time.dt", said[2]]
+    files = ["temperature.file", "surface.fluxes.tx.file"]
+    assert mistakes_of(tmp_path, profiles, no_wind) == files
 
 
 @pytest.mark.parametrize("version", ["4", "8", "seven", "true"])

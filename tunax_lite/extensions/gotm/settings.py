@@ -47,9 +47,7 @@ class Settings:
         document: the YAML file, converted to version 7.
         note: on that conversion.
 
-    Raises:
-        ConfigError: unknown keys, and values of the wrong kind or out of range; lists all of them, with file,
-            line and key.
+    Unknown keys, and values of the wrong kind or out of range, are collected; see `check`.
     """
 
     def __init__(self, document: Document, note: str | None = None):
@@ -65,12 +63,32 @@ class Settings:
         self.oddities: list[tuple[str, str]] = []
         if note is not None:
             self.notes.append(("version", note))
-        problems: list[str] = []
-        self._read(document.data, (), document.origins, problems)
-        if problems:
-            raise ConfigError("\n".join(problems))
+        self.files: list[Said] = []
+        self._problems: list[tuple[str, str]] = []  # with the keys that they are about
+        self._read(document.data, (), document.origins)
 
-    def _read(self, data: dict, above: tuple[str, ...], origins: dict, problems: list[str]) -> None:
+    def check(self) -> None:
+        """Raise `ConfigError` for all unknown keys and impossible values, with file, line and key."""
+        if self._problems:
+            raise ConfigError("\n".join(text for _, text in self._problems))
+
+    def is_sound(self, *groups: str) -> bool:
+        """Whether nothing is known against the keys of some groups."""
+        return not any(
+            f"{path.lower()}.".startswith(f"{group}.") for path, _ in self._problems for group in groups
+        )
+
+    def check_files(self) -> None:
+        """Raise `FileNotFoundError` for those that the settings read so far name, and that are not there."""
+        missing = {said.value: said.key for said in self.files if not Path(str(said.value)).is_file()}
+        lines = [
+            f"{self.where(key)}: expected a file, got none at {file}; correct its name or put it there."
+            for file, key in missing.items()
+        ]
+        if lines:
+            raise FileNotFoundError("\n".join(lines))
+
+    def _read(self, data: dict, above: tuple[str, ...], origins: dict) -> None:
         for name, value in data.items():
             raw = (*above, name)
             given = ".".join(raw)
@@ -82,29 +100,27 @@ class Settings:
                 self.lines |= {".".join(str(part) for part in key): at for key, at in below.items()}
                 continue
             if path is None:
-                problems.append(f"{self.where(given)}: unknown key; {_nearest(given)}.")
+                self._problems.append((given, f"{self.where(given)}: unknown key; {_nearest(given)}."))
                 continue
             self.lines[path] = self.lines[given]
             if path in KEYS:
-                self._set(path, value, problems)
+                self._set(path, value)
             elif isinstance(value, dict):
-                self._read(value, raw, origins, problems)
+                self._read(value, raw, origins)
             elif path in INPUTS and value is not None and f"{path}.constant_value" in KEYS:
                 # GOTM accepts a number instead of a group for a constant.
-                self._set(f"{path}.method", "constant", problems)
-                self._set(f"{path}.constant_value", value, problems)
+                self._set(f"{path}.method", "constant")
+                self._set(f"{path}.constant_value", value)
                 self.lines[f"{path}.constant_value"] = self.lines[path]
             elif value is not None or path in INPUTS:
-                problems.append(
-                    f"{self.where(path)}: expected a group of keys, got {value!r}; write the keys of "
-                    f"{path} indented below it."
-                )
+                got = f"got {value!r}; write the keys of {path} indented below it."
+                self._problems.append((path, f"{self.where(path)}: expected a group of keys, {got}"))
 
-    def _set(self, path: str, value: JSON, problems: list[str]) -> None:
+    def _set(self, path: str, value: JSON) -> None:
         try:
             self.given[path] = checked(KEYS[path], value)
         except ValueError as error:
-            problems.append(f"{self.where(path)}: {error}")
+            self._problems.append((path, f"{self.where(path)}: {error}"))
 
     def __getitem__(self, path: str) -> JSON:
         """Value of a key, which then counts as used."""
@@ -200,7 +216,8 @@ class Settings:
         """Path of a file, relative to the configuration."""
         if not self[path]:
             raise self.error(path, "expected the name of a file, got none; name it, or use another method")
-        return Said(str(self.folder.absolute() / self[path]), path)
+        self.files.append(Said(str(self.folder.absolute() / self[path]), path))
+        return self.files[-1]
 
     def line(self, path: str) -> str:
         """Line and key; if the file does not set the key, the line of the nearest group."""
