@@ -129,9 +129,11 @@ def _to_float_array(value: PyTree) -> PyTree:
 
 
 def as_float_array(value: PyTree) -> PyTree:
-    """Numbers and NumPy arrays as floating-point arrays; everything else unchanged."""
+    """Numbers and NumPy arrays as floating-point arrays; texts are an error, everything else is unchanged."""
     if isinstance(value, (int, float)):
         return jnp.asarray(np.float64(value))  # takes half the time that a Python number does
+    if isinstance(value, str):
+        raise TypeError(f"expected a number or an array, got the text {value!r}; convert it.")
     return jnp.asarray(value, dtype=float) if isinstance(value, np.ndarray) else value
 
 

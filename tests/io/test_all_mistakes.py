@@ -72,6 +72,14 @@ def test_every_wrong_line_of_text_with_dates(tmp_path):
     assert "line 1" in found[0] and "finite" in found[0] and "line 2" in found[1] and "-300" in found[1]
 
 
+def test_records_in_the_wrong_order_are_named(tmp_path):
+    rows = [f"2010-01-0{day} 00:00:00 5" for day in (3, 2, 1)]
+    path = write(tmp_path / "t.dat", "\n".join(rows))
+    column = Column(path, 1, "air_temperature", "x")
+    (found,) = lines_of(lambda: SeriesReader(Period(1262304000, 86400.0)).read(column))
+    assert "line 2" in found and "increase" in found and "2010-01-02 00:00:00 after 2010-01-03" in found
+
+
 def test_every_file_and_variable_of_a_mooring(tmp_path):
     rows = "2010-01-01,1,300,35\n2010-01-02,1,300,350\n"
     one = write(tmp_path / "one.csv", f"time,depth [m],temperature [degC],salinity [1]\n{rows}")

@@ -24,7 +24,7 @@ from .._types import (
 )
 from ..column.forcing import AbstractForcing, IceSurface, SurfaceFluxes, WaterSurface
 from ..column.time_series import TimeSeries
-from ..declarations import meanings, module_of, setting
+from ..declarations import check_kinds, meanings, module_of, setting
 from ..numerics.elementary import at_most, reciprocal, vector_norm
 from ..physics.teos10 import surface_temperature
 from ..quantities import Quantity, declares, quantity_of
@@ -278,6 +278,10 @@ class BulkForcing(AbstractForcing):
     evaporation: bool = setting(False)
 
     def __check_init__(self):
+        check_kinds(self)
+        if self.humidity_measure not in HUMIDITY_QUANTITIES:
+            expected = f"humidity_measure as one of {', '.join(HUMIDITY_QUANTITIES)}"
+            raise ValueError(f"{self.weather.name}: expected {expected}, got {self.humidity_measure!r}.")
         series, sky = self.weather.values, self.shortwave
         cloudy = self.longwave is not None and self.longwave.needs_cloud
         astronomical = sky is not None or self.albedo.needs_sun or self.diurnal_cycle is not None

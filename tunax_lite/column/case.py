@@ -1,6 +1,7 @@
 """A case: one water column (or a batch of columns) with its forcing and all terms that act on it."""
 
 import dataclasses
+import datetime
 from collections.abc import Callable, Sequence
 
 import equinox as eqx
@@ -34,6 +35,14 @@ from .terms.surface import friction_velocity, whole_stress
 from .time_series import check_covers
 
 
+def _is_date(text: str) -> bool:
+    try:
+        datetime.datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 class Case(AbstractShown):
     """The column: grid, initial state, forcing, rotation, equation of state, duration.
 
@@ -63,9 +72,9 @@ class Case(AbstractShown):
     Raises:
         TypeError: something else than a grid, a state, a forcing or a term in its place.
         ValueError: a state with a different number of cells, a value that is not finite or impossible for its
-            quantity, such as 293 degC, a duration that is
-            not positive, an invalid position, terms without names, streams or a level without a lake, a
-            surface_elevation in a lake, or ice without the weather that it needs.
+            quantity, such as 293 degC, a duration that is not positive, an invalid position or date, terms
+            without names, streams or a level without a lake, a surface_elevation in a lake, or ice without
+            the weather that it needs.
     """
 
     grid: Grid
@@ -108,8 +117,11 @@ class Case(AbstractShown):
             raise ValueError(
                 f"{self.name}: expected terms by name, such as {{'algae': Algae()}}, got {self.terms!r:.100}."
             )
-        if not (np.isfinite(self.duration) and self.duration > 0.0):
-            raise ValueError(f"{self.name}: expected a positive duration [s], got {self.duration}.")
+        if isinstance(self.duration, str) or not (np.isfinite(self.duration) and self.duration > 0.0):
+            raise ValueError(f"{self.name}: expected a positive duration [s], got {self.duration!r}.")
+        if self.start_time is not None and not _is_date(self.start_time):
+            expected = "a start_time such as 2012-06-10T00:00:00 (ISO 8601)"
+            raise ValueError(f"{self.name}: expected {expected}, got {self.start_time!r}.")
         for path, leaf in jax.tree_util.tree_leaves_with_path(self.initial_state.without_surface()):
             if is_traced(leaf) or not isinstance(leaf, (jax.Array, np.ndarray)):
                 continue

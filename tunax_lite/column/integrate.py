@@ -37,6 +37,14 @@ from .state import State
 from .trajectory import Means, Restart, Trajectory
 
 
+def _seconds(name: str, given: object) -> float:
+    """A time [s] of a run, which is known when it is compiled."""
+    if not is_traced(given) and np.ndim(given) == 0 and np.asarray(given).dtype.kind in "fiu":  # pyright: ignore
+        return float(given)  # pyright: ignore[reportArgumentType]
+    got = "a value that jax.jit or jax.grad has not computed yet" if is_traced(given) else f"{given!r:.60}"
+    raise TypeError(f"simulate: expected {name} as a number of seconds, such as {name}=600.0, got {got}.")
+
+
 def count_steps(interval: float, dt: float, name: str, unit: str = "dt") -> int:
     """Number of steps of `dt` in an interval [s]; `name` and `unit` are used in messages."""
     if not (math.isfinite(dt) and dt > 0.0):
@@ -365,12 +373,19 @@ def simulate(
 
     Raises:
         MemoryError: frames that do not fit into the memory of the device.
-        TypeError: something else than a model, a case and a restart.
+        TypeError: something else than a model, a case and a restart, or times that are no numbers.
         ValueError: times that are not multiples of the step, a forcing that does not cover the run, a model
             and a case of different precision, a block of zero columns, or an unknown name in `averages`.
     """
     if not (isinstance(model, Model) and isinstance(case, Case) and isinstance(start, Restart | None)):
         raise TypeError(_wrong_kinds(model, case, start))
+    if not isinstance(checkpointing, AbstractCheckpointing | None):
+        raise TypeError(
+            "simulate: expected checkpointing as an instance such as tl.SaveSteps(), tl.SaveSegments(), "
+            f"tl.SaveEverything() or tl.Auto(), got {checkpointing!r:.60}."
+        )
+    dt, output_interval = _seconds("dt", dt), _seconds("output_interval", output_interval)
+    duration = None if duration is None else _seconds("duration", duration)
     check_block(column_block)
     averages = Averaged(tuple(averages)).check().names
     means = means or bool(averages)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._types import is_traced
+from ..quantities import check_values
 
 
 class Observations(eqx.Module):
@@ -28,7 +29,8 @@ class Observations(eqx.Module):
         notes: sentences on how the files were read.
 
     Raises:
-        ValueError: times or heights that do not increase, or a profile or series of unexpected shape.
+        ValueError: times or heights that do not increase, depths instead of heights, a profile or series of
+            unexpected shape, or a value that its quantity cannot have.
     """
 
     time: Float[Array, " time"]
@@ -54,6 +56,13 @@ class Observations(eqx.Module):
                     _check_increase(self.name, f"heights [m] at {time:g} s", row[:n_known])
         elif self.z.size or self.profiles or not self.series:
             _check_increase(self.name, "heights [m]", self.z)
+        heights = np.asarray(self.z)[np.isfinite(self.z)]
+        if heights.size and heights.min() >= 0.0 and heights.max() > 0.0:
+            expected, got = (
+                "heights below the surface [m], which are negative",
+                f"{heights.min():g} to {heights.max():g}",
+            )
+            raise ValueError(f"{self.name}: expected {expected}, got {got}; give depths as z = -depth.")
         shape = (self.time.shape[0], self.z.shape[-1])
         for variable, values in self.profiles.items():
             if values.shape != shape:
@@ -63,6 +72,9 @@ class Observations(eqx.Module):
             if values.shape != shape[:1] or variable in self.profiles:
                 expected = f"{variable} of shape (time,) = {shape[:1]}, and not as a profile too"
                 raise ValueError(f"{self.name}: expected {expected}, got {values.shape}.")
+
+        for variable, values in (self.profiles | self.series).items():
+            check_values(f"{self.name}: observed {variable}", variable, np.asarray(values))
 
     @property
     def moves(self) -> bool:

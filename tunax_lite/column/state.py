@@ -69,6 +69,8 @@ class State(AbstractShown):
 
         def on_grid(name: str, profile: Profile) -> CenterArray:
             given = profile(grid.z_center) if callable(profile) else profile
+            if isinstance(given, str):  # which JAX would read as a number
+                raise TypeError(f"State: expected {name} as numbers or a function of z [m], got {given!r}.")
             values = jnp.asarray(given, dtype=float)
             if values.ndim > 0 and values.shape[0] != grid.n_cells:
                 raise ValueError(

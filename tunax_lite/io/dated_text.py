@@ -215,7 +215,8 @@ def _implausible(
     if outside.size and known.suspect is not None:
         if known.suspect[1] <= values[outside[0]] <= known.suspect[2]:
             advice = f"the values look like {_REMEDIES[known.suspect[0]]}"
-    note(outside, f"a value from {low:g} to {high:g} {known.unit}", advice)
+    unit = "" if known.unit == "1" else f" {known.unit}"
+    note(outside, f"a value from {low:g} to {high:g}{unit}", advice)
     if column.quantity == "relative_humidity" and values.size > 1 and 0.0 < values.max() <= 1.5:
         expected = "relative humidity in %, of which some exceeds 1.5"
         advice = "a fraction, set scale_factor: 100, or unit: 1 outside GOTM"
@@ -327,6 +328,9 @@ class SeriesReader:
                 if errors:
                     raise_all([*errors, *self._values(column, file, indices[dated], time[dated])[1]])
                 warn_of_order(file, indices, time, self.warnings)
+                if time.size > 1 and time[1:].max() <= time[0]:
+                    got, advice = f"{iso(time[1])} after {iso(time[0])}", "sort the records by time"
+                    raise file.error(1, "times that increase", got, advice)
                 self._files[column.file] = (file, time, Knots.of_records(time))
             return self._read(column, *self._files[column.file])
 
