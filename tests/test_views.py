@@ -108,3 +108,21 @@ def test_text_of_others_is_escaped(case):
 def test_the_objects_that_users_hold_are_shown_in_this_way():
     kinds = tl.Model, tl.Case, tl.Grid, tl.State, tl.Trajectory, tl.KEpsilon
     assert all(issubclass(kind, AbstractShown) for kind in kinds)
+
+
+def test_what_goes_into_a_case_is_a_table_too():
+    given = {"stress_u": jnp.full(3, 0.1), "heat_flux": jnp.array([-50.0, 0.0, 200.0])}
+    forcing = tl.TimeSeriesForcing.from_values(jnp.arange(3.0) * 3600.0, **given)
+    rows = {line.split()[0]: line for line in str(forcing).splitlines()}
+    assert (
+        "(3,) -50 ... 200" in rows["heat_flux"] and "W m-2" in rows["heat_flux"] and "█" in rows["heat_flux"]
+    )
+    profiles = {"temperature": jnp.full((3, 2), 10.0)}
+    observed = tl.Observations(time=forcing.time, z=jnp.array([-2.0, -1.0]), profiles=profiles)
+    assert "(3, 2) all 10" in str(observed) and "degC" in observed._repr_html_()
+    for part, words in (
+        (tl.LinearEquationOfState(), ("gravity", "m s-2")),
+        (tl.TwoBandAbsorption(), ("infrared_depth", "m")),
+        (tl.SecondMomentClosure(), ("cc1", "free in")),
+    ):
+        assert all(word in str(part) for word in words)

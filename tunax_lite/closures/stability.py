@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
 from ..numerics.elementary import at_least, at_most, quotient, reciprocal, safe_sqrt
+from ..views import AbstractShown
 
 Functions = tuple[InnerFaceArray, InnerFaceArray]  # c_mu and c_mu' [1]
 WaveFunctions = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
@@ -81,7 +82,7 @@ class AbstractWaveFunctions(AbstractStabilityFunctions):
         """Functions of the flow and the waves."""
 
 
-class AbstractStability(eqx.Module):
+class AbstractStability(AbstractShown):
     """Constants of stability functions."""
 
     @abc.abstractmethod

@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float
 from .._types import FieldValue, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array, is_traced
 from ..declarations import check_kinds
 from ..quantities import Quantity, check_values, declares
+from ..views import AbstractShown
 from .state import State
 from .time_series import TimeSeries, first_bad
 
@@ -54,7 +55,7 @@ def surface_flux(
 
 
 @declares("scalar", prefix="surface_")
-class SurfaceFluxes(eqx.Module):
+class SurfaceFluxes(AbstractShown):
     """Surface fluxes into the column; `None` means no flux, at no cost.
 
     The components of the heat flux are for output only, as computed by bulk formulae, before factors and
@@ -187,7 +188,7 @@ class WaterSurface(NamedTuple):
         return cls(state.u[-1], state.v[-1], state.temperature[-1], state.salinity[-1])
 
 
-class AbstractForcing(eqx.Module):
+class AbstractForcing(AbstractShown):
     """Surface fluxes as a function of time and surface water."""
 
     @abc.abstractmethod

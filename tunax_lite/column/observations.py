@@ -9,9 +9,10 @@ from jaxtyping import Array, Float
 
 from .._types import is_traced
 from ..quantities import check_values
+from ..views import AbstractShown
 
 
-class Observations(eqx.Module):
+class Observations(AbstractShown):
     """Profiles and scalars on common times; heights are common, or vary in time.
 
     Args:

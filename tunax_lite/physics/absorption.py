@@ -27,9 +27,10 @@ from ..column.grid import Grid
 from ..column.time_series import TimeSeries
 from ..declarations import SETTING, named
 from ..numerics.elementary import at_least
+from ..views import AbstractShown
 
 
-class AbstractAbsorption(eqx.Module):
+class AbstractAbsorption(AbstractShown):
     """Fraction of shortwave radiation that reaches a height."""
 
     bottom_absorbs: eqx.AbstractVar[bool]

@@ -6,7 +6,6 @@ The buoyancy frequency needs the thermal expansion alpha and the haline contract
 
 import abc
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -15,12 +14,13 @@ from .. import constants
 from .._types import Scalar, is_traced, parameter
 from ..declarations import named
 from ..numerics.elementary import horner, reciprocal
+from ..views import AbstractShown
 from . import teos10
 
 Values = Float[Array, "..."]
 
 
-class AbstractEquationOfState(eqx.Module):
+class AbstractEquationOfState(AbstractShown):
     """Density of sea water, its derivatives, and the associated constants.
 
     Args:
