@@ -111,8 +111,11 @@ def test_every_mistake_of_profiles_of_gotm(tmp_path):
         18: "500 at 2010-01-04",
     }
     assert all(words in said[line] for line, words in expected.items())
-    given = {"variables": {"temperature": "1"}, "units": {"temperature": "degC"}}
-    found = lines_of(lambda: read_oceansites(path, start_time=START, position=(50.0, 0.0), **given))
+    found = lines_of(
+        lambda: read_oceansites(
+            path, start_time=START, variables={"temperature": "1"}, units={"temperature": "degC"}
+        )
+    )
     assert [line.split(": ")[1] for line in found] == ["line 13", "line 5", "line 3"]
 
 
