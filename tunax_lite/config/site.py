@@ -485,7 +485,7 @@ class SiteCase(DescribedCase):
         if self.restart is not None:
             path = setting.file(self.restart.path, "restart", "path")
             from_restart = functools.partial(restarted, path, allow_missing=self.restart.allow_missing)
-        with and_also(functools.partial(_check_files, self, where)), where.naming():
+        with where.naming(), and_also(functools.partial(_check_files, self, where)):
             case, observations = _build(self, setting, terms, from_restart)
         return BuiltCase(case, observations, tuple(setting.warnings), from_restart)
 
