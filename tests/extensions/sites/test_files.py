@@ -12,7 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.errors import error_naming
-from tests.extensions.sites.material import PLACE
+from tests.extensions.sites.material import PLACE, atlas
 from tests.io import test_argo as argo
 from tunax_lite import io
 from tunax_lite.cli.commands import app
@@ -190,6 +190,19 @@ def test_the_climatology_is_that_of_the_months_and_of_the_year_below(data):
     deep = water.TEMP.values[:, water.depth.values == 500.0]  # of the year: 5 degC
     assert np.ptp(deep) == 0.0
     assert abs(float(deep[0, 0]) - 5.0) < 0.1
+
+
+def test_axes_are_recognised_by_their_units(tmp_path):
+    """As those of Ferret, whose names are any."""
+    axes, found = {"lat": "YAXLEV", "lon": "XAXLEV", "depth": "ZAXLEV"}, []
+    for folder, names in ((tmp_path / "usual", {}), (tmp_path / "others", axes)):
+        folder.mkdir()
+        for name in ("t_an", "s_an"):
+            file = atlas(0, name).isel(time=0, drop=True).rename(names)
+            file.to_netcdf(folder / f"{name}.nc")
+        found.append(fetch("water", "woa", place(), str(folder)).files["water.nc"])
+    assert np.isfinite(found[1].TEMP).all()
+    xr.testing.assert_identical(found[0].drop_attrs(), found[1].drop_attrs())
 
 
 def test_land_and_places_outside_are_refused(data, tmp_path):

@@ -68,7 +68,7 @@ def test_a_folder_holds_the_map_a_run_figures_and_what_was_left_out(made):
     assert {"map.yaml", "ocean.zarr", "inputs.png", "README.md", "origin.json"} <= names
     assert "ocean_map_sea_surface_temperature.png" in names and ".tmp" not in said
     page = (folder / "README.md").read_text()
-    left = "without weather: 1 points, 50.75 N 145 W; the first: "
+    left = "without weather: 1 point, 50.75 N 145 W; the first: "
     assert left in page and left in said and "two_days.nc" in page and "CC-BY 4.0" in page
     with xr.open_dataset(folder / "weather.nc", decode_times=False) as weather:
         assert weather.wind_u.dims == ("time", "latitude", "longitude") and weather.license

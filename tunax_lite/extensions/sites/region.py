@@ -300,7 +300,8 @@ def _left_out(left: Sequence[_Left]) -> list[str]:
         own = [one for one in left if one.kind == kind]
         names = ", ".join(one.place.name for one in own[:10])
         more = f" and {len(own) - 10} more" if len(own) > 10 else ""
-        lines.append(f"without {kind}: {len(own)} points, {names}{more}; the first: {own[0].reason}")
+        points = "1 point" if len(own) == 1 else f"{len(own)} points"
+        lines.append(f"without {kind}: {points}, {names}{more}; the first: {own[0].reason}")
     return lines
 
 
