@@ -153,7 +153,9 @@ class Surroundings(AbstractTerm):
         inner = velocity.at[0].set(0.0).at[-1].set(0.0)
         tracers = {}
         for name, values in state.tracers.items():
-            moved = advect(values, inner, grid, column.dt, scheme=AdvectionScheme.UPSTREAM, conservative=True)
+            moved = advect(
+                values, inner, grid, column.dt, scheme=AdvectionScheme.UPSTREAM, moving=grid.cell_volume
+            )
             through = column.dt * velocity[0] * values[0] / grid.cell_thickness[0]
             tracers[name] = moved.at[0].add(through)
         return State(state.u, state.v, state.temperature, state.salinity, tracers, state.surface)

@@ -110,7 +110,7 @@ def test_the_gradient_of_two_steps_by_every_parameter_is_that_of_finite_differen
         start = {f"m_{pool}": values for pool, values in filled(model).items()}
         pools = dict(start)
         for _ in range(2):
-            pools = scheme.step(term.reactions(environment()), pools, dt)
+            pools = scheme.step(term.reactions(environment(), tl.Grid.uniform(30.0, 3)), pools, dt)
         change = [jnp.mean((values - start[name]) ** 2) for name, values in pools.items()]
         return sum(change)
 

@@ -10,10 +10,13 @@ import pytest
 import tunax_lite as tl
 from tests.errors import error_naming
 from tests.extensions.biogeochemistry.columns import DEPTH, N_CELLS, column, windy
+from tests.verification.test_lake_levels import moving_case, ran, volumes
+from tests.verification.test_lakes import river
 from tunax_lite.column.terms.advection import AdvectionScheme
 from tunax_lite.extensions.biogeochemistry import (
     NPZD,
     AbstractBiogeochemicalModel,
+    Age,
     Biogeochemistry,
     Carbonate,
     Ergom,
@@ -212,11 +215,56 @@ def test_gases_without_wind_are_an_error():
         tl.simulate(tl.Model(tl.KEpsilon()), column(term, DARK), dt=600.0, output_interval=3600.0)
 
 
-def test_a_lake_is_an_error():
-    term = Biogeochemistry({"npzd": NPZD()})
-    case = column(term)
-    grid = case.grid.with_hypsography(np.array([-DEPTH, 0.0]), np.array([1e5, 1e6]))
-    with error_naming(ValueError, "lake hypsography"):
-        tl.simulate(
-            tl.Model(tl.KEpsilon()), dataclasses.replace(case, grid=grid), dt=600.0, output_interval=3600.0
-        )
+def in_a_lake(term: Biogeochemistry) -> tl.Case:
+    """A cone with steep shores."""
+    case = column(term, npzd_phy=0.5, npzd_zoo=0.2)
+    return dataclasses.replace(case, grid=case.grid.with_hypsography([-DEPTH, -10.0, 0.0], [0.0, 5e5, 1e6]))
+
+
+@pytest.mark.parametrize("open_bottom", [False, True])
+def test_a_lake_keeps_what_does_not_settle(open_bottom):
+    """Frusta by hand; an open bottom takes what sinks onto the shores, and nothing else."""
+    term = Biogeochemistry({"npzd": NPZD(w_p=0.0, w_d=-100.0)}, open_bottom=open_bottom, n_sinking_substeps=2)
+    case = in_a_lake(term)
+    run = tl.simulate(
+        tl.Model(tl.PacanowskiPhilander()), case, dt=1800.0, duration=43200.0, output_interval=1800.0
+    )
+    roots = np.interp(np.linspace(-DEPTH, 0.0, N_CELLS + 1), [-DEPTH, -10.0, 0.0], np.sqrt([0.0, 5e5, 1e6]))
+    volume = DEPTH / N_CELLS / 3.0 * (roots[1:] ** 2 + roots[1:] * roots[:-1] + roots[:-1] ** 2)
+    pools = {name: np.asarray(run.state.tracers[f"npzd_{name}"]) for name in ("nut", "phy", "zoo", "det")}
+    content = sum(values @ volume for values in pools.values())
+    assert all(np.min(values) >= 0.0 for values in pools.values())
+    if open_bottom:
+        # Less in each step than what is in the water, and some in each.
+        assert np.all(np.diff(content) < 0.0) and content[-1] > 0.5 * content[0]
+    else:
+        np.testing.assert_allclose(content, content[0], rtol=1e-13)
+        totals = term.totals(run.state.tracers, run.state.surface, case.grid)["nitrogen"]
+        np.testing.assert_allclose(np.asarray(totals) * 1e6, content, rtol=1e-13)
+
+
+def test_a_lake_whose_level_moves_keeps_its_nitrogen():
+    """Rain and rivers bring water without pools."""
+    term = Biogeochemistry({"npzd": NPZD(w_d=-20.0)})
+    streams = {"a": river(3.0, "surface"), "b": river(5.0, "bottom")}
+    case = moving_case(streams, freshwater_flux=2e-3, shortwave_flux=150.0)
+    state = term.with_pools(case.initial_state, {"npzd_phy": 0.5, "npzd_zoo": 0.2})
+    case = dataclasses.replace(case, initial_state=state, terms={"life": term})
+    run = ran(case)
+    cells = volumes(case, run)[:, :-1]
+    content = sum(
+        np.sum(cells * np.asarray(of), axis=1)
+        for name, of in run.state.tracers.items()
+        if name.startswith("npzd_")
+    )
+    assert abs(float(run.state.surface["surface_elevation"][-1])) > 0.05
+    np.testing.assert_allclose(content, content[0], rtol=1e-13)
+
+
+def test_the_bottom_of_a_lake_exchanges_nothing():
+    term = Biogeochemistry({"npzd": NPZD(), "old": Age(since="bottom")})
+    with error_naming(ValueError, "lake bottom old Age hypsography"):
+        tl.simulate(tl.Model(tl.KEpsilon()), in_a_lake(term), dt=600.0, output_interval=3600.0)
+    rising = Biogeochemistry({"npzd": NPZD(w_d=100.0)})
+    with error_naming(ValueError, "npzd_det n_sinking_substeps 3"):
+        tl.simulate(tl.Model(tl.KEpsilon()), in_a_lake(rising), dt=3600.0, output_interval=3600.0)

@@ -18,13 +18,14 @@ from jaxtyping import Array, Bool
 from ..._types import (
     CenterArray,
     FaceArray,
+    InnerFaceArray,
     ScalarLike,
     SeriesOrScalar,
     array_field,
     as_float_array,
 )
 from ...declarations import setting
-from ...numerics.elementary import reciprocal, with_end_faces
+from ...numerics.elementary import difference, reciprocal, with_end_faces
 from ..grid import Grid
 from ..state import State
 from ..time_series import TimeSeries
@@ -39,7 +40,9 @@ class AdvectionScheme(enum.Enum):
     MUSCL = "muscl"
     P2_PDM = "p2_pdm"
 
-    def limited(self, behind: FaceArray, ahead: FaceArray, courant: FaceArray) -> FaceArray:
+    def limited(
+        self, behind: InnerFaceArray, ahead: InnerFaceArray, courant: InnerFaceArray
+    ) -> InnerFaceArray:
         """Limited difference to the downwind cell, for a Courant number below 1.
 
         Args:
@@ -107,7 +110,7 @@ def advect(
     *,
     scheme: AdvectionScheme = AdvectionScheme.P2_PDM,
     n_substeps: int = 1,
-    conservative: bool = False,
+    moving: CenterArray | None = None,
 ) -> CenterArray:
     """Values after `dt` of vertical advection.
 
@@ -117,31 +120,38 @@ def advect(
         dt: time step [s].
         scheme: for values between cells.
         n_substeps: number of explicit substeps; Courant numbers must stay below 1.
-        conservative: whether the values move through the water, as what sinks does, and keep their content.
+        moving: volume of the cells per area of the surface [m] if the values move through the water, as what
+            sinks does, and keep their content; in a lake what sinks onto its shores stays in the cell.
     """
     part = dt / n_substeps
-    courant = with_end_faces(reciprocal(grid.center_spacing)) * jnp.abs(velocity) * part
-    divergence = velocity[1:] - velocity[:-1]
+    inner, size = velocity[1:-1], grid.cell_thickness if moving is None else moving
+    divergence, per_size = velocity[1:] - velocity[:-1], reciprocal(size)
+    carrying, per_cell = inner, reciprocal(grid.center_spacing)
+    if moving is not None and grid.relative_area is not None:
+        carrying = inner * grid.relative_area[1:-1]
+        per_cell = jnp.where(inner > 0.0, per_size[:-1], per_size[1:])
+    courant = per_cell * jnp.abs(carrying) * part
     for _ in range(n_substeps):
-        flux = velocity * _at_faces(values, velocity > 0.0, courant, scheme)
+        flux = with_end_faces(carrying * _at_faces(values, inner > 0.0, courant, scheme))
         gained = flux[:-1] - flux[1:]
-        if not conservative:
+        if moving is None:
             gained = gained + values * divergence
-        values = values + part * gained / grid.cell_thickness
+        values = values + part * gained * per_size
     return values
 
 
 def _at_faces(
-    values: CenterArray, upward: Bool[Array, "face *#batch"], courant: FaceArray, scheme: AdvectionScheme
-) -> FaceArray:
-    """Values carried through the faces."""
-    # Beyond an end, repeat the value of the end cell.
-    cells = jnp.concatenate([values[:1], values[:1], values, values[-1:], values[-1:]])
-    below, lower, upper, above = cells[:-3], cells[1:-2], cells[2:-1], cells[3:]
-    upwind = jnp.where(upward, lower, upper)
-    downwind = jnp.where(upward, upper, lower)
-    far_upwind = jnp.where(upward, below, above)
-    ahead, behind = downwind - upwind, upwind - far_upwind
+    values: CenterArray,
+    upward: Bool[Array, "inner *#batch"],
+    courant: InnerFaceArray,
+    scheme: AdvectionScheme,
+) -> InnerFaceArray:
+    """Values carried through the inner faces."""
+    upper_less_lower = difference(values)
+    upwind = jnp.where(upward, values[:-1], values[1:])
+    ahead = jnp.where(upward, upper_less_lower, -upper_less_lower)
+    further = with_end_faces(upper_less_lower)  # zero beyond an end
+    behind = jnp.where(upward, further[:-2], -further[2:])
     smooth, rising = ahead * behind > 0.0, ahead > 0.0
     size = scheme.limited(jnp.abs(behind), jnp.abs(ahead), courant)
     change = 0.5 * (1.0 - courant) * jnp.where(rising, size, -size)

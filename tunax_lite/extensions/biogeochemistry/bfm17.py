@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from ..._types import CenterArray, Scalar, ScalarLike, parameter
 from ...declarations import named, setting
-from ...numerics.elementary import at_least, reciprocal
+from ...numerics.elementary import at_least, once, quotient, reciprocal
 from .interface import DAY, AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values
 
 _CARBON = 12.0  # [mg mmol-1]
@@ -230,7 +230,7 @@ class BFM17(AbstractBiogeochemicalModel):
 
     def _response(self, temperature: CenterArray) -> CenterArray:
         """Rates relative to those at 20 degC [1]."""
-        return jnp.exp(jnp.log(self.q10) * (temperature / 20.0 - 1.0))  # loops of powers are slow
+        return once(jnp.exp(jnp.log(self.q10) * (0.05 * temperature - 1.0)))  # loops of powers are slow
 
     def _light(self, pools: Pools, environment: Environment) -> CenterArray:
         """Mean light of the cells [umol m-2 d-1]."""
@@ -248,33 +248,39 @@ class BFM17(AbstractBiogeochemicalModel):
             light = self.p_par * environment.shortwave * jnp.exp(-above)
         else:
             light = environment.light
-        return at_least(light * mean * DAY / _WATTS, 0.0)
+        return once(at_least(light * mean * (DAY / _WATTS), 0.0))
 
     def _fed(self, pools: Pools) -> CenterArray:
         """Nutrients within the cell relative to the best, of the scarcer one [1]."""
-        carbon = at_least(pools["p2c"], _TINY)
+        per_carbon = _per_carbon(pools)
         # Calibrations may put the best below the least: then any content above the least is enough.
-        nitrogen = (pools["p2n"] / carbon - self.p_qnlc) / at_least(self.p_qncppy - self.p_qnlc, 1e-9)
-        phosphorus = (pools["p2p"] / carbon - self.p_qplc) / at_least(self.p_qpcppy - self.p_qplc, 1e-9)
-        return jnp.clip(jnp.minimum(nitrogen, phosphorus), 0.0, 1.0)
+        of_nitrogen = reciprocal(at_least(self.p_qncppy - self.p_qnlc, 1e-9))
+        of_phosphorus = reciprocal(at_least(self.p_qpcppy - self.p_qplc, 1e-9))
+        nitrogen = (pools["p2n"] * per_carbon - self.p_qnlc) * of_nitrogen
+        phosphorus = (pools["p2p"] * per_carbon - self.p_qplc) * of_phosphorus
+        return once(jnp.clip(jnp.minimum(nitrogen, phosphorus), 0.0, 1.0))
 
     def _phytoplankton(self, pools: Pools, light: CenterArray, response: CenterArray) -> Exchanges:
         carbon, chlorophyll, fed = pools["p2c"], pools["p2l"], self._fed(pools)
-        held = at_least(carbon, _TINY)
+        per_carbon = _per_carbon(pools)
         slope = self.p_alpha_chl * light
-        made = self.p_sum * response * -jnp.expm1(-slope * (chlorophyll / held) / self.p_sum)
+        greenness = slope * reciprocal(self.p_sum) * (chlorophyll * per_carbon)
+        made = once(self.p_sum * response * _saturated(greenness))
         assimilated = made * (1.0 - self.p_pu_ea) * fed
         respired = self.p_pu_ra * assimilated + self.p_srs * response
-        lysed = self.p_thdo / (fed + self.p_thdo) * self.p_sdmo
-        left = (
-            self.p_qplc / at_least(pools["p2p"] / held, _TINY),
-            self.p_qnlc / at_least(pools["p2n"] / held, _TINY),
+        lysed = self.p_thdo * self.p_sdmo * reciprocal(fed + self.p_thdo)
+        # The scarcer of what cells hold at least, over what they hold.
+        richest = jnp.maximum(
+            pools["p2p"] * per_carbon * reciprocal(self.p_qplc),
+            pools["p2n"] * per_carbon * reciprocal(self.p_qnlc),
         )
-        detrital = jnp.minimum(jnp.minimum(*left), 1.0)
+        detrital = reciprocal(at_least(richest, 1.0))
         grown = at_least(assimilated - respired - lysed, 0.0) * carbon
         # Chlorophyll is made for the light that is used, at most `p_qlcppy` of the carbon assimilated.
         kept = (1.0 - self.p_pu_ra) * assimilated * carbon
-        greening = self.p_qlcppy * jnp.minimum(kept, kept * kept / at_least(slope * chlorophyll, _TINY))
+        greening = self.p_qlcppy * jnp.minimum(
+            kept, quotient(kept * kept, at_least(slope * chlorophyll, _TINY))
+        )
         exchanges: Exchanges = {
             (None, "p2c"): made * carbon,
             ("p2c", None): respired * carbon,
@@ -295,11 +301,12 @@ class BFM17(AbstractBiogeochemicalModel):
 
     def _nitrogen(self, pools: Pools, adaptation: CenterArray, grown: CenterArray) -> Exchanges:
         carbon, ammonium = pools["p2c"], pools["n4n"]
-        of_nitrate = self.p_qun * pools["n3n"] * carbon * self.p_ln4 / (self.p_ln4 + ammonium)
+        preference = self.p_ln4 * reciprocal(self.p_ln4 + ammonium)
+        of_nitrate = self.p_qun * pools["n3n"] * carbon * preference
         of_ammonium = self.p_qun * ammonium * carbon
         most, ratio = of_nitrate + of_ammonium, self.p_xqn * self.p_qncppy
         taken, given = _exchanged(ratio, carbon, pools["p2n"], adaptation, grown, most)
-        part = taken / at_least(most, _TINY)
+        part = quotient(taken, at_least(most, _TINY))
         return {("n3n", "p2n"): part * of_nitrate, ("n4n", "p2n"): part * of_ammonium, ("p2n", "r1n"): given}
 
     def _phosphorus(self, pools: Pools, adaptation: CenterArray, grown: CenterArray) -> Exchanges:
@@ -310,21 +317,13 @@ class BFM17(AbstractBiogeochemicalModel):
 
     def _zooplankton(self, pools: Pools, response: CenterArray) -> Exchanges:
         prey, carbon = pools["p2c"], pools["z5c"]
-        food = self.z_pappy * prey * prey / (prey + self.z_minfood)
-        eaten = self.z_sum * response * food / (food + self.z_chuc) * carbon
-        of_prey = (
-            self.z_sum
-            * response
-            * self.z_pappy
-            * prey
-            / (prey + self.z_minfood)
-            / (food + self.z_chuc)
-            * carbon
-        )
+        found = self.z_pappy * quotient(prey, prey + self.z_minfood)
+        of_prey = quotient(self.z_sum * response * found * carbon, found * prey + self.z_chuc)
+        eaten = of_prey * prey
         # Both fractions may exceed one together within their ranges; nothing is then respired.
         active = eaten * at_least(1.0 - self.z_pu - self.z_pu_ea, 0.0)
         basal = self.z_srs * response * carbon
-        suffocating = 1.0 - pools["o2o"] / (pools["o2o"] + self.z_chro)
+        suffocating = self.z_chro * reciprocal(pools["o2o"] + self.z_chro)
         mortality = suffocating * self.z_sdo + self.z_sd
         released = eaten * (1.0 - self.z_pu) * self.z_pu_ea + mortality * carbon
         exchanges: Exchanges = {
@@ -349,7 +348,7 @@ class BFM17(AbstractBiogeochemicalModel):
 
     def _chemistry(self, pools: Pools, response: CenterArray) -> Exchanges:
         oxygen = pools["o2o"]
-        nitrified = self.p_sn4n3 * response * oxygen / (oxygen + self.p_clo2o) * pools["n4n"]
+        nitrified = self.p_sn4n3 * response * quotient(oxygen, oxygen + self.p_clo2o) * pools["n4n"]
         detrital, dissolved = self.p_sr6o3 * pools["r6c"], self.p_sr1o3 * pools["r1c"]
         return {
             ("n4n", "n3n"): nitrified,
@@ -361,6 +360,20 @@ class BFM17(AbstractBiogeochemicalModel):
             ("r1n", "n4n"): self.p_sr1n4 * pools["r1n"],
             ("r1p", "n1p"): self.p_sr1n1 * pools["r1p"],
         }
+
+
+def _per_carbon(pools: Pools) -> Values:
+    """Reciprocal of the carbon in phytoplankton [m3 mg-1]."""
+    carbon = at_least(pools["p2c"], _TINY)
+    return quotient(jnp.ones_like(carbon), carbon)  # whose derivative is finite in float32, too
+
+
+def _saturated(x: Values) -> Values:
+    """1 - exp(-x) of numbers of at least zero, to round-off; XLA's `expm1` has divisions."""
+    series = jnp.ones_like(x)
+    for n in range(8, 1, -1):
+        series = 1.0 - x * (1.0 / n) * series
+    return jnp.where(x > 0.05, 1.0 - jnp.exp(-x), x * series)
 
 
 def _exchanged(

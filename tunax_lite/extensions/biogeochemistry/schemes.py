@@ -19,7 +19,7 @@ import jax.numpy as jnp
 
 from ..._types import ScalarLike
 from ...declarations import named
-from ...numerics.elementary import at_least, reciprocal
+from ...numerics.elementary import at_least, once, reciprocal
 from .interface import Exchanges, Pools, Values
 
 Concentrations = dict[str, Values]
@@ -354,11 +354,11 @@ def _eliminated(gained: Entries, outside: Concentrations) -> list[_Pivot]:
 def _substituted(pivots: Sequence[_Pivot], right: Concentrations) -> Concentrations:
     found = dict(right)
     for pool, inverse, column, _ in pivots:
-        passed = found[pool] * inverse
+        passed = once(found[pool] * inverse)
         for target, loss in column.items():
             found[target] = found[target] + loss * passed
     for pool, inverse, _, row in reversed(pivots):
         for source, gain in row.items():
             found[pool] = found[pool] + gain * found[source]
-        found[pool] = found[pool] * inverse
+        found[pool] = once(found[pool] * inverse)
     return found

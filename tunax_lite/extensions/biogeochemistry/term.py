@@ -23,7 +23,7 @@ from ...column.terms import AbstractTerm, Column, Tendency
 from ...column.terms.advection import AdvectionScheme, advect
 from ...column.terms.base import or_zero
 from ...declarations import named, setting
-from ...numerics.elementary import at_least, sum_above, with_end_faces
+from ...numerics.elementary import at_least, once, reciprocal, sum_above, with_end_faces
 from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values, Velocities
 from .schemes import AbstractSourceScheme, Concentrations, ModifiedPatankar, add_to, modified_patankar
 
@@ -179,29 +179,32 @@ class Biogeochemistry(AbstractTerm):
     def carry(self, column: Column) -> State:
         state, grid = column.carried, column.grid
         self._check_tracers(state)
-        if grid.area is not None:
-            raise ValueError(
-                "Biogeochemistry: expected a column of the sea, got a lake, whose bottom takes part at every "
-                "depth; leave out its hypsography."
-            )
+        # What sinks moves before the level of a lake does.
+        volume = grid.cell_volume if column.level is None else column.level.volume_before
         pools = dict(state.tracers)
         environment = self._environment(state, column, pools)
         for name, velocity in self._velocities(pools, environment).items():
-            pools[name] = self._sunk(pools[name], velocity, grid, column.dt)
+            pools[name] = self._sunk(pools[name], velocity, grid, volume, column.dt)
         return State(state.u, state.v, state.temperature, state.salinity, pools)
 
     def _sunk(
-        self, values: CenterArray, velocity: ScalarLike | CenterArray, grid: Grid, dt: ScalarLike
+        self,
+        values: CenterArray,
+        velocity: ScalarLike | CenterArray,
+        grid: Grid,
+        volume: CenterArray,
+        dt: ScalarLike,
     ) -> CenterArray:
-        """Values after sinking or rising, through an open bottom with the value of the lowest cell."""
-        speed, lowest = _on_faces(velocity, values, grid)
+        """Values after sinking or rising; through an open bottom they leave with those of the cells above."""
+        speed, of_cells = _on_faces(velocity, values, grid)
         n = self.n_sinking_substeps or 1
         part = dt / n
         for _ in range(n):
-            leaving = part * jnp.minimum(lowest, 0.0) * values[0] / grid.cell_thickness[0]
-            values = advect(values, speed, grid, part, scheme=self.sinking, conservative=True)
+            before = values
+            values = advect(values, speed, grid, part, scheme=self.sinking, moving=volume)
             if self.open_bottom:
-                values = values.at[0].add(leaving)
+                sinking = part * jnp.minimum(of_cells, 0.0) * _bottom_area(before, grid)
+                values = values + sinking * before * reciprocal(volume)
         return values
 
     def check_step(self, state: State, grid: Grid, dt: float) -> None:
@@ -241,8 +244,16 @@ class Biogeochemistry(AbstractTerm):
         for name, velocity in self._velocities(state.tracers, at_rest).items():
             if is_traced((velocity, grid)):
                 continue
-            speed = np.abs(np.asarray(_on_faces(velocity, still, grid)[0]))[1:-1]
-            found[name] = float(np.max(speed / np.asarray(grid.center_spacing))) * dt
+            speed = np.asarray(_on_faces(velocity, still, grid)[0])[1:-1]
+            per_metre = np.abs(speed) / np.asarray(grid.center_spacing)
+            if grid.relative_area is not None:
+                # Towards the bottom a cell holds less than its thickness times the area of its upper face.
+                volume = np.asarray(grid.cell_volume)
+                area = np.asarray(grid.relative_area[1:] if self.open_bottom else grid.relative_area[:-1])[1:]
+                rising = np.maximum(speed, 0.0) * np.asarray(grid.relative_area)[1:-1] / volume[:-1]
+                sinking = np.maximum(-speed, 0.0) * area / volume[1:]
+                per_metre = np.maximum(rising, sinking)
+            found[name] = float(np.max(per_metre)) * dt
         return found
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
@@ -259,7 +270,7 @@ class Biogeochemistry(AbstractTerm):
         part = column.dt / self.n_substeps
         for _ in range(self.n_substeps):
             environment = self._environment(state, column, state.tracers | water)
-            new = self.scheme.step(self.reactions(environment), water | bottom, part)
+            new = self.scheme.step(self.reactions(environment, column.grid), water | bottom, part)
             if self.clipping:
                 pools = self.pools()
                 new = {k: at_least(of, 0.0) if pools[k].positive else of for k, of in new.items()}
@@ -268,13 +279,12 @@ class Biogeochemistry(AbstractTerm):
         tracers |= self._diagnosed(state, column, tracers)
         return State(state.u, state.v, state.temperature, state.salinity, tracers, surface)
 
-    def reactions(self, environment: Environment) -> "_Reactions":
+    def reactions(self, environment: Environment, grid: Grid) -> "_Reactions":
         """Exchanges between all pools in an environment."""
         pools = self.pools().items()
         on_bottom = tuple(name for name, pool in pools if pool.on_bottom)
-        return _Reactions(
-            self, environment, on_bottom, frozenset(k for k, pool in pools if not pool.positive)
-        )
+        signed = frozenset(k for k, pool in pools if not pool.positive)
+        return _Reactions(self, environment, grid, on_bottom, signed)
 
     # ---- parts ----
 
@@ -367,6 +377,7 @@ class _Reactions(NamedTuple):
 
     term: Biogeochemistry
     environment: Environment
+    grid: Grid
     on_bottom: tuple[str, ...]
     signed: frozenset[str]
 
@@ -375,7 +386,7 @@ class _Reactions(NamedTuple):
         for name, model in self.term.models.items():
             own = model.rates(self.term._local(name, pools), self.environment)
             _merge(found, own, self.term._names(name))
-        return found
+        return {pair: once(rate) for pair, rate in found.items()}
 
     def ends(self, pools: Pools) -> Concentrations:
         change: Concentrations = {}
@@ -391,7 +402,7 @@ class _Reactions(NamedTuple):
         new = dict(pools)
         for index in (-1, 0):
             exchanges = self._through_end(pools, index)
-            thickness = self.environment.thickness[index]
+            thickness = self.grid.cell_volume[index]
             names = {name for pair in exchanges for name in pair if name is not None}
             size = {name: 1.0 if name in self.on_bottom else thickness for name in names}
             held = {k: new[k] if k in self.on_bottom else new[k][index] * size[k] for k in sorted(names)}
@@ -405,13 +416,21 @@ class _Reactions(NamedTuple):
     def _through_end(self, pools: Pools, index: int) -> Exchanges:
         """Fluxes [unit m s-1] through the surface (cell -1) or the bottom (cell 0)."""
         found: Exchanges = {}
-        around = self.environment.cell(index)
+        # Fluxes are per area of the surface, also in a lake.
+        around = self.environment.cell(index)._replace(thickness=self.grid.cell_volume[index])
         for name, model in self.term.models.items():
             names = self.term._names(name)
             local = self.term._local(name, pools)
             at_end = {key: of if names[key] in self.on_bottom else of[index] for key, of in local.items()}
             through = model.through_surface if index == -1 else model.through_bottom
-            _merge(found, through(at_end, around), names)
+            fluxes = through(at_end, around)
+            if fluxes and index == 0 and self.grid.area is not None:
+                raise ValueError(
+                    "Biogeochemistry: expected models that exchange nothing with the bottom in a lake, whose "
+                    f"bottom takes part at every depth, got {name} ({type(model).__name__}); turn off its "
+                    "exchange with the bottom, or leave out the hypsography."
+                )
+            _merge(found, fluxes, names)
         return found
 
     def _at(self, name: str, index: int, flux: Values, pools: Pools) -> Values:
@@ -421,13 +440,13 @@ class _Reactions(NamedTuple):
         # A product, not an update of one level, which a compiler would branch for in every cell.
         here = np.zeros((pools[name].shape[0], *[1] * (pools[name].ndim - 1)))
         here[index] = 1.0
-        return jnp.asarray(here, pools[name].dtype) * (flux / self.environment.thickness[index])
+        return jnp.asarray(here, pools[name].dtype) * (flux / self.grid.cell_volume[index])
 
 
 def _on_faces(
     velocity: ScalarLike | CenterArray, values: CenterArray, grid: Grid
-) -> tuple[FaceArray, ScalarLike]:
-    """Velocity on faces [m s-1], zero at both ends, and that of the lowest cell."""
+) -> tuple[FaceArray, ScalarLike | CenterArray]:
+    """Velocity on faces [m s-1], zero at both ends, and that of the cells."""
     if jnp.ndim(velocity) < values.ndim:
         inside = np.ones(grid.n_cells + 1).reshape(-1, *[1] * (values.ndim - 1))
         inside[[0, -1]] = 0.0
@@ -435,7 +454,17 @@ def _on_faces(
     of_cells = jnp.asarray(velocity)
     lower, upper = grid.cell_thickness[:-1], grid.cell_thickness[1:]
     between = (upper * of_cells[:-1] + lower * of_cells[1:]) / (lower + upper)
-    return with_end_faces(between), of_cells[0]
+    return with_end_faces(between), of_cells
+
+
+def _bottom_area(values: CenterArray, grid: Grid) -> CenterArray:
+    """Area of the bottom within each cell over that of the surface [1]: in the sea that of the lowest."""
+    areas = grid.relative_area
+    if areas is None:
+        lowest = np.zeros(grid.n_cells).reshape(-1, *[1] * (values.ndim - 1))
+        lowest[0] = 1.0
+        return jnp.asarray(lowest, values.dtype)
+    return areas[1:] - jnp.concatenate([jnp.zeros_like(areas[:1]), areas[1:-1]])
 
 
 def _merge(found: Exchanges, own: Exchanges, renamed: Mapping[str, str]) -> None:
