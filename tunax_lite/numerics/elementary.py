@@ -182,18 +182,13 @@ def sum_above(half: CenterArray) -> CenterArray:
     )
 
 
-def once(values: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The same values, which XLA computes once, and not again in every loop that uses them."""
-    return jax.lax.optimization_barrier(values)
-
-
 def apart(values: Float[Array, "..."]) -> Float[Array, "..."]:
     """The same values, which XLA computes before what follows in one column, and not in the same loop.
 
     A loop over levels that gives one end another value has a branch, and LLVM makes no vectors of it from
     jax 0.12 on: a step took 1.15 times as long.
     """
-    return once(values) if values.ndim == 1 else values
+    return jax.lax.optimization_barrier(values) if values.ndim == 1 else values
 
 
 def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike = 0.0, surface: ScalarLike = 0.0) -> FaceArray:

@@ -189,10 +189,16 @@ class TwistedThomas(AbstractTridiagonalMethod):
 
     def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
         passing = [None] * len(rhs) if sinking is None else sinking
-        packed = [_packed(*each) for each in zip(matrices, rhs, passing, strict=True)]
-        systems = tuple((matrix, gains) for matrix, _, gains in packed)
-        solution = self._solve(systems, [right for _, right, _ in packed])
-        return tuple(_unpacked(x, right) for x, right in zip(solution, rhs, strict=True))
+        sides = [_side_by_side(right) for right in rhs]
+        systems = tuple(
+            (matrix if own is right else jax.tree.map(lambda x: x[:, None], matrix), _side_by_side(gains))
+            for matrix, gains, own, right in zip(matrices, passing, sides, rhs, strict=True)
+        )
+        found = zip(self._solve(systems, sides), sides, rhs, strict=True)
+        return tuple(
+            x if own is right else jax.tree.unflatten(jax.tree.structure(right), [*x.T])
+            for x, own, right in found
+        )
 
     def _solve(self, systems: PyTree, rhs: list[PyTree]) -> list[PyTree]:
         matrices = [matrix for matrix, _ in systems]
@@ -251,32 +257,15 @@ class TwistedThomas(AbstractTridiagonalMethod):
         return solution
 
 
-def _packed(matrix: CarryingMatrix, rhs: PyTree, sinking: PyTree) -> tuple[CarryingMatrix, PyTree, PyTree]:
-    """Right-hand sides that share a matrix as one array, `(n, n_sides)`, if they are many in one column."""
-    if not _are_many(rhs):
-        return matrix, rhs, sinking
-    sides = (None if of is None else _side_by_side(jax.tree.leaves(of)) for of in (rhs, sinking))
-    return jax.tree.map(lambda x: x[:, None], matrix), *sides
-
-
-def _are_many(rhs: PyTree) -> bool:
-    """Whether a row is worth a vector: packing costs as much as six loops over the levels save."""
+def _side_by_side(rhs: PyTree) -> PyTree:
+    """Six sides of one column or more as one array, `(n, n_sides)`, whose rows are vectors."""
     leaves = jax.tree.leaves(rhs)
-    return len(leaves) >= 6 and leaves[0].ndim == 1
-
-
-def _side_by_side(leaves: list[ColumnArray]) -> ColumnArray:
+    if len(leaves) < 6 or leaves[0].ndim > 1:
+        return rhs
     packed = jnp.zeros((leaves[0].shape[0], len(leaves)), leaves[0].dtype)
     for side, leaf in enumerate(leaves):  # XLA would compute a concatenation element by element
         packed = lax.dynamic_update_slice_in_dim(packed, leaf[:, None], side, axis=1)
     return packed
-
-
-def _unpacked(solution: PyTree, like: PyTree) -> PyTree:
-    if not _are_many(like):
-        return solution
-    leaves, structure = jax.tree.flatten(like)
-    return jax.tree.unflatten(structure, [solution[:, side] for side in range(len(leaves))])
 
 
 def _nothing(own: PyTree, rhs: PyTree) -> PyTree:

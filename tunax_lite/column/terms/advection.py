@@ -18,14 +18,13 @@ from jaxtyping import Array, Bool
 from ..._types import (
     CenterArray,
     FaceArray,
-    InnerFaceArray,
     ScalarLike,
     SeriesOrScalar,
     array_field,
     as_float_array,
 )
 from ...declarations import setting
-from ...numerics.elementary import difference, reciprocal, with_end_faces
+from ...numerics.elementary import reciprocal, with_end_faces
 from ..grid import Grid
 from ..state import State
 from ..time_series import TimeSeries
@@ -40,9 +39,7 @@ class AdvectionScheme(enum.Enum):
     MUSCL = "muscl"
     P2_PDM = "p2_pdm"
 
-    def limited(
-        self, behind: InnerFaceArray, ahead: InnerFaceArray, courant: InnerFaceArray
-    ) -> InnerFaceArray:
+    def limited(self, behind: FaceArray, ahead: FaceArray, courant: FaceArray) -> FaceArray:
         """Limited difference to the downwind cell, for a Courant number below 1.
 
         Args:
@@ -123,16 +120,15 @@ def advect(
         moving: volume of the cells per area of the surface [m] if the values move through the water, as what
             sinks does, and keep their content; in a lake what sinks onto its shores stays in the cell.
     """
-    part = dt / n_substeps
-    inner, size = velocity[1:-1], grid.cell_thickness if moving is None else moving
-    divergence, per_size = velocity[1:] - velocity[:-1], reciprocal(size)
-    carrying, per_cell = inner, reciprocal(grid.center_spacing)
+    part, per_size = dt / n_substeps, reciprocal(grid.cell_thickness if moving is None else moving)
+    carrying, per_cell = velocity, reciprocal(grid.center_spacing)
     if moving is not None and grid.relative_area is not None:
-        carrying = inner * grid.relative_area[1:-1]
-        per_cell = jnp.where(inner > 0.0, per_size[:-1], per_size[1:])
-    courant = per_cell * jnp.abs(carrying) * part
+        carrying = velocity * grid.relative_area
+        per_cell = jnp.where(velocity[1:-1] > 0.0, per_size[:-1], per_size[1:])
+    courant = with_end_faces(per_cell) * jnp.abs(carrying) * part
+    divergence = velocity[1:] - velocity[:-1]
     for _ in range(n_substeps):
-        flux = with_end_faces(carrying * _at_faces(values, inner > 0.0, courant, scheme))
+        flux = carrying * _at_faces(values, velocity > 0.0, courant, scheme)
         gained = flux[:-1] - flux[1:]
         if moving is None:
             gained = gained + values * divergence
@@ -141,17 +137,16 @@ def advect(
 
 
 def _at_faces(
-    values: CenterArray,
-    upward: Bool[Array, "inner *#batch"],
-    courant: InnerFaceArray,
-    scheme: AdvectionScheme,
-) -> InnerFaceArray:
-    """Values carried through the inner faces."""
-    upper_less_lower = difference(values)
-    upwind = jnp.where(upward, values[:-1], values[1:])
-    ahead = jnp.where(upward, upper_less_lower, -upper_less_lower)
-    further = with_end_faces(upper_less_lower)  # zero beyond an end
-    behind = jnp.where(upward, further[:-2], -further[2:])
+    values: CenterArray, upward: Bool[Array, "face *#batch"], courant: FaceArray, scheme: AdvectionScheme
+) -> FaceArray:
+    """Values carried through the faces."""
+    # Beyond an end, repeat the value of the end cell.
+    cells = jnp.concatenate([values[:1], values[:1], values, values[-1:], values[-1:]])
+    below, lower, upper, above = cells[:-3], cells[1:-2], cells[2:-1], cells[3:]
+    upwind = jnp.where(upward, lower, upper)
+    downwind = jnp.where(upward, upper, lower)
+    far_upwind = jnp.where(upward, below, above)
+    ahead, behind = downwind - upwind, upwind - far_upwind
     smooth, rising = ahead * behind > 0.0, ahead > 0.0
     size = scheme.limited(jnp.abs(behind), jnp.abs(ahead), courant)
     change = 0.5 * (1.0 - courant) * jnp.where(rising, size, -size)

@@ -18,8 +18,8 @@ import jax.numpy as jnp
 
 from ..._types import CenterArray, Scalar, ScalarLike, parameter
 from ...declarations import named, setting
-from ...numerics.elementary import at_least, once, quotient, reciprocal
-from .interface import DAY, AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values
+from ...numerics.elementary import at_least, quotient, reciprocal
+from .interface import DAY, AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values, once
 
 _CARBON = 12.0  # [mg mmol-1]
 _WATTS = 0.217  # of photosynthetically active radiation per light [W m-2 per umol m-2 s-1]

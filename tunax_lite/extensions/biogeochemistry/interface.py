@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -29,6 +30,11 @@ Contents = Mapping[str, Mapping[str, ScalarLike]]
 """Amount in one unit of each pool, by what is conserved."""
 Velocities = dict[str, ScalarLike | CenterArray]
 """Vertical velocities through the water, positive upward, by pool [m s-1]."""
+
+
+def once(values: Values) -> Values:
+    """The same values, which XLA computes once, and not again in every loop that uses them."""
+    return jax.lax.optimization_barrier(values)
 
 
 class Pool(NamedTuple):

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 
 from ..._types import ScalarLike
 from ...declarations import named
-from ...numerics.elementary import at_least, once, reciprocal
-from .interface import Exchanges, Pools, Values
+from ...numerics.elementary import at_least, reciprocal
+from .interface import Exchanges, Pools, Values, once
 
 Concentrations = dict[str, Values]
 Solve = Callable[[Concentrations, Exchanges, Pools, ScalarLike, frozenset[str]], Concentrations]

@@ -23,8 +23,17 @@ from ...column.terms import AbstractTerm, Column, Tendency
 from ...column.terms.advection import AdvectionScheme, advect
 from ...column.terms.base import or_zero
 from ...declarations import named, setting
-from ...numerics.elementary import at_least, once, reciprocal, sum_above, with_end_faces
-from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pool, Pools, Values, Velocities
+from ...numerics.elementary import at_least, reciprocal, sum_above, with_end_faces
+from .interface import (
+    AbstractBiogeochemicalModel,
+    Environment,
+    Exchanges,
+    Pool,
+    Pools,
+    Values,
+    Velocities,
+    once,
+)
 from .schemes import AbstractSourceScheme, Concentrations, ModifiedPatankar, add_to, modified_patankar
 
 
