@@ -104,6 +104,13 @@ def compiled(method: F) -> F:
 Transformation = Any  # of optax, which is slow to import
 
 
+def lbfgs(memory_size: int) -> Transformation:
+    """Scales gradients by the inverse Hessian of the last few steps."""
+    import optax
+
+    return optax.scale_by_lbfgs(memory_size)
+
+
 def optax_update(transformation: Transformation, gradient, state, x):
     """Update of an Optax transformation, which mixes types in ways that strict promotion rejects."""
     with jax.numpy_dtype_promotion("standard"):
@@ -464,9 +471,7 @@ class LBFGS(AbstractMethod):
 
     @property
     def _transformation(self) -> Transformation:
-        import optax
-
-        return optax.scale_by_lbfgs(self.memory_size)
+        return lbfgs(self.memory_size)
 
     @compiled
     def init(self, x: UnconstrainedVector) -> LBFGSState:

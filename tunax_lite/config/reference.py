@@ -12,6 +12,7 @@ from jaxtyping import PyTree
 from .._types import JSON, ParameterInfo, iterate_parameters
 from ..closures import AbstractClosure
 from ..declarations import Named, all_names, meanings, names_of, summary_and_source
+from ..views import AbstractShown
 from .builder import is_number
 from .calibration import CalibrationConfig
 from .closures import imported_class, options_of
@@ -120,6 +121,7 @@ def families() -> dict[str, list[Named]]:
     found: dict[str, list[Named]] = {}
     for each in all_names():
         own = [kind for kind in each.kind.__mro__ if kind.__module__.startswith("tunax_lite.")]
+        own = [kind for kind in own if kind is not AbstractShown]
         roots = [kind for kind in own if not set(kind.__bases__) & set(own)]
         root = AbstractClosure if AbstractClosure in roots else roots[0]
         words = re.sub("(?<=[a-z])([A-Z])", r" \1", root.__name__.removeprefix("Abstract")).split()

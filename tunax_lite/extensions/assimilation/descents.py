@@ -109,11 +109,9 @@ def by_lanczos(
 
 def by_lbfgs(cost: Callable[[Control], Array], memory_size: int) -> Callable[[Control], Control]:
     """The next control from a control, by the limited-memory quasi-Newton direction of optax."""
-    import optax  # slow
+    from ...calibration.methods import lbfgs, optax_update
 
-    from ...calibration.methods import optax_update
-
-    transformation = optax.scale_by_lbfgs(memory_size)
+    transformation = lbfgs(memory_size)
     memory = []
 
     def aim(v: Control) -> Control:
