@@ -92,8 +92,8 @@ def test_the_core_runs_and_is_differentiated_without_the_rest(tmp_path):
 
 
 def test_the_core_has_at_most_17_770_lines():
-    """Budgets of every term, which follow from the equations of a step, and sources of tracers took 600; values
-    refused at the door in Python, transposes of their own and tracers eliminated as rows took 50.
+    """Budgets of every term, which follow from the equations of a step, and sources of tracers took 600;
+    values refused at the door in Python, transposes of their own and tracers eliminated as rows took 50.
     """
     files = [file for folder in CORE for file in (PACKAGE / folder).rglob("*.py")]
     assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 17_770
