@@ -1,7 +1,8 @@
-"""The table and the heat map of docs/skill.md: `python docs/figures/skill.py ERRORS.csv [ERRORS.csv ...]`.
+"""The table of docs/closures/comparison.md and the heat map of docs/skill.md.
 
-The files are what `tunax-lite compare configs/comparisons/les.yaml` writes, whole or in parts: rows of a
-later file replace those of an earlier one. `--times TIMES.csv` gives the costs, from a comparison with times.
+`python docs/figures/skill.py ERRORS.csv [ERRORS.csv ...]` takes what
+`tunax-lite compare configs/comparisons/les.yaml` writes, whole or in parts: rows of a later file
+replace those of an earlier one. `--times TIMES.csv` gives the costs, from a comparison with times.
 `python docs/figures/skill.py law NAME ...` runs Kato and Phillips' experiment with closures.
 """
 
