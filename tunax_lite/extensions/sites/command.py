@@ -211,9 +211,19 @@ def _one(
     if not draw:
         return
     advise(f"The inputs in {folder} are complete: tunax-lite run {folder / _CONFIG}")
-    nothing = dict.fromkeys(("output", "variables", "restart", "parameters"))
-    others = {"frame": -1, "ignore_unsupported": False, "strict": False, "overwrite": True}
-    run(folder / _CONFIG, [f"output.folder={json.dumps(str(folder))}"], **nothing, **others)
+    run(
+        folder / _CONFIG,
+        [f"output.folder={json.dumps(str(folder))}"],
+        output=None,
+        parameters=None,
+        variables=None,
+        restart=None,
+        frame=-1,
+        ignore_unsupported=False,
+        strict=False,
+        overwrite=True,
+        draws=0,
+    )
     _mark_origin(folder / _RESULT, origins)
 
 
