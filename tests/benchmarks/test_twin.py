@@ -12,6 +12,7 @@ from benchmarks.harness import Setting
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_wrong_numbers_of_a_bloom_are_found():
     """Two numbers to one percent, from a spring of fourteen weeks on eight cells."""
     duration = 98.0 * twin.DAY

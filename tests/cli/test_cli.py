@@ -568,7 +568,6 @@ def test_json_has_no_numbers_that_are_none():
     }
 
 
-@pytest.mark.long
 def test_demo_calibrates_runs_and_names_its_figures(invoke, tmp_path):
     output = invoke("demo", "--output", "demo").output
     assert {"calibration.yaml", "parameters.yaml", "profiles.png", "run.nc", "run_fit.png"} <= _files(

@@ -29,10 +29,7 @@ def demo(output: Path, *, show: bool, overwrite: bool) -> None:
     echo(f"1. Calibrate: tunax-lite calibrate {configs[0]} --output {folder}")
     calibrate(configs[0], [], folder, HERE, resume=False, overwrite=overwrite, show_parameters=False)
     echo(f"\n2. Run the calibrated model: tunax-lite run {configs[1]} --parameters {found}")
-    settings = [f"output.folder={folder}"]
-    nothing = dict.fromkeys(("output", "variables", "restart"))
-    others = {"frame": -1, "ignore_unsupported": False, "strict": False}
-    run(configs[1], settings, parameters=found, overwrite=overwrite, **nothing, **others)
+    run(configs[1], [f"output.folder={folder}"], parameters=found, overwrite=overwrite)
     echo(f"\n3. Errors before and after: tunax-lite evaluate {configs[1]} --parameters {found}")
     evaluate(configs[1], [], found, None, overwrite=False)
     figures = folder / "profiles.png", folder / "run_fit.png"

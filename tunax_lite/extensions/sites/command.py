@@ -211,19 +211,7 @@ def _one(
     if not draw:
         return
     advise(f"The inputs in {folder} are complete: tunax-lite run {folder / _CONFIG}")
-    run(
-        folder / _CONFIG,
-        [f"output.folder={json.dumps(str(folder))}"],
-        output=None,
-        parameters=None,
-        variables=None,
-        restart=None,
-        frame=-1,
-        ignore_unsupported=False,
-        strict=False,
-        overwrite=True,
-        draws=0,
-    )
+    run(folder / _CONFIG, [f"output.folder={json.dumps(str(folder))}"], overwrite=True)
     _mark_origin(folder / _RESULT, origins)
 
 
