@@ -99,6 +99,18 @@ def test_streams_arrive(lake):
     assert out.series.at(0.0).temperature is None
 
 
+def test_what_streams_bring_arrives(lake):
+    brought = {"npzd_nut": 40.0, "dye": {"time": [0.0, DAY], "values": [1.0, 3.0]}}
+    case = lake(
+        hypsography=TABLE,
+        interior={"streams": {"river": RIVER | {"tracers": brought}}},
+        tracers={"dye": 0.0},
+        terms={"life": {"name": "biogeochemistry", "models": {"npzd": "npzd"}}},
+    )
+    water = case.interior.streams.streams["river"].series.at(0.5 * DAY)
+    assert {name: float(value) for name, value in water.tracers.items()} == {"npzd_nut": 40.0, "dye": 2.0}
+
+
 def test_levels_arrive(lake):
     basin = TABLE | {"top": 1.0}
     free = lake(hypsography=basin, interior={"level": {"initial": 0.2}}).interior.level
@@ -139,6 +151,10 @@ def test_levels_arrive(lake):
         (
             {"hypsography": TABLE, "interior": {"streams": {"a": RIVER | {"discharge": 1e9}}}},
             "case.interior.streams.a.discharge -1e6 1e6 1e9",
+        ),
+        (
+            {"hypsography": TABLE, "interior": {"streams": {"a": RIVER | {"tracers": {"dye": 1.0}}}}},
+            "case.interior.streams.a.tracers.dye none dye",
         ),
     ],
 )

@@ -272,8 +272,15 @@ def test_turbulence_spreads_through_the_areas():
     assert inputs.grid.area is not None and gotm.grid.area is None
 
 
-def river(discharge, place: str, temperature: float | None = 6.0, salinity: float = 0.3, **options) -> Stream:
-    water = StreamWater(discharge, temperature, salinity)
+def river(
+    discharge,
+    place: str,
+    temperature: float | None = 6.0,
+    salinity: float = 0.3,
+    tracers: dict[str, float] | None = None,
+    **options,
+) -> Stream:
+    water = StreamWater(discharge, temperature, salinity, tracers or {})
     return Stream(TimeSeries.constant(water, "river"), StreamPlace(place), **options)
 
 

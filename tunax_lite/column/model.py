@@ -211,17 +211,17 @@ class Model(AbstractShown):
         """The column of a step and its case, with the states after the effect of ice and of each term."""
         at_rest, end = case.grid, time + dt
         case = self.with_von_karman(case).placed(state, end)
-        at_ends, water, ice = self.discretisation.at_ends, WaterSurface.of(state), {}
+        at_ends, water, ice, covered = self.discretisation.at_ends, WaterSurface.of(state), {}, None
         if case.ice is None:
             fluxes = at_ends(lambda instant: case.forcing.at(instant, water), time, end)
         else:
             now, before = at_ends(lambda instant: case.at_surface(state, instant, dt), time, end)
-            fluxes, ice = (now.fluxes, before.fluxes), now.ice
+            fluxes, ice, covered = (now.fluxes, before.fluxes), now.ice, now.covered
             temperature = state.temperature.at[-1].set(now.temperature)
             state = dataclasses.replace(state, temperature=temperature)
         mixing = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
         acting = case.acting()
-        column = _column(state, mixing, case, end, dt, fluxes)._replace(surface=ice)
+        column = _column(state, mixing, case, end, dt, fluxes)._replace(surface=ice, covered=covered)
         for term in acting:
             column = column.shaded(term.shade(state, case.grid))
         for term in acting:

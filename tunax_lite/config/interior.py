@@ -14,7 +14,7 @@ from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
 from ..io import read_hypsography
 from ..io.hypsography import in_metres
-from ..io.series import Series, profiles_on_grid
+from ..io.series import Series, as_series, profiles_on_grid
 from ..io.yaml_file import ConfigError
 from .builder import part_of
 from .profiles import Profile, ProfileSection, profile_series, read_profiles, together, values_of
@@ -31,6 +31,7 @@ from .series import (
     check_keys,
     check_table,
     conversions_of,
+    read_all_timed,
     read_timed,
     read_together,
 )
@@ -116,6 +117,10 @@ class StreamSection(part_of(terms.Stream)):
         "of the kind of the case [degC]; null for that of the lake where it enters", None
     )
     salinity: TimedSection = key("of the kind of the case", TimedValue(constant=0.0))
+    tracers: dict[str, TimedSection] = key(
+        "concentrations that it brings, by name of tracers of the case, pools included; 0 of all others",
+        default_factory=dict,
+    )
 
     def _check(self) -> None:
         if self.place == "interleaving" and self.temperature is None:
@@ -123,26 +128,25 @@ class StreamSection(part_of(terms.Stream)):
 
     def read(self, setting: Setting, name: str, converted: Converted) -> terms.Stream:
         """The stream, with temperature and salinity converted to those of the column."""
-
-        def water(discharge: Array, salinity: Array, temperature: Array | None = None) -> terms.StreamWater:
-            if temperature is None:
-                return terms.StreamWater(discharge, None, salinity)
-            given = {"temperature": temperature, "salinity": salinity}
-            found = converted({key: np.asarray(each)[:, None] for key, each in given.items()}, np.zeros(1))
-            return terms.StreamWater(discharge, *(jnp.asarray(found[key][:, 0]) for key in given))
-
+        at = "interior", "streams", name
+        for tracer in self.tracers:
+            setting.check_tracer(tracer, *at, "tracers", tracer)
         names = ("discharge", "salinity", "temperature")[: 3 if self.temperature is not None else 2]
-        series = read_together(
-            self,
-            water,
-            f"stream {name}",
-            setting,
-            "interior",
-            "streams",
-            name,
-            **{each: each for each in names},
-        )
-        return terms.Stream(series, **self.given())
+        parts = {each: (getattr(self, each), each, (*at, each)) for each in names}
+        parts |= {
+            f"tracer {tracer}": (section, tracer, (*at, "tracers", tracer))
+            for tracer, section in self.tracers.items()
+        }
+        read = read_all_timed(parts, setting)
+        with setting.naming(*at):
+            time, values = as_series(read, setting.duration)
+        tracers = {tracer: values[f"tracer {tracer}"] for tracer in self.tracers}
+        given = {each: values[each] for each in names if each != "discharge"}
+        if "temperature" in given:
+            found = converted({key: np.asarray(each)[:, None] for key, each in given.items()}, np.zeros(1))
+            given = {key: jnp.asarray(found[key][:, 0]) for key in given}
+        water = terms.StreamWater(values["discharge"], **given, tracers=tracers)
+        return terms.Stream(TimeSeries(time, water, f"stream {name}"), **self.given())
 
 
 Wind = TimeSeries[terms.WindVector] | None

@@ -108,7 +108,8 @@ class BasalMelt(AbstractIce):
         if not self.replenished:
             melted = density / self.ice_density * found.melt_rate * dt
             thickness = at_least(thickness - melted, 0.0)
-        return IceStep({"ice_thickness": thickness}, cell.temperature, fluxes, nothing)
+        everywhere = jnp.ones_like(nothing, bool)
+        return IceStep({"ice_thickness": thickness}, cell.temperature, fluxes, nothing, everywhere)
 
     def _water(self, cell: UppermostCell) -> tuple[Scalar, Scalar]:
         density = cell.density if self.water_density is None else self.water_density

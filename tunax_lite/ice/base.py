@@ -51,12 +51,14 @@ class IceStep(NamedTuple):
         fluxes: into the water.
         heat_from_air: heat gained by the ice through its upper surface, minus that passed to the water [W
             m-2].
+        covered: whether ice closes the surface for all but the fluxes; `None` if it never does.
     """
 
     ice: Carried
     temperature: Scalar
     fluxes: SurfaceFluxes
     heat_from_air: Scalar
+    covered: Bool[Array, "..."] | None = None
 
 
 class AbstractIce(eqx.Module):

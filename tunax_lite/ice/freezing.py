@@ -101,7 +101,9 @@ class Lebedev(AbstractIce):
         heat = heat - self.ice_density * self.latent_heat * (now - thickness)
         fluxes = sky(IceSurface(covered, at_most(air_temperature, 0.0), self.albedo))
         fluxes = below_cover(covered, fluxes, jnp.exp(-now / self.light_depth), None)
-        return IceStep({"ice_thickness": now, "freezing_degree_days": frost}, temperature, fluxes, heat / dt)
+        return IceStep(
+            {"ice_thickness": now, "freezing_degree_days": frost}, temperature, fluxes, heat / dt, covered
+        )
 
 
 _DAY = 86400.0

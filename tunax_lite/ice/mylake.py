@@ -91,4 +91,6 @@ class MyLake(AbstractIce):
             "frazil_thickness": jnp.where(closed, 0.0, now),
         }
         gained = self.ice_density * (now - thickness - frazil) / dt if self.exchanges_water else None
-        return IceStep(carried, temperature, below_cover(covered, fluxes, transmitted, gained), from_air)
+        return IceStep(
+            carried, temperature, below_cover(covered, fluxes, transmitted, gained), from_air, covered
+        )

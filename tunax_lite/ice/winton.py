@@ -195,7 +195,7 @@ class Winton(AbstractIce):
         if self.exchanges_water:
             ice_grown, snow_grown = total - ice["ice_thickness"], layers.snow - ice["snow_thickness"]
             mass = (self.ice_density * ice_grown + self.snow_density * snow_grown) / dt
-        return IceStep(carried, temperature, below_cover(covered, fluxes, passing, mass), gained)
+        return IceStep(carried, temperature, below_cover(covered, fluxes, passing, mass), gained, covered)
 
     def _optics(self, ice: Carried) -> tuple[Scalar, Scalar]:
         """Albedo, and the fraction of the absorbed radiation that penetrates below the surface [1]."""

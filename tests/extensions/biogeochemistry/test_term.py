@@ -24,10 +24,12 @@ from tunax_lite.extensions.biogeochemistry import (
     Exchanges,
     ExtendedModifiedPatankar2,
     ModifiedPatankar,
+    Oxygen,
     Passive,
     Pool,
     equilibrium,
 )
+from tunax_lite.ice import Lebedev, MyLake, Winton
 
 DAY = 86400.0
 STILL = tl.Model(tl.Constant(0.0, 0.0), molecular_tracer_diffusivity=0.0)
@@ -243,10 +245,11 @@ def test_a_lake_keeps_what_does_not_settle(open_bottom):
         np.testing.assert_allclose(np.asarray(totals) * 1e6, content, rtol=1e-13)
 
 
-def test_a_lake_whose_level_moves_keeps_its_nitrogen():
-    """Rain and rivers bring water without pools."""
+@pytest.mark.parametrize("brought", [{}, {"npzd_nut": 40.0, "npzd_det": 2.0}], ids=["pure", "rich"])
+def test_the_nitrogen_of_a_lake_whose_level_moves_is_what_its_rivers_bring(brought):
+    """Rain brings water without pools, and so do rivers unless they name some."""
     term = Biogeochemistry({"npzd": NPZD(w_d=-20.0)})
-    streams = {"a": river(3.0, "surface"), "b": river(5.0, "bottom")}
+    streams = {"a": river(3.0, "surface"), "b": river(5.0, "bottom", tracers=brought)}
     case = moving_case(streams, freshwater_flux=2e-3, shortwave_flux=150.0)
     state = term.with_pools(case.initial_state, {"npzd_phy": 0.5, "npzd_zoo": 0.2})
     case = dataclasses.replace(case, initial_state=state, terms={"life": term})
@@ -255,7 +258,28 @@ def test_a_lake_whose_level_moves_keeps_its_nitrogen():
     pools = [np.asarray(of) for name, of in run.state.tracers.items() if name.startswith("npzd_")]
     content = np.sum(cells * np.sum(pools, axis=0), axis=1)
     assert abs(float(run.state.surface["surface_elevation"][-1])) > 0.05
-    np.testing.assert_allclose(content, content[0], rtol=1e-13)
+    expected = content[0] + 5.0 * sum(brought.values()) * np.asarray(run.time)
+    np.testing.assert_allclose(content, expected, rtol=1e-12)
+
+
+def test_a_stream_brings_tracers_of_the_column_only():
+    with error_naming(ValueError, "streams dye phosphate"):
+        ran(moving_case({"b": river(5.0, "bottom", tracers={"phosphate": 1.0})}))
+
+
+@pytest.mark.parametrize("ice", [Lebedev, MyLake, Winton])
+def test_ice_stops_gases(ice):
+    """Oxygen stays as it is below ice, and goes to saturation without."""
+    ends = {}
+    for thickness in (0.0, 0.5):
+        case = column(Biogeochemistry({"gas": Oxygen()}, dilution=False), gas_oxy=100.0)
+        cold = dataclasses.replace(case.initial_state, temperature=jnp.full(N_CELLS, -1.9))
+        case = dataclasses.replace(case, initial_state=cold, ice=ice(initial_thickness=thickness))
+        run = tl.simulate(tl.Model(tl.KEpsilon()), case, dt=600.0, duration=DAY, output_interval=DAY)
+        assert (float(run.state.surface["ice_thickness"][-1]) > 0.1) == (thickness > 0.0)
+        ends[thickness] = np.asarray(run.state.tracers["gas_oxy"][-1])
+    np.testing.assert_allclose(ends[0.5], 100.0, rtol=1e-13)
+    assert np.mean(ends[0.0]) > 101.0
 
 
 def test_the_bottom_of_a_lake_exchanges_nothing():

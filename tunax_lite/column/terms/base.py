@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import Array, Bool
 
 from ..._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ...numerics.diffusion import CarryingRates
@@ -123,6 +124,7 @@ class Column(NamedTuple):
         shade: fraction of the visible light on faces that plankton and other matter leave [1].
         bottom: flow at the bottom after the transport; `None` before it, and without friction.
         wind_speed: at 10 m [m s-1]; `None` if unknown.
+        covered: whether ice closes the surface; `None` without ice.
     """
 
     state: State
@@ -144,6 +146,7 @@ class Column(NamedTuple):
     shade: FaceArray | None = None
     bottom: BottomFlow | None = None
     wind_speed: Scalar | None = None
+    covered: Bool[Array, "..."] | None = None
 
     def starting_from(self, state: State) -> "Column":
         """The same column with another initial state."""

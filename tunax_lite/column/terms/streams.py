@@ -42,15 +42,18 @@ class StreamPlace(enum.Enum):
 
 
 class StreamWater(eqx.Module):
-    """Discharge [m3 s-1], negative for outflow, temperature [degC] and salinity [g kg-1].
+    """Discharge [m3 s-1], negative for outflow, temperature [degC], salinity [g kg-1] and tracers by name.
 
-    Without a temperature, inflow has that of the cells; without a salinity, it is fresh. Outflow has the
-    properties of the cells.
+    Without a temperature, inflow has that of the cells; without a salinity, it is fresh, and it holds nothing
+    of a tracer that is not named. Outflow has the properties of the cells.
     """
 
     discharge: SeriesOrScalar = array_field(0, converter=as_float_array)
     temperature: SeriesOrScalar | None = array_field(0, default=None, converter=as_float_array)
     salinity: SeriesOrScalar | None = array_field(0, default=None, converter=as_float_array)
+    tracers: dict[str, SeriesOrScalar] = eqx.field(
+        default_factory=dict, converter=lambda held: {name: as_float_array(of) for name, of in held.items()}
+    )
 
 
 def _salinity(water: StreamWater) -> ScalarLike:
@@ -61,7 +64,7 @@ class Stream(eqx.Module):
     """One stream.
 
     Args:
-        series: discharge, temperature and salinity.
+        series: discharge, temperature, salinity and tracers.
         place: where the stream enters or leaves.
         lower, upper: heights of a range above the level at rest [m].
         density_width: density difference [kg m-3] within which a stream finds its level: its water enters
@@ -125,14 +128,17 @@ class _Flows(NamedTuple):
 
     entering: CenterArray
     leaving: CenterArray
-    temperature: CenterArray  # [K m s-1]
-    salinity: CenterArray  # [g kg-1 m s-1]
+    brought: dict[str, CenterArray]  # by the streams: temperature [K m s-1], salinity, tracers
     missing: Scalar  # inflow at the surface that closes the budget of the level
     growth: CenterArray  # of the cells
 
 
 class Streams(AbstractTerm):
-    """All streams of a lake, by name. Inflow has no momentum and no tracers; outflow carries both."""
+    """All streams of a lake, by name. Inflow has no momentum; outflow carries it.
+
+    Raises:
+        ValueError: in a run, a stream that brings a tracer which the column does not have.
+    """
 
     streams: dict[str, Stream]
 
@@ -149,36 +155,43 @@ class Streams(AbstractTerm):
         flows, carried = self._flows(column), column.carried
         parts, area = self._parts(column, flows), column.grid.cell_area
         assert area is not None
-        taken = {"temperature": flows.temperature, "salinity": flows.salinity}
+        every = {"temperature": carried.temperature, "salinity": carried.salinity, **carried.tracers}
+        if unknown := sorted(flows.brought.keys() - every.keys()):
+            known = ", ".join(carried.tracers) or "it has none"
+            raise ValueError(
+                f"streams: expected tracers of the column ({known}), got {', '.join(unknown)}; add them to "
+                "the initial state, or leave them out of the stream."
+            )
 
         def brought(name: str, values: CenterArray) -> CenterArray:
             top = flows.missing * values[-1:]
-            along = taken.get(name, jnp.zeros_like(values))
+            along = flows.brought.get(name, jnp.zeros_like(values))
             return (along + jnp.concatenate([jnp.zeros_like(values[1:]), top])) / area
 
-        every = {"temperature": carried.temperature, "salinity": carried.salinity, **carried.tracers}
         return {name: parts._replace(cells=brought(name, values)) for name, values in every.items()}
 
     def _flows(self, column: Column) -> _Flows:
         grid, state = column.grid, column.carried
         assert grid.area is not None  # set in every case with streams
         zero = jnp.zeros_like(state.temperature)
-        entering = leaving = temperature = salinity = zero
+        entering = leaving = zero
+        brought = {"temperature": zero, "salinity": zero}
         for stream in self.streams.values():
             water = stream.series.at(column.time)
             flow = stream.shares(column, water) * (water.discharge / grid.area[-1])
             inward = jnp.maximum(flow, 0.0)
             own = state.temperature if water.temperature is None else water.temperature
             entering, leaving = entering + inward, leaving + jnp.maximum(-flow, 0.0)
-            temperature, salinity = temperature + inward * own, salinity + inward * _salinity(water)
+            held = {"temperature": own, "salinity": _salinity(water), **water.tracers}
+            brought |= {name: brought.get(name, zero) + inward * of for name, of in held.items()}
         change, level = zero, column.level
         if level is not None:
             change = (grid.cell_volume - level.volume_before) / column.dt
         if level is not None and level.fresh_water is not None:
-            return _Flows(entering, leaving, temperature, salinity, zero[-1], change)
+            return _Flows(entering, leaving, brought, zero[-1], change)
         surplus = jnp.sum(entering - leaving - change, axis=0)
         over = jnp.concatenate([zero[1:], zero[:1] + jnp.maximum(surplus, 0.0)])
-        return _Flows(entering, leaving + over, temperature, salinity, jnp.maximum(-surplus, 0.0), change)
+        return _Flows(entering, leaving + over, brought, jnp.maximum(-surplus, 0.0), change)
 
     def _parts(self, column: Column, flows: _Flows) -> Tendency:
         """Flow from cells to each other and out of the lake."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ..._types import CenterArray, Scalar, ScalarLike
 
@@ -74,6 +74,7 @@ class Environment(NamedTuple):
         wind_speed: at 10 m [m s-1]; `None` if the case has no wind.
         bottom_stress: [N m-2].
         time: [s] since the start of the case.
+        covered: whether ice closes the surface, which stops what `through_surface` gives; `None` without ice.
     """
 
     temperature: CenterArray
@@ -87,6 +88,7 @@ class Environment(NamedTuple):
     wind_speed: Scalar | None
     bottom_stress: Scalar
     time: ScalarLike
+    covered: Bool[Array, "..."] | None = None
 
     def wind(self) -> Scalar:
         """Wind speed [m s-1].

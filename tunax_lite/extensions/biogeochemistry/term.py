@@ -378,6 +378,7 @@ class Biogeochemistry(AbstractTerm):
             wind_speed=self.wind_speed if column.wind_speed is None else column.wind_speed,
             bottom_stress=eos.reference_density * friction**2,
             time=column.time,
+            covered=column.covered,
         )
 
 
@@ -439,6 +440,8 @@ class _Reactions(NamedTuple):
                     f"bottom takes part at every depth, got {name} ({type(model).__name__}); turn off its "
                     "exchange with the bottom, or leave out the hypsography."
                 )
+            if index == -1 and around.covered is not None:
+                fluxes = {pair: jnp.where(around.covered, 0.0, flux) for pair, flux in fluxes.items()}
             _merge(found, fluxes, names)
         return found
 
