@@ -53,10 +53,12 @@ def pytest_configure() -> None:
     configure(precision="float64", cache_folder=CACHE, cache_minimum_seconds=0.1)
     # Batch axes broadcast, but no two types ever mix by accident.
     jax.config.update("jax_numpy_dtype_promotion", "strict")
-    # A shell ignores Ctrl-C for what it runs in the background, and so would the processes of the tests.
-    on_main_thread = threading.current_thread() is threading.main_thread()
-    if on_main_thread and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A shell ignores Ctrl-C for what it runs in the background, nohup the end of the terminal; so would all
+    # processes of the tests.
+    if threading.current_thread() is threading.main_thread():
+        usual = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+        for ignored in (number for number in usual if signal.getsignal(number) == signal.SIG_IGN):
+            signal.signal(ignored, usual[ignored])
     # Tracing makes millions of objects, and looking for cycles among them took a tenth of the time.
     gc.set_threshold(100_000, 20, 20)
 
