@@ -7,6 +7,8 @@ Axis 0 of every column array is the vertical, with index 0 at the bottom; furthe
 import dataclasses
 import enum
 import re
+import types
+import warnings
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,13 +94,19 @@ class ParameterInfo(NamedTuple):
     replaced_by: tuple[str, ...] = ()  # paths of optional numbers with which it has none
 
 
+_COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+
+
 def check_range(name: str, value: object, valid_range: tuple[float, float]) -> None:
     """Raise `ValueError` for a number outside a closed range, or one that is not a number.
 
-    An array is checked number by number. Traced values have no value yet, and pass; a text is a `TypeError`.
+    An array is checked number by number. Traced values have no value yet, and pass; a text, a list and a
+    complex number are a `TypeError`.
     """
     if isinstance(value, str):
         raise TypeError(f"{name}: expected a number, got {value!r}.")
+    if isinstance(value, list | tuple | dict | set | complex) or getattr(value, "dtype", None) in _COMPLEX:
+        raise TypeError(f"{name}: expected a number or an array of real numbers, got {value!r:.100}.")
     if not isinstance(value, (int, float, np.generic, np.ndarray, jax.Array)) or isinstance(
         value, (bool, jax.core.Tracer)
     ):
@@ -128,13 +136,36 @@ def _to_float_array(value: PyTree) -> PyTree:
     return value
 
 
-def as_float_array(value: PyTree) -> PyTree:
-    """Numbers and NumPy arrays as floating-point arrays; texts are an error, everything else is unchanged."""
+def as_float_array(value: PyTree, name: str = "") -> PyTree:
+    """Numbers and NumPy arrays as floating-point arrays; texts and lists are an error that has the name.
+
+    Everything else is unchanged.
+    """
     if isinstance(value, (int, float)):
         return jnp.asarray(np.float64(value))  # takes half the time that a Python number does
-    if isinstance(value, str):
-        raise TypeError(f"expected a number or an array, got the text {value!r}; convert it.")
+    if isinstance(value, str | list | tuple | dict | set):
+        got = f"the text {value!r}" if isinstance(value, str) else f"a {type(value).__name__}"
+        where = f"{name}: " if name else ""
+        raise TypeError(f"{where}expected a number or an array, got {got}; convert it.")
     return jnp.asarray(value, dtype=float) if isinstance(value, np.ndarray) else value
+
+
+class LikelyMistake(UserWarning):
+    """Values that run, but are hardly meant; `tunax_lite.plausibility` looks for many more."""
+
+
+def warn_of_kilograms(where: str, salinity: object, *, is_lake: bool) -> None:
+    """Warn of salinity that is that of the ocean in kg kg-1, and would run as fresh water."""
+    if is_lake or not isinstance(salinity, jax.Array | np.ndarray) or is_traced(salinity):
+        return
+    low, high = np.asarray(salinity).min(), np.asarray(salinity).max()
+    if 0.03 < low and high < 0.041:
+        warnings.warn(
+            f"{where}: initial salinity: expected g kg-1, got {low:.3g} to {high:.3g}, which is fresh water; "
+            "if it is in kg kg-1, multiply it by 1000.",
+            LikelyMistake,
+            stacklevel=6,
+        )
 
 
 def valid_range_of(kind: type, name: str) -> tuple[float, float]:
@@ -159,13 +190,17 @@ def parameter(
         default: value if none is given; `None` if it is derived from other parameters.
         unit: unit of the number.
         valid_range: closed interval outside which the number has no meaning, and the default bounds in a
-            calibration. A constructor raises `ValueError` for a number outside it; what JAX builds from
-            leaves, such as a gradient, may hold any.
+            calibration. A constructor raises `ValueError` for a number outside it and `TypeError` for what
+            is no number; what JAX builds from leaves, such as a gradient, may hold any.
         only_if: values of other fields with which this number has an effect, `(None,)` for one that takes its
             place once it is given. A calibration refuses it with others.
     """
 
     def checked(value: PyTree) -> PyTree:
+        if value is None and default is not None and not isinstance(field.type, types.UnionType):
+            raise TypeError(
+                f"{field.name}: expected a number [{unit}], got None; leave it out for the default."
+            )
         check_range(field.name, value, valid_range)
         return _to_float_array(value)
 

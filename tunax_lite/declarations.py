@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, get_args, get_origin, runtime_checkable
 
 import equinox as eqx
+import numpy as np
 
 K = TypeVar("K", bound=type)
 
@@ -37,8 +38,8 @@ def setting(
 ) -> Any:  # as the class annotates the field
     """Declare a field that a file may set and that is not a calibratable number; static in a module.
 
-    The constructor of a module raises `ValueError` for a value that violates the declaration; that of another
-    dataclass has to call `check_settings`.
+    The constructor of a module raises `ValueError` for a value that violates the declaration, `TypeError` for
+    what is no number; that of another dataclass has to call `check_settings`.
 
     Args:
         default: value if none is given.
@@ -57,6 +58,8 @@ def setting(
     }
 
     def checked(value: Any) -> Any:  # as the class annotates the field
+        if field.type is int and not isinstance(value, int | np.integer):
+            raise TypeError(f"{field.name}: expected a whole number, got {value!r}.")
         _check_setting(field.name, value, declared)
         return value
 
@@ -218,6 +221,26 @@ def check_kinds(made: Declaring) -> None:
                 raise TypeError(f"{type(made).__name__}: {_instead(part, kinds, name)}")
 
 
+def check_mixing(closure: object, made: object, n_faces: int) -> None:
+    """Reject what the code of a closure returned, unless it has eddy coefficients on all faces.
+
+    Raises:
+        TypeError: what was expected, what was returned, and what to return.
+    """
+    names = "eddy_viscosity", "eddy_diffusivity"
+    shapes = {name: getattr(getattr(made, name, None), "shape", None) for name in names}
+    wrong = [name for name, shape in shapes.items() if shape is None or shape[:1] != (n_faces,)]
+    if wrong:
+        got = f"{wrong[0]} of shape {shapes[wrong[0]]}"
+        if shapes[wrong[0]] is None:
+            got = "an array" if hasattr(made, "shape") else type(made).__name__
+        raise TypeError(
+            f"{type(closure).__name__}: expected {' and '.join(names)} on the {n_faces} faces of the grid, "
+            f"got {got}; return EddyCoefficients.within(viscosity, diffusivity), each shaped as "
+            "inputs.shear_squared."
+        )
+
+
 @functools.cache
 def _kinds_of_parts(kind: type) -> tuple[tuple[str, tuple[type, ...], bool, bool], ...]:
     """Fields that hold modules: their classes, and whether they can be absent and are by name."""
@@ -274,6 +297,8 @@ def _check_setting(
     choices, bounds = declared["choices"], declared["bounds"]
     if choices is not None and value not in choices:
         raise ValueError(f"{owner}expected {name} out of {', '.join(map(str, choices))}, got {value!r}.")
+    if bounds and (isinstance(value, bool) or not isinstance(value, int | float | np.number)):
+        raise TypeError(f"{owner}{name}: expected a number, got {value!r}.")
     holds = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt}
     if bounds and not all(holds[each](value, bound) for each, bound in bounds.items()):
         wanted = " and ".join(f"{_SAID[each]} {bound:g}" for each, bound in bounds.items())

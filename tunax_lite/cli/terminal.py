@@ -47,6 +47,7 @@ def prepare_terminal() -> None:
                 setattr(sys, name, text)
 
     def show(message, category, filename, lineno, file=None, line=None) -> None:
-        echo(f"tunax-lite: warning: {message}", err=True)
+        if category.__name__ != "LikelyMistake":  # of `_types`, slow to import: plausibility notes it
+            echo(f"tunax-lite: warning: {message}", err=True)
 
     warnings.showwarning = show

@@ -15,15 +15,18 @@ from .._types import (
     array_field,
     as_float_array,
     batch_shape_of,
+    check_range,
     in_precision,
     is_traced,
     parameter,
     shared_by_columns,
+    warn_of_kilograms,
 )
 from ..declarations import check_kinds
 from ..ice.base import AbstractIce, IceStep, UppermostCell
 from ..physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from ..physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
+from ..physics.stratification import coriolis_parameter
 from ..quantities import check_values
 from ..views import AbstractShown
 from .corrections import InitialCorrection
@@ -53,7 +56,7 @@ class Case(AbstractShown):
         grid: the vertical grid.
         initial_state: on that grid.
         forcing: surface fluxes as a function of the time since the start.
-        coriolis_parameter: f [s-1]; `physics.coriolis_parameter(latitude)` gives it for a latitude.
+        coriolis_parameter: f [s-1]; by default that of `latitude`, 0 without one.
         equation_of_state: relates buoyancy to temperature and salinity.
         absorption: of shortwave radiation with depth; used only if the forcing has a shortwave flux.
         interior: prescribed terms below the surface; none by default.
@@ -65,8 +68,7 @@ class Case(AbstractShown):
         duration: length of the case [s].
         name: for messages and files.
         start_time: ISO 8601 date and time of the start; `None` for an idealised case.
-        latitude, longitude: of the position [degrees north, degrees east], for files; the physics uses
-            `coriolis_parameter`, and the sun has its own position.
+        latitude, longitude: of the position [degrees north, degrees east]; the sun has its own.
         sites: names of the columns of a batch, for files.
 
     Raises:
@@ -80,7 +82,7 @@ class Case(AbstractShown):
     grid: Grid
     initial_state: State
     forcing: AbstractForcing
-    coriolis_parameter: Scalar = parameter(0.0, unit="s-1", valid_range=(-1e-2, 1e-2))
+    coriolis_parameter: Scalar = parameter(None, unit="s-1", valid_range=(-1e-2, 1e-2))
     equation_of_state: AbstractEquationOfState = eqx.field(default_factory=LinearEquationOfState)
     absorption: AbstractAbsorption = eqx.field(default_factory=TwoBandAbsorption)
     interior: Interior = eqx.field(default_factory=Interior)
@@ -96,16 +98,14 @@ class Case(AbstractShown):
     longitude: Scalar | None = array_field(0, default=None, converter=as_float_array)
     sites: tuple[str, ...] = eqx.field(default=(), static=True)
 
+    def __post_init__(self):
+        if self.coriolis_parameter is None:
+            self.coriolis_parameter = 0.0 if self.latitude is None else coriolis_parameter(self.latitude)
+
     def __check_init__(self):
         check_kinds(self)
-        for name, least, largest in (("latitude", -90.0, 90.0), ("longitude", -360.0, 360.0)):
-            value = getattr(self, name)
-            if not isinstance(value, jax.Array) or is_traced(value):
-                continue
-            if not np.all((np.asarray(value) >= least) & (np.asarray(value) <= largest)):
-                raise ValueError(
-                    f"{self.name}: expected a {name} of {least:g} to {largest:g} degrees, got {value}."
-                )
+        for name, most in (("latitude", 90.0), ("longitude", 360.0)):
+            check_range(f"{self.name}: {name}", getattr(self, name), (-most, most))
         for name in ("streams", "level"):
             if self.grid.area is None and getattr(self.interior, name) is not None:
                 expected = f"a grid with areas, of a lake, where it has its {name}, got one without"
@@ -139,6 +139,7 @@ class Case(AbstractShown):
                 )
             if variable in ("temperature", "salinity", "u", "v"):
                 check_values(f"{self.name}: initial {variable}", variable, np.asarray(leaf))
+        warn_of_kilograms(self.name, self.initial_state.salinity, is_lake=self.grid.area is not None)
         if self.ice is not None and isinstance(self.initial_state.salinity, (jax.Array, np.ndarray)):
             air = eqx.filter_eval_shape(self.forcing.air_temperature, 0.0)
             self.ice.check(self.initial_state, air is not None)
@@ -260,17 +261,17 @@ def stack_cases(cases: Sequence[Case]) -> Case:
         positions and start time if all cases have positions and share the start time.
 
     Raises:
-        ValueError: no cases, or cases of different structure, shapes or times.
+        ValueError: no list of cases, or cases of different structure, shapes or times.
     """
-    if not cases:
-        raise ValueError("stack_cases: expected at least one case, got none.")
+    if isinstance(cases, Case) or not cases:
+        raise ValueError(f"stack_cases: expected a list [case, ...], got {'one case' if cases else 'none'}.")
     plain = [case.unlabelled() for case in cases]
     shapes = [jax.tree.map(jnp.shape, case) for case in plain]
-    for case, same, shape in zip(cases, plain, shapes, strict=True):
+    for i, (case, same, shape) in enumerate(zip(cases, plain, shapes, strict=True)):
         if jax.tree.structure(same) != jax.tree.structure(plain[0]) or shape != shapes[0]:
             raise ValueError(
-                f"stack_cases: expected {case.name} to have the cells, tracers and fluxes of "
-                f"{cases[0].name}; move it to the same grid, and give absent fluxes as 0."
+                f"stack_cases: expected {case.name} ({i}) to have the cells, tracers and fluxes of "
+                f"{cases[0].name} (0); move it to the same grid, and give absent fluxes as 0."
             )
 
     def stack(path, is_shared: bool, *leaves):

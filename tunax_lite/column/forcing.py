@@ -51,7 +51,8 @@ def surface_flux(
     """
     quantity = Quantity("", long_name, unit, "scalar", standard_name, possible, positive)
     metadata = {"quantity": quantity, "prescribed": prescribed, "scale": scale}
-    return eqx.field(default=None, converter=as_float_array, metadata=metadata)
+    flux = eqx.field(default=None, metadata=metadata, converter=lambda x: as_float_array(x, flux.name))
+    return flux
 
 
 @declares("scalar", prefix="surface_")

@@ -21,7 +21,7 @@ from jaxtyping import PyTree
 from .. import constants
 from .._types import FaceArray, Scalar, ScalarLike, batch_shape_of, leading_axes, parameter, precision_of
 from ..closures.base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
-from ..declarations import check_kinds, setting
+from ..declarations import check_kinds, check_mixing, setting
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault, ThomasScan, TwistedThomas
 from ..physics.stratification import buoyancy_frequency_squared
 from ..runtime.jax_setup import time_loop_is_fused
@@ -90,8 +90,9 @@ class Model(AbstractShown):
         tridiagonal_method: solver for linear systems; by default the fastest on the platform.
 
     Raises:
-        TypeError: something else than a closure, such as its name or its unconstrained numbers.
-        ValueError: theta outside [0, 1], or a number of sweeps that is not a positive whole number.
+        TypeError: something else than a closure, such as its name or its unconstrained numbers, or a text
+            for a number.
+        ValueError: theta outside [0, 1], or a number of sweeps that is not positive.
     """
 
     closure: AbstractClosure
@@ -111,8 +112,6 @@ class Model(AbstractShown):
 
     def __check_init__(self):
         check_kinds(self)
-        if not isinstance(self.n_sweeps, int):
-            raise ValueError(f"Model: expected n_sweeps to be a whole number, got {self.n_sweeps!r}.")
 
     def with_von_karman(self, case: Case) -> Case:
         """The case with the constant of the closure in logarithmic layers without one of their own."""
@@ -128,7 +127,9 @@ class Model(AbstractShown):
         water = WaterSurface.of(state)
         fluxes = self.discretisation.at_ends(lambda time: case.forcing.at(time, water), start, start)
         column = _column(state.without_surface(), (at_rest, at_rest), case, start, 0.0, fluxes)
-        return self.closure.prepare().init(self._closure_inputs(state, column, case))
+        made = self.closure.prepare().init(self._closure_inputs(state, column, case))
+        check_mixing(self.closure, made, case.grid.n_cells + 1)
+        return made
 
     def step(
         self,

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from .. import constants
-from .._types import CenterArray, InnerFaceArray, Scalar, ScalarLike
+from .._types import CenterArray, InnerFaceArray, Scalar, ScalarLike, check_range
 from ..column.grid import Grid
 from ..column.state import State
 from ..numerics.elementary import at_least, difference, mean_of_neighbours, reciprocal
@@ -12,7 +12,8 @@ from .equation_of_state import AbstractEquationOfState
 
 
 def coriolis_parameter(latitude: ScalarLike) -> Scalar:
-    """f = (4 pi / sidereal day) sin(latitude) [s-1]; latitude in degrees north."""
+    """f = (4 pi / sidereal day) sin(latitude) [s-1]; latitude in degrees north, from -90 to 90."""
+    check_range("latitude", latitude, (-90.0, 90.0))
     return 4.0 * jnp.pi / constants.ROTATION_PERIOD * jnp.sin(jnp.deg2rad(latitude))
 
 
