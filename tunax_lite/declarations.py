@@ -58,7 +58,7 @@ def setting(
     }
 
     def checked(value: Any) -> Any:  # as the class annotates the field
-        if field.type is int and not isinstance(value, int | np.integer):
+        if field.type is int and choices is None and not isinstance(value, int | np.integer):
             raise TypeError(f"{field.name}: expected a whole number, got {value!r}.")
         _check_setting(field.name, value, declared)
         return value

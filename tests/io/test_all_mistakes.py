@@ -131,7 +131,7 @@ def test_every_mistake_of_profiles_in_a_table(tmp_path):
     mixed = write(tmp_path / "c.csv", text.replace("5m [degC]", "5m [K]"))
     found = lines_of(lambda: read_oceansites(mixed, start_time=START))
     assert ["temperature_5m" in found[0], "degC, got K" in found[0], "time" in found[1]] == [True] * 3
-    text = "when,depth,temperature,temperature\n2010-01-02,1,1\n"
+    text = "when,depth,temperature,temperature\nyesterday,1,1\n"
     found = lines_of(lambda: read_oceansites(write(tmp_path / "d.csv", text), start_time=START))
     assert [line.split(": ")[1] for line in found] == ["line 1", "line 1", "line 2"]
     rows = "2010-01-02,x\n2010-01-01,10\n2010-01-01,10\n"

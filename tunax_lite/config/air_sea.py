@@ -161,7 +161,9 @@ class TableWeather(Section):
     units: dict[str, UnitGiven] = key(UNITS, default_factory=dict)
     humidity_measure: HumidityMeasure | None = key("humidity measure; null for that of the file", None)
     time: str | None = key("name of the times in the file", None, min_length=1)
-    longest_gap: float | None = key("longest time between two records [s]; null for any", 21600.0, gt=0.0)
+    longest_gap: float | None = key(
+        "longest time between two values [s]; null: any of records", 21600.0, gt=0.0
+    )
     stamp: Literal["start", "middle", "end"] | None = key(
         "where the time of a mean stands in its interval, between two records; null for values at instants",
         None,

@@ -266,12 +266,12 @@ def first_bytes(path: Path, n_bytes: int) -> bytes:
         return stream.read(n_bytes)
 
 
-def read_text(path: Path, kind: str, encoding: str = "utf-8") -> str:
-    """Read a text file that fits into memory."""
+def read_text(path: Path, kind: str, encoding: str | Callable[[bytes], str] = "utf-8") -> str:
+    """Read a text file that fits into memory, in an encoding or with a function that decodes it."""
     path = existing_file(path)
     with reading(path, kind):
         check_size(path, "file", 8 * path.stat().st_size)  # memory needed by its parsed content
-        return path.read_text(encoding=encoding)
+        return encoding(path.read_bytes()) if callable(encoding) else path.read_text(encoding=encoding)
 
 
 def decimal(text: str) -> float:

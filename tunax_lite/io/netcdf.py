@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import FileFormatError, check_size, existing_file, first_bytes, is_path, name_of, reading
-from .units import Conversion, as_conversion, is_known, unit_of
+from .units import Conversion, as_conversion, is_known, unit_in_brackets, unit_of
 
 if TYPE_CHECKING:
     import netCDF4
@@ -117,6 +117,8 @@ class Contents:
     attrs: Attributes
     names: tuple[str, ...] = ()
     """Of all variables, where some are left out."""
+    notes: tuple[str, ...] = ()
+    """What was assumed in reading it."""
 
     def __getitem__(self, name: str) -> Variable:
         return self.variables[name]
@@ -135,9 +137,14 @@ class Contents:
 
     def named(self, name: str, what: str, advice: str) -> Variable:
         """Get a variable by name."""
-        if name not in self.variables:
+        found = self.get(name)
+        if found is None:
             raise self.error(name, f"a variable for {what}", f"only {self.listing}", advice)
-        return self.variables[name]
+        return found
+
+    def get(self, name: str) -> Variable | None:
+        """The variable of a name, which may have its unit behind it in round brackets."""
+        return self.variables.get(name if name in self.variables else unit_in_brackets(name)[0])
 
     def find(
         self, quantity: str, names: Sequence[str], standard_names: Collection[str], advice: str

@@ -60,7 +60,7 @@ from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinit
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 from .table import is_text, read_profile_text
 from .tracers import Tracer, Tracers, as_tracers, potential_density
-from .units import Conversions, as_conversion, conversion, unit_alone
+from .units import Conversions, as_conversion, conversion, unit_alone, unit_in_brackets
 from .yaml_file import NAMES
 
 _KNOWN = NAMES["oceansites"]
@@ -201,7 +201,10 @@ def _read(
                 return error
 
         found = _find(file, _names_in(file, given), wanted.tracers).items()
-        return all_of(partial(good, key, *both) for key, both in found)
+        first, *others = all_of(partial(good, key, *both) for key, both in found)
+        if isinstance(first, _Samples):
+            first = dataclasses.replace(first, notes=(*file.notes, *first.notes))
+        return [first, *others]
 
     return samples(read_profile_text(source, samples) if is_text(source) else read_contents(source))
 
@@ -261,7 +264,8 @@ def _find(
     lower = {name.lower(): one for name, one in file.variables.items()}
     candidates: dict[str, list[tuple[Variable, Variable, bool]]] = {}
     for key, known in _KNOWN.items():
-        names, others = [given[key]] if key in given else [*known["names"], *known["kinds"]], []
+        own, others = given.get(key), []
+        names = [own, unit_in_brackets(own or "")[0]] if key in given else [*known["names"], *known["kinds"]]
         named = [lower[name.lower()] for name in names if name is not None and name.lower() in lower][:1]
         if key not in given:
             adjusted = [lower[name] for one in named if (name := f"{one.name}_adjusted".lower()) in lower]

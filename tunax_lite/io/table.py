@@ -55,9 +55,10 @@ from .errors import (
     read_text,
     reading,
 )
+from .local_tables import decoded, iso_times, missing_code, with_named_time, with_one_time, with_points
 from .netcdf import Contents, Variable, read_contents
 from .series import GOOD_FLAGS, Series, longest_missing, on_common_times, start_of_case
-from .units import Conversion, Conversions, as_conversion, unit_alone
+from .units import DEGREES, Conversion, Conversions, as_conversion, unit_alone, unit_in_brackets
 from .yaml_file import NAMES
 
 _TEXT_ENDINGS = (".csv", ".txt", ".tsv", ".dat")
@@ -91,6 +92,8 @@ def read_table(path, also: Callable[[Contents], object] | None = None) -> Conten
     `datetime`, `date`, `timestamp`), in ISO 8601 or as a number with a unit such as `time [days since
     2012-01-01]`. Lines that start with # are comments; columns of text stay text. In GOTM's format (date,
     time, numbers) columns are called `1`, `2`, ... or take the names in a preceding line that starts with !.
+    Units may stand in round brackets, the clock in a column of its own; dates may be local ones, numbers have
+    decimal commas, and missing values be -999 or -9999.
 
     Args:
         path: of the file.
@@ -103,14 +106,16 @@ def read_table(path, also: Callable[[Contents], object] | None = None) -> Conten
     if not is_text(path):
         return read_contents(path)
     path = Path(path)
-    text = read_text(path, "text in UTF-8", "utf-8-sig")
+    text = read_text(path, "text in UTF-8", decoded)
     lines = [(i, t) for i, t in enumerate(text.splitlines(), 1) if t.strip() and not t.startswith("#")]
     data = [(number, line) for number, line in lines if not line.startswith("!")]
     if data and _PLAIN.match(data[0][1]):
         rows = _plain_rows(lines, data)
     else:
-        delimiter = next((d for d in (",", ";", "\t") if lines and d in lines[0][1]), ",")
+        delimiter = max(",;\t", key=lines[0][1].count) if lines else ","
         rows = [(number, next(csv.reader([line], delimiter=delimiter))) for number, line in lines]
+        if len(rows) > 1:
+            rows = with_named_time(with_one_time(rows if delimiter == "," else with_points(rows)), _TIMES)
     if len(rows) < 2:
         expected = "a line of names and lines of values"
         raise FileFormatError(path, "file", expected, f"{len(rows)} lines", "add what is missing")
@@ -133,7 +138,7 @@ def _columns(
     path: Path, names: list[str], units: list[str | None], rows: list[tuple[int, list[str]]]
 ) -> tuple[Contents, set[int], list[FileFormatError]]:
     """The columns of lines with their numbers, numbers of those that are wrong, and errors about them."""
-    variables, numbers, errors = {}, set(), []
+    variables, numbers, errors, notes = {}, set(), [], []
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
         column = [(number, cells[i].strip()) for number, cells in rows]
         if name == "time" and unit is None:
@@ -143,11 +148,15 @@ def _columns(
         else:
             values, wrong = _numbers_or_texts(column)
             expected, advice = "a number", "correct it, or leave it empty"
+            if values.dtype.kind == "f" and (code := missing_code([text for _, text in column], values)):
+                share = f"{np.sum(values == code)} of {values.size} values"
+                notes.append(f"{path}: {name}: {code:g} stands for a missing value, in {share}")
+                values = np.where(values == code, np.nan, values)
         errors += in_lines(path, wrong, name, expected, advice)
         numbers |= {number for number, _ in wrong}
         variables[name] = Variable(path, name, ("time",), values, {} if unit is None else {"units": unit})
     variables["time"] = variables.pop("time")  # so that messages list the measured variables first
-    return Contents(path, variables, {}), numbers, errors
+    return Contents(path, variables, {}, notes=tuple(notes)), numbers, errors
 
 
 def is_text(source) -> bool:
@@ -187,10 +196,16 @@ def read_series(
     def read(table: Contents) -> Record:
         return record_of(table, name, quantity, start_time=start_time, unit=unit, missing=is_bridged)
 
-    record = read(read_table(path, read))
-    if longest_gap is None:
-        return Series(record.time, record.values)
-    known = np.isfinite(record.values)
+    table = read_table(path, read)
+    record = read(table)
+    if notes is not None:
+        notes += [note for note in table.notes if note.startswith(f"{path}: {record.variable.name}: ")]
+    return Series(record.time, record.values) if longest_gap is None else _bridged(record, longest_gap, notes)
+
+
+def _bridged(record: Record, longest_gap: float, notes: list[str] | None) -> Series:
+    """The values of a record, linear across missing ones and missing records of up to `longest_gap` [s]."""
+    name, known = record.variable.name, np.isfinite(record.values)
     if known.sum() < 2:
         got = f"{known.sum()} of {known.size}"
         raise record.variable.error("at least two values", got, "choose another variable, or complete it")
@@ -201,7 +216,7 @@ def read_series(
         raise record.variable.error(expected, said, "fill the gap, or set a longer longest_gap")
     if notes is not None and not known.all():
         text = f"{np.sum(~known)} missing values of {name} are bridged linearly, at most {said}"
-        notes.append(f"{path}: {text}")
+        notes.append(f"{record.variable.path}: {text}")
     return Series(record.time[known], record.values[known])
 
 
@@ -309,7 +324,8 @@ def _header(
 ) -> tuple[list[str], list[str | None], list[FileFormatError]]:
     """Names and units of the columns, and errors about them."""
     matches = [_HEADER.match(cell) for cell in cells]
-    names = [match[1] if match else cell.strip() for match, cell in zip(matches, cells, strict=True)]
+    plain = [match[1] if match else cell.strip() for match, cell in zip(matches, cells, strict=True)]
+    names = [unit_in_brackets(name)[0] for name in plain]
     where = f"line {number}"
     stamps = [i for i, name in enumerate(names) if name.lower() in _TIMES]
     if "time" not in names and len(stamps) == 1:
@@ -317,11 +333,14 @@ def _header(
     errors = []
     if "time" not in names:
         expected = f"names of columns, one of them time (or {', '.join(_TIMES[1:])})"
-        errors.append(FileFormatError(path, where, expected, ", ".join(names), "add a line of names"))
+        advice = "add a line of names, and # before lines above it"
+        errors.append(FileFormatError(path, where, expected, ", ".join(names), advice))
     for name in dict.fromkeys(name for i, name in enumerate(names) if name in names[:i]):
         errors.append(FileFormatError(path, where, "every name once", f"'{name}' twice", "rename a column"))
-    said = [match[2] if match else None for match in matches]
-    units = [_unit_in(name) if unit is None else unit for name, unit in zip(names, said, strict=True)]
+    units: list[str | None] = []
+    for match, text, name in zip(matches, plain, names, strict=True):
+        unit = match[2] if match and match[2] is not None else unit_in_brackets(text)[1]
+        units.append(_unit_in(name) if unit is None else unit)
     return names, units, errors
 
 
@@ -348,15 +367,15 @@ def _unit_in(name: str) -> str | None:
 def _moments(column: _Cells) -> tuple[np.ndarray, str, _Cells]:
     """Dates as numbers, their unit, and what stands in the lines without one."""
     texts = [text for _, text in column]
-    if all(_STAMP.fullmatch(text) for text in texts):  # a hundred times faster
+    if texts and all(_STAMP.fullmatch(text) for text in texts):  # a hundred times faster
         with contextlib.suppress(ValueError):
             stamps = np.array(texts, dtype="datetime64[ms]")
             since = str(stamps[0]).replace("T", " ")
             return (stamps - stamps[0]) / np.timedelta64(1, "s"), f"seconds since {since}", []
     moments, wrong = [], []
-    for number, text in column:
+    for (number, text), iso in zip(column, iso_times(texts), strict=True):
         try:
-            moments.append(start_of_case(text.replace("/", "-")))
+            moments.append(start_of_case(iso))
         except ValueError:
             wrong.append((number, f"'{text}'"))
     return (np.zeros(0), "s", wrong) if wrong or not moments else (*_since_the_first(moments), wrong)
@@ -391,7 +410,7 @@ def read_profile_text(path, also: Callable[[Contents], object] | None = None) ->
         FileFormatError: a line that does not fit the format, with its number.
     """
     path = Path(path)
-    lines = read_text(path, "text in UTF-8", "utf-8-sig").splitlines()
+    lines = read_text(path, "text in UTF-8", decoded).splitlines()
     if any(line.lstrip().startswith("Depth(M):") for line in lines[:20]):
         return _blocks_of_pmel(path, lines)
     if _HEAD.match(next((line for line in lines if line.strip() and line[0] not in "#!"), "")):
@@ -399,8 +418,8 @@ def read_profile_text(path, also: Callable[[Contents], object] | None = None) ->
     table = read_table(path, None if also is None else lambda table: also(_profiles_of_table(table)))
     has_unit = "units" in table["time"].attrs
     with and_also(*([partial(read_time, table["time"])] if has_unit else [])):
-        profiles = _profiles_of_table(table)
-    is_stacked = profiles is not table and has_unit
+        profiles = dataclasses.replace(_profiles_of_table(table), notes=table.notes)
+    is_stacked = profiles.variables is not table.variables and has_unit
     with and_also(*([] if also is None else [partial(also, profiles)])):
         if is_stacked and not any(word in _DEPTHS for word in _first_words(table).values()):
             read_time(table["time"])  # sorted later: exchanged or repeated dates would pass in silence
@@ -558,7 +577,8 @@ def read_weather(
 ) -> tuple[TimeSeries[Weather], HumidityMeasure]:
     """Read the weather, and the kind of its humidity.
 
-    A wind speed without components becomes an eastward wind.
+    A wind speed with a direction becomes components, without one an eastward wind. Missing values are bridged
+    like missing records.
 
     Args:
         paths: one table, or several, such as one per quantity or year.
@@ -571,12 +591,13 @@ def read_weather(
         humidity_measure: the kind of humidity; by default the one in the file.
         shortwave, longwave: "downward" or "net" for a series; `None` where a formula gives the radiation.
         time: name of the time coordinate, where a file has several.
-        longest_gap: reject a longer time between two records [s].
+        longest_gap: reject a longer time between two values [s]; shorter ones are bridged linearly. `None`
+            for any time between records, and no missing value.
         stamp: of means over the time between records: whether it is the "start", the "middle" or the "end";
             `None` for values at instants.
         length: of the run [s], for weather consisting of numbers only.
         name: for messages; by default the name of the first file.
-        notes: gets a note where the direction of the wind is not known.
+        notes: gets what was assumed about the wind, bridged or counted as missing.
 
     Raises:
         FileFormatError: a quantity that is missing or ambiguous, an unexpected unit, a gap, unsorted times,
@@ -585,18 +606,22 @@ def read_weather(
     """
     given, units = dict(variables or {}), dict(units or {})
     fields = tuple(field.name for field in WEATHER)
-    check_names("variables", given, fields)
-    check_names("units", units, (*fields, "time"))
+    check_names("variables", given, (*fields, *WIND))
+    check_names("units", units, (*fields, *WIND, "time"))
     paths = as_sources(paths)
     tables = all_of(partial(read_table, path) for path in paths)
-    given |= _speed_alone(tables, given, [] if notes is None else notes)
-    measure = _measure(tables, given, humidity_measure)
+    notes = [] if notes is None else notes
+    notes += [note for table in tables for note in table.notes]
+    with and_also(lambda: _measure(tables, given, humidity_measure)):
+        given |= _components(tables, given, units, notes)
+    measure: HumidityMeasure = "relative"
     kinds = {"shortwave": shortwave, "longwave": longwave}
     options: dict[str, Any] = {  # those of `record_of`
         "start_time": start_time,
         "time": time,
         "time_unit": unit_alone(units, "time"),
         "longest_gap": longest_gap,
+        "missing": longest_gap is not None,
     }
     wanted = (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None))
 
@@ -610,12 +635,15 @@ def read_weather(
             return field, number
         parts = []
         for table in tables:
-            variable = table.variables.get(value) if value else _find(table, quantity, kind)
+            variable = table.get(value) if value else _find(table, quantity, kind)
             if variable is not None:
                 record = record_of(
                     table, variable.name, quantity, unit=units.get(field), kind=kind, **options
                 )
                 _check_radiation(record, field, kind)
+                if longest_gap is not None and not np.isfinite(record.values).all():
+                    bridged = _bridged(record, longest_gap, notes)
+                    record = dataclasses.replace(record, time=bridged.time, values=bridged.values)
                 parts.append(record)
         if parts:
             series = joined(in_order(parts, "give each time once"))
@@ -629,6 +657,8 @@ def read_weather(
         advice = f"name it, or give a number (variables.{field}){formula}"
         raise tables[0].error(field, expected, f"only {there}", advice)
 
+    with and_also(*(partial(read, field) for field in wanted if field != "humidity")):
+        measure = _measure(tables, given, humidity_measure)
     found = dict(each for each in all_of(partial(read, field) for field in wanted) if each is not None)
     instants, values = on_common_times(found, length)
     arrays = {field: np.asarray(value + 0.0 * instants) for field, value in values.items()}
@@ -648,19 +678,69 @@ def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:
     return table.find(quantity, *_known(quantity, kind), f"choose one (variables.{quantity})")
 
 
-def _speed_alone(tables: list[Contents], given: Mapping, notes: list[str]) -> dict[str, str | float]:
-    """A wind speed as eastward wind, where no file has components and none are named."""
+def _components(
+    tables: list[Contents], given: dict[str, str | float], units: Mapping, notes: list[str]
+) -> dict[str, str | float]:
+    """Where the components of the wind are, if files have its speed, with its direction or alone."""
+    named = {key: given.pop(key) for key in WIND if key in given}
     components = "wind_u", "wind_v"
-    if any(name in given or any(_find(table, name, None) for table in tables) for name in components):
+    there = any(name in given or any(_find(table, name, None) for table in tables) for name in components)
+    if there and not named:
         return {}
-    known, advice = NAMES["weather"]["wind_speed"], "choose one (variables.wind_u, with wind_v: 0)"
+    if there:
+        expected, got = "wind_speed with wind_direction, or wind_u with wind_v", "both"
+        raise tables[0].error("wind", expected, got, "leave one pair out (variables)")
+
+    def found(table: Contents, key: str) -> Variable | None:
+        if key in named:
+            return table.get(str(named[key]))
+        known, advice = NAMES["weather"][key], f"choose one (variables.{key})"
+        return table.find(key, known["names"], known["standard_names"], advice)
+
+    for key, name in named.items():
+        if not any(found(table, key) for table in tables):
+            tables[0].named(str(name), key, f"correct its name (variables.{key})")
     for table in tables:
-        speed = table.find("wind_speed", known["names"], known["standard_names"], advice)
-        if speed is not None:
-            said = f"{speed.name} has no direction and becomes an eastward wind"
-            notes.append(f"{table.path}: {said}: turning winds would drive other inertial oscillations")
-            return {"wind_u": speed.name, "wind_v": 0.0}
+        speed, direction = (found(table, key) for key in WIND)
+        if speed is None:
+            continue
+        if direction is not None:
+            return _turned(table, speed, direction, units, notes)
+        said = f"{speed.name} has no direction and becomes an eastward wind"
+        notes.append(f"{table.path}: {said}: turning winds would drive other inertial oscillations")
+        return {"wind_u": speed.name, "wind_v": 0.0}
     return {}
+
+
+WIND = ("wind_speed", "wind_direction")
+"""Names of what files have in place of the components of the wind."""
+
+
+def _turned(
+    table: Contents, speed: Variable, direction: Variable, units: Mapping, notes: list[str]
+) -> dict[str, str | float]:
+    """Put the components of a wind into its table; its direction is clockwise from north, in degrees."""
+    of_speed, turn = (as_conversion(units.get(key)) for key in WIND)
+    said = turn.unit or direction.attrs.get("units") or "degrees"
+    if str(said).strip().lower() not in DEGREES or speed.dims != direction.dims:
+        got = f"{said} over {', '.join(direction.dims)}"
+        raise direction.error(f"degrees from north, over {', '.join(speed.dims)}", got, "convert it")
+    degrees, towards = direction.numbers(), "to" in str(direction.attrs.get("standard_name")).split("_")
+    known = degrees[np.isfinite(degrees)]
+    if known.size and not (0.0 <= known.min() and known.max() <= 360.0):
+        got = f"{known.min():g} to {known.max():g}"
+        raise direction.error("degrees from 0 to 360", got, "correct it, or leave missing values empty")
+    angle = np.deg2rad(turn.sign * (turn.factor * degrees + turn.offset) + 180.0 * (not towards))
+    scale, offset = of_speed.linear("wind_u", speed.unit(of_speed.unit, "wind_speed"))
+    values, attrs = scale * speed.numbers() + offset, {"units": "m s-1"}
+    for name, of in (("wind_u", np.sin), ("wind_v", np.cos)):
+        component = values * of(angle)
+        table.variables[name] = Variable(table.path, name, speed.dims, component, attrs)
+    notes.append(
+        f"{table.path}: {direction.name} is where the wind blows {'to' if towards else 'from'}; if it is the "
+        "opposite: units: {wind_direction: {offset: 180}}"
+    )
+    return {"wind_u": "wind_u", "wind_v": "wind_v"}
 
 
 def _measure(tables: list[Contents], given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:

@@ -46,6 +46,8 @@ _PERCENT = {"%", "percent", "per cent"}
 _SALINITY = {"psu", "ppt", "pss", "pss-78", "1e-3", "0.001", "practical salinity unit", "g/kg"} | {
     *("pss78", "practical salinity units", "practical_salinity_unit"),
 }
+DEGREES = {"°", "deg", "degree", "degrees", "degrees_true", "degt", "degree_true"}
+"""Of directions."""
 _NUMBER = {"1", "dimensionless", "unitless"}
 _SUBSTANCE = re.compile(
     r"((?:milli|micro|nano|[munµμ])?(?:mol(?:es?)?|g(?:rams?)?|[Ee]q))[ _-]+"
@@ -53,6 +55,8 @@ _SUBSTANCE = re.compile(
     re.IGNORECASE,
 )
 """An amount of a substance, such as `mmol N` or `mg Chl`: the substance is no part of the unit."""
+BRACKETS = re.compile(r"(.*?)\s*\(([^()]*)\)$")
+_RAISED = str.maketrans("²³⁻¹", "23-1")
 _MICRO = str.maketrans("µμ", "uu")
 _PER_VOLUME = (-3, 0, 1, 0, 0)
 """Dimensions of the density, by which a concentration per mass of water is one per volume."""
@@ -70,7 +74,7 @@ _ALSO = {
 @functools.cache
 def _parse(unit: str) -> tuple[float, _Dimensions]:
     """Scale and dimensions of a product of factors; a slash divides by the factor that follows it."""
-    scale, dimensions = 1.0, [0] * 5
+    scale, dimensions, unit = 1.0, [0] * 5, unit.translate(_RAISED)
     for position, part in enumerate(unit.split("/")):
         for token in re.split(r"[\s.·]+|(?<!\*)\*(?!\*)", part.strip()):
             match = _TOKEN.match(token)
@@ -128,6 +132,26 @@ def between(unit: str, wanted: str) -> tuple[float, float]:
     if dimensions != needed:
         raise ValueError(f"expected a unit that converts to {wanted}, got '{unit}'.")
     return scale / size, zero
+
+
+def unit_in_brackets(name: str) -> tuple[str, str | None]:
+    """A name without its unit in round brackets, `Wind Speed (m/s)`, and that unit."""
+    match = BRACKETS.match(name)
+    if match is None or not (_is_unit(match[2]) or match[2].upper() in ("UTC", "GMT")):
+        return name, None
+    return match[1], match[2] if _is_unit(match[2]) else None
+
+
+def _is_unit(text: str) -> bool:
+    """Whether a text is a unit of any quantity."""
+    plain = text.strip().lower()
+    if plain in _CELSIUS | _KELVIN | _PERCENT | _SALINITY | DEGREES:
+        return True
+    try:
+        _parse(text)
+    except KeyError:
+        return False
+    return True
 
 
 def concentration(unit: str, wanted: str) -> tuple[float, int]:
