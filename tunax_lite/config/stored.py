@@ -63,7 +63,8 @@ def load_closure(path: str | Path, like: AbstractClosure | None = None) -> Abstr
                 like = closure_with(stored.name, stored.options)
         except (ValueError, TypeError) as error:  # of pydantic, too
             raise ConfigError(
-                f"{path}: closure {stored.name}: {error}; or give `like`, a closure with the same settings."
+                f"{path}: closure {stored.name}: {str(error).rstrip('.')}; or give `like`, a closure with "
+                "the same settings."
             ) from error
     if type(like).__name__ != stored.kind:
         raise ValueError(

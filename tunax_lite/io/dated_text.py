@@ -96,14 +96,7 @@ def read_lines(path: Path | str, where: str) -> TextFile:
     return TextFile(path, np.asarray(numbers), list(texts))
 
 
-def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
-    """Times of lines [s] since 1970, from their first characters."""
-    time, _, errors = _find_times(file, indices)
-    raise_all(errors)
-    return time
-
-
-def _find_times(file: TextFile, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[FileFormatError]]:
+def find_times(file: TextFile, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[FileFormatError]]:
     """Times of lines [s] since 1970, which of the lines have one, and errors about the others."""
     texts = file.texts
     heads = np.array([texts[index][:TIME_WIDTH] for index in indices], dtype=f"U{TIME_WIDTH}")
@@ -324,7 +317,7 @@ class SeriesReader:
             if column.file not in self._files:
                 file = read_lines(column.file, column.where)
                 indices = np.arange(len(file.texts))
-                time, dated, errors = _find_times(file, indices)
+                time, dated, errors = find_times(file, indices)
                 if errors:
                     raise_all([*errors, *self._values(column, file, indices[dated], time[dated])[1]])
                 warn_of_order(file, indices, time, self.warnings)
@@ -544,7 +537,7 @@ def find_profiles(file: TextFile) -> tuple[Profiles, list[FileFormatError]]:
         upward.append(int(words[1]) == 1)
         index += 1 + count
     places = np.asarray(headers, dtype=int)
-    time, dated, wrong = _find_times(file, places)
+    time, dated, wrong = find_times(file, places)
     kept = (each[dated] for each in (places, np.asarray(counts, int), np.asarray(upward, bool), time))
     return Profiles(file, *kept), errors + wrong
 

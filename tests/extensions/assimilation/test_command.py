@@ -231,7 +231,7 @@ def test_bad_settings_are_named(config, setting, parts):
 
 def test_an_error_of_zero_in_the_file_is_named(config):
     write(VALUES, errors=[0.1, 0.1, 0.0, 0.1, 0.1, 0.1])
-    with error_naming(ConfigError, "sst.dat error above 0 64800 observations.error"):
+    with error_naming(FileFormatError, "sst.dat line 4 error above 0 observations.error"):
         build(config)
 
 
@@ -256,6 +256,17 @@ def test_a_line_that_is_no_observation_is_named(config):
     (config.parent / "sst.dat").write_text("2020-01-01 06:00:00 warm 0.1\n")
     with error_naming(FileFormatError, "sst.dat line 1 'warm'"):
         build(config)
+
+
+def test_all_mistakes_of_a_file_are_told(config):
+    lines = ["01-01 06:00:00 10.0 0.1", "01-01 12:00:00 warm 0.1", "13-01 18:00:00 10.0 0.1"]
+    lines += ["01-02 00:00:00 283.0 0.1", "01-02 06:00:00 10.0", "01-02 12:00:00 10.0 -0.1"]
+    (config.parent / "sst.dat").write_text("".join(f"2020-{line}\n" for line in lines))
+    with pytest.raises(FileFormatError) as caught:
+        build(config)
+    found = [line.split("sst.dat: ")[1] for line in str(caught.value).splitlines()]
+    assert [each[:6] for each in found] == ["line 3", "line 5", "line 2", "column", "line 6"]
+    assert "line 4" in found[3] and "unit K" in found[3]
 
 
 def test_heights_of_another_place_are_refused():

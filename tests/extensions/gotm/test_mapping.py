@@ -46,6 +46,21 @@ from tunax_lite.physics.equation_of_state import LinearEquationOfState, Specific
 UV = {"u": 4.0, "v": -3.0}
 
 
+def test_all_contradictions_of_a_closure_and_of_the_times_are_told(tmp_path):
+    param = {"compute_kappa": True, "Ri_st": 3.0}
+    wrong = {"turbulence": {"turb_param": param, "keps": {"sig_peps": True, "ce2": 1.2}}}
+    wrong |= {"time": {"start": "01.01.1998", "dt": 0.0}}
+    with pytest.raises(ConfigError) as caught:
+        build(tmp_path, wrong)
+    lines = str(caught.value).splitlines()
+    keys = ("keps.sig_peps", "turb_param.Ri_st", "keps.ce2", "time.start", "time.dt")
+    assert all(any(f"{key}: expected" in line for line in lines) for key in keys) and len(lines) == len(keys)
+    wrong["time"]["dt"] = "an hour"
+    with pytest.raises(ConfigError, match="time.start") as caught:
+        build(tmp_path, wrong)
+    assert "an hour" in str(caught.value)
+
+
 def build(folder, *changes, overrides=()):
     return build_gotm(load_gotm(write_case(folder, *changes), overrides))
 

@@ -135,8 +135,9 @@ def test_keys_contradictions_and_files_come_at_once(tmp_path):
     said = ["time.stop", "salinity.relax.tau", "surface.fluxes.tx.file"]
     assert mistakes_of(tmp_path, backwards, relaxed, no_wind) == said
     assert mistakes_of(tmp_path, misspelt, wrong, backwards) == ["grid.nlevs", "turbulence.keps.ce2", said[0]]
-    # What follows from a key that is wrong itself is no mistake of its own.
-    assert mistakes_of(tmp_path, {"time": {"start": "x", "dt": "y"}}, no_wind) == ["time.dt", said[2]]
+    # A date is wrong by itself; what follows from a key that is wrong is no mistake of its own.
+    both = {"time": {"start": "x", "dt": "y"}}
+    assert mistakes_of(tmp_path, both, no_wind) == ["time.dt", "time.start", said[2]]
     files = ["temperature.file", "surface.fluxes.tx.file"]
     assert mistakes_of(tmp_path, profiles, no_wind) == files
 

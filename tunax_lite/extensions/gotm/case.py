@@ -15,7 +15,7 @@ from .closure import closure_section
 from .interior import interior_section
 from .keys import KEYS, WORDS
 from .older import is_namelist, read_namelists, up_to_date
-from .output import read_times
+from .output import read_period, read_times
 from .settings import Content, Said, Settings, looks_like_gotm
 from .surface import draft, ice_section, surface_sections
 from .water import (
@@ -128,6 +128,7 @@ def _readings(settings: Settings) -> Iterator[Callable[[], object]]:
     """Each section of a configuration, unless its keys are wrong, and which of its files there are."""
     given: dict[tuple[str, ...], Callable[[], object]] = {
         ("time", "output"): lambda: read_times(settings),
+        ("time.start", "time.stop"): lambda: read_period(settings),
         ("grid", "location"): lambda: grid_section(settings),
         ("turbulence",): lambda: closure_section(settings),
         ("temperature", "salinity", "velocities"): lambda: hydrography(settings, 1.0, relax_from_zero=False),

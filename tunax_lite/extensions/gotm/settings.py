@@ -8,7 +8,7 @@ import contextlib
 import difflib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,6 +71,14 @@ class Settings:
         """Raise `ConfigError` for all unknown keys and impossible values, with file, line and key."""
         if self._problems:
             raise ConfigError("\n".join(text for _, text in self._problems))
+
+    @contextlib.contextmanager
+    def collecting(self, group: str) -> Iterator[None]:
+        """Keep the error of the body, about keys of a group, for `check`, so that others are found, too."""
+        try:
+            yield
+        except ConfigError as error:
+            self._problems.append((group, str(error)))
 
     def is_sound(self, *groups: str) -> bool:
         """Whether nothing is known against the keys of some groups."""
