@@ -31,6 +31,7 @@ LEVEL, ACTIVE, N_DRAWS = 0.9, 0.02, 64
 class Case(NamedTuple):
     """Differences and changes since the start in the unit of the misfit, `(time, level, *member)`."""
 
+    name: str
     source: str
     loss: np.ndarray  # (member,)
     error: np.ndarray
@@ -59,9 +60,9 @@ def run(problem: Problem, targets: Sequence[Target], x: np.ndarray) -> list[Case
         change = factor * (np.asarray(comparison.observed["temperature"]) - begin)
         counts = np.asarray(comparison.counts["temperature"]) > 0.0
         scale = np.sqrt(np.where(counts, comparison.counts["temperature"], 1.0))[..., None]
-        loss = np.square(found).sum(axis=(0, 1))
-        cases.append(Case(target.group or target.case.name, loss, found / scale, change, counts))
-        print(f"{target.case.name}: least loss {loss.min():.3g}", flush=True)
+        loss, name = np.square(found).sum(axis=(0, 1)), target.case.name
+        cases.append(Case(name, target.group or name, loss, found / scale, change, counts))
+        print(f"{name}: least loss {loss.min():.3g}", flush=True)
     return cases
 
 
@@ -93,7 +94,7 @@ def main() -> None:
     parser.add_argument("config", type=Path)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings")
     parser.add_argument("--members", type=int, default=384, metavar="N")
-    parser.add_argument("--observations", type=float, default=12.1, help="independent ones, of the posterior")
+    parser.add_argument("--observations", type=float, default=10.6, help="independent ones, of the posterior")
     options = parser.parse_args()
     tl.configure()
     setup = build_calibration(load_calibration(options.config, options.settings))
@@ -109,7 +110,7 @@ def main() -> None:
     for number, path in enumerate(free.paths):
         told = f"{values[:, number].mean():.3f} ± {values[:, number].std():.3f}"
         print(f"{path}: {told}, over the prior's {x[number, kept].std():.2f}")
-    print("| source | noise | effective draws | with the error | without |")
+    print("| source | noise | effective draws | with the error | least of a simulation | without |")
     everything = []
     for source in dict.fromkeys(case.source for case in cases):
         others = [case for case in cases if case.source != source]
@@ -119,7 +120,8 @@ def main() -> None:
         own = [case for case in cases if case.source == source]
         found = np.array([[covered(case, members, each) for each in (noise, 0.0)] for case in own])
         everything.extend(found)
-        told = " | ".join(f"{share:.2f}" for share in found.mean(axis=0))
+        (share, alone), least = found.mean(axis=0), int(np.argmin(found[:, 0]))
+        told = f"{share:.2f} | {found[least, 0]:.2f} ({own[least].name}) | {alone:.2f}"
         print(f"| {source} | {noise:.3f} | {1.0 / np.sum(chance**2):.0f} | {told} |")
     print("all cases:", np.mean(everything, axis=0).round(3))
 

@@ -38,8 +38,8 @@ def test_another_base_is_refused_by_both_names_and_what_differs(of_recommended):
         with_parameters(KEpsilon(), read_parameters(of_recommended))
     said = str(caught.value)
     assert not missing_from(said, "k_epsilon_recommended k_epsilon")
-    # `recommended.toml` and Canuto's model A.
-    assert "stability.ctt is 0.92 there, 0.72 here" in said and "lagrangian_stress is True there" in said
+    # `recommended.toml` and the default.
+    assert "eddy_slope is 0.25 there, not given here" in said and "lagrangian_stress is True there" in said
     assert "Choose `k_epsilon_recommended` for `model.closure`" in said
 
 
@@ -61,7 +61,7 @@ def test_values_go_into_their_own_base_whatever_the_calibrated_numbers_were(of_r
         (KEpsilon.recommended(imposed_von_karman=None), "imposed_von_karman 0.4"),
         (KEpsilon.recommended(long_steps=True), "long_steps False True"),
         (
-            KEpsilon.recommended(stability=tl.SecondMomentClosure(ctt=0.92, equilibrium="weak")),
+            KEpsilon.recommended(stability=tl.SecondMomentClosure(equilibrium="weak")),
             "stability.equilibrium quasi weak",
         ),
     ],
