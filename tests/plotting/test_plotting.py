@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from matplotlib import _pylab_helpers
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.dates import num2date
 
 import tunax_lite as tl
@@ -28,7 +29,7 @@ from tunax_lite.plotting import (
     plot_series,
     save_figure,
 )
-from tunax_lite.plotting.style import alone, height_axis, with_gaps
+from tunax_lite.plotting.style import alone, height_axis, name_points, with_gaps
 from tunax_lite.plotting.style import panels as panels_of
 
 
@@ -374,3 +375,16 @@ def test_many_closures_have_lines_of_their_own(trajectory):
         drawn += [line.get_label() for line in labelled]
         assert len(panel.lines) == 24  # the others in grey, and the LES
     assert sorted(drawn) == sorted(runs)
+
+
+def test_names_of_points_close_to_each_other_do_not_overlap():
+    figure, axes = panels_of(1, 1, (4.0, 3.0))
+    panel, names = axes[0, 0], ["Ocean Station Papa", "Papa north", "Papa", "Vancouver"]
+    places = [(0.0, 0.0), (0.2, 0.1), (0.1, -0.1), (10.0, 0.0)]
+    panel.set(xlim=(-2.0, 11.0), ylim=(-5.0, 5.0))
+    name_points(panel, names, places, 8.0)
+    FigureCanvasAgg(figure).draw()
+    boxes = [text.get_window_extent() for text in panel.texts]
+    assert [text.get_text() for text in panel.texts] == names
+    assert all(panel.bbox.contains(*corner) for box in boxes for corner in (box.p0, box.p1))
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])

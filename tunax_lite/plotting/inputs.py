@@ -50,7 +50,9 @@ def plot_inputs(inputs: Sequence[Input], title: str = "", start_time: str | None
         over_time[0].text(0.5, 0.5, "no forcing", ha="center", transform=over_time[0].transAxes, color="0.5")
     if first:
         _draw_profiles(whole[1].subgridspec(2 if len(first) > 1 else 1, math.ceil(len(first) / 2)), first)
-    figure.suptitle(style.in_words(title), fontsize="medium")
+    n = max((one.values[:1].size for one in first), default=1)
+    of_several = f", median and range of {n} columns" if n > 1 else ""
+    figure.suptitle(f"{style.in_words(title)}{of_several}", fontsize="medium")
     return figure
 
 

@@ -7,10 +7,12 @@ import json
 import pickle
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.dates import date2num
 from typer.testing import CliRunner
 
 from tests.errors import error_naming
@@ -65,8 +67,14 @@ def test_figures_show_maps_and_points_of_a_store(made):
     of_map = figures["map_sea_surface_temperature"]
     label = of_map.axes[-1].get_ylabel().replace("\n", " ")
     assert label == "in-situ temperature of the uppermost cell [°C], white: no value"  # a column failed
-    assert [panel.get_title() for panel in of_map.axes[:2]] == ["2001-03-01 06:00", "2001-03-02 12:00"]
+    assert [panel.get_title() for panel in of_map.axes[:2]] == ["2001-03-01 00:00", "2001-03-02 06:00"]
     section = figures["sections_temperature"]
+    first, last = np.datetime64("2001-03-01"), np.datetime64("2001-03-05")
+    for name, start in (("temperature", first), ("temperature_mean", first + np.timedelta64(6, "h"))):
+        mesh: Any = figures[f"sections_{name}"].axes[0].collections[0]  # a QuadMesh
+        edges = mesh.get_coordinates()[0, :, 0]
+        middles = 0.5 * (edges[1:] + edges[:-1])[[0, -1]]
+        np.testing.assert_allclose(middles, date2num([start, last]), atol=1e-6, err_msg=name)
     assert section.axes[0].get_title() == "60°S 5°E"
     assert section.axes[0].get_ylim()[1] == pytest.approx(0.0, abs=5.0)
     with error_naming(ValueError, "--point 0 N 180 E"):
@@ -183,7 +191,7 @@ def test_the_command_runs_refuses_goes_on_and_draws(tmp_path):
 
     said = run(0, *command)
     assert "89 columns of 9 x 10 points, 96 steps of 1800 s, 2 frames" in said
-    assert "results: 0.0242 MB" in said and f"wrote {store}" in said
+    assert "results: 0.0363 MB" in said and f"wrote {store}" in said
     assert "got the complete store of a map; add --overwrite" in run(2, *command)
     assert "complete; nothing to do" in run(0, *command, "--resume")
     with open(tmp_path / ".ocean.zarr.lock", "w") as lock:  # as another process holds it

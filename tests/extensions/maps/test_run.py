@@ -71,6 +71,13 @@ def test_columns_of_a_map_are_those_of_a_batch(whole):
             found = store[name].values.reshape(*store[name].shape[:-2], -1)[..., RUN.columns.index]
             # Profiles are kept in single precision; another number of columns side by side changes rounding.
             np.testing.assert_allclose(found, np.asarray(values)[1:], rtol=1e-6, atol=1e-9, err_msg=name)
+            if name == "temperature_mean":
+                assert f"initial_{name}" not in store
+                continue
+            first = store[f"initial_{name}"]
+            assert first.long_name == f"{store[name].long_name} at the start, 2001-03-01 00:00"
+            first = first.values.reshape(*first.shape[:-2], -1)[..., RUN.columns.index]
+            np.testing.assert_allclose(first, np.asarray(values)[0], rtol=1e-6, atol=1e-9, err_msg=name)
         on_land = np.setdiff1d(np.arange(54), RUN.columns.index)
         assert np.isnan(store.temperature.values.reshape(16, 12, 54)[..., on_land]).all()
         heights = store.height_face.values.reshape(13, 54)[:, RUN.columns.index]
@@ -120,7 +127,8 @@ def test_pieces_before_a_shorter_frame_are_whole():
 
 def test_a_plan_fits_its_memory_and_results_do_not_depend_on_it(plan, whole, tmp_path):
     assert plan.layout.memory < 2**31
-    assert plan.results == 16 * 30 * (4 * (12 + 13 + 12) + 3 * 8)
+    at_start = 4 * (12 + 13) + 3 * 8
+    assert plan.results == 30 * (at_start + 16 * (at_start + 4 * 12))
     run_map(RUN, tmp_path / "map.zarr", plan.layout, plan.variables, ThisProcess())
     with xr.open_zarr(whole, chunks=None) as one, xr.open_zarr(tmp_path / "map.zarr", chunks=None) as two:
         xr.testing.assert_allclose(one, two, rtol=1e-6)

@@ -132,6 +132,9 @@ VARIABLES = (
     MapVariable("height_center", "height_center", (8,), ("z_center",), np.dtype(float)),
     MapVariable("height_face", "height_face", (9,), ("z_face",), np.dtype(float)),
     MapVariable("sea_surface_temperature", "sea_surface_temperature", (), (), np.dtype(float)),
+    MapVariable(
+        "initial_sea_surface_temperature", "sea_surface_temperature", (), (), np.dtype(float), is_initial=True
+    ),
 )
 
 

@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.collections import Collection
 from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ...io.errors import FileFormatError, read_text, reading
 from ...plotting import style
 from ...plotting.style import STATE, FigureTime, Option
 from ...runtime.machine import needed
+from .setup import INITIAL
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -124,21 +126,22 @@ class _Ocean:
 
     def maps(self, name: str) -> Figure:
         """A scalar at up to four times, with common colours."""
-        times = self._computed_times(name)
-        values = {int(i): np.asarray(self.store[name].isel(time=int(i)), dtype=float) for i in times}
+        values = self._at_some_times(name)
         known = np.concatenate([each[np.isfinite(each)] for each in values.values()] or [np.zeros(1)])
         known = known if known.size else np.zeros(1)
         colours = _colours(name, *np.percentile(known, [1.0, 99.0]))
         n_columns = 1 if len(values) == 1 else 2
         figure, axes = style.panels(len(values), n_columns, (5.4, 3.0), (1.0, 0.5), sharex=True, sharey=True)
         drawn: Option = None  # of the last panel, for the colour bar
-        for panel, (i, each) in zip(axes.flat, values.items(), strict=False):
+        for panel, (time, each) in zip(axes.flat, values.items(), strict=False):
             drawn = self._draw(panel, each, colours)
-            panel.set_title(self.axis.moment(float(self.time[i])), fontsize="medium")
+            panel.set_title(self.axis.moment(time), fontsize="medium")
         for panel in style.lowest(axes, len(values)):
             panel.set_xlabel("longitude [°E]")
         for panel in axes[:, 0]:
             panel.set_ylabel("latitude [°N]")
+        for axis in (axes[0, 0].xaxis, axes[0, 0].yaxis):  # of all panels
+            axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 3, 5, 6, 10]))
         extend = "max" if name.startswith(_LAYER) else "both"
         bar = figure.colorbar(drawn, ax=axes.ravel().tolist(), extend=extend, pad=0.02, shrink=0.8)
         absent = any((self.is_wet & np.isnan(each)).any() for each in values.values())
@@ -182,13 +185,8 @@ class _Ocean:
         self._draw_coast(panel)
         panel.set_xlim(max(limits[0][0], -190.0), min(limits[0][1], 190.0))
         panel.set_ylim(max(limits[1][0], -92.0), min(limits[1][1], 92.0))
-        middle = 0.5 * sum(panel.get_xlim())
-        for site, x, y in list(zip(self.sites, east, self.latitude, strict=False))[:_MOST_NAMES]:
-            side = "left" if x < middle else "right"
-            offset = (5, 3) if side == "left" else (-5, 3)
-            panel.annotate(
-                site, (x, y), offset, textcoords="offset points", ha=side, fontsize="x-small", clip_on=True
-            )
+        places = list(zip(east.tolist(), self.latitude.tolist(), strict=True))
+        style.name_points(panel, self.sites[:_MOST_NAMES], places, 7.0)
         return drawn
 
     def _draw_coast(self, panel: Axes) -> None:
@@ -200,14 +198,24 @@ class _Ocean:
             x = np.where(np.abs(np.diff(x, prepend=x[:1])) > 180.0, np.nan, x)
             panel.plot(x, line[:, 1], color="0.55", linewidth=0.6, zorder=1.5, scalex=False, scaley=False)
 
-    def _computed_times(self, name: str) -> np.ndarray:
-        """Up to `n` times, from those with any results."""
-        at = tuple(int(i) for i in np.argwhere(self.is_wet)[0])
-        known = np.isfinite(np.asarray(self.store[name][(slice(None), *at)]))
-        if not known.any():
-            known[:] = True
-        there = np.flatnonzero(known)
-        return there[np.unique(np.linspace(0, len(there) - 1, _N_TIMES).round().astype(int))]
+    def _at_some_times(self, name: str) -> dict[float, np.ndarray]:
+        """A scalar by time [s], from those with any results, the start first."""
+        time, there = self._series(
+            name, dict(zip(self.dims, np.argwhere(self.is_wet)[0].tolist(), strict=True))
+        )
+        known = np.flatnonzero(np.isfinite(there)) if np.isfinite(there).any() else np.arange(len(time))
+        chosen = known[np.unique(np.linspace(0, len(known) - 1, _N_TIMES).round().astype(int))]
+        frames = chosen - (len(time) - len(self.time))  # -1: before the first
+        arrays = [self.store[name][i] if i >= 0 else self.store[f"{INITIAL}{name}"] for i in frames]
+        return {float(time[i]): np.asarray(a, dtype=float) for i, a in zip(chosen, arrays, strict=True)}
+
+    def _series(self, name: str, point: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
+        """Times [s] and values at a point, from the start on if the store has it."""
+        values = np.asarray(self.store[name].isel(point), dtype=float)
+        if (first := f"{INITIAL}{name}") not in self.store:  # a mean
+            return self.time, values
+        start = np.asarray(self.store[first].isel(point), dtype=float)
+        return np.append(0.0, self.time), np.concatenate([start[None], values])
 
     def nearest(self, point: Point) -> tuple[int, ...]:
         """The point with water nearest to a given one."""
@@ -235,22 +243,24 @@ class _Ocean:
         """A profile over time and depth at selected points, with the mixed layer depth."""
         n_columns = 1 if len(places) == 1 else 2
         figure, axes = style.panels(len(places), n_columns, (5.4, 2.6), (0.6, 0.5))
-        vertical = self.store[name].dims[1]
-        time = self.axis.places(self.time)
+        vertical, places_of = self.store[name].dims[1], self.axis.places
         for panel, at in zip(axes.flat, places, strict=False):
             point = dict(zip(self.dims, at, strict=True))
-            values = np.asarray(self.store[name].isel(point), dtype=float)
+            time, values = self._series(name, point)
             height = np.asarray(self.store[f"height_{str(vertical)[2:]}"].isel(point), dtype=float)
             here = np.isfinite(values).all(axis=1)
             if here.any():
                 colours = style.colours_of(name, values[here])
-                mesh = panel.pcolormesh(time, height, values.T, shading="nearest", rasterized=True, **colours)
+                mesh = panel.pcolormesh(
+                    places_of(time), height, values.T, shading="nearest", rasterized=True, **colours
+                )
                 figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(_quantity(name)))
             layers = [str(each) for each in self.store if str(each).startswith(_LAYER)]
             if _quantity(name) in STATE and (layer := next(iter(layers), None)):
-                depth = np.asarray(self.store[layer].isel(point), dtype=float)
+                time, depth = self._series(layer, point)
                 criterion = str(self.store[layer].attrs.get("long_name", layer))  # in words
-                style.draw_layer(panel, time, depth, criterion.removeprefix("depth where the "))
+                said = f"mixed layer: {criterion.removeprefix('depth where the ')}"
+                style.draw_layer(panel, places_of(time), depth, textwrap.fill(said, 50))
             title = _place(self.latitude[at], self.longitude[at])
             panel.set_title(f"{self.sites[at[0]]}, {title}" if self.sites else title, fontsize="medium")
             panel.set_ylabel("z [m]")

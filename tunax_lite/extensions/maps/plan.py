@@ -28,7 +28,7 @@ from ...column.terms.base import described_tracers
 from ...column.trajectory import Restart, carried
 from ...runtime import Program, Shared, compile_program
 from ...runtime.devices import Split, block_size, map_blocks
-from .setup import Layout, MapRun, MapVariable, Piece
+from .setup import INITIAL, Layout, MapRun, MapVariable, Piece
 
 PROCESS = 700 * 2**20
 """Bytes of a process with its libraries and compiled programs, without any column."""
@@ -46,9 +46,10 @@ _SAMPLE, _FRAMES_OF_SAMPLE = 4, 8
 
 
 class Results(NamedTuple):
-    """Variables by name `(n_frames, ..., width)`, which columns are finite, and the final state."""
+    """Variables by name `(n_frames, ..., width)`, at the start `(..., width)`, finite columns, last state."""
 
     values: dict[str, Float[Array, "..."]]
+    start: dict[str, Float[Array, "..."]]
     finite: Bool[Array, "frame column"]
     end: Restart
 
@@ -94,7 +95,9 @@ def _frames(run: MapRun, n_frames: int, steps_per_frame: int, part: tuple) -> Re
     if means is not None:
         averages = carried(*means)
         values |= {f"{name}_mean": averages[name] for name in run.means}
-    return Results({name: _kept(found) for name, found in values.items()}, finite, end)
+    first = _of_frame(start, whole, dt, run.variables)
+    kept = {name: _kept(found) for name, found in values.items()}
+    return Results(kept, {name: _kept(found[None])[0] for name, found in first.items()}, finite, end)
 
 
 _programs: Shared[Program] = Shared(most=2)
@@ -118,7 +121,7 @@ def piece_program(
         if block == layout.width:
             return one(arguments)
         has_columns = columns_of(model, case, start)
-        of_results = Results(*(True, True, has_columns[2]))  # pyright: ignore[reportArgumentType]
+        of_results = Results(*(True, True, True, has_columns[2]))  # pyright: ignore[reportArgumentType]
         split = Split((*has_columns, False), jax.eval_shape(one, arguments), of_results)
         return map_blocks(one, arguments, split, block, n_blocks)
 
@@ -146,6 +149,7 @@ class _Sizes(NamedTuple):
 
     restart: int
     forcing: tuple[float, float]
+    first: int  # of the variables at the start
     frame: int
     largest: int  # of any variable in a frame
     n_cells: int
@@ -186,7 +190,7 @@ def planned(run: MapRun, memory: int) -> Plan:
                 "or save more often."
             )
         rows = math.ceil(rows / 2)
-    results = n_columns * sizes.frame * run.length.n_all
+    results = n_columns * (sizes.first + sizes.frame * run.length.n_all)
     while True:
         exact = _compiled(run, layout, sizes)
         if exact <= memory or layout.n_frames == 1:
@@ -202,7 +206,7 @@ def _largest(run: MapRun, sizes: _Sizes, rows: int, memory: int, on_cpu: bool) -
     n_frames = max(1, min(run.length.n_frames, int(LONGEST_PIECE / work), cached))
 
     def needed(n_frames: int) -> int:
-        forcing, results = width * sizes.forced(n_frames), width * sizes.frame * n_frames
+        forcing, results = width * sizes.forced(n_frames), width * (sizes.first + sizes.frame * n_frames)
         program = forcing + width * sizes.restart + results
         layout = Layout(rows, n_frames, block, width, memory)
         return _in_all(run, layout, sizes, forcing, results, program)
@@ -271,8 +275,11 @@ def _measured(run: MapRun) -> tuple[_Sizes, tuple[MapVariable, ...]]:
     slope = (found[1] - found[0]) / max(1, several - 1)
     variables = _variables(run, model, case, start)
     restart = sum(leaf.nbytes for leaf in jax.tree.leaves(start)) // _SAMPLE
-    frames = [math.prod(one.shape) * one.dtype.itemsize for one in variables if not one.is_static]
-    return _Sizes(restart, (found[0] - slope, slope), sum(frames), max(frames), case.grid.n_cells), variables
+    own = [(one, math.prod(one.shape) * one.dtype.itemsize) for one in variables if not one.is_height]
+    first = sum(size for one, size in own if one.is_initial)
+    frames = [size for one, size in own if not one.is_initial]
+    forcing = found[0] - slope, slope
+    return _Sizes(restart, forcing, first, sum(frames), max(frames), case.grid.n_cells), variables
 
 
 def _variables(run: MapRun, model: Model, case: Case, start: Restart) -> tuple[MapVariable, ...]:
@@ -300,5 +307,9 @@ def _variables(run: MapRun, model: Model, case: Case, start: Restart) -> tuple[M
         is_mean = name not in run.variables
         quantity = name.removesuffix("_mean") if is_mean else name
         along, about = dims[own[0]] if own else (), told.get(quantity)
-        variables.append(MapVariable(name, quantity, own, along, frames.dtype, is_mean, about))
+        variable = MapVariable(name, quantity, own, along, frames.dtype, is_mean, told=about)
+        variables.append(variable)
+        if not is_mean:
+            initial = {"name": f"{INITIAL}{name}", "is_initial": True}
+            variables.append(dataclasses.replace(variable, **initial))
     return tuple(variables)

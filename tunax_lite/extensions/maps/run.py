@@ -32,7 +32,7 @@ from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.memory import peak_memory
 from . import store as stores
 from .plan import Results, piece_program
-from .setup import Layout, MapRun, MapVariable, Piece
+from .setup import INITIAL, Layout, MapRun, MapVariable, Piece
 from .store import MapStore, TileState
 
 T = TypeVar("T")
@@ -209,6 +209,9 @@ class _Tile:
                 z = np.asarray(getattr(case.grid, f"z_{name}"))
                 z = np.broadcast_to(z.reshape(len(z), -1), (len(z), self._store.layout.width))[:, :n_columns]
                 self._parts |= self._store.write(f"height_{name}", self._on_map(z), self._rows)
+            for name, values in results.start.items() if number == 0 else ():
+                found = self._on_map(np.asarray(values)[..., :n_columns])
+                self._parts |= self._store.write(f"{INITIAL}{name}", found, self._rows)
             gone = (broken >= 0) & (np.arange(frames.start, frames.stop)[:, None] >= broken)
             for name, values in results.values.items():
                 found = np.asarray(values)[:n_frames, ..., :n_columns]

@@ -16,6 +16,9 @@ from ...io.checksums import digest_of_tree
 from ...io.protection import Provenance
 from .columns import ColumnMap
 
+INITIAL = "initial_"
+"""Before the names of variables at the start, which have no time."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
@@ -59,12 +62,18 @@ class MapVariable:
     dims: tuple[str, ...]
     dtype: np.dtype
     is_mean: bool = False
+    is_initial: bool = False  # before the first step
     told: tuple[str, str] | None = None  # unit and meaning, of a tracer
+
+    @property
+    def is_height(self) -> bool:
+        """Whether it is a coordinate."""
+        return self.quantity.startswith("height_")
 
     @property
     def is_static(self) -> bool:
         """Whether it has no time."""
-        return self.quantity.startswith("height_")
+        return self.is_height or self.is_initial
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +85,8 @@ class MapRun:
         columns: the map.
         dt, output_interval, duration: as in `simulate` [s], from the epoch of the map on; the last frame is
             at the end, and shorter than the others if the interval does not divide the duration.
-        variables: stored at the end of every frame: names in the state, the closure or diagnostics.
+        variables: stored at the start and at the end of every frame: names in the state, the closure or
+            diagnostics.
         means: of state and closure variables, averaged over the steps of every frame.
         about: provenance.
     """

@@ -336,6 +336,7 @@ def _add_variable(group: "zarr.Group", variable: MapVariable, run: MapRun, layou
     time, chunks, shards = (len(run.times),), (n_inner, *own), (layout.n_frames, *own)
     if variable.is_static:
         time, chunks, shards = (), own, own
+    if variable.is_height:
         attributes |= {"units": "m", "positive": "up", "standard_name": "height_above_mean_sea_level"}
     else:
         places = [name for name, (along, *_) in run.columns.coordinates.items() if _axes(along) != (name,)]
@@ -343,6 +344,8 @@ def _add_variable(group: "zarr.Group", variable: MapVariable, run: MapRun, layou
         attributes |= {"coordinates": " ".join(others)} if others else {}
     if variable.is_mean:
         attributes |= {"cell_methods": "time: mean"}
+    if variable.is_initial:
+        attributes["long_name"] += f" at the start, {run.columns.epoch:%Y-%m-%d %H:%M}"
     group.create_array(
         variable.name,
         shape=(*time, *variable.shape, *shape),

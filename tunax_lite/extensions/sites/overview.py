@@ -130,15 +130,12 @@ def _figure(outcomes: Sequence[Outcome], runs: dict[str, _Run]) -> Figure:
     """Positions with names, crosses where a site failed; temperature and mixed layer of the runs."""
     figure, axes = style.panels(3 if runs else 1, 1, (7.0, 2.8))
     where, *others = axes[:, 0]
-    for outcome in outcomes:
-        place = outcome.place
-        east = (place.longitude + 180.0) % 360.0 - 180.0
-        failed = bool(outcome.reason)
-        where.plot(east, place.latitude, *["x"] if failed else ["o"], color="0.4" if failed else style.BLUE)
-        where.annotate(
-            place.name, (east, place.latitude), (5, 3), textcoords="offset points", fontsize="small"
-        )
+    colours = {name: f"C{number % 10}" for number, name in enumerate(runs)}  # those of the lines
+    places = [((one.longitude + 180.0) % 360.0 - 180.0, one.latitude) for one, *_ in outcomes]
+    for (place, _, reason), at in zip(outcomes, places, strict=True):
+        where.plot(*at, "x" if reason else "o", color=colours.get(place.name, "0.4"))
     where.margins(0.2, 0.25)
+    style.name_points(where, [one.place.name for one in outcomes], places, 8.0)
     style.label(where, "longitude [°E]", "latitude [°N]")
     if not runs:
         return figure
@@ -153,6 +150,8 @@ def _figure(outcomes: Sequence[Outcome], runs: dict[str, _Run]) -> Figure:
             panel.plot(axis.places(run.time + later), getattr(run, name), label=place.name, linewidth=1.0)
         style.label(panel, "", what)
         axis.finish(panel, "small")
-    others[1].invert_yaxis()
+        if not together:
+            panel.set_xlabel(f"{panel.get_xlabel()}, since the start of each run", fontsize="small")
+    others[1].set_ylim(others[1].get_ylim()[1], 0.0)
     others[0].legend(fontsize="x-small")
     return figure
