@@ -104,8 +104,12 @@ _WORKS: dict[str, tuple[Callable[..., Answer | None], str]] = {}
 
 
 def work_of(name: str) -> Callable[..., Answer | None] | None:
-    """What a command does, for another one that gives all arguments; `None` if there is no such command."""
-    return _work_of(*_WORKS[name]) if name in _WORKS else None
+    """What a command does, for another one, with its defaults; `None` if there is no such command."""
+    if name not in _WORKS:
+        return None
+    options = inspect.signature(_WORKS[name][0]).parameters.values()
+    defaults = {each.name: each.default for each in options if each.default is not each.empty}
+    return functools.partial(_work_of(*_WORKS[name]), **defaults)
 
 
 def command(

@@ -44,37 +44,28 @@ from ..plausibility.water_limits import Extreme, extremes_of
 from ..runtime.engine import open_engine
 from ..runtime.interrupts import Interrupted, advise, ordered_end
 from . import session
-from .options import Engine
+from .options import Calibrating, Engine
 from .outputs import check_calibration_outputs, check_posterior_outputs
 from .progress import fraction_of, progress_of
 from .terminal import echo
 
 
-def calibrate(
-    config: Path,
-    settings: Sequence[str],
-    output: Path | None,
-    engine: Engine,
-    *,
-    resume: bool,
-    overwrite: bool,
-    show_parameters: bool,
-) -> None:
+def calibrate(config: Path, **given: Any) -> None:  # of `Calibrating`
     """See `commands.calibrate`."""
+    options = Calibrating(**given)
     kind = kind_in(read_document(config).data)
     if kind is not None and kind.calibrate is not None:
-        options = {"resume": resume, "overwrite": overwrite, "show_parameters": show_parameters}
-        kind.calibrate(config, settings, output, engine, **options)
+        kind.calibrate(config, options)
         return
-    loaded = load_calibration(config, settings)
-    folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
+    loaded, overwrite = load_calibration(config, options.settings), options.overwrite
+    folder = session.results_folder(loaded, options.output, resume=options.resume, overwrite=overwrite)
     with session.precision(loaded):
         setup = build_calibration(loaded)
         cases = [target.case.name for target in setup.targets]
         check_calibration_outputs(folder, overwrite, figures=loaded.config.output.figures, cases=cases)
         with claimed(folder, folder=True):
             try:
-                result = _calibrate(setup, folder, resume, overwrite, engine, show_parameters)
+                result = _calibrate(setup, folder, options)
             except Interrupted:
                 advise(_write_so_far(setup, loaded, folder))
                 raise
@@ -86,19 +77,17 @@ def calibrate(
     session.judge_water(beyond)
 
 
-def _calibrate(
-    setup: Calibration, folder: Path, resume: bool, overwrite: bool, engine: Engine, show_parameters: bool
-) -> CalibrationResult:
+def _calibrate(setup: Calibration, folder: Path, given: Calibrating) -> CalibrationResult:
     session.say_notes([*setup.notes, *session.on_late_convection_in(setup)])
     session.say_accounts(setup.targets)
     names = ", ".join(target.case.name for target in setup.targets)
     echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}")
     cells = [target.case.duration / target.dt * target.case.grid.n_cells for target in setup.targets]
     session.say_how_long(setup.n_iterations * sum(cells), 1)  # derivatives, or members, are more
-    options = {"folder": folder, "resume": resume, "overwrite": overwrite, "announce": echo}
+    options = {"folder": folder, "resume": given.resume, "overwrite": given.overwrite, "announce": echo}
     with (
-        open_engine(*engine, n_threads=setup.n_threads) as opened,
-        progress_of(setup.n_iterations, show_parameters) as show,
+        open_engine(*given.engine, n_threads=setup.n_threads) as opened,
+        progress_of(setup.n_iterations, given.show_parameters) as show,
         ordered_end("this iteration") as safe_point,
     ):
 

@@ -9,7 +9,6 @@ from ..io import replacing
 from ..io.protection import check_outputs
 from .calibrate import calibrate
 from .evaluate import evaluate
-from .options import HERE
 from .run import FIGURES, run
 from .terminal import echo
 
@@ -27,7 +26,7 @@ def demo(output: Path, *, show: bool, overwrite: bool) -> None:
     names = ("run.nc", *(f"run_{figure}.png" for figure in FIGURES))
     check_outputs([folder / name for name in names], overwrite=overwrite)
     echo(f"1. Calibrate: tunax-lite calibrate {configs[0]} --output {folder}")
-    calibrate(configs[0], [], folder, HERE, resume=False, overwrite=overwrite, show_parameters=False)
+    calibrate(configs[0], output=folder, overwrite=overwrite)
     echo(f"\n2. Run the calibrated model: tunax-lite run {configs[1]} --parameters {found}")
     run(configs[1], [f"output.folder={folder}"], parameters=found, overwrite=overwrite)
     echo(f"\n3. Errors before and after: tunax-lite evaluate {configs[1]} --parameters {found}")

@@ -1,5 +1,6 @@
 """Arguments and options shared by several commands."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -60,3 +61,14 @@ class Engine(NamedTuple):
 
 HERE = Engine()
 NONE: Any = []  # default of an option that may be repeated, of any kind
+
+
+class Calibrating(NamedTuple):
+    """Options of `calibrate`, for every kind of configuration."""
+
+    output: Path | None = None
+    resume: bool = False
+    overwrite: bool = False
+    settings: Sequence[str] = ()
+    show_parameters: bool = False
+    engine: Engine = HERE

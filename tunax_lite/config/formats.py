@@ -187,8 +187,8 @@ class Kind(NamedTuple):
         config: its section.
         check: prints what its command would do: of the loaded configuration, values of parameters, and the
             page of `tunax-lite check`; returns the answer for scripts.
-        calibrate: calibrates what it describes; `None` if it cannot be calibrated. Its arguments are those of
-            `cli.calibrate.calibrate`.
+        calibrate: calibrates what it describes, a path with `cli.options.Calibrating`; `None` if it cannot be
+            calibrated.
         columns: the columns of a configuration and overrides; `None` if it describes one, or none.
     """
 

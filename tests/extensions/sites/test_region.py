@@ -1,6 +1,8 @@
 """A map from the sources of a site: every column has the weather and the water of the site at its point."""
 
 import datetime
+import inspect
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -10,6 +12,7 @@ from typer.testing import CliRunner
 
 from tests.errors import error_naming
 from tunax_lite.air_sea import BulkForcing
+from tunax_lite.cli.application import work_of
 from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.extensions.maps.build import build_map, load_map
@@ -77,6 +80,15 @@ def test_a_folder_holds_the_map_a_run_figures_and_what_was_left_out(made):
     surface = np.asarray(store.sea_surface_temperature)
     assert surface.shape == (36, 2, 1) and np.isfinite(surface[:, 0]).all()
     assert np.isnan(surface[:, 1]).all()
+    first = np.asarray(store.initial_sea_surface_temperature)
+    np.testing.assert_allclose(first[0], surface[0, 0], atol=0.5)  # an hour earlier
+    assert np.isnan(first[1]).all()
+
+
+def test_a_map_runs_with_the_defaults_of_its_command():
+    run_map = work_of("map")
+    assert run_map is not None
+    inspect.signature(run_map).bind(config=Path("map.yaml"), output=Path("ocean.zarr"), overwrite=True)
 
 
 def test_regions_that_are_none(data, tmp_path):

@@ -16,7 +16,7 @@ from ...calibration.results import check_folder
 from ...cli import session
 from ...cli.application import Answer
 from ...cli.check import Page, describe_model, describe_times, duration
-from ...cli.options import Engine
+from ...cli.options import Calibrating, Engine
 from ...cli.outputs import check_folder_outputs
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
@@ -140,36 +140,27 @@ def _note(sentence: str) -> None:
     session.say_notes([sentence])
 
 
-def calibrate_map(
-    config: Path,
-    settings: Sequence[str],
-    output: Path | None,
-    engine: Engine,
-    *,
-    resume: bool,
-    overwrite: bool,
-    show_parameters: bool,
-) -> None:
+def calibrate_map(config: Path, options: Calibrating) -> None:
     """`tunax-lite calibrate` of a map."""
-    loaded = load_map(config, settings)
+    loaded, overwrite = load_map(config, options.settings), options.overwrite
     with session.precision(loaded):
         fit, section = build_map_fit(loaded), loaded.config.calibration
         assert section is not None  # checked by the caller
-        folder = output or Path(section.folder or Path("results") / loaded.name)
+        folder = options.output or Path(section.folder or Path("results") / loaded.name)
         held = [name for name in FILES if (folder / name).exists()]
-        check_folder("calibration", folder, held, resume, overwrite)
+        check_folder("calibration", folder, held, options.resume, overwrite)
         check_folder_outputs(folder, FILES, [], overwrite, CALIBRATION)
         columns, path = fit.run.columns, folder / ITERATIONS_NAME
         session.say_notes(columns.notes)
         names = ", ".join(fit.free.paths)
         echo(f"calibrating {columns.n_columns} corrections of the heat flux, and {names} for all columns")
         n_steps = 3.5 * section.n_iterations * fit.run.duration / fit.run.dt
-        session.say_how_long(n_steps, fit.run.first_grid.n_cells, columns.n_columns, engine.workers)
+        session.say_how_long(n_steps, fit.run.first_grid.n_cells, columns.n_columns, options.engine.workers)
         with claimed(folder, folder=True):
             if overwrite:
                 remove_file(path)
-            with open_engine(*engine) as opened:
-                progress = _fit(fit, section.n_iterations, opened, path, show_parameters)
+            with open_engine(*options.engine) as opened:
+                progress = _fit(fit, section.n_iterations, opened, path, options.show_parameters)
             about = session.provenance(loaded, loaded.name, fit.run.model.closure)
             written = write_fit(fit, progress, folder, about)
     _say_fit(fit, progress)

@@ -10,10 +10,10 @@ def _check(*arguments):
     return check(*arguments)
 
 
-def _calibrate(*arguments, **options):
+def _calibrate(*arguments):
     from .command import calibrate_map
 
-    calibrate_map(*arguments, **options)
+    calibrate_map(*arguments)
 
 
 def _columns(*arguments):

@@ -20,7 +20,6 @@ from ...cli import session
 from ...cli.application import work_of
 from ...cli.check import Page
 from ...cli.evaluate import plot
-from ...cli.options import HERE
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
 from ...config import ConfigError, build_run, load_any, load_run
@@ -152,8 +151,7 @@ def write_map(
     if not draw:
         return
     advise(f"The inputs in {folder} are complete: tunax-lite map {folder / _CONFIG} --output STORE.zarr")
-    others = {"parameters": None, "memory": "2GiB", "engine": HERE, "resume": False, "overwrite": True}
-    run_map(config=folder / _CONFIG, settings=[], output=folder / _STORE, **others)
+    run_map(config=folder / _CONFIG, output=folder / _STORE, overwrite=True)
     plot([folder / _STORE], folder, [], None, None, overwrite=True)
 
 
@@ -283,9 +281,8 @@ def _configuration(
 def _check(folder: Path, name: str, settings: Sequence[str], draw: bool) -> None:
     """What `tunax-lite check` does with the map from the files as written."""
     path, said = folder / _CONFIG, io.StringIO()
-    document = with_overrides(read_document(path), settings)
+    document, loaded = with_overrides(read_document(path), settings), load_any(path, settings)
     write_text(path, head_of(name) + yaml_text(document.data))
-    loaded = load_any(path)
     kind = kind_of(loaded.config)
     assert kind is not None  # it is a map
     with session.precision(loaded), contextlib.redirect_stdout(said):
