@@ -122,3 +122,15 @@ def test_another_package_brings_a_command(installed):
     # 2 x 2 km over sqrt(9.81 x 20) m/s.
     assert done.stdout.strip() == "285.6 s", done.stderr
     assert "uniform_mixing" in run("describe", "uniform_mixing").stdout
+
+
+def test_another_package_draws_its_folders_and_no_others(installed):
+    folder, run = installed
+    for name in ("basins", "others.zarr"):
+        (folder / name).mkdir()
+    (folder / "basins/basin.txt").touch()
+    (folder / "others.zarr/zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    assert run("plot", "basins").returncode == 0 and (folder / "basins_depth.png").is_file()
+    done = run("plot", "others.zarr")
+    assert done.returncode == 3
+    assert "a file or the store of `tunax-lite map` or a folder of basins" in done.stderr

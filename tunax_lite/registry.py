@@ -7,9 +7,9 @@ An extension is a folder of `tunax_lite/extensions`, or a package with an entry 
     formats     closures and terms (`declarations.named`), `CASE_FORMATS`: sections of cases, `SET_UPS`: files
                 of other models that run as they are, `VARIABLE_NAMES`: other names of variables
     kinds       `KINDS`: kinds of configuration, with what commands do with them
-    outputs     for `plot` and `report`. `FOLDERS`: pairs of functions, whether a folder holds results of the
-                extension, and figures of it. `FILES`, by the `title` in its NetCDF files: functions for
-                figures of several of them, and for a page about one
+    outputs     for `plot` and `report`. `FOLDERS`: what a folder with results of the extension is called,
+                whether one is (by its content), and figures of it. `FILES`, by the `title` in its NetCDF
+                files: functions for figures of several of them, and for a page about one
 """
 
 import functools

@@ -38,6 +38,7 @@ from ..config import (
 )
 from ..config.build import with_observations
 from ..io.checksums import digest_of_tree
+from ..io.errors import FileFormatError
 from ..io.netcdf import read_contents
 from ..io.protection import check_outputs
 from ..io.writing import claimed, file_name, write_csv
@@ -179,7 +180,10 @@ def plot(
     if parts:
         session.say_notes([f"{file} is not there yet: these are the parts of it in {parts_folder(file)}"])
     folders = additions("outputs", "FOLDERS") if file.is_dir() else ()
-    draw = next((draw for recognises, draw in folders if recognises(file)), None)
+    draw = next((draw for _, recognises, draw in folders if recognises(file)), None)
+    if draw is None and file.is_dir():
+        expected = " or ".join(["a file", *(name for name, *_ in folders)])
+        raise FileFormatError(file, "folder", expected, "another folder", "name one of these")
     if draw is not None:
         figures = draw(file, [_point(text) for text in point], coast)
     else:

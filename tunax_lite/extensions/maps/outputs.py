@@ -6,7 +6,8 @@ from .figures import map_figures
 
 
 def _is_store(path: Path) -> bool:
-    return path.suffix == ".zarr" or (path / "zarr.json").is_file()
+    root = path / "zarr.json"  # which other programs have as well
+    return root.is_file() and '"tunax_lite_map_dims"' in root.read_text(encoding="utf-8", errors="replace")
 
 
-FOLDERS = ((_is_store, map_figures),)
+FOLDERS = (("the store of `tunax-lite map`", _is_store, map_figures),)
