@@ -118,6 +118,28 @@ def test_nothing_is_left_where_a_source_fails(data, tmp_path):
     assert "cdsapi" in said and "tunax_lite[sites]" in said and not list(tmp_path.iterdir())
 
 
+def test_all_mistakes_are_told_at_once(data, tmp_path):
+    out = ["--output", tmp_path / "out", "--data", data]
+    wrong = ["--latitude", 95, "--longitude", 0, "--start", "2012-06-12", "--stop", "2012-06-10"]
+    said = site(*wrong, *out, "--weather", "nasa:x", "--depth", "gebko", code=2)
+    for part in ("latitude of -90 to 90", "--stop 2012-06-10", "--weather nasa:x", "--depth gebko"):
+        assert part in said
+    said = site(*HERE, *out, "--weather", "table:none.csv", "--water", f"woa:{tmp_path}/none", code=3)
+    assert "none.csv" in said and f"{tmp_path}/none" in said.replace("\n", "")
+    # Nothing is asked of a service once the run cannot be; its settings are named as they were given.
+    said = site(*HERE, *out, "--depth", "gebco:none", "--weather", "cds", code=3)
+    assert "none" in said and "cdsapi" not in said
+    said = site(*HERE, *out, "--set", "model.closure.name=kppp", "--set", "grid.n_cells=-3", code=2)
+    assert "--set model.closure.name" in said and "--set grid.n_cells" in said
+    table = tmp_path / "buoy.csv"
+    names = "time,wind_u [furlong],wind_v [m s-1],air_temperature [degX],dew_point [degC],cloud_cover [1]"
+    times = [f"2012-06-{day:02d}T{hour:02d}:00" for day in range(9, 13) for hour in (0, 6, 12, 18)]
+    table.write_text("\n".join([names, *(f"{time},1.0,1.0,9.0,0.8,0.5" for time in times)]) + "\n")
+    said = site(*HERE, *out, "--weather", f"table:{table}", code=3)
+    assert "weather.nc (from buoy.csv)" in said and "furlong" in said and "degX" in said
+    assert not (tmp_path / "out").exists()
+
+
 def test_several_sites_of_a_table(data, tmp_path):
     table = tmp_path / "sites.csv"
     table.write_text("name,latitude,longitude\none,50.1,-144.9\ntwo,10.0,-144.9\n")
@@ -138,6 +160,12 @@ def test_several_sites_of_a_table(data, tmp_path):
     assert "longitude" in site(*given, "--output", tmp_path / "out2", code=3)
     table.write_text("name,latitude,longitude,depth,weather\none,50.1,-144.9,40,none:here\n")
     assert "--weather none:here" in site(*given, "--output", tmp_path / "out3", code=2)
+    table.write_text(
+        "name,latitude,longitude,stop,weather\none,50.1,x,2012-02-30,era5:x\ntwo,95,0,2010-01-01,y\n"
+    )
+    said = site(*given, "--output", tmp_path / "out3", code=2)
+    for part in ("line 2: one: ", "line 2: --stop", "line 3: two: ", "line 3: --stop", "line 3: --weather y"):
+        assert f"{table}: {part}" in said
     table.write_text("name,latitude,longitude,depth\none,50.1,-144.9,40\n")
     assert "sea floor at 40 m" in site(*given, "--output", tmp_path / "out3")
 

@@ -1,8 +1,10 @@
 """What `tunax-lite site` does: choose sources, write the folder, run it."""
 
+import datetime
+import functools
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from ...cli.check import draw_inputs
 from ...cli.run import run
 from ...cli.terminal import echo
 from ...config import ConfigError, build_run, load_run
+from ...io.axes import place_in_words
 from ...io.errors import FileFormatError
 from ...io.series import start_of_case
 from ...io.writing import file_name, replacing, write_text
@@ -20,7 +23,7 @@ from ...io.yaml_file import read_document, with_overrides, yaml_text
 from ...plausibility.inputs import inputs_of
 from ...runtime.interrupts import advise
 from ...runtime.machine import MissingPackageError
-from .files import number_in, rows_of
+from .files import rows_of
 from .folders import configuration, head_of, new_folder, origin_lines, write_inputs, write_page
 from .overview import Outcome, check_overview, write_overview
 from .region import Region, write_map
@@ -69,7 +72,8 @@ def site(
         "waves": waves,
         "tides": tides,
     }
-    wanted = _chosen(asked, {kind: text for kind in KINDS if (text := _usual(kind, data)) is not None})
+    usual: dict[Kind, str] = {kind: text for kind in KINDS if (text := _usual(kind, data)) is not None}
+    sources = functools.partial(_chosen, asked, usual)
     one = {"name": name, "latitude": latitude, "longitude": longitude, "start": start, "stop": stop}
     common = {"column": column, "radius": radius}
     given = {"settings": settings, "draw": not no_run, "overwrite": overwrite}
@@ -79,14 +83,31 @@ def site(
             got = "--sites" if sites is not None else " and ".join([*ranges, *["--every"] * bool(every)])
             expected = "--latitude SOUTH:NORTH, --longitude WEST:EAST and --every DEGREES of a map"
             raise ConfigError(f"site: expected {expected}, got {got}; give all three, or one position.")
-        edges = [_edges(name, str(one[name])) for name in ("latitude", "longitude")]
-        of_map = _place(one | {"latitude": edges[0][0], "longitude": edges[1][0]}, output, common)
-        write_map(Region.between(of_map, edges[0], edges[1], every), output, wanted, **given)
+        edges = [functools.partial(_edges, name, str(one[name])) for name in ("latitude", "longitude")]
+        of = one | {"latitude": 0.0, "longitude": 0.0}  # the edges are checked apart
+        place, north, east, wanted = _all(lambda: _place(of, output, common), *edges, sources)
+        write_map(Region.between(place, north, east, every), output, wanted, **given)
     elif sites is None:
-        _one(_place(one, output, common), output, wanted, **given)
+        place, wanted = _all(lambda: _place(one, output, common), sources)
+        _one(place, output, wanted, **given)
     else:
-        rows = [(_place(row, output, common), _chosen(row, wanted)) for row in _rows(sites, one)]
+        wanted = sources()
+        told = functools.partial(_of_row, output=output, common=common, wanted=wanted)
+        rows = _all(*(functools.partial(told, *each) for each in _rows(sites, one)))
         _several(rows, output, **given)
+
+
+def _all(*checks: Callable[[], Any]) -> list[Any]:  # of any kind
+    """Results of checks; all that fail are told in one message."""
+    found, problems = [], []
+    for check in checks:
+        try:
+            found.append(check())
+        except ConfigError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return found
 
 
 def _chosen(
@@ -96,9 +117,7 @@ def _chosen(
     found: dict[Kind, str] = {
         kind: str(text) for kind in KINDS if (text := asked.get(kind) or others.get(kind)) is not None
     }
-    for kind, text in found.items():
-        if not is_number(text):
-            chosen(kind, text)
+    _all(*(functools.partial(chosen, *each) for each in found.items() if not is_number(each[1])))
     return found
 
 
@@ -121,7 +140,7 @@ def _several(
         try:
             _one(place, folder, wanted, settings, draw=draw, overwrite=overwrite)
         except (ConfigError, FileFormatError, OSError, FloatingPointError, MissingPackageError) as error:
-            reason = str(error)
+            reason = str(error).replace("\n", " ")  # for a line of the table
         except Exit as ended:  # a run that failed has said why
             reason = f"the run ended with exit code {ended.exit_code}"
         if reason:
@@ -143,12 +162,25 @@ def _edges(name: str, text: str) -> tuple[float, float]:
     return first, last
 
 
-def _rows(path: Path, common: Mapping[str, object]) -> Iterator[dict[str, object]]:
-    """The sites of a table; what it does not give is that of the options."""
+def _rows(path: Path, common: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
+    """The sites of a table, and where each stands; what it does not give is that of the options."""
     for at, row in rows_of(path, "a table of sites", ("name", "latitude", "longitude")):
-        for key in ("latitude", "longitude"):
-            number_in(path, at, row, key)
-        yield {**common, **{key: text for key, text in row.items() if key in (*common, *KINDS)}}
+        given = {key: text for key, text in row.items() if key in (*common, *KINDS)}
+        yield f"{path}: {at}: ", {**common, **given}
+
+
+def _of_row(
+    at: str,
+    row: Mapping[str, Any],  # text or numbers
+    output: Path,
+    common: Mapping[str, float],
+    wanted: Mapping[Kind, str],
+) -> tuple[Place, dict[Kind, str]]:
+    try:
+        place, own = _all(lambda: _place(row, output, common), lambda: _chosen(row, wanted))
+    except ConfigError as error:
+        raise ConfigError(at + str(error).replace("\n", f"\n{at}")) from None
+    return place, own
 
 
 def _place(row: Mapping[str, Any], output: Path, common: Mapping[str, float]) -> Place:  # text or numbers
@@ -156,6 +188,12 @@ def _place(row: Mapping[str, Any], output: Path, common: Mapping[str, float]) ->
     if missing:
         options = " and ".join(f"--{key}" for key in missing)
         raise ConfigError(f"site: expected {options}, got none; add them, or columns of --sites.")
+    position, times = _all(lambda: _position(row), lambda: _times(row))
+    name = str(row["name"] or output.absolute().name or "site")
+    return Place(name, *position, *times, **common)
+
+
+def _position(row: Mapping[str, Any]) -> tuple[float, float]:  # text or numbers
     try:
         north, east = float(row["latitude"]), float(row["longitude"])
     except ValueError:
@@ -164,20 +202,21 @@ def _place(row: Mapping[str, Any], output: Path, common: Mapping[str, float]) ->
         expected = "a latitude of -90 to 90 and a longitude of -360 to 360 degrees"
         got = f"{row['latitude']}, {row['longitude']}"
         raise ConfigError(f"{row['name'] or 'site'}: expected {expected}, got {got}; correct it.")
+    return north, east
+
+
+def _times(row: Mapping[str, Any]) -> list[datetime.datetime]:  # text or numbers
     moments = []
     for key in ("start", "stop"):
         try:
             moments.append(start_of_case(str(row[key])))
         except ValueError as error:
-            raise ConfigError(
-                f"--{key} {row[key]}: expected an ISO 8601 time, got another text; {error}"
-            ) from None
+            raise ConfigError(str(error).replace("start_time", f"--{key}", 1)) from None
     if moments[0] >= moments[1]:
         raise ConfigError(
             f"--stop {row['stop']}: expected a time after {row['start']}, got none; correct it."
         )
-    name = str(row["name"] or output.absolute().name or "site")
-    return Place(name, north, east, *moments, **common)
+    return moments
 
 
 def _usual(kind: Kind, data: Path | None) -> str | None:
@@ -202,12 +241,19 @@ def _one(
 ) -> None:
     """Write the folder of a site as a whole, then run it there."""
     with new_folder(folder, overwrite=overwrite) as made:
-        echo(f"{place.name}: {place.latitude:g} N, {place.longitude:g} E, {place.start} to {place.stop}")
+        where = place_in_words(place.latitude, place.longitude)
+        echo(f"{place.name}: {where}, {place.start} to {place.stop}")
         case, files, origins = _fetched(place, wanted)
         write_inputs(files, origins, made)
         write_text(made / _CONFIG, yaml_text(configuration(place, case)))
         write_page(made, place.name, *_page(place, case, origins))
-        _check(place, made, settings, draw)
+        try:
+            _check(place, made, settings, draw)
+        except (ConfigError, FileFormatError) as error:
+            for one in origins:
+                files = f"{one.kind}.nc (from {', '.join(list(one.places)[:3])})"
+                error.args = (str(error).replace(f"{one.kind}.nc", files),)
+            raise
     if not draw:
         return
     advise(f"The inputs in {folder} are complete: tunax-lite run {folder / _CONFIG}")
@@ -221,24 +267,32 @@ def _fetched(
     """What all sources give, depth first: it says how deep the others are needed."""
     case: dict[str, Any] = {}  # as in a configuration
     files: dict[str, Any] = {}  # datasets
-    origins = []
+    origins, errors = [], []
     for kind in sorted(wanted, key=lambda one: one != "depth"):
         if not is_number(wanted[kind]):
             source, where = chosen(kind, wanted[kind])
+            if errors and not source.is_local:
+                continue  # nothing is downloaded for a run that cannot be
             echo(f"{kind}: {source.title}{where and f', {where}'}")
-        found, origin = ask(place, kind, wanted[kind])
+        try:
+            found, origin = ask(place, kind, wanted[kind])
+        except (ConfigError, FileFormatError, FileNotFoundError) as error:
+            errors.append(error)
+            continue
         session.say_notes(found.notes)
         case, origins = merged(case, found.case), [*origins, origin]
         files |= found.files
+    if errors:
+        errors[0].args = ("\n".join(map(str, errors)),)
+        raise errors[0]
     return case, files, origins
 
 
 def _check(place: Place, folder: Path, settings: Sequence[str], draw: bool) -> None:
     """Build the run from the files as written, say what looks unlikely, and draw the inputs."""
     path, temporary = folder / _CONFIG, f"{folder}/"
-    document = with_overrides(read_document(path), settings)
+    document, loaded = with_overrides(read_document(path), settings), load_run(path, settings)
     write_text(path, head_of(place.name) + yaml_text(document.data))
-    loaded = load_run(path)
     with session.precision(loaded):
         built = build_run(loaded)
         session.say_notes(dict.fromkeys(note.replace(temporary, "") for note in built.notes))
@@ -264,8 +318,8 @@ def _page(
 ) -> tuple[str, list[str]]:
     """What the page of a site says."""
     said = (
-        f"{place.latitude:g} degrees north, {place.longitude:g} degrees east, {place.start} to {place.stop} "
-        f"UTC, a column of {case['depth']:g} m."
+        f"{place_in_words(place.latitude, place.longitude)}, {place.start} to {place.stop} UTC, a column of "
+        f"{case['depth']:g} m."
     )
     lines = [
         "    tunax-lite check site.yaml",

@@ -137,6 +137,11 @@ class Source:
     fetch: Fetch
     packages: tuple[str, ...] = ()
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it reads files of this machine."""
+        return self.fetch.__module__.endswith(".files")
+
     def ask(self, place: Place, where: str) -> tuple[Found, Origin]:
         """Fetch, and say where it comes from.
 
