@@ -56,9 +56,8 @@ def test_all_contradictions_of_a_closure_and_of_the_times_are_told(tmp_path):
     keys = ("keps.sig_peps", "turb_param.Ri_st", "keps.ce2", "time.start", "time.dt")
     assert all(any(f"{key}: expected" in line for line in lines) for key in keys) and len(lines) == len(keys)
     wrong["time"]["dt"] = "an hour"
-    with pytest.raises(ConfigError, match="time.start") as caught:
+    with error_naming(ConfigError, "time.start hour"):
         build(tmp_path, wrong)
-    assert "an hour" in str(caught.value)
 
 
 def build(folder, *changes, overrides=()):
