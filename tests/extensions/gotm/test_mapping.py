@@ -48,7 +48,7 @@ UV = {"u": 4.0, "v": -3.0}
 
 def test_all_contradictions_of_a_closure_and_of_the_times_are_told(tmp_path):
     param = {"compute_kappa": True, "Ri_st": 3.0}
-    wrong = {"turbulence": {"turb_param": param, "keps": {"sig_peps": True, "ce2": 1.2}}}
+    wrong: dict[str, dict] = {"turbulence": {"turb_param": param, "keps": {"sig_peps": True, "ce2": 1.2}}}
     wrong |= {"time": {"start": "01.01.1998", "dt": 0.0}}
     with pytest.raises(ConfigError) as caught:
         build(tmp_path, wrong)
