@@ -206,7 +206,7 @@ def _cell(name: str, value: str) -> str:
     return _csv(line4=",".join([*cells[:at], value, *cells[at + 1 :]]))
 
 
-WHEN = "2015-03-01T12:00:00 (record 2)"
+BEFORE, WHEN = "2015-03-01T06:00:00 (record 1)", "2015-03-01T12:00:00 (record 2)"
 # name, content of the table, what the message holds beside the file
 TABLES = [
     ("kelvin", _cell("air_temperature", "283"), ["air_temperature", "60", "283", WHEN, "give the unit K"]),
@@ -214,10 +214,11 @@ TABLES = [
     ("hPa under Pa", _csv(HEADER.replace("hPa", "Pa")), ["air_pressure", "1013 at", "give that unit"]),
     ("fraction", _csv().replace(",80,", ",0.8,"), ["relative_humidity", "in %", "0.8", "fraction"]),
     ("too humid", _cell("relative_humidity", "800"), ["relative_humidity", "130", "800", WHEN]),
-    ("gap", _cell("wind_u", ""), ["wind_u", "without gaps", "nan", WHEN, "fill the 1 missing"]),
-    ("fill value", _cell("wind_v", "-999"), ["wind_v", "-100", "-999", WHEN, "fill value"]),
+    ("gap", _cell("wind_u", ""), ["wind_u", "every 6 h", "12 h", BEFORE, "longest_gap"]),
+    ("fill value", _cell("wind_v", "-999"), ["wind_v", "every 6 h", "12 h", BEFORE, "fill"]),
+    ("no fill value", _cell("wind_v", "-199"), ["wind_v", "-100", "-199", WHEN, "fill value"]),
     ("text", _cell("wind_u", "calm"), ["line 4: wind_u", "number", "'calm'"]),
-    ("dates of a country", _csv(line4=LINES[2].replace("2015-03-01", "01.03.2015")), ["line 4: time", "ISO"]),
+    ("dates of a country", _csv(line4=LINES[2].replace("2015-03-01", "01/03/2015")), ["line 4: time", "ISO"]),
     ("missing times", _csv(line4=LINES[7], line5=LINES[7], line6=LINES[7]), ["time", "increase", "18:00"]),
     ("long gap", _csv(line4="#", line5="#"), ["time", "every 21600 s", "64800 s", "06:00:00"]),
     ("misordered", _csv(line4=LINES[1], line3=LINES[2]), ["time", "increase", "06:00:00", "12:00:00"]),
@@ -279,3 +280,27 @@ def test_missing_file_is_named_with_its_line(config, key):
     line = next(i for i, row in enumerate(text.splitlines(), 1) if "x.nc" in row)
     with error_naming(FileNotFoundError, f"site.yaml {line} case.{key}.paths x.nc"):
         build_run(load_run(config))
+
+
+def test_mistakes_of_weather_profiles_and_series_come_at_once(tmp_path):
+    """Each place is named once, however many readings found a mistake."""
+    (tmp_path / "w.csv").write_text("time,wind_u [m s-1]\n2015-03-01,1\n2015-03-01T06:00,1\n")
+    (tmp_path / "p.csv").write_text("time,depth [m],T [degC]\n2015-03-01,1,9\n")
+    (tmp_path / "sst.csv").write_text("time,sst [degC]\n2015-03-01,9\n")
+    text = GOOD.replace('paths: "synthetic:station_profiles"', "paths: p.csv, variables: {temperature: Temp}")
+    text = text.replace('paths: "synthetic:station_weather"', "paths: w.csv, humidity_measure: relative")
+    text = text.replace(
+        "  air_sea:", "  series: {sea_surface_temperature: {path: sst.csv, variable: SST}}\n  air_sea:"
+    )
+    (tmp_path / "site.yaml").write_text(text)
+    with pytest.raises(FileFormatError) as caught:
+        build_run(load_run(tmp_path / "site.yaml"))
+    lines = str(caught.value).splitlines()
+    files = [line.split(".csv: ")[0].rsplit("/", 1)[-1] for line in lines]
+    keys = [line.split(".csv: ")[1].split(":")[0] for line in lines]
+    assert list(zip(files, keys, strict=True)) == [
+        *(("w", key) for key in ("wind_v", "air_temperature", "humidity", "air_pressure")),
+        ("p", "file"),
+        ("sst", "SST"),
+    ]
+    assert all(line.count("site.yaml") == 1 for line in lines)

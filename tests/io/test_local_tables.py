@@ -130,3 +130,8 @@ def test_what_is_no_decimal_comma_or_code_stays(tmp_path):
         read_table(write(tmp_path / "t.csv", "time;a\n2019-05-01;1.5\n2019-05-02;1,5\n"))
     fluxes = read_table(write(tmp_path / "q.csv", "time,q\n2019-05-01,-999\n2019-05-02,-700\n"))
     np.testing.assert_array_equal(fluxes["q"].values, [-999.0, -700.0])  # large, but all of one kind
+
+
+def test_a_line_of_values_is_no_line_of_names(tmp_path):
+    with error_naming(FileFormatError, "line 1 names time"):
+        read_table(write(tmp_path / "t.csv", "2019-05-01,1\n2019-05-02,2\n"))

@@ -485,7 +485,11 @@ class SiteCase(DescribedCase):
         if self.restart is not None:
             path = setting.file(self.restart.path, "restart", "path")
             from_restart = functools.partial(restarted, path, allow_missing=self.restart.allow_missing)
-        with where.naming(), and_also(functools.partial(_check_files, self, where)):
+        also = (
+            functools.partial(_check_files, self, where),
+            functools.partial(_check_measured, self, setting),
+        )
+        with where.naming(), and_also(*also):
             case, observations = _build(self, setting, terms, from_restart)
         return BuiltCase(case, observations, tuple(setting.warnings), from_restart)
 
@@ -544,6 +548,15 @@ def _setting(
         draft=site.equation_of_state.draft or 0.0,
         tracer_units=units,
         tracer_names=tuple(dict.fromkeys((*site.tracers, *carried))),
+    )
+
+
+def _check_measured(site: SiteCase, setting: Setting) -> None:
+    """Read what is measured, for the mistakes in it alone."""
+    own = _own_profiles(site, setting, site.equation_of_state.build())
+    both_of(
+        lambda: _observations(site, "observations", setting, own),
+        lambda: _with_numbers(None, site, 35.0, setting),
     )
 
 
@@ -770,7 +783,10 @@ def _with_numbers(
     """Add the scalar series of the site to the observations, on the union of their times."""
     if not site.series:
         return observations
-    read = {name: given.read(name, site, salinity, setting) for name, given in site.series.items()}
+    readings = [
+        functools.partial(one.read, name, site, salinity, setting) for name, one in site.series.items()
+    ]
+    read = dict(zip(site.series, all_of(readings), strict=True))
     times = [] if observations is None else [np.asarray(observations.time)]
     time = np.unique(np.concatenate([*times, *(times for times, _, _ in read.values())]))
     series = {name: _placed(time, at, values) for name, (at, values, _) in read.items()}

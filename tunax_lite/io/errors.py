@@ -61,7 +61,11 @@ class FileFormatError(ValueError):
     def name_place(self, place: str) -> None:
         """Put the place that names the file before the message, unless one stands there."""
         if not getattr(self, "has_place", False):
-            self.args = ("\n".join(f"{place}: {line}" for line in str(self).splitlines()),)
+            named = f"{place.partition(':')[0]}:"  # lines of several readings may have their places
+            lines = (
+                line if line.startswith(named) else f"{place}: {line}" for line in str(self).splitlines()
+            )
+            self.args = ("\n".join(lines),)
             self.has_place = True
 
 

@@ -55,13 +55,15 @@ def with_one_time(rows: Rows) -> Rows:
     return joined
 
 
+def _is_date(text: str) -> bool:
+    return _YEAR_FIRST.fullmatch(text) is not None or _YEAR_LAST.fullmatch(text) is not None
+
+
 def with_named_time(rows: Rows, known: Collection[str]) -> Rows:
     """The first column as `time`, if none has a known name and all of it are dates, as under `Datum`."""
     names = [BRACKETS.sub(r"\1", name).partition("[")[0].strip().lower() for name in rows[0][1]]
-    dates = (cells[0].strip() if cells else "" for _, cells in rows[1:])
-    if any(name in known for name in names):
-        return rows
-    if not all(_YEAR_FIRST.fullmatch(date) or _YEAR_LAST.fullmatch(date) for date in dates):
+    first, *dates = (cells[0].strip() if cells else "" for _, cells in rows)
+    if any(name in known for name in names) or _is_date(first) or not all(map(_is_date, dates)):
         return rows
     return [(rows[0][0], ["time", *rows[0][1][1:]]), *rows[1:]]
 

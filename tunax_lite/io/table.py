@@ -612,9 +612,7 @@ def read_weather(
     tables = all_of(partial(read_table, path) for path in paths)
     notes = [] if notes is None else notes
     notes += [note for table in tables for note in table.notes]
-    with and_also(lambda: _measure(tables, given, humidity_measure)):
-        given |= _components(tables, given, units, notes)
-    measure: HumidityMeasure = "relative"
+    measure: HumidityMeasure = humidity_measure or "relative"
     kinds = {"shortwave": shortwave, "longwave": longwave}
     options: dict[str, Any] = {  # those of `record_of`
         "start_time": start_time,
@@ -657,8 +655,15 @@ def read_weather(
         advice = f"name it, or give a number (variables.{field}){formula}"
         raise tables[0].error(field, expected, f"only {there}", advice)
 
-    with and_also(*(partial(read, field) for field in wanted if field != "humidity")):
-        measure = _measure(tables, given, humidity_measure)
+    def readings(*without: str) -> list[Callable[[], object]]:
+        return [partial(read, field) for field in wanted if field not in without]
+
+    winds, measured = ("wind_u", "wind_v"), partial(_measure, tables, given, humidity_measure)
+    unknown = [] if humidity_measure else ["humidity"]
+    with and_also(measured, *readings(*unknown, *winds)):
+        given |= _components(tables, given, units, notes)
+    with and_also(*readings(*unknown)):
+        measure = measured()
     found = dict(each for each in all_of(partial(read, field) for field in wanted) if each is not None)
     instants, values = on_common_times(found, length)
     arrays = {field: np.asarray(value + 0.0 * instants) for field, value in values.items()}
