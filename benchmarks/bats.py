@@ -7,8 +7,8 @@ of the observations; and, with a weight of its own, the difference of both after
 whose mean square is twice one minus the correlation.
 
 Gauss-Newton with the Jacobian over all three years, in forward mode. Between two Jacobians candidates of
-several dampings run side by side, and correct the Jacobian by what they show (Broyden 1965): that of the
-residuals, or that of the fields, from which the residuals and their curvature follow.
+several dampings run side by side, and correct the Jacobian by what they show (Broyden 1965). The plan
+`coarse` does most of its work with a column of cells twice as thick, whose run costs a quarter.
 
 Source: Kern et al. (2024), Geosci. Model Dev. 17, 621-649; Broyden (1965), Math. Comp. 19, 577-593.
 """
@@ -18,6 +18,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ from tunax_lite.extensions.biogeochemistry import BFM17
 from tunax_lite.numerics.batch_last import vmap_last
 
 from . import bfm17
-from .bfm17 import FIELDS, MONTH, N_YEARS, YEAR, Fields
+from .bfm17 import FIELDS, MONTH, N_CELLS, N_YEARS, THICKNESS, YEAR, Fields
 
 DT = 7200.0
 CORRECT = {"molar_volume": 22.391, "d_wan": 0.31}
@@ -126,6 +127,18 @@ N_SIDE_BY_SIDE = 8
 N_ROUNDS = 5
 
 
+def fields_of(model: tl.Model, case: tl.Case, values: Any, dt: float = DT) -> Any:
+    """Months of the third year: five fields, shape (5, 12, 150)."""
+    changed_model, changed = _with(model, case, dict(zip(NUMBERS.names, values, strict=True)))
+    kept = tl.simulate(
+        changed_model, changed, dt=dt, duration=N_YEARS * YEAR, output_interval=MONTH, means=True
+    )
+    assert kept.means is not None
+    months: Any = {name: of[-12:, ::-1] for name, of in kept.means.state.tracers.items()}
+    found = bfm17.fields(months)
+    return jnp.repeat(jnp.stack([found[name] for name in FIELDS]), N_CELLS // changed.grid.n_cells, axis=2)
+
+
 class Programs(eqx.Module):
     """A run of a column, some runs side by side, and derivatives along all numbers: compiled once."""
 
@@ -134,18 +147,9 @@ class Programs(eqx.Module):
     pushed: Callable[..., Any]
 
     @classmethod
-    def of(cls, model: tl.Model) -> "Programs":
+    def of(cls, model: tl.Model, run: Callable[..., Any]) -> "Programs":
         def fields(values: Any, case: tl.Case) -> Any:
-            """Months of the third year: five fields, shape (5, 12, 150)."""
-            changed_model, changed = _with(model, case, dict(zip(NUMBERS.names, values, strict=True)))
-            duration = N_YEARS * YEAR
-            kept = tl.simulate(
-                changed_model, changed, dt=DT, duration=duration, output_interval=MONTH, means=True
-            )
-            assert kept.means is not None
-            months: Any = {name: of[-12:, ::-1] for name, of in kept.means.state.tracers.items()}
-            found = bfm17.fields(months)
-            return jnp.stack([found[name] for name in FIELDS])
+            return fields_of(model, case, values)
 
         def beside(values: Any, case: tl.Case) -> Any:
             return vmap_last(lambda each: fields(each, case))(values)
@@ -159,7 +163,7 @@ class Programs(eqx.Module):
         jit: Any = eqx.filter_jit
         # Compiled here, so that compilation is no part of the cost.
         return cls(
-            jit(fields).lower(one, case).compile(),
+            run,
             jit(beside).lower(some, case).compile(),
             jit(pushed).lower(one, jnp.diag(one), case).compile(),
         )
@@ -196,8 +200,8 @@ class Misfit:
 
     def along(self, fields: Any, tangents: Any) -> np.ndarray:
         """Derivatives of the residuals, shape (residual, number)."""
-        push = lambda tangent: jax.jvp(self, (fields,), (tangent,))[1]  # noqa: E731
-        return np.asarray(jax.jit(lambda of: jax.vmap(push, -1, -1)(of))(tangents))
+        push = jax.linearize(self, jnp.asarray(fields))[1]
+        return np.asarray(jax.vmap(push, -1, -1)(jnp.asarray(tangents)))
 
     def moved(self, fields: Any, tangents: Any) -> np.ndarray:
         """Derivatives of the correlations of the five fields, shape (5, number)."""
@@ -268,7 +272,6 @@ class Search:
     Args:
         part: which numbers are free.
         known: derivatives of the fields by all numbers that another search has computed, and their seconds.
-        of_fields: whether candidates correct the Jacobian of the fields; ten rounds at most instead of five.
     """
 
     def __init__(
@@ -281,9 +284,7 @@ class Search:
         weights: dict[str, tuple[float, float]] = WEIGHTS,
         tell: Callable[[str], None] = lambda line: None,
         known: dict[bytes, Any] | None = None,
-        of_fields: bool = False,
     ):
-        self.of_fields, self.tangents = of_fields, np.zeros(0)
         self.known = {} if known is None else known
         self.site, self.programs, self.case, self.tell = site, programs, case, tell
         self.chosen, self.first = NUMBERS.chosen(part), NUMBERS.free(NUMBERS.first)
@@ -327,25 +328,19 @@ class Search:
         self.tell(f"Jacobian: {seconds:.1f} s, run {self.found.seconds_of_run:.2f} s")
         if not self.found.n_jacobians:
             self.found.moved = self.misfit.moved(self.found.fields, tangents)
-        self.tangents = tangents[..., self.chosen].copy()
         self.found.n_jacobians += 1
-        matrix = self.of_residuals()
-        self.found.jacobian = matrix[: -self.first.size]
-        return matrix
-
-    def of_residuals(self) -> np.ndarray:
-        """Derivatives of the residuals and of the prior, from those of the fields."""
+        self.found.jacobian = self.misfit.along(self.found.fields, tangents[..., self.chosen])
         of_prior = np.sqrt(PRIOR) * np.eye(self.first.size)[:, self.chosen]
-        return np.concatenate([self.misfit.along(self.found.fields, self.tangents), of_prior])
+        return np.concatenate([self.found.jacobian, of_prior])
 
     def iterate(self) -> float:
         """A Jacobian, then rounds of candidates; returns the fraction by which the sum fell."""
         before = self.found.history[-1]
         matrix = self.jacobian()
         began = time.process_time()
-        for _ in range(2 * N_ROUNDS if self.of_fields else N_ROUNDS):
+        for _ in range(N_ROUNDS):
             last = self.found.history[-1]
-            matrix = self.round(self.of_residuals() if self.of_fields else matrix)
+            matrix = self.round(matrix)
             if 0.0 < 1.0 - self.found.history[-1] / last < 0.01:
                 break
         self.found.seconds += time.process_time() - began
@@ -361,12 +356,9 @@ class Search:
         self.found.n_runs += N_SIDE_BY_SIDE
         rests = [self.residuals(runs[..., i], tried[:, i]) for i in range(N_SIDE_BY_SIDE)]
         sums = np.array([rest @ rest if np.isfinite(rest).all() else np.inf for rest in rests])
-        base, fields, best, i = self.rest, self.found.fields, self.found.history[-1], int(np.argmin(sums))
+        base, best, i = self.rest, self.found.history[-1], int(np.argmin(sums))
         for j in np.argsort(sums)[::-1]:  # the best last, so that it fits exactly
-            if sums[j] < 1.5 * best and self.of_fields:
-                change = runs[..., j] - fields - self.tangents @ steps[j]
-                self.tangents += change[..., None] * steps[j] / (steps[j] @ steps[j])
-            elif sums[j] < 1.5 * best:
+            if sums[j] < 1.5 * best:
                 change = rests[j] - base - matrix @ steps[j]
                 matrix = matrix + np.outer(change, steps[j]) / (steps[j] @ steps[j])
         self.tell(f"  damping {self.damping:.1e}: {np.array2string(sums, precision=3)}")
@@ -384,6 +376,175 @@ def _step(matrix: np.ndarray, rest: np.ndarray, damping: float) -> np.ndarray:
     size = np.diag(normal) + 1e-3 * np.diag(normal).max()
     step = -np.linalg.solve(normal + damping * np.diag(size), matrix.T @ rest)
     return step * min(1.0, 1.5 / np.abs(step).max())
+
+
+# ---- most of the work with a coarser column ----
+
+COARSE_DT = 14400.0
+"""With six hours the closure is chaotic in the stress of the wind."""
+COARSE_WEIGHTS = WEIGHTS | {"chlorophyll": (0.5, 10.0)}
+DIFFERENCE = 0.01
+"""Of the unbounded numbers."""
+N_DIRECTIONS, N_PARTIAL, N_TRIES = 16, 2, 3
+"""Directions of a partial Jacobian, partial ones after each full one, rounds of candidates after each."""
+DAMPINGS = (1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 10.0, 100.0)
+BEST_OVER_LEAST = 1.2
+"""Smallest ratio of the best content of nitrogen and phosphorus to the least: at 1 growth is a switch."""
+
+
+def coarser(case: tl.Case) -> tl.Case:
+    """A case of `bfm17` with cells twice as thick."""
+    terms: Any = dict(case.terms)
+    mean = lambda of: 0.5 * (of[..., ::2] + of[..., 1::2]) if of.ndim else of  # noqa: E731
+    around = terms["surroundings"]
+    held = around.months.values
+    months = dataclasses.replace(
+        held,
+        temperature=mean(held.temperature),
+        salinity=mean(held.salinity),
+        velocity=held.velocity[:, ::2],
+    )
+    terms["surroundings"] = eqx.tree_at(
+        lambda term: (term.eddies, term.months.values), around, (around.eddies[:, ::2], months)
+    )
+    grid = tl.Grid.uniform(N_CELLS * THICKNESS, N_CELLS // 2)
+    state = jax.tree.map(mean, case.initial_state)
+    return dataclasses.replace(case, grid=grid, initial_state=state, terms=terms)
+
+
+class Columns(NamedTuple):
+    """Fields by unbounded numbers, and the time of a coarse run over that of a run."""
+
+    run: Callable[[np.ndarray], np.ndarray]
+    coarse: Callable[[np.ndarray], np.ndarray]
+    ratio: float
+
+    @classmethod
+    def of(cls, model: tl.Model, run: Callable[..., Any], case: tl.Case) -> "Columns":
+        """Compiled; both are timed in turn."""
+        first, small = jnp.asarray(NUMBERS.first), coarser(case)
+        jit: Any = eqx.filter_jit
+        program = jit(lambda values, case: fields_of(model, case, values, COARSE_DT))
+        program = program.lower(first, small).compile()
+        columns = cls(
+            lambda free: np.asarray(run(jnp.asarray(NUMBERS.values(free)), case)),
+            lambda free: np.asarray(program(jnp.asarray(NUMBERS.values(free)), small)),
+            1.0,
+        )
+        seconds = np.full((2, 3), np.inf)
+        for i in range(3):
+            for j, each in enumerate(columns[:2]):
+                began = time.process_time()
+                each(NUMBERS.free(NUMBERS.first))
+                seconds[j, i] = time.process_time() - began
+        of_run, of_coarse = seconds.min(axis=1)
+        return columns._replace(ratio=float(of_coarse / of_run))
+
+
+def distinct(free: np.ndarray) -> np.ndarray:
+    """Unbounded numbers with the best contents raised where they come too close to the least."""
+    values = NUMBERS.values(free)
+    raised = values.copy()
+    for least, best in (("p_qnlc", "p_qncppy"), ("p_qplc", "p_qpcppy")):
+        i, j = NUMBERS.names.index(least), NUMBERS.names.index(best)
+        raised[j] = min(max(values[j], BEST_OVER_LEAST * values[i]), NUMBERS.high[j])
+    return np.where(raised > values, NUMBERS.free(raised), free)
+
+
+class CoarseSearch:
+    """Gauss-Newton with the coarse column, which the other one corrects.
+
+    The fields are those of the coarse column plus the difference of both where they were last compared. The
+    derivatives are differences: of all numbers; or, between, along the directions in which the misfit changes
+    most. Candidates correct them, too.
+    """
+
+    def __init__(self, columns: Columns, observations: np.ndarray, tell: Callable[[str], None]):
+        self.columns, self.tell = columns, tell
+        self.misfit = Misfit(observations, COARSE_WEIGHTS)
+        self.first = self.free = NUMBERS.free(NUMBERS.first)
+        self.coarse, self.fields = columns.coarse(self.free), columns.run(self.free)
+        self.n_runs, self.n_coarse, self.n_partial = 1, 1, N_PARTIAL
+        self.tangents = np.zeros((*self.fields.shape, self.first.size))
+        self.best = self.sum_of_squares(self.fields, self.free), self.free, self.fields
+
+    @property
+    def cost(self) -> float:
+        """In runs."""
+        return self.n_runs + self.columns.ratio * self.n_coarse
+
+    def residuals(self, fields: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """Of the fields and of the prior."""
+        return np.concatenate([np.asarray(self.misfit(fields)), np.sqrt(PRIOR) * (free - self.first)])
+
+    def sum_of_squares(self, fields: np.ndarray, free: np.ndarray) -> float:
+        """Infinite where a run failed."""
+        rest = self.residuals(fields, free)
+        return float(rest @ rest) if np.isfinite(rest).all() else np.inf
+
+    def until(self, cost: float) -> None:
+        """Iterate as long as the next iteration ends within a cost in runs."""
+        while True:
+            full = self.n_partial == N_PARTIAL
+            directions = np.eye(self.first.size) if full else self.steepest()
+            n_more = directions.shape[1] + N_TRIES * len(DAMPINGS)
+            if self.cost + 1 + self.columns.ratio * n_more > cost:
+                return
+            fell = self.iterate(directions)
+            self.n_partial = N_PARTIAL if not fell else 0 if full else self.n_partial + 1
+
+    def steepest(self) -> np.ndarray:
+        """Directions in which the misfit changes most."""
+        matrix = self.misfit.along(self.fields, self.tangents)
+        return np.linalg.eigh(matrix.T @ matrix)[1][:, -N_DIRECTIONS:]
+
+    def iterate(self, directions: np.ndarray) -> bool:
+        """Derivatives along directions, then candidates; returns whether the sum fell clearly."""
+        start, before = self.free, self.sum_of_squares(self.fields, self.free)
+        for along in directions.T:
+            change = (self.run_coarse(start + DIFFERENCE * along) - self.coarse) / DIFFERENCE
+            self.correct(change, along)
+        for _ in range(N_TRIES):
+            if not self.try_steps():
+                break
+        if self.free is start:
+            return False
+        self.fields, self.n_runs = self.columns.run(self.free), self.n_runs + 1
+        found = self.sum_of_squares(self.fields, self.free)
+        if found < self.best[0]:
+            self.best = found, self.free, self.fields
+        told = " ".join(f"{k} {r:.3g}/{c:.3f}" for k, (r, c) in scores(self.fields, "bats").items())
+        self.tell(f"cost {self.cost:.0f}: {found:.4f}; {told}")
+        return found < 0.985 * before
+
+    def run_coarse(self, free: np.ndarray) -> np.ndarray:
+        """Counted."""
+        self.n_coarse += 1
+        return self.columns.coarse(free)
+
+    def correct(self, change: np.ndarray, step: np.ndarray) -> None:
+        """Derivatives that give the change along a step (Broyden)."""
+        error = change - self.tangents @ step
+        self.tangents += error[..., None] * step / (step @ step)
+
+    def try_steps(self) -> bool:
+        """Steps of all dampings; moves to the best if it is better."""
+        base, here = self.coarse, self.free
+        offset, fields = self.fields - base, self.fields
+        rest = self.residuals(fields, here)
+        of_prior = np.sqrt(PRIOR) * np.eye(here.size)
+        matrix = np.concatenate([self.misfit.along(fields, self.tangents), of_prior])
+        steps = [distinct(here + _step(matrix, rest, damping)) - here for damping in DAMPINGS]
+        made = [self.run_coarse(here + step) for step in steps]
+        sums = [self.sum_of_squares(of + offset, here + step) for of, step in zip(made, steps, strict=True)]
+        before, order = float(rest @ rest), np.argsort(sums)
+        for j in order[::-1]:  # the best last, so that it fits exactly
+            if sums[j] < 1.5 * before:
+                self.correct(made[j] - base, steps[j])
+        best = order[0]
+        if sums[best] < before:
+            self.free, self.coarse, self.fields = here + steps[best], made[best], made[best] + offset
+        return bool(sums[best] < 0.985 * before)
 
 
 # ---- what a year of climatology determines ----
@@ -433,13 +594,12 @@ def table(title: str, modelled: Mapping[str, np.ndarray]) -> str:
 
 
 class Plan(NamedTuple):
-    """An estimate: what is free, where it starts, how many Jacobians it has, its weights, its method."""
+    """An estimate: what is free, where it starts, how many Jacobians it has, its weights."""
 
     part: str
     start: str
     n_jacobians: int = 1
     weights: dict[str, tuple[float, float]] = WEIGHTS
-    of_fields: bool = False
 
 
 PLANS = {
@@ -448,9 +608,10 @@ PLANS = {
     "biology": Plan("biology", "nominal"),
     "water": Plan("water", "biology"),
     "biology_again": Plan("biology", "biology"),
-    "fields": Plan("both", "nominal", of_fields=True),
 }
 """Together, then with more weight on the pattern of chlorophyll; and one after the other."""
+COSTS = (50, 75, 100)
+"""At which the search with a coarser column is judged, in runs."""
 
 
 class Study:
@@ -463,25 +624,43 @@ class Study:
 
     def __init__(self, folder: Path, tell: Callable[[str], None]):
         self.folder, self.tell = folder, tell
-        model, self.bermuda = column("bats")
+        self.model, self.bermuda = column("bats")
         self.hawaii = column("hot")[1]
-        self.programs = Programs.of(model)
+        jit: Any = eqx.filter_jit
+        run = jit(lambda values, case: fields_of(self.model, case, values))
+        self.run = run.lower(jnp.asarray(NUMBERS.first), self.bermuda).compile()
         self.known: dict[bytes, Any] = {}
         self.free = {"nominal": NUMBERS.free(NUMBERS.first)}
         folder.mkdir(parents=True, exist_ok=True)
         self.judge("nominal", NUMBERS.first, Numbers.of("hot").first, {})
 
+    @cached_property
+    def programs(self) -> Programs:
+        """Of the searches with exact Jacobians."""
+        return Programs.of(self.model, self.run)
+
     def judge(self, name: str, at_bermuda: np.ndarray, at_hawaii: np.ndarray, more: dict[str, Any]) -> None:
         """Run both sites, tell the scores, store numbers and fields."""
         places = {"bats": (at_bermuda, self.bermuda), "hot": (at_hawaii, self.hawaii)}
         modelled = {
-            site: np.asarray(self.programs.run(jnp.asarray(values), case))
-            for site, (values, case) in places.items()
+            site: np.asarray(self.run(jnp.asarray(values), case)) for site, (values, case) in places.items()
         }
         self.tell(table(name, modelled))
         np.savez(self.folder / f"{name}.npz", bats=modelled["bats"], hot=modelled["hot"])
         stored = {"values": dict(zip(NUMBERS.names, at_bermuda.tolist(), strict=True))} | more
         (self.folder / f"{name}.json").write_text(json.dumps(stored, indent=1))
+
+    def coarse(self) -> None:
+        """The estimate with a coarser column, judged where its cost reaches each of `COSTS`."""
+        observed = bfm17.observed("bats")
+        columns = Columns.of(self.model, self.run, self.bermuda)
+        self.tell(f"a coarse run costs {columns.ratio:.2f} runs")
+        search = CoarseSearch(columns, np.stack([observed[name].T for name in FIELDS]), self.tell)
+        for cost in COSTS:
+            search.until(cost)
+            total, free, _ = search.best
+            more = {"n_runs": search.n_runs, "n_coarse": search.n_coarse, "cost": search.cost, "sum": total}
+            self.judge(f"coarse_{cost}", NUMBERS.values(free), elsewhere(free, "hot"), more)
 
     def estimate(self, name: str, plan: Plan) -> None:
         """An estimate, judged after each Jacobian."""
@@ -494,7 +673,6 @@ class Study:
             plan.weights,
             self.tell,
             self.known,
-            plan.of_fields,
         )
         for _ in range(plan.n_jacobians):
             search.iterate()
@@ -547,7 +725,13 @@ def _correlation(ours: np.ndarray, theirs: np.ndarray) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bats", description=__doc__)
     parser.add_argument("--results", type=Path, default=Path("results/bats"), metavar="FOLDER")
-    parser.add_argument("--only", nargs="+", choices=PLANS, default=list(PLANS), help="some of the estimates")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=[*PLANS, "coarse"],
+        default=[*PLANS, "coarse"],
+        help="some of the estimates",
+    )
     parser.add_argument("--figure", type=Path, metavar="FILE", help="run nothing: draw the stored results")
     options = parser.parse_args()
     tl.configure()
@@ -556,7 +740,10 @@ def main() -> None:
         return
     study = Study(options.results, lambda line: print(line, flush=True))
     for name in options.only:
-        study.estimate(name, PLANS[name])
+        if name in PLANS:
+            study.estimate(name, PLANS[name])
+        else:
+            study.coarse()
 
 
 if __name__ == "__main__":

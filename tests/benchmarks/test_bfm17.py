@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from benchmarks import bfm17
+from benchmarks import bats, bfm17
 from benchmarks.bfm17 import DAY, MONTH, N_CELLS, YEAR, Surroundings
 from benchmarks.harness import Setting
 
@@ -65,6 +65,23 @@ def test_a_day_stays_positive_in_prescribed_water(files):
     np.testing.assert_allclose(kept.state.temperature[-1], temperature, rtol=1e-12)
     for name, values in kept.state.tracers.items():
         assert np.all(np.isfinite(values)) and np.all(np.asarray(values) > 0.0), name
+
+
+def test_a_coarser_column_holds_the_same(files):
+    _, case = bfm17.column("bats")
+    small = bats.coarser(case)
+    np.testing.assert_allclose(small.grid.depth, case.grid.depth)
+    assert small.grid.n_cells == N_CELLS // 2
+    for name, of in case.initial_state.tracers.items():
+        content = small.initial_state.tracers[name] @ small.grid.cell_thickness
+        np.testing.assert_allclose(content, of @ case.grid.cell_thickness, rtol=1e-12)
+    fine, coarse = (each.terms["surroundings"] for each in (case, small))
+    assert isinstance(fine, Surroundings) and isinstance(coarse, Surroundings)
+    ours, theirs = (around.months.at(MONTH) for around in (coarse, fine))
+    np.testing.assert_array_equal(ours.velocity, theirs.velocity[::2])  # its faces are among the others
+    np.testing.assert_array_equal(coarse.eddies, fine.eddies[:, ::2])
+    np.testing.assert_allclose(ours.temperature, theirs.temperature.reshape(-1, 2).mean(1), rtol=1e-12)
+    np.testing.assert_allclose(ours.salinity, theirs.salinity.reshape(-1, 2).mean(1), rtol=1e-12)
 
 
 def test_scores():
