@@ -382,6 +382,8 @@ def _step(matrix: np.ndarray, rest: np.ndarray, damping: float) -> np.ndarray:
 
 COARSE_DT = 14400.0
 """With six hours the closure is chaotic in the stress of the wind."""
+COARSE_PRIOR = 5e-3
+"""With less, Hawaii loses what Bermuda gains."""
 COARSE_WEIGHTS = WEIGHTS | {"chlorophyll": (0.5, 10.0)}
 DIFFERENCE = 0.01
 """Of the unbounded numbers."""
@@ -475,7 +477,7 @@ class CoarseSearch:
 
     def residuals(self, fields: np.ndarray, free: np.ndarray) -> np.ndarray:
         """Of the fields and of the prior."""
-        return np.concatenate([np.asarray(self.misfit(fields)), np.sqrt(PRIOR) * (free - self.first)])
+        return np.concatenate([np.asarray(self.misfit(fields)), np.sqrt(COARSE_PRIOR) * (free - self.first)])
 
     def sum_of_squares(self, fields: np.ndarray, free: np.ndarray) -> float:
         """Infinite where a run failed."""
@@ -532,7 +534,7 @@ class CoarseSearch:
         base, here = self.coarse, self.free
         offset, fields = self.fields - base, self.fields
         rest = self.residuals(fields, here)
-        of_prior = np.sqrt(PRIOR) * np.eye(here.size)
+        of_prior = np.sqrt(COARSE_PRIOR) * np.eye(here.size)
         matrix = np.concatenate([self.misfit.along(fields, self.tangents), of_prior])
         steps = [distinct(here + _step(matrix, rest, damping)) - here for damping in DAMPINGS]
         made = [self.run_coarse(here + step) for step in steps]
@@ -610,7 +612,7 @@ PLANS = {
     "biology_again": Plan("biology", "biology"),
 }
 """Together, then with more weight on the pattern of chlorophyll; and one after the other."""
-COSTS = (50, 75, 100)
+COSTS = (75, 100, 130)
 """At which the search with a coarser column is judged, in runs."""
 
 
