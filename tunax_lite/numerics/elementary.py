@@ -169,8 +169,12 @@ def column_integral(values: CenterArray, grid: Grid) -> Scalar:
 
 def sum_above(half: CenterArray) -> CenterArray:
     """Sum from each center to the surface of what half of each cell holds: by the trapezoidal rule."""
-    if half.ndim == 1:  # a loop over the levels costs one column more than a sum by shifts
-        return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
+    if half.ndim == 1:  # a loop over the levels costs one column more than sums by shifts
+        total, shift = 2.0 * half, 1
+        while shift < len(half):
+            total = total + apart(jnp.concatenate([total[shift:], jnp.zeros_like(total[:shift])]))
+            shift *= 2
+        return total - half
     # On a GPU a loop over the levels launches a kernel for each, and sums by shifts may be such a loop.
     n, dtype = len(half), half.dtype
     weights = 2.0 * jnp.tri(n, k=-1, dtype=dtype).T + jnp.eye(n, dtype=dtype)

@@ -13,18 +13,18 @@ import enum
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool
 
 from ..._types import (
     CenterArray,
     FaceArray,
+    InnerFaceArray,
     ScalarLike,
     SeriesOrScalar,
     array_field,
     as_float_array,
 )
 from ...declarations import setting
-from ...numerics.elementary import reciprocal, with_end_faces
+from ...numerics.elementary import apart, reciprocal, with_end_faces
 from ..grid import Grid
 from ..state import State
 from ..time_series import TimeSeries
@@ -125,10 +125,12 @@ def advect(
     if moving is not None and grid.relative_area is not None:
         carrying = velocity * grid.relative_area
         per_cell = jnp.where(velocity[1:-1] > 0.0, per_size[:-1], per_size[1:])
-    courant = with_end_faces(per_cell) * jnp.abs(carrying) * part
-    divergence = velocity[1:] - velocity[:-1]
+    inside, divergence = carrying[1:-1], velocity[1:] - velocity[:-1]
+    courant = per_cell * jnp.abs(inside) * part
     for _ in range(n_substeps):
-        flux = carrying * _at_faces(values, velocity > 0.0, courant, scheme)
+        inner = inside * _at_faces(values, velocity[1:-1], courant, scheme)
+        # Both cells beside a face use its flux, which XLA would otherwise compute for each.
+        flux = with_end_faces(jax.lax.optimization_barrier(inner))
         gained = flux[:-1] - flux[1:]
         if moving is None:
             gained = gained + values * divergence
@@ -137,12 +139,13 @@ def advect(
 
 
 def _at_faces(
-    values: CenterArray, upward: Bool[Array, "face *#batch"], courant: FaceArray, scheme: AdvectionScheme
-) -> FaceArray:
-    """Values carried through the faces."""
+    values: CenterArray, velocity: InnerFaceArray, courant: InnerFaceArray, scheme: AdvectionScheme
+) -> InnerFaceArray:
+    """Values carried through the inner faces."""
+    n, upward = len(values), velocity > 0.0
     # Beyond an end, repeat the value of the end cell.
-    cells = jnp.concatenate([values[:1], values[:1], values, values[-1:], values[-1:]])
-    below, lower, upper, above = cells[:-3], cells[1:-2], cells[2:-1], cells[3:]
+    cells = apart(jnp.concatenate([values[:1], values, values[-1:]]))
+    below, lower, upper, above = (cells[i : i + n - 1] for i in range(4))
     upwind = jnp.where(upward, lower, upper)
     downwind = jnp.where(upward, upper, lower)
     far_upwind = jnp.where(upward, below, above)

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..._types import CenterArray, Scalar, ScalarLike
+from ...numerics.elementary import reciprocal
 
 DAY = 86400.0
 Values = Float[Array, "..."]
@@ -111,7 +112,7 @@ class Environment(NamedTuple):
 
         Source: Steele (1962), Limnol. Oceanogr. 7, 137-150.
         """
-        relative = self.light / jnp.maximum(0.25 * self.surface_light, least)
+        relative = self.light * reciprocal(jnp.maximum(0.25 * self.surface_light, least))
         return relative * jnp.exp(1.0 - relative)
 
     def cell(self, index: int) -> "Environment":
