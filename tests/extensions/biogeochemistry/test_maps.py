@@ -71,6 +71,15 @@ def test_a_map_with_plankton_is_a_batch_of_its_columns(tmp_path):
     np.testing.assert_allclose(totals, np.broadcast_to(totals[0], totals.shape), rtol=1e-12)
 
 
+def test_substeps_of_sinking_are_those_of_the_thinnest_cells(tmp_path):
+    life = {"name": "biogeochemistry", "models": {"npzd": {"name": "npzd", "w_d": -400.0}}}
+    run = build_map(load_map(write(tmp_path, terms={"life": life | {"n_sinking_substeps": None}})))
+    case = run.columns.case(np.arange(N_COLUMNS), 0.0, DAY)
+    thinnest = np.min(np.diff(np.asarray(case.grid.z_face), axis=0))
+    taken = case.terms["life"].n_sinking_substeps  # pyright: ignore[reportAttributeAccessIssue]
+    assert taken == 1 + int(400.0 / DAY * 3600.0 / thinnest) > 1
+
+
 def test_tracers_that_no_term_carries_are_passive(tmp_path):
     run = build_map(load_map(write(tmp_path, terms={})))
     assert set(run.columns.case(np.arange(N_COLUMNS), 0.0, DAY).initial_state.tracers) == {"npzd_nut"}

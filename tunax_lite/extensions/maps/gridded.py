@@ -124,6 +124,10 @@ class GriddedColumns(ColumnMap):
             self.notes += tuple(f"weather: {note}" for note in notes)
         self.fingerprint, self.inputs = self._digest(opened), opened.paths
         self.coordinates = _coordinates(found.points)
+        if self._terms:  # all columns share their settings: those of the thinnest cells
+            grid, state = self._start(np.argmin(self.depth, keepdims=True))
+            state = with_memory(state, Interior(), self._terms)
+            self._terms = {name: term.suited(state, grid, step) for name, term in self._terms.items()}
 
     @property
     def longest_interval(self) -> float:
