@@ -92,7 +92,7 @@ def test_the_search_finds_the_numbers_of_a_linear_column(linear):
     assert search.found.n_jacobians == 2 and search.found.n_runs >= 2 * bats.N_SIDE_BY_SIDE
 
 
-def test_the_coarse_search_finds_the_numbers_of_the_finer_column():
+def test_the_coarse_search_finds_the_numbers_of_the_finer_column(monkeypatch):
     """Two columns, quadratic and linear in the numbers, of which the estimate belongs to the finer one."""
     random = np.random.default_rng(5)
     matrix, more = random.normal(size=(2, 5, 12, 150, N))
@@ -105,7 +105,10 @@ def test_the_coarse_search_finds_the_numbers_of_the_finer_column():
 
     truth = first + 0.3 * random.normal(size=N)
     columns = Columns(run, lambda free: base + matrix @ (free - first) + 1.0, ratio=0.25)
-    search = CoarseSearch(columns, run(truth), lambda line: None)
+    seen = run(truth)
+    observed = {name: seen[i].T for i, name in enumerate(bfm17.FIELDS)}
+    monkeypatch.setattr(bfm17, "observed", lambda site: observed)
+    search = CoarseSearch(columns, seen, lambda line: None)
     search.until(150.0)
     total, free, fields = search.best
     np.testing.assert_allclose(free, truth, atol=0.05)  # the prior draws towards the first guess
