@@ -30,6 +30,7 @@ from .series import (
     TimedValue,
     UnitGiven,
     conversions_of,
+    parts_of_tracers,
     read_all_timed,
     read_together,
     timed,
@@ -372,10 +373,7 @@ def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting,
         for name in FLUXES
         if getattr(section, name) is not None
     }
-    of_tracers = {
-        f"tracer {name}": (flux, name, (key, "tracer_fluxes", name))
-        for name, flux in section.tracer_fluxes.items()
-    }
+    of_tracers = parts_of_tracers(section.tracer_fluxes, key, "tracer_fluxes")
     both = read_all_timed(parts | of_tracers, setting)
     given, tracers = ({name: both[name] for name in some} for some in (parts, of_tracers))
     if section.albedo is not None or section.diurnal_cycle:

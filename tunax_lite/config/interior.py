@@ -14,7 +14,7 @@ from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
 from ..io import read_hypsography
 from ..io.hypsography import in_metres
-from ..io.series import Series, as_series, profiles_on_grid
+from ..io.series import Series, profiles_on_grid
 from ..io.yaml_file import ConfigError
 from .builder import part_of
 from .profiles import Profile, ProfileSection, profile_series, read_profiles, together, values_of
@@ -31,9 +31,10 @@ from .series import (
     check_keys,
     check_table,
     conversions_of,
-    read_all_timed,
+    parts_of_tracers,
     read_timed,
     read_together,
+    series_of,
 )
 
 Measures = dict[str, Any]  # numbers or arrays of NumPy or JAX, by quantity
@@ -133,20 +134,17 @@ class StreamSection(part_of(terms.Stream)):
             setting.check_tracer(tracer, *at, "tracers", tracer)
         names = ("discharge", "salinity", "temperature")[: 3 if self.temperature is not None else 2]
         parts = {each: (getattr(self, each), each, (*at, each)) for each in names}
-        parts |= {
-            f"tracer {tracer}": (section, tracer, (*at, "tracers", tracer))
-            for tracer, section in self.tracers.items()
-        }
-        read = read_all_timed(parts, setting)
-        with setting.naming(*at):
-            time, values = as_series(read, setting.duration)
-        tracers = {tracer: values[f"tracer {tracer}"] for tracer in self.tracers}
-        given = {each: values[each] for each in names if each != "discharge"}
-        if "temperature" in given:
-            found = converted({key: np.asarray(each)[:, None] for key, each in given.items()}, np.zeros(1))
-            given = {key: jnp.asarray(found[key][:, 0]) for key in given}
-        water = terms.StreamWater(values["discharge"], **given, tracers=tracers)
-        return terms.Stream(TimeSeries(time, water, f"stream {name}"), **self.given())
+        parts |= parts_of_tracers(self.tracers, *at, "tracers")
+
+        def water(**values: Array) -> terms.StreamWater:
+            tracers = {tracer: values[f"tracer {tracer}"] for tracer in self.tracers}
+            given = {each: values[each] for each in names if each != "discharge"}
+            if "temperature" in given:
+                found = converted({k: np.asarray(each)[:, None] for k, each in given.items()}, np.zeros(1))
+                given = {key: jnp.asarray(found[key][:, 0]) for key in given}
+            return terms.StreamWater(values["discharge"], **given, tracers=tracers)
+
+        return terms.Stream(series_of(parts, water, f"stream {name}", setting, *at), **self.given())
 
 
 Wind = TimeSeries[terms.WindVector] | None

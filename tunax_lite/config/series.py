@@ -422,9 +422,11 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
     return found
 
 
-def read_all_timed(
-    parts: Mapping[str, tuple[TimedValue, str, tuple[str, ...]]], setting: Setting
-) -> dict[str, Series | float]:
+Part = tuple[TimedValue, str, tuple[str, ...]]
+"""A section, its quantity, and its place in the case."""
+
+
+def read_all_timed(parts: Mapping[str, Part], setting: Setting) -> dict[str, Series | float]:
     """Read several sections, each with quantity and place in the case; one error has all mistakes."""
     readings = (
         functools.partial(read_timed, section, quantity, setting, *keys)
@@ -449,10 +451,22 @@ def read_together(
 ) -> TimeSeries[T]:
     """Read several keys of a section, each with its quantity, as one series of a class on common times."""
     parts = {name: (getattr(section, name), quantity, (*keys, name)) for name, quantity in quantities.items()}
+    return series_of(parts, kind, title, setting, *keys)
+
+
+def series_of(
+    parts: Mapping[str, Part], kind: Callable[..., T], title: str, setting: Setting, *keys: str
+) -> TimeSeries[T]:
+    """The same of parts of several places; `keys` is that of all."""
     given = read_all_timed(parts, setting)
     with setting.naming(*keys):
         time, values = as_series(given, setting.duration)
     return TimeSeries(time, kind(**values), title)
+
+
+def parts_of_tracers(given: Mapping[str, "TimedSection"], *keys: str) -> dict[str, Part]:
+    """Sections of tracers by name as parts `tracer NAME`; `keys` is their place in the case."""
+    return {f"tracer {name}": (section, name, (*keys, name)) for name, section in given.items()}
 
 
 class SeriesPart(DerivedSection):
