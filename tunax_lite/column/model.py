@@ -220,6 +220,7 @@ class Model(AbstractShown):
             fluxes, ice, covered = (now.fluxes, before.fluxes), now.ice, now.covered
             temperature = state.temperature.at[-1].set(now.temperature)
             state = dataclasses.replace(state, temperature=temperature)
+        fluxes = jax.lax.optimization_barrier(fluxes)  # computed once, and not again in every cell
         mixing = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
         acting = case.acting()
         column = _column(state, mixing, case, end, dt, fluxes)._replace(surface=ice, covered=covered)
