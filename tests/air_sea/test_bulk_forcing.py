@@ -71,6 +71,16 @@ def expected_exchange(time):
     return u, v, *fairall(float(np.hypot(u, v)), air, skin, moist, upon_water, density)
 
 
+def test_the_wind_that_gases_feel_is_that_of_the_stress():
+    """Over a current where the fluxes follow it."""
+    time, water = 30000.0, water_surface(0.3, -0.2, 10.0, 33.0)
+    u, v = at("wind_u", time), at("wind_v", time)
+    for relative, expected in ((True, np.hypot(u - 0.3, v + 0.2)), (False, np.hypot(u, v))):
+        speed = forcing(relative_wind=relative).wind_speed(time, water)
+        np.testing.assert_allclose(speed, expected, rtol=1e-12)
+    np.testing.assert_allclose(forcing().wind_speed(time), np.hypot(u, v), rtol=1e-12)
+
+
 def test_parts_add_up():
     time = 30000.0
     plain = forcing().at(time, WATER)

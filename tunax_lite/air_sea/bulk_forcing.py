@@ -303,9 +303,8 @@ class BulkForcing(AbstractForcing):
     def air_temperature(self, time: ScalarLike) -> Scalar | None:
         return self.offsets.add_to(self.weather.at(time)).air_temperature
 
-    def wind_speed(self, time: ScalarLike) -> Scalar | None:
-        weather = self.offsets.add_to(self.weather.at(time))
-        return self.wind_factor * vector_norm(weather.wind_u, weather.wind_v)
+    def wind_speed(self, time: ScalarLike, water: WaterSurface | None = None) -> Scalar | None:
+        return self.air(self.offsets.add_to(self.weather.at(time)), water).wind_speed
 
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         if water is None:
@@ -345,10 +344,10 @@ class BulkForcing(AbstractForcing):
             longwave_flux=longwave,
         )
 
-    def air(self, weather: Weather, water: WaterSurface) -> MoistAir:
+    def air(self, weather: Weather, water: WaterSurface | None) -> MoistAir:
         """Input of a bulk formula at one time, with the wind relative to the moving water."""
         u, v = self.wind_factor * weather.wind_u, self.wind_factor * weather.wind_v
-        if self.relative_wind:
+        if self.relative_wind and water is not None:
             u, v = u - water.u, v - water.v
         pressure, temperature = weather.air_pressure, weather.air_temperature
         humidity, measure = weather.humidity, self.humidity_measure

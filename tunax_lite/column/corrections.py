@@ -153,8 +153,8 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _ABOUT)):
     def air_temperature(self, time: ScalarLike) -> Scalar | None:
         return self.forcing.air_temperature(time)
 
-    def wind_speed(self, time: ScalarLike) -> Scalar | None:
-        return self.forcing.wind_speed(time)
+    def wind_speed(self, time: ScalarLike, water: WaterSurface | None = None) -> Scalar | None:
+        return self.forcing.wind_speed(time, water)
 
     def _corrections_at(self, time: ScalarLike) -> dict[str, Scalar]:
         """Corrections at a time [s], by name."""

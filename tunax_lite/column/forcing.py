@@ -200,8 +200,8 @@ class AbstractForcing(AbstractShown):
         """Air temperature [degC] at `time` [s]; `None` if unknown."""
         return None
 
-    def wind_speed(self, time: ScalarLike) -> Scalar | None:
-        """Wind speed at 10 m [m s-1] at `time` [s]; `None` if unknown."""
+    def wind_speed(self, time: ScalarLike, water: WaterSurface | None = None) -> Scalar | None:
+        """Wind speed at 10 m [m s-1] at `time` [s], over `water` as the stress is; `None` if unknown."""
         return None
 
     @abc.abstractmethod

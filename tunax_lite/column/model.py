@@ -325,7 +325,7 @@ def _column(
         coriolis_parameter=case.coriolis_parameter,
         fluxes=fluxes[0],
         fluxes_before=fluxes[1],
-        wind_speed=case.forcing.wind_speed(end),
+        wind_speed=case.forcing.wind_speed(end, WaterSurface.of(state)),
         stokes_drift=first_of(term.stokes_drift(case.grid, end) for term in case.acting()),
         eddy_viscosity=mixing[0],
         eddy_diffusivity=mixing[1],

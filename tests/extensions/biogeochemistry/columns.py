@@ -32,7 +32,7 @@ class Sunny(AbstractForcing):
     def at(self, time, water=None) -> tl.SurfaceFluxes:
         return tl.SurfaceFluxes(shortwave_flux=150.0, freshwater_flux=1e-5)
 
-    def wind_speed(self, time):
+    def wind_speed(self, time, water=None):
         return jnp.asarray(8.0)
 
     def check_covers(self, start, end) -> None:

@@ -45,8 +45,8 @@ class CoupledForcing(AbstractForcing):
     def air_temperature(self, time: ScalarLike) -> Scalar | None:
         return self.own.air_temperature(time)
 
-    def wind_speed(self, time: ScalarLike) -> Scalar | None:
-        return self.own.wind_speed(time)
+    def wind_speed(self, time: ScalarLike, water: WaterSurface | None = None) -> Scalar | None:
+        return self.own.wind_speed(time, water)
 
     def check_covers(self, start: float, end: float) -> None:
         self.own.check_covers(start, end)
