@@ -72,7 +72,9 @@ def test_instances_become_models_with_their_parameters_and_couplings(tmp_path):
 
 def test_gases_pass_the_surface_as_in_a_calm_where_gotm_reads_no_wind(tmp_path):
     """With prescribed fluxes; GOTM's wind is zero then."""
-    (tmp_path / "fabm.yaml").write_text("instances: {gas: {model: pml/carbonate}}")
+    (tmp_path / "fabm.yaml").write_text(
+        "instances: {gas: {model: pml/carbonate, parameters: {pCO2a: 367.0}}}"
+    )
     built = build_gotm(load_gotm(write_case(tmp_path, {"fabm": {"use": True}})))
     assert built.run is not None and "as in a calm" in "\n".join(built.report.differences)
     run = built.run
@@ -90,9 +92,27 @@ def test_numerics_follow_the_names_and_numbers_of_gotm(tmp_path):
     assert term.sinking.value == "superbee" and term.clipping
 
 
+@pytest.mark.parametrize("change", [{"debug": {"no_surface": True}}, {"numerics": {"ode_method": "MP1"}}])
+def test_nothing_passes_the_surface_where_gotm_leaves_it_out(tmp_path, change):
+    """On request, and with the schemes that take production and destruction."""
+    assert term_of(tmp_path, FILE).surface_exchange
+    assert not term_of(tmp_path, FILE, **change).surface_exchange
+
+
+def test_carbon_dioxide_of_the_air_comes_from_the_file_or_the_set_up(tmp_path):
+    text, name = "instances: {gas: {model: pml/carbonate}}", "mole_fraction_of_carbon_dioxide_in_air"
+    (tmp_path / "fabm.yaml").write_text(text)
+    errors = build_gotm(load_gotm(write_case(tmp_path, {"fabm": {"use": True}}))).report.errors
+    assert len(errors) == 1 and "instances.gas.parameters.pCO2a: expected a mole fraction" in errors[0]
+    assert f"constant input {name}" in errors[0]
+    gas = term_of(tmp_path, text, input={name: 410.0}).models["gas"]
+    assert isinstance(gas, Carbonate) and float(gas.pCO2a) == 410.0
+
+
 @pytest.mark.parametrize(
     ("change", "parts"),
     [
+        (("instances:", "instance: 1\ninstances:"), "fabm.yaml line 1 instance check_conservation remove"),
         (("gotm/npzd", "gotm/npzdd"), "fabm.yaml line 3 instances.plankton.model gotm/npzdd gotm/npzd"),
         (("pml/carbonate", "ersem/all"), "fabm.yaml line 13 ersem/all available gotm/ergom"),
         (("gmax", "gmaxx"), "fabm.yaml line 5 instances.plankton.parameters.gmaxx gmax"),

@@ -267,6 +267,12 @@ def test_a_stream_brings_tracers_of_the_column_only():
         ran(moving_case({"b": river(5.0, "bottom", tracers={"phosphate": 1.0})}))
 
 
+def test_gases_stay_where_nothing_passes_the_surface():
+    term = Biogeochemistry({"gas": Oxygen()}, dilution=False, surface_exchange=False)
+    run = tl.simulate(tl.Model(tl.KEpsilon()), column(term, gas_oxy=100.0), dt=600.0, duration=DAY)
+    np.testing.assert_allclose(run.state.tracers["gas_oxy"][-1], 100.0, rtol=1e-13)
+
+
 @pytest.mark.parametrize("ice", [Lebedev, MyLake, Winton])
 def test_ice_stops_gases(ice):
     """Oxygen stays as it is below ice, and goes to saturation without."""

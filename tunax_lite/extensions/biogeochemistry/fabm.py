@@ -19,6 +19,7 @@ from ...config.builder import declared_fields, section_of
 from ...config.formats import AbstractSetUp, Report, Translated
 from ...declarations import names_of
 from ...io.yaml_file import Document, read_document, with_overrides, yaml_text
+from .carbonate import Carbonate
 from .interface import AbstractBiogeochemicalModel
 
 MODELS: Mapping[str, str] = {
@@ -33,7 +34,11 @@ MODELS: Mapping[str, str] = {
 IDLE: Mapping[str, tuple[str, ...]] = {"ergom": ("pvel", "a0", "a1", "a2"), "passive": ("units", "conserved")}
 """Parameters of FABM that change no result."""
 
-_INSTANCE = ("model", "parameters", "initialization", "coupling", "long_name", "use")
+_CARBON_DIOXIDE = "mole_fraction_of_carbon_dioxide_in_air"
+"""What FABM takes for `pCO2a` of carbonate where a file gives none, or 0."""
+
+_FILE = ("instances", "check_conservation", "log", "require_all_parameters", "require_initialization")
+_INSTANCE = ("model", "parameters", "initialization", "coupling", "long_name", "use", "check_conservation")
 
 
 class Ecosystem(NamedTuple):
@@ -46,6 +51,7 @@ class Ecosystem(NamedTuple):
         problems: what is not available, each with its line.
         available: instances with a model, each with its line.
         built: the models with valid parameters, by instance.
+        used: names of what surrounds the pools that a model takes its parameter from.
     """
 
     models: dict[str, JSON]
@@ -54,26 +60,33 @@ class Ecosystem(NamedTuple):
     problems: list[str]
     available: list[str]
     built: dict[str, AbstractBiogeochemicalModel]
+    used: list[str]
 
 
-def read_fabm(path: Path) -> Ecosystem:
+def read_fabm(path: Path, around: Mapping[str, float] | None = None) -> Ecosystem:
     """Translate a `fabm.yaml`.
+
+    Args:
+        around: what surrounds the pools, by the names of FABM, as far as a set-up gives it.
 
     Raises:
         ConfigError: a file that is not YAML.
         FileNotFoundError: no file.
     """
-    return translate(read_document(path))
+    return translate(read_document(path), around)
 
 
-def translate(document: Document) -> Ecosystem:
+def translate(document: Document, around: Mapping[str, float] | None = None) -> Ecosystem:
     """Translate the document of a `fabm.yaml`."""
-    found = Ecosystem({}, [], {}, [], [], {})
+    found = Ecosystem({}, [], {}, [], [], {}, [])
+    for key in document.data.keys() - set(_FILE):
+        expected = f"{document.source}: {document.origins.get((key,), 'line ?')}: {key}: expected one of"
+        found.problems.append(f"{expected} {', '.join(_FILE)}, got {key!r}; remove it")
     instances = document.data.get("instances")
     if not isinstance(instances, dict) or not instances:
         found.problems.append(f"{document.source}: instances: expected models, got none; name at least one")
         return found
-    used = [_Instance(document, name, said or {}, found) for name, said in instances.items()]
+    used = [_Instance(document, name, said or {}, found, around or {}) for name, said in instances.items()]
     used = [each for each in used if each.is_used()]
     for each in used:
         each.translate()
@@ -89,6 +102,7 @@ class _Instance(NamedTuple):
     name: str
     said: JSON
     found: Ecosystem
+    around: Mapping[str, float]
 
     def is_used(self) -> bool:
         """Whether the instance is a group of keys, and not switched off."""
@@ -160,6 +174,8 @@ class _Instance(NamedTuple):
             near = difflib.get_close_matches(name, sorted(known), n=1)
             hint = f"did you mean {near[0]}" if near else f"expected one of {', '.join(sorted(known))}"
             self._refuse(("parameters", name), f"parameter {name!r} is not available; {hint}")
+        if ours == "carbonate" and found.get("pCO2a", 0.0) == 0.0:
+            found["pCO2a"] = self._carbon_dioxide()
         section = section_of(kind, "name", ours)
         try:
             self.found.built[self.name] = section.model_validate({"name": ours} | found).build()
@@ -172,6 +188,15 @@ class _Instance(NamedTuple):
             # The other sections are checked with default numbers.
             self.found.built[self.name], found = section.model_validate({"name": ours}).build(), {}
         return found
+
+    def _carbon_dioxide(self) -> float:
+        """Mole fraction in the air [ppm] from the set-up around the file."""
+        if _CARBON_DIOXIDE not in self.around:
+            what = f"a mole fraction above 0 ppm, here or as a constant input {_CARBON_DIOXIDE}"
+            self._refuse(("parameters", "pCO2a"), f"expected {what}, got none; give one")
+            return float(Carbonate().pCO2a)
+        self.found.used.append(_CARBON_DIOXIDE)
+        return self.around[_CARBON_DIOXIDE]
 
     def _group(self, key: str) -> dict[str, JSON]:
         group = self.said.get(key) or {}

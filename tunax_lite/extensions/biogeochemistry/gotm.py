@@ -16,6 +16,8 @@ _SCHEMES = {
     "extended_modified_patankar": ("emp1", "10"),
     "extended_modified_patankar_2": ("emp2", "11"),
 }
+_WITHOUT_SURFACE = ("patankar", "patankar_2", "modified_patankar", "modified_patankar_2")
+"""Schemes in which GOTM leaves out what models exchange with the air."""
 _ADVECTION = {
     "upstream": ("upstream", "1"),
     "superbee": ("superbee", "4"),
@@ -43,14 +45,14 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
     """
     from .fabm import read_fabm  # imports the configuration, which imports this module
 
-    ecosystem = read_fabm(settings.folder / settings["fabm.yaml_file"])
+    inputs = settings.named_inputs("fabm.input", _RELAXATION)
+    around = {name: of.value for name, (of, _) in inputs.items() if not isinstance(of, dict)}
+    ecosystem = read_fabm(settings.folder / settings["fabm.yaml_file"], around)
     for problem in ecosystem.problems:
         settings.refuse("fabm.use", problem)
     for name in ("albedo", "surface_drag"):
         if settings[f"fabm.feedbacks.{name}"]:
             settings.without_effect(f"fabm.feedbacks.{name}", "no available model changes it")
-    if settings["fabm.debug.no_surface"]:
-        settings.refuse("fabm.debug.no_surface", "exchanges through the surface cannot be switched off")
     if settings["fabm.salinity_relaxation_to_freshwater_flux"]:
         settings.refuse(
             "fabm.salinity_relaxation_to_freshwater_flux", "only false is supported, also by GOTM"
@@ -60,17 +62,23 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
     settings.without_effect("fabm", "it changes no result")
     if not ecosystem.models:
         return {}
+    scheme = _chosen(settings, "fabm.numerics.ode_method", _SCHEMES)
+    closed = settings["fabm.debug.no_surface"]
+    if scheme in _WITHOUT_SURFACE:
+        closed = True
+        settings.note("fabm.numerics.ode_method", f"as in GOTM, nothing passes the surface with {scheme}")
     term = {
         "name": "biogeochemistry",
         "models": ecosystem.models,
         "couplings": ecosystem.couplings,
         "initial": ecosystem.initial,
-        "scheme": _chosen(settings, "fabm.numerics.ode_method", _SCHEMES),
+        "scheme": scheme,
         "n_substeps": settings["fabm.numerics.split_factor"],
         "sinking": _chosen(settings, "fabm.numerics.w_adv_discr", _ADVECTION),
         "n_sinking_substeps": None,
         "shading": settings["fabm.feedbacks.shade"],
         "dilution": settings["fabm.freshwater_impact"],
+        "surface_exchange": not closed,
         "clipping": settings["fabm.repair_state"],
         "surface_light": "shortwave",
     }
@@ -81,11 +89,12 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
         )
     if ecosystem.problems:
         return {"terms": {"fabm": term}}
-    inputs = _inputs(settings, term)
-    return {"terms": {"fabm": term | {"initial": ecosystem.initial | inputs.pop("initial")}}} | inputs
+    of_pools = {name: said for name, said in inputs.items() if name not in ecosystem.used}
+    found = _of_pools(settings, term, of_pools)
+    return {"terms": {"fabm": term | {"initial": ecosystem.initial | found.pop("initial")}}} | found
 
 
-def _inputs(settings, term: Mapping[str, JSON]) -> dict[str, dict[str, JSON]]:
+def _of_pools(settings, term: Mapping[str, JSON], inputs) -> dict[str, dict[str, JSON]]:
     """Initial profiles of tracers, values of pools on the bottom, and relaxation, by the section `input`."""
     from ...config.closures import term_of  # imports this module
     from .term import Biogeochemistry
@@ -94,7 +103,7 @@ def _inputs(settings, term: Mapping[str, JSON]) -> dict[str, dict[str, JSON]]:
     assert isinstance(built, Biogeochemistry)
     pools = built.pools()
     tracers, initial, relaxed = {}, {}, {}
-    for name, (values, numbers) in settings.named_inputs("fabm.input", _RELAXATION).items():
+    for name, (values, numbers) in inputs.items():
         at = f"fabm.input.{name}"
         if name not in pools:
             near = difflib.get_close_matches(name, list(pools), n=1)

@@ -59,6 +59,7 @@ class Biogeochemistry(AbstractTerm):
         shading: whether the water is heated by the light that the pools leave.
         dilution: whether rain dilutes and evaporation concentrates the pools.
         open_bottom: whether what sinks leaves through the bottom, instead of staying in the lowest cell.
+        surface_exchange: whether models exchange with the air, such as gases.
         clipping: whether pools that became negative are set to zero after each step, which creates matter.
         surface_light: what models take for the light at the surface: the visible radiation, or all solar
             radiation, which GOTM passes to FABM under that name.
@@ -81,6 +82,7 @@ class Biogeochemistry(AbstractTerm):
     shading: bool = setting(False)
     dilution: bool = setting(True)
     open_bottom: bool = setting(False)
+    surface_exchange: bool = setting(True)
     clipping: bool = setting(False)
     surface_light: str = setting("visible", choices=("visible", "shortwave"))
     wind_speed: Scalar | None = parameter(None, unit="m s-1", valid_range=(0.0, 60.0))
@@ -426,6 +428,8 @@ class _Reactions(NamedTuple):
     def _through_end(self, pools: Pools, index: int) -> Exchanges:
         """Fluxes [unit m s-1] through the surface (cell -1) or the bottom (cell 0)."""
         found: Exchanges = {}
+        if index == -1 and not self.term.surface_exchange:
+            return found
         # Fluxes are per area of the surface, also in a lake.
         around = self.environment.cell(index)._replace(thickness=self.grid.cell_volume[index])
         for name, model in self.term.models.items():
