@@ -12,7 +12,7 @@ def test_agrees_with_the_gibbs_sea_water_library():
     temperature, salinity = np.meshgrid(np.linspace(-2.0, 36.0, 77), np.linspace(0.0, 42.0, 43))
     exact = gsw.t_from_CT(salinity, temperature, 0.0)
     found = np.asarray(surface_temperature(jnp.asarray(temperature), jnp.asarray(salinity)))
-    for least, error in ((0.0, 5e-3), (5.0, 1e-3), (28.0, 1e-4)):  # as the docstring says
+    for least, error in ((0.0, 3e-3), (5.0, 1e-4), (28.0, 3e-6)):  # as the docstring says
         np.testing.assert_allclose(found[salinity >= least], exact[salinity >= least], atol=error)
 
 
