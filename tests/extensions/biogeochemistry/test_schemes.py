@@ -111,6 +111,23 @@ def test_extended_schemes_keep_the_ratios_of_elements(scheme, dt):
     assert taken["b"] == pytest.approx(-taken["a"], rel=1e-12)
 
 
+@pytest.mark.parametrize("scheme", EXTENDED)
+def test_pools_that_may_be_negative_slow_extended_schemes_on_request(scheme):
+    """As the oxygen of `gotm/ergom` does in GOTM, where it then never is negative."""
+
+    class Breathed(Linear):
+        signed = frozenset({"c"})
+
+        def water(self, pools) -> Exchanges:
+            return {("a", "b"): pools["a"], ("c", None): 6.6 * pools["a"]}
+
+    pools = START | {"c": jnp.array([2.0])}
+    slow = type(scheme)(of_all=True).step(Breathed(), pools, 10.0)
+    assert float(scheme.step(Breathed(), pools, 10.0)["c"][0]) < 0.0 < float(slow["c"][0])
+    lost = {name: float(pools[name][0] - slow[name][0]) for name in pools}
+    assert lost["c"] == pytest.approx(6.6 * lost["a"], rel=1e-11) and lost["a"] > 1e-4
+
+
 @pytest.mark.parametrize("scheme", [ModifiedPatankar2(), ExtendedModifiedPatankar2()])
 def test_derivatives_of_implicit_schemes(scheme):
     def end(start):

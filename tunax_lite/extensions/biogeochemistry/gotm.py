@@ -72,7 +72,7 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
         "models": ecosystem.models,
         "couplings": ecosystem.couplings,
         "initial": ecosystem.initial,
-        "scheme": scheme,
+        "scheme": {"name": scheme, "of_all": True} if scheme.startswith("extended") else scheme,
         "n_substeps": settings["fabm.numerics.split_factor"],
         "sinking": _chosen(settings, "fabm.numerics.w_adv_discr", _ADVECTION),
         "n_sinking_substeps": None,

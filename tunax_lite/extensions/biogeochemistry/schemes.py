@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._types import ScalarLike
-from ...declarations import named
+from ...declarations import named, setting
 from ...numerics.elementary import at_least, reciprocal
 from .interface import Exchanges, Pools, Values, once
 
@@ -132,23 +132,32 @@ class ExtendedModifiedPatankar(AbstractSourceScheme):
     All exchanges of a cell are slowed by one factor, so that their ratios stay: c' = c + dt p f, where p is
     the product of c'_i / c_i over the pools that shrink.
 
+    Args:
+        of_all: whether pools that may be negative slow the exchanges too, as in GOTM, until nothing moves.
+
     Source: Bruggeman, Burchard, Kooi and Sommeijer (2007), Appl. Numer. Math. 57, 36-58.
     """
 
+    of_all: bool = setting(False)
+
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        return _slowed(pools, pools, tendencies(reactions, pools), dt, reactions.signed)
+        signed = frozenset() if self.of_all else reactions.signed
+        return _slowed(pools, pools, tendencies(reactions, pools), dt, signed)
 
 
 @named("extended_modified_patankar_2")
 class ExtendedModifiedPatankar2(AbstractSourceScheme):
     """The same, second order: the mean rates of the start and of a first-order step."""
 
+    of_all: bool = setting(False)
+
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
+        signed = frozenset() if self.of_all else reactions.signed
         first = tendencies(reactions, pools)
-        guess = _slowed(pools, pools, first, dt, reactions.signed)
+        guess = _slowed(pools, pools, first, dt, signed)
         later = tendencies(reactions, guess)
         mean = {name: 0.5 * (first[name] + later[name]) for name in first}
-        return _slowed(pools, guess, mean, dt, reactions.signed)
+        return _slowed(pools, guess, mean, dt, signed)
 
 
 def _slowed(
