@@ -99,6 +99,13 @@ def test_nothing_passes_the_surface_where_gotm_leaves_it_out(tmp_path, change):
     assert not term_of(tmp_path, FILE, **change).surface_exchange
 
 
+def test_ergom_reacts_with_schemes_that_gotm_has_no_reactions_for(tmp_path):
+    (tmp_path / "fabm.yaml").write_text("instances: {baltic: {model: gotm/ergom}}")
+    fabm = {"use": True, "numerics": {"ode_method": "MP1"}}
+    differences = build_gotm(load_gotm(write_case(tmp_path, {"fabm": fabm}))).report.differences
+    assert "no reactions of gotm/ergom with modified_patankar; those of baltic act here" in str(differences)
+
+
 def test_carbon_dioxide_of_the_air_comes_from_the_file_or_the_set_up(tmp_path):
     text, name = "instances: {gas: {model: pml/carbonate}}", "mole_fraction_of_carbon_dioxide_in_air"
     (tmp_path / "fabm.yaml").write_text(text)

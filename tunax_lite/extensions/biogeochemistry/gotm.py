@@ -67,6 +67,10 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
     if scheme in _WITHOUT_SURFACE:
         closed = True
         settings.note("fabm.numerics.ode_method", f"as in GOTM, nothing passes the surface with {scheme}")
+        for name, model in ecosystem.models.items():
+            if isinstance(model, dict) and model["name"] == "ergom":
+                why = f"GOTM has no reactions of gotm/ergom with {scheme}; those of {name} act here"
+                settings.note("fabm.numerics.ode_method", why)
     term = {
         "name": "biogeochemistry",
         "models": ecosystem.models,
