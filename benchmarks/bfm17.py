@@ -97,7 +97,7 @@ class Repeated(AbstractForcing):
         now = self.months.at(time % YEAR)
         return SurfaceFluxes(stress_u=now["u"], stress_v=now["v"], shortwave_flux=now["shortwave"])
 
-    def wind_speed(self, time: ScalarLike) -> Scalar:
+    def wind_speed(self, time: ScalarLike, water=None) -> Scalar:
         now = self.months.at(time % YEAR)
         return jnp.sqrt(vector_norm(now["u"], now["v"]) / (1.25 * 0.0014))
 

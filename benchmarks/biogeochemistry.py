@@ -31,7 +31,7 @@ class SunAndWind(AbstractForcing):
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> tl.SurfaceFluxes:
         return self.fluxes
 
-    def wind_speed(self, time: ScalarLike) -> tl.Scalar:
+    def wind_speed(self, time: ScalarLike, water=None) -> tl.Scalar:
         return jnp.asarray(8.0)
 
     def check_covers(self, start: float, end: float) -> None:

@@ -51,7 +51,7 @@ class Summer(AbstractForcing):
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         return SurfaceFluxes(stress_u=0.05, heat_flux=-140.0, shortwave_flux=150.0)
 
-    def wind_speed(self, time: ScalarLike) -> Scalar:
+    def wind_speed(self, time: ScalarLike, water=None) -> Scalar:
         return jnp.asarray(8.0)
 
     def check_covers(self, start: float, end: float) -> None:

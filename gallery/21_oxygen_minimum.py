@@ -58,7 +58,7 @@ class TradeWind(AbstractForcing):
         heat = 20.0 * (25.0 - water.temperature)
         return tl.SurfaceFluxes(stress_u=0.08, heat_flux=heat)
 
-    def wind_speed(self, time):
+    def wind_speed(self, time, water=None):
         return jnp.asarray(7.0)
 
     def check_covers(self, start, end):
