@@ -99,6 +99,16 @@ def test_nothing_passes_the_surface_where_gotm_leaves_it_out(tmp_path, change):
     assert not term_of(tmp_path, FILE, **change).surface_exchange
 
 
+@pytest.mark.parametrize(("rain", "implicit"), [(0.0, False), (1e-7, True)])
+def test_rain_dilutes_implicitly_as_in_gotm(tmp_path, rain, implicit):
+    """Explicitly, zooplankton at Ocean Weather Station Papa is 8e-4 off in three months of 9 mm a day."""
+    (tmp_path / "fabm.yaml").write_text(FILE)
+    changes = {"fabm": {"use": True}, "surface": {"precip": {"constant_value": rain}}}
+    run = build_gotm(load_gotm(write_case(tmp_path, changes))).run
+    assert run is not None
+    assert run.case.terms["fabm"].implicit_dilution == implicit  # pyright: ignore
+
+
 def test_ergom_reacts_with_schemes_that_gotm_has_no_reactions_for(tmp_path):
     (tmp_path / "fabm.yaml").write_text("instances: {baltic: {model: gotm/ergom}}")
     fabm = {"use": True, "numerics": {"ode_method": "MP1"}}

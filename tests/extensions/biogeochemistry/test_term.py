@@ -128,6 +128,21 @@ def test_rain_dilutes_pools_as_it_dilutes_salt():
     )
 
 
+def test_implicit_dilution_takes_from_what_is_left():
+    """In still water, and of a pool that falls out of the uppermost cell: by what was there before."""
+    falling = Passive(vertical_velocity=-12.0)
+    term = Biogeochemistry({"still": Passive(), "falling": falling}, implicit_dilution=True)
+    flux, dt = 1.0, 3600.0
+    case = column(term, tl.ConstantForcing(tl.SurfaceFluxes(freshwater_flux=flux)))
+    end = tl.simulate(STILL, case, dt=dt, duration=dt, output_interval=dt).state.tracers
+    thickness = DEPTH / N_CELLS
+    rain = dt * flux / case.equation_of_state.reference_density / thickness
+    fallen = 1.0 - 12.0 * dt / 86400.0 / thickness
+    np.testing.assert_allclose(end["still_c"][-1, -1], 1.0 / (1.0 + rain), rtol=1e-12)
+    np.testing.assert_allclose(end["falling_c"][-1, -1], fallen / (1.0 + rain / fallen), rtol=1e-12)
+    np.testing.assert_allclose(end["still_c"][-1, :-1], 1.0, rtol=1e-13)
+
+
 @pytest.mark.parametrize("scheme", [ModifiedPatankar(), ExtendedModifiedPatankar2()])
 def test_detritus_settles_as_fluff_where_the_water_is_calm(scheme):
     term = Biogeochemistry({"e": Ergom(fluff=True, w_de=-20.0)}, scheme=scheme)

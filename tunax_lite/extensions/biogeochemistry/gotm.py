@@ -71,6 +71,8 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
             if isinstance(model, dict) and model["name"] == "ergom":
                 why = f"GOTM has no reactions of gotm/ergom with {scheme}; those of {name} act here"
                 settings.note("fabm.numerics.ode_method", why)
+    method = settings["surface.precip.method"]
+    rain = method, settings["surface.precip.constant_value"] if method == "constant" else 0.0
     term = {
         "name": "biogeochemistry",
         "models": ecosystem.models,
@@ -82,6 +84,7 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
         "n_sinking_substeps": None,
         "shading": settings["fabm.feedbacks.shade"],
         "dilution": settings["fabm.freshwater_impact"],
+        "implicit_dilution": rain not in (("off", 0.0), ("constant", 0.0)),
         "surface_exchange": not closed,
         "clipping": settings["fabm.repair_state"],
         "surface_light": "shortwave",

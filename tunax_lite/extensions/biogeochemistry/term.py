@@ -58,6 +58,8 @@ class Biogeochemistry(AbstractTerm):
             takes as many as the speeds at the start need.
         shading: whether the water is heated by the light that the pools leave.
         dilution: whether rain dilutes and evaporation concentrates the pools.
+        implicit_dilution: whether rain dilutes pools that cannot be negative by their value at the end of the
+            step, as in GOTM; each pool that sinks then mixes in a matrix of its own.
         open_bottom: whether what sinks leaves through the bottom, instead of staying in the lowest cell.
         surface_exchange: whether models exchange with the air, such as gases.
         clipping: whether pools that became negative are set to zero after each step, which creates matter.
@@ -81,6 +83,7 @@ class Biogeochemistry(AbstractTerm):
     n_sinking_substeps: int | None = setting(1, at_least=1, at_most=1000)
     shading: bool = setting(False)
     dilution: bool = setting(True)
+    implicit_dilution: bool = setting(False)
     open_bottom: bool = setting(False)
     surface_exchange: bool = setting(True)
     clipping: bool = setting(False)
@@ -272,8 +275,21 @@ class Biogeochemistry(AbstractTerm):
         if not self.dilution or flux is None or column.level is not None:
             return {}
         volume = flux / column.equation_of_state.reference_density
-        diluted = (name for name, pool in self.pools().items() if pool.diluted and not pool.on_bottom)
-        return {name: Tendency(surface=-volume * tracers[name][-1]) for name in diluted}
+        diluted = {name: pool for name, pool in self.pools().items() if pool.diluted and not pool.on_bottom}
+        found = {name: Tendency(surface=-volume * tracers[name][-1]) for name in diluted}
+        if not self.implicit_dilution:
+            return found
+        highest = np.zeros((column.grid.n_cells, *[1] * (jnp.ndim(volume))))
+        highest[-1] = 1.0
+        rain = at_least(volume, 0.0) * reciprocal(column.grid.cell_volume[-1])
+        still = jnp.asarray(highest, rain.dtype) * rain  # one object, for pools that share a matrix
+        for name in (name for name, pool in diluted.items() if pool.positive):
+            before, after, rate = tracers[name], column.carried.tracers[name], still
+            if after is not before:
+                held = after[-1] > 0.0
+                rate = still * jnp.where(held, before[-1] * reciprocal(jnp.where(held, after[-1], 1.0)), 1.0)
+            found[name] = Tendency(surface=at_least(-volume, 0.0) * before[-1], loss_rate=rate)
+        return found
 
     def react(self, state: State, column: Column) -> State:
         water = {name: state.tracers[name] for name in self._in_water()}
