@@ -218,8 +218,7 @@ class Model(AbstractShown):
         else:
             now, before = at_ends(lambda instant: case.at_surface(state, instant, dt), time, end)
             fluxes, ice, covered = (now.fluxes, before.fluxes), now.ice, now.covered
-            temperature = state.temperature.at[-1].set(now.temperature)
-            state = dataclasses.replace(state, temperature=temperature)
+            state = dataclasses.replace(state, temperature=state.temperature.at[-1].set(now.temperature))
         fluxes = jax.lax.optimization_barrier(fluxes)  # computed once, and not again in every cell
         mixing = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
         acting = case.acting()
