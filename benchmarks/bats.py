@@ -696,7 +696,7 @@ class Study:
         self.free[name] = search.found.free
 
 
-def draw(folder: Path, names: tuple[str, ...] = ("nominal", "both", "pattern")) -> Figure:
+def draw(folder: Path, names: tuple[str, ...] = ("nominal", "both", "coarse_100")) -> Figure:
     """Fields at Bermuda by month and depth, as observed and as modelled."""
     rows = {"observed": np.stack([bfm17.observed("bats")[name].T for name in FIELDS])}
     rows |= {name: np.load(folder / f"{name}.npz")["bats"] for name in names}
@@ -709,7 +709,8 @@ def draw(folder: Path, names: tuple[str, ...] = ("nominal", "both", "pattern")) 
         image = None
         for i, (name, fields) in enumerate(rows.items()):
             image = axes[i, j].pcolormesh(month, depth, fields[j].T, cmap="viridis", vmin=low, vmax=high)
-            axes[i, j].set_title(name if i == 0 else f"{name}, r = {_correlation(fields[j], of_all[0]):.2f}")
+            title = name.partition("_")[0]
+            axes[i, j].set_title(title if i == 0 else f"{title}, r = {_correlation(fields[j], of_all[0]):.2f}")
         unit = "mg m$^{-3}$" if field == "chlorophyll" else "mmol m$^{-3}$"
         assert image is not None
         figure.colorbar(image, ax=axes[:, j], location="bottom", label=f"{field} [{unit}]", extend="both")
