@@ -147,7 +147,11 @@ class ExtendedModifiedPatankar(AbstractSourceScheme):
 
 @named("extended_modified_patankar_2")
 class ExtendedModifiedPatankar2(AbstractSourceScheme):
-    """The same, second order: the mean rates of the start and of a first-order step."""
+    """The same, second order: the mean rates of the start and of a first-order step.
+
+    Args:
+        of_all: whether pools that may be negative slow the exchanges too, as in GOTM, until nothing moves.
+    """
 
     of_all: bool = setting(False)
 
