@@ -709,8 +709,8 @@ def draw(folder: Path, names: tuple[str, ...] = ("nominal", "both", "coarse_100"
         image = None
         for i, (name, fields) in enumerate(rows.items()):
             image = axes[i, j].pcolormesh(month, depth, fields[j].T, cmap="viridis", vmin=low, vmax=high)
-            title = name.partition("_")[0]
-            axes[i, j].set_title(title if i == 0 else f"{title}, r = {_correlation(fields[j], of_all[0]):.2f}")
+            title, r = name.partition("_")[0], _correlation(fields[j], of_all[0])
+            axes[i, j].set_title(title if i == 0 else f"{title}, r = {r:.2f}")
         unit = "mg m$^{-3}$" if field == "chlorophyll" else "mmol m$^{-3}$"
         assert image is not None
         figure.colorbar(image, ax=axes[:, j], location="bottom", label=f"{field} [{unit}]", extend="both")
