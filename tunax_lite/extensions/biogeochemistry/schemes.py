@@ -125,9 +125,8 @@ class ModifiedPatankar2(AbstractSourceScheme):
         return _second_order(modified_patankar, reactions, pools, dt)
 
 
-@named("extended_modified_patankar")
-class ExtendedModifiedPatankar(AbstractSourceScheme):
-    """Positive for any step, and conservative of every element at once, first order.
+class AbstractExtendedModifiedPatankar(AbstractSourceScheme):
+    """Positive for any step, and conservative of every element at once.
 
     All exchanges of a cell are slowed by one factor, so that their ratios stay: c' = c + dt p f, where p is
     the product of c'_i / c_i over the pools that shrink.
@@ -140,28 +139,30 @@ class ExtendedModifiedPatankar(AbstractSourceScheme):
 
     of_all: bool = setting(False)
 
+    def _free(self, reactions: Reactions) -> frozenset[str]:
+        """Pools that slow nothing."""
+        return frozenset() if self.of_all else reactions.signed
+
+
+@named("extended_modified_patankar")
+class ExtendedModifiedPatankar(AbstractExtendedModifiedPatankar):
+    """First order."""
+
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        signed = frozenset() if self.of_all else reactions.signed
-        return _slowed(pools, pools, tendencies(reactions, pools), dt, signed)
+        return _slowed(pools, pools, tendencies(reactions, pools), dt, self._free(reactions))
 
 
 @named("extended_modified_patankar_2")
-class ExtendedModifiedPatankar2(AbstractSourceScheme):
-    """The same, second order: the mean rates of the start and of a first-order step.
-
-    Args:
-        of_all: whether pools that may be negative slow the exchanges too, as in GOTM, until nothing moves.
-    """
-
-    of_all: bool = setting(False)
+class ExtendedModifiedPatankar2(AbstractExtendedModifiedPatankar):
+    """Second order: the mean rates of the start and of a first-order step."""
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        signed = frozenset() if self.of_all else reactions.signed
+        free = self._free(reactions)
         first = tendencies(reactions, pools)
-        guess = _slowed(pools, pools, first, dt, signed)
+        guess = _slowed(pools, pools, first, dt, free)
         later = tendencies(reactions, guess)
         mean = {name: 0.5 * (first[name] + later[name]) for name in first}
-        return _slowed(pools, guess, mean, dt, signed)
+        return _slowed(pools, guess, mean, dt, free)
 
 
 def _slowed(

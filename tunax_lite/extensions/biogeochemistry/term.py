@@ -279,10 +279,8 @@ class Biogeochemistry(AbstractTerm):
         found = {name: Tendency(surface=-volume * tracers[name][-1]) for name in diluted}
         if not self.implicit_dilution:
             return found
-        highest = np.zeros((column.grid.n_cells, *[1] * (jnp.ndim(volume))))
-        highest[-1] = 1.0
         rain = at_least(volume, 0.0) * reciprocal(column.grid.cell_volume[-1])
-        still = jnp.asarray(highest, rain.dtype) * rain  # one object, for pools that share a matrix
+        still = _in_end_cell(-1, column.state.temperature) * rain  # one object, for pools that share a matrix
         for name in (name for name, pool in diluted.items() if pool.positive):
             before, after, rate = tracers[name], column.carried.tracers[name], still
             if after is not before:
@@ -469,10 +467,7 @@ class _Reactions(NamedTuple):
         """Rate of change of a pool [unit s-1] by a flux [unit m s-1]: of the end cell, or on the bottom."""
         if name in self.on_bottom:
             return flux
-        # A product, not an update of one level, which a compiler would branch for in every cell.
-        here = np.zeros((pools[name].shape[0], *[1] * (pools[name].ndim - 1)))
-        here[index] = 1.0
-        return jnp.asarray(here, pools[name].dtype) * (flux / self.grid.cell_volume[index])
+        return _in_end_cell(index, pools[name]) * (flux / self.grid.cell_volume[index])
 
 
 def _on_faces(
@@ -493,10 +488,15 @@ def _bottom_area(values: CenterArray, grid: Grid) -> CenterArray:
     """Area of the bottom within each cell over that of the surface [1]: in the sea that of the lowest."""
     areas = grid.relative_area
     if areas is None:
-        lowest = np.zeros(grid.n_cells).reshape(-1, *[1] * (values.ndim - 1))
-        lowest[0] = 1.0
-        return jnp.asarray(lowest, values.dtype)
+        return _in_end_cell(0, values)
     return areas[1:] - jnp.concatenate([jnp.zeros_like(areas[:1]), areas[1:-1]])
+
+
+def _in_end_cell(index: int, values: CenterArray) -> CenterArray:
+    """1 in an end cell, 0 in the others: a compiler would branch in every cell for an update of one."""
+    here = np.zeros((values.shape[0], *[1] * (values.ndim - 1)))
+    here[index] = 1.0
+    return jnp.asarray(here, values.dtype)
 
 
 def _merge(found: Exchanges, own: Exchanges, renamed: Mapping[str, str]) -> None:
