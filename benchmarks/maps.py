@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -159,11 +159,16 @@ def measure_maps(setting: Setting) -> list[Row]:
     ]
 
 
+LIFE = "{life: {name: biogeochemistry, models: {npzd: npzd}, n_sinking_substeps: null}}"
+"""Terms of a map with plankton, whose sinking takes as many substeps as the thinnest cells need."""
+
+
 def measure_world(setting: Setting) -> list[Row]:
     """The world's ocean on two workers: seconds of the command, and the most memory of all its processes."""
     data = os.environ.get("TUNAX_LITE_DATA")
     if not data:
         raise SystemExit("benchmarks: set TUNAX_LITE_DATA to the folder that holds maps/ferret")
+    run = "a month, 12 degrees" if setting.quick else "a year, 2 degrees"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for path in (Path(data) / "maps/ferret").glob("*.cdf*"):
@@ -171,35 +176,29 @@ def measure_world(setting: Setting) -> list[Row]:
                 (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
             else:
                 (folder / path.name).symlink_to(path.resolve())
-        configuration = Path(__file__).parents[1] / "configs/maps/world_ocean.yaml"
-        command = [
-            sys.executable,
-            "-c",
-            "from tunax_lite.cli import main; main()",
-            "map",
-            str(configuration),
-            "--workers",
-            "2",
-        ]
-        settings = [f"map.folder={folder}"]
-        if setting.quick:
-            settings += ["map.points.spacing=12", "map.duration=2592000"]
-        command += ["--output", str(folder / "world.zarr"), *(x for one in settings for x in ("--set", one))]
-        start, most = time.perf_counter(), 0
-        with on_cores(setting.cores), open(folder / "log", "wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
-        while process.poll() is None:
-            most = max(most, sum(map(proportional_memory, processes_of(process.pid))))
-            time.sleep(0.2)
-        if process.returncode:
-            raise SystemExit((folder / "log").read_text())
-    return [
-        {
-            "run": "a month, 12 degrees" if setting.quick else "a year, 2 degrees",
-            "seconds": time.perf_counter() - start,
-            "memory_bytes": most,
-        }
-    ]
+        short = ["map.points.spacing=12", "map.duration=2592000"] if setting.quick else []
+        rows = []
+        for models, terms in (("none", []), ("npzd", [f"map.terms={LIFE}"])):
+            seconds, memory = _world_map(folder, [f"map.folder={folder}", *short, *terms], setting.cores)
+            rows.append({"run": run, "models": models, "seconds": seconds, "memory_bytes": memory})
+    return rows
+
+
+def _world_map(folder: Path, settings: Sequence[str], cores: Sequence[int]) -> tuple[float, int]:
+    """Seconds and most memory of the command, start and compilation included."""
+    configuration = Path(__file__).parents[1] / "configs/maps/world_ocean.yaml"
+    command = [sys.executable, "-c", "from tunax_lite.cli import main; main()", "map", str(configuration)]
+    command += ["--workers", "2", "--output", str(folder / "world.zarr"), "--overwrite"]
+    command += [each for one in settings for each in ("--set", one)]
+    start, most = time.perf_counter(), 0
+    with on_cores(cores), open(folder / "log", "wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+    while process.poll() is None:
+        most = max(most, sum(map(proportional_memory, processes_of(process.pid))))
+        time.sleep(0.2)
+    if process.returncode:
+        raise SystemExit((folder / "log").read_text())
+    return time.perf_counter() - start, most
 
 
 def processes_of(process: int) -> list[int]:

@@ -53,6 +53,7 @@ TABLES = DEFAULT | {
     "world": maps.measure_world,
     "bfm17": bfm17.measure_bfm17,
     "biogeochemistry": biogeochemistry.measure_biogeochemistry,
+    "fabm": biogeochemistry.measure_fabm,
     "conservation": conservation.measure_conservation,
     "twin": twin.measure_twin,
     "twin_errors": twin.measure_twin_errors,
