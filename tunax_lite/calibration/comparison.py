@@ -36,7 +36,7 @@ from ..column.state import State
 from ..column.trajectory import Restart
 from ..io.checksums import digest_of_tree, sealing, unsealed
 from ..io.protection import remove_file, text_mark
-from ..io.writing import replacing, write_csv
+from ..io.writing import write_text
 from ..plausibility.water_limits import extremes
 from ..runtime import Program, Shared, compile_program
 from ..runtime.engine import AbstractEngine, ThisProcess
@@ -277,12 +277,6 @@ def resolution_in_words(asked: int | float) -> str:
     return f"{asked} cells" if isinstance(asked, int) else f"cells of {asked:g} m"
 
 
-def write_rows(path: str | Path, rows: Sequence[ComparisonRow]) -> None:
-    """Write the table as CSV, atomically; numbers with six digits, `nan` where missing."""
-    header = [field.name for field in dataclasses.fields(ComparisonRow)]
-    write_csv(path, header, [dataclasses.astuple(row) for row in rows], ".6g")
-
-
 @dataclasses.dataclass(frozen=True)
 class Summary:
     """A part of a comparison as rows of text cells."""
@@ -393,8 +387,7 @@ def write_markdown(
         lines += [f"## {part.title}", "", part.explanation, "", *table, ""]
     for shown, name in figures.items():
         lines += [f"![{shown}]({name})", ""]
-    with replacing(path) as temporary:
-        temporary.write_text("\n".join(lines), encoding="utf-8")
+    write_text(path, "\n".join(lines))
 
 
 _STEPS_TIMED = 5000  # at least: the overhead of a call equals some 50 steps

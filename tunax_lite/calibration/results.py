@@ -25,7 +25,7 @@ from ..io.checksums import digest_of_tree, sealing, unsealed
 from ..io.dataset import described, titled, variable_name, write_dataset
 from ..io.errors import FileFormatError, names_its_file, read_text, shortened
 from ..io.protection import mark_of, remove_file
-from ..io.writing import replacing
+from ..io.writing import write_text
 from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
 from .parameters import (
     Base,
@@ -364,9 +364,7 @@ def write_values(
 ) -> None:
     """Write entries of parameters of a closure, each with a `value`, for `read_parameters`, atomically."""
     content = {"closure": base.closure, "base": base.content, "parameters": parameters, **sections}
-    with replacing(path) as temporary:
-        text = yaml_text({**content, "provenance": dict(attributes or {})})
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, yaml_text({**content, "provenance": dict(attributes or {})}))
 
 
 class _FreeField(NamedTuple):

@@ -35,7 +35,7 @@ from ..column.observables import unit_of_difference
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
 from ..io.errors import names_its_file, read_text
-from ..io.writing import claims, write_csv
+from ..io.writing import claims, write_rows
 from ..physics.stratification import buoyancy_frequency_squared
 from ..plausibility.water_limits import Extreme
 from ..runtime.engine import AbstractEngine, Check, ThisProcess
@@ -482,9 +482,7 @@ RowT = TypeVar("RowT", CrossValidationRow, CheckRow)
 
 def write_table(path: str | Path, rows: Sequence[CrossValidationRow] | Sequence[CheckRow]) -> None:
     """Write rows of one kind, at least one, atomically; `nan` for missing numbers."""
-    kind = type(rows[0])
-    columns = [*(field.name for field in dataclasses.fields(kind)), *_DERIVED[kind]]
-    write_csv(path, columns, [[getattr(row, column) for column in columns] for row in rows])
+    write_rows(path, type(rows[0]), rows, also=_DERIVED[type(rows[0])])
 
 
 @names_its_file("a table")

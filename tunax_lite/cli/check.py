@@ -30,10 +30,9 @@ from ..config import (
     reference,
 )
 from ..config.formats import AbstractSetUp, kind_of
-from ..io import replacing
 from ..io.protection import check_outputs
 from ..io.series import start_of_case
-from ..io.writing import file_name
+from ..io.writing import file_name, write_text
 from ..plausibility.inputs import Budget, Input, budgets_of, inputs_of
 from ..runtime.machine import MissingPackageError, needed
 from . import session
@@ -208,8 +207,7 @@ def _write(path: Path, text: str, overwrite: bool) -> None:
     """Write a text; a file with the same one is no other file."""
     is_same = path.is_file() and path.read_bytes() == text.encode()
     check_outputs([path], overwrite=overwrite, also=[path] if is_same else [])
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text)
     session.report_written([path])
 
 

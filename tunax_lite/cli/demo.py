@@ -5,8 +5,8 @@ from pathlib import Path
 import typer
 
 from ..config import ConfigError
-from ..io import replacing
 from ..io.protection import check_outputs
+from ..io.writing import write_text
 from .calibrate import calibrate
 from .evaluate import evaluate
 from .run import FIGURES, run
@@ -48,6 +48,5 @@ def _copied(path: Path, name: str, overwrite: bool) -> Path:
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         check_outputs([path], overwrite=overwrite)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(path, text)
     return path

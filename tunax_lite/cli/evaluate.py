@@ -41,7 +41,7 @@ from ..io.checksums import digest_of_tree
 from ..io.errors import FileFormatError
 from ..io.netcdf import read_contents
 from ..io.protection import check_outputs
-from ..io.writing import claimed, file_name, write_csv
+from ..io.writing import claimed, file_name, write_csv, write_rows
 from ..plausibility.water_limits import Extreme
 from ..registry import additions
 from ..runtime.engine import open_engine
@@ -306,7 +306,7 @@ def _compare_observed(
     with jax.enable_x64(setup.config.precision == "float64"):
         candidates, targets = setup.candidates(closures), setup.targets(cases)
         stored = setup.stored(targets)
-        session.say_notes(setup.notes_on(target.observations for target in targets))
+        session.say_notes(setup.notes(targets))
         session.say_accounts(targets)
         names = ["comparison.csv", "comparison.md", "comparison.png"]
         about = [setup.config.model_dump_json(exclude={"accept"}), *(one.label for one in candidates)]
@@ -326,8 +326,7 @@ def _write_observed(found: by_closure.ObservedComparison, setup: ComparisonSetup
     from ..plotting import plot_closures_and_cases, save_figures
 
     table, text = folder / "comparison.csv", folder / "comparison.md"
-    header = [field.name for field in dataclasses.fields(by_closure.ObservedRow)]
-    write_csv(table, header, [dataclasses.astuple(row) for row in found.rows], ".6g")
+    write_rows(table, by_closure.ObservedRow, found.rows, ".6g")
     drawn = save_figures({"comparison": plot_closures_and_cases(found)}, folder)
     parts = by_closure.tables(found.rows)
     for part in parts:
@@ -392,7 +391,7 @@ def _write_comparison(compared: comparison.Compared, setup: ComparisonSetup, fol
     chosen, step = setup.config.shown
     resolution = comparison.resolution_in_words(chosen)
     table, text = folder / "comparison.csv", folder / "comparison.md"
-    comparison.write_rows(table, compared.rows)
+    write_rows(table, comparison.ComparisonRow, compared.rows, ".6g")
     echo("drawing figures ...")
     figures = {}
     for shown in compared.shown:

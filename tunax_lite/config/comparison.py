@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,6 @@ from ..calibration.comparison import Candidate, Reference, StoredResult
 from ..closures import AbstractClosure
 from ..column.grid import Grid
 from ..column.model import Model
-from ..column.observations import Observations
 from ..io.errors import FileFormatError
 from ..io.named_files import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, read_document, with_overrides
@@ -267,13 +266,9 @@ class ComparisonSetup:
         )
         return evaluation_target(target, settings.variables or observations.names, self.place)
 
-    def notes(self, references: Sequence[Reference]) -> list[str]:
-        """Notes on conversions, and on these references and their files."""
-        return self.notes_on(reference.observations for reference in references)
-
-    def notes_on(self, observations: Iterable[Observations]) -> list[str]:
-        """Notes on conversions, and on these observations."""
-        told = (note for one in observations for note in one.notes)
+    def notes(self, compared: Sequence[Reference | Target]) -> list[str]:
+        """Notes on conversions, and on the observations and files of these references or targets."""
+        told = (note for one in compared for note in one.observations.notes)
         return list(dict.fromkeys((*notes_on_conversions(self.config), *told)))
 
     def stored(self, compared: Sequence[Reference | Target]) -> list[StoredResult]:

@@ -5,6 +5,7 @@ The operating system releases a lock whenever its process ends, so that a leftov
 
 import contextlib
 import csv
+import dataclasses
 import errno
 import functools
 import hashlib
@@ -128,6 +129,14 @@ def write_csv(
         writer = csv.writer(file)
         writer.writerow(header)
         writer.writerows([text(value) for value in row] for row in rows)
+
+
+def write_rows(
+    path, kind: type, rows: Iterable[object], number: str | None = None, also: Iterable[str] = ()
+) -> None:
+    """Write instances of a dataclass as `write_csv` does; further properties `also` behind its fields."""
+    columns = [*(field.name for field in dataclasses.fields(kind)), *also]
+    write_csv(path, columns, ([getattr(row, column) for column in columns] for row in rows), number)
 
 
 def clear_left_over(folder: Path, name: str | None = None) -> None:

@@ -57,7 +57,7 @@ from ...io.dataset import (
     write_dataset,
 )
 from ...io.protection import remove_file
-from ...io.writing import claims, write_csv
+from ...io.writing import claims, write_rows
 from ...runtime import Shared
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ..calibrate import Iteration, solve
@@ -1010,5 +1010,4 @@ def influences(
 
 def write_influences(path: str | Path, rows: Sequence[Influence]) -> None:
     """Write the rows as CSV, atomically."""
-    header = [field.name for field in dataclasses.fields(Influence)]
-    write_csv(path, header, [dataclasses.astuple(row) for row in rows])
+    write_rows(path, Influence, rows)

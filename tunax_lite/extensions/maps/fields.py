@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ...io.series import Series
 from .calendars import RecordTimes
 from .remapping import Matrix, Points, around_coasts, weights
 from .sources import Reader, levels_of
@@ -148,7 +149,7 @@ class Remapped:
             return np.broadcast_to(self._records(rows, np.zeros(1, dtype=int)), (time.size, rows.size))
         some = self.times.around(float(time[0]), float(time[-1]))
         known, found = self.times.seconds[some], self._records(rows, self.times.records[some])
-        return found if np.array_equal(known, time) else between(known, found, time)
+        return found if np.array_equal(known, time) else Series(known, found).on(time)
 
     def _records(self, rows: np.ndarray, records: np.ndarray) -> np.ndarray:
         """Records by number in the files, `(n_records, n_rows)`."""
@@ -231,10 +232,3 @@ def finest(fields: Sequence[Remapped] | Sequence[Field]) -> RecordTimes | None:
     """The times with the shortest steps."""
     several = (one.times for one in fields)
     return min((one for one in several if one is not None), key=lambda one: one.step, default=None)
-
-
-def between(time: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Interpolate linearly between times, along the first axis."""
-    after = np.clip(np.searchsorted(time, at, side="right"), 1, time.size - 1)
-    fraction = np.clip((at - time[after - 1]) / (time[after] - time[after - 1]), 0.0, 1.0)[:, None]
-    return values[after - 1] + fraction * (values[after] - values[after - 1])

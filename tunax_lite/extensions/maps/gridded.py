@@ -30,7 +30,7 @@ from ...io.checksums import digest_of_tree
 from ...io.errors import Source, name_of
 from ...io.named_files import resolve
 from ...io.sea_water import Numbers, modelled_water
-from ...io.series import start_of_case
+from ...io.series import Series, start_of_case
 from ...physics import (
     AbstractAbsorption,
     AbstractEquationOfState,
@@ -39,7 +39,7 @@ from ...physics import (
     coriolis_parameter,
 )
 from .columns import ColumnMap
-from .fields import between, finest
+from .fields import finest
 from .located import Located
 from .remapping import Points
 from .settings import MapInput
@@ -272,7 +272,7 @@ class GriddedColumns(ColumnMap):
             there = (times >= records.seconds[0]) & (times <= records.seconds[-1])
         some = times[there] if there.any() else times  # raises an error
         time, found = self._surface_water("observed", chosen, float(some[0]), float(some[-1]))
-        values = between(np.asarray(time), np.asarray(found["temperature"]), times)
+        values = Series(np.asarray(time), np.asarray(found["temperature"])).on(times)
         return np.where(there[:, None], values, np.nan)
 
     def _forcing(

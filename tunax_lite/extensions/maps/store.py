@@ -176,10 +176,7 @@ class MapStore:
         """Raise `FileFormatError` if a file of the input is not the one with which the store was begun."""
         known, now = self._inputs, _digests_of_input(self.path, columns)
         if len(known) != len(now):
-            expected, advice = (
-                f"the {len(known)} files with which it was begun",
-                "start over with --overwrite",
-            )
+            expected = f"the {len(known)} files with which it was begun"
             raise FileFormatError(self.path, "input", expected, f"{len(now)}", "start over with --overwrite")
         for (_, expected), (path, found) in zip(known, now, strict=True):
             advice = f"restore it, or start over with --overwrite: {self.path} has results of both otherwise"
