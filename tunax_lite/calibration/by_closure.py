@@ -95,12 +95,7 @@ def _of_run(label: str, model: Model, target: Target) -> tuple[list[ObservedRow]
 def on_target(stored: StoredResult, target: Target) -> Trajectory:
     """A stored result on the cells of a target at the times of its comparison, without a closure state."""
     case, comparison = target.case, target.comparison
-    depth, own_depth = float(stored.grid.depth), float(case.grid.depth)
-    if abs(depth - own_depth) > 1e-6 * own_depth:
-        raise ValueError(
-            f"{stored.label}: expected a result over the {own_depth:g} m of {stored.case}, got {depth:g} m; "
-            "name that of the same case."
-        )
+    stored.check_depth(case.grid)
     profiles = target.observations.profiles
     needed = {part for name in target.weights for part in ([name] if name in profiles else depends_on(name))}
     if absent := sorted(needed - stored.profiles.keys()):

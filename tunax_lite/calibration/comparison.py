@@ -208,6 +208,15 @@ class StoredResult:
     profiles: Profiles  # of temperature, u and v
     time_step: float  # of the run [s]
 
+    def check_depth(self, grid: Grid) -> None:
+        """Raise `ValueError` if the result is not of the depth of the case, which has this grid."""
+        depth, own_depth = float(self.grid.depth), float(grid.depth)
+        if abs(depth - own_depth) > 1e-6 * own_depth:
+            raise ValueError(
+                f"{self.label}: expected a result over the {own_depth:g} m of {self.case}, got {depth:g} m; "
+                "name that of the same case."
+            )
+
 
 def persistence(reference: Reference, grid: Grid) -> Profiles:
     """The initial profiles of a case on a grid at all times of its reference."""
@@ -226,13 +235,8 @@ def at_common_times(
 
     Raises `ValueError` for a different depth, or too few common times.
     """
+    stored.check_depth(reference.case.grid)
     observed = reference.observations
-    depth, own_depth = float(stored.grid.depth), float(reference.case.grid.depth)
-    if abs(depth - own_depth) > 1e-6 * own_depth:
-        raise ValueError(
-            f"{stored.label}: expected a result over the {own_depth:g} m of {stored.case}, got {depth:g} m; "
-            "name that of the same case."
-        )
     times = np.asarray(observed.time)
     nearest = np.argmin(np.abs(times[:, None] - stored.time), axis=1)
     common = np.flatnonzero(np.abs(stored.time[nearest] - times) <= 1e-3)

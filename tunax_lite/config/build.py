@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from .._types import JSON
 from ..calibration import (
     Correlation,
     LogNormal,
@@ -39,7 +38,7 @@ from .case import AbstractFileCase, BuiltCase, NativeGrid, Run, on_grid
 from .formats import AbstractTranslatedCase, kind_of
 from .load import Loaded, load_run
 from .schema import EvaluationSection, ModelSection, RunConfig, TimeSection
-from .series import Place, notes_on_conversions
+from .series import Place, files_in, notes_on_conversions
 
 
 def build_run(
@@ -141,35 +140,16 @@ def with_observations(made: BuiltCase | Run | None, where: Place) -> tuple[Case,
     return made.case, dataclasses.replace(made.observations, notes=tuple(made.notes))
 
 
-_KEYS = ("path", "paths", "forcing_file", "run")
-
-
 def data_files(loaded: Loaded) -> dict[str, str]:
     """SHA-256 of the files named in a configuration, by these names; all must exist."""
     found = {}
-    for name, required in _names(loaded.config.model_dump()):
+    for name, _, required in files_in(loaded.config.model_dump()):
         try:
             found[name] = sha256_of(resolve(name, loaded.path.parent))
         except FileNotFoundError:
             if required:
                 raise
     return found
-
-
-def _names(section: JSON, required: bool = True) -> Iterator[tuple[str, bool]]:
-    """File names, and whether the configuration requires them."""
-    if isinstance(section, list | tuple):
-        for item in section:
-            yield from _names(item, required)
-    elif isinstance(section, dict):
-        required = required and not section.get("skip_if_missing", False)
-        for key, value in section.items():
-            if key in _KEYS and isinstance(value, str):
-                yield value, required
-            elif key in _KEYS and isinstance(value, list | tuple):
-                yield from ((str(item), required) for item in value)
-            else:
-                yield from _names(value, required)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ..runtime.memory import check_steps
 from .builder import part_of
 from .case import GridSection, UniformGrid
 from .closures import ClosureSection, NamedClosure
-from .section import Accepted, Section, closest, invalid, key
+from .section import Accepted, Section, closest, invalid, key, known
 from .site import CaseSection, DescribedCase
 
 
@@ -58,7 +58,9 @@ Precision = Annotated[Literal["float64", "float32"], key("floating-point numbers
 class CorrectionsSection(Section):
     """Corrections, neutral until a calibration or a file of parameters sets them."""
 
-    fluxes: list[str] = key("names such as heat_flux_bias, stress_scale", [])
+    fluxes: Annotated[list[str], known("the name of a correction", CORRECTIONS)] = key(
+        "names such as heat_flux_bias, stress_scale", []
+    )
     knots: list[float] | None = key(
         "times between which fluxes are corrected linearly [s]", None, min_length=2
     )
@@ -72,14 +74,6 @@ class CorrectionsSection(Section):
     z: list[Annotated[float, Field(le=0.0)]] | None = key(
         "heights of their increments [m]; null for every cell", None, min_length=1
     )
-
-    @field_validator("fluxes")
-    @classmethod
-    def _check_names(cls, names: list[str]) -> list[str]:
-        for name in names:
-            if name not in CORRECTIONS:
-                raise invalid("the name of a correction", f"'{name}'", closest(name, list(CORRECTIONS)))
-        return names
 
     def _check(self) -> None:
         if self.knots is not None and self.knot_interval is not None:

@@ -4,7 +4,7 @@ import difflib
 import functools
 import itertools
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 import jax
@@ -47,14 +47,19 @@ def key(meaning: str, default: object = PydanticUndefined, **checks: Any) -> Any
     return Field(default, description=meaning, **checks)
 
 
-def _known_rules(names: list[str]) -> list[str]:
-    for name in names:
-        if name not in RULES:
-            raise invalid("names of rules of plausibility", f"'{name}'", closest(name, list(RULES)))
-    return names
+def known(expected: str, valid: Collection[str]) -> AfterValidator:
+    """A check of a list of names, which must all be among known ones."""
+
+    def check(names: list[str]) -> list[str]:
+        for name in names:
+            if name not in valid:
+                raise invalid(expected, f"'{name}'", closest(name, list(valid)))
+        return names
+
+    return AfterValidator(check)
 
 
-Accepted = Annotated[list[str], AfterValidator(_known_rules)]
+Accepted = Annotated[list[str], known("names of rules of plausibility", RULES)]
 """Rules of plausibility that are silenced."""
 
 

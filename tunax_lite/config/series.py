@@ -312,6 +312,21 @@ class Place:
             raise FileNotFoundError(f"{self.at(*keys)}: {error}") from error
 
 
+def files_in(
+    value: JSON, *keys: str, is_required: bool = True
+) -> Iterator[tuple[str, tuple[str, ...], bool]]:
+    """Names of files in a section, their keys, and whether the configuration requires them."""
+    if isinstance(value, dict):
+        is_required = is_required and not value.get("skip_if_missing", False)
+        for name, inner in value.items():
+            yield from files_in(inner, *keys, name, is_required=is_required)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from files_in(inner, *keys, is_required=is_required)
+    elif isinstance(value, str) and keys and keys[-1] in ("path", "paths", "forcing_file", "run"):
+        yield value, keys, is_required
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting(Place):
     """Settings shared by the parts of a case: times in seconds, start in ISO 8601."""

@@ -5,7 +5,7 @@ An idealised case is a site without date and files. Observations are in the vari
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
@@ -16,7 +16,6 @@ from jaxtyping import ArrayLike
 from pydantic import Field, field_validator
 
 from .. import io
-from .._types import JSON
 from ..column.case import Case
 from ..column.forcing import AbstractForcing
 from ..column.observations import Observations
@@ -65,6 +64,7 @@ from .series import (
     TracerSection,
     UnitGiven,
     conversions_of,
+    files_in,
     increases,
     read_timed,
 )
@@ -496,19 +496,7 @@ class SiteCase(DescribedCase):
 
 def _check_files(site: SiteCase, where: Place) -> None:
     """Raise `FileNotFoundError` for all files of a case that are missing."""
-    all_of(functools.partial(where.file, name, *keys) for name, keys in _files_of(site.model_dump()))
-
-
-def _files_of(section: JSON, *keys: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Names of files in a section, with their places."""
-    if not isinstance(section, dict):
-        return
-    for name, value in section.items():
-        names = value if isinstance(value, list | tuple) else [value]
-        if name in ("path", "paths"):
-            yield from ((one, (*keys, name)) for one in names if isinstance(one, str))
-        else:
-            yield from _files_of(value, *keys, name)
+    all_of(functools.partial(where.file, name, *keys) for name, keys, _ in files_in(site.model_dump()))
 
 
 def _setting(

@@ -341,9 +341,8 @@ def _near_surface(fit: CaseRuns) -> _Panels:
     if "temperature" not in observations.profiles or "sea_surface_temperature" in observations.series:
         return {}
     seconds, z, values = _thinned(fit, "temperature", np.inf)
-    top = np.argmax(np.where(np.isfinite(values), z, -np.inf), axis=1)[:, None]
-    seen = np.take_along_axis(values, top, axis=1)[:, 0]
-    height, depth = style.reference_depth(np.take_along_axis(z, top, axis=1))
+    heights, seen = style.uppermost(z, values)
+    height, depth = style.reference_depth(heights)
     runs: dict[str, _Series] = {}
     for name, run in fit.runs.items():
         times = np.asarray(run.time, dtype=float)

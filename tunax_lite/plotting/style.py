@@ -227,6 +227,13 @@ def alone(values: np.ndarray) -> list[int]:
     return np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
 
 
+def uppermost(z: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Heights and values of the uppermost known value of each profile, both `(n_times, n_levels)`."""
+    top = np.argmax(np.where(np.isfinite(values), z, -np.inf), axis=1)
+    rows = np.arange(top.size)
+    return z[rows, top], values[rows, top]
+
+
 def reference_depth(heights: np.ndarray) -> tuple[float, str]:
     """Median height [m] of the instruments of a series, and in words, with the range where they move."""
     middle = float(np.median(heights))

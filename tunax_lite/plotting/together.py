@@ -274,7 +274,6 @@ def _uppermost(
     """Times [s] and values of the uppermost instrument of each time, and its reference depth."""
     z = np.broadcast_to(np.asarray(observations.z, dtype=float), values.shape)
     there = np.isfinite(values).any(axis=1)
-    top = np.argmax(np.where(np.isfinite(values), z, -np.inf), axis=1)[:, None]
-    found, heights = (np.take_along_axis(of, top, axis=1)[there, 0] for of in (values, z))
+    heights, found = style.uppermost(z[there], values[there])
     seconds, found = style.with_gaps(np.asarray(observations.time, dtype=float)[there], found)
     return seconds, found, style.reference_depth(heights)
