@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -230,12 +230,32 @@ def describe(name: str) -> None:
             rows = [row for row in each.declared if row.is_number == is_number]
             if not rows:
                 continue
-            table = Table(box=None, pad_edge=False, title=title, title_justify="left")
-            for column in ("name", "default", "unit", "range", "meaning"):
-                table.add_column(column, overflow="fold", no_wrap=column == "name")
-            for row in rows:
-                table.add_row(row.path, row.default, row.unit, row.range, row.meaning)
-            Console().print(table, markup=False)
+            columns = ("name", "default", "unit", "range", "meaning")
+            _say_table(title, columns, [row[:-1] for row in rows])
+        if each.pools:
+            title = "pools with these settings; tracers MODEL_POOL, by the name of the model in `models`"
+            _say_table(title, ("pool", "unit", "start", "meaning"), each.pools)
+        if each.kept:
+            _say_table("profiles for `kept`, as MODEL_PROFILE", ("profile", "unit", "meaning"), each.kept)
+        if each.links:
+            echo(f"links for `couplings`, as MODEL_LINK: {', '.join(each.links)}")
+
+
+_LONGEST_WORD = 20  # characters, that a narrow terminal leaves whole
+
+
+def _say_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table of texts without its empty columns, whose last column gives way in a narrow terminal."""
+    echo(title)
+    table = Table(box=None, pad_edge=False)
+    kept = [(name, cells) for name, cells in zip(columns, zip(*rows, strict=True), strict=True) if any(cells)]
+    for name, cells in kept:
+        longest = max(len(word) for cell in (name, *cells) for word in cell.split() or [""])
+        least = None if name == columns[-1] else min(longest, _LONGEST_WORD)
+        table.add_column(name, overflow="fold", no_wrap=name == columns[0], min_width=least)
+    for row in zip(*(cells for _, cells in kept), strict=True):
+        table.add_row(*row)
+    Console().print(table, markup=False)
 
 
 _COLUMNS = ("input", "unit", "lowest", "mean", "highest", "every", "gaps")

@@ -295,7 +295,7 @@ def describe(
         str, Argument(help="A closure, a part of one, a term, a method …, or package.module:Class.")
     ],
 ) -> None:
-    """Explain a name used in configurations: parameters with unit, range, default and meaning."""
+    """Explain a name used in configurations: parameters with unit, range, default, meaning; pools."""
 
 
 modules("commands")  # of extensions

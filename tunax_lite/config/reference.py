@@ -2,8 +2,8 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import numpy as np
@@ -84,14 +84,43 @@ class Declared(NamedTuple):
     is_number: bool
 
 
+class Pool(NamedTuple):
+    """A pool of a biogeochemical model, as text for display."""
+
+    name: str
+    unit: str
+    start: str
+    meaning: str
+
+
 class Description(NamedTuple):
-    """Description of a name used in configurations."""
+    """Description of a name used in configurations.
+
+    Args:
+        pools: of a biogeochemical model.
+        links: pools of other models to which it can be coupled.
+        kept: name, unit and meaning of profiles that a run can keep.
+    """
 
     name: str
     kind: type
     summary: str
     source: str
     declared: tuple[Declared, ...]
+    pools: tuple[Pool, ...] = ()
+    links: tuple[str, ...] = ()
+    kept: tuple[tuple[str, str, str], ...] = ()
+
+
+@runtime_checkable
+class _HasPools(Protocol):
+    """A biogeochemical model."""
+
+    def pools(self) -> Sequence[Any]: ...
+
+    def links(self) -> Sequence[str]: ...
+
+    def measurable(self) -> Mapping[str, tuple[str, str]]: ...
 
 
 def describe(name: str) -> tuple[Description, ...]:
@@ -110,10 +139,22 @@ def describe(name: str) -> tuple[Description, ...]:
     if not found:
         known = sorted({each.name for each in all_names()})
         raise ValueError(f"expected a name of configurations, got '{name}'; {closest(name, known)}.")
-    return tuple(
-        Description(name, each.kind, *summary_and_source(each.kind), declared(each.kind, each.make))
-        for each in found
+    return tuple(_described(each) for each in found)
+
+
+def _described(each: Named) -> Description:
+    made = _made(each.make)
+    said = Description(
+        each.name, each.kind, *summary_and_source(each.kind), tuple(_of_kind(each.kind, made, ""))
     )
+    if not isinstance(made, _HasPools):
+        return said
+    pools = tuple(
+        Pool(of.name, of.unit, f"{of.initial:g}", of.meaning + " (on the bottom)" * of.on_bottom)
+        for of in made.pools()
+    )
+    kept = tuple((name, *of) for name, of in made.measurable().items())
+    return said._replace(pools=pools, links=tuple(made.links()), kept=kept)
 
 
 def families() -> dict[str, list[Named]]:

@@ -37,6 +37,23 @@ def test_an_own_model_takes_forty_lines():
     assert block is not None and len(block[0].splitlines()) <= 40
 
 
+def test_describe_lists_what_a_file_can_name():
+    for name, kind in names_of(AbstractBiogeochemicalModel).items():
+        said = invoked("describe", name, env={"COLUMNS": "120"}).output
+        model = kind.make()
+        for pool in model.pools():
+            row = rf"(?m)^{pool.name} +{re.escape(pool.unit)} +{pool.initial:g} +{re.escape(pool.meaning)}"
+            assert re.search(row, said), (name, pool)
+        named = [*model.links(), *model.measurable()]
+        assert all(re.search(rf"\b{one}\b", said.partition("pools with")[2]) for one in named), name
+
+
+def test_words_stay_whole_in_a_narrow_terminal():
+    said = invoked("describe", "biogeochemistry", env={"COLUMNS": "80"}).output
+    assert "modified_patankar " in said and "visible, shortwave" in said
+    assert max(map(len, said.splitlines()[1:])) <= 80
+
+
 def test_the_table_names_every_model():
     rows = dict(re.findall(r"^\| `(\w+)` \| (?:`([\w/]+)` )?\|", PAGE, flags=re.MULTILINE))
     assert rows.keys() == names_of(AbstractBiogeochemicalModel).keys()
