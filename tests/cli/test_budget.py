@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cli.running import invoked
+from tests.errors import missing_from
 
 CONFIG = """
 case:
@@ -34,6 +35,16 @@ def out(tmp_path_factory):
     (folder / "run.yaml").write_text(CONFIG)
     invoke("run", folder / "run.yaml", "--output", folder / "out.nc")
     return folder / "out.nc"
+
+
+def test_a_configuration_is_no_file_of_a_run(out):
+    for command, named in (
+        ("budget", "output budgets true run"),
+        ("plot", "YAML run"),
+        ("report", "YAML run"),
+    ):
+        said = invoked(command, out.with_name("run.yaml"), code=2 if command == "budget" else 3).output
+        assert not missing_from(said, f"run.yaml {named}"), said
 
 
 def test_budgets_close_from_the_file_and_hold_what_was_prescribed(out):

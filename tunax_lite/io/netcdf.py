@@ -362,6 +362,8 @@ def _check_format(path: Path) -> None:
         got, advice = "a GRIB file", "use read_era5, or convert it (grib_to_netcdf)"
     elif re.match(rb"\s*<(!doctype|html|\?xml)", first[:512], re.IGNORECASE):
         got, advice = "a web page", "look into it: most often a login or an error; download it again"
+    elif path.suffix.lower() in (".yaml", ".yml"):
+        got, advice = "a YAML file", "if it is a configuration, `tunax-lite run` writes its results"
     elif first[:3] == b"CDF" and len(first) >= 8 and first[3] in (1, 2, 5):
         size = path.stat().st_size
         try:
