@@ -67,7 +67,7 @@ def test_notes_come_last_and_conversions_are_among_them():
     flux = "case.forcing.heat_flux={constant: 1.0, unit: kW m-2, factor: 0.1, sign: -1}"
     lines = check(KATO, "--set", flux).output.splitlines()
     assert row("\n".join(lines), "heat_flux")[3:6] == ["-100", "-100", "-100"]
-    said = "case.forcing.heat_flux: values are converted from kW m-2, then multiplied by 0.1, then reversed"
+    said = "case.forcing.heat_flux: values are taken to be in kW m-2, then multiplied by 0.1, then reversed"
     assert lines[-2].startswith(f"note: {said}") and lines[-1].endswith("fine")
 
 

@@ -78,7 +78,7 @@ def test_a_flux_however_it_is_given(tmp_path, given):
     # The unit comes first: 3 kW are 3 000 W.
     found, made = flux_of(tmp_path, **given, **HOW, unit="kW m-2")
     np.testing.assert_allclose(found, said(3000.0))
-    assert any("converted from kW m-2, then multiplied by 2" in note for note in made.notes)
+    assert any("taken to be in kW m-2, then multiplied by 2" in note for note in made.notes)
     found, made = flux_of(tmp_path, **given, unit="kW m-2")
     np.testing.assert_allclose(found, 3000.0)
     assert not any("heat_flux: values are" in note for note in made.notes)  # a unit alone says it itself
@@ -227,7 +227,7 @@ def test_notes_name_the_place_of_every_conversion_that_acts(tmp_path):
     )
     notes = notes_on_conversions(load_run(tmp_path / "run.yaml").config.case, "case")
     assert notes == (
-        "case.observations.units.temperature: values are converted from K, then reversed in sign",
+        "case.observations.units.temperature: values are taken to be in K, then reversed in sign",
     )
 
 

@@ -264,7 +264,7 @@ class AbstractConversion:
 
     def in_words(self) -> str:
         """What happens to the values, in order."""
-        steps = [f"converted from {self.unit}"] if self.unit is not None else []
+        steps = [f"taken to be in {self.unit}"] if self.unit is not None else []
         steps += [f"multiplied by {self.factor:g}"] if self.factor != 1.0 else []
         steps += [f"shifted by {self.offset:+g}"] if self.offset != 0.0 else []
         steps += ["reversed in sign"] if self.sign < 0 else []
