@@ -25,6 +25,10 @@ def test_the_interval_of_an_input_that_was_merged_with_a_finer_one():
     assert series(HOUR * hours, np.interp(hours, own, values)).interval() == 3.0 * HOUR
     assert series(HOUR * own, values).interval() == 3.0 * HOUR
     assert series([0.0, 10.0], [1.0, 2.0]).interval() == 10.0
+    # Of values with few digits, many lie on straight lines between their neighbours.
+    rounded = np.round(3.0 * np.sin(2.0 * np.pi * hours / 120.0), 2)
+    wind = series(HOUR * hours, rounded)
+    assert np.median(np.diff(wind.knots())) > HOUR and wind.interval() == HOUR
 
 
 def test_gaps_are_times_without_records_and_straight_lines_across_many():

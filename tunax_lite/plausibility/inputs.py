@@ -22,6 +22,9 @@ _FOREVER = 1e11
 """Series beyond this time [s] are constants."""
 _GAP, _RAMP = 2.5, 12.0
 """Times the usual interval from which a time without records is a gap, and a straight line between two."""
+_OWN = 0.1
+"""Part of the steps between values that are those of the records, from which the input has their interval:
+many rounded values lie on straight lines, and look interpolated."""
 _SLOPE = 0.1
 """Part of the range of an input from which such a line counts: night and dry weather are no gap."""
 _MOST_TIMES = 4000
@@ -77,7 +80,10 @@ class Input:
     def interval(self) -> float | None:
         """Usual time between two values [s]."""
         knots = self.knots()
-        return None if knots.size < 2 else float(np.median(np.diff(knots)))
+        if self.time is None or knots.size < 2:
+            return None
+        steps, records = np.diff(knots), np.median(np.diff(self.time))
+        return float(records if np.isclose(steps, records).mean() > _OWN else np.median(steps))
 
     def gaps(self) -> tuple[int, float]:
         """Number of gaps in time, bridged by a straight line or without values, and the longest [s]."""
