@@ -146,7 +146,7 @@ def _in_words(
     said, after, about = problem["msg"], f", {got}; correct this value.", None
     if kind in _UNKNOWN:
         name = str(problem["loc"][-1])
-        hint = closest(name, list(fields))
+        hint = _further_in(name, fields) or closest(name, list(fields))
         said, before, after, about = f"{name}: {hint}", f"unknown key; {hint}", "", ""
     elif kind == "missing":
         before, after = "expected a value", MISSING
@@ -171,6 +171,19 @@ def _in_words(
         is_bound = kind.startswith(("greater", "less"))
         before = said.replace("Input should be", "expected a number" if is_bound else "expected")
     return {"said": said, "before": before, "after": after, "about": about}
+
+
+_MOST_PLACES = 3
+
+
+def _further_in(name: str, fields: Mapping[str, FieldInfo]) -> str:
+    """Hint for a key that belongs to a part of the section; empty where none has it, or many have."""
+    places = [
+        f"`{key}.{name}`"
+        for key, field in fields.items()
+        if any(name in part.model_fields for part in _sections(field.annotation))
+    ]
+    return f"it belongs further in, as {' or '.join(places)}" if 0 < len(places) <= _MOST_PLACES else ""
 
 
 def _sections(annotation: Annotation) -> list[type[BaseModel]]:

@@ -47,6 +47,14 @@ def write(folder, **changes):
     return folder / "map.yaml"
 
 
+def test_terms_beside_the_map_belong_into_it(tmp_path):
+    path = write(tmp_path)
+    said = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(said | {"terms": said["map"].pop("terms")}))
+    with error_naming(ConfigError, "map.yaml terms unknown map.terms"):
+        load_map(path)
+
+
 def test_a_map_with_plankton_is_a_batch_of_its_columns(tmp_path):
     run = build_map(load_map(write(tmp_path)))
     case = run.columns.case(np.arange(N_COLUMNS), 0.0, run.duration)
