@@ -48,6 +48,7 @@ from .profiles import (
     TwoBandSeriesSection,
     check_initial,
     initial_state,
+    notes_on_defaults,
     profile_series,
     stratified,
     with_memory,
@@ -569,6 +570,8 @@ def _build(
     rotation, light = site.coriolis_parameter, site.absorption
     if rotation is None:
         rotation = 0.0 if site.latitude is None else coriolis_parameter(site.latitude)
+    for name, note in notes_on_defaults(terms, state.tracers):
+        setting.notes.append(f"{setting.at('terms', name)}: {note}.")
     state = with_memory(state, interior, terms)
     if setting.step is not None:
         terms = {name: term.suited(state, setting.grid, setting.step) for name, term in terms.items()}

@@ -1,6 +1,7 @@
 """Pools in files: initial profiles, relaxation and observations, in text, CSV, CF NetCDF and of floats."""
 
 import dataclasses
+import re
 
 import gsw
 import numpy as np
@@ -10,7 +11,7 @@ import yaml
 
 import tunax_lite as tl
 from tests.conftest import _find
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
 from tests.extensions.biogeochemistry.columns import Sunny
 from tests.io import test_argo as argo
 from tunax_lite.calibration.target import root_mean_square_errors
@@ -148,6 +149,18 @@ def test_a_profile_of_the_case_replaces_the_measured_start(build, tmp_path):
     table = {"z": [-50.0, 0.0], "values": [5.0, 1.0]}
     run = build(tracers={"npzd_nut": table, "dye": 1.0})
     np.testing.assert_allclose(started(run), 1.0 - 0.08 * np.asarray(run.case.grid.z_center), rtol=1e-13)
+
+
+def test_one_note_names_the_pools_that_start_from_defaults(build, tmp_path):
+    life = CASE["terms"]["life"] | {"initial": {"npzd_phy": 0.1, "npzd_zoo": 0.1}}
+    observations = csv(tmp_path) | {"tracers": {"npzd_nut": "nitrate"}}
+    run = build(terms={"life": life}, observations=observations)
+    (note,) = [said for said in run.notes if "default" in said]
+    assert not missing_from(note, "run.yaml case.terms.life npzd_det 4.5 mmol tracers initial")
+    assert not re.search("npzd_(nut|phy|zoo)", note)
+    life["initial"] |= {"npzd_det": 0.0}
+    run = build(terms={"life": life}, observations=observations)
+    assert not any("default" in said for said in run.notes)
 
 
 def test_measured_values_below_zero_start_from_zero_with_a_note(build, tmp_path):

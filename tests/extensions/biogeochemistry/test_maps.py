@@ -5,7 +5,7 @@ import xarray as xr
 import yaml
 
 import tunax_lite as tl
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
 from tests.extensions.maps.ocean import ocean
 from tunax_lite.config import ConfigError
 from tunax_lite.extensions.maps import build_map, load_map
@@ -57,6 +57,8 @@ def test_terms_beside_the_map_belong_into_it(tmp_path):
 
 def test_a_map_with_plankton_is_a_batch_of_its_columns(tmp_path):
     run = build_map(load_map(write(tmp_path)))
+    (note,) = [said for said in run.columns.notes if "default" in said]
+    assert not missing_from(note, "map.terms.life npzd_zoo npzd_det 4.5") and "npzd_nut" not in note
     case = run.columns.case(np.arange(N_COLUMNS), 0.0, run.duration)
     start = np.asarray(case.initial_state.tracers["npzd_nut"])
     z = np.asarray(case.grid.z_center)

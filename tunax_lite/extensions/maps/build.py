@@ -11,6 +11,7 @@ from ...config.air_sea import bulk_arguments
 from ...config.build import build_model
 from ...config.closures import term_of
 from ...config.load import Loaded, load
+from ...config.profiles import notes_on_defaults
 from ...config.series import notes_on_conversions
 from ...io.yaml_file import ConfigError
 from ...plausibility import Finding, Position, collecting, remarks
@@ -46,13 +47,14 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
     implicit, levels = bool(section.air_sea.implicit_stress), config.grid.of(1.0)
     assert levels is not None  # checked by the section
     with collecting() as left, where.naming():
+        terms = {name: term_of(said) for name, said in section.terms.items()}
         columns = GriddedColumns(
             given,
             levels,
             equation_of_state=section.equation_of_state.build(),
             absorption=section.absorption.build(),
             ice=None if section.ice is None else section.ice.build(),
-            terms={name: term_of(said) for name, said in section.terms.items()},
+            terms=terms,
             bulk=bulk_arguments(section.air_sea, implicit_stress=implicit, rain=rain),
             mean_sun=section.air_sea.mean_sun(),
             step=config.time.step,
@@ -62,6 +64,8 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
         if section.terms:  # the thinnest cells ask for the shortest steps
             columns.case(np.array([np.argmin(columns.depth)]), 0.0, config.time.output_interval)
     columns.notes += notes_on_conversions(section, "map")
+    defaults = notes_on_defaults(terms, section.tracers)
+    columns.notes += tuple(f"map.terms.{name}: {note}" for name, note in defaults)
     duration = config.time.duration or section.duration
     if duration > section.duration:
         raise ConfigError(
