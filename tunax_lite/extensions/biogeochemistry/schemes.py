@@ -126,7 +126,7 @@ class ModifiedPatankar2(AbstractSourceScheme):
 
 
 class AbstractExtendedModifiedPatankar(AbstractSourceScheme):
-    """Positive for any step, and conservative of every element at once.
+    """Schemes that keep all ratios between the exchanges.
 
     All exchanges of a cell are slowed by one factor, so that their ratios stay: c' = c + dt p f, where p is
     the product of c'_i / c_i over the pools that shrink.
@@ -146,7 +146,7 @@ class AbstractExtendedModifiedPatankar(AbstractSourceScheme):
 
 @named("extended_modified_patankar")
 class ExtendedModifiedPatankar(AbstractExtendedModifiedPatankar):
-    """First order."""
+    """Positive for any step, and conservative of every element at once, first order."""
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
         return _slowed(pools, pools, tendencies(reactions, pools), dt, self._free(reactions))
@@ -154,7 +154,7 @@ class ExtendedModifiedPatankar(AbstractExtendedModifiedPatankar):
 
 @named("extended_modified_patankar_2")
 class ExtendedModifiedPatankar2(AbstractExtendedModifiedPatankar):
-    """Second order: the mean rates of the start and of a first-order step."""
+    """The same, second order: the mean rates of the start and of a first-order step."""
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
         free = self._free(reactions)
