@@ -131,7 +131,7 @@ def _rows(label: str, target: Target, errors: Mapping[str, ErrorOf], note: str) 
     for variable in target.weights:
         root, mean = errors[variable].root_mean_square, errors[variable].mean
         known = (math.nan, math.nan) if note else (root, mean)
-        unit = unit_of_difference(variable)
+        unit = unit_of_difference(variable, target.case.tracer_units)
         rows.append(ObservedRow(label, target.case.name, variable, unit, *known, note))
     return rows
 

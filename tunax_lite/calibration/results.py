@@ -174,6 +174,12 @@ class CalibrationResult:
         return self.free_parameters.units
 
     @property
+    def units_of_errors(self) -> dict[str, str]:
+        """Unit of the errors of each variable."""
+        tracers = {name: each for case in self.cases.values() for name, each in case.tracer_units.items()}
+        return {name: unit_of_difference(name, tracers) for name in self.variables}
+
+    @property
     def best_loss(self) -> float:
         return self.history.best_loss
 
@@ -425,7 +431,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
     data["score"] = described(by_case, history.scores, "score of the case")
     for column, name in enumerate(result.variables):
         errors, text = history.errors[:, :, column], f"root mean square error of {name}"
-        data[f"{name}_error"] = described(by_case, errors, text, unit_of_difference(name))
+        data[f"{name}_error"] = described(by_case, errors, text, result.units_of_errors[name])
 
     def add(path: str, dims, values, unit: str, bounds: tuple[float, float], about: dict[str, str]) -> None:
         ends = {"valid_min": bounds[0], "valid_max": bounds[1]}

@@ -230,7 +230,8 @@ class ObservedCase(AbstractCheck):
 
     def errors(self, model: Model) -> tuple[Error, ...]:
         found = root_mean_square_errors(model, self.target.comparison)
-        return tuple((name, unit_of_difference(name), found[name]) for name in self.target.weights)
+        tracers = self.target.case.tracer_units
+        return tuple((name, unit_of_difference(name, tracers), found[name]) for name in self.target.weights)
 
 
 def persistence_errors(comparison: Comparison) -> dict[str, float]:
@@ -324,7 +325,8 @@ def errors_by_label(
                     "try a shorter time.step, or other parameters."
                 )
             means = {label: of[variable].mean for label, of in found.items()}
-            rows.append(ErrorRow(case, variable, unit_of_difference(variable), errors, means))
+            unit = unit_of_difference(variable, target.case.tracer_units)
+            rows.append(ErrorRow(case, variable, unit, errors, means))
         report((number + 1) / len(together), case)
     return rows
 
@@ -451,7 +453,7 @@ def cross_validate(
             # NaN where a run of a case with weight 0 failed.
             errors = [each.get(variable, math.nan) for each in found]
             errors = [error if math.isfinite(error) else math.nan for error in errors]
-            unit = unit_of_difference(variable)
+            unit = unit_of_difference(variable, comparisons[case].case.tracer_units)
             rows.append(CrossValidationRow(case, variable, unit, kept, *errors))
     return CrossValidation(tuple(rows), on_all, without)
 

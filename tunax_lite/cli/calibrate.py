@@ -33,8 +33,6 @@ from ..calibration.posterior import (
 )
 from ..calibration.results import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from ..calibration.validation import CheckRow, run_checks
-from ..column.observables import unit_of_difference
-from ..column.terms.base import described_tracers
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..config.formats import kind_in
 from ..io.protection import check_letters, remove_file
@@ -169,8 +167,6 @@ def _say_errors(result: CalibrationResult, setup: Calibration) -> None:
     """Print errors at the start and at the best, and what water that stays as it was would have."""
     first, best = result.history.errors[[0, result.history.best_iteration]]
     kept = [validation.persistence_errors(target.comparison) for target in setup.targets]
-    terms = (term for target in setup.targets for term in target.case.acting())
-    tracers = described_tracers(terms)
     echo("root mean square errors, mean over the cases: start -> best, and of persistence")
     for place, name in enumerate(result.variables):
         of_cases = first[:, place], best[:, place], [errors[name] for errors in kept if name in errors]
@@ -178,7 +174,7 @@ def _say_errors(result: CalibrationResult, setup: Calibration) -> None:
         means = [float(errors.mean()) if errors.size else math.nan for errors in known]
         numbers = [f"{mean:.4g}" for mean in means]
         worse = "  worse than persistence" if means[1] > means[2] else ""
-        unit = tracers[name][0] if name in tracers else unit_of_difference(name)
+        unit = result.units_of_errors[name]
         echo(f"  {name}  {numbers[0]} -> {numbers[1]}, persistence {numbers[2]}  [{unit}]{worse}")
 
 

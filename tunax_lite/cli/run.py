@@ -14,7 +14,6 @@ from .. import io
 from .._types import JSON, iterate_options
 from ..column.diagnostics import diagnostic
 from ..column.model import Model
-from ..column.terms.base import described_tracers
 from ..column.trajectory import Restart, carried
 from ..config import ConfigError, Run, load_run
 from ..config.section import closest
@@ -175,7 +174,7 @@ def _draw(path: Path, setup: Run) -> list[Path]:
 
     trajectory = io.read_trajectory(path, every=1 + io.count_frames(path) // _FRAMES_IN_FIGURES)
     case = setup.case
-    units = {name: unit for name, (unit, _) in described_tracers(case.acting()).items()}
+    units = {name: unit for name, (unit, _) in case.tracer_units.items()}
     figures = run_figures(trajectory, in_words(case.name), case.start_time, case.equation_of_state, units)
     if setup.observations is not None:
         figures |= fit_figures(CaseRuns(case.name, {"model": trajectory}, setup.observations, case))

@@ -153,6 +153,11 @@ class Case(AbstractShown):
         """Terms that act on the column below its surface, in order of summation."""
         return *self.interior.terms(), *self.terms.values()
 
+    @property
+    def tracer_units(self) -> dict[str, tuple[str, str]]:
+        """Unit and long name of the tracers that terms know."""
+        return {name: each for term in self.acting() for name, each in term.tracer_units().items()}
+
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if any forcing or term does not cover `start` to `end` [s]."""
         for part in (self.forcing, *self.acting()):

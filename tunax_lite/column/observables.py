@@ -21,7 +21,8 @@ a face: its derivative is 0, and a calibration with no other target does not mov
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import equinox as eqx
@@ -288,8 +289,7 @@ def is_number(name: str) -> bool:
     return variable is not None and variable.location == "scalar"
 
 
-def unit_of_difference(name: str) -> str:
-    """Unit of a difference of two values: K for values in degC, 1 for a passive tracer."""
+def unit_of_difference(name: str, tracers: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> str:
+    """Unit of a difference of two values: K for degC; that of `Case.tracer_units` for a tracer, else 1."""
     variable = variable_of(name)
-    unit = "1" if variable is None else variable.unit
-    return "K" if unit == "degC" else unit
+    return tracers.get(name, ("1",))[0] if variable is None else variable.unit_of_differences

@@ -21,7 +21,6 @@ from ..column.forcing import AbstractForcing
 from ..column.observations import Observations
 from ..column.state import State
 from ..column.terms import AbstractTerm
-from ..column.terms.base import described_tracers
 from ..column.time_series import check_covers
 from ..ice import AbstractIce
 from ..io import cf_netcdf, sea_water
@@ -524,7 +523,7 @@ def _setting(
     basin = None
     if site.hypsography is not None:
         levels, basin = site.hypsography.around(levels, where)
-    units = {name: unit for name, (unit, _) in described_tracers(terms.values()).items()}
+    units = {name: unit for term in terms.values() for name, (unit, _) in term.tracer_units().items()}
     carried = [name for term in terms.values() for name in term.initial_tracers()]
     return Setting(
         **vars(where),

@@ -14,12 +14,11 @@ import numpy as np
 from ..column.averages import BUDGETS
 from ..column.budgets import MOVING_CELLS, STORAGE
 from ..column.terms import ELEVATION
+from .dataset import UNITS_OF_BUDGETS
 from .errors import names_its_file
 from .netcdf import Contents, read_contents
 from .runs import read_grid
 
-KNOWN = {"heat": "W m-2", "salt": "kg m-2 s-1", "kinetic_energy": "W m-2"}
-"""Budgets of every run, and their units; others are those of tracers, in their unit m s-1."""
 _ROUNDINGS = 8.0
 
 
@@ -81,7 +80,7 @@ def read_budgets(path: str | Path) -> list[Budget]:
     bounds = file["time_bounds"].values
     if bounds.shape[0] < 2:
         raise file.error("time", "two frames at least", "one", "run longer, or shorten time.output_interval")
-    order = {name: number for number, name in enumerate(KNOWN)}
+    order = {name: number for number, name in enumerate(UNITS_OF_BUDGETS)}
     return [_budget(file, name) for name in sorted(names, key=lambda one: order.get(one, len(order)))]
 
 
@@ -105,7 +104,8 @@ def _budget(file: Contents, name: str) -> Budget:
     n_steps = np.diff(file["step"].values)
     exchanged = sum((np.abs(of) for of in terms.values()), np.abs(change))
     rounding = _ROUNDINGS * eps * (size[1:] * n_steps / (until - since) + np.sqrt(n_steps) * exchanged)
-    return Budget(name, KNOWN.get(name, "unit m s-1"), since, until, terms, change, rounding, tuple(notes))
+    unit = str(file[f"{prefix}{STORAGE}"].attrs.get("units", "unit m s-1"))
+    return Budget(name, unit, since, until, terms, change, rounding, tuple(notes))
 
 
 def _contents(file: Contents, name: str) -> tuple[np.ndarray, np.ndarray]:

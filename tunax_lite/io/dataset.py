@@ -14,6 +14,7 @@ import dataclasses
 import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -25,9 +26,8 @@ from .._types import iterate_parameters
 from ..column.case import Case
 from ..column.grid import Grid
 from ..column.observables import is_depth_of_a_criterion, variable_of
-from ..column.terms.base import described_tracers
 from ..column.trajectory import Means, Trajectory
-from ..quantities import GRID_NAMES
+from ..quantities import GRID_NAMES, Quantity
 from .protection import Provenance
 from .writing import replacing
 
@@ -42,6 +42,8 @@ SELECTED = "selected_variables"
 
 STATE_NAMES = ("temperature", "salinity", "u", "v")
 _PLACES = {"center": ("z_center",), "face": ("z_face",), "scalar": ()}
+TracerUnits = Mapping[str, tuple[str, str]]
+"""Units and long names of tracers, as in `Case.tracer_units`."""
 Coordinate = Any  # values, or (axes, values) as xarray takes them
 _COORDINATES = ("time", "z_center", "z_face")
 
@@ -108,11 +110,11 @@ def write_frames(frames: Frames, path) -> None:
             variable[...] = values.astype(object) if kind is str else values
 
 
-def attributes_of(name: str) -> dict[str, str]:
-    """CF attributes of a variable of the package; empty for other names."""
-    variable = variable_of(name)
+def attributes_of(name: str, tracers: TracerUnits = MappingProxyType({})) -> dict[str, str]:
+    """CF attributes of a variable of the package, or of the `Case.tracer_units`; others have their name."""
+    variable = _quantity(name, tracers)
     if variable is None:
-        return _of_budget(name) or {"long_name": name.replace("_", " ")}
+        return _of_budget(name, tracers) or {"long_name": name.replace("_", " ")}
     attributes = {"long_name": variable.long_name, "units": variable.unit}
     if variable.standard_name is not None:
         attributes["standard_name"] = variable.standard_name
@@ -121,24 +123,30 @@ def attributes_of(name: str) -> dict[str, str]:
     return attributes
 
 
-_BUDGETS = {"heat": "W m-2", "salt": "kg m-2 s-1", "kinetic_energy": "W m-2"}
+def _quantity(name: str, tracers: TracerUnits) -> Quantity | None:
+    if name not in tracers:
+        return variable_of(name)
+    unit, meaning = tracers[name]
+    return Quantity(name, meaning, unit, "center")
 
 
-def _of_budget(name: str) -> dict[str, str]:
+UNITS_OF_BUDGETS = {"heat": "W m-2", "salt": "kg m-2 s-1", "kinetic_energy": "W m-2"}
+"""Of every run; others are those of tracers, in their unit m s-1."""
+
+
+def _of_budget(name: str, tracers: TracerUnits) -> dict[str, str]:
     """Attributes of what a term does, as in `heat_budget_surface_exchange`; empty for other names."""
     found = re.fullmatch(r"(?P<what>\w+?)_(?P<kind>budget|tendency)_(?P<term>\w+)", name)
     if found is None:
         return {}
-    what, term = found["what"], found["term"].replace("_", " ")
-    if found["kind"] == "budget":
-        unit, of = _BUDGETS.get(what), f"{what.replace('_', ' ')} of the column"
-    else:
-        variable = variable_of(what)
-        unit = (
-            None if variable is None else f"{variable.unit_of_differences} s-1".replace("m s-1 s-1", "m s-2")
-        )
-        of = what if variable is None else variable.long_name
-    named = {"long_name": f"change of the {of}: {term}"}
+    what, is_budget = found["what"], found["kind"] == "budget"
+    variable = None if what in UNITS_OF_BUDGETS else _quantity(what, tracers)
+    of, unit = what.replace("_", " "), UNITS_OF_BUDGETS.get(what)
+    if variable is not None:
+        of, unit = variable.long_name, f"{variable.unit_of_differences} {'m s-1' if is_budget else 's-1'}"
+        unit = unit.removeprefix("1 ").replace("m s-1 s-1", "m s-2").replace("m-3 m s-1", "m-2 s-1")
+    where = " of the column" if is_budget else ""
+    named = {"long_name": f"change of the {of}{where}: {found['term'].replace('_', ' ')}"}
     return named if unit is None else named | {"units": unit}
 
 
@@ -245,9 +253,8 @@ def frames_of(
     if len(names) != len(own) or len(set(names)) != len(names) or taken.intersection(names):
         expected = f"a name of its own for each of the {len(own)} axes of the batch of shape {shape}"
         raise ValueError(f"to_dataset: expected {expected}, got dims = {names}.")
-    variables = _variables(trajectory, diagnostics or {}, names, start_time)
-    for name, (unit, meaning) in described_tracers(() if case is None else case.acting()).items():
-        variables[name][2].update(units=unit, long_name=meaning)
+    tracers = {} if case is None else case.tracer_units
+    variables = _variables(trajectory, diagnostics or {}, names, start_time, tracers)
     draft = None if case is None else case.equation_of_state.draft
     if draft is not None and np.ndim(draft) == 0 and not trajectory.grid.batch_shape:
         variables |= height_coordinates(trajectory.grid, names, float(draft))
@@ -272,6 +279,7 @@ def _variables(
     diagnostics: Mapping[str, ArrayLike],
     batch: tuple[str, ...],
     start_time: str | None,
+    tracers: TracerUnits,
 ) -> dict[str, tuple]:
     """All variables that depend on time, and the axes."""
     state, grid = trajectory.state, trajectory.grid
@@ -288,7 +296,7 @@ def _variables(
         name: str, values: ArrayLike, place: tuple[str, ...] = _PLACES["center"], **attributes: str
     ) -> None:
         values = np.asarray(values)
-        given = attributes | attributes_of(name)
+        given = attributes | attributes_of(name, tracers)
         if is_depth_of_a_criterion(name):
             given["_FillValue"] = values.dtype.type(np.nan)
         variables[name] = (("time", *place, *batch), values, given)
@@ -319,13 +327,17 @@ def _variables(
     time["units"] = f"seconds since {start_time or IDEALISED_EPOCH}"
     if trajectory.means is not None:
         time["bounds"] = "time_bounds"
-        variables |= _mean_variables(trajectory.time, trajectory.means, variables, batch)
+        variables |= _mean_variables(trajectory.time, trajectory.means, variables, batch, tracers)
     variables["time"] = ("time", np.asarray(trajectory.time), time)
     return variables
 
 
 def _mean_variables(
-    time: jax.Array, means: Means, points: Mapping[str, tuple], batch: tuple[str, ...]
+    time: jax.Array,
+    means: Means,
+    points: Mapping[str, tuple],
+    batch: tuple[str, ...],
+    tracers: TracerUnits,
 ) -> dict[str, tuple]:
     """Means of state and closure state, with the dimensions of the instantaneous values, and of all else."""
     state = means.state
@@ -340,7 +352,7 @@ def _mean_variables(
         is_term = variable is None
         location = ("center" if "_tendency_" in name else "scalar") if variable is None else variable.location
         role = {"role": "budget" if "_budget_" in name else "tendency"} if is_term else {"role": "diagnostic"}
-        attributes = attributes_of(name) | role | {"cell_methods": "time: mean"}
+        attributes = attributes_of(name, tracers) | role | {"cell_methods": "time: mean"}
         if is_depth_of_a_criterion(name):
             attributes["_FillValue"] = values.dtype.type(np.nan)
         dims = ("time", *_PLACES[location], *batch)

@@ -124,13 +124,15 @@ def inputs_of(case: Case, observations: Observations | None = None) -> list[Inpu
     found = [_during(one, case.duration) for one in (*_forcing(case), *_terms(case))]
     z, state = np.asarray(case.grid.z_center), case.initial_state
     first = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")} | state.tracers
+    units = {name: unit for name, (unit, _) in case.tracer_units.items()}
+    units |= {name: one.unit for name, one in QUANTITIES.items()}
     for name, values in first.items():
-        unit = QUANTITIES[name].unit if name in QUANTITIES else ""
+        unit = units.get(name, "")
         found.append(Input(f"initial {name}", unit, None, np.asarray(values), z))
     if observations is not None:
         time, heights = np.asarray(observations.time), np.asarray(observations.z)
         for name, values in (observations.profiles | observations.series).items():
-            unit = QUANTITIES[name].unit if name in QUANTITIES else ""
+            unit = units.get(name, "")
             own = heights if name in observations.profiles else None
             found.append(Input(f"observed {name}", unit, time, np.asarray(values), own))
     return found

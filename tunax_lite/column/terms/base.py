@@ -276,11 +276,6 @@ def first_of(values: Iterable[T | None]) -> T | None:
     return next((value for value in values if value is not None), None)
 
 
-def described_tracers(terms: "Iterable[AbstractTerm]") -> dict[str, tuple[str, str]]:
-    """Unit and meaning of the tracers that terms know, by name."""
-    return {name: each for term in terms for name, each in term.tracer_units().items()}
-
-
 def or_zero(flux: Scalar | None, state: State) -> Scalar:
     """A flux, or zero in the precision of the state if there is none."""
     return jnp.zeros((), state.temperature.dtype) if flux is None else flux

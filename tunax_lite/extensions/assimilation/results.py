@@ -48,7 +48,8 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
     streams, epoch = run.streams, run.system.case.start_time or IDEALISED_EPOCH
     several = ("stream",) if len(streams) > 1 else ()
     names = [stream.operator.variable for stream in streams]
-    unit = unit_of_difference(names[0]) if len(set(names)) == 1 else "1"
+    tracers = run.system.case.tracer_units
+    unit = unit_of_difference(names[0], tracers) if len(set(names)) == 1 else "1"
 
     def own(values: np.ndarray) -> np.ndarray:
         return values if several else values[..., 0]

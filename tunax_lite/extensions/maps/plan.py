@@ -24,7 +24,6 @@ from ...column.checkpointing import Auto
 from ...column.diagnostics import Snapshot, diagnostic
 from ...column.integrate import batched_case, columns_of, integrate, restart_of
 from ...column.model import Model
-from ...column.terms.base import described_tracers
 from ...column.trajectory import Restart, carried
 from ...runtime import Program, Shared, compile_program
 from ...runtime.devices import Split, block_size, map_blocks
@@ -296,7 +295,7 @@ def _variables(run: MapRun, model: Model, case: Case, start: Restart) -> tuple[M
     found |= {f"{name}_mean": held[name] for name in run.means}
     heights = (("height_center", n_cells), ("height_face", n_cells + 1))
     variables = [MapVariable(name, name, (n,), dims[n], np.dtype("float64")) for name, n in heights]
-    told = described_tracers(case.acting())
+    told = case.tracer_units
     for name, values in found.items():
         own = values.shape[:-1]
         frames = jax.eval_shape(lambda one: _kept(one[None]), values)

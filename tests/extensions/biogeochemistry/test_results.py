@@ -1,0 +1,69 @@
+"""Pools in results: their units in tables and files, and what figures show of them."""
+
+import json
+
+import netCDF4
+import pytest
+import yaml
+
+from tests.cli.running import invoked
+from tests.extensions.biogeochemistry.test_files import CASE
+from tunax_lite.calibration import by_closure
+from tunax_lite.calibration.validation import ObservedCase
+from tunax_lite.config import evaluation_of, load_run
+
+POOLS = ("npzd_nut", "npzd_phy")
+DAY = 86400.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run of two days with budgets, beside bottles of nitrate and phytoplankton at three depths."""
+    folder = tmp_path_factory.mktemp("pools")
+    rows = [
+        f"2015-01-{day:02d},{depth},{3.0 + 0.1 * depth - 0.2 * day},{0.2 * day}"
+        for day in (1, 2, 3)
+        for depth in (5, 20, 40)
+    ]
+    head = "time,depth [m],nitrate [mmol m-3],phytoplankton [mmol m-3]"
+    (folder / "bottles.csv").write_text("\n".join([head, *rows]) + "\n")
+    observed = {"npzd_nut": "nitrate", "npzd_phy": "phytoplankton"}
+    config = {
+        "case": CASE
+        | {
+            "duration": 2 * DAY,
+            "observations": {"format": "oceansites", "paths": "bottles.csv", "tracers": observed},
+        },
+        "grid": {"kind": "uniform", "n_cells": 10},
+        "time": {"step": 3600.0, "output_interval": DAY / 4},
+        "evaluation": {"start": 0.0, "variables": list(POOLS)},
+        "output": {"budgets": True, "means": True},
+    }
+    (folder / "run.yaml").write_text(yaml.safe_dump(config))
+    invoked("run", folder / "run.yaml", "--output", folder / "run.nc")
+    return folder
+
+
+def test_tables_have_the_units_of_pools(folder):
+    def said(*arguments) -> dict:
+        return json.loads(invoked(*arguments, "--json").stdout)
+
+    (case,) = said("check", folder / "run.yaml")["cases"]
+    units = {one["name"]: one["unit"] for one in case["inputs"]}
+    named = [f"{kind} {pool}" for kind in ("initial", "observed") for pool in POOLS]
+    assert {units[name] for name in named} == {"mmol m-3"} and units["initial u"] == "m s-1"
+    errors = said("evaluate", folder / "run.yaml")["errors"]
+    assert {one["variable"]: one["unit"] for one in errors} == dict.fromkeys(POOLS, "mmol m-3")
+    budgets = {one["name"]: one["unit"] for one in said("budget", folder / "run.nc")["budgets"]}
+    assert budgets["heat"] == "W m-2" and {budgets[pool] for pool in POOLS} == {"mmol m-2 s-1"}
+    with netCDF4.Dataset(folder / "run.nc") as file:
+        of_term = file["npzd_nut_budget_life"]
+        assert (of_term.units, file["npzd_nut_mean"].units) == ("mmol m-2 s-1", "mmol m-3")
+        assert of_term.long_name == "change of the nutrients of the column: life"
+
+
+def test_errors_of_closures_and_checks_have_the_units_of_pools(folder):
+    model, (target,) = evaluation_of(load_run(folder / "run.yaml"))
+    found = by_closure.compare_observed([by_closure.Candidate("own", model)], [target])
+    assert {row.unit for row in found.rows} == {"mmol m-3"}
+    assert {unit for _, unit, _ in ObservedCase("bottles", model, target).errors(model)} == {"mmol m-3"}
