@@ -79,10 +79,14 @@ def test_sections_show_every_variable_that_varies(trajectory):
     colour_bars = [panel.get_ylabel() for panel in figure.axes if panel.get_label() == "<colorbar>"]
     assert "[°C]" in colour_bars and "[m2 s-1]" not in colour_bars
     assert "[mg m⁻³]" not in colour_bars
-    bars = plot_sections(trajectory, ["dye"], units={"dye": "mg m-3"}).axes
+    dye = {"dye": ("mg m-3", "rhodamine")}
+    bars = plot_sections(trajectory, ["dye"], tracers=dye).axes
     assert [panel.get_ylabel() for panel in bars if panel.get_label() == "<colorbar>"] == ["[mg m⁻³]"]
-    (panel,) = _panels(plot_profiles(trajectory, ["dye"], units={"dye": "mg m-3"}))
-    assert panel.get_xlabel() == "dye [mg m⁻³]"
+    (panel,) = _panels(plot_profiles(trajectory, ["dye"], tracers=dye))
+    assert panel.get_xlabel() == "rhodamine [mg m⁻³]"
+    # Two of one long name are told apart.
+    (panel,) = _panels(plot_profiles(trajectory, ["dye"], tracers=dye | {"ink": ("mg m-3", "rhodamine")}))
+    assert panel.get_xlabel() == "rhodamine (dye) [mg m⁻³]"
     assert figure.get_suptitle() == "a run"
 
 

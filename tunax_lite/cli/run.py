@@ -174,8 +174,8 @@ def _draw(path: Path, setup: Run) -> list[Path]:
 
     trajectory = io.read_trajectory(path, every=1 + io.count_frames(path) // _FRAMES_IN_FIGURES)
     case = setup.case
-    units = {name: unit for name, (unit, _) in case.tracer_units.items()}
-    figures = run_figures(trajectory, in_words(case.name), case.start_time, case.equation_of_state, units)
+    about = case.start_time, case.equation_of_state, case.tracer_units
+    figures = run_figures(trajectory, in_words(case.name), *about)
     if setup.observations is not None:
         figures |= fit_figures(CaseRuns(case.name, {"model": trajectory}, setup.observations, case))
     return save_figures(figures, path.parent, f"{path.stem}_")

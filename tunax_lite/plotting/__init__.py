@@ -6,18 +6,18 @@ Every function returns a new `matplotlib.figure.Figure`, independent of pyplot a
 
 import functools
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 import jax
 import numpy as np
 from matplotlib.figure import Figure
 
 from ..column.trajectory import Trajectory
+from ..io.dataset import TracerUnits
 from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
-from ..io.runs import join_parts, read_trajectory
+from ..io.runs import join_parts, read_tracer_units, read_trajectory
 from ..physics import Teos10
 from ..physics.equation_of_state import AbstractEquationOfState
 from .budgets import plot_budgets
@@ -49,7 +49,7 @@ from .runs import (
     plot_sections,
     plot_surface,
 )
-from .style import in_words, save_figure, save_figures
+from .style import NO_TRACERS, in_words, save_figure, save_figures
 from .together import files_figures, together_figures
 
 _KINDS = "the results of `tunax-lite run`, the history of `calibrate` or the file of `posterior`"
@@ -74,8 +74,8 @@ def file_figures(file: Path) -> dict[str, Figure]:
         start_time = str(dataset.attrs.get("start_time", "")) or None
         is_conservative = "Teos10" in str(dataset.attrs.get("equation_of_state", ""))
         equation_of_state = Teos10() if is_conservative else None
-        units = {str(name): str(of.attrs["units"]) for name, of in dataset.items() if "units" in of.attrs}
-        return run_figures(read_trajectory(file), title, start_time, equation_of_state, units)
+        tracers = read_tracer_units(file)
+        return run_figures(read_trajectory(file), title, start_time, equation_of_state, tracers)
 
 
 def run_figures(
@@ -83,16 +83,16 @@ def run_figures(
     title: str,
     start_time: str | None,
     equation_of_state: AbstractEquationOfState | None = None,
-    units: Mapping[str, str] = MappingProxyType({}),
+    tracers: TracerUnits = NO_TRACERS,
 ) -> dict[str, Figure]:
-    """Sections and profiles of a run, and series at its surface; `units` are those of its tracers."""
+    """Sections and profiles of a run, and series at its surface; `tracers` as in `Case.tracer_units`."""
     drawn: dict[str, Callable[..., Figure]] = {
         "sections": functools.partial(plot_sections, equation_of_state=equation_of_state),
         "profiles": functools.partial(plot_profiles, equation_of_state=equation_of_state),
     }
     if any(np.ptp(values) > 0.0 for values in trajectory.state.surface.values()):
         drawn["surface"] = plot_surface
-    told = {"title": title, "start_time": start_time, "units": units}
+    told = {"title": title, "start_time": start_time, "tracers": tracers}
     return {name: draw(trajectory, **told) for name, draw in drawn.items()}
 
 

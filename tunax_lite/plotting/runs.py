@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 import jax
 import jax.numpy as jnp
@@ -19,10 +18,11 @@ from ..column.grid import Grid
 from ..column.observables import MIXED_LAYER_DIFFERENCE, parse, usual_mixed_layer
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
+from ..io.dataset import TracerUnits
 from ..physics.equation_of_state import AbstractEquationOfState
 from ..physics.stratification import mixed_layer_depth
 from . import style
-from .style import LOGARITHMIC_DECADES, STATE, FigureTime, Option
+from .style import LOGARITHMIC_DECADES, NO_TRACERS, STATE, FigureTime, Option
 
 
 def plot_sections(
@@ -32,13 +32,14 @@ def plot_sections(
     *,
     start_time: str | None = None,
     equation_of_state: AbstractEquationOfState | None = None,
-    units: Mapping[str, str] = MappingProxyType({}),
+    tracers: TracerUnits = NO_TRACERS,
 ) -> Figure:
     """Variables over time and height (Hovmöller diagrams), with the mixed layer depth.
 
     By default, all variables of state and closure that vary; if the case has a start date, the time axis
-    shows dates. With the equation of state of TEOS-10 temperature is potential, else as carried; `units` are
-    those of tracers. Raises `ValueError` for a batch of columns, or a variable that is not in the run.
+    shows dates. With the equation of state of TEOS-10 temperature is potential, else as carried; `tracers`
+    has their units and long names, as in `Case.tracer_units`. Raises `ValueError` for a batch of columns, or
+    a variable that is not in the run.
     """
     seen = style.in_potential_temperature(trajectory, equation_of_state)
     fields = _select(style.fields_of(seen), variables)
@@ -53,8 +54,8 @@ def plot_sections(
         if isinstance(norm := colours["norm"], LogNorm):
             values = np.where(values > 0.0, np.maximum(values, norm.vmin or 0.0), np.nan)
         mesh = panel.pcolormesh(time, height, values.T, shading="nearest", rasterized=True, **colours)
-        figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(name, units))
-        panel.set_title(style.long_name(name, equation_of_state), fontsize="medium")
+        figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(name, tracers))
+        panel.set_title(style.long_name(name, equation_of_state, tracers), fontsize="medium")
         if name in STATE:
             style.draw_layer(panel, time, depth, layer.label)
         panel.set_xlim(time[0], time[-1])
@@ -77,7 +78,7 @@ def plot_profiles(
     title: str = "",
     start_time: str | None = None,
     equation_of_state: AbstractEquationOfState | None = None,
-    units: Mapping[str, str] = MappingProxyType({}),
+    tracers: TracerUnits = NO_TRACERS,
 ) -> Figure:
     """Profiles at a number of times spread over a run; variables, dates and errors as in `plot_sections`."""
     seen = style.in_potential_temperature(trajectory, equation_of_state)
@@ -100,7 +101,7 @@ def plot_profiles(
             panel.set_xlim(max(0.5 * least, top * 10.0**-LOGARITHMIC_DECADES), 2.0 * top)
         if not is_logarithmic:
             panel.xaxis.set_major_locator(MaxNLocator(5))
-        style.label(panel, style.name_and_unit(name, equation_of_state, units))
+        style.label(panel, style.name_and_unit(name, equation_of_state, tracers))
         style.height_axis(panel, float(np.min(trajectory.grid.z_face)))
     axes.flat[0].legend(fontsize="small")
     for panel in axes[:, 0]:
@@ -114,7 +115,7 @@ def plot_surface(
     *,
     title: str = "",
     start_time: str | None = None,
-    units: Mapping[str, str] = MappingProxyType({}),
+    tracers: TracerUnits = NO_TRACERS,
 ) -> Figure:
     """Ice and level of a run over time, for a single column."""
     carried = {name: np.asarray(values, dtype=float) for name, values in trajectory.state.surface.items()}
@@ -123,8 +124,8 @@ def plot_surface(
     axis = FigureTime(float(seconds[-1]), start_time)
     for panel, (name, values) in zip(axes.flat, carried.items(), strict=True):
         panel.plot(axis.places(seconds), values, color="black", linewidth=1.2)
-        panel.set_title(style.long_name(name), fontsize="medium")
-        style.label(panel, y=style.unit_label(name, units))
+        panel.set_title(style.long_name(name, tracers=tracers), fontsize="medium")
+        style.label(panel, y=style.unit_label(name, tracers))
     axis.finish(axes.flat[-1])
     figure.suptitle(title)
     return figure

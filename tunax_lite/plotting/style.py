@@ -28,6 +28,7 @@ from matplotlib.ticker import (
 
 from ..column.observables import unit_of_difference
 from ..column.trajectory import Trajectory
+from ..io.dataset import TracerUnits
 from ..io.errors import shortened
 from ..io.protection import product_of
 from ..io.series import start_of_case
@@ -249,34 +250,56 @@ def in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def long_name(name: str, equation_of_state: AbstractEquationOfState | None = None) -> str:
-    """The long name of a quantity; otherwise the name in words.
+NO_TRACERS: TracerUnits = MappingProxyType({})
 
-    The temperature of a run is shown as `in_potential_temperature` gives it.
+
+def long_name(
+    name: str,
+    equation_of_state: AbstractEquationOfState | None = None,
+    tracers: TracerUnits = NO_TRACERS,
+) -> str:
+    """The long name of a quantity, or of one of the given tracers; otherwise the name in words.
+
+    Tracers that share a long name have their own beside it. The temperature of a run is shown as
+    `in_potential_temperature` gives it.
     """
     if name == "temperature":
         return "potential temperature" if carries_conservative_temperature(equation_of_state) else name
-    return QUANTITIES[name].long_name if name in QUANTITIES else in_words(name)
+    if name not in tracers:
+        return QUANTITIES[name].long_name if name in QUANTITIES else in_words(name)
+    found = tracers[name][1]
+    is_shared = sum(other == found for _, other in tracers.values()) > 1
+    return f"{found} ({name})" if is_shared else found
 
 
-def unit_label(name: str, units: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The unit of a quantity, or of another name among those given, in brackets; empty for others."""
-    unit = QUANTITIES[name].unit if name in QUANTITIES else units.get(name)
+def unit_of(name: str, tracers: TracerUnits = NO_TRACERS) -> str:
+    """The unit of a quantity, or of one of the given tracers; empty for others."""
+    return QUANTITIES[name].unit if name in QUANTITIES else tracers.get(name, ("",))[0]
+
+
+def unit_label(name: str, tracers: TracerUnits = NO_TRACERS) -> str:
+    """The unit in brackets; empty without one."""
+    unit = unit_of(name, tracers)
     return f"[{in_math(unit)}]" if unit else ""
 
 
 def name_and_unit(
     name: str,
     equation_of_state: AbstractEquationOfState | None = None,
-    units: Mapping[str, str] = MappingProxyType({}),
+    tracers: TracerUnits = NO_TRACERS,
 ) -> str:
     """The label of an axis."""
-    return f"{long_name(name, equation_of_state)} {unit_label(name, units)}".strip()
+    return f"{long_name(name, equation_of_state, tracers)} {unit_label(name, tracers)}".strip()
 
 
-def difference_label(name: str, equation_of_state: AbstractEquationOfState | None = None) -> str:
+def difference_label(
+    name: str,
+    equation_of_state: AbstractEquationOfState | None = None,
+    tracers: TracerUnits = NO_TRACERS,
+) -> str:
     """Name and unit of a difference between two values of a variable."""
-    return f"{long_name(name, equation_of_state)} [{in_math(unit_of_difference(name))}]"
+    unit = in_math(unit_of_difference(name, tracers))
+    return f"{long_name(name, equation_of_state, tracers)} [{unit}]"
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

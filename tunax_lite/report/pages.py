@@ -35,16 +35,16 @@ from ..column.corrections import CorrectedForcing
 from ..column.trajectory import Trajectory
 from ..config import closure_of
 from ..declarations import meanings, summary_and_source
+from ..io.dataset import TracerUnits
 from ..io.errors import FileFormatError, names_its_file, read_text, reading, what_is_at
 from ..io.netcdf import read_contents, read_netcdf
 from ..io.protection import note_input, text_mark
-from ..io.runs import read_trajectory
+from ..io.runs import read_tracer_units, read_trajectory
 from ..io.writing import write_text
 from ..io.yaml_file import ConfigError, parse_yaml
 from ..plotting import history_figures, in_words, posterior_figures, style
 from ..plotting.calibration import parameters_of
 from ..plotting.runs import MixedLayer
-from ..quantities import QUANTITIES
 
 FIGURES = {
     "loss": "Loss and the score of each case at every evaluation",
@@ -436,13 +436,20 @@ def write_run_report(file: str | Path, path: str | Path) -> Path:
     with jax.enable_x64(True):  # otherwise double precision would be cut on reading
         trajectory = read_trajectory(file)
     attributes = {name: str(value) for name, value in found.items()}
-    text = render_run(trajectory, attributes, text_mark(path))
+    text = render_run(trajectory, attributes, text_mark(path), read_tracer_units(file))
     write_text(path, text)
     return Path(path)
 
 
-def render_run(trajectory: Trajectory, attributes: dict[str, str], mark: str = "") -> str:
+def render_run(
+    trajectory: Trajectory,
+    attributes: dict[str, str],
+    mark: str = "",
+    tracers: TracerUnits = style.NO_TRACERS,
+) -> str:
     """The page as text; `attributes` are those of the file, `mark` what its head says of its origin.
+
+    `tracers` are their units and long names, as in `Case.tracer_units`.
 
     A run of more than 600 frames, or 1.5 million values, is shown at fewer times. A batch of columns is a
     `ValueError`.
@@ -465,7 +472,7 @@ def render_run(trajectory: Trajectory, attributes: dict[str, str], mark: str = "
                 for depth in layer.of_run(trajectory)[frames]
             ],
         },
-        "fields": list(_fields(fields, frames)),
+        "fields": list(_fields(fields, frames, tracers)),
     }
     case = in_words(attributes.get("tunax_lite_case") or "a run")
     closure = json.loads(attributes.get("tunax_lite_closure") or "{}").get("", "")
@@ -483,7 +490,9 @@ def render_run(trajectory: Trajectory, attributes: dict[str, str], mark: str = "
     )
 
 
-def _fields(fields: dict[str, tuple[np.ndarray, np.ndarray]], frames: np.ndarray) -> Iterator[JSON]:
+def _fields(
+    fields: dict[str, tuple[np.ndarray, np.ndarray]], frames: np.ndarray, tracers: TracerUnits
+) -> Iterator[JSON]:
     """Of each variable that varies its name, unit, heights, colours, and values in sixteen bits."""
     for name, (height, values) in fields.items():
         if np.ptp(values) <= 1e-12 * np.abs(values).max():
@@ -498,8 +507,8 @@ def _fields(fields: dict[str, tuple[np.ndarray, np.ndarray]], frames: np.ndarray
         scaled = np.nan_to_num((values - low) / ((high - low) or 1.0) * (_MISSING - 1), nan=_MISSING)
         rgb = style.colour_map(colours["cmap"].name)(np.linspace(0.0, 1.0, _COLOURS))[:, :3]
         yield {
-            "label": style.long_name(name),
-            "unit": QUANTITIES[name].unit.replace("degC", "°C") if name in QUANTITIES else "",
+            "label": style.long_name(name, tracers=tracers),
+            "unit": style.unit_of(name, tracers).replace("degC", "°C"),
             "is_state": name in style.STATE,
             "is_logarithmic": is_logarithmic,
             "low": low,

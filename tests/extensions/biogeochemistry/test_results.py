@@ -11,6 +11,8 @@ from tests.extensions.biogeochemistry.test_files import CASE
 from tunax_lite.calibration import by_closure
 from tunax_lite.calibration.validation import ObservedCase
 from tunax_lite.config import evaluation_of, load_run
+from tunax_lite.plotting import file_figures
+from tunax_lite.report import write_run_report
 
 POOLS = ("npzd_nut", "npzd_phy")
 DAY = 86400.0
@@ -67,3 +69,27 @@ def test_errors_of_closures_and_checks_have_the_units_of_pools(folder):
     found = by_closure.compare_observed([by_closure.Candidate("own", model)], [target])
     assert {row.unit for row in found.rows} == {"mmol m-3"}
     assert {unit for _, unit, _ in ObservedCase("bottles", model, target).errors(model)} == {"mmol m-3"}
+
+
+def test_figures_and_pages_of_a_run_name_pools_in_words(folder):
+    titles = [panel.get_title() for panel in file_figures(folder / "run.nc")["sections"].axes]
+    assert {"nutrients", "phytoplankton", "detritus"} <= set(titles)
+    page = write_run_report(folder / "run.nc", folder / "run.html").read_text(encoding="utf-8")
+    assert '"label": "detritus", "unit": "mmol m-3"' in page
+
+
+def test_the_history_of_a_calibration_has_the_units_of_pools(folder):
+    run = yaml.safe_load((folder / "run.yaml").read_text())
+    config = {
+        "grid": run["grid"],
+        "cases": [{"case": run["case"] | {"name": "bottles"}}],
+        "time": {"step": 3600.0},
+        "misfit": {"weights": dict.fromkeys(POOLS, 1.0), "start": 0.0},
+        "parameters": {"cases.bottles.terms.life.models.npzd.rmax": {"lower": 0.3, "upper": 3.0}},
+        "n_iterations": 1,
+    }
+    (folder / "fit.yaml").write_text(yaml.safe_dump(config))
+    said = invoked("calibrate", folder / "fit.yaml", "--output", folder / "fit").output
+    assert said.count("[mmol m-3]") == 2
+    with netCDF4.Dataset(folder / "fit/history.nc") as file:
+        assert {file[f"{pool}_error"].units for pool in POOLS} == {"mmol m-3"}
