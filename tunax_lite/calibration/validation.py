@@ -250,9 +250,9 @@ _MOST_FRAMES = 400
 
 
 def has_series(observations: Observations) -> bool:
-    """Whether observations have a temperature or scalars over time."""
-    is_long = observations.time.size >= FEWEST_TIMES
-    return is_long and ("temperature" in observations.profiles or bool(observations.series))
+    """Whether observations have a temperature, tracers or scalars over time."""
+    names = {*observations.names} - {"salinity", "u", "v"}
+    return observations.time.size >= FEWEST_TIMES and bool(names)
 
 
 def is_measured_series(observations: Observations) -> bool:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import jax.numpy as jnp
@@ -20,18 +21,21 @@ from ..column.diagnostics import diagnose
 from ..column.model import Model
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
+from ..io.dataset import TracerUnits
 from ..io.series import Series
 from ..numerics.regridding import regrid
 from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
 from . import style
 from .runs import MixedLayer
-from .style import BLUE, RED, FigureTime, Option, fields_of
+from .style import BLUE, RED, STATE, FigureTime, Option, fields_of
 
 LINES = ((BLUE, "--"), (RED, "-"), ("#5a9e48", "-."))  # colour and dashes of runs
 _MOST_TIMES = 1500  # of observations in such a figure
 _FEW_VALUES = 60  # each has a marker up to this number
 _ERROR_QUANTILE = 0.99
-_SHOWN = {"temperature", "u", "v"}
+# Shown where they are observed, besides what was fitted and tracers.
+_OF_FITS, _OF_DIFFERENCES = ("temperature", "u", "v"), ("temperature", "salinity")
+_OF_SERIES = ("temperature",)
 
 _Series = tuple[np.ndarray, np.ndarray]  # times, or heights, and values
 _NOTHING: _Series = np.zeros(0), np.zeros(0)
@@ -43,13 +47,32 @@ _Panels = dict[str, tuple[_Series | None, dict[str, _Series]]]
 class CaseRuns:
     """Runs of one case, a single column each, by label, and the observations.
 
-    The case provides the start date, and the equation of state for derived quantities.
+    The case provides the start date, the equation of state for derived quantities, and the units of tracers.
+    What was `fitted` comes first in figures.
     """
 
     name: str
     runs: Mapping[str, Trajectory]
     observations: Observations
     case: Case | None = None
+    fitted: tuple[str, ...] = ()
+
+    def shown(self, usual: Sequence[str], fewest: int = 1) -> list[str]:
+        """Profiles observed at a few times at least that the runs carry: fitted, usual ones, and tracers."""
+        run, observed = next(iter(self.runs.values())), self.observations
+        during = np.asarray(observed.time) <= float(run.time[-1]) * (1.0 + 1e-9)
+        return [
+            name
+            for name in dict.fromkeys((*self.fitted, *usual, *run.state.tracers))
+            if name in observed.profiles
+            and (name in STATE or name in run.state.tracers)
+            and np.isfinite(np.asarray(observed.profiles[name])[during]).any(axis=1).sum() >= fewest
+        ]
+
+    @property
+    def tracers(self) -> TracerUnits:
+        """Units and long names of tracers, if the case is known."""
+        return style.NO_TRACERS if self.case is None else self.case.tracer_units
 
     @property
     def times(self) -> FigureTime:
@@ -82,15 +105,11 @@ class CaseRuns:
         return dataclasses.replace(self, runs=runs, observations=observed)
 
 
-def _has_profiles(observations: Observations) -> bool:
-    return bool(set(observations.profiles) & _SHOWN)
-
-
 def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
     """Figures of a run and its observations: profiles, sections of differences, series."""
     observed = fit.observations
-    figures = {"fit": plot_fits([fit])} if _has_profiles(observed) else {}
-    if observed.time.size >= FEWEST_TIMES and set(observed.profiles) & {"temperature", "salinity"}:
+    figures = {"fit": plot_fits([fit])} if fit.shown(_OF_FITS) else {}
+    if observed.time.size >= FEWEST_TIMES and fit.shown(_OF_DIFFERENCES, 2):
         figures["differences"] = plot_differences(fit)
     return figures | ({"series": plot_series(fit)} if has_series(observed) else {})
 
@@ -108,26 +127,28 @@ def calibration_figures(
     fits = []
     for target, after in zip(targets, calibrated, strict=True):
         runs = {"before": run_to_the_end(model, target), "after": after}
-        fits.append(CaseRuns(target.case.name, runs, target.observations, target.case))
-    figures = {"profiles": plot_fits(fits)} if any(_has_profiles(fit.observations) for fit in fits) else {}
+        fits.append(CaseRuns(target.case.name, runs, target.observations, target.case, tuple(target.weights)))
+    figures = {"profiles": plot_fits(fits)} if any(fit.shown(_OF_FITS) for fit in fits) else {}
     for fit, target in zip(fits, targets, strict=True):
         if is_measured_series(target.observations):
             figures[f"series_{fit.name}" if len(fits) > 1 else "series"] = plot_series(fit)
     return figures
 
 
-def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] = ("temperature", "u", "v")) -> Figure:
+def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) -> Figure:
     """Profiles of runs and observations at the last common time, and the errors of the first variable.
 
-    One row of panels per fit, one column per observed variable. If a large-eddy simulation is finer than a
-    run, it is averaged over the cells of the run, and vice versa, so that neither is penalised for its
-    resolution. Raises `ValueError` if there is nothing to show, or for a batch of columns.
+    One row of panels per fit, one column per observed variable, by default what was fitted, temperature,
+    velocity and tracers. If a large-eddy simulation is finer than a run, it is averaged over the cells of the
+    run, and vice versa, so that neither is penalised for its resolution. Raises `ValueError` if there is
+    nothing to show, or for a batch of columns.
     """
+    if variables is None:
+        variables = list(dict.fromkeys(name for fit in fits for name in fit.shown(_OF_FITS)))
     shown = [name for name in variables if any(name in fit.observations.profiles for fit in fits)]
     if not shown:
-        raise ValueError(
-            f"plot_fits: expected at least one fit with profiles of {', '.join(variables)}, got none."
-        )
+        expected = ", ".join(variables or _OF_FITS)
+        raise ValueError(f"plot_fits: expected at least one fit with profiles of {expected}, got none.")
     n_columns = len(shown) + 1
     figure, axes = style.panels(len(fits) * n_columns, n_columns, (3.0, 3.2), (0.4, 0.7), sharey="row")
     for row, fit in zip(axes, [each.seen for each in fits], strict=True):
@@ -135,9 +156,10 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] = ("temperature
         time = _last_common_time(fit)
         for panel, name in zip(row, shown, strict=False):
             _draw_fit(panel, fit, name, time)
-            style.label(panel, style.name_and_unit(name, eos))
-        _draw_errors(row[-1], fit, shown[0], time)
-        style.label(row[-1], f"error of {style.difference_label(shown[0], eos)}")
+            style.label(panel, style.name_and_unit(name, eos, fit.tracers))
+        first = next((name for name in shown if name in fit.observations.profiles), shown[0])
+        _draw_errors(row[-1], fit, first, time)
+        style.label(row[-1], f"error of {style.difference_label(first, eos, fit.tracers)}")
         for panel in row:
             panel.xaxis.set_major_locator(MaxNLocator(4))
         row[0].set_ylabel("z [m]")
@@ -168,11 +190,13 @@ def _observed_profile(observations: Observations, name: str, time: float) -> _Se
     if not observations.moves:
         known = np.isfinite(values).any(axis=1)
         known = known if known.any() else ~known
-        return z, Series(times[known], values[known]).on(np.array([time]))[0]
-    apart = np.where(np.isfinite(values).any(axis=1), np.abs(times - time), np.inf)
-    nearest = int(np.argmin(apart))
-    known = np.isfinite(z[nearest])
-    return z[nearest][known], values[nearest][known]
+        values = Series(times[known], values[known]).on(np.array([time]))[0]
+    else:
+        apart = np.where(np.isfinite(values).any(axis=1), np.abs(times - time), np.inf)
+        nearest = int(np.argmin(apart))
+        z, values = z[nearest], values[nearest]
+    there = np.isfinite(z) & np.isfinite(values)  # other heights belong to other variables
+    return z[there], values[there]
 
 
 def _run_profile(run: Trajectory, name: str, time: float) -> _Series:
@@ -185,7 +209,9 @@ def _draw_fit(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
         panel.text(0.5, 0.5, "not observed", transform=panel.transAxes, ha="center", color="0.5")
         return
     z, observed = _observed_profile(fit.observations, name, time)
-    panel.plot(observed, z, color="0.15", linewidth=3.0, alpha=0.45, label=fit.observations.source)
+    source = fit.observations.source
+    marker = "o" if source != "LES" and z.size < _FEW_VALUES else None
+    panel.plot(observed, z, color="0.15", linewidth=3.0, alpha=0.45, marker=marker, label=source)
     for (label, run), (colour, dashes) in zip(fit.runs.items(), LINES, strict=False):
         height, values = _run_profile(run, name, time)
         panel.plot(values, height, label=label, color=colour, linestyle=dashes)
@@ -221,17 +247,19 @@ def _faces_of(observations: Observations, z: np.ndarray) -> np.ndarray | None:
         return None
 
 
-def plot_differences(fit: CaseRuns, variables: Sequence[str] = ("temperature", "salinity")) -> Figure:
+def plot_differences(fit: CaseRuns, variables: Sequence[str] | None = None) -> Figure:
     """Sections of the observations, of the last run, and of model minus observations.
 
-    One row of panels per observed variable. The run is interpolated linearly to the observed times and
-    heights; the colour range covers 99 % of the differences. Raises `ValueError` if no variable was observed
-    at two times or more, or for a batch of columns.
+    One row of panels per observed variable, by default temperature, salinity and tracers. The run is
+    interpolated linearly to the observed times and heights; the colour range covers 99 % of the differences.
+    Raises `ValueError` if no variable was observed at two times or more, or for a batch of columns.
     """
-    shown = [name for name in variables if name in fit.observations.profiles]
+    given = fit.shown(_OF_DIFFERENCES, 2) if variables is None else variables
+    shown = [name for name in given if name in fit.observations.profiles]
     if not shown or fit.observations.time.size < 2:
+        expected = " or ".join(variables or _OF_DIFFERENCES)
         raise ValueError(
-            f"plot_differences: expected profiles of {' or '.join(variables)} at two times or more, got "
+            f"plot_differences: expected profiles of {expected} at two times or more, got "
             f"{', '.join(fit.observations.profiles) or 'none'} at {fit.observations.time.size}."
         )
     fit = fit.seen
@@ -245,8 +273,8 @@ def plot_differences(fit: CaseRuns, variables: Sequence[str] = ("temperature", "
         shared = style.colours_of(name, both) | {"norm": Normalize(float(both.min()), float(both.max()))}
         difference = modelled - seen
         apart = style.around_zero(float(np.nanquantile(np.abs(difference), _ERROR_QUANTILE)))
-        own = style.name_and_unit(name, fit.equation_of_state)
-        apart_label = style.difference_label(name, fit.equation_of_state)
+        about = fit.equation_of_state, fit.tracers
+        own, apart_label = style.name_and_unit(name, *about), style.difference_label(name, *about)
         for panel, values, title, colours, extend, unit in (
             (row[0], seen, source, shared, "neither", own),
             (row[1], modelled, label, shared, "neither", own),
@@ -300,8 +328,9 @@ def plot_series(fit: CaseRuns) -> Figure:
     """Surface temperature, mixed layer depth and every observed scalar, over time.
 
     Surface temperature is the observed one, or that of the uppermost sensor, in which case runs are shown at
-    its height. The mixed layer depth is based on temperature for both. Observed scalars require the case.
-    Raises `ValueError` if there is nothing to show, or for a batch of columns.
+    its height; so is every other profile that was fitted, and tracers. The mixed layer depth is based on
+    temperature for both. Observed scalars require the case. Raises `ValueError` if there is nothing to show,
+    or for a batch of columns.
     """
     panels = _near_surface(fit.seen)
     if "mixed_layer_depth" not in fit.observations.series:
@@ -337,19 +366,21 @@ def plot_series(fit: CaseRuns) -> Figure:
 
 
 def _near_surface(fit: CaseRuns) -> _Panels:
-    observations = fit.observations
-    if "temperature" not in observations.profiles or "sea_surface_temperature" in observations.series:
-        return {}
-    seconds, z, values = _thinned(fit, "temperature", np.inf)
-    heights, seen = style.uppermost(z, values)
-    height, depth = style.reference_depth(heights)
-    runs: dict[str, _Series] = {}
-    for name, run in fit.runs.items():
-        times = np.asarray(run.time, dtype=float)
-        there = np.full((times.size, 1), height)
-        runs[name] = times, _at_observations(run, "temperature", times, there)[:, 0]
-    name = style.long_name("temperature", fit.equation_of_state)
-    return {f"{name} at {depth} [°C]": ((seconds, seen), runs)}
+    found: _Panels = {}
+    for name in fit.shown(_OF_SERIES):
+        if name == "temperature" and "sea_surface_temperature" in fit.observations.series:
+            continue
+        seconds, z, values = _thinned(fit, name, np.inf)
+        heights, seen = style.uppermost(z, values)
+        height, depth = style.reference_depth(heights)
+        runs: dict[str, _Series] = {}
+        for label, run in fit.runs.items():
+            times = np.asarray(run.time, dtype=float)
+            there = np.full((times.size, 1), height)
+            runs[label] = times, _at_observations(run, name, times, there)[:, 0]
+        words = textwrap.fill(style.long_name(name, fit.equation_of_state, fit.tracers), 24)
+        found[f"{words} at {depth} {style.unit_label(name, fit.tracers)}"] = (seconds, seen), runs
+    return found
 
 
 def _numbers(fit: CaseRuns) -> _Panels:
@@ -390,7 +421,8 @@ def plot_closures_and_cases(found: ObservedComparison) -> Figure:
                 panel.text(
                     0.5, 0.5, row.note[:60], transform=panel.transAxes, ha="center", fontsize="x-small"
                 )
-        unit = style.difference_label(name) if is_profile else style.name_and_unit(name)
+        label_of = style.difference_label if is_profile else style.name_and_unit
+        unit = label_of(name, tracers=target.case.tracer_units)
         heading = f"{style.in_words(target.case.name)}\n{'error of ' if is_profile else ''}{unit}"
         column[0].set_title(f"{heading}\n{column[0].get_title()}", fontsize="small")
         if meshes:

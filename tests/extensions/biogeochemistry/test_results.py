@@ -1,17 +1,19 @@
 """Pools in results: their units in tables and files, and what figures show of them."""
 
+import dataclasses
 import json
 
 import netCDF4
+import numpy as np
 import pytest
 import yaml
 
 from tests.cli.running import invoked
 from tests.extensions.biogeochemistry.test_files import CASE
 from tunax_lite.calibration import by_closure
-from tunax_lite.calibration.validation import ObservedCase
+from tunax_lite.calibration.validation import ObservedCase, run_to_the_end
 from tunax_lite.config import evaluation_of, load_run
-from tunax_lite.plotting import file_figures
+from tunax_lite.plotting import calibration_figures, file_figures
 from tunax_lite.report import write_run_report
 
 POOLS = ("npzd_nut", "npzd_phy")
@@ -71,6 +73,27 @@ def test_errors_of_closures_and_checks_have_the_units_of_pools(folder):
     assert {unit for _, unit, _ in ObservedCase("bottles", model, target).errors(model)} == {"mmol m-3"}
 
 
+def test_a_calibration_shows_the_pools_that_it_fitted(folder):
+    """The first of the weights has its errors beside it; there is no panel of what nobody measured."""
+    model, (target,) = evaluation_of(load_run(folder / "run.yaml"))
+    target = dataclasses.replace(target, weights={"npzd_phy": 1.0, "npzd_nut": 0.5})
+    figures = calibration_figures(model, [target], [run_to_the_end(model, target)])
+    profiles = figures["profiles"].axes
+    unit = "[mmol m⁻³]"
+    named = [f"phytoplankton {unit}", f"nutrients {unit}", f"error of phytoplankton {unit}"]
+    assert [panel.get_xlabel() for panel in profiles] == named
+    observed, before, after = profiles[1].get_lines()
+    np.testing.assert_allclose(np.asarray(observed.get_xdata()), [6.4, 4.4, 2.9])  # the last ones
+    np.testing.assert_array_equal(before.get_xdata(), after.get_xdata())
+    series = figures["series"].axes
+    assert [panel.get_ylabel() for panel in series[:2]] == [
+        f"phytoplankton at 5 m {unit}",
+        f"nutrients at 5 m {unit}",
+    ]
+    np.testing.assert_allclose(np.asarray(series[0].get_lines()[0].get_ydata()), [0.2, 0.4, 0.6])
+    assert np.size(series[0].get_lines()[1].get_ydata()) > 40  # frames of the run, not of the bottles
+
+
 def test_figures_and_pages_of_a_run_name_pools_in_words(folder):
     titles = [panel.get_title() for panel in file_figures(folder / "run.nc")["sections"].axes]
     assert {"nutrients", "phytoplankton", "detritus"} <= set(titles)
@@ -93,3 +116,4 @@ def test_the_history_of_a_calibration_has_the_units_of_pools(folder):
     assert said.count("[mmol m-3]") == 2
     with netCDF4.Dataset(folder / "fit/history.nc") as file:
         assert {file[f"{pool}_error"].units for pool in POOLS} == {"mmol m-3"}
+    assert (folder / "fit/series.png").is_file()
