@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -15,10 +16,11 @@ from ..column.case import Case
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
 from ..io.axes import read_time
+from ..io.dataset import TracerUnits
 from ..io.errors import FileFormatError
 from ..io.netcdf import read_contents
 from ..io.oceansites import read_oceansites
-from ..io.runs import read_stored_run, read_trajectory
+from ..io.runs import read_stored_run, read_tracer_units, read_trajectory
 from ..io.series import Series, start_of_case
 from ..physics import Teos10
 from ..physics.equation_of_state import carries_conservative_temperature
@@ -27,6 +29,7 @@ from .runs import COLOURS, DASHES, MixedLayer
 from .style import STATE, FigureTime, Option
 
 _OBSERVED: dict[str, Option] = {"color": "0.15", "linewidth": 3.0, "alpha": 0.45}
+_MOST_COLUMNS = 6
 _LEAST = 1e-9  # a profile that varies by less is uniform but for rounding
 
 
@@ -34,13 +37,15 @@ _LEAST = 1e-9  # a profile that varies by less is uniform but for rounding
 class Line:
     """One run: times since the common start [s], heights of the cells [m], profiles `(n_times, n_cells)`.
 
-    The depth of the mixed layer [m] is `None` if the run does not give it.
+    The depth of the mixed layer [m] is `None` if the run does not give it; `tracers` has their units and long
+    names, as in `Case.tracer_units`.
     """
 
     time: np.ndarray
     z: np.ndarray
     profiles: Mapping[str, np.ndarray]
     layer: tuple[str, np.ndarray] | None = None
+    tracers: TracerUnits = style.NO_TRACERS
 
 
 def files_figures(
@@ -123,7 +128,7 @@ def _run_of(file: Path) -> tuple[Line, str | None] | None:
             raise contents.error("temperature", "one column", "several", "write the file of one of them")
         is_conservative = "Teos10" in str(contents.attrs.get("equation_of_state", ""))
         start = str(contents.attrs.get("start_time", "")) or None
-        return line_of(trajectory, Teos10() if is_conservative else None), start
+        return line_of(trajectory, Teos10() if is_conservative else None, read_tracer_units(file)), start
     if "time" not in contents or "zi" not in contents:
         return None
     stored, axis = read_stored_run(file), read_time(contents["time"])
@@ -137,13 +142,15 @@ def _run_of(file: Path) -> tuple[Line, str | None] | None:
     return Line(stored.time, z, profiles), start
 
 
-def line_of(trajectory: Trajectory, equation_of_state: Teos10 | None = None) -> Line:
+def line_of(
+    trajectory: Trajectory, equation_of_state: Teos10 | None = None, tracers: TracerUnits = style.NO_TRACERS
+) -> Line:
     """A run of one column, in potential temperature if it carries the conservative one."""
     layer, seen = MixedLayer(trajectory), style.in_potential_temperature(trajectory, equation_of_state)
     fields = style.fields_of(seen)
-    profiles = {name: fields[name][1] for name in STATE}
+    profiles = {name: fields[name][1] for name in (*STATE, *trajectory.state.tracers)}
     time = np.asarray(trajectory.time, dtype=float)
-    return Line(time, fields["temperature"][0], profiles, (layer.label, layer.of_run(trajectory)))
+    return Line(time, fields["temperature"][0], profiles, (layer.label, layer.of_run(trajectory)), tracers)
 
 
 def together_figures(
@@ -154,7 +161,8 @@ def together_figures(
 ) -> dict[str, Figure]:
     """Profiles at the last common time, and series near the surface, of all runs and observations.
 
-    `is_conservative` tells whether observations have the conservative temperature.
+    Tracers are shown that are observed, or else all that vary. `is_conservative` tells whether observations
+    have the conservative temperature.
     """
     seen = {} if observations is None else _as_instruments(observations, is_conservative)
     observations = observations if seen else None
@@ -189,33 +197,36 @@ def _profiles(
     times: FigureTime,
 ) -> Figure:
     shown = [name for name in STATE if name in seen or any(_varies(run, name) for run in runs.values())]
-    shown = shown or ["temperature"]
-    moment = min(float(run.time[-1]) for run in runs.values())
-    known = np.zeros(0)
-    if observations is not None:
-        at_all = np.any([np.isfinite(values).any(axis=1) for values in seen.values()], axis=0)
-        known = np.asarray(observations.time, dtype=float)[at_all]
-        known = known[known <= moment * (1.0 + 1e-9)]
-        moment = float(known[-1]) if known.size else moment
-    figure, axes = style.panels(len(shown), len(shown), (3.1, 4.0), (0.6, 0.6), sharey=True)
-    for panel, name in zip(axes[0], shown, strict=True):
-        if observations is not None and known.size and name in seen:
-            row = int(np.flatnonzero(np.asarray(observations.time) == moment)[0])
-            z = np.asarray(observations.z, dtype=float)
-            z, values = (z[row] if observations.moves else z), seen[name][row]
+    shown = [*shown, *_tracers(runs, seen)] or ["temperature"]
+    end = min(float(run.time[-1]) for run in runs.values())
+    seconds = np.zeros(0) if observations is None else np.asarray(observations.time, dtype=float)
+    during = seconds <= end * (1.0 + 1e-9)
+    known = {name: np.isfinite(seen[name]).any(axis=1) & during for name in shown if name in seen}
+    last = {name: int(np.flatnonzero(at)[-1]) for name, at in known.items() if at.any()}
+    common = max((float(seconds[row]) for row in last.values()), default=end)
+    n_columns = math.ceil(len(shown) / math.ceil(len(shown) / _MOST_COLUMNS))
+    figure, axes = style.panels(len(shown), n_columns, (3.1, 4.0), (0.6, 0.6), sharey=True)
+    for panel, name in zip(axes.flat, shown, strict=False):
+        moment = common
+        if observations is not None and name in last:
+            row, z = last[name], np.asarray(observations.z, dtype=float)
+            z, values, moment = (z[row] if observations.moves else z), seen[name][row], float(seconds[row])
             there = np.isfinite(values) & np.isfinite(z)
             panel.plot(values[there], z[there], marker="o", label=observations.source, **_OBSERVED)
+        if moment != common:
+            panel.set_title(times.moment(moment), fontsize="small")
         for label, run, line in _lines(runs):
             if name in run.profiles:
                 panel.plot(
                     Series(run.time, run.profiles[name]).on(np.array([moment]))[0], run.z, label=label, **line
                 )
         panel.xaxis.set_major_locator(MaxNLocator(4))
-        style.label(panel, _named(name))
+        style.label(panel, _named(name, runs))
         style.height_axis(panel, min(float(run.z[0] + (run.z[0] - run.z[1]) / 2) for run in runs.values()))
-    axes[0, 0].set_ylabel("z [m]")
+    for panel in axes[:, 0]:
+        panel.set_ylabel("z [m]")
     axes[0, 0].legend(fontsize="small")
-    figure.suptitle(times.moment(moment), fontsize="medium")
+    figure.suptitle(times.moment(common), fontsize="medium")
     return figure
 
 
@@ -223,8 +234,16 @@ def _varies(run: Line, name: str) -> bool:
     return name in run.profiles and float(np.ptp(run.profiles[name])) > _LEAST
 
 
-def _named(name: str) -> str:
-    return style.name_and_unit(name, Teos10() if name == "temperature" else None)
+def _tracers(runs: Mapping[str, Line], seen: Mapping[str, np.ndarray]) -> list[str]:
+    """Tracers that are observed, or else all that vary."""
+    carried = dict.fromkeys(name for run in runs.values() for name in run.profiles if name not in STATE)
+    observed = [name for name in carried if name in seen]
+    return observed or [name for name in carried if any(_varies(run, name) for run in runs.values())]
+
+
+def _named(name: str, runs: Mapping[str, Line]) -> str:
+    tracers = next((run.tracers for run in runs.values() if name in run.tracers), style.NO_TRACERS)
+    return style.name_and_unit(name, Teos10() if name == "temperature" else None, tracers)
 
 
 def _series(
@@ -234,6 +253,7 @@ def _series(
     times: FigureTime,
 ) -> Figure:
     names = [name for name in ("temperature", "salinity") if any(_varies(run, name) for run in runs.values())]
+    names += _tracers(runs, seen)
     layers = [run.layer for run in runs.values() if run.layer and np.isfinite(run.layer[1]).any()]
     names = names if names or layers else ["temperature"]
     figure, axes = style.panels(len(names) + bool(layers), 1, (9.0, 2.2), (0.0, 0.7), sharex=True)
@@ -247,7 +267,7 @@ def _series(
             if name in run.profiles:
                 values = [np.interp(height, run.z, row) for row in run.profiles[name]]
                 panel.plot(times.places(run.time), values, label=label, **line)
-        style.label(panel, y=f"{_named(name).replace(' [', chr(10) + uppermost + ' [')}")
+        style.label(panel, y=f"{_named(name, runs).replace(' [', chr(10) + uppermost + ' [')}")
     if layers:
         _draw_layers(axes[len(names), 0], runs, times, layers[0][0])
     axes[0, 0].legend(fontsize="small")

@@ -12,8 +12,9 @@ from tests.cli.running import invoked
 from tests.extensions.biogeochemistry.test_files import CASE
 from tunax_lite.calibration import by_closure
 from tunax_lite.calibration.validation import ObservedCase, run_to_the_end
-from tunax_lite.config import evaluation_of, load_run
-from tunax_lite.plotting import calibration_figures, file_figures
+from tunax_lite.config import build_run, evaluation_of, load_run
+from tunax_lite.config.build import with_observations
+from tunax_lite.plotting import calibration_figures, file_figures, files_figures
 from tunax_lite.report import write_run_report
 
 POOLS = ("npzd_nut", "npzd_phy")
@@ -92,6 +93,24 @@ def test_a_calibration_shows_the_pools_that_it_fitted(folder):
     ]
     np.testing.assert_allclose(np.asarray(series[0].get_lines()[0].get_ydata()), [0.2, 0.4, 0.6])
     assert np.size(series[0].get_lines()[1].get_ydata()) > 40  # frames of the run, not of the bottles
+
+
+def test_a_run_stands_beside_the_pools_that_were_observed(folder):
+    loaded = load_run(folder / "run.yaml")
+    beside = with_observations(build_run(loaded), loaded.place.below("case"))
+    figures = files_figures([folder / "run.nc"], beside)
+    panels = {panel.get_xlabel(): panel for panel in figures["profiles"].axes if panel.get_visible()}
+    assert {"nutrients [mmol m⁻³]", "phytoplankton [mmol m⁻³]"} <= panels.keys()
+    assert not any("detritus" in label for label in panels)
+    observed, run = panels["nutrients [mmol m⁻³]"].get_lines()
+    np.testing.assert_allclose(np.asarray(observed.get_xdata()), [6.4, 4.4, 2.9])
+    with netCDF4.Dataset(folder / "run.nc") as file:
+        np.testing.assert_allclose(np.asarray(run.get_xdata()), file["npzd_nut"][-1])
+    named = [panel.get_ylabel() for panel in figures["series"].axes]
+    assert "nutrients\nat 5 m [mmol m⁻³]" in named
+    # Without observations, every pool that varies.
+    alone = files_figures([folder / "run.nc"])["profiles"].axes
+    assert "detritus [mmol m⁻³]" in [panel.get_xlabel() for panel in alone]
 
 
 def test_figures_and_pages_of_a_run_name_pools_in_words(folder):
