@@ -48,8 +48,8 @@ def budget(file: Path, figure: Path | None, *, overwrite: bool) -> Answer:
 
 def _lines(budget: Budget) -> Iterator[str]:
     days = (budget.until[-1] - budget.since[0]) / 86400.0
-    name, unit = budget.name.replace("_", " "), budget.unit
-    yield f"{name} of the column: mean over {days:.4g} days, {len(budget.since)} intervals [{unit}]"
+    intervals = f"mean over {days:.4g} days, {len(budget.since)} intervals"
+    yield f"{budget.label} of the column: {intervals} [{budget.unit}]"
     rows = {term.replace("_", " "): budget.mean(of) for term, of in budget.terms.items()}
     rows |= {"sum of the terms": sum(rows.values()), "change of the content": budget.mean(budget.change)}
     width = max(map(len, rows))

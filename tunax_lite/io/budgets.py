@@ -27,6 +27,7 @@ class Budget(NamedTuple):
 
     Args:
         name: `heat`, `salt`, `kinetic_energy` or a tracer.
+        label: the same in words, for tables and figures.
         unit: of all rates.
         since, until: ends of the intervals [s] since the start of the case.
         terms: rates by name; what enters the column is positive.
@@ -36,6 +37,7 @@ class Budget(NamedTuple):
     """
 
     name: str
+    label: str
     unit: str
     since: np.ndarray
     until: np.ndarray
@@ -105,7 +107,10 @@ def _budget(file: Contents, name: str) -> Budget:
     exchanged = sum((np.abs(of) for of in terms.values()), np.abs(change))
     rounding = _ROUNDINGS * eps * (size[1:] * n_steps / (until - since) + np.sqrt(n_steps) * exchanged)
     unit = str(file[f"{prefix}{STORAGE}"].attrs.get("units", "unit m s-1"))
-    return Budget(name, unit, since, until, terms, change, rounding, tuple(notes))
+    label = words = name.replace("_", " ")
+    if name not in UNITS_OF_BUDGETS and (meaning := file[name].attrs.get("long_name", words)) != words:
+        label = f"{meaning} ({name})"
+    return Budget(name, label, unit, since, until, terms, change, rounding, tuple(notes))
 
 
 def _contents(file: Contents, name: str) -> tuple[np.ndarray, np.ndarray]:

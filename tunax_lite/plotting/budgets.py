@@ -42,7 +42,7 @@ def plot_budgets(budgets: Sequence[Budget], title: str = "", *, start_time: str 
         largest = float(np.max(np.abs(budget.residual)))
         state = "closed" if budget.is_closed else "not closed"
         unit = style.in_math(budget.unit)
-        heading = f"{style.in_words(budget.name)}: {state}, residual of at most {largest:.1e} {unit}"
+        heading = f"{budget.label}: {state}, residual of at most {largest:.1e} {unit}"
         panel.set_title(heading, fontsize="small", loc="left")
         panel.axhline(0.0, color="0.6", linewidth=0.6, zorder=0)
         panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize="x-small", frameon=False)

@@ -61,6 +61,9 @@ def test_tables_have_the_units_of_pools(folder):
     assert {one["variable"]: one["unit"] for one in errors} == dict.fromkeys(POOLS, "mmol m-3")
     budgets = {one["name"]: one["unit"] for one in said("budget", folder / "run.nc")["budgets"]}
     assert budgets["heat"] == "W m-2" and {budgets[pool] for pool in POOLS} == {"mmol m-2 s-1"}
+    text = invoked("budget", folder / "run.nc").output
+    assert "nutrients (npzd_nut) of the column: mean over 2 days" in text and "[mmol m-2 s-1]" in text
+    assert "kinetic energy of the column: mean" in text
     with netCDF4.Dataset(folder / "run.nc") as file:
         of_term = file["npzd_nut_budget_life"]
         assert (of_term.units, file["npzd_nut_mean"].units) == ("mmol m-2 s-1", "mmol m-3")
