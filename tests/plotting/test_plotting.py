@@ -260,6 +260,28 @@ def test_differences_are_of_the_model_at_the_sensors(trajectory):
     np.testing.assert_allclose(difference, -0.25, atol=1e-12)
 
 
+def test_each_quantity_is_shown_at_its_own_heights_and_times(trajectory):
+    """Bottles at three of eight depths until half of the run, beside temperature until its end."""
+    dye = np.full((13, 8), np.nan)
+    dye[:7, [0, 3, 6]] = [9.0, 5.0, 2.0]
+    profiles = {"temperature": trajectory.state.temperature, "dye": jnp.asarray(dye)}
+    observations = tl.Observations(time=trajectory.time, z=trajectory.grid.z_center, profiles=profiles)
+    fit = CaseRuns("a_case", {"run": trajectory}, observations, fitted=("dye",))
+    first, second, error = _panels(plot_fits([fit]))
+    bottles, run = first.get_lines()
+    np.testing.assert_array_equal(bottles.get_xdata(), [9.0, 5.0, 2.0])
+    np.testing.assert_array_equal(run.get_xdata(), trajectory.state.tracers["dye"][6])
+    assert (first.get_title(loc="left"), second.get_title()) == ("a case, 1 h", "2 h")
+    assert error.get_xlabel() == "error of dye [1]"
+    sections = _panels(plot_differences(fit))
+    assert [panel.get_title() for panel in sections[:3]] == ["observations", "run", "run − observations"]
+    shown = np.ma.getdata(sections[0].collections[0].get_array()).reshape(3, 7)
+    np.testing.assert_array_equal(shown, np.repeat([[9.0], [5.0], [2.0]], 7, axis=1))
+    # Cells of 2.5 m: the third of the bottles is in the second cell from above.
+    named = [panel.get_ylabel() for panel in _panels(plot_series(fit))]
+    assert named[:2] == ["dye at 3.75 m", "temperature at 1.25 m [°C]"]
+
+
 def test_series_show_the_uppermost_sensor_the_mixed_layer_and_observed_numbers(trajectory):
     times = trajectory.time[::3]
     observed = tl.Observations(

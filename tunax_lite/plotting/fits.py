@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import textwrap
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -136,7 +137,7 @@ def calibration_figures(
 
 
 def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) -> Figure:
-    """Profiles of runs and observations at the last common time, and the errors of the first variable.
+    """Last observed profiles of each variable and runs at their times, and the errors of the first variable.
 
     One row of panels per fit, one column per observed variable, by default what was fitted, temperature,
     velocity and tracers. If a large-eddy simulation is finer than a run, it is averaged over the cells of the
@@ -153,50 +154,41 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
     figure, axes = style.panels(len(fits) * n_columns, n_columns, (3.0, 3.2), (0.4, 0.7), sharey="row")
     for row, fit in zip(axes, [each.seen for each in fits], strict=True):
         eos = fit.equation_of_state
-        time = _last_common_time(fit)
+        last = {name: _last_profile(fit, name) for name in shown if name in fit.observations.profiles}
+        first = next(iter(last), shown[0])
         for panel, name in zip(row, shown, strict=False):
-            _draw_fit(panel, fit, name, time)
+            _draw_fit(panel, fit, name, last.get(name))
             style.label(panel, style.name_and_unit(name, eos, fit.tracers))
-        first = next((name for name in shown if name in fit.observations.profiles), shown[0])
-        _draw_errors(row[-1], fit, first, time)
+            if name in last and last[name].time != last[first].time:
+                panel.set_title(fit.times.moment(last[name].time), fontsize="small")
+        _draw_errors(row[-1], fit, first, last.get(first))
         style.label(row[-1], f"error of {style.difference_label(first, eos, fit.tracers)}")
         for panel in row:
             panel.xaxis.set_major_locator(MaxNLocator(4))
         row[0].set_ylabel("z [m]")
         style.height_axis(row[0], min(float(np.min(run.grid.z_face)) for run in fit.runs.values()))
-        title = f"{style.in_words(fit.name)}, {fit.times.moment(time)}"
-        row[0].set_title(title, loc="left", fontsize="medium")
+        moment = f", {fit.times.moment(last[first].time)}" if last else ""
+        row[0].set_title(f"{style.in_words(fit.name)}{moment}", loc="left", fontsize="medium")
     axes[0, 0].legend(fontsize="small")
     return figure
 
 
-def _last_common_time(fit: CaseRuns) -> float:
-    end = min(float(run.time[-1]) for run in fit.runs.values())
-    times = np.asarray(fit.observations.time)
-    seen = [np.isfinite(np.asarray(values)).any(axis=1) for values in fit.observations.profiles.values()]
-    times = times[np.any(seen, axis=0)] if np.any(seen) else times
-    inside = times[times <= end * (1.0 + 1e-9)]
-    return float(inside[-1] if inside.size else times[0])
+class _Profile(NamedTuple):
+    time: float
+    z: np.ndarray
+    values: np.ndarray
 
 
-def _observed_profile(observations: Observations, name: str, time: float) -> _Series:
-    """Interpolated linearly in time if heights are common, otherwise the nearest profile.
-
-    Times without a profile, which belong to series or other variables, do not count.
-    """
-    z, values, times = (
-        np.asarray(x, float) for x in (observations.z, observations.profiles[name], observations.time)
-    )
-    if not observations.moves:
-        known = np.isfinite(values).any(axis=1)
-        known = known if known.any() else ~known
-        values = Series(times[known], values[known]).on(np.array([time]))[0]
-    else:
-        apart = np.where(np.isfinite(values).any(axis=1), np.abs(times - time), np.inf)
-        nearest = int(np.argmin(apart))
-        z, values = z[nearest], values[nearest]
-    there = np.isfinite(z) & np.isfinite(values)  # other heights belong to other variables
-    return z[there], values[there]
+def _last_profile(fit: CaseRuns, name: str) -> _Profile:
+    """The last observed profile of a variable before a run ends, or else the first."""
+    observed, end = fit.observations, min(float(run.time[-1]) for run in fit.runs.values())
+    z, values, times = (np.asarray(x, float) for x in (observed.z, observed.profiles[name], observed.time))
+    known = np.flatnonzero(np.isfinite(values).any(axis=1))  # other times and heights are of other variables
+    inside = known[times[known] <= end * (1.0 + 1e-9)]
+    row = int(next(iter((*inside[-1:], *known[:1])), 0))
+    z, values = z[row] if observed.moves else z, values[row]
+    there = np.isfinite(z) & np.isfinite(values)
+    return _Profile(float(times[row]), z[there], values[there])
 
 
 def _run_profile(run: Trajectory, name: str, time: float) -> _Series:
@@ -204,25 +196,26 @@ def _run_profile(run: Trajectory, name: str, time: float) -> _Series:
     return height, Series(np.asarray(run.time, dtype=float), values).on(np.array([time]))[0]
 
 
-def _draw_fit(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
-    if name not in fit.observations.profiles:
+def _draw_fit(panel: Axes, fit: CaseRuns, name: str, observed: _Profile | None) -> None:
+    if observed is None:
         panel.text(0.5, 0.5, "not observed", transform=panel.transAxes, ha="center", color="0.5")
         return
-    z, observed = _observed_profile(fit.observations, name, time)
     source = fit.observations.source
-    marker = "o" if source != "LES" and z.size < _FEW_VALUES else None
-    panel.plot(observed, z, color="0.15", linewidth=3.0, alpha=0.45, marker=marker, label=source)
+    marker = "o" if source != "LES" and observed.z.size < _FEW_VALUES else None
+    panel.plot(
+        observed.values, observed.z, color="0.15", linewidth=3.0, alpha=0.45, marker=marker, label=source
+    )
     for (label, run), (colour, dashes) in zip(fit.runs.items(), LINES, strict=False):
-        height, values = _run_profile(run, name, time)
+        height, values = _run_profile(run, name, observed.time)
         panel.plot(values, height, label=label, color=colour, linestyle=dashes)
 
 
-def _draw_errors(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
+def _draw_errors(panel: Axes, fit: CaseRuns, name: str, observed: _Profile | None) -> None:
     """Errors of cell means, if the levels are the cell centers of an LES; otherwise at observed heights."""
     panel.axvline(0.0, color="0.15", linewidth=3.0, alpha=0.45)
-    if name not in fit.observations.profiles:
+    if observed is None:
         return
-    z, seen = _observed_profile(fit.observations, name, time)
+    time, z, seen = observed
     theirs = _faces_of(fit.observations, z)
     for run, (colour, dashes) in zip(fit.runs.values(), LINES, strict=False):
         height, values = _run_profile(run, name, time)
@@ -264,7 +257,7 @@ def plot_differences(fit: CaseRuns, variables: Sequence[str] | None = None) -> F
         )
     fit = fit.seen
     label, run = list(fit.runs.items())[-1]
-    figure, axes = style.panels(3 * len(shown), 3, (4.5, 2.6), (0.0, 0.9), sharex=True, sharey=True)
+    figure, axes = style.panels(3 * len(shown), 3, (4.5, 2.6), (0.0, 0.9), sharex=True, sharey="row")
     source = fit.observations.source
     for row, name in zip(axes, shown, strict=True):
         seconds, z, seen = _thinned(fit, name, float(run.time[-1]))
@@ -296,9 +289,12 @@ def _thinned(fit: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.ndarr
     values, seconds = np.asarray(observations.profiles[name], float), np.asarray(observations.time, float)
     known = np.flatnonzero(np.isfinite(values).any(axis=1) & (seconds <= end * (1.0 + 1e-9)))
     chosen = known[:: 1 + known.size // _MOST_TIMES]
-    z = np.asarray(observations.z, dtype=float)
-    heights = z[chosen] if observations.moves else np.broadcast_to(z, values[chosen].shape)
-    return seconds[chosen], heights, values[chosen]
+    z, values = np.asarray(observations.z, dtype=float), values[chosen]
+    if observations.moves:
+        return seconds[chosen], z[chosen], values
+    own = np.isfinite(values).any(axis=0)  # others belong to other variables
+    own = own if own.sum() > 1 else ~np.isnan(z)
+    return seconds[chosen], np.broadcast_to(z[own], values[:, own].shape), values[:, own]
 
 
 def _at_observations(run: Trajectory, name: str, seconds: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -379,7 +375,7 @@ def _near_surface(fit: CaseRuns) -> _Panels:
             there = np.full((times.size, 1), height)
             runs[label] = times, _at_observations(run, name, times, there)[:, 0]
         words = textwrap.fill(style.long_name(name, fit.equation_of_state, fit.tracers), 24)
-        found[f"{words} at {depth} {style.unit_label(name, fit.tracers)}"] = (seconds, seen), runs
+        found[f"{words} at {depth} {style.unit_label(name, fit.tracers)}".strip()] = (seconds, seen), runs
     return found
 
 
