@@ -37,7 +37,7 @@ from .calibration import AdamSection, CalibrationConfig, CheckSection, free_para
 from .case import AbstractFileCase, BuiltCase, NativeGrid, Run, on_grid
 from .formats import AbstractTranslatedCase, kind_of
 from .load import Loaded, load_run
-from .schema import EvaluationSection, ModelSection, RunConfig, TimeSection
+from .schema import ModelSection, RunConfig, TimeSection
 from .series import Place, files_in, notes_on_conversions
 
 
@@ -328,26 +328,29 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
         setup = build_calibration(loaded)
         start_and_end = setup.targets[0].time_window
         compared = [(target.case, target.observations, target.dt, target.group) for target in setup.targets]
-        usual = EvaluationSection()
-        variables = list(dict.fromkeys([*usual.variables, *loaded.config.misfit.weights]))
-        model, averaging = setup.model, loaded.config.misfit.averaging
+        variables = None
+        model, averaging, weights = setup.model, loaded.config.misfit.averaging, loaded.config.misfit.weights
     else:
         run = build_run(loaded)
         section, duration = loaded.config.evaluation, run.duration_from(0.0)
         start_and_end = section.start, duration if section.end is None else min(section.end, duration)
         compared = [(*with_observations(run, loaded.place.below("case")), run.dt, None)]
-        variables, model, averaging = section.variables, run.model, section.averaging
+        variables, model, averaging, weights = section.variables, run.model, section.averaging, ()
     return model, tuple(
         evaluation_target(
             Target(case, observations, dt=dt, time_window=start_and_end, averaging=averaging, group=group),
-            variables,
+            variables or dict.fromkeys((*_USUAL, *case.initial_state.tracers, *weights)),
             loaded.place,
         )
         for case, observations, dt, group in compared
     )
 
 
-def evaluation_target(target: Target, variables: Sequence[str], place: Place) -> Target:
+_USUAL = ("temperature", "u", "v")
+"""What `evaluate` compares if nothing is asked for, besides tracers and what was fitted."""
+
+
+def evaluation_target(target: Target, variables: Collection[str], place: Place) -> Target:
     """The target with equal weights of the observed variables."""
     observed = [name for name in variables if can_be_observed(target.observations, name)]
     if not observed:

@@ -152,7 +152,9 @@ class EvaluationSection(Section):
 
     start: float = key("first time that counts [s]", 7200.0, ge=0.0)
     end: float | None = key("last time that counts [s]; null for all", None, gt=0.0)
-    variables: list[ObservedVariable] = key("variables to compare", ["temperature", "u", "v"], min_length=1)
+    variables: list[ObservedVariable] | None = key(
+        "variables to compare; null for temperature, u, v and tracers", None, min_length=1
+    )
     averaging: Averaging = "points"
 
 

@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
         },
         "grid": {"kind": "uniform", "n_cells": 10},
         "time": {"step": 3600.0, "output_interval": DAY / 4},
-        "evaluation": {"start": 0.0, "variables": list(POOLS)},
+        "evaluation": {"start": 0.0},
         "output": {"budgets": True, "means": True},
     }
     (folder / "run.yaml").write_text(yaml.safe_dump(config))
