@@ -5,23 +5,43 @@ classes of a family, so that declarations are not repeated. pydantic checks a fi
 their places, and writes the JSON Schema; `build` calls the class with the given values.
 """
 
+import contextlib
+import contextvars
 import dataclasses
 import enum
 import functools
+import importlib
 import inspect
 import math
+import re
+import sys
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Optional, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Optional,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
-from pydantic import BeforeValidator, Field, TypeAdapter, create_model
+from pydantic import BeforeValidator, Field, TypeAdapter, WrapValidator, create_model
 from pydantic.fields import FieldInfo
 
 from .._types import JSON
 from ..declarations import meanings, name_of, names_of
-from .section import Annotation, Section, once
+from .section import Annotation, Section, closest, invalid, once
+
+T = TypeVar("T")
+_trusted = contextvars.ContextVar("trusted", default=True)
+"""Whether to import modules that a configuration names: in results it may be that of somebody else."""
 
 
 class DerivedSection(Section):
@@ -178,6 +198,61 @@ def choice(
     return Annotated[Union[tuple(sections)], Field(discriminator=tag), before]  # noqa: UP007
 
 
+def class_of(family: type[T], name: str, what: str) -> type[T]:
+    """The class for a name or an import path `package.module:Class`; raises `PydanticCustomError`."""
+    if (known := names_of(family).get(name)) is not None:
+        return known.kind
+    if ":" not in name:
+        hint = closest(name, list(names_of(family)))
+        raise invalid(f"the name of a {what}, or package.module:Class", f"'{name}'", hint)
+    module, _, attribute = name.partition(":")
+    if not (_trusted.get() or module in sys.modules):
+        raise invalid(f"a {what} of the package", f"'{name}'", "import it first, if you trust it")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise invalid(
+            "package.module:Class that can be imported",
+            f"'{name}' ({error})",
+            "install the package, or add its folder to PYTHONPATH",
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, family)):
+        raise invalid(f"a subclass of {family.__name__}", f"'{name}'", f"name a {what}")
+    return found
+
+
+@contextlib.contextmanager
+def importing(trusted: bool) -> Iterator[None]:
+    """Within, whether import paths in files may import modules that are not imported yet."""
+    before = _trusted.set(trusted)
+    try:
+        yield
+    finally:
+        _trusted.reset(before)
+
+
+def own_section(family: type, given: JSON, what: str) -> DerivedSection:
+    """The section of a class from its name or import path, with its numbers and settings beside it."""
+    settings = {"name": given} if isinstance(given, str) else dict(given)
+    kind = class_of(family, str(settings.pop("name", "")), what)
+    try:
+        return section_of(kind).model_validate(settings)
+    except TypeError as error:
+        raise invalid(f"a {what} that numbers and settings make", str(error), "give what it needs") from error
+
+
+def named_or_own(family: type, what: str) -> Annotation:
+    """As `one_of`; also a class outside the package, by its import path."""
+
+    def chosen(value: JSON, named: Callable[[JSON], DerivedSection]) -> DerivedSection:
+        name = value.get("name") if isinstance(value, Mapping) else value
+        is_path = isinstance(name, str) and ":" in name
+        return own_section(family, value, what) if is_path else named(value)
+
+    known = one_of(family)
+    return Annotated[known, WrapValidator(chosen, json_schema_input_type=known | dict[str, JSON])]
+
+
 @functools.cache
 def declared_fields(kind: type) -> tuple[tuple[dataclasses.Field, _Field], ...]:
     """Fields that a file may set, with the types of their keys."""
@@ -222,7 +297,8 @@ def _of_hint(hint: Annotation, declared: Mapping[str, Any]) -> _Field | None:  #
         if not (isinstance(family, type) and names_of(family)):
             return None
         built = lambda values: {name: value.build() for name, value in values.items()}  # noqa: E731
-        return _Field(dict[str, one_of(family)], built)
+        what = re.sub(r"\B([A-Z])", r" \1", family.__name__.removeprefix("Abstract")).lower()
+        return _Field(dict[str, named_or_own(family, what)], built)
     if hint in (bool, str) or get_origin(hint) in (Literal, dict):
         return _Field(hint)
     if get_origin(hint) is tuple and get_args(hint)[1:] == (...,):

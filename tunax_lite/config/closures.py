@@ -1,14 +1,11 @@
 """The closure in a configuration: name, options (parts and switches), and numbers by dotted name."""
 
-import contextlib
-import contextvars
 import functools
-import importlib
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
+import equinox as eqx
 import jax.numpy as jnp
 from pydantic import BeforeValidator, field_validator
 
@@ -17,13 +14,17 @@ from ..calibration.parameters import with_parameters
 from ..closures import AbstractClosure
 from ..column.terms import AbstractTerm
 from ..declarations import names_of
-from .builder import STANDS_AS, DerivedSection, declared_fields, is_number, part_of, section_of
+from .builder import (
+    STANDS_AS,
+    DerivedSection,
+    class_of,
+    declared_fields,
+    importing,
+    is_number,
+    own_section,
+    part_of,
+)
 from .section import Located, Section, closest, invalid, key, once
-
-T = TypeVar("T")
-
-_trusted = contextvars.ContextVar("trusted", default=True)
-"""Whether to import modules that a configuration names: in results it may be that of somebody else."""
 
 
 def flatten(value: JSON, prefix: str = "") -> JSON:
@@ -68,47 +69,17 @@ def constants_of(name: str) -> list[str]:
 
 def closure_class(name: str) -> type[AbstractClosure]:
     """The class for a name or an import path `package.module:Class`; raises `PydanticCustomError`."""
-    return _class_of(AbstractClosure, name, "closure")
+    return class_of(AbstractClosure, name, "closure")
 
 
-def imported_class(name: str) -> type[AbstractClosure | AbstractTerm]:
-    """The closure or term at an import path; raises `PydanticCustomError` for anything else."""
-    try:
-        return _class_of(AbstractTerm, name, "term")
-    except ValueError:
-        return closure_class(name)
-
-
-def _class_of(family: type[T], name: str, what: str) -> type[T]:
-    if (known := names_of(family).get(name)) is not None:
-        return known.kind
-    if ":" not in name:
-        hint = closest(name, list(names_of(family)))
-        raise invalid(f"the name of a {what}, or package.module:Class", f"'{name}'", hint)
-    module, _, attribute = name.partition(":")
-    if not (_trusted.get() or module in sys.modules):
-        raise invalid(f"a {what} of the package", f"'{name}'", "import it first, if you trust it")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise invalid(
-            "package.module:Class that can be imported",
-            f"'{name}' ({error})",
-            "install the package, or add its folder to PYTHONPATH",
-        ) from error
-    if not (isinstance(found, type) and issubclass(found, family)):
-        raise invalid(f"a subclass of {family.__name__}", f"'{name}'", f"name a {what}")
-    return found
+def imported_class(name: str) -> type[eqx.Module]:
+    """The closure, term or part of one at an import path; raises `PydanticCustomError` for anything else."""
+    return class_of(eqx.Module, name, "closure, a term or a part of one")
 
 
 def term_of(given: Mapping[str, JSON]) -> AbstractTerm:
     """A term from the name of its class, its numbers and settings."""
-    settings = dict(given)
-    kind = _class_of(AbstractTerm, str(settings.pop("name", "")), "term")
-    try:
-        return section_of(kind).model_validate(settings).build()
-    except TypeError as error:
-        raise invalid("a term that numbers and settings make", str(error), "give what it needs") from error
+    return own_section(AbstractTerm, given, "term").build()
 
 
 def _checked_term(said: JSON) -> JSON:
@@ -260,13 +231,3 @@ def closure_of(document: dict[str, JSON], *, trusted: bool = False) -> AbstractC
     """
     with importing(trusted):
         return ClosureSection.model_validate(_named(document.get("model", {}).get("closure", {}))).build()
-
-
-@contextlib.contextmanager
-def importing(trusted: bool) -> Iterator[None]:
-    """Within, whether import paths in files may import modules that are not imported yet."""
-    before = _trusted.set(trusted)
-    try:
-        yield
-    finally:
-        _trusted.reset(before)

@@ -11,8 +11,8 @@ from ..calibration.stored import read_closure, write_closure
 from ..closures import AbstractClosure
 from ..declarations import name_of, names_of
 from ..io.errors import ConfigError
-from .builder import declared_fields, is_number
-from .closures import closure_with, importing
+from .builder import declared_fields, importing, is_number
+from .closures import closure_with
 
 
 def save_closure(path: str | Path, closure: AbstractClosure) -> None:
