@@ -7,6 +7,7 @@ declarations.
 """
 
 import dataclasses
+import enum
 import functools
 import inspect
 import math
@@ -58,8 +59,8 @@ def setting(
     }
 
     def checked(value: Any) -> Any:  # as the class annotates the field
-        if field.type is int and choices is None and not isinstance(value, int | np.integer):
-            raise TypeError(f"{field.name}: expected a whole number, got {value!r}.")
+        if choices is None:
+            value = _of_kind(field.type, field.name, value)
         _check_setting(field.name, value, declared)
         return value
 
@@ -216,7 +217,12 @@ def check_kinds(made: Declaring) -> None:
     """
     for name, kinds, is_optional, by_name in _kinds_of_parts(type(made)):
         value = getattr(made, name)
-        for part in (value.values() if isinstance(value, dict) else ()) if by_name else (value,):
+        if by_name and not isinstance(value, dict):
+            first = value[0] if isinstance(value, list | tuple) and value else value
+            kind = first if isinstance(first, type) else type(first)
+            expected = f"{name} by names of your choice, such as {{'mine': {kind.__name__}()}}"
+            raise TypeError(f"{type(made).__name__}: expected {expected}, got a {type(value).__name__}.")
+        for part in value.values() if by_name else (value,):
             if not (isinstance(part, kinds) or (is_optional and part is None)):
                 raise TypeError(f"{type(made).__name__}: {_instead(part, kinds, name)}")
 
@@ -284,6 +290,31 @@ def _finals(kinds: Iterable[type]) -> list[type]:
     for kind in kinds:
         found += ([] if inspect.isabstract(kind) else [kind]) + _finals(kind.__subclasses__())
     return found
+
+
+def _of_kind(kind: Any, name: str, value: Any) -> Any:  # as the class annotates the field
+    """A setting of the type that its field declares: a list as a tuple, a text as a member of an enumeration.
+
+    Raises:
+        TypeError, ValueError: a value of another type, or a text that names no member.
+    """
+    expected = ""
+    if get_origin(kind) is tuple:
+        if isinstance(value, list):
+            return tuple(value)
+        expected = "" if isinstance(value, tuple) else f"a list, such as [{value!r:.100}]"
+    elif isinstance(kind, type) and issubclass(kind, enum.Enum) and not isinstance(value, kind):
+        members = {member.value: member for member in kind}
+        if value not in members:
+            raise ValueError(f"expected {name} out of {', '.join(map(str, members))}, got {value!r}.")
+        return members[value]
+    elif kind is int and not isinstance(value, int | np.integer):
+        expected = "a whole number"
+    elif kind is bool and not isinstance(value, int | np.bool_):
+        expected = "True or False"
+    if expected:
+        raise TypeError(f"{name}: expected {expected}, got {value!r}.")
+    return value
 
 
 def _check_setting(

@@ -113,10 +113,9 @@ class Case(AbstractShown):
         if self.grid.area is not None and self.interior.surface_elevation is not None:
             expected = "no surface_elevation of a lake, whose areas above the surface are not known, got one"
             raise ValueError(f"{self.name}: expected {expected}; give it as the level of a basin.")
-        if not isinstance(self.terms, dict) or not all(map(str.isidentifier, self.terms)):
-            raise ValueError(
-                f"{self.name}: expected terms by name, such as {{'algae': Algae()}}, got {self.terms!r:.100}."
-            )
+        if not all(map(str.isidentifier, self.terms)):
+            expected = "terms by names such as 'algae', without blanks and signs"
+            raise ValueError(f"{self.name}: expected {expected}, got {', '.join(self.terms)}.")
         if isinstance(self.duration, str) or not (np.isfinite(self.duration) and self.duration > 0.0):
             raise ValueError(f"{self.name}: expected a positive duration [s], got {self.duration!r}.")
         if self.start_time is not None and not _is_date(self.start_time):

@@ -1,6 +1,8 @@
 """Models in a column: sinking, light, rain, bottom, batches, and wrong input."""
 
 import dataclasses
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
 from tests.extensions.biogeochemistry.columns import DEPTH, N_CELLS, column, windy
 from tests.verification.test_lake_levels import moving_case, ran, volumes
 from tests.verification.test_lakes import river
@@ -310,3 +312,68 @@ def test_the_bottom_of_a_lake_exchanges_nothing():
     rising = Biogeochemistry({"npzd": NPZD(w_d=100.0)})
     with error_naming(ValueError, "npzd_det n_sinking_substeps 3"):
         tl.simulate(tl.Model(tl.KEpsilon()), in_a_lake(rising), dt=3600.0, output_interval=3600.0)
+
+
+MISTAKES = {
+    """Life({"npzd": NPZD})""": "models class NPZD NPZD(...)",
+    """Life(NPZD())""": "models {'mine': NPZD()}",
+    """Life([NPZD()])""": "models {'mine': NPZD()} list",
+    """Life({"npzd": "npzd"})""": "models npzd NPZD()",
+    """Life(one, scheme=Euler)""": "scheme class Euler",
+    """Life(one, sinking="upwind")""": "sinking p2_pdm upwind",
+    """Life(one, shading="no")""": "shading True False no",
+    """Life(one, kept="npzd_PAR")""": "kept list npzd_PAR",
+    """Life(one, initial={"npzd_phy": "0.1"})""": "npzd_phy 0.1 with_pools",
+    """Life(one, initial={"npzd_phy": np.ones(8)})""": "npzd_phy 8 with_pools",
+    """Life(one, couplings=["npzd_dic npzd_det"])""": "npzd_dic npzd_det LINK",
+    """life.with_pools(water, {"npzd_phy": np.ones(7)})""": "npzd_phy 8 cells 7 grid.z_center",
+    """life.with_pools(water, {"npzd_phy": "0.1"})""": "npzd_phy 0.1 grid.z_center",
+    """life.with_pools(water, {"npzd_phy": lambda z: z})""": "npzd_phy grid.z_center",
+    """life.with_pools(water, {"npzd_phy": -0.1})""": "npzd_phy 0 mmol m-3 -0.1",
+    """tl.Case(grid, water, forcing, terms={"life": NPZD()})""": "terms NPZD Biogeochemistry",
+    """tl.Case(grid, water, forcing, terms=[life])""": "terms {'mine': Biogeochemistry()} list",
+}
+PROGRAM = """
+import numpy as np, tunax_lite as tl
+from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry as Life, Euler
+
+grid = tl.Grid.uniform(depth=50.0, n_cells=8)
+water, forcing = tl.State.from_profiles(grid, temperature=20.0), tl.ConstantForcing(tl.SurfaceFluxes())
+one = {"npzd": NPZD()}
+life = Life(one)
+for call in (
+    %s
+):
+    try:
+        call()
+    except (TypeError, ValueError) as error:
+        print(" ".join(str(error).split()))
+"""
+
+
+def test_mistakes_of_python_are_one_sentence_before_the_run():
+    """Where types are not checked at run time, as users have it."""
+    program = PROGRAM % "\n    ".join(f"lambda: {call}," for call in MISTAKES)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    for (call, parts), said in zip(MISTAKES.items(), done.stdout.splitlines(), strict=True):
+        assert "expected" in said and "got" in said and not missing_from(said, parts), (call, said)
+
+
+def test_profiles_of_pools_are_those_of_the_cells_in_every_column():
+    """Of numbers, a profile for all columns, and one for each."""
+    term, profile = Biogeochemistry({"npzd": NPZD()}), jnp.arange(8.0)
+    state = column(term).initial_state
+    given = {"npzd_phy": profile, "npzd_zoo": jnp.stack([profile, profile], axis=1), "npzd_det": 1.0}
+    one = term.with_pools(state, given).tracers
+    both = term.with_pools(state.broadcast((2,)), given).tracers
+    for i in range(2):
+        for found in (one["npzd_phy"], one["npzd_zoo"][:, i], both["npzd_phy"][:, i], both["npzd_zoo"][:, i]):
+            np.testing.assert_array_equal(found, profile)
+    assert one["npzd_det"].dtype == state.temperature.dtype and both["npzd_det"].shape == (8, 2)
+
+
+def test_a_term_and_its_models_are_shown_as_tables():
+    shown = repr(Biogeochemistry({"npzd": NPZD(gmax=0.2)}))
+    (line,) = (line for line in shown.splitlines() if line.split()[0] == "gmax")
+    assert "0.2" in line and "d-1" in line and "free in 0 ... 20" in line
+    assert "0.2" in repr(NPZD(gmax=0.2))

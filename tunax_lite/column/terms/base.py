@@ -18,6 +18,7 @@ from ..._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ...numerics.diffusion import CarryingRates
 from ...physics.absorption import AbstractAbsorption
 from ...physics.equation_of_state import AbstractEquationOfState
+from ...views import AbstractShown
 from ..forcing import SurfaceFluxes
 from ..grid import Grid
 from ..state import State
@@ -165,7 +166,7 @@ class Column(NamedTuple):
         return entering * self.absorption.transmission(self.grid, self.shade)
 
 
-class AbstractTerm(eqx.Module):
+class AbstractTerm(AbstractShown):
     """A term that acts on the column. By default every method does nothing.
 
     Quantities are named `u`, `v`, `temperature`, `salinity`, and by the names of the tracers.

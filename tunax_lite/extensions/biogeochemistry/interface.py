@@ -11,15 +11,15 @@ All rates are at least zero. A time scheme turns them into a step; see `schemes`
 
 import abc
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..._types import CenterArray, Scalar, ScalarLike
 from ...numerics.elementary import reciprocal
+from ...views import AbstractShown
 
 DAY = 86400.0
 Values = Float[Array, "..."]
@@ -121,8 +121,10 @@ class Environment(NamedTuple):
         return self._replace(**{name: getattr(self, name)[index] for name in profiles})
 
 
-class AbstractBiogeochemicalModel(eqx.Module):
+class AbstractBiogeochemicalModel(AbstractShown):
     """A biogeochemical model; only `pools` and `rates` are required."""
+
+    remedy: ClassVar[str] = "put it into a term: Biogeochemistry({'mine': ...})"
 
     @abc.abstractmethod
     def pools(self) -> tuple[Pool, ...]:

@@ -22,7 +22,7 @@ from ...column.state import State
 from ...column.terms import AbstractTerm, Column, Tendency
 from ...column.terms.advection import AdvectionScheme, advect
 from ...column.terms.base import or_zero
-from ...declarations import named, setting
+from ...declarations import check_kinds, named, setting
 from ...numerics.elementary import at_least, reciprocal, sum_above, with_end_faces
 from .interface import (
     AbstractBiogeochemicalModel,
@@ -42,6 +42,18 @@ class _Fixed(dict):
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return hash(tuple(sorted(self.items())))
+
+    @classmethod
+    def of_numbers(cls, given: Mapping[str, float]) -> "_Fixed":
+        """Plain numbers by name of the pool."""
+        for name, value in given.items():
+            if is_traced(value) or isinstance(value, str) or np.shape(value):
+                got = f"shape {np.shape(value)}" if np.shape(value) else repr(value)
+                raise TypeError(
+                    f"Biogeochemistry: expected one number as the initial {name}, got {got}; give profiles, "
+                    "and numbers by which to differentiate, to with_pools(state, values)."
+                )
+        return cls({name: float(value) for name, value in given.items()})
 
 
 @named("biogeochemistry")
@@ -72,6 +84,7 @@ class Biogeochemistry(AbstractTerm):
             belong to the end of a step, and are zero at the start unless measurements or the case give them.
 
     Raises:
+        TypeError: a model that is no instance of one, and likewise of the scheme.
         ValueError: no model, a coupling of unknown names, or an unknown profile.
     """
 
@@ -89,10 +102,11 @@ class Biogeochemistry(AbstractTerm):
     clipping: bool = setting(False)
     surface_light: str = setting("visible", choices=("visible", "shortwave"))
     wind_speed: Scalar | None = parameter(None, unit="m s-1", valid_range=(0.0, 60.0))
-    initial: dict[str, float] = eqx.field(default_factory=dict, static=True, converter=_Fixed)
+    initial: dict[str, float] = eqx.field(default_factory=dict, static=True, converter=_Fixed.of_numbers)
     kept: tuple[str, ...] = setting(())
 
     def __check_init__(self):
+        check_kinds(self)
         if not self.models:
             raise ValueError("Biogeochemistry: expected at least one model, got none; name it in `models`.")
         known = self.pools()
@@ -101,7 +115,7 @@ class Biogeochemistry(AbstractTerm):
                 links = ", ".join(self._links()) or "none of these models"
                 raise ValueError(
                     f"Biogeochemistry: expected couplings of links ({links}) to pools ({', '.join(known)}), "
-                    f"as 'LINK = POOL', got '{link} = {pool}'."
+                    f"as 'LINK = POOL', got '{f'{link} = {pool}' if pool else link}'."
                 )
         if unknown := self.initial.keys() - known.keys():
             raise ValueError(
@@ -148,13 +162,40 @@ class Biogeochemistry(AbstractTerm):
         return totals
 
     def with_pools(self, state: State, values: Mapping[str, Values | float] | None = None) -> State:
-        """A state with the pools as tracers: given values, or those at the start of the models."""
+        """A state with the pools as tracers.
+
+        Args:
+            values: by name of the tracer: a number or a profile on the cells of the state, the lowest first;
+                other pools have the values at the start of the term and the models.
+
+        Raises:
+            TypeError: something else than numbers.
+            ValueError: an unknown pool, a profile of another number of cells, or less than zero of a pool
+                that cannot be negative.
+        """
         given = self.initial_tracers() | dict(values or {})
         if unknown := given.keys() - self.initial_tracers().keys():
             known = ", ".join(self.initial_tracers())
             raise ValueError(f"Biogeochemistry: expected values of {known}, got {', '.join(unknown)}.")
-        pools = {name: jnp.asarray(value) + 0.0 * state.temperature for name, value in given.items()}
+        pools = {name: self._profile(name, value, state) for name, value in given.items()}
         return State(state.u, state.v, state.temperature, state.salinity, state.tracers | pools)
+
+    def _profile(self, name: str, value: Values | float, state: State) -> CenterArray:
+        """Values of a pool on the cells of a state, and in its columns."""
+        cells = state.temperature
+        where = f"Biogeochemistry: expected {name} as a number or on the {len(cells)} cells of the state"
+        if callable(value) or not (is_traced(value) or np.asarray(value).dtype.kind in "fiu"):
+            raise TypeError(f"{where}, got {value!r:.100}; give numbers, such as f(grid.z_center).")
+        values = jnp.asarray(value, dtype=cells.dtype)
+        if values.ndim and len(values) != len(cells):
+            raise ValueError(f"{where}, got shape {values.shape}; interpolate it to grid.z_center.")
+        if not is_traced(values) and (pool := self.pools().get(name)) is not None and pool.positive:
+            if (least := float(np.min(values, initial=0.0))) < 0.0:
+                raise ValueError(f"{where}, of at least 0 {pool.unit}, got {least:g}; correct it.")
+        beside = (1,) * (cells.ndim - values.ndim) if values.ndim else ()
+        return values.reshape(values.shape + beside) + 0.0 * cells.reshape(
+            cells.shape + (1,) * (values.ndim - cells.ndim)
+        )
 
     # ---- as a term of the column ----
 
