@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
+from tests.errors import error_naming
 from tests.extensions.biogeochemistry.columns import Sunny, column, environment
 from tests.helpers import central_difference
 from tunax_lite.declarations import names_of
@@ -23,6 +24,8 @@ from tunax_lite.extensions.biogeochemistry import (
     ModifiedPatankar,
     Oxygen,
     Passive,
+    Pool,
+    check_model,
 )
 from tunax_lite.extensions.biogeochemistry.carbonate import Constants, equilibrium
 from tunax_lite.extensions.biogeochemistry.oxygen import oxygen_saturation, schmidt_number
@@ -43,22 +46,9 @@ def filled(model: AbstractBiogeochemicalModel) -> dict[str, jax.Array]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_exchanges_are_positive_and_name_pools(name):
-    model = MODELS[name]()
-    pools = filled(model)
-    for (source, target), rate in model.rates(pools, environment()).items():
-        assert {source, target} <= {None, *pools}
-        assert np.all(np.asarray(rate) >= 0.0), (source, target)
-
-
-@pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name]().contents()])
-def test_what_is_conserved_leaves_only_to_the_outside(name):
-    """The content of both ends of an exchange is the same, unless an end is outside the pools."""
-    model = MODELS[name]()
-    for what, amounts in model.contents().items():
-        for source, target in model.rates(filled(model), environment()):
-            if source in amounts and target is not None:
-                assert amounts.get(target) == amounts[source], (what, source, target)
+def test_exchanges_fit_the_declarations(name):
+    """The respiration of BFM17 does not ask for oxygen, as published."""
+    check_model(MODELS[name](), used_up=("o2o",) if name == "bfm17" else ())
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -262,3 +252,48 @@ def test_explicit_schemes_conserve_too():
     run = tl.simulate(tl.Model(tl.KEpsilon()), case, dt=600.0, output_interval=3600.0)
     totals = term.totals(run.state.tracers, run.state.surface, case.grid)["nitrogen"]
     np.testing.assert_allclose(totals, totals[0], rtol=1e-14)
+
+
+def two_pools(method, returned) -> AbstractBiogeochemicalModel:
+    """A model of nitrate and algae, of which one method returns something else."""
+    usual = {
+        "pools": lambda *_: (Pool("nit", "mmol m-3", "nitrate", 8.0), Pool("alg", "mmol m-3", "algae", 0.1)),
+        "rates": lambda _, pools, around: {("nit", "alg"): 1e-5 * pools["nit"] * pools["alg"]},
+    }
+    changed = {method: lambda _, *given: returned(*given)}
+    return type("Mine", (AbstractBiogeochemicalModel,), usual | changed)()
+
+
+MISTAKES = [
+    ("rates", lambda pools, _: {("nti", "alg"): pools["nit"]}, "Mine.rates nit alg nti"),
+    ("rates", lambda pools, _: {"nit": pools["nit"]}, "Mine.rates source target nit"),
+    ("rates", lambda pools, _: {("nit", "alg"): -pools["nit"]}, "rates nit alg 0"),
+    ("rates", lambda pools, _: {("nit", "alg"): pools["nit"][1:]}, "rates nit alg cells"),
+    ("rates", lambda pools, _: {("nit", "alg"): 1e-5 + 0.0 * pools["nit"]}, "loss nit alg"),
+    ("rates", lambda pools, _: {("nit", "alg"): jnp.sqrt(pools["nit"])}, "derivative nit alg empty"),
+    ("pools", lambda: Pool("nit", "mmol m-3", "nitrate"), "Mine.pools comma"),
+    ("links", lambda: "dic", "Mine.links comma dic"),
+    ("links", lambda: ("nit",), "Mine nit once"),
+    ("velocities", lambda pools, _: {"agl": -1e-5}, "Mine.velocities alg agl"),
+    ("velocities", lambda pools, _: {"alg": jnp.ones(4)}, "velocity alg 4"),
+    ("contents", lambda: {"nitrogen": {"nit": 1.0, "agl": 1.0}}, "Mine.contents alg agl"),
+    ("contents", lambda: {"nitrogen": {"nit": 1.0, "alg": 2.0}}, "nitrogen nit alg 1 2"),
+    ("through_surface", lambda pools, _: {(None, "oxy"): 1.0}, "Mine.through_surface oxy"),
+    ("through_surface", lambda pools, _: {(None, "alg"): jnp.ones(3)}, "through_surface alg number"),
+    ("measurable", lambda: {"PP": ("1", "production")}, "diagnostics PP"),
+    ("attenuation", lambda pools: -pools["alg"], "attenuation 0"),
+]
+
+
+@pytest.mark.parametrize(("method", "returned", "parts"), MISTAKES)
+def test_a_model_that_does_not_fit_its_declarations_is_refused(method, returned, parts):
+    with error_naming((TypeError, ValueError), parts):
+        check_model(two_pools(method, returned))
+
+
+@pytest.mark.parametrize(("method", "returned", "parts"), [MISTAKES[0], MISTAKES[9], MISTAKES[13]])
+def test_names_that_a_model_does_not_declare_are_refused_in_a_run(method, returned, parts):
+    """They were left out without a word."""
+    case = column(Biogeochemistry({"mine": two_pools(method, returned)}))
+    with error_naming(ValueError, parts):
+        tl.simulate(tl.Model(tl.KEpsilon()), case, dt=600.0, duration=600.0, output_interval=600.0)

@@ -7,6 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .bfm17 import BFM17
     from .carbonate import Carbonate, Equilibrium, equilibrium
+    from .contract import check_model
     from .ergom import Ergom
     from .fabm import Ecosystem, read_fabm
     from .fasham import Fasham
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "bfm17": "BFM17",
     "carbonate": "Carbonate Equilibrium equilibrium",
+    "contract": "check_model",
     "ergom": "Ergom",
     "fabm": "Ecosystem read_fabm",
     "fasham": "Fasham",

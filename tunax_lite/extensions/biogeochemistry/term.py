@@ -10,7 +10,7 @@ Visible light is attenuated by the water and by the pools; on request the heatin
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -35,6 +35,8 @@ from .interface import (
     once,
 )
 from .schemes import AbstractSourceScheme, Concentrations, ModifiedPatankar, add_to, modified_patankar
+
+D = TypeVar("D", bound=Mapping)
 
 
 class _Fixed(dict):
@@ -107,6 +109,8 @@ class Biogeochemistry(AbstractTerm):
 
     def __check_init__(self):
         check_kinds(self)
+        for model in self.models.values():
+            _check_pools(model)
         if not self.models:
             raise ValueError("Biogeochemistry: expected at least one model, got none; name it in `models`.")
         known = self.pools()
@@ -139,6 +143,7 @@ class Biogeochemistry(AbstractTerm):
         found: dict[str, dict[str, ScalarLike]] = {}
         for name, model in self.models.items():
             for what, amounts in model.contents().items():
+                checked(model, "contents", amounts)
                 named_amounts = {f"{name}_{pool}": amount for pool, amount in amounts.items()}
                 found[what] = found.get(what, {}) | named_amounts
         return found
@@ -376,7 +381,13 @@ class Biogeochemistry(AbstractTerm):
         environment = self._environment(state, column, pools)
         models = self.models.items()
         found = {m: model.diagnostics(self._local(m, pools), environment) for m, model in models}
-        return {f"{m}_{k}": of for m in found for k, of in found[m].items() if f"{m}_{k}" in self.kept}
+        found = {f"{m}_{k}": of for m in found for k, of in found[m].items()}
+        if missing := set(self.kept) - found.keys():
+            raise ValueError(
+                f"Biogeochemistry: expected diagnostics {', '.join(sorted(missing))}, which `measurable` of "
+                f"their models names, got {', '.join(found)}; give both the same names."
+            )
+        return {name: found[name] for name in self.kept}
 
     def _coupled(self) -> dict[str, str]:
         pairs = (coupling.partition("=") for coupling in self.couplings)
@@ -400,7 +411,9 @@ class Biogeochemistry(AbstractTerm):
         return {
             f"{name}_{pool}": velocity
             for name, model in self.models.items()
-            for pool, velocity in model.velocities(self._local(name, pools), environment).items()
+            for pool, velocity in checked(
+                model, "velocities", model.velocities(self._local(name, pools), environment)
+            ).items()
         }
 
     def _attenuation(self, pools: Pools) -> CenterArray | None:
@@ -452,7 +465,7 @@ class _Reactions(NamedTuple):
         found: Exchanges = {}
         for name, model in self.term.models.items():
             own = model.rates(self.term._local(name, pools), self.environment)
-            _merge(found, own, self.term._names(name))
+            _merge(found, checked(model, "rates", own), self.term._names(name))
         return {pair: once(rate) for pair, rate in found.items()}
 
     def ends(self, pools: Pools) -> Concentrations:
@@ -491,8 +504,8 @@ class _Reactions(NamedTuple):
             names = self.term._names(name)
             local = self.term._local(name, pools)
             at_end = {key: of if names[key] in self.on_bottom else of[index] for key, of in local.items()}
-            through = model.through_surface if index == -1 else model.through_bottom
-            fluxes = through(at_end, around)
+            through = "through_surface" if index == -1 else "through_bottom"
+            fluxes = checked(model, through, getattr(model, through)(at_end, around))
             if fluxes and index == 0 and self.grid.area is not None:
                 raise ValueError(
                     "Biogeochemistry: expected models that exchange nothing with the bottom in a lake, whose "
@@ -538,6 +551,45 @@ def _in_end_cell(index: int, values: CenterArray) -> CenterArray:
     here = np.zeros((values.shape[0], *[1] * (values.ndim - 1)))
     here[index] = 1.0
     return jnp.asarray(here, values.dtype)
+
+
+def checked(model: AbstractBiogeochemicalModel, method: str, found: D) -> D:
+    """What the code of a model returned, by names of its pools; exchanges also by those of its links.
+
+    Raises:
+        TypeError: no dictionary, or exchanges without a pair of names.
+        ValueError: another name, which would be left out without a word.
+    """
+    where, pools = f"{type(model).__name__}.{method}", [pool.name for pool in model.pools()]
+    of_pairs = method not in ("velocities", "contents")
+    if not isinstance(found, dict):
+        form = "{(source, target): rate}" if of_pairs else "{pool: number}"
+        raise TypeError(f"{where}: expected a dictionary {form}, got {found!r:.60}; return one, or {{}}.")
+    for key in found:
+        if of_pairs and not (isinstance(key, tuple) and len(key) == 2):
+            raise TypeError(f"{where}: expected pairs (source, target) as keys, got {key!r}; name both ends.")
+        known = [*pools, *model.links(), None] if of_pairs else pools
+        if unknown := [repr(name) for name in (key if of_pairs else (key,)) if name not in known]:
+            raise ValueError(
+                f"{where}: expected names of pools and links ({', '.join(map(str, known))}), got "
+                f"{', '.join(unknown)}; correct it, or declare it in `pools` or `links`."
+            )
+    return found
+
+
+def _check_pools(model: AbstractBiogeochemicalModel) -> None:
+    """Raise `TypeError` or `ValueError` for pools or links that are no such tuples, or are there twice."""
+    for method, kind, such_as in (("pools", Pool, "(Pool(...),)"), ("links", str, "('dic',)")):
+        found = getattr(model, method)()
+        if isinstance(found, kind) or not all(isinstance(each, kind) for each in found):
+            expected = f"a tuple, such as {such_as}"
+            raise TypeError(
+                f"{type(model).__name__}.{method}: expected {expected}, got {found!r:.100}; mind the comma."
+            )
+    names = [*(pool.name for pool in model.pools()), *model.links()]
+    if twice := {name for name in names if names.count(name) > 1}:
+        got = f"{', '.join(sorted(twice))} more than once"
+        raise ValueError(f"{type(model).__name__}: expected pools and links of different names, got {got}.")
 
 
 def _merge(found: Exchanges, own: Exchanges, renamed: Mapping[str, str]) -> None:
