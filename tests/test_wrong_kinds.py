@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 PROGRAM = """
+import numpy as np
 import tunax_lite as tl
 
 grid = tl.Grid.uniform(depth=50.0, n_cells=4)
@@ -35,11 +36,12 @@ calls = (
     lambda: tl.constrained(tl.constrained(x)),
     lambda: tl.save_closure("closure.nc", x),
     lambda: x.prepare(),
+    lambda: tl.Observations(np.array(["2015-04-01", "2015-04-02"], "M8[s]"), series={"sst": np.ones(2)}),
 )
 for call in calls:
     try:
         call()
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, ValueError) as error:
         print(error)
 """
 
@@ -75,4 +77,6 @@ def test_each_is_one_sentence():
         "constrained: expected what tl.unconstrained returns, got KEpsilon; use it as it is.",
         "save_closure: expected a closure, got Unconstrained; save tl.constrained(x).",
         f"'prepare' is no field of unconstrained numbers; {remedy}.",
+        "observations: expected times [s] since the start, numbers that increase, got "
+        "['2015-04-01T00:00:00' '2015-04-02T00:00:00'].",
     ], done.stderr

@@ -576,7 +576,8 @@ def lookup(path: str, known: Mapping[str, ParameterInfo], owner: str) -> Paramet
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     names = ", ".join(close + [name for name in alike if name not in close]) or "none"
     if in_closure:
-        raise ValueError(f"{path}: {owner} has no such parameter; {hint}It has: {names}.")
+        remedy = "numbers of a case are case.PATH, or cases.NAME.PATH of one"
+        raise ValueError(f"{path}: {owner} has no such parameter; {hint}it has: {names}; {remedy}.")
     raise ValueError(
         f"{path}: the cases of this calibration have no such number; {hint}They have: {names}. A correction "
         "is known once a case has it: `CorrectedForcing`, `InitialCorrection`, or `corrections` in a "

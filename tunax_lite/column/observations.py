@@ -47,7 +47,7 @@ class Observations(AbstractShown):
     def __check_init__(self):
         if is_traced((self.time, self.z, self.profiles)) or not hasattr(self.time, "shape"):
             return
-        _check_increase(self.name, "times [s]", self.time)
+        _check_increase(self.name, "times [s] since the start", self.time)
         if self.moves:
             for time, row in zip(np.asarray(self.time), np.asarray(self.z), strict=True):
                 n_known = int(np.isfinite(row).sum())
@@ -73,7 +73,6 @@ class Observations(AbstractShown):
             if values.shape != shape[:1] or variable in self.profiles:
                 expected = f"{variable} of shape (time,) = {shape[:1]}, and not as a profile too"
                 raise ValueError(f"{self.name}: expected {expected}, got {values.shape}.")
-
         for variable, values in (self.profiles | self.series).items():
             check_values(f"{self.name}: observed {variable}", variable, np.asarray(values))
 
@@ -90,6 +89,7 @@ class Observations(AbstractShown):
 
 def _check_increase(name: str, label: str, values) -> None:
     values = np.asarray(values)
-    if values.size < 1 or not np.all(np.isfinite(values)) or np.any(np.diff(values) <= 0.0):
+    are_numbers = values.size > 0 and values.dtype.kind in "fiu"
+    if not are_numbers or not np.all(np.isfinite(values)) or np.any(np.diff(values) <= 0.0):
         got = np.array2string(values, threshold=6, edgeitems=2)
-        raise ValueError(f"{name}: expected {label} that are finite and increase, got {got}.")
+        raise ValueError(f"{name}: expected {label}, numbers that increase, got {got}.")
