@@ -5,7 +5,9 @@ An extension is a folder of `tunax_lite/extensions`, or a package with an entry 
 
     commands    commands of `tunax-lite`, declared with `cli.application.command`; imports nothing slow
     formats     closures and terms (`declarations.named`), `CASE_FORMATS`: sections of cases, `SET_UPS`: files
-                of other models that run as they are, `VARIABLE_NAMES`: other names of variables
+                of other models that run as they are, `VARIABLE_NAMES`: other names of variables,
+                `NOTES_ON_TERMS` and `NOTES_ON_RUNS`: functions that note what is unlikely
+                about terms of a case, and about what became of their tracers
     kinds       `KINDS`: kinds of configuration, with what commands do with them
     outputs     for `plot` and `report`. `FOLDERS`: what a folder with results of the extension is called,
                 whether one is (by its content), and figures of it. `FILES`, by the `title` in its NetCDF

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import jax
 import numpy as np
 from rich import box
 from rich.console import Console
@@ -33,6 +34,7 @@ from ..config.formats import AbstractSetUp, kind_of
 from ..io.protection import check_outputs
 from ..io.series import start_of_case
 from ..io.writing import file_name, write_text
+from ..io.yaml_file import naming
 from ..plausibility.inputs import Budget, Input, budgets_of, inputs_of
 from ..runtime.machine import MissingPackageError, needed
 from . import session
@@ -128,10 +130,20 @@ def _describe_run(run: Run, page: Page, notes: Sequence[str] = ()) -> Answer:
     length = run.duration_from(0.0)
     run.check_output(length, Path.cwd())
     run.case.check_covers(0.0, length)
+    with naming(run.source, "time"):
+        _check_step(run.model, run.case, run.dt)
     times = describe_times(length, run.dt, run.output_interval)
     session.say_how_long(length / run.dt, run.case.grid.n_cells)
     session.say_notes(notes)
     return {"kind": "run", "cases": [case], "model": model, "time": times, "notes": list(run.notes)}
+
+
+def _check_step(model: Model, case: Case, dt: float) -> None:
+    """Raise `ValueError` for what terms of a case would reject in its first step."""
+    for term in case.acting():
+        term.check_step(case.start_state, case.grid, dt)
+    if case.terms:
+        jax.eval_shape(lambda of: model.step(of.start_state, model.init(of), of, 0.0, dt), case)
 
 
 def describe_times(length: float, dt: float, output_interval: float) -> Answer:
@@ -149,6 +161,7 @@ def _describe_calibration(setup: Calibration, page: Page) -> Answer:
         case |= page.of(target.case, target.observations, several=len(setup.targets) > 1)
         weights = ", ".join(f"{name} {weight:g}" for name, weight in target.weights.items())
         echo(f"  weights: {weights}; time step {target.dt:g} s")
+        _check_step(setup.model, target.case, target.dt)
         cases.append(case | {"weights": dict(target.weights), "step": target.dt})
     model, free = describe_model(setup.model), []
     for parameter in setup.free_parameters.numbers:

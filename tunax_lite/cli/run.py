@@ -14,8 +14,9 @@ from .. import io
 from .._types import JSON, iterate_options
 from ..column.diagnostics import diagnostic
 from ..column.model import Model
-from ..column.trajectory import Restart, carried
+from ..column.trajectory import Restart, Trajectory, carried
 from ..config import ConfigError, Run, load_run
+from ..config.formats import notes_on_lowest
 from ..config.section import closest
 from ..io.errors import FileFormatError, check_possible
 from ..io.protection import Provenance, check_outputs, product_of_run, read_provenance
@@ -105,7 +106,7 @@ def _simulate(
     kept += f"tunax-lite plot {path} draws it."
     if parts_of(path):
         advise(kept)
-    beyond: list[Extreme] = []
+    beyond, lowest = list[Extreme](), dict[str, tuple[float, float]]()
     try:
         with fraction_of("run") as show, ordered_end("what is computed now") as safe_point:
 
@@ -115,6 +116,7 @@ def _simulate(
                 beyond[:] = merged(
                     beyond, extremes_of(progress.trajectory, has_ice=setup.case.ice is not None)
                 )
+                _note_lowest(lowest, progress.trajectory)
                 safe_point()
 
             run_to_file(
@@ -136,7 +138,17 @@ def _simulate(
     except ValueError as error:
         raise ConfigError(f"{loaded.path}: time: {error}") from error
     echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
+    session.say_notes(f"terms.{name}: {note}" for name, note in notes_on_lowest(setup.case.terms, lowest))
     return beyond
+
+
+def _note_lowest(lowest: dict[str, tuple[float, float]], trajectory: Trajectory) -> None:
+    """Keep the lowest value of each tracer, and its time."""
+    for name, values in trajectory.state.tracers.items():
+        of_frames = np.nan_to_num(np.asarray(values), nan=np.inf).reshape(len(values), -1).min(axis=1)
+        frame = int(np.argmin(of_frames))
+        here = float(of_frames[frame]), float(trajectory.time[frame])
+        lowest[name] = min(lowest.get(name, here), here)
 
 
 def _members_of(setup: Run, draws: int, restart: Path | None) -> tuple[Model, float]:

@@ -6,7 +6,7 @@ The same set-up may be the case of a configuration, with a grid, a model or time
 
 import abc
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,10 @@ import numpy as np
 
 from .._types import JSON
 from ..column.case import Case
+from ..column.forcing import AbstractForcing
 from ..column.model import Model
+from ..column.state import State
+from ..column.terms import AbstractTerm
 from ..io.yaml_file import ConfigError, read_document
 from ..registry import additions
 from .case import AbstractCase, BuiltCase, GridSection, NativeGrid, Run
@@ -203,6 +206,28 @@ class Kind(NamedTuple):
     def name(self) -> str:
         """In messages."""
         return f"a {self.label}"
+
+
+def notes_on_terms(
+    terms: Mapping[str, AbstractTerm], state: State, forcing: AbstractForcing
+) -> Iterator[tuple[str, str]]:
+    """Names of terms, and what extensions note about them; `ValueError` for what cannot be.
+
+    Args:
+        terms: of a case, by name.
+        state: at the start, with the tracers that the case gives, and no others.
+        forcing: of the case.
+    """
+    for look in additions("formats", "NOTES_ON_TERMS"):
+        yield from look(terms, state, forcing)
+
+
+def notes_on_lowest(
+    terms: Mapping[str, AbstractTerm], lowest: Mapping[str, tuple[float, float]]
+) -> Iterator[tuple[str, str]]:
+    """Names of terms, and what extensions note about the lowest value, and its time [s], of each tracer."""
+    for look in additions("formats", "NOTES_ON_RUNS"):
+        yield from look(terms, lowest)
 
 
 def kinds() -> tuple[Kind, ...]:

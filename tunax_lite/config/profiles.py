@@ -1,9 +1,9 @@
 """Profiles over depth in a configuration; equation of state and absorption."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Annotated, Literal, Protocol, runtime_checkable
+from typing import Annotated, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -262,37 +262,6 @@ def with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTe
     missing = sorted(initial.keys() - state.tracers.keys())
     own = {name: initial[name] + 0.0 * state.temperature for name in missing}
     return dataclasses.replace(state, tracers=state.tracers | own)
-
-
-@runtime_checkable
-class _WithDefaults(Protocol):
-    """A term whose tracers start from values of its own, or from given ones."""
-
-    initial: Mapping[str, float]
-
-
-def notes_on_defaults(terms: Mapping[str, AbstractTerm], given: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Name of each term with tracers that nothing gives a start, and a note on them.
-
-    Args:
-        terms: by name.
-        given: tracers that have initial profiles.
-    """
-    for term_name, term in terms.items():
-        if not isinstance(term, _WithDefaults):
-            continue
-        known, left = {*given, *term.initial, *term.own_tracers()}, dict[str, list[str]]()
-        for name, value in term.initial_tracers().items():
-            unit, _ = term.tracer_units().get(name, ("", ""))
-            if name not in known:
-                left.setdefault(f"{value:g} {unit}".rstrip(), []).append(name)
-        if left:
-            values = "; ".join(f"{', '.join(names)} from {value}" for value, names in left.items())
-            yield (
-                term_name,
-                f"pools start from the defaults of their models, the same at all depths: {values}; give "
-                "measured profiles, `tracers` of the case, or numbers in `initial` of the term",
-            )
 
 
 def check_initial(case: SomeCase) -> None:

@@ -116,7 +116,7 @@ class Description(NamedTuple):
 class _HasPools(Protocol):
     """A biogeochemical model."""
 
-    def pools(self) -> Sequence[Any]: ...  # of an extension, which this does not import
+    def pools(self) -> Sequence[Any]: ...  # `Pool` of an extension
 
     def links(self) -> Sequence[str]: ...
 

@@ -38,6 +38,7 @@ from .air_sea import AirSeaSection, FluxesSection, WeatherSection, bulk_forcing,
 from .builder import one_of, part_of
 from .case import AbstractCase, AbstractFileCase, BuiltCase, GridSection
 from .closures import TermSection, term_of
+from .formats import notes_on_terms
 from .interior import HypsographySection, InteriorSection, Measures, ProfilesOf
 from .profiles import (
     AbsorptionSection,
@@ -47,7 +48,6 @@ from .profiles import (
     TwoBandSeriesSection,
     check_initial,
     initial_state,
-    notes_on_defaults,
     profile_series,
     stratified,
     with_memory,
@@ -569,8 +569,10 @@ def _build(
     rotation, light = site.coriolis_parameter, site.absorption
     if rotation is None:
         rotation = 0.0 if site.latitude is None else coriolis_parameter(site.latitude)
-    for name, note in notes_on_defaults(terms, state.tracers):
-        setting.notes.append(f"{setting.at('terms', name)}: {note}.")
+    if from_restart is None:
+        with setting.naming("terms"):
+            notes = [*notes_on_terms(terms, state, forcing)]
+        setting.notes.extend(f"{setting.at('terms', name)}: {note}." for name, note in notes)
     state = with_memory(state, interior, terms)
     if setting.step is not None:
         terms = {name: term.suited(state, setting.grid, setting.step) for name, term in terms.items()}

@@ -34,6 +34,7 @@ from . import (
     term as term,
 )
 from .gotm import fabm_module
+from .notes import notes_on_negative_pools, notes_on_pools
 
 
 def _is_fabm(path: Path) -> bool:
@@ -49,4 +50,6 @@ def _load(path: Path, overrides: Sequence[str]) -> AbstractSetUp:
 
 
 SET_UPS = (SetUpFormat(_is_fabm, _load),)
+NOTES_ON_TERMS = (notes_on_pools,)
+NOTES_ON_RUNS = (notes_on_negative_pools,)
 GOTM_MODULES = (("fabm", fabm_module),)

@@ -10,8 +10,8 @@ import numpy as np
 from ...config.air_sea import bulk_arguments
 from ...config.build import build_model
 from ...config.closures import term_of
+from ...config.formats import notes_on_terms
 from ...config.load import Loaded, load
-from ...config.profiles import notes_on_defaults
 from ...config.series import notes_on_conversions
 from ...io.yaml_file import ConfigError
 from ...plausibility import Finding, Position, collecting, remarks
@@ -62,10 +62,12 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
             name=loaded.name,
         )
         if section.terms:  # the thinnest cells ask for the shortest steps
-            columns.case(np.array([np.argmin(columns.depth)]), 0.0, config.time.output_interval)
+            case = columns.case(np.array([np.argmin(columns.depth)]), 0.0, config.time.output_interval)
+            given = {name: case.initial_state.tracers[name] for name in section.tracers}
+            start = dataclasses.replace(case.initial_state, tracers=given)
+            notes = notes_on_terms(terms, start, case.forcing)
+            columns.notes += tuple(f"map.terms.{name}: {note}" for name, note in notes)
     columns.notes += notes_on_conversions(section, "map")
-    defaults = notes_on_defaults(terms, section.tracers)
-    columns.notes += tuple(f"map.terms.{name}: {note}" for name, note in defaults)
     duration = config.time.duration or section.duration
     if duration > section.duration:
         raise ConfigError(

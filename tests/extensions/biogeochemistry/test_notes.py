@@ -1,0 +1,94 @@
+"""Everyday mistakes with pools: what cannot be is an error of `check`, what is unlikely is one note."""
+
+import pytest
+
+from tests.cli.running import invoked
+from tests.errors import error_naming, missing_from
+from tests.extensions.biogeochemistry.test_files import DAY, loaded
+from tunax_lite.config import ConfigError, build_run
+from tunax_lite.extensions.biogeochemistry import NPZD, Ergom, Oxygen, Passive
+from tunax_lite.extensions.biogeochemistry.notes import _follows_light
+
+LIGHT = {"stress_u": 0.05, "shortwave_flux": 150.0}
+ALL = {f"npzd_{name}": 0.1 for name in ("nut", "phy", "zoo", "det")}
+
+
+def life(**options):
+    return {"name": "biogeochemistry", "models": {"npzd": {"name": "npzd"}}, "initial": ALL} | options
+
+
+def npzd(**numbers):
+    return {"life": life(models={"npzd": {"name": "npzd", **numbers}})}
+
+
+def profile(upper, lower):
+    return {"z": [-50.0, 0.0], "values": [lower, upper]}
+
+
+def test_a_case_without_mistakes_has_no_note(tmp_path):
+    assert not any("terms" in note for note in build_run(loaded(tmp_path, fluxes=LIGHT, terms=npzd())).notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"terms": npzd(rmax=1e-5)}, "models.npzd.rmax d-1 1 1e-5 unit"),
+        ({"terms": npzd(w_d=5.0)}, "models.npzd.w_d -5 5 sign"),
+        ({"terms": {"life": life(initial=ALL | {"npzd_nut": 5000.0})}}, "npzd_nut mmol 5000 unit"),
+        ({"tracers": {"npzd_nut": profile(1.0, 5000.0)}}, "npzd_nut mmol unit"),
+        ({"tracers": {"npzd_zo": profile(1.0, 2.0)}}, "npzd_zo did npzd_zoo"),
+        ({"fluxes": {"stress_u": 0.05}}, "light npzd shortwave_flux"),
+    ],
+)
+def test_what_is_unlikely_is_one_note(tmp_path, changes, parts):
+    run = build_run(loaded(tmp_path, **{"fluxes": LIGHT, "terms": npzd()} | changes))
+    (note,) = [said for said in run.notes if "case.terms.life" in said]
+    assert not missing_from(note, f"run.yaml expected got {parts}" if "did" not in parts else parts), note
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"tracers": {"npzd_zoo": profile(1.0, -1.0)}}, "npzd_zoo 0 mmol"),
+        ({"terms": {"life": life(), "again": life()}}, "npzd_nut life again models"),
+    ],
+)
+def test_what_cannot_be_is_an_error(tmp_path, changes, parts):
+    with error_naming(ConfigError, f"run.yaml case.terms expected got {parts}"):
+        build_run(loaded(tmp_path, **changes))
+
+
+def test_signed_pools_may_start_below_zero(tmp_path):
+    ergom = life(models={"m": {"name": "ergom"}}, initial={"m_oxy": -5.0})
+    build_run(loaded(tmp_path, terms={"life": ergom}, tracers={"m_oxy": profile(1.0, -20.0)}))
+
+
+def test_models_that_grow_by_light_are_known():
+    assert _follows_light(NPZD()) and _follows_light(Ergom())
+    assert not _follows_light(Passive()) and not _follows_light(Oxygen())
+
+
+@pytest.mark.parametrize(
+    ("terms", "parts"),
+    [
+        ({"life": life(models={"npzd": {"name": "npzd", "w_d": -400.0}})}, "npzd_det n_sinking_substeps 4"),
+        ({"life": life(models={"o": {"name": "oxygen"}}, initial={})}, "wind wind_speed"),
+    ],
+)
+def test_check_finds_what_the_first_step_would(tmp_path, terms, parts):
+    path = loaded(tmp_path, terms=terms).path
+    assert not missing_from(invoked("check", path, code=2).output, f"run.yaml expected got {parts}")
+
+
+def test_a_run_names_pools_that_became_negative(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    terms = npzd(rmax=10.0, rpdu=4.0, rpdl=4.0)
+    for scheme, is_noted in (("euler", True), ("modified_patankar", False)):
+        terms["life"] |= {"scheme": scheme}
+        path = loaded(tmp_path, fluxes=LIGHT, terms=terms, duration=DAY).path
+        step = ["--set", "time.step=43200.0", "--overwrite", "--output", "out.nc"]
+        said = invoked("run", path, *step).output
+        (*noted,) = [line for line in said.splitlines() if "at least 0" in line]
+        assert len(noted) == is_noted
+        if is_noted:
+            assert not missing_from(noted[0], "terms.life npzd_phy mmol day n_substeps")

@@ -1,0 +1,178 @@
+"""What cannot be, and what is unlikely, about the pools of a case at its start."""
+
+import contextlib
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..._types import CenterArray, iterate_parameters
+from ...column.forcing import AbstractForcing, WaterSurface
+from ...column.state import State
+from ...column.terms import AbstractTerm
+from .interface import DAY, AbstractBiogeochemicalModel, Environment
+from .term import Biogeochemistry
+
+_FAR = 1e3
+"""Times its default, or a part of it, from which a number is thought to be in another unit."""
+_ROUND_OFF = 1e-9
+"""Below zero, of the unit of a pool."""
+_MOST = {"mmol m-3": 3000.0, "mEq m-3": 4000.0, "mg m-3": 3e4}
+"""Concentrations that water hardly has."""
+
+
+def notes_on_pools(
+    terms: Mapping[str, AbstractTerm], state: State, forcing: AbstractForcing
+) -> Iterator[tuple[str, str]]:
+    """Names of terms of biogeochemistry, and notes on them.
+
+    Args:
+        terms: of a case, by name.
+        state: at the start, of which the tracers are those that the case gives.
+        forcing: of the case.
+
+    Raises:
+        ValueError: a pool of two terms, or a negative profile of one that cannot be negative.
+    """
+    found = {key: term for key, term in terms.items() if isinstance(term, Biogeochemistry)}
+    _check_names(found)
+    for key, term in found.items():
+        _check_signs(term, state.tracers)
+        notes = [
+            *_of_defaults(term, state.tracers),
+            *_of_other_names(term, state.tracers),
+            *_of_amounts(term, state.tracers),
+            *_of_parameters(term.models),
+            *_of_darkness(term.models, state, forcing),
+        ]
+        yield from ((key, note) for note in notes)
+
+
+def _check_names(terms: Mapping[str, Biogeochemistry]) -> None:
+    owner: dict[str, str] = {}
+    for key, term in terms.items():
+        for name in term.pools():
+            if name in owner:
+                raise ValueError(
+                    f"expected each pool in one term, got {name} in {owner[name]} and {key}, which both "
+                    "would change it; name the models of one otherwise, or put all into one term."
+                )
+            owner[name] = key
+
+
+def _check_signs(term: Biogeochemistry, given: Mapping[str, CenterArray]) -> None:
+    for name, pool in term.pools().items():
+        if pool.positive and name in given and (least := float(np.min(given[name]))) < 0.0:
+            raise ValueError(
+                f"expected an initial profile of {name} of at least 0 {pool.unit}, got {least:g}; "
+                "correct the profile."
+            )
+
+
+def _of_defaults(term: Biogeochemistry, given: Mapping[str, CenterArray]) -> Iterator[str]:
+    left: dict[str, list[str]] = {}
+    for name, value in term.initial_tracers().items():
+        if name not in {*given, *term.initial, *term.kept}:
+            left.setdefault(f"{value:g} {term.pools()[name].unit}", []).append(name)
+    if left:
+        values = "; ".join(f"{', '.join(names)} from {value}" for value, names in left.items())
+        yield (
+            f"pools start from the defaults of their models, the same at all depths: {values}; give measured "
+            "profiles, `tracers` of the case, or numbers in `initial` of the term"
+        )
+
+
+def _of_other_names(term: Biogeochemistry, given: Mapping[str, CenterArray]) -> Iterator[str]:
+    pools = [*term.initial_tracers()]
+    for name in given.keys() - set(pools):
+        near = difflib.get_close_matches(name, pools, n=1)
+        if near or any(name.startswith(f"{model}_") for model in term.models):
+            hint = f"did you mean {near[0]}" if near else f"pools are {', '.join(pools)}"
+            yield f"the tracer {name} of the case is no pool, and only mixes; {hint}"
+
+
+def _of_amounts(term: Biogeochemistry, given: Mapping[str, CenterArray]) -> Iterator[str]:
+    for name, pool in term.pools().items():
+        highest = float(np.max(given[name])) if name in given else term.initial.get(name, 0.0)
+        if highest > (most := _MOST.get(pool.unit, np.inf)):
+            yield f"expected {name} up to {most:g} {pool.unit} at the start, got {highest:g}; check its unit"
+
+
+def _of_parameters(models: Mapping[str, AbstractBiogeochemicalModel]) -> Iterator[str]:
+    for name, model in models.items():
+        usual: dict[str, Any] = {}  # numbers, or none
+        with contextlib.suppress(TypeError, ValueError):  # a model without defaults
+            usual |= {info.path: info.value for info in iterate_parameters(type(model)())}
+        for info in iterate_parameters(model):
+            if info.value is None or usual.get(info.path) is None:
+                continue
+            value, default = (float(np.mean(x)) for x in (info.value, usual[info.path]))
+            ratio = value / default if default else 1.0
+            if ratio < 0.0 or not (ratio == 0.0 or 1.0 / _FAR < ratio < _FAR):
+                todo = "check the sign" if ratio < 0.0 else "check the unit"
+                usually = f"a number like its default, {default:g} {info.unit}"
+                yield f"models.{name}.{info.path}: expected {usually}, got {value:g}; {todo}"
+
+
+def _of_darkness(
+    models: Mapping[str, AbstractBiogeochemicalModel], state: State, forcing: AbstractForcing
+) -> Iterator[str]:
+    if forcing.at(0.0, WaterSurface.of(state)).shortwave_flux is not None:
+        return
+    if lit := [name for name, model in models.items() if _follows_light(model)]:
+        yield (
+            f"expected light for {', '.join(lit)}, got a case without shortwave radiation; give its "
+            "shortwave_flux, beside the heat_flux without the sun"
+        )
+
+
+def _follows_light(model: AbstractBiogeochemicalModel) -> bool:
+    """Whether the exchanges of a model depend on the light."""
+    one = jnp.ones(1)
+    pools = {name: one for name in (*(pool.name for pool in model.pools()), *model.links())}
+
+    def rates(light: float):
+        around = Environment(
+            temperature=10.0 * one,
+            salinity=35.0 * one,
+            density=1025.0 * one,
+            depth=one,
+            thickness=one,
+            light=light * one,
+            surface_light=light * one[0],
+            shortwave=light * one[0],
+            wind_speed=one[0],
+            bottom_stress=0.0 * one[0],
+            time=0.0,
+        )
+        return model.rates(pools, around)
+
+    dark, lit = rates(0.0), rates(50.0)
+    return any(not np.array_equal(dark[pair], lit[pair]) for pair in dark)
+
+
+def notes_on_negative_pools(
+    terms: Mapping[str, AbstractTerm], lowest: Mapping[str, tuple[float, float]]
+) -> Iterator[tuple[str, str]]:
+    """Names of terms of biogeochemistry, and notes on pools that became negative, and cannot be.
+
+    Args:
+        terms: of a case, by name.
+        lowest: value of each tracer in a run, and its time [s].
+    """
+    for key, term in terms.items():
+        if not isinstance(term, Biogeochemistry):
+            continue
+        pools = {name: pool for name, pool in term.pools().items() if pool.positive and name in lowest}
+        below = {name: pool for name, pool in pools.items() if lowest[name][0] < -_ROUND_OFF}
+        if below:
+            told = (
+                f"{k} {lowest[k][0]:.3g} {of.unit} (day {lowest[k][1] / DAY:.4g})" for k, of in below.items()
+            )
+            yield (
+                key,
+                f"expected pools of at least 0, got {', '.join(told)}; shorten the steps, raise n_substeps, "
+                "or choose a positive scheme such as modified_patankar",
+            )
