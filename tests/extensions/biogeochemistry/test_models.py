@@ -12,6 +12,7 @@ import tunax_lite as tl
 from tests.errors import error_naming
 from tests.extensions.biogeochemistry.columns import Sunny, column, environment
 from tests.helpers import central_difference
+from tunax_lite import config as config  # names all models
 from tunax_lite.declarations import names_of
 from tunax_lite.extensions.biogeochemistry import (
     NPZD,
@@ -47,8 +48,8 @@ def filled(model: AbstractBiogeochemicalModel) -> dict[str, jax.Array]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_exchanges_fit_the_declarations(name):
-    """The respiration of BFM17 does not ask for oxygen, as published."""
-    check_model(MODELS[name](), used_up=("o2o",) if name == "bfm17" else ())
+    """As published, the respiration of BFM17 does not ask for oxygen, and zooplankton excretes as it eats."""
+    check_model(MODELS[name](), used_up=("o2o", "z5n", "z5p") if name == "bfm17" else ())
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -26,7 +26,9 @@ def check_model(model: AbstractBiogeochemicalModel, *, used_up: Collection[str] 
 
     Args:
         model: to check.
-        used_up: pools that others use however little is left, which explicit schemes make negative.
+        used_up: pools that lose matter however little is left, such as oxygen that others use, or nitrogen of
+            animals that excrete while they eat; what they do not gain at the same time makes them negative in
+            explicit schemes.
 
     Raises:
         TypeError, ValueError: what was expected of which method, and what it gave.
