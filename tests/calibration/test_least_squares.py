@@ -100,27 +100,12 @@ def test_a_trial_that_is_not_finite_is_rejected_and_damped():
     bad = method.tell(first, _evaluate(lambda x: (np.full(2, np.nan), np.zeros((2, 2))), first.trial, 1.0))
     worse = method.tell(bad, _evaluate(lambda x: (np.full(2, 1e9), np.zeros((2, 2))), bad.trial, 1.0))
     np.testing.assert_array_equal(bad.base, first.base)
+    np.testing.assert_allclose([bad.damping, worse.damping], [0.02, 0.08], rtol=1e-12)  # twice, four times
     assert not bool(bad.accepted) and not bool(worse.accepted)
     lengths = [float(jnp.linalg.norm(state.trial - state.base)) for state in (first, bad, worse)]
-    # A quarter where the run failed, a tenth where the loss is huge: at most, and half of that at least.
-    assert 0.125 < lengths[1] / lengths[0] <= 0.25 and 0.05 < lengths[2] / lengths[1] <= 0.1
+    assert lengths[0] > lengths[1] > lengths[2] > 0.0
     spoilt = dataclasses.replace(_evaluate(valley, bad.trial, math.inf), matrix=np.full((2, 2), np.nan))
     assert not bool(method.tell(bad, spoilt).accepted)
-
-
-def test_a_step_that_is_too_long_ends_where_a_parabola_is_lowest():
-    """The matrix is a tenth of what it should be, as with limited rows near a good start."""
-
-    def told(x, loss_to_beat):
-        found = _evaluate(lambda x: (np.asarray(x) - [0.1, 0.2], np.eye(2)), x, loss_to_beat)
-        return dataclasses.replace(found, matrix=0.1 * found.matrix)
-
-    method = LevenbergMarquardt()
-    first = method.tell(method.init(jnp.zeros(2)), told(jnp.zeros(2), math.inf))
-    shorter = method.tell(first, told(*method.ask(first)))
-    assert not bool(shorter.accepted)
-    after = method.tell(shorter, told(*method.ask(shorter)))
-    assert bool(after.accepted) and float(after.base_loss) < 0.3 * float(first.base_loss)
 
 
 def test_a_rejected_trial_is_never_evaluated_again():
@@ -132,7 +117,7 @@ def test_a_rejected_trial_is_never_evaluated_again():
     while len(trials) < 12 and not bool(state.finished):
         trials.append(tuple(np.asarray(state.trial).tolist()))
         state = method.tell(state, Evaluation(_fit(math.nan)))
-    assert len(trials) > 4 and len(set(trials)) == len(trials)
+    assert len(trials) > 6 and len(set(trials)) == len(trials)
     lengths = np.linalg.norm(trials, axis=1)
     assert np.all(np.diff(lengths) < 0.0) and trials[0][0] == -2.0
 

@@ -533,12 +533,10 @@ class LBFGS(AbstractMethod):
 
 _GOOD, _POOR = 0.75, 0.25
 """Gains above which the damping falls, and below which it rises."""
-_SHORTEST, _WITHOUT_LOSS = 0.1, 0.25
-"""Least part that is kept of a rejected step, and that of one whose run failed."""
 
 
 class LevenbergMarquardtState(MethodState):
-    """Starting point of a step with loss, gradient, matrix; predicted decrease; damping."""
+    """Starting point of a step with loss, gradient, matrix; predicted decrease; damping and its growth."""
 
     base: UnconstrainedVector
     base_loss: Float[Array, ""]
@@ -546,6 +544,7 @@ class LevenbergMarquardtState(MethodState):
     matrix: Float[Array, "parameter parameter"]
     promised: Float[Array, ""]
     damping: Float[Array, ""]
+    growth: Float[Array, ""]
 
 
 @named("levenberg_marquardt")
@@ -554,8 +553,7 @@ class LevenbergMarquardt(AbstractMethod):
     """Levenberg-Marquardt with Marquardt's scaling and a damping adjusted by the gain ratio.
 
     An iteration is a run at the trial vector, plus its Jacobian if that reduces the loss. A rejected trial,
-    including one that is not finite, costs one run; the damping then increases until the step ends where a
-    parabola through both losses, with the slope at the start, is lowest.
+    including one that is not finite, costs one run and increases the damping until the step is shorter.
 
     Args:
         damping: initial damping.
@@ -563,8 +561,8 @@ class LevenbergMarquardt(AbstractMethod):
         decrease: factor of the damping after a step that achieved the predicted decrease.
         tolerance: the method ends when the predicted decrease is less than this fraction of the loss.
 
-    Source: Marquardt (1963), J. SIAM 11, 431-441; Fletcher (1971), AERE-R6799, for the thresholds of the gain
-        and the parabola.
+    Source: Marquardt (1963), J. SIAM 11, 431-441; thresholds of the gain as in Fletcher (1971), AERE-R6799;
+        the growth after rejections of Nielsen (1999), IMM-REP-1999-05, Technical University of Denmark.
     """
 
     damping: float = setting(1e-2, above=0.0)
@@ -578,8 +576,8 @@ class LevenbergMarquardt(AbstractMethod):
     def init(self, x: UnconstrainedVector) -> LevenbergMarquardtState:
         no, infinite, nothing = jnp.asarray(False), jnp.asarray(math.inf), jnp.asarray(0.0)
         gradient, matrix = jnp.zeros_like(x), jnp.zeros((x.size, x.size), x.dtype)
-        damping = jnp.asarray(self.damping)
-        return LevenbergMarquardtState(x, no, no, x, infinite, gradient, matrix, nothing, damping)
+        damping, growth = jnp.asarray(self.damping), jnp.asarray(2.0)
+        return LevenbergMarquardtState(x, no, no, x, infinite, gradient, matrix, nothing, damping, growth)
 
     def ask(self, state: LevenbergMarquardtState) -> tuple[UnconstrainedVector, float]:
         return state.trial, float(state.base_loss)
@@ -587,30 +585,30 @@ class LevenbergMarquardt(AbstractMethod):
     def tell(self, state: LevenbergMarquardtState, evaluation: Evaluation) -> LevenbergMarquardtState:
         base = np.asarray(state.base), float(state.base_loss), np.asarray(state.gradient)
         if not (evaluation.matrix.size and evaluation.is_finite):
-            return self._shorter_step(state, base, evaluation.fit.loss)
+            return self._shorter_step(state, base)
         loss, damping = evaluation.fit.loss, float(state.damping)
         if math.isfinite(base[1]):  # the first evaluation follows no step
             gain = (base[1] - loss) / float(state.promised)
             damping *= 1.0 / self.decrease if gain > _GOOD else 1.0 if gain > _POOR else 2.0
         at_trial = np.asarray(state.trial), loss, evaluation.gradient, evaluation.matrix
-        return self._step(*at_trial, damping, True)
+        return self._step(*at_trial, damping, 2.0, True)
 
     def _shorter_step(
-        self, state: LevenbergMarquardtState, base: tuple[np.ndarray, float, np.ndarray], loss: float
+        self, state: LevenbergMarquardtState, base: tuple[np.ndarray, float, np.ndarray]
     ) -> LevenbergMarquardtState:
-        """The next step from the base of a rejected one to a trial of this loss."""
-        rejected, damping, part = np.asarray(state.trial) - base[0], float(state.damping), _WITHOUT_LOSS
-        if loss >= base[1]:
-            slope = float(base[2] @ rejected)
-            part = max(-slope / (2.0 * (loss - base[1] - slope)), _SHORTEST)
+        """The next step from the base of a rejected one, with the least damping that makes it shorter.
+
+        Steps that are cut to the largest one do not change with the damping at first.
+        """
+        damping, growth = float(state.damping), float(state.growth)
+        rejected = (1.0 - 1e-6) * np.linalg.norm(np.asarray(state.trial) - base[0])
         while True:
-            damping *= 2.0
-            new = self._step(*base, np.asarray(state.matrix), damping, False)
-            length = np.linalg.norm(np.asarray(new.trial) - base[0])
-            if bool(new.finished) or length <= part * np.linalg.norm(rejected):
+            damping, growth = growth * damping, 2.0 * growth
+            new = self._step(*base, np.asarray(state.matrix), damping, growth, False)
+            if bool(new.finished) or np.linalg.norm(np.asarray(new.trial) - base[0]) < rejected:
                 return new
 
-    def _step(self, base, loss: float, gradient, matrix, damping: float, accepted: bool):
+    def _step(self, base, loss: float, gradient, matrix, damping: float, growth: float, accepted: bool):
         """A step from a point; with few numbers, plain NumPy is faster than compiling."""
 
         def promise(step: np.ndarray) -> float:
@@ -624,7 +622,7 @@ class LevenbergMarquardt(AbstractMethod):
         cut = np.clip(full, -self.largest_step, self.largest_step)
         shortened = full * min(1.0, self.largest_step / max(float(np.abs(full).max()), 1e-300))
         step = max(cut, shortened, key=promise)
-        finished, numbers = not promise(step) > self.tolerance * abs(loss), (promise(step), damping)
+        finished, numbers = not promise(step) > self.tolerance * abs(loss), (promise(step), damping, growth)
         vectors = jnp.asarray(base + step), jnp.asarray(accepted), jnp.asarray(finished), jnp.asarray(base)
         at_base = jnp.asarray(loss, float), jnp.asarray(gradient), jnp.asarray(matrix)
         return LevenbergMarquardtState(*vectors, *at_base, *(jnp.asarray(x, float) for x in numbers))
