@@ -16,6 +16,7 @@ from ..calibration import (
     with_case_parameters,
     with_parameters,
 )
+from ..calibration.comparison import VARIABLES
 from ..calibration.methods import AbstractMethod
 from ..calibration.observed import can_be_observed, starting_at
 from ..calibration.parameters import ResolvedParameters, paths_in_short
@@ -339,15 +340,11 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
     return model, tuple(
         evaluation_target(
             Target(case, observations, dt=dt, time_window=start_and_end, averaging=averaging, group=group),
-            variables or dict.fromkeys((*_USUAL, *case.initial_state.tracers, *weights)),
+            variables or dict.fromkeys((*VARIABLES, *case.initial_state.tracers, *weights)),
             loaded.place,
         )
         for case, observations, dt, group in compared
     )
-
-
-_USUAL = ("temperature", "u", "v")
-"""What `evaluate` compares if nothing is asked for, besides tracers and what was fitted."""
 
 
 def evaluation_target(target: Target, variables: Collection[str], place: Place) -> Target:

@@ -13,7 +13,6 @@ import functools
 import importlib
 import inspect
 import math
-import re
 import sys
 import types
 import typing
@@ -36,7 +35,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, WrapValidator, create_
 from pydantic.fields import FieldInfo
 
 from .._types import JSON
-from ..declarations import meanings, name_of, names_of
+from ..declarations import meanings, name_of, names_of, words_of
 from .section import Annotation, Section, closest, invalid, once
 
 T = TypeVar("T")
@@ -297,8 +296,7 @@ def _of_hint(hint: Annotation, declared: Mapping[str, Any]) -> _Field | None:  #
         if not (isinstance(family, type) and names_of(family)):
             return None
         built = lambda values: {name: value.build() for name, value in values.items()}  # noqa: E731
-        what = re.sub(r"\B([A-Z])", r" \1", family.__name__.removeprefix("Abstract")).lower()
-        return _Field(dict[str, named_or_own(family, what)], built)
+        return _Field(dict[str, named_or_own(family, words_of(family).lower())], built)
     if hint in (bool, str) or get_origin(hint) in (Literal, dict):
         return _Field(hint)
     if get_origin(hint) is tuple and get_args(hint)[1:] == (...,):

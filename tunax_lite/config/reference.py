@@ -1,7 +1,6 @@
 """JSON Schemas of configurations and descriptions of names, from the declarations."""
 
 import dataclasses
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -11,7 +10,7 @@ from jaxtyping import PyTree
 
 from .._types import JSON, ParameterInfo, iterate_parameters
 from ..closures import AbstractClosure
-from ..declarations import Named, all_names, meanings, names_of, summary_and_source
+from ..declarations import Named, all_names, meanings, names_of, summary_and_source, words_of
 from ..views import AbstractShown
 from .builder import is_number
 from .calibration import CalibrationConfig
@@ -165,9 +164,7 @@ def families() -> dict[str, list[Named]]:
         own = [kind for kind in own if kind is not AbstractShown]
         roots = [kind for kind in own if not set(kind.__bases__) & set(own)]
         root = AbstractClosure if AbstractClosure in roots else roots[0]
-        words = re.sub("(?<=[a-z])([A-Z])", r" \1", root.__name__.removeprefix("Abstract")).split()
-        title = " ".join([words[0], *map(str.lower, words[1:])])
-        found.setdefault(title, []).append(each)
+        found.setdefault(words_of(root), []).append(each)
     return {title: sorted(found[title], key=lambda each: each.name) for title in sorted(found)}
 
 

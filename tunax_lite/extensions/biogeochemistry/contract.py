@@ -36,7 +36,7 @@ def check_model(model: AbstractBiogeochemicalModel, *, used_up: Collection[str] 
     Biogeochemistry({"mine": model}).contents()
     positive = {pool.name for pool in model.pools() if pool.positive and not pool.on_bottom} - {*used_up}
     for light, scale in itertools.product((0.0, 50.0), (0.0, 1.0)):
-        pools, around = _pools(model, scale), _environment(light)
+        pools, around = sample_pools(model, scale), sample_environment(light)
         where = f"{type(model).__name__} in light of {light:g} W m-2, pools {'filled' if scale else 'empty'}"
         rates = _exchanges(model, "rates", pools, around)
         found: list[tuple[str, tuple[int, ...], Exchanges]] = [("rates", (_N,), rates)]
@@ -93,7 +93,7 @@ def _exchanges(
     return checked(model, method, getattr(model, method)(pools, around))
 
 
-def _pools(model: AbstractBiogeochemicalModel, scale: float) -> dict[str, jax.Array]:
+def sample_pools(model: AbstractBiogeochemicalModel, scale: float = 1.0) -> dict[str, jax.Array]:
     """Of all pools, around their values at the start, and of links: profiles; one number on the bottom."""
     profile, empty = jnp.linspace(0.6, 1.2, _N), jnp.zeros(_N)
     found = {pool.name: empty + scale * profile * (pool.initial or 0.5) for pool in model.pools()}
@@ -101,7 +101,8 @@ def _pools(model: AbstractBiogeochemicalModel, scale: float) -> dict[str, jax.Ar
     return found | on_bottom | {name: scale * profile for name in model.links()}
 
 
-def _environment(light: float) -> Environment:
+def sample_environment(light: float) -> Environment:
+    """Of the cells, in light at the surface [W m-2] that falls towards the bottom."""
     below = jnp.linspace(0.1, 1.0, _N)
     return Environment(
         temperature=jnp.linspace(7.0, 12.0, _N),

@@ -5,14 +5,14 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from ..._types import CenterArray, iterate_parameters
 from ...column.forcing import AbstractForcing, WaterSurface
 from ...column.state import State
 from ...column.terms import AbstractTerm
-from .interface import DAY, AbstractBiogeochemicalModel, Environment
+from .contract import sample_environment, sample_pools
+from .interface import DAY, AbstractBiogeochemicalModel
 from .term import Biogeochemistry
 
 _FAR = 1e3
@@ -130,26 +130,7 @@ def _of_darkness(
 
 def _follows_light(model: AbstractBiogeochemicalModel) -> bool:
     """Whether the exchanges of a model depend on the light."""
-    one = jnp.ones(1)
-    pools = {name: one for name in (*(pool.name for pool in model.pools()), *model.links())}
-
-    def rates(light: float):
-        around = Environment(
-            temperature=10.0 * one,
-            salinity=35.0 * one,
-            density=1025.0 * one,
-            depth=one,
-            thickness=one,
-            light=light * one,
-            surface_light=light * one[0],
-            shortwave=light * one[0],
-            wind_speed=one[0],
-            bottom_stress=0.0 * one[0],
-            time=0.0,
-        )
-        return model.rates(pools, around)
-
-    dark, lit = rates(0.0), rates(50.0)
+    dark, lit = (model.rates(sample_pools(model), sample_environment(light)) for light in (0.0, 50.0))
     return any(not np.array_equal(dark[pair], lit[pair]) for pair in dark)
 
 
