@@ -196,13 +196,20 @@ def read_argo(
             columns = zip(profiles.z, of_key, strict=True)
             rows = [_interpolate(heights, *one, largest_spacing) for one in columns]
             values[key] = jnp.asarray(np.stack(rows), dtype=float)
-    values = {key: one for key, one in values.items() if np.isfinite(profiles.values[key]).any()}
+    empty = {key for key, one in profiles.values.items() if not np.isfinite(one).any()}
+    values = {key: one for key, one in values.items() if key not in empty}
     if not values:
         expected = f"values of temperature or salinity with quality flags among {tuple(good_flags)}"
         got = " and ".join(f"none of {n} of {key}" for key, n in profiles.n_rejected.items())
         raise FileFormatError(file.path, "file", expected, got, "leave it out, or give other good_flags")
     heights = jnp.asarray(heights, dtype=float)
-    said = {"rejected": profiles.n_rejected, "notes": profiles.notes}
+    notes = [
+        f"{file.path}: expected values of {key} with quality flags among {tuple(good_flags)}, got none of "
+        f"{n}; it is not observed: leave it out, or give other good_flags."
+        for key, n in profiles.n_rejected.items()
+        if n and key in empty
+    ]
+    said = {"rejected": profiles.n_rejected, "notes": (*profiles.notes, *notes)}
     return Observations(time, heights, values, name=name or stem_of(sources[0]), **said)
 
 

@@ -16,7 +16,7 @@ from tests.extensions.biogeochemistry.columns import Sunny
 from tests.io import test_argo as argo
 from tunax_lite.calibration.target import root_mean_square_errors
 from tunax_lite.config import ConfigError, build_run, evaluation_of, load_run
-from tunax_lite.io import FileFormatError, read_argo_profiles
+from tunax_lite.io import FileFormatError, read_argo, read_argo_profiles
 from tunax_lite.io.tracers import Tracer
 
 START = "2015-01-01T00:00:00"
@@ -249,6 +249,15 @@ def test_adjusted_values_and_flags_of_each_parameter(tmp_path):
     np.testing.assert_allclose(found.tracers["nit"][1], wanted, rtol=1e-12)
     assert np.isnan(found.tracers["oxy"][:, 2]).all() and found.n_rejected["oxy"] == 2
     assert found.n_rejected["nit"] == 1 and found.n_rejected["temperature"] == 0
+
+
+def test_a_parameter_of_which_every_value_is_flagged_is_told(tmp_path):
+    """It was left out without a word, and the pool started from its default."""
+    path = sprof(tmp_path / "1_Sprof.nc", DOXY_QC="3333")
+    found = read_argo(path, start_time=argo.START, tracers=NAMES)
+    assert "nit" in found.profiles and "oxy" not in found.profiles
+    (note,) = [note for note in found.notes if "oxy" in note]
+    assert not missing_from(note, "1_Sprof.nc oxy none 8 good_flags")
 
 
 @pytest.mark.parametrize(
