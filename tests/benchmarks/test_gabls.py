@@ -1,0 +1,62 @@
+"""The atmosphere upside down is the atmosphere, and k-epsilon agrees with its simulations."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+
+import tunax_lite as tl
+from benchmarks import gabls
+from tunax_lite.column.forcing import WaterSurface
+from tunax_lite.column.terms import BottomFriction, Interior
+
+
+def test_exchange_is_that_of_the_profiles_of_monin_and_obukhov():
+    """Air 2.5 K warmer than the ground, at 3 m: u*, theta* and L fit both profiles, in their usual form."""
+    u, v, z, warmer = 2.4, 1.8, 3.0, 2.5
+    surface = tl.State.from_profiles(tl.Grid.uniform(18.0, 3), temperature=-1.5 - warmer, u=u, v=v)
+    water = WaterSurface.of(surface)
+    friction_velocity, heat = gabls.Ground(z, gabls.COOLING).exchange(0.0, water)
+    scale = heat / friction_velocity
+    length = friction_velocity**2 / (0.4 * 9.81 / 263.5 * scale)
+    ratio = np.log((z + 0.1) / 0.1)
+    assert 4.8 * z / length > 0.1 * ratio  # stability matters
+    np.testing.assert_allclose(friction_velocity / 0.4 * (ratio + 4.8 * z / length), 3.0, rtol=1e-5)
+    np.testing.assert_allclose(scale / 0.4 * (ratio + 7.8 * z / length), warmer, rtol=1e-5)
+
+
+def test_a_column_upside_down_has_the_same_wind():
+    """Below held profiles of temperature, the ground is a bottom with the same roughness."""
+    mirrored = gabls.case_of(32, cooling=0.0)
+    gradient = mirrored.interior.pressure_gradient
+    mirrored = dataclasses.replace(
+        mirrored, interior=Interior(pressure_gradient=gradient, held=("temperature",))
+    )
+    friction = BottomFriction(physical_roughness=0.0, additional_roughness=gabls.ROUGHNESS, viscosity=1e-12)
+    upright = tl.Case(
+        mirrored.grid,
+        tl.State.from_profiles(
+            mirrored.grid, temperature=lambda z: 1.5 + 0.01 * jnp.maximum(z + 300.0, 0.0), u=gabls.WIND
+        ),
+        tl.ConstantForcing(tl.SurfaceFluxes()),
+        coriolis_parameter=gabls.CORIOLIS,
+        equation_of_state=mirrored.equation_of_state,
+        interior=Interior(pressure_gradient=gradient, held=("temperature",), bottom_friction=friction),
+        duration=gabls.DURATION,
+    )
+    ends = [
+        tl.simulate(tl.Model(gabls.over_land(tl.KEpsilon())), case, dt=10.0, output_interval=32400.0).state
+        for case in (mirrored, upright)
+    ]
+    for name in ("u", "v"):
+        np.testing.assert_allclose(getattr(ends[0], name)[-1][::-1], getattr(ends[1], name)[-1], atol=2e-3)
+    assert ends[1].u[-1][0] < 5.0  # the ground has slowed the wind
+
+
+def test_k_epsilon_is_within_the_range_of_the_simulations():
+    """All but the jet, and a layer that it keeps at its steady-state Richardson number, 0.25."""
+    found = gabls.measured(tl.KEpsilon(), gabls.case_of(32), 60.0)
+    low, high = gabls.LES.T
+    inside = dict(zip(gabls.COLUMNS, (low <= found) & (found <= high), strict=True))
+    assert [name for name, fits in inside.items() if not fits] == ["jet [m/s]", "Ri", "Pr"]
+    assert 9.55 < found[3] < 9.8 and 0.24 < found[6] < 0.28
