@@ -54,9 +54,9 @@ def test_a_column_upside_down_has_the_same_wind():
 
 
 def test_k_epsilon_is_within_the_range_of_the_simulations():
-    """All but the jet, and a layer that it keeps at its steady-state Richardson number, 0.25."""
+    """All but the jet, a u* two percent too large, and a layer at the steady-state Richardson number."""
     found = gabls.measured(tl.KEpsilon(), gabls.case_of(32), 60.0)
     low, high = gabls.LES.T
     inside = dict(zip(gabls.COLUMNS, (low <= found) & (found <= high), strict=True))
-    assert [name for name, fits in inside.items() if not fits] == ["jet [m/s]", "Ri", "Pr"]
-    assert 9.55 < found[3] < 9.8 and 0.24 < found[6] < 0.28
+    assert [name for name, fits in inside.items() if not fits] == ["u* [m/s]", "jet [m/s]", "Ri", "Pr"]
+    assert found[0] < 0.297 and 9.55 < found[3] < 9.8 and 0.24 < found[6] < 0.28
