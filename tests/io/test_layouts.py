@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
 from tunax_lite.io import FileFormatError, read_oceansites
 
 START = "2018-12-13"
@@ -306,6 +306,8 @@ def test_practical_salinity_under_another_unit():
     found = read(instrument(PSAL=salt).assign_attrs(title="buoy 7"))
     assert float(found.profiles["salinity"][0, 0]) == 35.0
     assert found.notes == ("buoy 7: PSAL: practical salinity, whose unit is not 'S m-1'.",)
+    (note,) = read(instrument(PSAL=("TIME", np.full(N, 35.0))).assign_attrs(title="buoy 7")).notes
+    assert not missing_from(note, "buoy PSAL unit practical units.salinity")
     unnamed = ("TIME", np.full(N, 35.0), {"units": "S m-1"})
     with error_naming(FileFormatError, "PSAL g S salinity"):
         read(instrument(PSAL=unnamed))

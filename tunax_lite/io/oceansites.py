@@ -396,7 +396,10 @@ def _converted(
 ) -> tuple[np.ndarray, float, int, tuple[str, ...]]:
     """Values in the package's unit, offset and power of the density of a tracer, and notes."""
     if (tracer := wanted.tracers.get(key)) is not None:
-        return tracer.converted(variable, key), *tracer.linear(variable, key)[1:], ()
+        said = f"no unit, taken to be in that of {key}, {tracer.unit}; if it is another, give `unit`"
+        is_assumed = tracer.lacks_unit(variable) and tracer.conversion.factor == 1.0
+        notes = (f"{variable.path}: {variable.name}: {said}.",) if is_assumed else ()
+        return tracer.converted(variable, key), *tracer.linear(variable, key)[1:], notes
     how, notes = as_conversion(wanted.units.get(key)), ()
     examine(variable, key, given=how)
     if key == "salinity" and how.unit is None:
@@ -441,13 +444,14 @@ def _records(
 
 def _unit_of_salinity(variable: Variable) -> tuple[str | None, tuple[str, ...]]:
     """The unit "1" where it is missing or invalid for practical salinity, and a note on it."""
-    unit = variable.attrs.get("units")
+    unit, kind = variable.attrs.get("units"), variable.attrs.get("standard_name")
     if unit is None:
-        return "1", ()
+        said = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
+        return "1", () if kind else (f"{variable.path}: {variable.name}: {said}.",)
     try:
         conversion("salinity", str(unit))
     except ValueError:
-        if variable.attrs.get("standard_name") == "sea_water_practical_salinity":
+        if kind == "sea_water_practical_salinity":
             return "1", (
                 f"{variable.path}: {variable.name}: practical salinity, whose unit is not '{unit}'.",
             )

@@ -29,10 +29,15 @@ class Tracer:
     unit: str | None = None
     conversion: Conversion = Conversion()
 
+    def lacks_unit(self, variable: Variable) -> bool:
+        """Whether values are taken to be in the unit of the package, because a text names none."""
+        is_bare = self.conversion.unit is None and "units" not in variable.attrs and is_text(variable.path)
+        return self.unit is not None and is_bare
+
     def linear(self, variable: Variable, key: str) -> tuple[float, float, int]:
         """Scale, offset, and the power of the density of the water [kg m-3] that belongs to the scale.
 
-        Text without a unit is in that of the package, as for other quantities.
+        Text without a unit is in that of the package.
 
         Args:
             variable: of the file, with its unit.
@@ -42,8 +47,7 @@ class Tracer:
             FileFormatError: a unit that is missing, or does not convert to that of the package.
         """
         scale, power, how = 1.0, 0, self.conversion
-        is_bare = how.unit is None and "units" not in variable.attrs and is_text(variable.path)
-        if self.unit is not None and not is_bare:
+        if self.unit is not None and not self.lacks_unit(variable):
             said = variable.unit(how.unit, key)
             try:
                 scale, power = concentration(said, self.unit)

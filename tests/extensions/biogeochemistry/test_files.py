@@ -118,6 +118,17 @@ def test_units_of_amounts_are_converted(build, tmp_path, unit, factor):
     np.testing.assert_allclose(started(run), factor * expected(run), rtol=1e-12)
 
 
+def test_text_without_a_unit_is_in_that_of_the_pool_with_a_note(build, tmp_path):
+    def notes(column):
+        run = build(observations=csv(tmp_path, "nitrate") | {"tracers": {"npzd_nut": column}})
+        np.testing.assert_allclose(started(run), expected(run), rtol=1e-12)
+        return [said for said in run.notes if "no unit" in said]
+
+    (note,) = notes("nitrate")
+    assert not missing_from(note, "case.observations bottle.csv nitrate npzd_nut mmol unit")
+    assert not notes({"variable": "nitrate", "unit": "mmol m-3"})
+
+
 def test_amounts_per_mass_take_the_density_of_the_water(build, tmp_path):
     run = build(
         observations=csv(tmp_path, "nitrate [umol kg-1]", water=True) | {"tracers": {"npzd_nut": "nitrate"}}
