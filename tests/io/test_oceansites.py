@@ -207,3 +207,11 @@ def test_nothing_to_read(tmp_path):
     assert np.isfinite(read(path, variables={"temperature": "AIRT"}).profiles["temperature"]).all()
     with error_naming(ValueError, "start_time 8601 yesterday"):
         read_oceansites(path, start_time="yesterday", variables={"temperature": "AIRT"})
+
+
+def test_a_single_cast_in_a_table_has_fixed_heights(tmp_path):
+    lines = ["2012-06-10,0,10.0", "2012-06-10,20,9.5", "2012-06-10,40,nan", "2012-06-10,60,9.0"]
+    (tmp_path / "cast.csv").write_text("\n".join(["time,depth [m],TEMP [degC]", *lines]))
+    found = read_oceansites(tmp_path / "cast.csv", start_time="2012-06-10", conservative=False)
+    np.testing.assert_array_equal(found.z, [-60.0, -20.0, 0.0])
+    np.testing.assert_array_equal(found.profiles["temperature"], [[9.0, 9.5, 10.0]])

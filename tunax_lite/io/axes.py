@@ -473,7 +473,8 @@ def _nominal(
     for one in sorted(levels, key=lambda one: "nominal" not in one.name.lower()):
         if _is_relative(one):
             continue
-        if instrument is not None and one.values.size == instrument.max() + 1 < instrument.size:
+        is_own = not {*one.dims} & {*variable.dims}  # of a single cast records are as many as instruments
+        if instrument is not None and is_own and one.values.size == instrument.max() + 1:
             return upward(one).reshape(-1, 1)[instrument]
         if one.values.size == 1 and np.all(upward(one) <= 0.0):
             return upward(one).reshape(1, 1)
