@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 import yaml
 
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
 from tests.helpers import water_surface
 from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
@@ -459,3 +459,25 @@ def test_tables_of_two_files_and_two_years(tmp_path):
     np.testing.assert_array_equal(series.time, 3600.0 * np.array([0.0, 6.0, 12.0, 18.0]))
     np.testing.assert_allclose(series.values.humidity, [6e-3, 6e-3, 7e-3, 8e-3])
     np.testing.assert_array_equal(series.values.wind_u, [1.0, 2.0, 3.0, 4.0])
+
+
+def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(load, tmp_path):
+    def noted(**case):
+        made = build_run(load(**WATER | {"fluxes": {"stress_u": 0.1}} | case))
+        return [note for note in made.notes if "bottom" in note or "to the surface" in note]
+
+    given = {"z": [-20.0, -8.0], "values": [8.0, 9.0]}
+    (note,) = noted(temperature=given, tracers={"dye": {"z": [-20.0, 0.0], "values": [1.0, 2.0]}})
+    assert not missing_from(note, "site.yaml case -20 -8 bottom surface temperature 8 9 degC dye 1")
+    assert "salinity" not in note
+    # A cell is no matter, and neither is a profile that is uniform where it ends.
+    assert not noted(temperature={"z": [-38.0, -2.0], "values": [8.0, 9.0]})
+    assert not noted(temperature={"z": [-30.0, -20.0, -19.0, -9.0], "values": [8.0, 8.0, 9.0, 9.0]})
+    (tmp_path / "t.dat").write_text("2012-06-10 00:00:00 2 2\n-8.0 9.0\n-20.0 8.0\n")
+    (note,) = noted(temperature={"path": "t.dat", "column": 1})
+    assert not missing_from(note, "-20 -8 bottom surface temperature 8 9")
+    lines = [f"{START},{depth},{value},35.0" for depth, value in ((8, 9.0), (20, 8.0), (36, "nan"))]
+    (tmp_path / "m.csv").write_text("\n".join(["time,depth,TEMP [degC],PSAL [1]", *lines]))
+    measured = {"format": "oceansites", "paths": "m.csv"}
+    (note,) = noted(temperature=None, observations=measured)
+    assert not missing_from(note, "-20 -8 bottom surface temperature") and "salinity" not in note

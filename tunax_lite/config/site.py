@@ -33,6 +33,7 @@ from ..io.series import GOOD_FLAGS, Series, on_common_times, profiles_on_grid, s
 from ..io.yaml_file import ConfigError
 from ..physics import AbstractEquationOfState, coriolis_parameter
 from ..physics.equation_of_state import carries_conservative_temperature
+from ..quantities import QUANTITIES
 from ..registry import additions
 from .air_sea import AirSeaSection, FluxesSection, WeatherSection, bulk_forcing, prescribed_forcing, wind_of
 from .builder import one_of, part_of
@@ -649,7 +650,52 @@ def _start(
         measured = _measured_start(site, initial, setting, z)
     with setting.naming():
         given = site.modelled({name: series.on(np.zeros(1))[0] for name, series in own.items()}, z)
-        return initial_state(site, setting, water, measured | given)
+        state = initial_state(site, setting, water, measured | given)
+    if site.restart is None:
+        _note_ends(site, setting, state, initial)
+    return state
+
+
+_MOST_BEYOND, _MOST_ABOVE = 0.1, 10.0
+"""Share of the depth, and metres below the surface, without values that are no matter."""
+
+
+def _note_ends(site: SiteCase, setting: Setting, state: State, initial: Observations | None) -> None:
+    """Note where the profiles at the start go on as constants, beyond the values that are given."""
+    z, cells = setting.z_center, np.diff(np.asarray(setting.grid.z_face))
+    found: dict[str, list[str]] = {}
+    for name in ("temperature", "salinity", *state.tracers):
+        beyond = _beyond_values(name, site, setting, initial)
+        values = np.asarray(getattr(state, name, state.tracers.get(name)))
+        unit = QUANTITIES[name].unit if name in QUANTITIES else setting.tracer_units.get(name, "")
+        for end, towards, most in ((0, "bottom", np.inf), (-1, "surface", _MOST_ABOVE)):
+            far, inside = abs(beyond[end]), np.flatnonzero(beyond == 0.0)
+            least = max(min(_MOST_BEYOND * site.depth, most), cells[end])
+            is_uniform = inside.size > 0 and values[inside[end]] == values[end]
+            if far > least and not is_uniform:
+                told = f"{z[end] - beyond[end] - setting.draft:.4g} m to the {towards}"
+                found.setdefault(told, []).append(f"{name} {values[end]:.4g} {unit}".rstrip())
+    if found:
+        ends = "; ".join(f"from {told}, {', '.join(each)}" for told, each in found.items())
+        said = "profiles at the start go on as constants where there are no values"
+        setting.notes.append(f"{setting.at()}: {said}: {ends}; give values there if these are not right.")
+
+
+def _beyond_values(name: str, site: SiteCase, setting: Setting, initial: Observations | None) -> np.ndarray:
+    """How far each cell is above (or, negative, below) the outermost given values at the start [m]."""
+    z, profile = setting.z_center, site.tracers.get(name, getattr(site, name, None))
+    source = site.initial or site.observations
+    if profile is not None and profile.z is not None:
+        return z - np.clip(z, profile.z[0], profile.z[-1])
+    z = z - setting.draft
+    if profile is not None and profile.column is not None:
+        column = dataclasses.replace(setting.column(profile, name), number=0, quantity="level")
+        column = dataclasses.replace(column, scale_factor=1.0, offset=0.0)
+        return z - setting.profiles.read(column, whole_period=False).on(np.zeros(1))[0]
+    if profile is None and isinstance(source, MeasuredProfiles) and initial and name in initial.profiles:
+        levels = jnp.where(jnp.isfinite(initial.profiles[name]), initial.z, jnp.nan)
+        return z - _first(dataclasses.replace(initial, profiles={"level": levels}), "level", source, z)
+    return np.zeros_like(z)
 
 
 def _measured_start(
