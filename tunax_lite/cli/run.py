@@ -14,15 +14,14 @@ from .. import io
 from .._types import JSON, iterate_options
 from ..column.diagnostics import diagnostic
 from ..column.model import Model
-from ..column.trajectory import Restart, Trajectory, carried
+from ..column.trajectory import Restart, carried
 from ..config import ConfigError, Run, load_run
-from ..config.formats import notes_on_lowest
 from ..config.section import closest
 from ..io.errors import FileFormatError, check_possible
 from ..io.protection import Provenance, check_outputs, product_of_run, read_provenance
 from ..io.writing import claimed
 from ..io.yaml_file import parse_yaml
-from ..plausibility.water_limits import Extreme, extremes_of, merged
+from ..plausibility.water_limits import Extreme, Lowest, extremes_of, lower, lowest_of, merged
 from ..registry import additions
 from ..runtime.interrupts import advise, ordered_end
 from . import session
@@ -106,7 +105,7 @@ def _simulate(
     kept += f"tunax-lite plot {path} draws it."
     if parts_of(path):
         advise(kept)
-    beyond, lowest = list[Extreme](), dict[str, tuple[float, float]]()
+    beyond, lowest = list[Extreme](), dict[str, Lowest]()
     try:
         with fraction_of("run") as show, ordered_end("what is computed now") as safe_point:
 
@@ -116,7 +115,8 @@ def _simulate(
                 beyond[:] = merged(
                     beyond, extremes_of(progress.trajectory, has_ice=setup.case.ice is not None)
                 )
-                _note_lowest(lowest, progress.trajectory)
+                part = lowest_of(progress.trajectory.state.tracers, progress.trajectory.time)
+                lowest.update(lower(lowest, part))
                 safe_point()
 
             run_to_file(
@@ -138,17 +138,8 @@ def _simulate(
     except ValueError as error:
         raise ConfigError(f"{loaded.path}: time: {error}") from error
     echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
-    session.say_notes(f"terms.{name}: {note}" for name, note in notes_on_lowest(setup.case.terms, lowest))
+    session.say_lowest("", setup.case.terms, lowest)
     return beyond
-
-
-def _note_lowest(lowest: dict[str, tuple[float, float]], trajectory: Trajectory) -> None:
-    """Keep the lowest value of each tracer, and its time."""
-    for name, values in trajectory.state.tracers.items():
-        of_frames = np.nan_to_num(np.asarray(values), nan=np.inf).reshape(len(values), -1).min(axis=1)
-        frame = int(np.argmin(of_frames))
-        here = float(of_frames[frame]), float(trajectory.time[frame])
-        lowest[name] = min(lowest.get(name, here), here)
 
 
 def _members_of(setup: Run, draws: int, restart: Path | None) -> tuple[Model, float]:

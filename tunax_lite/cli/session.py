@@ -29,6 +29,7 @@ from ..column.case import Case
 from ..column.forcing import WaterSurface
 from ..column.grid import Grid
 from ..column.model import Model
+from ..column.terms import AbstractTerm
 from ..config import (
     Calibration,
     CalibrationConfig,
@@ -40,13 +41,13 @@ from ..config import (
     data_files,
 )
 from ..config.closures import constants_of
-from ..config.formats import AbstractSetUp, SetUpFormat
+from ..config.formats import AbstractSetUp, SetUpFormat, notes_on_lowest
 from ..declarations import name_of
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
 from ..io.yaml_file import naming
 from ..plausibility.onset import delay_of_convection
-from ..plausibility.water_limits import Extreme
+from ..plausibility.water_limits import Extreme, Lowest
 from ..registry import additions
 from ..runtime import configure, interrupts, is_own_flag
 from ..runtime.jax_setup import seconds_are_told
@@ -105,6 +106,11 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
         raise Exit(FAILED if code is None else code) from None
     finally:
         interrupts.advise(before)
+
+
+def say_lowest(where: str, terms: Mapping[str, AbstractTerm], lowest: Mapping[str, Lowest]) -> None:
+    """Say what extensions note about the lowest values of tracers in a run, as of keys below `where`."""
+    say_notes(f"{where}terms.{name}: {note}" for name, note in notes_on_lowest(terms, lowest))
 
 
 def say_notes(notes: Iterable[str]) -> None:

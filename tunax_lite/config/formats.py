@@ -19,6 +19,7 @@ from ..column.model import Model
 from ..column.state import State
 from ..column.terms import AbstractTerm
 from ..io.yaml_file import ConfigError, read_document
+from ..plausibility.water_limits import Lowest
 from ..registry import additions
 from .case import AbstractCase, BuiltCase, GridSection, NativeGrid, Run
 from .section import Section
@@ -223,9 +224,9 @@ def notes_on_terms(
 
 
 def notes_on_lowest(
-    terms: Mapping[str, AbstractTerm], lowest: Mapping[str, tuple[float, float]]
+    terms: Mapping[str, AbstractTerm], lowest: Mapping[str, Lowest]
 ) -> Iterator[tuple[str, str]]:
-    """Names of terms, and what extensions note about the lowest value, and its time [s], of each tracer."""
+    """Names of terms, and what extensions note about the lowest value of each tracer in a run."""
     for look in additions("formats", "NOTES_ON_RUNS"):
         yield from look(terms, lowest)
 

@@ -1,9 +1,9 @@
-"""Water of a result that cannot be, or is unlikely: too cold, hot, of negative or high salinity.
+"""What is extreme in a result: water too cold, hot, of negative or high salinity, and the least tracers.
 
 Source: McDougall and Barker (2011), Getting started with TEOS-10 (gsw), for the freezing point.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -111,6 +111,31 @@ def extremes_of(trajectory: Trajectory, *, has_ice: bool) -> list[Extreme]:
     """The same in all frames of a run."""
     state, z, time = trajectory.state, trajectory.grid.z_center, np.asarray(trajectory.time, dtype=float)
     return extremes(state.temperature, state.salinity, z, time, has_ice=has_ice)
+
+
+class Lowest(NamedTuple):
+    """The lowest value of a tracer, and where it was."""
+
+    value: float
+    time: float
+    column: int
+    place: str = ""  # of the column, with a comma behind it
+
+
+def lowest_of(tracers: Mapping[str, ArrayLike], time: ArrayLike) -> dict[str, Lowest]:
+    """Of each tracer, of shape `(n_times, n_cells)` with or without columns behind, at times [s]."""
+    found = {}
+    for name, values in tracers.items():
+        known = np.nan_to_num(np.asarray(values), nan=np.inf)
+        least = known.reshape(*known.shape[:2], -1).min(axis=1)
+        frame, column = np.unravel_index(int(np.argmin(least)), least.shape)
+        found[name] = Lowest(float(least[frame, column]), float(np.asarray(time)[frame]), int(column))
+    return found
+
+
+def lower(found: Mapping[str, Lowest], more: Mapping[str, Lowest]) -> dict[str, Lowest]:
+    """The lowest values in two parts of a result."""
+    return {**found, **{name: min(one, found.get(name, one)) for name, one in more.items()}}
 
 
 def _below_freezing(temperature: np.ndarray, salinity: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ import xarray as xr
 import yaml
 
 import tunax_lite as tl
+from tests.cli.running import invoked
 from tests.errors import error_naming, missing_from
 from tests.extensions.maps.ocean import ocean
 from tunax_lite.config import ConfigError
@@ -99,3 +100,13 @@ def test_an_unknown_model_is_refused_with_its_place(tmp_path):
     life = {"name": "biogeochemistry", "models": {"npzd": {"name": "npz"}}}
     with error_naming(ConfigError, "map.terms.life npz npzd"):
         load_map(write(tmp_path, terms={"life": life}))
+
+
+def test_a_map_names_pools_that_became_negative(tmp_path):
+    life = MAP["map"]["terms"]["life"] | {"scheme": "euler", "n_sinking_substeps": None}
+    life["models"] = {"npzd": {"name": "npzd", "rmax": 10.0, "rpdu": 4.0, "rpdl": 4.0}}
+    path = write(tmp_path, terms={"life": life})
+    step = ["--set", "time.step=43200.0", "--set", "output.variables=[npzd_nut]", "--set", "output.means=[]"]
+    said = invoked("map", path, *step, "--output", tmp_path / "out.zarr").output
+    (note,) = [line for line in said.splitlines() if "at least 0" in line]
+    assert not missing_from(note, "map.terms.life npzd_phy npzd_det mmol N day n_substeps")

@@ -2,11 +2,21 @@
 
 import pytest
 
+import tunax_lite as tl
 from tests.cli.running import invoked
 from tests.errors import error_naming, missing_from
 from tests.extensions.biogeochemistry.test_files import DAY, loaded
 from tunax_lite.config import ConfigError, build_run
-from tunax_lite.extensions.biogeochemistry import NPZD, Ergom, Oxygen, Passive
+from tunax_lite.extensions.biogeochemistry import (
+    NPZD,
+    Biogeochemistry,
+    Ergom,
+    Euler,
+    Oxygen,
+    Passive,
+    notes_on,
+    read_fabm,
+)
 from tunax_lite.extensions.biogeochemistry.notes import _follows_light
 
 LIGHT = {"stress_u": 0.05, "shortwave_flux": 150.0}
@@ -92,3 +102,38 @@ def test_a_run_names_pools_that_became_negative(tmp_path, monkeypatch):
         assert len(noted) == is_noted
         if is_noted:
             assert not missing_from(noted[0], "terms.life npzd_phy mmol day n_substeps")
+
+
+def test_python_is_told_what_the_commands_say():
+    growing = NPZD(rmax=10.0, rpdu=4.0, rpdl=4.0)
+    term = Biogeochemistry({"npzd": growing}, scheme=Euler(), n_sinking_substeps=2)
+    grid = tl.Grid.uniform(depth=60.0, n_cells=30)
+    start = term.with_pools(
+        tl.State.from_profiles(grid, temperature=lambda z: 12.0 + 0.05 * z), {"npzd_phy": 0.5}
+    )
+    dark = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.05))
+    case = tl.Case(grid, start, dark, coriolis_parameter=1e-4, terms={"life": term}, duration=5 * DAY)
+    defaults, light = notes_on(case)
+    assert not missing_from(defaults, "terms.life npzd_nut npzd_zoo npzd_det") and "npzd_phy" not in defaults
+    assert not missing_from(light, "terms.life light npzd shortwave_flux")
+    run = tl.simulate(tl.Model(tl.KEpsilon()), case, dt=DAY / 2, output_interval=DAY)
+    (negative,) = set(notes_on(case, run)) - {defaults, light}
+    least = run.state.tracers["npzd_det"]
+    assert not missing_from(negative, "terms.life npzd_det mmol day n_substeps")
+    assert f"{float(least.min()):.3g} mmol" in negative
+
+
+def test_below_zero_is_one_message_everywhere(tmp_path):
+    term, grid = Biogeochemistry({"npzd": NPZD()}), tl.Grid.uniform(depth=60.0, n_cells=30)
+    state = tl.State.from_profiles(grid, temperature=lambda z: 12.0 + 0.05 * z)
+    (tmp_path / "fabm.yaml").write_text("instances:\n  npzd: {model: gotm/npzd, initialization: {nut: -1}}\n")
+
+    for act in (
+        lambda: Biogeochemistry({"npzd": NPZD()}, initial={"npzd_nut": -1.0}),
+        lambda: term.with_pools(state, {"npzd_nut": -1.0}),
+        lambda: build_run(loaded(tmp_path, tracers={"npzd_nut": profile(-1.0, 1.0)})),
+    ):
+        with error_naming((ValueError, ConfigError), "npzd_nut 0 mmol start expected got correct"):
+            act()
+    (said,) = read_fabm(tmp_path / "fabm.yaml").problems
+    assert not missing_from(said, "initialization nut 0 mmol start expected -1 got correct")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .fabm import Ecosystem, read_fabm
     from .fasham import Fasham
     from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pool
+    from .notes import notes_on
     from .npzd import NPZD
     from .oceanbiome import OceanBioMENPZD
     from .oxygen import Oxygen, oxygen_saturation, schmidt_number
@@ -38,6 +39,7 @@ _NAMES = {
     "fabm": "Ecosystem read_fabm",
     "fasham": "Fasham",
     "interface": "AbstractBiogeochemicalModel Environment Exchanges Pool",
+    "notes": "notes_on",
     "npzd": "NPZD",
     "oceanbiome": "OceanBioMENPZD",
     "oxygen": "Oxygen oxygen_saturation schmidt_number",

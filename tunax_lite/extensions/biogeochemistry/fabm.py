@@ -21,6 +21,7 @@ from ...declarations import names_of
 from ...io.yaml_file import Document, read_document, with_overrides, yaml_text
 from .carbonate import Carbonate
 from .interface import AbstractBiogeochemicalModel
+from .term import below_zero
 
 MODELS: Mapping[str, str] = {
     "gotm/npzd": "npzd",
@@ -139,8 +140,8 @@ class _Instance(NamedTuple):
                 problem = f"expected a number, got {value!r}; give one"
             elif name not in pools:
                 problem = f"expected a pool ({', '.join(pools)}), got {name!r}; correct the name"
-            elif pools[name].positive and value < 0.0:
-                problem = f"expected at least 0 {pools[name].unit}, got {value:g}; correct it"
+            else:
+                problem = below_zero(name, pools[name], value)
             if problem:
                 self._refuse(("initialization", name), problem)
             else:

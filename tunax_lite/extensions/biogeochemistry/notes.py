@@ -1,6 +1,7 @@
 """What cannot be, and what is unlikely, about the pools of a case at its start."""
 
 import contextlib
+import dataclasses
 import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..._types import CenterArray, iterate_parameters
+from ...column.case import Case
 from ...column.forcing import AbstractForcing, WaterSurface
 from ...column.state import State
 from ...column.terms import AbstractTerm
+from ...column.trajectory import Trajectory
+from ...plausibility.water_limits import Lowest, lowest_of
 from .contract import sample_environment, sample_pools
 from .interface import DAY, AbstractBiogeochemicalModel
-from .term import Biogeochemistry
+from .term import Biogeochemistry, below_zero
 
 _FAR = 1e3
 """Times its default, or a part of it, from which a number is thought to be in another unit."""
@@ -21,6 +25,24 @@ _ROUND_OFF = 1e-9
 """Below zero, of the unit of a pool."""
 _MOST = {"mmol m-3": 3000.0, "mEq m-3": 4000.0, "mg m-3": 3e4}
 """Concentrations that water hardly has."""
+
+
+def notes_on(case: Case, trajectory: Trajectory | None = None) -> list[str]:
+    """What `tunax-lite check` notes on the pools of a case, and what `tunax-lite run` notes on a run of it.
+
+    Pools that are equal to the defaults of their models count as not given.
+
+    Raises:
+        ValueError: a pool of two terms, or a negative profile of one that cannot be negative.
+    """
+    state, noted = case.initial_state, list[tuple[str, str]]()
+    usual = {name: value for term in case.terms.values() for name, value in term.initial_tracers().items()}
+    given = {k: of for k, of in state.tracers.items() if k not in usual or np.any(of != usual[k])}
+    noted += notes_on_pools(case.terms, dataclasses.replace(state, tracers=given), case.forcing)
+    if trajectory is not None:
+        lowest = lowest_of(trajectory.state.tracers, trajectory.time)
+        noted += notes_on_negative_pools(case.terms, lowest)
+    return [f"terms.{name}: {note}" for name, note in noted]
 
 
 def notes_on_pools(
@@ -64,11 +86,8 @@ def _check_names(terms: Mapping[str, Biogeochemistry]) -> None:
 
 def _check_signs(term: Biogeochemistry, given: Mapping[str, CenterArray]) -> None:
     for name, pool in term.pools().items():
-        if pool.positive and name in given and (least := float(np.min(given[name]))) < 0.0:
-            raise ValueError(
-                f"expected an initial profile of {name} of at least 0 {pool.unit}, got {least:g}; "
-                "correct the profile."
-            )
+        if wrong := below_zero(name, pool, given.get(name, 0.0)):
+            raise ValueError(f"{wrong}.")
 
 
 def _of_defaults(term: Biogeochemistry, given: Mapping[str, CenterArray]) -> Iterator[str]:
@@ -135,22 +154,23 @@ def _follows_light(model: AbstractBiogeochemicalModel) -> bool:
 
 
 def notes_on_negative_pools(
-    terms: Mapping[str, AbstractTerm], lowest: Mapping[str, tuple[float, float]]
+    terms: Mapping[str, AbstractTerm], lowest: Mapping[str, Lowest]
 ) -> Iterator[tuple[str, str]]:
     """Names of terms of biogeochemistry, and notes on pools that became negative, and cannot be.
 
     Args:
         terms: of a case, by name.
-        lowest: value of each tracer in a run, and its time [s].
+        lowest: value of each tracer in a run.
     """
     for key, term in terms.items():
         if not isinstance(term, Biogeochemistry):
             continue
         pools = {name: pool for name, pool in term.pools().items() if pool.positive and name in lowest}
-        below = {name: pool for name, pool in pools.items() if lowest[name][0] < -_ROUND_OFF}
+        below = {name: pool for name, pool in pools.items() if lowest[name].value < -_ROUND_OFF}
         if below:
             told = (
-                f"{k} {lowest[k][0]:.3g} {of.unit} (day {lowest[k][1] / DAY:.4g})" for k, of in below.items()
+                f"{k} {lowest[k].value:.3g} {of.unit} ({lowest[k].place}day {lowest[k].time / DAY:.4g})"
+                for k, of in below.items()
             )
             yield (
                 key,

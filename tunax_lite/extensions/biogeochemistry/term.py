@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from ..._types import CenterArray, FaceArray, Scalar, ScalarLike, is_traced, parameter
 from ...column.grid import Grid
@@ -130,9 +131,8 @@ class Biogeochemistry(AbstractTerm):
             expected = f"profiles to keep of {', '.join(self._measurable()) or 'none of these models'}"
             raise ValueError(f"Biogeochemistry: expected {expected}, got {', '.join(sorted(unknown))}.")
         for name, value in self.initial.items():
-            if known[name].positive and not value >= 0.0:
-                expected = f"an initial {name} of at least 0 {known[name].unit}"
-                raise ValueError(f"Biogeochemistry: expected {expected}, got {value:g}; correct it.")
+            if wrong := below_zero(name, known[name], value):
+                raise ValueError(f"Biogeochemistry: {wrong}.")
 
     def pools(self) -> dict[str, Pool]:
         """All pools by name of the tracer."""
@@ -194,9 +194,9 @@ class Biogeochemistry(AbstractTerm):
         values = jnp.asarray(value, dtype=cells.dtype)
         if values.ndim and len(values) != len(cells):
             raise ValueError(f"{where}, got shape {values.shape}; interpolate it to grid.z_center.")
-        if not is_traced(values) and (pool := self.pools().get(name)) is not None and pool.positive:
-            if (least := float(np.min(values, initial=0.0))) < 0.0:
-                raise ValueError(f"{where}, of at least 0 {pool.unit}, got {least:g}; correct it.")
+        pool = None if is_traced(values) else self.pools().get(name)
+        if pool is not None and (wrong := below_zero(name, pool, values)):
+            raise ValueError(f"Biogeochemistry: {wrong}.")
         beside = (1,) * (cells.ndim - values.ndim) if values.ndim else ()
         return values.reshape(values.shape + beside) + 0.0 * cells.reshape(
             cells.shape + (1,) * (values.ndim - cells.ndim)
@@ -575,6 +575,14 @@ def checked(model: AbstractBiogeochemicalModel, method: str, found: D) -> D:
                 f"{', '.join(unknown)}; correct it, or declare it in `pools` or `links`."
             )
     return found
+
+
+def below_zero(name: str, pool: Pool, values: ArrayLike) -> str:
+    """What is wrong with values at the start of a pool that cannot be negative; nothing if it is empty."""
+    least = float(np.min(np.asarray(values), initial=0.0))
+    if not pool.positive or least >= 0.0:
+        return ""
+    return f"expected {name} of at least 0 {pool.unit} at the start, got {least:g}; correct it"
 
 
 def _check_pools(model: AbstractBiogeochemicalModel) -> None:

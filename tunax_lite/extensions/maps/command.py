@@ -83,6 +83,9 @@ def map_columns(
     def moment(time: float) -> str:
         return f"{run.columns.epoch + datetime.timedelta(seconds=time):%Y-%m-%d %H:%M}"
 
+    if report.lowest:
+        of_one = run.columns.case(slice(0, 1), 0.0, run.output_interval)
+        session.say_lowest("map.", of_one.terms, report.lowest)
     session.judge_water(report.beyond, moment)
     if report.broken:
         raise Exit(session.FAILED)

@@ -14,7 +14,7 @@ import datetime
 import functools
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -27,7 +27,7 @@ from ...column.integrate import restart_of
 from ...column.model import Model
 from ...column.trajectory import Restart
 from ...io.axes import place_in_words
-from ...plausibility.water_limits import Extreme, extremes, merged
+from ...plausibility.water_limits import Extreme, Lowest, extremes, lower, lowest_of, merged
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.memory import peak_memory
 from . import store as stores
@@ -58,20 +58,22 @@ class Broken(NamedTuple):
 
 
 class MapReport(NamedTuple):
-    """Failed columns, the peak memory of a process [bytes], and water beyond its limits."""
+    """Failed columns, the peak memory of a process [bytes], water beyond its limits, and least tracers."""
 
     broken: tuple[Broken, ...]
     peak_memory: int
     beyond: tuple[Extreme, ...] = ()
+    lowest: Mapping[str, Lowest] | None = None
 
 
 def _joined(reports: Sequence[MapReport]) -> MapReport:
     """The report of several parts of a map."""
-    beyond: list[Extreme] = []
+    beyond, lowest = list[Extreme](), dict[str, Lowest]()
     for report in reports:
         beyond = merged(beyond, report.beyond, same_columns=False)
+        lowest = lower(lowest, report.lowest or {})
     broken = tuple(column for report in reports for column in report.broken)
-    return MapReport(broken, max((one.peak_memory for one in reports), default=0), tuple(beyond))
+    return MapReport(broken, max((one.peak_memory for one in reports), default=0), tuple(beyond), lowest)
 
 
 TilesReport = Callable[[float], None]
@@ -99,7 +101,7 @@ def run_tiles(
                 _run_pieces(missing, len(works), reader, writer, report)
         finally:
             run.columns.read_together(None)
-    return _joined([MapReport(work.broken_columns(), peak_memory(), tuple(work.beyond)) for work in works])
+    return _joined([work.report() for work in works])
 
 
 def _run_pieces(
@@ -159,7 +161,8 @@ class _Tile:
         self._restart: Restart | list[np.ndarray] | None = None  # as it was read: its arrays
         self.broken = np.full(len(columns), -1)  # first frame affected
         self.done, self._parts = 0, dict[str, str]()
-        self.beyond: list[Extreme] = []  # of the pieces that this process computes
+        self._beyond: list[Extreme] = []  # of the pieces that this process computes
+        self._lowest: dict[str, Lowest] = {}
         if (state := store.read_state(tile)) is not None:
             self.done, self.broken, self._restart, self._parts = state
 
@@ -191,6 +194,9 @@ class _Tile:
                 f"map: expected finite values, got none in all {len(self.broken)} columns of a tile, "
                 f"first at {first}; try a shorter time step, or other parameters."
             )
+
+    def report(self) -> MapReport:
+        return MapReport(self.broken_columns(), peak_memory(), tuple(self._beyond), self._lowest)
 
     def broken_columns(self) -> tuple[Broken, ...]:
         columns, times = self._run.columns, self._run.times
@@ -229,8 +235,8 @@ class _Tile:
             ) from error
 
     def _judge(self, results: Results, frames: slice, case: Case) -> None:
-        """Note water beyond its limits: in the stored frames, or else at the end of the piece."""
-        names, columns = ("temperature", "salinity"), self._run.columns
+        """Note extreme water and tracers: in the stored frames, or else at the end of the piece."""
+        names = "temperature", "salinity"
         n_frames, n_columns = frames.stop - frames.start, len(self._columns)
         if all(name in results.values for name in names):
             fields = [np.asarray(results.values[name])[:n_frames, :, :n_columns] for name in names]
@@ -240,10 +246,18 @@ class _Tile:
             time = self._run.times[[frames.stop - 1]]
         z = np.asarray(case.grid.z_center).reshape(case.grid.n_cells, -1)[:, :n_columns]
         found = extremes(fields[0], fields[1], z, time, has_ice=case.ice is not None)
-        places = [self._columns[one.column] for one in found]
-        named = (place_in_words(float(columns.latitude[i]), float(columns.longitude[i])) for i in places)
-        found = [one._replace(place=f"{place}, ") for one, place in zip(found, named, strict=True)]
-        self.beyond = merged(self.beyond, found)
+        self._beyond = merged(self._beyond, [one._replace(place=self._place(one.column)) for one in found])
+        for name, last in results.end.state.tracers.items():
+            fields = results.values[name][:n_frames] if name in results.values else last[None]
+            time = self._run.times[frames if name in results.values else [frames.stop - 1]]
+            (least,) = lowest_of({name: fields[..., :n_columns]}, time).values()
+            placed = least._replace(place=self._place(least.column))
+            self._lowest = lower(self._lowest, {name: placed})
+
+    def _place(self, column: int) -> str:
+        """Position of a column of the tile in words, with a comma behind it."""
+        at, columns = self._columns[column], self._run.columns
+        return f"{place_in_words(float(columns.latitude[at]), float(columns.longitude[at]))}, "
 
     def _on_map(self, values: np.ndarray) -> np.ndarray:
         """Put columns (the last axis) at their positions in the rows of the tile."""
