@@ -24,11 +24,6 @@ def budget(file: Path, figure: Path | None, *, overwrite: bool) -> Answer:
             check_figures_of(file, [figure], overwrite)
         else:
             check_outputs([figure], overwrite=overwrite)
-    if file.suffix.lower() in (".yaml", ".yml"):
-        raise ConfigError(
-            f"{file}: expected the results of a run, a NetCDF file, got a configuration; set `output: "
-            "{budgets: true}` in it, run it (`tunax-lite run`), and give the file that this writes."
-        )
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         budgets = read_budgets(file)
     for one in budgets:

@@ -363,7 +363,10 @@ def _check_format(path: Path) -> None:
     elif re.match(rb"\s*<(!doctype|html|\?xml)", first[:512], re.IGNORECASE):
         got, advice = "a web page", "look into it: most often a login or an error; download it again"
     elif path.suffix.lower() in (".yaml", ".yml"):
-        got, advice = "a YAML file", "if it is a configuration, `tunax-lite run` writes its results"
+        got, advice = (
+            "a YAML file",
+            "`tunax-lite run` writes the results of a configuration, and `output: {budgets: true}` budgets",
+        )
     elif first[:3] == b"CDF" and len(first) >= 8 and first[3] in (1, 2, 5):
         size = path.stat().st_size
         try:
