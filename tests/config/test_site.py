@@ -481,3 +481,16 @@ def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(load, 
     measured = {"format": "oceansites", "paths": "m.csv"}
     (note,) = noted(temperature=None, observations=measured)
     assert not missing_from(note, "-20 -8 bottom surface temperature") and "salinity" not in note
+
+
+def test_a_number_that_stands_for_missing_values_of_a_series_is_told(load, tmp_path):
+    values = [9.0, -999.0, 9.5, 10.0, 9.75]
+    rows = [f"{START[:-8]}{hour:02d}:00:00,{value}" for hour, value in enumerate(values)]
+    (tmp_path / "sst.csv").write_text("\n".join(["time,sst [degC]", *rows]))
+    series = {"sea_surface_temperature": {"path": "sst.csv", "variable": "sst", "kind": "conservative"}}
+    run = build_run(load(**WATER, fluxes={"stress_u": 0.1}, series=series))
+    (note,) = [note for note in run.notes if "sst" in note]
+    assert not missing_from(note, "case.series.sea_surface_temperature sst.csv sst -999 1 5 missing")
+    assert run.observations is not None
+    found = np.asarray(run.observations.series["sea_surface_temperature"])
+    np.testing.assert_array_equal(np.isnan(found), np.array(values) < 0.0)

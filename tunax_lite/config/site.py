@@ -213,7 +213,7 @@ class NumbersSection(ConversionSection):
         self, name: str, site: "SiteCase", salinity: float, setting: Setting
     ) -> tuple[np.ndarray, np.ndarray, int]:
         """Times within the case [s], values, and the number of rejected values; at a surface salinity."""
-        path = setting.file(self.path, "series", name, "path")
+        path, notes = setting.file(self.path, "series", name, "path"), list[str]()
         with setting.naming("series", name):
             found, n_rejected = io.read_numbers(
                 path,
@@ -224,7 +224,9 @@ class NumbersSection(ConversionSection):
                 unit=self.conversion,
                 flags=self.flags,
                 good_flags=self.good_flags,
+                notes=notes,
             )
+            setting.notes.extend(f"{setting.at('series', name)}: {note}" for note in notes)
             values = found.values
             if name == "sea_surface_temperature":
                 values = site.surface_temperature(values, salinity, self.kind)

@@ -199,8 +199,12 @@ def read_series(
     table = read_table(path, read)
     record = read(table)
     if notes is not None:
-        notes += [note for note in table.notes if note.startswith(f"{path}: {record.variable.name}: ")]
+        notes += _notes_of(table, record.variable)
     return Series(record.time, record.values) if longest_gap is None else _bridged(record, longest_gap, notes)
+
+
+def _notes_of(table: Contents, variable: Variable) -> list[str]:
+    return [note for note in table.notes if note.startswith(f"{table.path}: {variable.name}: ")]
 
 
 def _bridged(record: Record, longest_gap: float, notes: list[str] | None) -> Series:
@@ -264,6 +268,7 @@ def read_numbers(
     flags: str | None = None,
     good_flags: Sequence[int] = GOOD_FLAGS,
     position: tuple[float, float] | None = None,
+    notes: list[str] | None = None,
 ) -> tuple[Series, int]:
     """Series of an observable that is one number per column, NaN where missing or without a good flag.
 
@@ -273,6 +278,7 @@ def read_numbers(
         flags: name in the file of the numeric quality flags.
         good_flags: flags to accept.
         position: latitude and longitude [degrees], for a file with a grid of several points.
+        notes: gets a note on a number that stands for missing values.
 
     Returns:
         The series, and the number of values rejected because of their flags.
@@ -294,6 +300,8 @@ def read_numbers(
                 table, variable, quantity, start_time=start_time, unit=unit, missing=True
             ),
         )
+        if notes is not None:
+            notes += _notes_of(table, table.named(variable, quantity, "correct its name"))
         if position is not None:
             table = at_position(path, table, variable, position)
         record = record_of(table, variable, quantity, start_time=start_time, unit=unit, missing=True)
