@@ -12,8 +12,10 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
+from tunax_lite.cli.check import Page
 from tunax_lite.cli.commands import app
 from tunax_lite.cli.terminal import printable
+from tunax_lite.io import read_cf_netcdf, resolve
 from tunax_lite.plotting import style
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,3 +135,13 @@ def test_a_case_of_dollars_is_run_and_drawn(tmp_path, monkeypatch):
     result = CliRunner().invoke(app, ["run", KATO, *short, "--set", "case.name=$$ \\alpha$ _x"])
     assert result.exit_code == 0, result.output
     assert len(list(Path("results").glob("*.png"))) == 2
+
+
+def test_the_figure_of_inputs_has_the_name_of_the_case_or_a_title_of_its_own(tmp_path, monkeypatch):
+    titles = []
+    drawn = lambda inputs, path, title, *_, **__: titles.append(title)  # noqa: E731
+    monkeypatch.setattr(sys.modules[Page.__module__], "draw_inputs", drawn)
+    case, observations = read_cf_netcdf(resolve("synthetic:wind_and_cooling"))
+    for title in ("", "gulf"):
+        Page(tmp_path / "inputs.png", overwrite=True, title=title).of(case, observations)
+    assert titles == [case.name, "gulf"]

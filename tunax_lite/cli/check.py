@@ -109,6 +109,7 @@ class Page:
 
     figure: Path | None
     overwrite: bool
+    title: str = ""  # instead of the name of the case
 
     def of(self, case: Case, observations: Observations | None, *, several: bool = False) -> Answer:
         """Print inputs and budgets of a case, and draw them; of several cases in figures of their own."""
@@ -118,7 +119,7 @@ class Page:
         if self.figure is not None:
             stem = f"{self.figure.stem}_{file_name(case.name)}" if several else self.figure.stem
             path = self.figure.with_name(f"{stem}{self.figure.suffix or '.png'}")
-            draw_inputs(inputs, path, case.name, start, overwrite=self.overwrite)
+            draw_inputs(inputs, path, self.title or case.name, start, overwrite=self.overwrite)
             session.report_written([path])
         return answer
 

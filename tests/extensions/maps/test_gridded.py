@@ -180,6 +180,9 @@ def test_bathymetry_and_neighbours_stand_for_what_is_missing():
     assert np.isfinite(whole(found).initial_state.temperature).all()
     near = columns(dataset, depth="elevation", reach=1.2e6)
     assert near.counts["without values in reach"] > 0 and near.n_columns < found.n_columns
+    apart = dataset.assign(thetao=dataset.thetao.where(dataset.lon == 100.0))
+    with error_naming(ValueError, f"reach 3 km none {found.counts['columns']} without temperature"):
+        columns(apart, depth="elevation", reach=3e3)
     assert near.fingerprint != found.fingerprint == columns(dataset, depth="elevation", reach=3e6).fingerprint
 
 

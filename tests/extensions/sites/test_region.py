@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 from typer.testing import CliRunner
 
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
 from tunax_lite.air_sea import BulkForcing
 from tunax_lite.cli.application import work_of
 from tunax_lite.cli.commands import app
@@ -100,8 +100,9 @@ def test_regions_that_are_none(data, tmp_path):
     assert "0.3" in site(*corner, "--every", 0.3, *given, code=2)
     assert "--waves" in site(*corner, "--every", 0.5, "--waves", "era5:x", *given, code=2)
     assert "north" in site("--latitude", "north", "--longitude", "1", *given, code=2)
-    # Where no point has all inputs, the reason is that of the last.
-    assert "grid around" in site("--latitude", "10:11", *corner[2:], "--every", 0.5, *given, code=3)
+    # Where no point has all inputs, each kind is told with its number and the reason of the first.
+    said = site("--latitude", "10:11", *corner[2:], "--every", 0.5, *given, code=3)
+    assert "grid around" in said and not missing_from(said, "none without depth 4 points first 10.25 N")
     assert not (tmp_path / "out").exists()
     start = datetime.datetime(2012, 6, 10)
     of = Place("x", 0.0, 0.0, start, start + datetime.timedelta(days=1))

@@ -58,7 +58,8 @@ class Located:
             if n_outside == n:
                 ends = [f"{axis.min():g} to {axis.max():g}" for axis in (source.latitude, source.longitude)]
                 expected = f"points within those of the file, latitudes {ends[0]} and longitudes {ends[1]}"
-            raise ValueError(f"points: expected {expected}, got none of {n}; change the points.")
+            got = f"none of {n}: {n - n_outside} on land, {n_outside} outside of the files"
+            raise ValueError(f"points: expected {expected}, got {got}; change the points.")
         self.groups = self._groups()
         salinity = self._field("salinity", given.salinity, has_levels=True)
         tracers = {name: self._field("", one, has_levels=True) for name, one in given.tracers.items()}
@@ -80,17 +81,19 @@ class Located:
     def _locate(self, chosen: np.ndarray) -> tuple[np.ndarray, int, int]:
         """Which points have values of all fields, and how many take some of a neighbour, or have none."""
         filled, empty = np.zeros((2, chosen.size), dtype=bool)
-        fields = [*self.profiles.values(), *(one for group in self.groups.values() for one in group.values())]
-        parts = [part for field in fields for part in field.parts]
-        for part in parts:
+        fields = [*self.profiles.items(), *(one for group in self.groups.values() for one in group.items())]
+        parts, lacking = [(name, part) for name, field in fields for part in field.parts], dict[str, int]()
+        for name, part in parts:
             of_part = part.locate(self._target, chosen)
             filled, empty = filled | of_part[0], empty | of_part[1]
+            lacking[name] = lacking.get(name, 0) + int(np.sum(of_part[1]))
         kept = np.flatnonzero(~empty)
         if not kept.size:
             expected = f"values of all fields within {self._given.reach / 1e3:g} km of a point with water"
-            got = "got none; extend it, or check that the files overlap."
+            counts = ", ".join(f"{number} without {name}" for name, number in lacking.items() if number)
+            got = f"got none of {chosen.size}: {counts}; extend it, or check that the files overlap."
             raise ValueError(f"reach: expected {expected}, {got}")
-        for part in parts:
+        for _, part in parts:
             part.keep(kept)
         self._target.matrices.clear()
         return kept, int(np.sum(filled & ~empty)), int(np.sum(empty))

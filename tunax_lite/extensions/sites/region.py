@@ -176,7 +176,10 @@ def _asked(region: Region, wanted: Mapping[Kind, str]) -> tuple[list[_Point], li
                     answers[kind].append(answer)
             show((number + 1) / len(places), f"{place.name}")
     if not points:
-        raise left[-1].reason
+        expected = f"{region.of.name}: expected a point with all inputs, got none of {len(left)}"
+        error = left[0].reason
+        error.args = ("\n".join([f"{expected}; choose other sources or points:", *_left_out(left)]),)
+        raise error
     return points, [_common(several) for several in answers.values()], left
 
 
@@ -286,7 +289,7 @@ def _check(folder: Path, name: str, settings: Sequence[str], draw: bool) -> None
     kind = kind_of(loaded.config)
     assert kind is not None  # it is a map
     with session.precision(loaded), contextlib.redirect_stdout(said):
-        kind.check(loaded, None, Page(folder / "inputs.png" if draw else None, overwrite=True))
+        kind.check(loaded, None, Page(folder / "inputs.png" if draw else None, overwrite=True, title=name))
     echo(said.getvalue().replace(f"{folder}/", "").rstrip())
 
 
