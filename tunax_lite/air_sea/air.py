@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from .._types import Scalar
 from ..declarations import setting
 from ..numerics.elementary import at_least, at_most, horner, reciprocal
+from ..numerics.fixed_point import Values, fixed_point
 
 HumidityMeasure = Literal["relative", "wet_bulb", "dew_point", "specific"]
 """Relative humidity [%], temperature of the wet bulb or of the dew point [degC], or mass [kg kg-1]."""
@@ -113,18 +114,19 @@ class AbstractSimilarity(AbstractBulkFormula):
     Args:
         wind_height: measurement height of the wind [m].
         air_height: measurement height of temperature and humidity [m].
-        iterations: fixed number of iterations.
+        iterations: largest number of iterations, which end as soon as nothing changes.
     """
 
     wind_height: float = setting(10.0, above=0.1, at_most=1000.0)
     air_height: float = setting(2.0, above=0.1, at_most=1000.0)
     iterations: int = setting(10, at_least=1, at_most=100, null_is_default=True)
 
-    def _iterated(self, iterate, first: tuple[Scalar, ...], air: MoistAir) -> tuple[Scalar, ...]:
-        """The last iterate, starting from a first guess."""
+    def _iterated(self, iterate, first: Values, air: MoistAir) -> Values:
+        """The last iterate, starting from a first guess, for every column on its own."""
         shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in (*first, air.pressure)))
-        first = tuple(jnp.broadcast_to(x, shape) for x in first)
-        return jax.lax.fori_loop(0, self.iterations, lambda _, scales: iterate(scales), first)
+        return fixed_point(
+            iterate, jax.tree.map(lambda x: jnp.broadcast_to(x, shape), first), self.iterations
+        )
 
     def _exchange(self, scales: Scales, raised: Scales, air: MoistAir, skin: WaterSkin) -> Exchange:
         """Fluxes from u* [m s-1], theta* [K] and q* [kg kg-1], and from the air at the height of the wind.

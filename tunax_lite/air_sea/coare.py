@@ -9,7 +9,6 @@ import math
 from collections import namedtuple
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 
 from .._types import Scalar
@@ -209,7 +208,7 @@ class _Coare(AbstractSimilarity):
         of_air = viscosity(air.temperature + LAPSE_RATE * self.air_height)
         given = air, skin, potential, of_air
         first = self._first_guess(*given)
-        found = jax.lax.fori_loop(0, self.iterations, lambda _, scales: self._iterate(scales, *given), first)
+        found = self._iterated(lambda scales: self._iterate(scales, *given), first, air)
         scales = found.friction, found.temperature, found.humidity
         return self._exchange(scales, (found.speed, found.air_kelvin, found.air_humidity), air, skin)
 
