@@ -11,6 +11,7 @@ import numpy as np
 
 from ..calibration import (
     CalibrationResult,
+    Target,
     in_short,
     remarks,
     remarks_in_short,
@@ -35,6 +36,7 @@ from ..calibration.results import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NA
 from ..calibration.validation import CheckRow, run_checks
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..config.formats import kind_in
+from ..io.dataset import STATE_NAMES
 from ..io.protection import check_letters, remove_file
 from ..io.writing import claimed
 from ..io.yaml_file import read_document
@@ -373,6 +375,13 @@ def _summarise_posterior(found: Posterior) -> None:
         )
 
 
+def _profiles(target: Target) -> tuple[str, ...]:
+    """Profiles of the model that are compared with observations, or else temperature."""
+    known = {*STATE_NAMES, *target.case.start_state.tracers}
+    fitted = tuple(name for name, weight in target.weights.items() if weight and name in known)
+    return fitted or ("temperature",)
+
+
 def _write_posterior(
     found: Posterior, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> list[Path]:
@@ -398,7 +407,9 @@ def _write_posterior(
     echo("running draws of the posterior, for the figures ...")
     draws = found.subset(loaded.config.posterior.n_members)
     bands = [
-        predictive_bands(model, free, target.case, draws, **target.times_of_run(_MOST_FRAMES))
+        predictive_bands(
+            model, free, target.case, draws, variables=_profiles(target), **target.times_of_run(_MOST_FRAMES)
+        )
         for target in setup.targets
     ]
     observed = [target.observations for target in setup.targets]

@@ -218,7 +218,7 @@ def posterior_figures(dataset: xr.Dataset) -> dict[str, Figure]:
 
 
 def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | None = None) -> Figure:
-    """Final temperature and scalar time series, with the spread from the parameters.
+    """Final profiles and scalar time series, with the spread from the parameters.
 
     One row of panels per band, with quantiles symmetric around the median. If observations of the same cases
     are given, their profiles and scalars are drawn, too.
@@ -226,24 +226,26 @@ def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | No
     if not bands:
         raise ValueError("plot_bands: expected at least one case, got none.")
     names = tuple(bands[0].series)
-    profile = next(iter(bands[0].profiles))
-    n_columns = 1 + len(names)
+    profiles = list(dict.fromkeys(name for band in bands for name in band.profiles))
+    n_columns = len(profiles) + len(names)
     figure, axes = style.panels(len(bands) * n_columns, n_columns, (3.3, 2.9))
     seen = [None] * len(bands) if observations is None else observations
     drawn = False
     for row, band, observed in zip(axes, bands, seen, strict=True):
         end = float(band.time[-1])
         axis = FigureTime(end, band.start_time)
-        last = band.profiles[profile][:, -1]
-        _shade(row[0].fill_betweenx, band.z, last)
-        row[0].plot(last[len(last) // 2], band.z, color=BLUE, linewidth=1.2)
-        if observed is not None:
-            drawn |= _draw_observed_profile(row[0], observed, profile, end)
-        style.label(row[0], style.name_and_unit(profile))
+        for panel, name in zip(row, profiles, strict=False):
+            panel.set_visible(name in band.profiles)
+            last = band.profiles.get(name, np.full((1, len(band.time), len(band.z)), np.nan))[:, -1]
+            _shade(panel.fill_betweenx, band.z, last)
+            panel.plot(last[len(last) // 2], band.z, color=BLUE, linewidth=1.2)
+            if observed is not None:
+                drawn |= _draw_observed_profile(panel, observed, name, end)
+            style.label(panel, style.name_and_unit(name, tracers=band.tracer_units))
         row[0].set_ylabel("z [m]")
         row[0].set_title(f"{in_words(band.name)}, {axis.moment(end)}", loc="left", fontsize="medium")
         time = axis.places(band.time)
-        for panel, name in zip(row[1:], names, strict=True):
+        for panel, name in zip(row[len(profiles) :], names, strict=True):
             values = band.series[name]
             _shade(panel.fill_between, time, values)
             panel.plot(time, values[len(values) // 2], color=BLUE, linewidth=1.2)

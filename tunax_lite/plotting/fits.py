@@ -137,12 +137,12 @@ def calibration_figures(
 
 
 def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) -> Figure:
-    """Last observed profiles of each variable and runs at their times, and the errors of the first variable.
+    """Last observed profiles of each variable and runs at their times, and the errors of what was fitted.
 
     One row of panels per fit, one column per observed variable, by default what was fitted, temperature,
-    velocity and tracers. If a large-eddy simulation is finer than a run, it is averaged over the cells of the
-    run, and vice versa, so that neither is penalised for its resolution. Raises `ValueError` if there is
-    nothing to show, or for a batch of columns.
+    velocity and tracers; without anything fitted, the errors of the first. If a large-eddy simulation is
+    finer than a run, it is averaged over the cells of the run, and vice versa, so that neither is penalised
+    for its resolution. Raises `ValueError` if there is nothing to show, or for a batch of columns.
     """
     if variables is None:
         variables = list(dict.fromkeys(name for fit in fits for name in fit.shown(_OF_FITS)))
@@ -150,7 +150,8 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
     if not shown:
         expected = ", ".join(variables or _OF_FITS)
         raise ValueError(f"plot_fits: expected at least one fit with profiles of {expected}, got none.")
-    n_columns = len(shown) + 1
+    fitted = [name for name in shown if any(name in fit.fitted for fit in fits)]
+    n_columns = len(shown) + max(1, len(fitted))
     figure, axes = style.panels(len(fits) * n_columns, n_columns, (3.0, 3.2), (0.4, 0.7), sharey="row")
     for row, fit in zip(axes, [each.seen for each in fits], strict=True):
         eos = fit.equation_of_state
@@ -161,8 +162,9 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
             style.label(panel, style.name_and_unit(name, eos, fit.tracers))
             if name in last and last[name].time != last[first].time:
                 panel.set_title(fit.times.moment(last[name].time), fontsize="small")
-        _draw_errors(row[-1], fit, first, last.get(first))
-        style.label(row[-1], f"error of {style.difference_label(first, eos, fit.tracers)}")
+        for panel, name in zip(row[len(shown) :], fitted if len(fitted) > 1 else [first], strict=True):
+            _draw_errors(panel, fit, name, last.get(name))
+            style.label(panel, f"error of {style.difference_label(name, eos, fit.tracers)}")
         for panel in row:
             panel.xaxis.set_major_locator(MaxNLocator(4))
         row[0].set_ylabel("z [m]")

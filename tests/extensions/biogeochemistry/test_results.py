@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import netCDF4
 import numpy as np
@@ -10,11 +11,13 @@ import yaml
 
 from tests.cli.running import invoked
 from tests.extensions.biogeochemistry.test_files import CASE
-from tunax_lite.calibration import by_closure
+from tunax_lite.calibration import FreeParameter, FreeParameters, by_closure
+from tunax_lite.calibration.posterior import predictive_bands
 from tunax_lite.calibration.validation import ObservedCase, run_to_the_end
+from tunax_lite.cli.calibrate import _profiles
 from tunax_lite.config import build_run, evaluation_of, load_run
 from tunax_lite.config.build import with_observations
-from tunax_lite.plotting import calibration_figures, file_figures, files_figures
+from tunax_lite.plotting import calibration_figures, file_figures, files_figures, plot_bands
 from tunax_lite.report import write_run_report
 
 POOLS = ("npzd_nut", "npzd_phy")
@@ -78,13 +81,13 @@ def test_errors_of_closures_and_checks_have_the_units_of_pools(folder):
 
 
 def test_a_calibration_shows_the_pools_that_it_fitted(folder):
-    """The first of the weights has its errors beside it; there is no panel of what nobody measured."""
+    """All have their errors beside them, in the order of weights; no panel is of what nobody measured."""
     model, (target,) = evaluation_of(load_run(folder / "run.yaml"))
     target = dataclasses.replace(target, weights={"npzd_phy": 1.0, "npzd_nut": 0.5})
     figures = calibration_figures(model, [target], [run_to_the_end(model, target)])
     profiles = figures["profiles"].axes
     unit = "[mmol m⁻³]"
-    named = [f"phytoplankton {unit}", f"nutrients {unit}", f"error of phytoplankton {unit}"]
+    named = [f"{of}{name} {unit}" for of in ("", "error of ") for name in ("phytoplankton", "nutrients")]
     assert [panel.get_xlabel() for panel in profiles] == named
     observed, before, after = profiles[1].get_lines()
     np.testing.assert_allclose(np.asarray(observed.get_xdata()), [6.4, 4.4, 2.9])  # the last ones
@@ -96,6 +99,22 @@ def test_a_calibration_shows_the_pools_that_it_fitted(folder):
     ]
     np.testing.assert_allclose(np.asarray(series[0].get_lines()[0].get_ydata()), [0.2, 0.4, 0.6])
     assert np.size(series[0].get_lines()[1].get_ydata()) > 40  # frames of the run, not of the bottles
+
+
+def test_bands_show_the_pools_that_were_fitted(folder):
+    model, (target,) = evaluation_of(load_run(folder / "run.yaml"))
+    weights = {"npzd_phy": 1.0, "sea_surface_temperature": 1.0, "npzd_nut": 0.0}
+    assert _profiles(dataclasses.replace(target, weights=weights)) == ("npzd_phy",)
+    assert _profiles(dataclasses.replace(target, weights={"mixed_layer_depth": 1.0})) == ("temperature",)
+    case, two = target.case, np.array([[-0.1], [0.1]])
+    parameter = FreeParameter(f"cases.{case.name}.terms.life.models.npzd.rmax", 0.3, 3.0)
+    free = FreeParameters((parameter,)).resolve(model.closure, {case.name: case})
+    drawn: dict[str, Any] = {"dt": 3600.0, "duration": 2 * DAY, "output_interval": DAY, "series": ()}
+    bands = predictive_bands(model, free, case, two, variables=("npzd_phy", "npzd_nut"), **drawn)
+    first, second = plot_bands([bands], [target.observations]).axes
+    assert first.get_xlabel() == "phytoplankton [mmol m⁻³]" and second.get_xlabel() == "nutrients [mmol m⁻³]"
+    seen = second.get_lines()[-1]
+    np.testing.assert_allclose(np.asarray(seen.get_xdata()), [6.4, 4.4, 2.9])
 
 
 def test_a_run_stands_beside_the_pools_that_were_observed(folder):

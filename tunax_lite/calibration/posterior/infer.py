@@ -795,6 +795,7 @@ class Bands:
     n_members: int
     n_failed: int
     start_time: str | None = None  # ISO 8601 start of the case; `None` for an idealised one
+    tracer_units: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)  # and long names
 
 
 def predictive_bands(
@@ -920,7 +921,7 @@ def bands_of_members(
     of_profiles = {key: spread(key, values) for key, values in profiles.items()}
     of_series, n_failed = {key: spread(key, scalars[key]) for key in series}, int((~good).sum())
     given = name, tuple(quantiles), *axes, of_profiles, of_series
-    return Bands(*given, n_members, n_failed, cases.start_time)
+    return Bands(*given, n_members, n_failed, cases.start_time, cases.tracer_units)
 
 
 def write_bands(path: str | Path, bands: Bands, attributes: Mapping[str, str] | None = None) -> None:
