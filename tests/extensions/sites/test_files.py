@@ -17,7 +17,7 @@ from tests.io import test_argo as argo
 from tunax_lite import io
 from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError
-from tunax_lite.extensions.sites import files, overview
+from tunax_lite.extensions.sites import command, files, overview, region
 from tunax_lite.extensions.sites.sources import Found, Kind, Place, ask, chosen
 from tunax_lite.extensions.sites.tides import Harmonic, arguments, current
 from tunax_lite.io import FileFormatError
@@ -338,3 +338,15 @@ def test_the_weather_of_a_table(tmp_path):
         fetch("weather", "table", place(), str(tmp_path / "none.csv"))
     with error_naming(ConfigError, "--weather table:"):
         fetch("weather", "table", place(), "")
+
+
+def test_settings_are_checked_before_any_source_is_asked(data, tmp_path, monkeypatch):
+    for module in (command, region):
+        monkeypatch.setattr(module, "ask", lambda *_: pytest.fail("a source was asked"))
+    out = ["--output", tmp_path / "out", "--data", data]
+    grid = ["--latitude", "50:51", "--longitude=-145:-144", "--every", 0.5]
+    for place in (HERE, [*HERE, *grid]):
+        for wrong in ("time.stepp=3", "model.closure.name=kppp", "output.variables=3", "grid"):
+            assert f"--set {wrong.partition('=')[0]}" in site(*place, *out, "--set", wrong, code=2)
+    assert "case.terms.life" in site(*HERE, *out, "--set", "case.terms={life: {name: biogeo}}", code=2)
+    assert not (tmp_path / "out").exists()

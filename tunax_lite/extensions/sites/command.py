@@ -24,7 +24,15 @@ from ...plausibility.inputs import inputs_of
 from ...runtime.interrupts import advise
 from ...runtime.machine import MissingPackageError
 from .files import rows_of
-from .folders import configuration, head_of, new_folder, origin_lines, write_inputs, write_page
+from .folders import (
+    check_settings,
+    configuration,
+    head_of,
+    new_folder,
+    origin_lines,
+    write_inputs,
+    write_page,
+)
 from .overview import Outcome, check_overview, write_overview
 from .region import Region, write_map
 from .sources import KINDS, Kind, Origin, Place, as_mapping, ask, chosen, is_number, merged
@@ -89,11 +97,13 @@ def site(
         write_map(Region.between(place, north, east, every), output, wanted, **given)
     elif sites is None:
         place, wanted = _all(lambda: _place(one, output, common), sources)
+        check_settings(settings, place)
         _one(place, output, wanted, **given)
     else:
         wanted = sources()
         told = functools.partial(_of_row, output=output, common=common, wanted=wanted)
         rows = _all(*(functools.partial(told, *each) for each in _rows(sites, one)))
+        check_settings(settings, rows[0][0])
         _several(rows, output, **given)
 
 

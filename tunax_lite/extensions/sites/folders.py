@@ -4,16 +4,18 @@ import contextlib
 import datetime
 import json
 import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...cli import session
-from ...config import ConfigError
+from ...config import ConfigError, load_any
 from ...io.dataset import write_dataset
 from ...io.errors import FileFormatError
 from ...io.protection import OverwriteError, check_removable, make_folder, note_made, text_mark
 from ...io.writing import claimed, replacing_folder, write_text
+from ...io.yaml_file import read_document, with_overrides, yaml_text
 from .sources import Origin, Place, as_mapping
 
 if TYPE_CHECKING:
@@ -41,6 +43,44 @@ def configuration(place: Place, case: Mapping[str, Any]) -> dict[str, Any]:  # a
         "time": {"step": step, "output_interval": min(interval, place.duration)},
         "output": {"diagnostics": ["mixed_layer_depth", "heat_content"]},
     }
+
+
+_ANY_CASE = {
+    "depth": 100.0,
+    "temperature": 10.0,
+    "salinity": 35.0,
+    "weather": {
+        "format": "constant",
+        "wind_u": 5.0,
+        "air_temperature": 10.0,
+        "humidity": 80.0,
+        "cloud_cover": 0.5,
+    },
+    "air_sea": {"shortwave": "clear_sky", "longwave": "clark"},
+}
+"""A case in place of what sources will give."""
+_OF_SOURCES = ("map", *(f"case.{key}" for key in (*_ANY_CASE, "observations", "initial", "interior")))
+"""Keys whose settings may depend on it."""
+
+
+def check_settings(settings: Sequence[str], place: Place, document: Mapping[str, Any] | None = None) -> None:
+    """Check settings before sources are asked, those of what they will give only as far as their form.
+
+    Args:
+        document: of a map, with any inputs; by default the run at the place.
+
+    Raises:
+        ConfigError: a setting that no sources can make valid.
+    """
+    document = configuration(place, _ANY_CASE) if document is None else document
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ("map.yaml" if "map" in document else "site.yaml")
+        write_text(path, yaml_text(document))
+        try:
+            with_overrides(read_document(path), settings)
+            load_any(path, [one for one in settings if not re.match(rf"\s*({'|'.join(_OF_SOURCES)})\b", one)])
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(f"{folder}/", "")) from error
 
 
 @contextlib.contextmanager

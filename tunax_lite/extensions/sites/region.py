@@ -31,7 +31,15 @@ from ...io.writing import write_text
 from ...io.yaml_file import read_document, with_overrides, yaml_text
 from ...runtime.interrupts import advise
 from .files import LEVELS
-from .folders import configuration, head_of, new_folder, origin_lines, write_inputs, write_page
+from .folders import (
+    check_settings,
+    configuration,
+    head_of,
+    new_folder,
+    origin_lines,
+    write_inputs,
+    write_page,
+)
 from .sources import Found, Kind, Origin, Place, ask, merged
 
 if TYPE_CHECKING:
@@ -40,6 +48,7 @@ if TYPE_CHECKING:
 _CONFIG, _STORE = "map.yaml", "ocean.zarr"
 _KINDS: tuple[Kind, ...] = ("depth", "weather", "water")
 _STEP = 1800.0  # [s]
+_WEATHER = "wind_u", "wind_v", "air_temperature", "humidity", "shortwave", "longwave"
 _DIMS = ("latitude", "longitude")
 
 
@@ -137,13 +146,16 @@ def write_map(
         raise ConfigError(
             "--every: expected the command `tunax-lite map`, got a package without; install it."
         )
+    check_settings(settings, region.of, _configuration(region, 100.0, _WEATHER))
     with new_folder(folder, overwrite=overwrite) as made:
         n_points = len(region.latitudes) * len(region.longitudes)
         echo(f"{region.of.name}: {n_points} points, {region.of.start} to {region.of.stop}")
         points, origins, left = _asked(region, wanted)
         files = _joined(region, points)
         write_inputs(files, origins, made)
-        document = yaml_text(_configuration(region, points, list(map(str, files["weather.nc"].data_vars))))
+        weather = list(map(str, files["weather.nc"].data_vars))
+        deepest = max(point.depth for point in points)
+        document = yaml_text(_configuration(region, deepest, weather, points[0].humidity, points[0].air_sea))
         write_text(made / _CONFIG, document)
         write_page(made, region.of.name, *_page(region, points, origins, left))
         _check(made, region.of.name, settings, draw)
@@ -254,10 +266,13 @@ def _joined(region: Region, points: Sequence[_Point]) -> "dict[str, xr.Dataset]"
 
 
 def _configuration(
-    region: Region, points: Sequence[_Point], weather: Sequence[str]
+    region: Region,
+    deepest: float,
+    weather: Sequence[str],
+    humidity: str = "relative",
+    air_sea: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # as in a file
     """The map: columns of the points, with the grid and the closure of a site."""
-    deepest = max(point.depth for point in points)
     of_site = configuration(region.of, {"depth": deepest})
     own = lambda name, file: {"variable": name, "paths": file}  # noqa: E731
     section = {
@@ -267,10 +282,9 @@ def _configuration(
         "temperature": own("temperature", "water.nc"),
         "salinity": own("salinity", "water.nc"),
         "depth": own("floor", "depth.nc"),
-        "weather": {name: own(name, "weather.nc") for name in weather}
-        | {"humidity_measure": points[0].humidity},
+        "weather": {name: own(name, "weather.nc") for name in weather} | {"humidity_measure": humidity},
     }
-    section |= {"air_sea": points[0].air_sea} if points[0].air_sea else {}
+    section |= {"air_sea": air_sea} if air_sea else {}
     variables = ["temperature", "salinity", "sea_surface_temperature", "mixed_layer_depth", "heat_content"]
     return {
         "map": section,
