@@ -201,6 +201,7 @@ def build_calibration(
     checks, notes = build_checks(config.checks, place)
     told = [note for target in targets for note in target.observations.notes]
     notes = [*notes_on_conversions(config), *dict.fromkeys(told), *notes]
+    notes += _notes_on_steps(free, targets)
     if said := _idle_priors(config, free):
         notes = [*notes, said]
     return Calibration(
@@ -269,10 +270,33 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
         name = case.name + (f"@{','.join(which)}" if which else "")
         with where.naming("corrections"):
             case = section.corrections.of(dataclasses.replace(case, name=name))
+        with place.naming("time", "step"):
+            _check_terms(case, step)
         with where.naming():
             target = _target(config, index, case, observations, step)
             _ = target.comparison  # raises errors that would otherwise stop the calibration later
         yield target
+
+
+def _check_terms(case: Case, step: float) -> None:
+    """Raise `ValueError` for a step that terms of a case reject, such as one in which pools sink too far."""
+    for term in case.acting():
+        term.check_step(case.start_state, case.grid, step)
+
+
+def _notes_on_steps(free: ResolvedParameters, targets: Sequence[Target]) -> Iterator[str]:
+    """Where terms reject the step with a free number in the outer parts of its prior."""
+    for place, number in enumerate(free.numbers):
+        of_term = [(end, target) for end in (-2.0, 2.0) for target in targets if ".terms." in number.path]
+        for end, target in of_term:
+            own, at = free.in_case(target.case.name), free.start().at[place].set(end)
+            case = own.insert(target.case, own.part_of(at))
+            try:
+                _check_terms(case, target.dt)
+            except ValueError as error:
+                value = float(free.to_physical(at)[place])
+                yield f"parameters.{number.path}: {value:.4g} {number.unit} is too much for the step: {error}"
+                break
 
 
 def _target(

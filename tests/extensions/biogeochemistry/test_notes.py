@@ -1,12 +1,13 @@
 """Everyday mistakes with pools: what cannot be is an error of `check`, what is unlikely is one note."""
 
 import pytest
+import yaml
 
 import tunax_lite as tl
 from tests.cli.running import invoked
 from tests.errors import error_naming, missing_from
-from tests.extensions.biogeochemistry.test_files import DAY, loaded
-from tunax_lite.config import ConfigError, build_run
+from tests.extensions.biogeochemistry.test_files import CASE, DAY, csv, loaded
+from tunax_lite.config import ConfigError, build_calibration, build_run, load_calibration
 from tunax_lite.extensions.biogeochemistry import (
     NPZD,
     Biogeochemistry,
@@ -102,6 +103,30 @@ def test_a_run_names_pools_that_became_negative(tmp_path, monkeypatch):
         assert len(noted) == is_noted
         if is_noted:
             assert not missing_from(noted[0], "terms.life npzd_phy mmol day n_substeps")
+
+
+def test_a_calibration_is_told_of_pools_that_sink_too_far_before_it_begins(tmp_path):
+    """Otherwise it would end when the best numbers are run, after all of its iterations."""
+    sinking = "case.terms.life.models.npzd.w_d"
+
+    def build(**numbers):
+        observations = csv(tmp_path) | {"tracers": {"npzd_nut": "nitrate"}}
+        case = CASE | {"terms": npzd(**numbers), "observations": observations}
+        config = {
+            "cases": [{"case": case}],
+            "grid": {"kind": "uniform", "n_cells": 10},
+            "time": {"step": 3600.0},
+            "misfit": {"weights": {"npzd_nut": 1.0}, "start": 0.0},
+            "parameters": {sinking: {"lower": -300.0, "upper": -1.0}},
+        }
+        (tmp_path / "calibration.yaml").write_text(yaml.safe_dump(config))
+        return build_calibration(load_calibration(tmp_path / "calibration.yaml"))
+
+    (note,) = [said for said in build().notes if "step" in said]
+    assert not missing_from(note, f"parameters.{sinking} -264.4 d-1 npzd_det n_sinking_substeps 3")
+    with error_naming(ConfigError, "calibration.yaml time.step npzd_det 1.67 cells n_sinking_substeps 2"):
+        build(w_d=-200.0)
+    build(w_d=-120.0)  # exactly a cell
 
 
 def test_python_is_told_what_the_commands_say():

@@ -271,7 +271,7 @@ class Biogeochemistry(AbstractTerm):
         """Raise `ValueError` where a pool sinks through more than a cell in a step of `dt` [s]."""
         self._check_tracers(state)
         for name, courant in self._courant_numbers(state, grid, dt).items():
-            if courant > (self.n_sinking_substeps or 1):
+            if courant > (self.n_sinking_substeps or 1) * (1.0 + 1e-6):  # round-off is no matter
                 raise ValueError(
                     f"Biogeochemistry: expected {name} to move by at most a cell in a step, got "
                     f"{courant:.3g} cells in {dt:g} s; set n_sinking_substeps to {int(np.ceil(courant))}."
