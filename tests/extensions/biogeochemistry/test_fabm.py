@@ -10,7 +10,7 @@ import yaml
 import tunax_lite as tl
 from tests.cli.running import invoked
 from tests.conftest import find_fabm_reference, find_gotm_case
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
 from tests.extensions.gotm.folders import write_case
 from tunax_lite.config import ConfigError
 from tunax_lite.declarations import names_of
@@ -97,6 +97,15 @@ def test_nothing_passes_the_surface_where_gotm_leaves_it_out(tmp_path, change):
     """On request, and with the schemes that take production and destruction."""
     assert term_of(tmp_path, FILE).surface_exchange
     assert not term_of(tmp_path, FILE, **change).surface_exchange
+
+
+def test_settings_without_sense_are_told(tmp_path):
+    with error_naming(ConfigError, "small.gotm.yaml fabm.numerics.split_factor 1 1000 0"):
+        term_of(tmp_path, FILE, numerics={"split_factor": 0})
+    changes = {"fabm": {"use": True, "input": {"plankton_nut": {"file": "nut.dat", "column": 1}}}}
+    warnings = build_gotm(load_gotm(write_case(tmp_path, changes))).report.warnings
+    (said,) = [one for one in warnings if "nut.dat" in one or "plankton_nut.file" in one]
+    assert not missing_from(said, "fabm.input.plankton_nut.file constant method")
 
 
 @pytest.mark.parametrize(("rain", "implicit"), [(0.0, False), (1e-7, True)])

@@ -212,6 +212,8 @@ class Settings:
                 raise ConfigError(f"{self.where(f'{path}.{name}')}: {error}") from error
         numbers = {name: Said(values[name], f"{path}.{name}") for name in further}
         if values["method"] == "constant":
+            if values["file"]:
+                self.odd(f"{path}.file", "is not read, because the method is constant; set `method: file`")
             return Said(values["constant_value"], f"{path}.constant_value"), numbers
         if not values["file"]:
             raise self.error(f"{path}.file", "expected the name of a file, got none; name it")
