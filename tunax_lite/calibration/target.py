@@ -640,7 +640,7 @@ def _check(target: Target) -> None:
         if not can_be_observed(target.observations, variable):
             raise ValueError(
                 f"{name}: expected an observed variable, got a weight for {variable}; the observations have "
-                f"{', '.join(target.observations.names)}."
+                f"{', '.join(target.observations.names)}; correct its name, or give the case its own weights."
             )
         try:
             observable(variable, target.case.initial_state.tracers)

@@ -359,7 +359,12 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
         run = build_run(loaded)
         section, duration = loaded.config.evaluation, run.duration_from(0.0)
         start_and_end = section.start, duration if section.end is None else min(section.end, duration)
-        compared = [(*with_observations(run, loaded.place.below("case")), run.dt, None)]
+        case, observations = with_observations(run, loaded.place.below("case"))
+        if left := [name for name in section.variables or () if not can_be_observed(observations, name)]:
+            said = f"not observed, and left out: {', '.join(left)}; there are {', '.join(observations.names)}"
+            note = f"{loaded.place.at('evaluation', 'variables')}: {said}"
+            observations = dataclasses.replace(observations, notes=(*observations.notes, note))
+        compared = [(case, observations, run.dt, None)]
         variables, model, averaging, weights = section.variables, run.model, section.averaging, ()
     return model, tuple(
         evaluation_target(

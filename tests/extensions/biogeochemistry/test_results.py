@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.cli.running import invoked
+from tests.errors import missing_from
 from tests.extensions.biogeochemistry.test_files import CASE
 from tunax_lite.calibration import FreeParameter, FreeParameters, by_closure
 from tunax_lite.calibration.posterior import predictive_bands
@@ -99,6 +100,14 @@ def test_a_calibration_shows_the_pools_that_it_fitted(folder):
     ]
     np.testing.assert_allclose(np.asarray(series[0].get_lines()[0].get_ydata()), [0.2, 0.4, 0.6])
     assert np.size(series[0].get_lines()[1].get_ydata()) > 40  # frames of the run, not of the bottles
+
+
+def test_a_variable_to_evaluate_that_was_not_observed_is_told(folder):
+    named = ["evaluation.variables=[npzd_nut, npzd_chl]"]
+    _, (target,) = evaluation_of(load_run(folder / "run.yaml", named))
+    assert set(target.weights) == {"npzd_nut"}
+    (note,) = [said for said in target.observations.notes if "npzd_chl" in said]
+    assert not missing_from(note, "run.yaml evaluation.variables left npzd_nut npzd_phy")
 
 
 def test_bands_show_the_pools_that_were_fitted(folder):
