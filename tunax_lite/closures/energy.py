@@ -1,6 +1,7 @@
 """Closures with an equation for k: settings and time step; mixing by internal waves."""
 
 import abc
+import dataclasses
 import math
 
 import equinox as eqx
@@ -152,11 +153,12 @@ class EnergyStepper(AbstractEnergyStepper):
         )
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
-        production = self.production(clo_state, inputs)
+        production, inputs = self.production(clo_state, inputs), self._at_interface(inputs)
         numbers = self._eddy_numbers(clo_state, production.stokes, inputs)
         return self.advanced(clo_state, production, numbers, inputs, dt)
 
     def production(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Production:
+        inputs = self._at_interface(inputs)
         n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
         if self.settings.internal_waves is not None:
             s_squared = self.settings.internal_waves.producing_shear_squared(inputs)
@@ -178,6 +180,19 @@ class EnergyStepper(AbstractEnergyStepper):
         if waves.in_velocity:
             by_shear = by_shear - by_waves
         return Production(by_shear, by_buoyancy, by_waves)
+
+    def _at_interface(self, inputs: ClosureInputs) -> ClosureInputs:
+        """The same with N² that gives the Richardson number of a jump thinner than the cells around it.
+
+        Over the thickness h of the jump both differences are larger than over the cells, dz: N² by dz / h, S²
+        by its square.
+        """
+        if self.settings.interface_thickness is None:
+            return inputs
+        ratio = self.settings.interface_thickness * _wall_distance(inputs) / inputs.grid.center_spacing
+        n_squared = inputs.buoyancy_frequency_squared
+        n_squared = jnp.where(n_squared > 0.0, n_squared * at_most(ratio, 1.0), n_squared)
+        return dataclasses.replace(inputs, buoyancy_frequency_squared=n_squared)
 
     def _eddy_numbers(
         self, clo_state: TurbulenceState, stokes_production: InnerFaceArray | None, inputs: ClosureInputs
@@ -295,8 +310,7 @@ class EnergyStepper(AbstractEnergyStepper):
             lowest = self.functions.c_mu_0**3 / (math.sqrt(2.0) * limit) * tke * safe_sqrt(n_squared)
             dissipation = at_least(dissipation, lowest)
         if self.settings.wall_length_limit is not None:
-            z = inputs.grid.z_face
-            longest = self.settings.wall_length_limit * at_most(-z[1:-1], z[1:-1] - z[0])
+            longest = self.settings.wall_length_limit * _wall_distance(inputs)
             of_longest = self.functions.c_mu_0**3 * tke * safe_sqrt(tke) * reciprocal(longest)
             dissipation = at_least(dissipation, of_longest)
         if self.has_shortest:
@@ -312,6 +326,12 @@ class EnergyStepper(AbstractEnergyStepper):
         return tke, at_least(dissipation, self.settings.dissipation_rate_floor)
 
 
+def _wall_distance(inputs: ClosureInputs) -> InnerFaceArray:
+    """Distance from the nearer end of the column [m]."""
+    z = inputs.grid.z_face
+    return at_most(-z[1:-1], z[1:-1] - z[0])
+
+
 class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
     """A closure with an equation for k, and GOTM's settings.
 
@@ -320,6 +340,9 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         length_limit: c in l <= c sqrt(2 k) / N [1]; `None` for no limit.
         wall_length_limit: largest length per distance from the nearest wall, surface or bottom [1]; `None`
             for no limit. Where waves and buoyancy drain the second quantity, the length would grow for ever.
+        interface_thickness: thickness of the jump at the end of a mixed layer over the depth of that layer
+            [1], of which turbulence feels the Richardson number where cells are thicker; `None` for that of
+            the cells, as in GOTM.
         turbulent_kinetic_energy_floor, dissipation_rate_floor: minimum values; they determine when convection
             starts from rest.
         surface_roughness_length: z_0 of the surface [m]; its lower limit if `charnock_constant` is given.
@@ -341,6 +364,7 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
     sigma_k: Scalar = parameter(1.0, valid_range=(0.1, 5.0))
     length_limit: Scalar | None = parameter(0.27, valid_range=(0.01, 2.0))
     wall_length_limit: Scalar | None = parameter(None, valid_range=(0.3, 100.0))
+    interface_thickness: Scalar | None = parameter(None, valid_range=(0.05, 2.0))
     turbulent_kinetic_energy_floor: Scalar = parameter(1e-10, unit="m2 s-2", valid_range=(1e-16, 1e-3))
     dissipation_rate_floor: Scalar = parameter(1e-12, unit="m2 s-3", valid_range=(1e-18, 1e-5))
     surface_roughness_length: Scalar = parameter(0.02, unit="m", valid_range=(1e-5, 20.0))
