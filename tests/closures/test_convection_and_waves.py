@@ -9,7 +9,7 @@ import pytest
 from tests.closures.columns import closure_inputs, random_grid, random_turbulence
 from tunax_lite import Case, ConstantForcing, Grid, KEpsilon, Model, State, SurfaceFluxes, simulate
 from tunax_lite.closures import GenericLengthScale, KEpsilonTheta, KOmega, SecondMomentClosure
-from tunax_lite.closures.energy import TurbulenceState
+from tunax_lite.closures.energy import EnergyStepper, TurbulenceState
 from tunax_lite.closures.k_equation import EddyNumbers, Production, Rates, SchmidtNumber, Step
 from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.column.time_series import TimeSeries
@@ -183,3 +183,37 @@ def test_wind_starts_turbulence_in_thick_cells():
     closure = KEpsilon.recommended()
     assert cooling(closure) > 0.03  # half the difference to the next cell is 0.04 K
     assert cooling(dataclasses.replace(closure, turbulent_kinetic_energy_floor=jnp.asarray(1e-10))) < 0.002
+
+
+def test_a_mixed_layer_of_one_thick_cell_deepens_as_in_thin_cells():
+    """Five days of wind over cells of 8 m against cells of 1 m averaged to them."""
+
+    def run(n_cells, **changes):
+        grid = Grid.uniform(96.0, n_cells)
+        state = State.from_profiles(grid, temperature=lambda z: 20.0 + 0.01 * z)
+        forcing = ConstantForcing(SurfaceFluxes(stress_u=0.04, heat_flux=10.0))
+        case = Case(grid, state, forcing, coriolis_parameter=1e-4)
+        closure = dataclasses.replace(KEpsilon.recommended(), **changes)
+        days = simulate(Model(closure), case, dt=600.0, duration=432000.0, output_interval=86400.0)
+        return np.asarray(days.state.temperature)[1:].reshape(5, 12, -1).mean(axis=-1)
+
+    def error(found):
+        return np.sqrt(np.mean((found - fine) ** 2, axis=1)).max()
+
+    fine = run(96)
+    assert error(run(12)) < 0.008
+    assert error(run(12, interface_thickness=None)) > 0.03
+
+
+def test_thin_cells_have_no_interface_within():
+    """The Richardson number is that of the cells where they are thinner than the jump, and in convection."""
+    given = np.linspace(1e-4, -1e-5, 11)
+    inputs = closure_inputs(random_grid(3, 12), given, 1e-4)
+    stepper = KEpsilon(interface_thickness=jnp.asarray(0.3)).prepare()
+    assert isinstance(stepper, EnergyStepper)
+    found = stepper._at_interface(inputs).buoyancy_frequency_squared
+    z = np.asarray(inputs.grid.z_face)
+    ratio = 0.3 * np.minimum(-z, z - z[0])[1:-1] / np.asarray(inputs.grid.center_spacing)
+    assert (ratio < 1.0).any() and (ratio > 1.0).any() and (given < 0.0).any()
+    expected = np.where(given > 0.0, given * np.minimum(ratio, 1.0), given)
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
