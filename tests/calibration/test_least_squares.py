@@ -23,7 +23,9 @@ from tunax_lite.calibration import (
     LogNormal,
     MeanSquare,
     OtherCalibrationError,
+    Physical,
     RootMeanSquare,
+    Target,
     Tied,
     Uniform,
     calibrate,
@@ -41,6 +43,7 @@ from tunax_lite.calibration.problem import (
 )
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.column.model import Model
+from tunax_lite.column.observations import Observations
 from tunax_lite.runtime.engine import ThisProcess
 
 MODEL = Model(PacanowskiPhilander())
@@ -272,6 +275,27 @@ def test_a_cheap_twin_is_recovered_by_least_squares(uninterrupted):
     for path, value in CHEAP_TRUTH.items():
         assert result.best[path] == pytest.approx(value, rel=1e-4)
     assert result.best_loss < 1e-8 * result.history.loss[0]
+
+
+def test_the_first_step_from_near_the_truth_is_taken():
+    """Small residuals with the same derivatives do not make the matrix small."""
+    free = (dataclasses.replace(one, start=1.05 * CHEAP_TRUTH[one.path]) for one in CHEAP_FREE.parameters)
+    near = FreeParameters(tuple(free))
+    result = calibrate(MODEL, near, cheap_targets(), LevenbergMarquardt(), 5, score=MeanSquare())
+    assert not result.history.rejected.any()
+    for path, value in CHEAP_TRUTH.items():
+        assert result.best[path] == pytest.approx(value, rel=1e-6)
+
+
+def test_a_case_whose_observations_do_not_vary_is_calibrated():
+    """One value has no range that could limit the derivatives."""
+    target = cheap_targets()[0]
+    one = {"temperature": target.observations.profiles["temperature"][-1:, -1:]}
+    observations = Observations(target.observations.time[-1:], target.observations.z[-1:], one)
+    target = Target(target.case, observations, {"temperature": 1.0}, dt=target.dt, scale=Physical())
+    free = FreeParameters(CHEAP_FREE.parameters[:1])
+    result = calibrate(MODEL, free, [target], LevenbergMarquardt(), 12, score=MeanSquare())
+    assert result.best_loss < 1e-6 * result.history.loss[0]
 
 
 @pytest.fixture(scope="module")

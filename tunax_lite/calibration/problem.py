@@ -20,8 +20,11 @@ its minimum does not overshoot.
 
 A derivative can be huge without meaning: where a front passes a cell, or turbulence sets in slightly earlier,
 a residual changes by its own size over a tiny step, but by no more over a large one. A few such rows of J
-would dominate all others. In the matrix, but never in the gradient, a row with a derivative above the largest
-residual of the case at the first guess is therefore scaled down to that value.
+would dominate all others. In the matrix, but never in the gradient, a row is therefore scaled down to a limit
+of its derivatives: three times the range of the observations, or the largest residual of the case if that is
+more. A run hardly leaves this range, and unconstrained numbers are of order one: a larger derivative would
+pass through all of it in a third of that. Residuals alone are no measure: those of a good first guess are
+small, their derivatives are not.
 
 Ensemble members are columns of one batch. With the residuals r_i of member i,
 
@@ -58,6 +61,8 @@ Members = Float[Array, "parameter member"]
 
 _HUGE = 100.0
 """Times the median of the losses: the loss of a diverged member."""
+_RANGES = 3.0
+"""Of the observations, to which derivatives by unconstrained numbers are limited in the matrix."""
 _SHARE_OF_MEMORY = 0.5
 """Fraction of the free memory, for the Jacobian of a case."""
 _nothing = functools.partial(np.zeros, 0)
@@ -405,11 +410,6 @@ class NormalEquationsEvaluator(AbstractEvaluator):
     def _prepare(self) -> None:
         problem = self._problem
         self._runs = CaseProgram(problem, _run)
-        start = np.asarray(problem.free_parameters.start())
-        runs = self._engine.map(self._runs, [(case, start) for case in range(len(problem.weights))])
-        largest = [float(largest) for *_, largest in runs]
-        # No limit if the first guess fits perfectly or fails to run.
-        self._limits = [each if math.isfinite(each) and each > 0.0 else math.inf for each in largest]
         budget = int(_SHARE_OF_MEMORY * free_memory())
         compiling = functools.partial(_compiled_equations, budget, problem.score)
         self._equations = CaseProgram(problem, _residuals, compiling)
@@ -418,13 +418,12 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         """Fit at an unconstrained vector, and gradient and matrix if the loss is below `loss_to_beat`."""
         problem, vector = self._problem, np.asarray(x)
         results = self._engine.map(self._runs, [(case, vector) for case in range(len(problem.weights))])
-        scores = np.array([float(score) for score, *_ in results])
-        fit = problem.fit(vector, scores, [mean_squares for _, mean_squares, _ in results])
+        scores = np.array([float(score) for score, _ in results])
+        fit = problem.fit(vector, scores, [mean_squares for _, mean_squares in results])
         if not (fit.is_finite and fit.loss < loss_to_beat):
             return Evaluation(fit)
         cases = np.flatnonzero(problem.weights).tolist()
-        items = [(case, vector, self._limits[case]) for case in cases]
-        equations = self._engine.map(self._equations, items)
+        equations = self._engine.map(self._equations, [(case, vector) for case in cases])
         gradient, matrix = (
             problem.weighted_sum(
                 [
@@ -442,13 +441,13 @@ class NormalEquationsEvaluator(AbstractEvaluator):
 
 
 def _run(problem: Problem, index: int):
-    """Score, mean squares and largest residual."""
+    """Score and mean squares."""
     numbers = problem.in_cases[index]
 
     def run(x: UnconstrainedVector, model: Model, comparison: Comparison):
         by_variable, mean_squares = residuals(numbers.insert(model, x), numbers.insert(comparison, x))
         flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
-        return problem.score(flat @ flat), mean_squares, jnp.max(jnp.abs(flat))
+        return problem.score(flat @ flat), mean_squares
 
     return run
 
@@ -463,17 +462,30 @@ def _residuals(problem: Problem, index: int):
 
 
 def _compiled_equations(memory_budget: int, score: AbstractScore, by_parameters, *arguments) -> Compiled:
-    """Contribution of a case to gradient and matrix, without its weight, for a limit of derivatives."""
+    """Contribution of a case to gradient and matrix, without its weight."""
     jacobian = CompiledJacobian(by_parameters, *arguments, mode="forward", memory_budget=memory_budget)
     slope_of = jax.jit(jax.grad(score))
 
-    def equations(x: np.ndarray, model: Model, comparison: Comparison, limit: float):
-        found = jacobian(x, model, comparison).normal_equations(limit)
+    def equations(x: np.ndarray, model: Model, comparison: Comparison):
+        at_x = jacobian(x, model, comparison)
+        limit = _RANGES * _largest_range(comparison) or math.inf  # a single value has no range
+        largest = float(jnp.max(jnp.abs(at_x.residuals)))
+        found = at_x.normal_equations(max(largest, limit))
         twice = 2.0 * float(slope_of(found.sum_of_squares))
         gradient, matrix = jax.device_get((found.gradient, found.matrix))
         return twice * gradient, twice * matrix
 
     return equations
+
+
+def _largest_range(comparison: Comparison) -> float:
+    """Of the observed values of a variable, in units of the residuals."""
+    ranges = []
+    for name, values in comparison.observed.items():
+        counts = np.asarray(comparison.counts[name])
+        of_value = math.sqrt(comparison.factors[name] * counts.max())
+        ranges.append(of_value * float(np.ptp(np.asarray(values)[counts > 0.0])))
+    return max(ranges)
 
 
 class EnsembleEvaluator(AbstractEvaluator):
