@@ -63,7 +63,11 @@ _OF_SOURCES = ("map", *(f"case.{key}" for key in (*_ANY_CASE, "observations", "i
 """Keys whose settings may depend on it."""
 
 
-def check_settings(settings: Sequence[str], place: Place, document: Mapping[str, Any] | None = None) -> None:
+def check_settings(
+    settings: Sequence[str],
+    place: Place,
+    document: Mapping[str, Any] | None = None,  # as in a file
+) -> None:
     """Check settings before sources are asked, those of what they will give only as far as their form.
 
     Args:

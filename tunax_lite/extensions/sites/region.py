@@ -270,7 +270,7 @@ def _configuration(
     deepest: float,
     weather: Sequence[str],
     humidity: str = "relative",
-    air_sea: Mapping[str, Any] | None = None,
+    air_sea: Mapping[str, Any] | None = None,  # as in a file
 ) -> dict[str, Any]:  # as in a file
     """The map: columns of the points, with the grid and the closure of a site."""
     of_site = configuration(region.of, {"depth": deepest})
