@@ -216,3 +216,28 @@ def test_a_batch_is_its_columns(formula):
 def test_no_turbulence_in_very_stable_air():
     np.testing.assert_array_equal(fluxes(Fairall(), 1.0, 25.0, 10.0), np.zeros(4))
     assert fluxes(Fairall(), 10.0, 25.0, 10.0)[1] > 0.0
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("formula", FORMULAE[1:], ids=IDS[1:])
+def test_any_weather_has_fluxes_and_slopes(formula, precision):
+    """Calm to storm, stable to convective; where iterations do not settle, too."""
+    rng = np.random.default_rng(3)
+    n = 20_000
+    air = rng.uniform(-60.0, 45.0, n)
+    water = np.clip(air + rng.normal(0.0, 1.0, n) * 10.0 ** rng.uniform(-2.0, 1.6, n), -60.0, 60.0)
+    weather = (
+        10.0 ** rng.uniform(-3.0, 1.9, n),
+        air,
+        water,
+        rng.uniform(5.0, 100.0, n),
+        rng.uniform(9e4, 1.05e5, n),
+    )
+    weather = tuple(jnp.asarray(x, precision) for x in weather)
+
+    def total(x):
+        found = stacked(formula, *x)
+        return jnp.sum(found[:3]), found
+
+    slopes, found = jax.jit(jax.grad(total, has_aux=True))(weather)
+    assert np.isfinite(found).all() and all(np.isfinite(slope).all() for slope in slopes)

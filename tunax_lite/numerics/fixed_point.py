@@ -46,7 +46,7 @@ def fixed_point(function: Callable[[Values], Values], first: Values, largest_num
             # Only where a change is at most half of the one before and not of the first: a plain iteration
             # otherwise, which decides which of several fixed points is found.
             share = jnp.where((number > 0) & (share >= -1.0) & (share <= 1.0 / 3.0), share, 0.0)
-            mixed = jax.tree.map(lambda new, old: new - share * (new - old), new_image, image)
+            mixed = jax.tree.map(lambda new, old: _mixed(share, new, old), new_image, image)
             x = jax.tree.map(lambda new, old: jnp.where(moving, new, old), mixed, x)
             moving = moving & (product(new_change, new_change) > least)
             return number + 1, x, (new_image, new_change), moving
@@ -65,6 +65,12 @@ def fixed_point(function: Callable[[Values], Values], first: Values, largest_num
         return found, _solve_small(linear, change)
 
     return solve(first, *outside)
+
+
+def _mixed(share: Array, new: Array, old: Array) -> Array:
+    """The new value moved on, by at most half of it: logarithms are taken of velocities, and quotients."""
+    further = share * (new - old)
+    return jnp.where(jnp.abs(further) <= 0.5 * jnp.abs(new), new - further, new)
 
 
 def _solve_small(linear: Callable[[Values], Values], right: Values) -> Values:
