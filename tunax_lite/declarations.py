@@ -123,13 +123,13 @@ def all_names() -> tuple[Named, ...]:
     return tuple(_NAMED)
 
 
-@functools.cache
 def words_of(family: type) -> str:
     """The name of a family of classes in words, such as "Biogeochemical model"."""
     words = re.sub("(?<=[a-z])([A-Z])", r" \1", family.__name__.removeprefix("Abstract")).split()
     return " ".join([words[0], *map(str.lower, words[1:])])
 
 
+@functools.cache
 def meanings(kind: type) -> Mapping[str, str]:
     """Meanings of the fields of a class, from `Args:` in its docstring and those of its bases."""
     found: dict[str, str] = {}
