@@ -141,8 +141,7 @@ def _describe_run(run: Run, page: Page, notes: Sequence[str] = ()) -> Answer:
 
 def _check_step(model: Model, case: Case, dt: float) -> None:
     """Raise `ValueError` for what terms of a case would reject in its first step."""
-    for term in case.acting():
-        term.check_step(case.start_state, case.grid, dt)
+    case.check_step(dt)
     if case.terms:
         jax.eval_shape(lambda of: model.step(of.start_state, model.init(of), of, 0.0, dt), case)
 

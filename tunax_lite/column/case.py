@@ -152,6 +152,11 @@ class Case(AbstractShown):
         """Terms that act on the column below its surface, in order of summation."""
         return *self.interior.terms(), *self.terms.values()
 
+    def check_step(self, dt: float) -> None:
+        """Raise `ValueError` for a step [s] that terms reject, such as one in which pools sink too far."""
+        for term in self.acting():
+            term.check_step(self.start_state, self.grid, dt)
+
     @property
     def tracer_units(self) -> dict[str, tuple[str, str]]:
         """Unit and long name of the tracers that terms know."""

@@ -397,8 +397,7 @@ def simulate(
     times = begin, begin + whole
     if (*times, dt) not in covered and not is_traced(case.forcing):
         case.check_covers(*times)
-        for term in case.acting():
-            term.check_step(case.start_state, case.grid, dt)
+        case.check_step(dt)
         covered.add((*times, dt))
     if length.rest:
         run = functools.partial(

@@ -271,17 +271,11 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
         with where.naming("corrections"):
             case = section.corrections.of(dataclasses.replace(case, name=name))
         with place.naming("time", "step"):
-            _check_terms(case, step)
+            case.check_step(step)
         with where.naming():
             target = _target(config, index, case, observations, step)
             _ = target.comparison  # raises errors that would otherwise stop the calibration later
         yield target
-
-
-def _check_terms(case: Case, step: float) -> None:
-    """Raise `ValueError` for a step that terms of a case reject, such as one in which pools sink too far."""
-    for term in case.acting():
-        term.check_step(case.start_state, case.grid, step)
 
 
 def _notes_on_steps(free: ResolvedParameters, targets: Sequence[Target]) -> Iterator[str]:
@@ -292,7 +286,7 @@ def _notes_on_steps(free: ResolvedParameters, targets: Sequence[Target]) -> Iter
             own, at = free.in_case(target.case.name), free.start().at[place].set(end)
             case = own.insert(target.case, own.part_of(at))
             try:
-                _check_terms(case, target.dt)
+                case.check_step(target.dt)
             except ValueError as error:
                 value = float(free.to_physical(at)[place])
                 yield f"parameters.{number.path}: {value:.4g} {number.unit} is too much for the step: {error}"
