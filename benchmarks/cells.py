@@ -12,17 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.calibration.comparison import VARIABLES, ProfileScore, Reference
+from tunax_lite.calibration.comparison import VARIABLES, Reference, placed
 from tunax_lite.column.case import remap
 from tunax_lite.config.comparison import load_comparison
 
 
 def error(reference: Reference, thickness: float, start: float, averaging: str) -> float:
     """Error of the averaged simulation in cells of a thickness [m] from a time on [s]."""
-    own = reference.case.grid
-    grid = tl.Grid.uniform(float(own.depth), max(3, round(float(own.depth) / thickness)))
-    score, profiles = ProfileScore(reference, grid, start, 0.05, averaging), reference.observations.profiles
-    averaged = {name: np.asarray(remap(jnp.asarray(profiles[name]).T, own, grid)) for name in VARIABLES}
+    case, score = placed(reference, thickness, start, 0.05, averaging)
+    own, profiles = reference.case.grid, reference.observations.profiles
+    averaged = {name: np.asarray(remap(jnp.asarray(profiles[name]).T, own, case.grid)) for name in VARIABLES}
     return 1e3 * score.scores(score.averaged(averaged))[0]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 import tunax_lite as tl
+from tunax_lite.closures import AbstractClosure
 from tunax_lite.config.closures import ClosureSection
 from tunax_lite.extensions.board.entrainment import (
     CORIOLIS,
@@ -62,6 +63,12 @@ def in_words(of: Entrainment) -> str:
     return f"{of.range[0]:.2f} to {of.range[1]:.2f} | {errors}"
 
 
+def closure_of(text: str) -> AbstractClosure:
+    """The closure of a name, or of a section in braces."""
+    given = parse_yaml(text)
+    return ClosureSection.model_validate(given if isinstance(given, dict) else {"name": given}).build()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -83,10 +90,7 @@ def main() -> None:
     print("| closure | cells [m] | step [s] | R | bias | rms | waves | none |")
     print("| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |")
     for text in options.closures:
-        given = parse_yaml(text)
-        model = tl.Model(
-            ClosureSection.model_validate(given if isinstance(given, dict) else {"name": given}).build()
-        )
+        model = tl.Model(closure_of(text))
         for n_cells in options.cells:
             for step in options.steps:
                 of = judged(rates(model, rows, n_cells, step), rows)

@@ -24,9 +24,9 @@ from tunax_lite.closures.tke import SurfaceValue
 from tunax_lite.column.forcing import AbstractForcing, WaterSurface
 from tunax_lite.column.terms import Interior, SurfaceSlope, Vector
 from tunax_lite.column.time_series import TimeSeries
-from tunax_lite.config.closures import ClosureSection
-from tunax_lite.io.yaml_file import parse_yaml
 from tunax_lite.physics import LinearEquationOfState
+
+from .entrainment import closure_of
 
 CLOSURES = (
     "k_epsilon k_epsilon_recommended k_epsilon_oceananigans generic_length_scale "
@@ -134,10 +134,8 @@ def main() -> None:
     ranges = (f"{low:.{n}f} to {high:.{n}f}" for (low, high), n in zip(LES, DIGITS, strict=True))
     print(f"| simulations | 6.25 | {' | '.join(ranges)} |")
     for text in options.closures:
-        given = parse_yaml(text)
-        section = ClosureSection.model_validate(given if isinstance(given, dict) else {"name": given})
         for n_cells in options.cells:
-            found = measured(section.build(), case_of(n_cells), options.step)
+            found = measured(closure_of(text), case_of(n_cells), options.step)
             cells = [
                 f"{value:.{n}f}" if low <= round(value, n) <= high else f"({value:.{n}f})"
                 for value, (low, high), n in zip(found, LES, DIGITS, strict=True)

@@ -526,7 +526,7 @@ def compare_closures(
     _check(labels, stored, {PERSISTENCE} if with_persistence else set(), names)
     settings = [(i, dt, ref.n_steps(dt)) for i, ref in enumerate(references) for dt in time_steps]
     how = start, temperature_difference, averaging
-    places = {n: [_place(reference, n, *how) for reference in references] for n in n_cells}
+    places = {n: [placed(reference, n, *how) for reference in references] for n in n_cells}
     # One resolution after another, so that an interrupted comparison has all closures at the first ones.
     results: dict[tuple[str, int | float], Sequence[OfCase]] = {}
     left: list[tuple[Candidate, int | float]] = []
@@ -568,7 +568,7 @@ def compare_closures(
     return Compared(tuple(rows), tuple(all_shown.values()))
 
 
-def _place(
+def placed(
     reference: Reference, n: int | float, start: float, difference: float, averaging: str
 ) -> tuple[Case, ProfileScore]:
     """The case of a reference on a grid of n cells, or of cells of a thickness, and its score."""
