@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -211,9 +212,23 @@ def test_thin_cells_have_no_interface_within():
     inputs = closure_inputs(random_grid(3, 12), given, 1e-4)
     stepper = KEpsilon(interface_thickness=jnp.asarray(0.3)).prepare()
     assert isinstance(stepper, EnergyStepper)
-    found = stepper._at_interface(inputs).buoyancy_frequency_squared
+    found = stepper.at_interface(inputs).buoyancy_frequency_squared
     z = np.asarray(inputs.grid.z_face)
     ratio = 0.3 * np.minimum(-z, z - z[0])[1:-1] / np.asarray(inputs.grid.center_spacing)
     assert (ratio < 1.0).any() and (ratio > 1.0).any() and (given < 0.0).any()
     expected = np.where(given > 0.0, given * np.minimum(ratio, 1.0), given)
     np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("closure", [KEpsilon, KEpsilonTheta])
+def test_all_of_a_step_sees_the_interface(closure):
+    """A step is that of the closure without one, in the stratification that it sees."""
+    inputs = closure_inputs(random_grid(3, 12), np.linspace(1e-4, 1e-5, 11), 1e-4)
+    stepper, without = (closure(interface_thickness=c).prepare() for c in (jnp.asarray(0.3), None))
+    energy = getattr(stepper, "energy", stepper)
+    start = stepper.init(inputs)
+    found = stepper.step(start, inputs, 60.0)
+    expected, coarse = (without.step(start, each, 60.0) for each in (energy.at_interface(inputs), inputs))
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert np.abs(found.dissipation_rate / coarse.dissipation_rate - 1.0).max() > 0.1

@@ -153,12 +153,12 @@ class EnergyStepper(AbstractEnergyStepper):
         )
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
-        production, inputs = self.production(clo_state, inputs), self._at_interface(inputs)
+        production, inputs = self.production(clo_state, inputs), self.at_interface(inputs)
         numbers = self._eddy_numbers(clo_state, production.stokes, inputs)
         return self.advanced(clo_state, production, numbers, inputs, dt)
 
     def production(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Production:
-        inputs = self._at_interface(inputs)
+        inputs = self.at_interface(inputs)
         n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
         if self.settings.internal_waves is not None:
             s_squared = self.settings.internal_waves.producing_shear_squared(inputs)
@@ -181,7 +181,7 @@ class EnergyStepper(AbstractEnergyStepper):
             by_shear = by_shear - by_waves
         return Production(by_shear, by_buoyancy, by_waves)
 
-    def _at_interface(self, inputs: ClosureInputs) -> ClosureInputs:
+    def at_interface(self, inputs: ClosureInputs) -> ClosureInputs:
         """The same with N² that gives the Richardson number of a jump thinner than the cells around it.
 
         Over the thickness h of the jump both differences are larger than over the cells, dz: N² by dz / h, S²

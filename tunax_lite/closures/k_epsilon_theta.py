@@ -130,6 +130,7 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         return dataclasses.replace(state, temperature_variance=nothing, variance_driven_flux=nothing)
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
+        production, inputs = self.production(clo_state, inputs), self.energy.at_interface(inputs)
         lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)  # g alpha
         tke, dissipation = clo_state.on_inner_faces
         lifting = lift**2 * _variance_and_flux(clo_state)[0]
@@ -137,7 +138,7 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         flow = Flow(squared, inputs.buoyancy_frequency_squared, inputs.shear_squared)
         c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(flow, lifting * reciprocal(tke))
         numbers = self.energy.of_flow(c_mu, c_mu_prime, inputs)
-        new = self.energy.advanced(clo_state, self.production(clo_state, inputs), numbers, inputs, dt)
+        new = self.energy.advanced(clo_state, production, numbers, inputs, dt)
         # The variance at the end of the step, from the flux during the step; it stays positive (Patankar).
         (variance, flux), diffusivity = _variance_and_flux(clo_state), inner_faces(clo_state.eddy_diffusivity)
         slope = gradient(inputs.state.temperature, inputs.grid)
