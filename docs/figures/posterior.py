@@ -1,6 +1,7 @@
 """Figure and table of the recommended constants in docs/calibration/posterior.md: `posterior.py FILE.nc ...`.
 
-Files are those of `tunax-lite posterior configs/calibrations/les_generic_length_scale.yaml`, by any method.
+Files are those of `tunax-lite posterior configs/calibrations/les_NAME.yaml`, by any method. Draws of the
+first are printed as in tunax_lite/closures/recommended.toml; the figure is of the generic length scale.
 """
 
 import sys
@@ -10,8 +11,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from tunax_lite import closures
 from tunax_lite.calibration.posterior import spectrum_of
-from tunax_lite.closures import GenericLengthScale
+from tunax_lite.closures import AbstractClosure
 
 COLOURS = {"laplace": "C0", "importance": "C1", "nuts": "C2"}
 
@@ -21,7 +23,7 @@ def draw(found: list[xr.Dataset]) -> Figure:
     names = [str(name) for name in found[0]["parameter"].values]
     figure = Figure(figsize=(12.0, 2.9), layout="constrained")
     *panels, last = figure.subplots(1, len(names) + 1, width_ratios=[1.0] * len(names) + [1.4])
-    recommended = GenericLengthScale.recommended()
+    recommended = recommended_of(found)
     for panel, name in zip(panels, names, strict=True):
         for each in found:
             method = str(each.attrs["method"])
@@ -47,11 +49,22 @@ def draw(found: list[xr.Dataset]) -> Figure:
     return figure
 
 
+def recommended_of(found: list[xr.Dataset]) -> AbstractClosure:
+    return getattr(closures, found[0].attrs["closure"]).recommended()
+
+
+def draws(posterior: xr.Dataset, number: int = 64) -> list[str]:
+    """Equally spaced draws, two on a line."""
+    values = np.stack([posterior[name].values.ravel() for name in posterior["parameter"].values], axis=-1)
+    some = [f"[{', '.join(f'{x:.4f}' for x in each)}]," for each in values[:: len(values) // number][:number]]
+    return [f"  {' '.join(some[i : i + 2])}" for i in range(0, number, 2)]
+
+
 def lines(found: list[xr.Dataset]) -> list[str]:
     """The table: recommended value; of each file mean, standard deviation, and that over the prior's."""
     text = []
     for i, name in enumerate(str(name) for name in found[0]["parameter"].values):
-        numbers = [f"{float(getattr(GenericLengthScale.recommended(), name)):.3f}"]
+        numbers = [f"{float(getattr(recommended_of(found), name)):.3f}"]
         for each in found:
             values, share = each[name].values, float(each["covariance"].values[i, i]) ** 0.5
             numbers += [f"{values.mean():.3f} ± {values.std():.3f}", f"{share:.2f}"]
@@ -65,5 +78,8 @@ def lines(found: list[xr.Dataset]) -> list[str]:
 
 if __name__ == "__main__":
     read = [xr.open_dataset(path) for path in sys.argv[1:]]
-    print("\n".join(lines(read)))
-    draw(read).savefig(Path(__file__).parent / "posterior_recommended.png", dpi=110)
+    print(
+        "\n".join([*lines(read), f"noise = {read[0].attrs['noise']:.3f}", "draws = [", *draws(read[0]), "]"])
+    )
+    if read[0].attrs["closure"] == "GenericLengthScale":
+        draw(read).savefig(Path(__file__).parent / "posterior_recommended.png", dpi=110)

@@ -44,9 +44,10 @@ from tunax_lite.calibration.posterior.infer import (
 )
 from tunax_lite.calibration.posterior.samplers import resampled, sample_chains, start_chain, weigh_runs
 from tunax_lite.calibration.problem import Evaluation, Fit, Problem
-from tunax_lite.closures import GenericLengthScale, PacanowskiPhilander, recommended_sets
+from tunax_lite.closures import GenericLengthScale, KEpsilon, KOmega, PacanowskiPhilander, recommended_sets
 from tunax_lite.column.integrate import simulate
 from tunax_lite.column.model import Model
+from tunax_lite.declarations import name_of
 
 MODEL = Model(PacanowskiPhilander())
 NOISE_OF_LINE = 0.3
@@ -340,18 +341,21 @@ def test_bands_are_the_quantiles_of_runs(inferred):
         predictive_bands(MODEL, FREE, twin.target.case, draws[:1], **times)
 
 
-def test_draws_of_recommended_constants_have_bands_with_the_assumed_error():
+@pytest.mark.parametrize("kind", [KEpsilon, KOmega, GenericLengthScale])
+def test_draws_of_recommended_constants_have_bands_with_the_assumed_error(kind):
     grid = tl.Grid.uniform(64.0, 16)
     water = tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.05 * z)
     case = tl.Case(
         grid, water, tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-400.0)), coriolis_parameter=1e-4
     )
-    model = Model(GenericLengthScale.recommended())
+    model = Model(kind.recommended())
     times: dict[str, Any] = {"dt": 600.0, "duration": 21600.0, "output_interval": 7200.0}
     members, noise = recommended_members(model, 12)
-    known = recommended_sets()["generic_length_scale"]
-    assert isinstance(members.closure, GenericLengthScale)
-    np.testing.assert_array_equal(members.closure.c_psi_1, [draw[0] for draw in known.draws[:12]])
+    known = recommended_sets()[str(name_of(kind))]
+    for number, path in enumerate(known.calibrated):
+        np.testing.assert_array_equal(
+            getattr(members.closure, path), [draw[number] for draw in known.draws[:12]]
+        )
     narrow, wide = (
         bands_of_members(members, case, 12, quantiles=(0.05, 0.5, 0.95), noise=e, **times) for e in (0.0, 0.5)
     )
@@ -366,8 +370,8 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error():
     )
     np.testing.assert_array_equal(wide.series["mixed_layer_depth"], narrow.series["mixed_layer_depth"])
     assert 0.1 < noise < 0.2
-    with error_naming(ValueError, "draws generic_length_scale constants: recommended"):
-        recommended_members(Model(GenericLengthScale.recommended(c_psi_1=0.9)), 12)
+    with error_naming(ValueError, f"draws {name_of(kind)} constants: recommended"):
+        recommended_members(Model(kind.recommended(length_limit=0.3)), 12)
     with error_naming(ValueError, "draws 64 65"):
         recommended_members(model, 65)
 
