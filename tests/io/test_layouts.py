@@ -247,6 +247,28 @@ def test_flags_with_another_meaning():
     said = {"flag_values": [1, 4, 5], "flag_meanings": "highest_quality lower_quality sensor_failed"}
     flags = ("TIME", np.array([1, 1, 4, 1, 5, 1]), said)
     assert read(instrument(TEMP_quality_control=flags)).rejected == {"temperature": 2}
+    # Numbers that mean the opposite, in a variable whose attributes alone say what it is.
+    said = {"flag_values": [0, 1], "flag_meanings": "good bad"}
+    temperature = ("TIME", TEMPERATURE, IN_SITU | {"ancillary_variables": "checked"})
+    opposite = instrument(
+        TEMP=temperature, TEMP_quality_control=None, checked=("TIME", np.array([0, 1, 0, 0, 1, 0]), said)
+    )
+    found = read(opposite)
+    np.testing.assert_allclose(found.profiles["temperature"][:, 0], TEMPERATURE[[0, 2, 3, 5]])
+
+
+@pytest.mark.parametrize(
+    ("zone", "hours"), [("-7:00", 7), (" +2", -2), (" -05:30", 5.5), ("Z", 0), (" GMT", 0)]
+)
+def test_zones_of_the_unit_of_time(zone, hours):
+    days = ("TIME", DAYS, OF_TIME | {"units": f"days since 1950-01-01 00:00:00.0{zone}"})
+    np.testing.assert_allclose(read(instrument(TIME=days)).time[0], 3600.0 * hours)
+
+
+def test_a_zone_that_is_not_known():
+    days = ("TIME", DAYS, OF_TIME | {"units": "days since 1950-01-01 00:00:00 CET"})
+    with error_naming(FileFormatError, "TIME CET (units)"):
+        read(instrument(TIME=days))
 
 
 def test_one_profile_with_its_time_beside_it():

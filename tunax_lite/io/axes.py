@@ -147,8 +147,10 @@ def stem_of(source) -> str:
 def flags_of(file: Contents, variable: Variable) -> Variable | None:
     """Quality flags of a variable on its own axes: those its attributes refer to, or those named after it."""
     lower = {name.lower(): name for name in file.variables}
-    stated = str(variable.attrs.get("ancillary_variables", "")).replace(",", " ").split()
-    names = [one for one in stated if any(word in one.lower() for word in ("qc", "quality", "flag"))]
+    stated = str(variable.attrs.get("ancillary_variables", "")).lower().replace(",", " ").split()
+    about = [(name, file[lower[name]].attrs) for name in stated if name in lower]
+    said = {name: f"{name} {attrs.get('standard_name')} {[*attrs]}".lower() for name, attrs in about}
+    names = [name for name, words in said.items() if re.search("qc|quality|flag", words)]
     names += [
         f"{variable.name}_{end}" for end in ("qc", "quality_control", "flag", "qc_flag", "quality_flag")
     ]
@@ -234,11 +236,17 @@ def read_time(variable: Variable, given_unit: str | None = None, *, increasing: 
 
     unit = variable.unit(given_unit, "time")
     interval, _, reference = unit.partition(" since ")
+    # netCDF4 leaves out, without a word, every zone but one like +02:00.
+    zone = re.fullmatch(r"(.*:[\d.]+) *([+-])(\d{1,2}):?(\d\d)?|(.*[\d.])(?i: *(?:z|utc|gmt))?", reference)
     calendar = str(variable.attrs.get("calendar", "standard")).lower()
     epoch: Any = None  # a date, which netCDF4's type stubs declare as an array
     options = {"only_use_cftime_datetimes": False, "only_use_python_datetimes": True}
     try:
         scale, _ = conversion("interval", interval)
+        if reference and zone is None:
+            raise ValueError("a zone of another name")
+        if zone is not None:
+            reference = zone[5] or f"{zone[1]} {zone[2]}{zone[3]:0>2}:{zone[4] or '00'}"
         if reference:
             epoch = netCDF4.num2date(np.zeros(()), f"seconds since {reference}", calendar, **options)
             epoch = epoch.replace(tzinfo=None)

@@ -468,8 +468,10 @@ def _good(file: Contents, variable: Variable, good_flags: tuple[int, ...]) -> np
     numbers = np.ravel(flags.attrs.get("flag_values", ())).tolist()
     if good_flags == GOOD_FLAGS and len(numbers) == len(meanings):
         meant = {str(number): word for number, word in zip(numbers, meanings, strict=True)}
-        bad = [flag for flag in good_flags if re.search("fail|missing", meant.get(str(flag), ""))]
-        good_flags = tuple(flag for flag in good_flags if flag not in bad)
+        bad = [flag for flag in good_flags if re.search("fail|missing|bad|suspect", meant.get(str(flag), ""))]
+        named = [flag for flag, word in meant.items() if re.match("(probably_)?good|pass", word)]
+        good = map(int, filter(str.isdigit, named))
+        good_flags = tuple(flag for flag in sorted({*good_flags, *good}) if flag not in bad)
     good = has_flag(flags.values, good_flags)
     if there.any() and not np.any(good & there):
         shown = np.unique(flags.values[there]).tolist()
