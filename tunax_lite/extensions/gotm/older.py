@@ -156,13 +156,13 @@ def _output(given: dict[str, _Value], folder: Path, document: Document) -> None:
     document.data["output"] = {str(name): file}
 
 
-def _put(document: Document, key: str, value: JSON, line: str) -> None:
-    *groups, name = key.split(".")
+def _put(document: Document, key: str | tuple[str, ...], value: JSON, line: str) -> None:
+    path = tuple(key.split(".")) if isinstance(key, str) else key
     section = document.data
-    for group in groups:
+    for group in path[:-1]:
         section = section.setdefault(group, {})
-    section[name] = value
-    document.origins[tuple(key.split("."))] = line
+    section[path[-1]] = value
+    document.origins[path] = line
 
 
 def _word(value: JSON) -> str:
@@ -251,17 +251,12 @@ def up_to_date(document: Document) -> tuple[Document, str | None]:
     for step in range(version, VERSION):
         values = _next(values, _STEPS[step], document.source)
     _complete(values)
-    data: dict[str, JSON] = {}
-    for path, (value, _) in values.items():
-        *groups, name = path
-        section = data
-        for group in groups:
-            section = section.setdefault(group, {})
-        section[name] = value
-    data["version"] = VERSION
-    origins = dict(document.origins) | {path: line for path, (_, line) in values.items()}
+    found = Document({}, dict(document.origins), document.source)
+    for path, one in values.items():
+        _put(found, path, *one)
+    found.data["version"] = VERSION
     said = "no version, which is 5" if given is None else f"version {version}"
-    return Document(data, origins, document.source), f"{said}: read as version {VERSION} has it"
+    return found, f"{said}: read as version {VERSION} has it"
 
 
 def _leaves(

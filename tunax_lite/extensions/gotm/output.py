@@ -10,11 +10,10 @@ from fnmatch import fnmatchcase
 from ..._types import JSON
 from ...column.diagnostics import DIAGNOSTICS
 from ...io.errors import all_of, both_of
-from ...io.yaml_file import ConfigError
 from ...quantities import QUANTITIES
 from ...runtime.memory import TooLargeError, check_steps
 from .keys import OUTPUT, WORDS
-from .settings import Settings, checked
+from .settings import Settings
 
 _SECONDS = {"second": 1.0, "hour": 3600.0, "day": 86400.0, "month": 30.0 * 86400.0, "year": 365.0 * 86400.0}
 
@@ -40,7 +39,7 @@ class OutputFile:
 
 def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
     """The files that are in use."""
-    files, origins = settings.free.get("output", ({}, {}))
+    files = settings.free.get("output", {})
     if not isinstance(files, dict):
         raise settings.error("output", f"expected names of files with their keys, got {files!r}; write them")
     found = []
@@ -48,7 +47,7 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
         section = {} if section is None else section
         if not isinstance(section, dict):
             raise settings.error(f"output.{name}", f"expected keys of the file, got {section!r}; write them")
-        get = lambda key, name=name, section=section: _value(settings, origins, name, section, key)  # noqa: E731
+        get = functools.partial(_value, settings, str(name), section)
         if not (get("use") and get("is_active")):
             continue
         unit = get("time_unit")
@@ -93,12 +92,10 @@ def _note(settings: Settings, file: OutputFile, section: dict, get: Callable[[st
         settings.notes.append((f"output.{name}.format", "NetCDF is written"))
 
 
-def _value(settings: Settings, origins: dict, name: str, section: dict, key: str) -> JSON:
-    try:
-        return checked(OUTPUT[key], section.get(key))
-    except ValueError as error:
-        line = origins.get(("output", name, key), "")
-        raise ConfigError(f"{settings.source}: {line}: output.{name}.{key}: {error}") from error
+def _value(settings: Settings, name: str, section: dict[str, JSON], key: str) -> JSON:
+    """A key of a file; the others, which choose what GOTM writes, are not looked at."""
+    given = {key: section.get(key)}
+    return settings.values_of(f"output.{name}", given, {key: OUTPUT[key]})[key]
 
 
 def _sources(settings: Settings, name: str, section: dict) -> Iterator[str]:

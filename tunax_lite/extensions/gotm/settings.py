@@ -21,6 +21,8 @@ _CANONICAL = {path.lower(): path for path in (*KEYS, *INPUTS)}
 _GROUPS = {".".join(path.split(".")[:n]) for path in KEYS for n in range(1, path.count(".") + 1)}
 _CANONICAL |= {group.lower(): group for group in _GROUPS}
 
+_OF_COLUMN = {"column": "column", "factor": "scale_factor", "offset": "offset"}
+"""Keys of a column of a file, in the words of this package."""
 _TRUE = {"true", "t", ".true.", ".t.", "yes"}
 _FALSE = {"false", "f", ".false.", ".f.", "no"}
 
@@ -104,7 +106,7 @@ class Settings:
             path = _CANONICAL.get(given.lower())
             if given in FREE_SECTIONS:
                 below = {key: at for key, at in origins.items() if key[: len(raw)] == raw}
-                self.free[given] = (value or {}, below)
+                self.free[given] = value or {}
                 self.lines |= {".".join(str(part) for part in key): at for key, at in below.items()}
                 continue
             if path is None:
@@ -168,7 +170,7 @@ class Settings:
         if method != "file":
             return 0.0
         section: dict[str, Content] = {"path": self.file(f"{path}.file")}
-        for ours, theirs in (("column", "column"), ("factor", "scale_factor"), ("offset", "offset")):
+        for ours, theirs in _OF_COLUMN.items():
             if self.peek(f"{path}.{theirs}") != KEYS[f"{path}.{theirs}"].default or theirs == "column":
                 section[ours] = Said(self.peek(f"{path}.{theirs}"), f"{path}.{theirs}")
         return section
@@ -186,20 +188,26 @@ class Settings:
             ConfigError: an unknown key, or a value that cannot be used; names file, line and key.
         """
         further = {key: Key("number", default, unit, 0.0) for key, (default, unit) in numbers.items()}
-        return {name: self._named_input(f"{group}.{name}", said, further) for name, said in self._free(group)}
+        named = self.free.get(group, {})
+        if not isinstance(named, dict):
+            raise self.error(group, f"expected names with their keys, got {named!r:.100}")
+        found = {}
+        for name, said in named.items():
+            path = f"{group}.{name}"
+            given = said if isinstance(said, dict) else {"method": "constant", "constant_value": said}
+            values = self.values_of(path, given, {**NAMED_INPUT, **further})
+            if values["method"] == "constant" and values["file"]:
+                self.odd(f"{path}.file", "is not read, because the method is constant; set `method: file`")
+            keys = {key: Said(values[key], f"{path}.{key}") for key in further}
+            found[str(name)] = self.input_of(path, values), keys
+        return found
 
-    def _free(self, group: str) -> list[tuple[str, JSON]]:
-        """Names and contents of a section whose keys the user chooses."""
-        said = self.free.get(group, ({}, {}))[0]
-        if not isinstance(said, dict):
-            raise self.error(group, f"expected names with their keys, got {said!r:.100}")
-        return [(str(name), content) for name, content in said.items()]
+    def values_of(self, path: str, given: Mapping[str, JSON], known: Mapping[str, Key]) -> dict[str, JSON]:
+        """Values of all known keys below a name that the user chooses, as given or by default.
 
-    def _named_input(
-        self, path: str, said: JSON, further: Mapping[str, Key]
-    ) -> tuple[Content, dict[str, Said]]:
-        given = said if isinstance(said, dict) else {"method": "constant", "constant_value": said}
-        known = {**NAMED_INPUT, **further}
+        Raises:
+            ConfigError: as in `named_inputs`.
+        """
         values: dict[str, JSON] = {name: key.default for name, key in known.items()}
         for name, value in given.items():
             if name not in known:
@@ -210,17 +218,16 @@ class Settings:
                 values[name] = checked(known[name], value)
             except ValueError as error:
                 raise ConfigError(f"{self.where(f'{path}.{name}')}: {error}") from error
-        numbers = {name: Said(values[name], f"{path}.{name}") for name in further}
+        return values
+
+    def input_of(self, path: str, values: Mapping[str, JSON]) -> Content:
+        """An input as of `input`, from the values of its keys."""
         if values["method"] == "constant":
-            if values["file"]:
-                self.odd(f"{path}.file", "is not read, because the method is constant; set `method: file`")
-            return Said(values["constant_value"], f"{path}.constant_value"), numbers
+            return Said(values["constant_value"], f"{path}.constant_value")
         if not values["file"]:
             raise self.error(f"{path}.file", "expected the name of a file, got none; name it")
         section = {"path": Said(str(self.folder.absolute() / str(values["file"])), f"{path}.file")}
-        for ours, theirs in (("column", "column"), ("factor", "scale_factor"), ("offset", "offset")):
-            section[ours] = Said(values[theirs], f"{path}.{theirs}")
-        return section, numbers
+        return section | {ours: Said(values[key], f"{path}.{key}") for ours, key in _OF_COLUMN.items()}
 
     def file(self, path: str) -> Said:
         """Path of a file, relative to the configuration."""

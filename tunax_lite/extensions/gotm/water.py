@@ -11,9 +11,8 @@ from ...declarations import check_settings, setting
 from ...io import read_hypsography
 from ...io.dated_text import read_columns, read_lines
 from ...io.errors import reading
-from ...io.yaml_file import ConfigError
 from .keys import STREAM, WORDS
-from .settings import Content, Said, Settings, checked
+from .settings import Content, Said, Settings
 
 _SHORE = 0.1
 """How far the shore of a lake goes on above its hypsograph, over the depth."""
@@ -63,7 +62,7 @@ def level(settings: Settings) -> dict[str, Content] | None:
 
 def streams(settings: Settings) -> dict[str, Content] | None:
     """The section `streams` of the interior; in GOTM only lakes have them."""
-    named, origins = settings.free.get("streams", ({}, {}))
+    named = settings.free.get("streams")
     method = settings["water_balance_method"]
     if not named:
         return None
@@ -75,39 +74,20 @@ def streams(settings: Settings) -> dict[str, Content] | None:
     if method in ("none", "all_layers"):
         text = "excess water from streams, rain and evaporation leaves at the surface"
         settings.note("water_balance_method", text)
-    return {str(name): _stream(settings, str(name), keys, origins) for name, keys in named.items()}
+    return {str(name): _stream(settings, f"streams.{name}", keys) for name, keys in named.items()}
 
 
-def _stream(settings: Settings, name: str, keys: dict[str, JSON], origins: dict) -> dict[str, Content]:
-    given = dict(_flat(keys))
-    values: dict[str, JSON] = {path: key.default for path, key in STREAM.items()}
-    for path, value in given.items():
-        line = origins.get(("streams", name, *path.split(".")), "line ?")
-        where = f"{settings.source}: {line}: streams.{name}.{path}"
-        if path not in STREAM:
-            raise ConfigError(f"{where}: unknown key; expected some of {', '.join(STREAM)}.")
-        try:
-            values[path] = checked(STREAM[path], value)
-        except ValueError as error:
-            raise ConfigError(f"{where}: {error}") from error
+def _stream(settings: Settings, path: str, keys: dict[str, JSON]) -> dict[str, Content]:
+    values = settings.values_of(path, dict(_flat(keys)), STREAM)
 
     def read(group: str) -> Content:
-        at = f"streams.{name}.{group}"
-        if values[f"{group}.method"] == "constant":
-            return Said(values[f"{group}.constant_value"], f"{at}.constant_value")
-        if not values[f"{group}.file"]:
-            raise settings.error(f"{at}.file", "expected the name of a file, got none; name it")
-        path = str(settings.folder.absolute() / values[f"{group}.file"])
-        options = {
-            ours: Said(values[f"{group}.{theirs}"], f"{at}.{theirs}")
-            for ours, theirs in (("column", "column"), ("factor", "scale_factor"), ("offset", "offset"))
-        }
-        return {"path": Said(path, f"{at}.file"), **options}
+        own = {key.removeprefix(f"{group}."): value for key, value in values.items()}
+        return settings.input_of(f"{path}.{group}", own)
 
-    section = {"place": Said(values["method"], f"streams.{name}.method"), "discharge": read("flow")}
+    section = {"place": Said(values["method"], f"{path}.method"), "discharge": read("flow")}
     if values["method"] == "range":
         for ours, theirs in (("lower", "zl"), ("upper", "zu")):
-            section[ours] = Said(values[theirs], f"streams.{name}.{theirs}")
+            section[ours] = Said(values[theirs], f"{path}.{theirs}")
     for ours, theirs in (("temperature", "temp"), ("salinity", "salt")):
         # In GOTM a negative constant means unknown: lake temperature, and fresh water.
         if values[f"{theirs}.method"] != "constant" or values[f"{theirs}.constant_value"] >= 0.0:
