@@ -47,7 +47,6 @@ _FOLDERS: dict[Kind, tuple[str, ...]] = {
     "tides": (),
 }
 _SERVICES: dict[Kind, str] = {"weather": "cds", "water": "thredds", "depth": "erddap"}
-_NEEDED: tuple[Kind, ...] = ("weather", "water", "depth")
 
 
 def site(
@@ -73,13 +72,7 @@ def site(
     overwrite: bool,
 ) -> None:
     """See `commands.site`."""
-    asked: dict[Kind, str | None] = {
-        "weather": weather,
-        "water": water,
-        "depth": depth,
-        "waves": waves,
-        "tides": tides,
-    }
+    asked = dict(zip(KINDS, (weather, water, depth, waves, tides), strict=True))
     usual: dict[Kind, str] = {kind: text for kind in KINDS if (text := _usual(kind, data)) is not None}
     sources = functools.partial(_chosen, asked, usual)
     one = {"name": name, "latitude": latitude, "longitude": longitude, "start": start, "stop": stop}

@@ -5,7 +5,6 @@ import datetime
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 from ... import io
 from ...config import ConfigError
 from ...io import sea_water
-from ...io.axes import axis_at, is_axis, is_position, read_at, read_time, stem_of
+from ...io.axes import Record, axis_at, is_axis, is_position, read_at, read_time, stem_of
 from ...io.checksums import sha256_of
 from ...io.errors import FileFormatError, Source, existing_file, name_of, read_text
 from ...io.netcdf import Contents, Reader, Variable, opened
@@ -149,13 +148,6 @@ def _weather_of_era5(place: Place, where: str) -> Found:
     return weather_of_files(place, paths_of(where, "--weather era5"))
 
 
-@dataclass(frozen=True)
-class _Piece:
-    time: np.ndarray
-    values: np.ndarray
-    variable: Variable
-
-
 def weather_of_files(place: Place, paths: Sequence[Source], places: Mapping[str, str] | None = None) -> Found:
     """The weather of ERA5 files at the position; files of other areas are left out.
 
@@ -204,7 +196,7 @@ def _weather_of_table(place: Place, where: str) -> Found:
         for name, of in table.variables.items()
         if of.dims == table["time"].dims and of.values.dtype.kind in "fiu" and name != "time"
     }
-    stamps = {"time": ("time", time[kept], {"units": f"seconds since {place.start_time}"})}
+    stamps = {"time": ("time", time[kept], place.clock)}
     radiation = {"shortwave": "clear_sky", "longwave": "clark"} | radiation_of_table(table)
     case = {"weather": {"format": "table", "paths": ["weather.nc"]}, "air_sea": radiation}
     notes = [f"{name} radiation by the formula {how}" for name, how in radiation.items() if how in _FORMULAE]
@@ -216,9 +208,9 @@ _FORMULAE = ("clear_sky", "clark")
 
 def series_at(
     place: Place, paths: Sequence[Source], wanted: Iterable[str]
-) -> tuple[dict[str, _Piece], list[Source], list[str], FileFormatError | None]:
+) -> tuple[dict[str, Record], list[Source], list[str], FileFormatError | None]:
     """Series of these variables at the position, during the run; files used, notes, and the last refusal."""
-    pieces: dict[str, list[_Piece]] = {}
+    pieces: dict[str, list[Record]] = {}
     used, left_out, refused = [], [], None
     for path in paths:
         try:
@@ -231,9 +223,8 @@ def series_at(
             time = axis.since(place.start_time)
             kept = (time >= -_MARGIN) & (time <= place.duration + _MARGIN)
             if kept.any():
-                pieces.setdefault(variable.name, []).append(
-                    _Piece(time[kept], variable.values[kept], variable)
-                )
+                piece = Record(variable, axis, time[kept], variable.values[kept])
+                pieces.setdefault(variable.name, []).append(piece)
                 used += [] if any(path is one for one in used) else [path]
         if found and not used:
             name, axis = found[0][0].name, found[0][1]
@@ -252,18 +243,18 @@ def series_at(
     return series, used, notes, refused
 
 
-def _joined(several: list[_Piece]) -> _Piece:
+def _joined(several: list[Record]) -> Record:
     """Pieces one after the other; of records at one time, the first is kept."""
     time, values = (np.concatenate([getattr(one, key) for one in several]) for key in ("time", "values"))
     time, first = np.unique(time, return_index=True)
-    return _Piece(time, values[first], several[0].variable)
+    return Record(several[0].variable, several[0].axis, time, values[first])
 
 
-def _by_time(place: Place, series: Mapping[str, _Piece], stem: str) -> "dict[str, xr.Dataset]":
+def _by_time(place: Place, series: Mapping[str, Record], stem: str) -> "dict[str, xr.Dataset]":
     """Series as files of one point, one for each set of times."""
     import xarray as xr
 
-    groups: dict[bytes, dict[str, _Piece]] = {}
+    groups: dict[bytes, dict[str, Record]] = {}
     for name, one in series.items():
         groups.setdefault(one.time.tobytes(), {})[name] = one
     files = {}
@@ -272,7 +263,7 @@ def _by_time(place: Place, series: Mapping[str, _Piece], stem: str) -> "dict[str
         variables = {
             name: (dims, one.values[:, None, None], _plain(one.variable)) for name, one in group.items()
         }
-        stamps = {"valid_time": ("valid_time", time, {"units": f"seconds since {place.start_time}"})}
+        stamps = {"valid_time": ("valid_time", time, place.clock)}
         files[f"{stem}.nc" if number == 1 else f"{stem}_{number}.nc"] = xr.Dataset(
             variables | stamps | _point(place)
         )
@@ -280,13 +271,10 @@ def _by_time(place: Place, series: Mapping[str, _Piece], stem: str) -> "dict[str
 
 
 def _point(place: Place) -> dict[str, tuple]:
+    units = {"latitude": "degrees_north", "longitude": "degrees_east"}
     return {
-        "latitude": ("latitude", [place.latitude], {"units": "degrees_north", "standard_name": "latitude"}),
-        "longitude": (
-            "longitude",
-            [place.longitude],
-            {"units": "degrees_east", "standard_name": "longitude"},
-        ),
+        name: (name, [at], {"units": units[name], "standard_name": name})
+        for name, at in place.position.items()
     }
 
 
@@ -371,10 +359,25 @@ def water_dataset(
         name: (("time", "depth"), values[:, kept], {"standard_name": long, "units": unit})
         for name, (long, unit, values) in names.items()
     }
-    clock = {"units": f"seconds since {place.start_time}", "standard_name": "time", "axis": "T"}
-    return xr.Dataset(
-        variables | {"time": ("time", time, clock), "depth": ("depth", -z[kept], depth)} | _point(place)
+    axes = {"time": ("time", time, place.clock), "depth": ("depth", -z[kept], depth)}
+    return xr.Dataset(variables | axes | _point(place))
+
+
+def _of_levels(
+    place: Place, time: np.ndarray, temperature: np.ndarray, salinity: np.ndarray, kind: str
+) -> "xr.Dataset":
+    """The same on the levels of the folder, from a kind of temperature and practical salinity."""
+    grid = LEVELS[::-1]
+    water = sea_water.modelled_water(
+        temperature,
+        salinity,
+        grid,
+        temperature_kind=kind,
+        salinity_kind="practical",
+        latitude=place.latitude,
+        longitude=place.longitude,
     )
+    return water_dataset(place, time, grid, *water)
 
 
 def _water(dataset: "xr.Dataset", places: Mapping[str, str], notes: Iterable[str]) -> Found:
@@ -436,7 +439,7 @@ def climatology(
         FileFormatError: no temperature or no salinity at the position.
     """
     times = _middles(place)
-    both, grid = {}, LEVELS[::-1]
+    both = {}
     for quantity in ("temperature", "salinity"):
         own = [one for one in means if one.quantity == quantity and np.isfinite(one.values).any()]
         if not own:
@@ -446,19 +449,10 @@ def climatology(
         by_month = {one.month: one for one in own}
         both[quantity] = np.stack([_profile(by_month, time.month) for time in times])
     kind = next(one.kind for one in means if one.quantity == "temperature")
-    water = sea_water.modelled_water(
-        both["temperature"],
-        both["salinity"],
-        grid,
-        temperature_kind=kind,
-        salinity_kind="practical",
-        latitude=place.latitude,
-        longitude=place.longitude,
-    )
     seconds = np.array([(time - place.start).total_seconds() for time in times])
     months = sorted({one.month for one in means})
     notes = ["only the mean of the year"] if months == [0] else [f"{len(set(months) - {0})} months"]
-    return _water(water_dataset(place, seconds, grid, *water), places, [*notes, *more])
+    return _water(_of_levels(place, seconds, **both, kind=kind), places, [*notes, *more])
 
 
 def _middles(place: Place) -> list[datetime.datetime]:
@@ -523,7 +517,6 @@ def water_of_reanalysis(place: Place, paths: Sequence[Path], places: Mapping[str
     Raises:
         FileFormatError: one of them is missing, or times that do not cover the start.
     """
-    grid = LEVELS[::-1]
     found, notes = of_files(paths, lambda path: _gridded(place, path))
     joined, kinds = {}, [kind for kind, _, _ in found if kind != "practical"]
     for quantity, is_own in (("temperature", False), ("salinity", True)):
@@ -541,16 +534,8 @@ def water_of_reanalysis(place: Place, paths: Sequence[Path], places: Mapping[str
     if not near.any() or time[near][0] > LONGEST_GAP:
         expected, advice = f"a profile within 30 days of {place.start}", "add files, or choose other dates"
         raise FileFormatError(paths[0], "time", expected, f"{time.size} at other times", advice)
-    water = sea_water.modelled_water(
-        temperature[near],
-        salinity[near],
-        grid,
-        temperature_kind=kinds[0],
-        salinity_kind="practical",
-        latitude=place.latitude,
-        longitude=place.longitude,
-    )
-    return _water(water_dataset(place, time[near], grid, *water), places, [f"{near.sum()} profiles", *notes])
+    water = _of_levels(place, time[near], temperature[near], salinity[near], kinds[0])
+    return _water(water, places, [f"{near.sum()} profiles", *notes])
 
 
 def of_files(paths: Sequence[Path], read: Callable[[Path], list]) -> tuple[list, list[str]]:
@@ -770,11 +755,8 @@ def series_dataset(
     """Series with their units over time [s] since the start."""
     import xarray as xr
 
-    clock = {"units": f"seconds since {place.start_time}", "standard_name": "time", "axis": "T"}
-    return xr.Dataset(
-        {name: ("time", series, {"units": unit}) for name, (unit, series) in values.items()}
-        | {"time": ("time", time, clock)}
-    )
+    series = {name: ("time", one, {"units": unit}) for name, (unit, one) in values.items()}
+    return xr.Dataset(series | {"time": ("time", time, place.clock)})
 
 
 @source("tides", "harmonics", title="tidal current by harmonic constants, a table")

@@ -255,12 +255,11 @@ def _joined(region: Region, points: Sequence[_Point]) -> "dict[str, xr.Dataset]"
             _DIMS, (region.latitudes, region.longitudes), ("north", "east"), strict=True
         )
     }
-    clock = {"units": f"seconds since {region.of.start_time}", "standard_name": "time", "axis": "T"}
     down = {"units": "m", "positive": "down", "axis": "Z", "standard_name": "depth"}
     told = {"units": "m", "long_name": "depth of the column", "positive": "down"}
     return {
         "depth.nc": xr.Dataset({"floor": (_DIMS, floor, told)}, axes),
-        "weather.nc": xr.Dataset(weather, axes | {"time": ("time", first.time, clock)}),
+        "weather.nc": xr.Dataset(weather, axes | {"time": ("time", first.time, region.of.clock)}),
         "water.nc": xr.Dataset(water, axes | {"depth": ("depth", -z[::-1], down)}),
     }
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._types import JSON
 from ...io.axes import axis_at, read_time
 from ...io.errors import FileFormatError, shortened
 from ...io.netcdf import Variable, opened
@@ -79,6 +80,13 @@ def asked(work: Callable[[], object], service: str, account: str) -> None:
         raise FileFormatError(service, "download", "an answer", reason, advice) from error
 
 
+def _kept(request: JSON, name: str, fetch: Callable[[Path], object], address: str, account: str) -> Path:
+    """The file with the answer of a client to a request, as `downloads.kept` and `asked` have it."""
+    return downloads.kept(
+        json.dumps(request), name, lambda path: asked(lambda: fetch(path), address, account), address
+    )
+
+
 # ------------------------------------------------------------------------------------------------ weather
 
 
@@ -117,9 +125,8 @@ def _of_cds(place: Place, variables: Sequence[str]) -> tuple[list[Path], dict[st
             client: Client = importlib.import_module("cdsapi").Client(timeout=downloads.TIMEOUT, quiet=True)
             client.retrieve(data_set, request, str(path))
 
-        key, name = json.dumps([data_set, request]), f"era5_{year}_{month:02d}.nc"
-        ask = lambda path, fetch=fetch: asked(lambda: fetch(path), data_set, _CDS_ACCOUNT)  # noqa: E731
-        archives.append(downloads.kept(key, name, ask, f"cds:{data_set}/{name}"))
+        name = f"era5_{year}_{month:02d}.nc"
+        archives.append(_kept([data_set, request], name, fetch, f"cds:{data_set}/{name}", _CDS_ACCOUNT))
     return [each for path in archives for each in downloads.unpacked(path)], downloads.noted(archives)
 
 
@@ -268,8 +275,7 @@ def _water_of_argopy(place: Place, where: str) -> Found:
         profiles = fetcher.to_xarray().argo.point2profile()
         profiles.to_netcdf(path)
 
-    ask = lambda path: asked(lambda: fetch(path), "Argo", "see argopy")  # noqa: E731
-    path = downloads.kept(json.dumps(["argopy", box]), "argo.nc", ask, "argopy")
+    path = _kept(["argopy", box], "argo.nc", fetch, "argopy", "see argopy")
     return water_of_floats(place, _floats(path), downloads.noted([path]))
 
 
@@ -356,8 +362,7 @@ def _water_of_copernicus(place: Place, where: str) -> Found:
         path.with_name(name).replace(path)
 
     account = "run `copernicusmarine login` once: marine.copernicus.eu"
-    ask = lambda path: asked(lambda: fetch(path), f"copernicusmarine:{data_set}", account)  # noqa: E731
-    path = downloads.kept(json.dumps(request), "glorys.nc", ask, f"copernicusmarine:{data_set}")
+    path = _kept(request, "glorys.nc", fetch, f"copernicusmarine:{data_set}", account)
     return water_of_reanalysis(place, [path], downloads.noted([path]))
 
 

@@ -70,6 +70,11 @@ class Place:
         return self.start.isoformat()
 
     @property
+    def clock(self) -> dict[str, str]:
+        """Attributes of times since the start [s]."""
+        return {"units": f"seconds since {self.start_time}", "standard_name": "time", "axis": "T"}
+
+    @property
     def position(self) -> dict[str, float]:
         """Latitude and longitude by name."""
         return {"latitude": self.latitude, "longitude": self.longitude}
