@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from tests.errors import error_naming
 from tunax_lite.io import read_oceansites, read_weather
@@ -123,6 +124,45 @@ def test_dates_that_can_be_two_are_refused(tmp_path, dates):
     path = write(tmp_path / "t.csv", "time,a\n" + "".join(f"{date},1\n" for date in dates))
     with error_naming(FileFormatError, f"time ISO {dates[0]}"):
         read_table(path)
+
+
+@pytest.mark.parametrize(
+    "names", ["local time", "TIMESTAMP_LT", "Time (UTC+2)", "Datum (MESZ)", "Date (local)"]
+)
+def test_times_that_are_local_are_refused(tmp_path, names):
+    """They were taken for Universal Time."""
+    path = write(tmp_path / "t.csv", f"{names},a\n2019-05-01 00:00,1\n2019-05-02 00:00,2\n")
+    with error_naming(FileFormatError, f"1: Universal {names}"):
+        read_table(path)
+    path = write(tmp_path / "t.csv", f"time,a,{names}\n2019-05-01 00:00,1,x\n2019-05-02 00:00,2,y\n")
+    assert ("Date" in names) or "time" in read_table(path)
+
+
+def test_a_netcdf_file_in_local_time():
+    about = {"units": "hours since 2019-05-01", "long_name": "local time"}
+    dataset = xr.Dataset(
+        {"TEMP": ("time", [9.0, 9.5], {"units": "degC"})}, {"time": ("time", [0.0, 1.0], about)}
+    )
+    options = {"start_time": START, "conservative": False, "depths": 5.0}
+    with error_naming(FileFormatError, "time: 'local time' +2:00' (units)"):
+        read_oceansites(dataset, **options)
+    found = read_oceansites(dataset, units={"time": "hours since 2019-05-01 00:00 +2:00"}, **options)
+    np.testing.assert_allclose(found.time, [-7200.0, -3600.0])
+
+
+def test_a_cast_over_pressure_read_twice_and_its_flags(tmp_path):
+    line = "2019-05-01T00:00:00,"
+    text = f"time,pressure [dbar],temp [degC],T_flag\n{line}100,9,1\n{line}100,9.5,4\n{line}5,10,1\n"
+    found = read_oceansites(
+        write(tmp_path / "t.csv", text),
+        start_time=START,
+        variables={"temperature": "temp"},
+        conservative=False,
+    )
+    np.testing.assert_allclose(found.z, [[-99.16, -4.96]], atol=0.01)
+    np.testing.assert_allclose(found.profiles["temperature"], [[9.25, 10.0]])
+    assert any("temp: 1 of 3 values" in note and "averaged" in note for note in found.notes)
+    assert any("T_flag are not used" in note and "temp_QC" in note for note in found.notes)
 
 
 def test_what_is_no_decimal_comma_or_code_stays(tmp_path):

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..runtime.memory import MOST_CELLS
 from .errors import Source, check_increasing, check_possible, is_path, name_of
+from .local_tables import is_other_zone
 from .netcdf import Contents, Reader, Variable, opened
 from .series import BAD_FLAGS, Series, start_of_case
 from .units import conversion
@@ -259,6 +260,12 @@ def read_time(variable: Variable, given_unit: str | None = None, *, increasing: 
                 "convert the times to the standard calendar, or its attribute 'calendar' is wrong: correct it"
             )
         raise variable.error(expected, got, advice) from None
+    said = " ".join(str(variable.attrs.get(key, "")) for key in ("long_name", "timezone", "time_zone"))
+    if given_unit is None and is_other_zone(said):
+        advice = (
+            f"give the unit with the zone, '{interval} since {reference or '2012-06-10 00:00'} +2:00' (units)"
+        )
+        raise variable.error("times in Universal Time", f"'{said.strip()}'", advice)
     values = variable.numbers()
     # Days since 1950 in double precision resolve about a microsecond: drop the digits beyond.
     axis = TimeAxis(variable, values if scale == 1.0 else np.round(values * scale, 3), epoch)

@@ -17,6 +17,15 @@ _YEAR_LAST = re.compile(r"(\d{1,2})([/.])(\d{1,2})[/.](\d{4})(?:[T ]+(.*))?")
 _COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 _POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 _CODE = re.compile(r"-(9{3,5})(\.(0+|9+))?")
+_ZONE = re.compile(
+    r"(?<![a-z])(local|lt|lst|ces?t|me[sz]z?|ees?t|[ecmpj][sd]t|ak[sd]t|hst|bst|ist|a[ce][sd]t"
+    r"|(utc|gmt) ?[+-] ?0*[1-9]\d*)(?![a-z])"
+)
+
+
+def is_other_zone(text: str) -> bool:
+    """Whether a name of times says a zone other than Universal Time: `local time`, `Time (PST)`."""
+    return _ZONE.search(text.lower()) is not None
 
 
 def decoded(data: bytes) -> str:

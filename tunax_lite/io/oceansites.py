@@ -355,6 +355,11 @@ def _samples(
     # Time stamps in days differ slightly between files of a mooring.
     time = axis.since(wanted.start_time)
     time = np.round(time) if np.unique(np.round(time)).size == np.unique(time).size else time
+    found = np.stack([time[row], z[row, column]])[:, np.isfinite(values[row, column])]
+    if n_twice := found.shape[1] - np.unique(found, axis=1).shape[1]:
+        said = f"{n_twice} of {found.shape[1]} values are at the time and height of another: averaged"
+        notes += (f"{variable.path}: {variable.name}: {said}.",)
+    notes += _unused_flags(file, variable)
     return _Samples(
         key=key,
         kind=next((kinds[word] for word in said if word in kinds), next(iter(kinds.values()))),
@@ -481,6 +486,21 @@ def _good(file: Contents, variable: Variable, good_flags: tuple[int, ...]) -> np
             advice = "where 0 (not checked) is good enough, give good_flags=(0, 1, 2, 5, 8)"
         raise _NothingGoodError(file.path, flags.name, expected, f"none of {int(there.sum())}", advice)
     return good
+
+
+def _unused_flags(file: Contents, variable: Variable) -> tuple[str, ...]:
+    """A note on what looks like flags of a variable without any."""
+    others = tuple(f"{name}_".lower() for name in file.variables)
+    unused = [
+        one.name
+        for one in file.variables.values()
+        if re.search("qc|flag|quality", one.name.lower()) and set(one.dims) == set(variable.dims)
+        if not one.name.lower().startswith(others)
+    ]
+    if not unused or flags_of(file, variable) is not None:
+        return ()
+    said = f"{', '.join(unused)} are not used; if they are its quality flags, call them {variable.name}_QC"
+    return (f"{variable.path}: {variable.name}: {said}.",)
 
 
 def _merged(found: list[_Samples]) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:

@@ -55,10 +55,18 @@ from .errors import (
     read_text,
     reading,
 )
-from .local_tables import decoded, iso_times, missing_code, with_named_time, with_one_time, with_points
+from .local_tables import (
+    decoded,
+    is_other_zone,
+    iso_times,
+    missing_code,
+    with_named_time,
+    with_one_time,
+    with_points,
+)
 from .netcdf import Contents, Variable, read_contents
 from .series import GOOD_FLAGS, Series, longest_missing, on_common_times, start_of_case
-from .units import DEGREES, Conversion, Conversions, as_conversion, unit_alone, unit_in_brackets
+from .units import BRACKETS, DEGREES, Conversion, Conversions, as_conversion, unit_alone, unit_in_brackets
 from .yaml_file import NAMES
 
 _TEXT_ENDINGS = (".csv", ".txt", ".tsv", ".dat")
@@ -81,6 +89,7 @@ _CODES = {
     "flag_meanings": "datum_missing highest_quality default_quality adjusted lower_quality sensor_failed",
 }
 _WIDE = re.compile(r"(temp|sal|wtr)[a-z]*[_ ]?(\d+(?:\.\d+)?)(?:_?m)?", re.IGNORECASE)
+_PRESSURES = ("pressure", "pres", "prdm")
 _DEPTHS = {"depth": "down", "z": "up", "height": "up"}
 
 
@@ -114,6 +123,7 @@ def read_table(path, also: Callable[[Contents], object] | None = None) -> Conten
     else:
         delimiter = max(",;\t", key=lines[0][1].count) if lines else ","
         rows = [(number, next(csv.reader([line], delimiter=delimiter))) for number, line in lines]
+        _check_zone(path, rows)
         if len(rows) > 1:
             rows = with_named_time(with_one_time(rows if delimiter == "," else with_points(rows)), _TIMES)
     if len(rows) < 2:
@@ -132,6 +142,18 @@ def read_table(path, also: Callable[[Contents], object] | None = None) -> Conten
         rest = [partial(also, _columns(path, names, units, good)[0])] if also is not None and good else []
         all_of([partial(raise_all, [*errors, *more]), *rest])
     return contents
+
+
+def _check_zone(path: Path, rows: list[tuple[int, list[str]]]) -> None:
+    """Raise `FileFormatError` for times that their name says to be local."""
+    for number, names in rows[:1]:
+        plain = {name: unit_in_brackets(name)[0].partition("[")[0].strip().lower() for name in names}
+        said = [name for name in names if re.search("time|date|stamp|zeit|datum|heure|hora", name.lower())]
+        local = [name for name in said if is_other_zone(name)]
+        of_day = any(BRACKETS.sub(r"\1", name) == "date" for name in plain.values())
+        if local and (of_day or not {plain[name] for name in said if name not in local} & {*_TIMES}):
+            advice = "convert them, or write 2012-06-10T00:00:00+02:00 with the zone of each, and rename it"
+            raise FileFormatError(path, f"line {number}", "times in Universal Time", f"'{local[0]}'", advice)
 
 
 def _columns(
@@ -429,7 +451,7 @@ def read_profile_text(path, also: Callable[[Contents], object] | None = None) ->
         profiles = dataclasses.replace(_profiles_of_table(table), notes=table.notes)
     is_stacked = profiles.variables is not table.variables and has_unit
     with and_also(*([] if also is None else [partial(also, profiles)])):
-        if is_stacked and not any(word in _DEPTHS for word in _first_words(table).values()):
+        if is_stacked and not any(word in (*_DEPTHS, *_PRESSURES) for word in _first_words(table).values()):
             read_time(table["time"])  # sorted later: exchanged or repeated dates would pass in silence
     return profiles
 
@@ -442,12 +464,20 @@ def _profiles_of_table(table: Contents) -> Contents:
     """Profiles from a column of depths, or a column for each depth; other tables are returned unchanged."""
     words = _first_words(table)
     named = [name for name, word in words.items() if word in _DEPTHS]
-    if len(named) != 1:
+    of_sea = [name for name, word in words.items() if word in _PRESSURES and _is_of_sea(table[name])]
+    if not named and len(of_sea) == 1:
+        named, about = of_sea, {"units": "dbar", "standard_name": "sea_water_pressure_due_to_sea_water"}
+    elif len(named) == 1:
+        about = {"units": "m", "positive": _DEPTHS[words[named[0]]]}
+    else:
         return _stacked(table)
     others = {name: one for name, one in table.variables.items() if name not in (named[0], "time")}
     depth = table[named[0]]
-    about = {"units": "m", "positive": _DEPTHS[words[named[0]]]} | depth.attrs
-    return _observed(table.path, table["time"], depth.values, about, others)
+    return _observed(table.path, table["time"], depth.values, about | depth.attrs, others)
+
+
+def _is_of_sea(pressure: Variable) -> bool:
+    return str(pressure.attrs.get("units", "dbar")).lower().startswith("d")
 
 
 def _stacked(table: Contents) -> Contents:
