@@ -39,7 +39,7 @@ def dew_point_above_air(evidence: Evidence) -> Iterator[Finding]:
                 f"expected at most the air temperature, got up to {np.max(excess):.3g} K more in {share:.0%}"
             )
             cause = "the columns of the two are swapped, or one of them in another unit or at another time"
-            yield Finding("dew_point_above_air", name, both[0].where, said, cause, "the variable")
+            yield both[0].finding("dew_point_above_air", said, cause, "the variable")
 
 
 @rule("humidity")
@@ -58,9 +58,7 @@ def humidity(evidence: Evidence) -> Iterator[Finding]:
     one = evidence.weather.get("relative_humidity")
     if one is not None and one.known.size and np.mean(one.known > 101.0) > 0.2:
         said = f"expected at most 100 %, got more in {np.mean(one.known > 101.0):.0%}"
-        yield Finding(
-            "humidity", one.quantity, one.where, said, "another quantity, or a calibration", "factor"
-        )
+        yield one.finding("humidity", said, "another quantity, or a calibration", "factor")
 
 
 def _relative(one: Samples, relative: np.ndarray) -> Iterator[Finding]:
@@ -68,10 +66,10 @@ def _relative(one: Samples, relative: np.ndarray) -> Iterator[Finding]:
     if share > 0.2 or np.max(relative) > 250.0 and relative.size < 1e4:
         said = f"expected air of at most 100 % relative humidity, got up to {np.max(relative):.0f} %"
         said += f", above 115 % in {share:.0%}"
-        yield Finding("humidity", one.quantity, one.where, said, "a unit, or another quantity", "`unit`")
+        yield one.finding("humidity", said, "a unit, or another quantity", "`unit`")
     elif middle < 5.0 and relative.size > 1 or middle < 0.5:
         said = f"expected air of some 20 to 100 % relative humidity, got {middle:.2g} %"
-        yield Finding("humidity", one.quantity, one.where, said, "kg kg-1 given as g kg-1", "`unit`")
+        yield one.finding("humidity", said, "kg kg-1 given as g kg-1", "`unit`")
 
 
 @rule("cloud_cover_steps")
@@ -84,7 +82,7 @@ def cloud_cover_steps(evidence: Evidence) -> Iterator[Finding]:
     tenths = np.abs(10.0 * one.known - np.round(10.0 * one.known)) < 1e-6
     if abs(top - 0.8) < 1e-6 and np.mean(one.known > 0.8 - 1e-6) > 0.05 and tenths.all():
         said = "expected some overcast sky, got at most 0.8, in steps of 0.1"
-        yield Finding("cloud_cover_steps", one.quantity, one.where, said, "oktas given as tenths", "factor")
+        yield one.finding("cloud_cover_steps", said, "oktas given as tenths", "factor")
 
 
 @rule("air_and_water")
@@ -103,7 +101,7 @@ def air_and_water(evidence: Evidence) -> Iterator[Finding]:
             f"expected air within 15 K of the water, {water:.3g} degC at the surface, got {difference:+.3g} K"
         )
         cause = "a unit, or water or air of another place or season"
-        yield Finding("air_and_water", one.quantity, one.where, said, cause, "`unit` or `start_time`")
+        yield one.finding("air_and_water", said, cause, "`unit` or `start_time`")
 
 
 @rule("warm_nights")
@@ -126,7 +124,7 @@ def warm_nights(evidence: Evidence) -> Iterator[Finding]:
         said = f"expected the warmest air in the afternoon, got it at {warmest:.0f} h local solar time"
         said += f", by {2.0 * np.abs(wave):.2g} K over a day"
         cause = "local instead of universal time, or a longitude of the other sign"
-        yield Finding("warm_nights", one.quantity, one.where, said, cause, "`start_time` or `longitude`")
+        yield one.finding("warm_nights", said, cause, "`start_time` or `longitude`")
 
 
 def _means(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -148,7 +146,7 @@ def wind_direction(evidence: Evidence) -> Iterator[Finding]:
         said = f"expected components of both signs, got u of at least {u.known.min():.2g} m s-1"
         said += f" and v from {low:.2g} to {high:.4g} m s-1"
         cause = "speed, and direction in radians"
-        yield Finding("wind_direction", "wind_v", v.where, said, cause, "`wind_speed` and `wind_direction`")
+        yield v.finding("wind_direction", said, cause, "`wind_speed` and `wind_direction`")
 
 
 @rule("season")
@@ -168,7 +166,7 @@ def season(evidence: Evidence) -> Iterator[Finding]:
         said = f"expected warm air in summer at {evidence.latitude:g} N, got a correlation of {together:.2f} "
         said += "with the sun a month before"
         cause = "a latitude of the other hemisphere, or times half a year off"
-        yield Finding("season", one.quantity, one.where, said, cause, "`latitude` or `start_time`")
+        yield one.finding("season", said, cause, "`latitude` or `start_time`")
 
 
 @rule("longwave")
@@ -183,12 +181,12 @@ def longwave(evidence: Evidence) -> Iterator[Finding]:
     if evidence.net_longwave:
         if 0.0 < abs(mean) < 2.0 and one.days > 2.0:
             said = f"expected net radiation of some -150 to 0 W m-2, got a mean of {mean:.3g}"
-            yield Finding("longwave", one.quantity, one.where, said, "kW m-2, or K m s-1", "`unit`")
+            yield one.finding("longwave", said, "kW m-2, or K m s-1", "`unit`")
         if mean > 25.0 or mean < -250.0:
             said = f"expected net radiation of some -150 to 0 W m-2, got a mean of {mean:.4g}"
             cause = "an upward flux" if 0.0 < mean < 170.0 else "downward radiation, or another unit"
             key = "`sign: -1`" if 0.0 < mean < 170.0 else "`air_sea.longwave: downward`"
-            yield Finding("longwave", one.quantity, one.where, said, cause, key)
+            yield one.finding("longwave", said, cause, key)
         return
     ratio = float(np.mean(one.values) / np.mean(emission))
     extreme = np.quantile(one.values / emission, (0.002, 0.998))
@@ -201,6 +199,4 @@ def longwave(evidence: Evidence) -> Iterator[Finding]:
         cause = "an upward or net flux" if mean > -150.0 else "an upward flux"
     elif mean < 130.0:
         cause = "net radiation"
-    yield Finding(
-        "longwave", one.quantity, one.where, said, cause, "`air_sea.longwave`, `sign: -1` or `unit`"
-    )
+    yield one.finding("longwave", said, cause, "`air_sea.longwave`, `sign: -1` or `unit`")

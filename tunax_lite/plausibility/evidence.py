@@ -15,6 +15,7 @@ from ..column.corrections import CorrectedForcing
 from ..column.forcing import AbstractForcing, ConstantForcing, TimeSeriesForcing
 from ..column.observations import Observations
 from ..quantities import quantity_of
+from .finding import Finding
 
 DAY = 86400.0
 _ALWAYS = 1e11
@@ -85,6 +86,10 @@ class Samples:
     def of(self, values: np.ndarray, quantity: str) -> "Samples":
         """Another quantity at the same times."""
         return Samples(quantity, self.where, self.time, values, self.z)
+
+    def finding(self, rule: str, said: str, cause: str, key: str) -> Finding:
+        """What a rule found unlikely about them; arguments as in `Finding`."""
+        return Finding(rule, self.quantity, self.where, said, cause, key)
 
 
 @dataclass(frozen=True)
@@ -286,14 +291,8 @@ def _observed(observations: Observations) -> dict[str, Samples]:
 
 
 def _discharge(case: Case, single: Single) -> dict[str, Samples]:
-    streams = case.interior.streams
-    return (
-        {}
-        if streams is None
-        else {
-            name: _series(
-                f"interior.streams.{name}", "discharge", one.series.time, one.series.values.discharge, single
-            )
-            for name, one in streams.streams.items()
-        }
-    )
+    streams = {} if case.interior.streams is None else case.interior.streams.streams
+    given = {name: (one.series.time, one.series.values.discharge) for name, one in streams.items()}
+    return {
+        name: _series(f"interior.streams.{name}", "discharge", *one, single) for name, one in given.items()
+    }

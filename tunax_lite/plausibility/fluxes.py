@@ -25,7 +25,7 @@ def heat_sign(evidence: Evidence) -> Iterator[Finding]:
     if heat.mean > (35.0 if long else 90.0):
         said = f"expected a loss of heat beside {light.mean:.3g} W m-2 of sun, got {heat.mean:+.3g} W m-2"
         cause = "a flux that counts upward, or the net flux with the sun"
-        yield Finding("heat_sign", "surface_heat_flux", heat.where, said, cause, "`sign: -1`")
+        yield heat.finding("heat_sign", said, cause, "`sign: -1`")
 
 
 def _contents(evidence: Evidence, name: str) -> tuple[np.ndarray, np.ndarray] | None:
@@ -136,19 +136,17 @@ def salt_budget(evidence: Evidence) -> Iterator[Finding]:
     expected = -mean / evidence.reference_density * _received(rain, time)
     if np.max(np.abs(salt)) < 1e-3 or _misfit(salt, expected) < 0.5:
         return
-    for cause, factor, key in (
+    causes = (
         ("evaporation minus precipitation", -1.0, "`sign: -1`"),
         ("mm per day", 1.0 / DAY, "`unit`"),
         ("m s-1", 1000.0, "`unit`"),
         ("evaporation minus precipitation in m s-1", -1000.0, "`unit` and `sign: -1`"),
-    ):
-        if _misfit(salt, factor * expected) < _CLOSE:
-            said = f"profiles gain {salt[-1]:.3g} g kg-1 m of salt, the flux gives {expected[-1]:.3g}"
-            yield Finding("salt_budget", "surface_freshwater_flux", rain.where, said, cause, key)
-            return
-    if (best := _multiple(salt, expected, evidence)) is not None:
+    )
+    close = ((cause, key) for cause, factor, key in causes if _misfit(salt, factor * expected) < _CLOSE)
+    best = next(close, None) or _multiple(salt, expected, evidence)
+    if best is not None:
         said = f"profiles gain {salt[-1]:.3g} g kg-1 m of salt, the flux gives {expected[-1]:.3g}"
-        yield Finding("salt_budget", "surface_freshwater_flux", rain.where, said, *best)
+        yield rain.finding("salt_budget", said, *best)
 
 
 def _transport(evidence: Evidence, time: np.ndarray, start: complex, stress, rotation: float) -> np.ndarray:

@@ -69,9 +69,7 @@ def discharge(evidence: Evidence) -> Iterator[Finding]:
         if flow > 0.0 and volume / flow < 0.5 * DAY:
             said = f"expected days to fill the lake of {volume:.2g} m3, got {flow:.3g} m3 s-1, "
             said += f"which takes {volume / flow / 3600.0:.2g} h"
-            yield Finding(
-                "discharge", one.quantity, one.where, said, "l s-1, m3 per day, or a column", "`unit`"
-            )
+            yield one.finding("discharge", said, "l s-1, m3 per day, or a column", "`unit`")
 
 
 @rule("basin")

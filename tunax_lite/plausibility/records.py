@@ -142,7 +142,7 @@ def in_file(one: Samples) -> Iterator[Finding]:
 def _is_code(one: Samples, code: float, n: int, size: int) -> Iterator[Finding]:
     said = f"expected measured values, got {code:g} in {n} of {size} records"
     key = "mark it as missing in the file (`_FillValue`, an empty cell)"
-    yield Finding("missing_code", one.quantity, one.where, said, "a code for missing values", key)
+    yield one.finding("missing_code", said, "a code for missing values", key)
 
 
 @rule("spike")
@@ -168,7 +168,7 @@ def spike(evidence: Evidence) -> Iterator[Finding]:
         ):
             said = f"expected neighbours alike, got {values[at + 1]:.5g} between {values[at]:.5g} and "
             said += f"{values[at + 2]:.5g} at {time[at + 1]:.0f} {'m' if one.by_profile else 's'}"
-            yield Finding("spike", one.quantity, one.where, said, "a spike", "remove the value from the file")
+            yield one.finding("spike", said, "a spike", "remove the value from the file")
 
 
 @rule("stuck")
@@ -217,6 +217,4 @@ def _stuck_in(
 
 def _is_stuck(one: Samples, value: float, seconds: float) -> Iterator[Finding]:
     said = f"expected a value that varies, got {value:g} for {seconds / 3600.0:.0f} h"
-    yield Finding(
-        "stuck", one.quantity, one.where, said, "a stuck sensor, or a filled gap", "leave that time out"
-    )
+    yield one.finding("stuck", said, "a stuck sensor, or a filled gap", "leave that time out")

@@ -89,7 +89,7 @@ def sun_amount(evidence: Evidence) -> Iterator[Finding]:
         if dark.any() and np.mean(received[dark]) > 8.0:
             said = f"expected no sun in the polar night, got {np.mean(received[dark]):.3g} W m-2"
             cause = "a latitude of the other hemisphere, or times half a year off"
-            yield Finding("sun_amount", one.quantity, one.where, said, cause, "`latitude` or `start_time`")
+            yield one.finding("sun_amount", said, cause, "`latitude` or `start_time`")
         if not bright.any():
             continue
         ratio = float(np.sum(received[bright]) / np.sum(above[bright]))
@@ -98,10 +98,10 @@ def sun_amount(evidence: Evidence) -> Iterator[Finding]:
         if ratio > 0.8 or best > 1.02 and bright.sum() > 3:
             said += f", up to {best:.2f}"
             cause = "kJ m-2 per hour, cal cm-2 per day, or a latitude of the other hemisphere"
-            yield Finding("sun_amount", one.quantity, one.where, said, cause, "`unit` or `latitude`")
+            yield one.finding("sun_amount", said, cause, "`unit` or `latitude`")
         elif ratio < 0.06 and (one.days > 5.0 or ratio < 0.01):
             cause = "kW m-2, or MJ m-2 per day"
-            yield Finding("sun_amount", one.quantity, one.where, said, cause, "`unit`")
+            yield one.finding("sun_amount", said, cause, "`unit`")
 
 
 @rule("sun_by_night")
@@ -126,7 +126,7 @@ def sun_by_night(evidence: Evidence) -> Iterator[Finding]:
         hours = "after" if lag < 0.0 else "before"
         said = f"expected the best sun at noon, got it {abs(lag):g} h {hours} (at {evidence.longitude:g} E)"
         cause = "local instead of universal time, a longitude of the other sign, or means of daily intervals"
-        yield Finding("sun_by_night", one.quantity, one.where, said, cause, "`start_time` or `longitude`")
+        yield one.finding("sun_by_night", said, cause, "`start_time` or `longitude`")
 
 
 def _light_at_night(
@@ -138,9 +138,7 @@ def _light_at_night(
     n = int(np.sum(values[dark] > 60.0))
     if n and n < 0.5 * dark.sum():
         said = f"expected no light at night, got up to {np.max(values[dark]):.3g} W m-2 in {n} records"
-        yield Finding(
-            "sun_by_night", one.quantity, one.where, said, "a code for missing values, or a lamp", "the file"
-        )
+        yield one.finding("sun_by_night", said, "a code for missing values, or a lamp", "the file")
 
 
 def _without_night(one: Samples, time: np.ndarray, values: np.ndarray) -> Iterator[Finding]:
@@ -151,7 +149,7 @@ def _without_night(one: Samples, time: np.ndarray, values: np.ndarray) -> Iterat
             f"expected day and night in records of {one.interval / 3600.0:.2g} h, got the same value for days"
         )
         key = "one record a day, and `diurnal_cycle: true`"
-        yield Finding("sun_by_night", one.quantity, one.where, said, "daily means, repeated", key)
+        yield one.finding("sun_by_night", said, "daily means, repeated", key)
 
 
 @rule("cloud_and_sun")
@@ -175,7 +173,7 @@ def cloud_and_sun(evidence: Evidence) -> Iterator[Finding]:
             said += f" over {bright.sum()} days"
             cause = "the clear part of the sky instead of the cloudy one"
             key = "`factor: -1` and `offset: 1`"
-            yield Finding("cloud_and_sun", "cloud_cover", cloud.where, said, cause, key)
+            yield cloud.finding("cloud_and_sun", said, cause, key)
 
 
 def _alike(values: np.ndarray, above: np.ndarray) -> float:
@@ -196,7 +194,7 @@ def no_sun_by_day(evidence: Evidence) -> Iterator[Finding]:
         if 0.004 < share < 0.6 and np.median(one.values[high]) > 60.0:
             said = f"expected light around noon, got zero in {share:.1%} of these records"
             cause = "zero as a code for missing values, or the time of another place"
-            yield Finding("no_sun_by_day", one.quantity, one.where, said, cause, "start_time, or the file")
+            yield one.finding("no_sun_by_day", said, cause, "start_time, or the file")
 
 
 @rule("sun_counted_twice")
@@ -213,4 +211,4 @@ def sun_counted_twice(evidence: Evidence) -> Iterator[Finding]:
         said = f"expected heat without the sun, got {slope:.2f} times its radiation (r = {together:.2f})"
         cause = "the net heat flux, in which the sun is already counted"
         key = "subtract shortwave_flux, or leave it out"
-        yield Finding("sun_counted_twice", "surface_heat_flux", heat.where, said, cause, key)
+        yield heat.finding("sun_counted_twice", said, cause, key)

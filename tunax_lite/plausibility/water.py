@@ -58,9 +58,7 @@ def unstable_profile(evidence: Evidence) -> Iterator[Finding]:
                 f"expected denser water below, got {worst:.2g} kg m-3 less at the bottom than at the surface"
             )
             cause = "profiles upside down, heights of the wrong sign, or salinity and temperature swapped"
-            yield Finding(
-                "unstable_profile", "temperature", one.where, said, cause, "`positive`, or the columns"
-            )
+            yield one.finding("unstable_profile", said, cause, "`positive`, or the columns")
 
 
 @rule("swapped_levels")
@@ -92,7 +90,7 @@ def _lighter_levels(one: Samples, rho: np.ndarray) -> Iterator[Finding]:
                 f"{depth[lower]:.4g} m than at {depth[upper]:.4g} m in {share:.0%} of the stratified profiles"
             )
             cause = "sensors of another depth, or one that is off"
-            yield Finding("swapped_levels", "temperature", one.where, said, cause, "the file")
+            yield one.finding("swapped_levels", said, cause, "the file")
             return
 
 
@@ -106,9 +104,7 @@ def water_swapped(evidence: Evidence) -> Iterator[Finding]:
         like_salinity = np.median(t) > 30.5 and np.ptp(np.quantile(t, (0.05, 0.95))) < 4.0
         if like_salinity and np.quantile(t, 0.95) < 42.0 and np.median(s) < 30.5:
             said = f"expected sea water, got {np.median(t):.3g} degC with {np.median(s):.3g} g kg-1"
-            yield Finding(
-                "water_swapped", "temperature", one.where, said, "the two are swapped", "the variables"
-            )
+            yield one.finding("water_swapped", said, "the two are swapped", "the variables")
 
 
 @rule("deep_water")
@@ -121,9 +117,7 @@ def deep_water(evidence: Evidence) -> Iterator[Finding]:
         if deep.any() and not evidence.is_fresh and np.median(one.values[deep]) > 16.0:
             value = np.median(one.values[deep])
             said = f"expected less than 16 degC below 2500 m, got {value:.3g} at {-np.median(z[deep]):.0f} m"
-            yield Finding(
-                "deep_water", "temperature", one.where, said, "depths in cm or feet, or degF", "`unit`"
-            )
+            yield one.finding("deep_water", said, "depths in cm or feet, or degF", "`unit`")
         if one.where.startswith("initial") and evidence.observed.get("temperature") is not None:
             continue
         for temperature, heights, here in zip(one.values[:20], z[:20], there[:20], strict=True):
@@ -135,7 +129,7 @@ def deep_water(evidence: Evidence) -> Iterator[Finding]:
                 steep = range_ > 4.0 and span < 0.7
             if steep and span > 0.0:
                 said = f"expected a thicker thermocline, got {range_:.3g} K within {span:.2g} m"
-                yield Finding("deep_water", "temperature", one.where, said, "depths in km or hm", "`unit`")
+                yield one.finding("deep_water", said, "depths in km or hm", "`unit`")
                 break
 
 
@@ -153,7 +147,7 @@ def frozen_water(evidence: Evidence) -> Iterator[Finding]:
         if excess.size and np.quantile(excess, 0.98 if excess.size > 50 else 1.0) > 0.45:
             said = f"expected water above its freezing point, got up to {np.max(excess):.2g} K below"
             cause = "air temperature, a missing code, or a salinity in another unit"
-            yield Finding("frozen_water", "temperature", one.where, said, cause, "the variable")
+            yield one.finding("frozen_water", said, cause, "the variable")
 
 
 @rule("salinity_unit")
@@ -166,12 +160,10 @@ def salinity_unit(evidence: Evidence) -> Iterator[Finding]:
         low, high = np.quantile(one.known, (0.05, 0.95))
         if 0.015 < low and high < 0.045 and (evidence.z_face[0] < -60.0 or 0.03 < low and high < 0.041):
             said = f"expected g kg-1, got {low:.3g} to {high:.3g}"
-            yield Finding("salinity_unit", "salinity", one.where, said, "kg kg-1", "`unit`")
+            yield one.finding("salinity_unit", said, "kg kg-1", "`unit`")
         elif one.z is not None and 2.5 < low and high < 7.0 and evidence.z_face[0] < -150.0:
             said = f"expected salinity of a sea deeper than 150 m, got {low:.3g} to {high:.3g}"
-            yield Finding(
-                "salinity_unit", "salinity", one.where, said, "conductivity in S m-1", "the variable"
-            )
+            yield one.finding("salinity_unit", said, "conductivity in S m-1", "the variable")
 
 
 @rule("currents_swapped")
@@ -186,6 +178,4 @@ def currents_swapped(evidence: Evidence) -> Iterator[Finding]:
             same = group[one]
             if same.varies and same.known.size > 5 and np.array_equal(same.values, group[other].values, True):
                 said = f"expected another component than {one}, got the same values"
-                yield Finding(
-                    "currents_swapped", other, group[other].where, said, "one variable for both", "its name"
-                )
+                yield group[other].finding("currents_swapped", said, "one variable for both", "its name")
