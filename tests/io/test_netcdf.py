@@ -53,7 +53,8 @@ def test_values_out_of_the_declared_range_are_missing_where_that_is_asked_for(pa
 
 def test_parts_of_a_file(path):
     file = read_contents(path, only=("steps", "odd"), at={"time": [1, 3]})
-    assert set(file.variables) == {"steps", "odd"} and "packed" in file.names
+    assert set(file.variables) == {"steps", "odd"} and "packed" in file.dims
+    assert file.dims["odd"] == file["odd"].dims
     np.testing.assert_array_equal(file["steps"].values, [2, 4])
     every = read_contents(path, at={"time": slice(None, None, 3)})
     np.testing.assert_array_equal(every["steps"].values, [1, 4])

@@ -86,6 +86,12 @@ def examine(
     leave(Finding(rule, known, where, *texts) for rule, *texts in claims)
 
 
+def leaves_water(variable: Variable) -> bool:
+    """Whether the standard name of a flux counts it out of the water."""
+    said = str(variable.attrs.get("standard_name"))
+    return "upward" in said or "out_of_sea_water" in said
+
+
 def _sign_claims(said: str, quantity: str, variable: Variable) -> _Claims:
     positive = quantity_of(quantity).positive
     is_flux = positive in ("into the water", "eastward", "northward") and quantity not in ("u", "v")

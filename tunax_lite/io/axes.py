@@ -540,7 +540,7 @@ def read_at(
     """
     with opened(source) as read:
         file = read(only=(*_TIMES, *_POSITIONS))
-        if not set(wanted).intersection(file.names):
+        if not set(wanted).intersection(file.dims):
             return []
         axes = [_axis_of(file, axis, place[axis], interpolation) for axis in ("latitude", "longitude")]
         time = next((file[n] for n in _TIMES if n in file and len(file[n].dims) == 1), None)

@@ -69,15 +69,12 @@ def read_budgets(path: str | Path) -> list[Budget]:
         FileFormatError: a file without budgets, of several columns, or with a single frame.
     """
     file = read_contents(path)
-    names = [
-        name.removesuffix(f"_budget_{STORAGE}")
-        for name in file.variables
-        if name.endswith(f"_budget_{STORAGE}")
-    ]
+    end = f"_budget_{STORAGE}"
+    names = [name.removesuffix(end) for name in file.variables if name.endswith(end)]
     if not names:
         advice = "run with output.budgets: true, or simulate(..., averages=('budgets',))"
         raise file.error("heat_budget_storage", f"a file with means of {BUDGETS}", "one without", advice)
-    if file[f"{names[0]}_budget_{STORAGE}"].values.ndim != 1:
+    if file[names[0] + end].values.ndim != 1:
         raise file.error("file", "one column", "several", "write the file of one of them")
     bounds = file["time_bounds"].values
     if bounds.shape[0] < 2:

@@ -31,7 +31,7 @@ from ..declarations import check_settings, setting
 from ..physics import AbstractEquationOfState, LinearEquationOfState, TwoBandAbsorption
 from ..physics.stratification import coriolis_parameter
 from ..quantities import quantity_of
-from .attributes import examine
+from .attributes import examine, leaves_water
 from .axes import TimeAxis, VerticalAxis, degrees_of, find_axis, read_time, read_vertical
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
 from .errors import all_of, and_also, both_of, check_declared, check_names, check_possible, names_its_file
@@ -555,7 +555,7 @@ def _read_forcing(
                 series[flux] = Series(_since_start(axis, flux, start, epoch), values)
         elif name is not None:
             scale, offset = as_conversion(mapping.units.get(flux)).linear(flux, None, **of_water)
-            constants[flux] = (float(name) * scale + offset) * _sign(flux, "", mapping)
+            constants[flux] = (float(name) * scale + offset) * (-1.0 if flux in mapping.upward else 1.0)
             check_possible("mapping", f"fluxes.{flux}", flux, np.asarray(constants[flux]))
     if not constants and not series:
         expected = f"variables such as {', '.join('surface_' + flux for flux in _ALWAYS)}"
@@ -593,11 +593,6 @@ def _own_name(file: Contents, flux: str) -> str | None:
     return known.name if known.name in file else next(iter(matching), None)
 
 
-def _sign(flux: str, standard_name: object, mapping: Mapping) -> float:
-    leaves_water = any(words in str(standard_name) for words in ("upward", "out_of_sea_water"))
-    return -1.0 if flux in mapping.upward or leaves_water else 1.0
-
-
 def _read_flux(
     file: Contents, flux: str, name: str, mapping: Mapping, of_water: dict[str, float]
 ) -> tuple[np.ndarray, TimeAxis | None]:
@@ -605,7 +600,7 @@ def _read_flux(
     variable = variable if len(variable.dims) < 2 else variable.without_single()
     if len(variable.dims) > 1:
         raise variable.error("time as its only dimension", variable.dims, "choose one place and level")
-    turned = _sign(flux, variable.attrs.get("standard_name"), mapping) < 0.0
+    turned = flux in mapping.upward or leaves_water(variable)
     examine(variable, flux, given=mapping.units.get(flux), turned=turned)
     values = variable.converted(flux, mapping.units.get(flux), **of_water)
     check_possible(file.path, name, flux, values)

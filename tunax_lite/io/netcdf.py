@@ -115,8 +115,8 @@ class Contents:
     path: Path
     variables: dict[str, Variable]
     attrs: Attributes
-    names: tuple[str, ...] = ()
-    """Of all variables, where some are left out."""
+    dims: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """Of all variables by name, where some are left out."""
     notes: tuple[str, ...] = ()
     """What was assumed in reading it."""
 
@@ -129,7 +129,7 @@ class Contents:
     @property
     def listing(self) -> str:
         """List the names of the variables, for messages."""
-        return ", ".join(self.names or self.variables) or "an empty file"
+        return ", ".join(self.dims or self.variables) or "an empty file"
 
     def error(self, key: str, expected: str, got: object, advice: str) -> FileFormatError:
         """The error to raise."""
@@ -233,7 +233,8 @@ def _of_file(
         values = _decoded(values, attributes, valid_range)
         variables[variable.name] = Variable(path, variable.name, dims, values, attributes)
     attributes = {name: file.getncattr(name) for name in file.ncattrs()}
-    return Contents(path, variables, attributes, tuple(file.variables))
+    dims = {name: tuple(variable.dimensions) for name, variable in file.variables.items()}
+    return Contents(path, variables, attributes, dims)
 
 
 def read_netcdf(path) -> "xr.Dataset":
@@ -252,8 +253,9 @@ def _of_dataset(
     valid_range: bool = False,
 ) -> Contents:
     """Contents of a dataset that xarray may have decoded; the original encoding is in `encoding`."""
-    path, variables, names = Path(name_of(source)), {}, tuple(map(str, source.variables))
-    for name in [name for name in names if only is None or name in only]:
+    path, variables = Path(name_of(source)), {}
+    dims = {str(name): tuple(map(str, one.dims)) for name, one in source.variables.items()}
+    for name in [name for name in dims if only is None or name in only]:
         variable = source.variables[name]
         variable = variable[{dim: at[str(dim)] for dim in variable.dims if dim in at}]
         values, attributes = np.asarray(variable.values), dict(variable.attrs)
@@ -269,8 +271,8 @@ def _of_dataset(
             values = np.asarray(netCDF4.date2num(values, attributes["units"], calendar), dtype=float)
         else:
             values = _decoded(values, attributes, valid_range)
-        variables[name] = Variable(path, name, tuple(map(str, variable.dims)), values, attributes)
-    return Contents(path, variables, dict(source.attrs), names)
+        variables[name] = Variable(path, name, dims[name], values, attributes)
+    return Contents(path, variables, dict(source.attrs), dims)
 
 
 def _decoded(values: np.ndarray, attributes: Attributes, valid_range: bool) -> np.ndarray:

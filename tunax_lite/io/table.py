@@ -370,28 +370,9 @@ def _header(
     units: list[str | None] = []
     for match, text, name in zip(matches, plain, names, strict=True):
         unit = match[2] if match and match[2] is not None else unit_in_brackets(text)[1]
-        units.append(_unit_in(name) if unit is None else unit)
+        of_name = NAMES["units_of_columns"].get(name.rpartition("_")[2]) if "_" in name else None
+        units.append(of_name if unit is None else unit)
     return names, units, errors
-
-
-_UNITS_IN_NAMES = {
-    "_celsius": "degC",
-    "_percent": "%",
-    "_pascal": "Pa",
-    "_wattPerMeterSquared": "W m-2",
-    "_meterPerSecond": "m s-1",
-    "_meter": "m",
-    "_metersCubedPerSecond": "m3 s-1",
-    "_millimeterPerDay": "mm day-1",
-    "_millimeterPerHour": "mm h-1",
-    "_decimalFraction": "1",
-    "_practicalSalinityUnits": "1",
-}
-"""How names of columns end that say their unit, as in files of LakeEnsemblR."""
-
-
-def _unit_in(name: str) -> str | None:
-    return next((unit for ending, unit in _UNITS_IN_NAMES.items() if name.endswith(ending)), None)
 
 
 def _moments(column: _Cells) -> tuple[np.ndarray, str, _Cells]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ...io.attributes import examine
+from ...io.attributes import examine, leaves_water
 from ...io.axes import is_axis, is_position, place_in_words, read_vertical
 from ...io.checksums import files_below
 from ...io.errors import FileFormatError, Source, check_possible, check_size, is_path, name_of, reading
@@ -243,7 +243,7 @@ class Reader:
             named = zip(self.files, keys, strict=True)
             coordinates = [read_contents(file, only=(key,))[key] for file, key in named]
             self.times = read_times(coordinates, epoch, duration, given.repeats, given.stretched_years)
-        examine(self.header, quantity, given=given, turned=given.upward or _leaves(self.header))
+        examine(self.header, quantity, given=given, turned=given.upward or leaves_water(self.header))
 
     @property
     def row(self) -> int:
@@ -291,7 +291,7 @@ class Reader:
         except ValueError:
             expected, got = f"a unit that converts to {unit_of(self.quantity)}", f"'{given.unit or unit}'"
             raise variable.error(expected, got, "correct it in the map (unit)") from None
-        if given.upward or _leaves(variable):
+        if given.upward or leaves_water(variable):
             scale, offset = -scale, -offset
         return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
 
@@ -326,12 +326,6 @@ class Reader:
             advice = f"fill the {missing.size} missing values in time"
             raise self.header.error("values at the same points at all times", got, advice)
         check_possible(self.header.path, self.name, self.quantity, values.ravel(), describe)
-
-
-def _leaves(variable: Variable) -> bool:
-    """Whether the standard name of a flux counts it out of the water."""
-    said = str(variable.attrs.get("standard_name"))
-    return "upward" in said or "out_of_sea_water" in said
 
 
 def _horizontal_axes(file: "xr.Dataset", name: str) -> dict[str, list["xr.DataArray"]]:

@@ -82,8 +82,7 @@ def _part(path: Path, changed: int, around: tuple[tuple[float, ...], ...]) -> "x
     import xarray as xr
 
     with opened(path) as read:
-        ends = read(at=_FIRST)
-        on_grid = max((one.dims for one in ends.variables.values()), key=len)
+        on_grid = max(read(only=()).dims.values(), key=len)
         file = read(only={*on_grid, *(each for names in _COORDINATES.values() for each in names)})
         at = {}
         for axis, targets in zip(_PLACE, around, strict=True):
@@ -414,7 +413,7 @@ def means_of(place: Place, read: Reader, name: str) -> list[Mean]:
     file, found = read(only=()), []
     coded = re.search(r"_[ts](\d\d)(?:_|\.|mn)", name)
     for key in (*TEMPERATURES, *SALINITIES):
-        if key not in file.names:
+        if key not in file.dims:
             continue
         depth, values, _ = columns_at(place, read, key)
         quantity = "temperature" if key in TEMPERATURES else "salinity"
@@ -561,7 +560,7 @@ def _gridded(place: Place, path: Path) -> list[tuple[str, np.ndarray, np.ndarray
     """Kinds, times [s] and profiles on the levels of temperature and salinity in a file."""
     found = []
     with opened(near(place, path)) as read:
-        names = read(only=()).names
+        names = read(only=()).dims
         for key in [key for key in (*TEMPERATURES, *SALINITIES) if key in names]:
             depth, values, time = columns_at(place, read, key)
             profiles = np.stack([_on_levels(depth, row) for row in values])
@@ -638,7 +637,7 @@ def _axes(place: Place, file: Contents, dims: Sequence[str]) -> dict[str, list[t
 
 def _around(place: Place, read: Reader, name: str) -> tuple[Contents, Variable, np.ndarray]:
     """Coordinates, a variable at the points around the position (these last), and weights of the points."""
-    dims = read(only=(name,), at=_FIRST)[name].dims
+    dims = read(only=()).dims[name]
     file = read(only={*dims, *(each for names in _COORDINATES.values() for each in names)})
     chosen = _axes(place, file, dims)
     at = {dim: [index for index, _ in pairs] for dim, pairs in chosen.items()}
@@ -647,22 +646,6 @@ def _around(place: Place, read: Reader, name: str) -> tuple[Contents, Variable, 
     variable = variable.along([*others, *chosen], "choose one member")
     rows, columns = ([weight for _, weight in pairs] for pairs in chosen.values())
     return file, variable, np.outer(rows, columns)
-
-
-class _OfEach(dict[str, slice]):
-    """The first value along any axis."""
-
-    def get(self, key: str, default: object = None) -> slice:
-        return slice(0, 1)
-
-    def __contains__(self, key: object) -> bool:
-        return True
-
-    def __getitem__(self, key: str) -> slice:
-        return slice(0, 1)
-
-
-_FIRST = _OfEach()
 
 
 # -------------------------------------------------------------------------------------------------- depth
@@ -688,7 +671,7 @@ def depth_of_files(place: Place, where: str, option: str) -> Found:
 def elevation_at(place: Place, read: Reader) -> float:
     """Depth of the sea floor [m] in an open file of its elevation."""
     file = read(only=())
-    name = next((each for each in _ELEVATIONS if each in file.names), None)
+    name = next((each for each in _ELEVATIONS if each in file.dims), None)
     if name is None:
         expected = f"the elevation of the sea floor ({', '.join(_ELEVATIONS)})"
         raise file.error("elevation", expected, file.listing, "use a grid of GEBCO or ETOPO")
