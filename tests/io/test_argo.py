@@ -130,6 +130,17 @@ def test_secondary_sampling_and_bad_dates_are_left_out(tmp_path):
     assert found.time.size == 1 and found.n_left_out == 2
 
 
+def test_a_profile_without_a_position_is_left_out_and_counted(tmp_path):
+    """Its values were lost in silence, for lack of heights."""
+
+    def nowhere(file):
+        return file.assign(LATITUDE=file["LATITUDE"].where(file["N_PROF"] != 1, 99999.0))
+
+    path = edited(write(tmp_path / "p.nc", 2), nowhere)
+    found = read_argo_profiles(path)
+    assert found.time.size == 1 and found.n_left_out == 1 and np.isfinite(found.temperature).all()
+
+
 def test_cycles_in_files_of_their_own(tmp_path):
     files = [
         write(tmp_path / f"{i}.nc", 1, days=[FIRST_DAY + day]) for i, day in enumerate((20.0, 0.0, 10.0))

@@ -104,7 +104,7 @@ class TimeSeries(eqx.Module, Generic[T]):
         if start < first - slack or end > last + slack:
             raise ValueError(
                 f"{self.name}: the run needs times from {start:g} to {end:g} s, the series covers "
-                f"{first:g} to {last:g} s; shorten the run or extend the series."
+                f"{first:g} to {last:g} s; shorten the run, correct its start, or extend the series."
             )
 
 

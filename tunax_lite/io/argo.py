@@ -404,7 +404,7 @@ def _as_profiles(file: Contents) -> Contents:
 
 def _kept(file: Contents) -> np.ndarray:
     """Keep profiles of the primary sampling scheme with a good time and position."""
-    kept = np.ones(file["JULD"].values.shape, dtype=bool)
+    kept = np.isfinite(file["LATITUDE"].numbers()) & np.isfinite(file["LONGITUDE"].numbers())
     for key in _PLACED:
         if key in file:
             kept &= ~has_flag(file[key].values, BAD_FLAGS)
