@@ -297,15 +297,15 @@ def summaries(rows: Sequence[ComparisonRow], *, resolution: str, time_step: floa
     parts = [_by_case(chosen, resolution, time_step), _by_resolution(rows)]
     if any(row.group for row in chosen):
         parts.insert(1, _by_group(chosen, resolution, time_step))
-    failed = [row for row in rows if not row.finite]
-    if failed:
-        header = ("closure", "case", "cells", "step [s]", "why")
-        cells = [(r.closure, r.case, f"{r.n_cells}", f"{r.time_step:g}", r.note) for r in failed]
-        parts.append(Summary("Not finite", "Rows without errors.", header, tuple(cells)))
-    if beyond := [row for row in rows if row.finite and row.note]:
-        header = ("closure", "case", "cells", "step [s]", "which")
-        cells = [(r.closure, r.case, f"{r.n_cells}", f"{r.time_step:g}", r.note) for r in beyond]
-        parts.append(Summary("Unlikely water", "Their errors mean little.", header, tuple(cells)))
+    without_errors = [row for row in rows if not row.finite]
+    unlikely = [row for row in rows if row.finite and row.note]
+    for title, text, what, noted in (
+        ("Not finite", "Rows without errors.", "why", without_errors),
+        ("Unlikely water", "Their errors mean little.", "which", unlikely),
+    ):
+        cells = [(r.closure, r.case, f"{r.n_cells}", f"{r.time_step:g}", r.note) for r in noted]
+        if cells:
+            parts.append(Summary(title, text, ("closure", "case", "cells", "step [s]", what), tuple(cells)))
     return tuple(parts)
 
 

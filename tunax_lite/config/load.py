@@ -57,11 +57,7 @@ class Loaded(Generic[ConfigT]):
 
         For a case of another model, settings of its own files are not filled in with defaults.
         """
-        own = (
-            isinstance(self.config.case, AbstractTranslatedCase)
-            if isinstance(self.config, RunConfig)
-            else False
-        )
+        own = isinstance(self.config, RunConfig) and isinstance(self.config.case, AbstractTranslatedCase)
         unset = {"grid", "model", "time"} - self.config.model_fields_set if own else None
         return yaml_text(self.config.model_dump(exclude=unset))
 

@@ -9,9 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
-from pydantic import BeforeValidator
 
-from .._types import JSON
 from ..column.state import State
 from ..column.terms import AbstractTerm, Interior
 from ..column.time_series import TimeSeries
@@ -26,13 +24,14 @@ from ..physics import (
 from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
 from .builder import one_of, part_of
-from .section import Annotation, Section, SomeCase, invalid, key, once
+from .section import Annotation, Section, SomeCase, in_short, invalid, key, once
 from .series import (
     ColumnNumber,
     ConversionSection,
     Setting,
     TimedSection,
     check_keys,
+    check_numbers,
     check_table,
     increases,
     read_together,
@@ -92,13 +91,7 @@ class Profile(ConversionSection):
                 raise invalid(expected, f"{self.z}", "sort them, deepest first")
 
 
-def _number_is_surface(said: JSON) -> JSON:
-    return {"surface": said} if isinstance(said, float | int) and not isinstance(said, bool) else said
-
-
-ProfileSection = Annotated[
-    Profile, BeforeValidator(_number_is_surface, json_schema_input_type=Profile | float)
-]
+ProfileSection = Annotated[Profile, in_short("surface", Profile, float)]
 
 
 def values_of(
@@ -269,12 +262,7 @@ def check_initial(case: SomeCase) -> None:
     profiles = {name: getattr(case, name) for name in ("temperature", "salinity", "u", "v")}
     profiles = {name: profile for name, profile in profiles.items() if profile is not None}
     for name, profile in profiles.items():
-        (lowest, highest), unit = QUANTITIES[name].possible, QUANTITIES[name].unit
-        for value in (profile.surface, *(profile.values or [])):
-            value = None if value is None else profile.converted(name, value)
-            if value is not None and not lowest <= value <= highest:
-                expected = f"{name} from {lowest:g} to {highest:g} [{unit}]"
-                raise invalid(expected, f"{value:g}", "check its unit")
+        check_numbers(profile, name, profile.surface, *(profile.values or ()))
     for name, profile in profiles.items():
         may_have = name == "temperature" or (name == "salinity" and profile.everywhere)
         if profile.buoyancy_frequency_squared is not None and not may_have:

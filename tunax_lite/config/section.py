@@ -11,6 +11,7 @@ import jax
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
@@ -57,6 +58,16 @@ def known(expected: str, valid: Collection[str]) -> AfterValidator:
         return names
 
     return AfterValidator(check)
+
+
+def in_short(name: str, section: Annotation, kind: type = str) -> BeforeValidator:
+    """Let a text, or a number if the kind is `float`, stand for a section with this key alone."""
+    kinds = (int, float) if kind is float else kind
+
+    def whole(said: JSON) -> JSON:
+        return {name: said} if isinstance(said, kinds) and not isinstance(said, bool) else said
+
+    return BeforeValidator(whole, json_schema_input_type=section | kind)
 
 
 Accepted = Annotated[list[str], known("names of rules of plausibility", RULES)]

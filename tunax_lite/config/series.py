@@ -26,7 +26,7 @@ from ..io.units import Conversion
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
 from .builder import DerivedSection, part_of
-from .section import Annotation, Located, Section, closest, invalid, key
+from .section import Annotation, Located, Section, closest, in_short, invalid, key
 
 T = TypeVar("T")
 V = TypeVar("V", float, np.ndarray)
@@ -76,15 +76,24 @@ class ConversionSection(part_of(Conversion)):
         return values if (scale, offset) == (1.0, 0.0) else scale * values + offset
 
 
+def check_numbers(section: ConversionSection, name: str, *values: float | None) -> None:
+    """Reject those numbers of the section of a key that the quantity of this name cannot be."""
+    (low, high), unit = quantity_of(name).possible, quantity_of(name).unit
+    for given in values:
+        if given is None:
+            continue
+        try:
+            value = section.converted(name, given)
+        except ValueError as error:
+            raise Located((name, "unit"), str(error)) from None
+        if not low <= value <= high:
+            expected = f"expected {name} from {low:g} to {high:g} [{unit}]"
+            raise Located((name,), f"{expected}, got {value:g}; check its unit.")
+
+
 CONVERSION_KEYS = set(Conversion.__dataclass_fields__)
 
-UnitGiven = Annotated[
-    ConversionSection,
-    BeforeValidator(
-        lambda said: {"unit": said} if isinstance(said, str) else said,
-        json_schema_input_type=ConversionSection | str,
-    ),
-]
+UnitGiven = Annotated[ConversionSection, in_short("unit", ConversionSection)]
 """The conversion of an input, or in short its unit."""
 
 
@@ -94,13 +103,7 @@ class TracerVariable(ConversionSection):
     variable: str = key("its name in the file", min_length=1)
 
 
-TracerSection = Annotated[
-    TracerVariable,
-    BeforeValidator(
-        lambda said: {"variable": said} if isinstance(said, str) else said,
-        json_schema_input_type=TracerVariable | str,
-    ),
-]
+TracerSection = Annotated[TracerVariable, in_short("variable", TracerVariable)]
 UNITS = (
     "unit of each, instead of that in the file, or its unit, factor, offset and sign, which act in this order"
 )
@@ -223,19 +226,8 @@ class Quantities(Section):
         """Reject a number that its quantity cannot be."""
         for name in type(self).model_fields:
             section = getattr(self, name)
-            if not isinstance(section, TimedValue) or name == "humidity":
-                continue
-            (low, high), unit = quantity_of(name).possible, quantity_of(name).unit
-            for value in (section.constant, *(section.values or ())):
-                if value is None:
-                    continue
-                try:
-                    value = section.converted(name, value)
-                except ValueError as error:
-                    raise Located((name, "unit"), str(error)) from None
-                if not low <= value <= high:
-                    expected = f"expected {name} from {low:g} to {high:g} [{unit}]"
-                    raise Located((name,), f"{expected}, got {value:g}; check its unit.")
+            if isinstance(section, TimedValue) and name != "humidity":
+                check_numbers(section, name, section.constant, *(section.values or ()))
 
 
 def timed(kind: type, names: Iterable[str], annotation: Annotation = TimedSection) -> Annotation:
