@@ -5,7 +5,6 @@ import itertools
 import math
 import os
 import platform
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import JSON, in_precision
+from ..calibration.comparison import Summary
 from ..closures import KEpsilon
 from ..column.case import Case
 from ..column.forcing import ConstantForcing, SurfaceFluxes
@@ -37,6 +37,7 @@ from ..runtime.machine import MissingPackageError, command_for, installed, n_pro
 from ..runtime.memory import Device
 from ..runtime.options import options_without_effect
 from .check import check
+from .evaluate import print_summary
 from .terminal import echo
 
 DT = 60.0
@@ -326,15 +327,9 @@ def _megabytes(size: int | None) -> str:
 
 
 def _show_speeds(speeds: list[Report]) -> None:
-    # Slow import.
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("k-epsilon, 64 levels")
-    for heading in ("columns", "steps", "us per column and step", r"compile \[s]"):
-        table.add_column(heading, justify="right")
+    header = ("k-epsilon, 64 levels", "columns", "steps", "us per column and step", "compile [s]")
+    rows = []
     for speed in speeds:
         times = f"{speed['microseconds']:.2f}", f"{speed['compile_seconds']:.1f}"
-        table.add_row(speed["precision"], str(speed["n_columns"]), str(speed["n_steps"]), *times)
-    Console(file=sys.stdout).print(table)
+        rows.append((speed["precision"], str(speed["n_columns"]), str(speed["n_steps"]), *times))
+    print_summary(Summary("", "", header, tuple(rows)))

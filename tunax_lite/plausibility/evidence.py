@@ -18,7 +18,7 @@ from ..quantities import quantity_of
 from .finding import Finding
 
 DAY = 86400.0
-_ALWAYS = 1e11
+ALWAYS = 1e11
 """Beyond which times [s] stand for a number that holds always."""
 _MOST = 200_000
 """Records of a series that are looked at; of longer ones every n-th."""
@@ -236,7 +236,7 @@ def _placed(case: Case, single: Single) -> dict[str, Any]:  # fields of `Evidenc
 
 def _series(where: str, quantity: str, time, values, single: Single) -> Samples:
     time, found = np.asarray(time, dtype=float), single(values, 1)
-    if abs(time[0]) > _ALWAYS:
+    if abs(time[0]) > ALWAYS:
         time, found = np.zeros(1), found[:1]
     step = -(-time.size // _MOST)
     return Samples(quantity, where, time[::step], found[::step])

@@ -17,9 +17,8 @@ from ..column.terms.base import or_zero
 from ..column.terms.surface import kinematic_fluxes
 from ..column.time_series import TimeSeries, named_leaves
 from ..quantities import QUANTITIES, quantity_of
+from .evidence import ALWAYS
 
-_FOREVER = 1e11
-"""Series beyond this time [s] are constants."""
 _GAP, _RAMP = 2.5, 12.0
 """Times the usual interval from which a time without records is a gap, and a straight line between two."""
 _OWN = 0.1
@@ -169,7 +168,7 @@ def _of_series(series: TimeSeries, label: str, names: dict[str, str]) -> Iterato
         name = names.get(name, name)
         whole = " ".join(part for part in (label, "" if name == "the values" else name) if part)
         unit = _unit(name) or _unit(label.replace(" ", "_").removeprefix("relaxation_of_"))
-        if time[-1] > _FOREVER:
+        if time[-1] > ALWAYS:
             yield Input(whole, unit, np.zeros(0), values[:1])
         else:
             yield Input(whole, unit, time, values)

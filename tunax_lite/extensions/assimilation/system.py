@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 
 from ...calibration.parameters import ResolvedParameters
 from ...column.case import Case
-from ...column.checkpointing import AbstractCheckpointing, Auto
+from ...column.checkpointing import Auto
 from ...column.corrections import CORRECTIONS, CorrectedForcing
 from ...column.integrate import Carry, advance, integrate, start_of
 from ...column.model import Model, batched_case
@@ -241,7 +241,6 @@ def run_window(
     parameters: Float[Array, "parameter member"],
     times: Float[Array, " knot"],
     steps: tuple[int, int],
-    checkpointing: AbstractCheckpointing | None = None,
 ) -> Passed:
     """Run all members from `start`, for frames and steps per frame; linear processes between times [s].
 
@@ -259,7 +258,7 @@ def run_window(
 
     end, (observed, ends) = integrate(
         model, case, start, system.dt, n_frames=steps[0] + half, steps_per_frame=steps[1],
-        checkpointing=checkpointing or Auto(), save=save, means=half > 0,
+        checkpointing=Auto(), save=save, means=half > 0,
     )  # fmt: skip
     if half:
         end = jax.tree.map(lambda every: every[steps[0] - 1], ends)
