@@ -408,7 +408,7 @@ def plot_closures_and_cases(found: ObservedComparison) -> Figure:
         name = next(iter(target.weights))
         is_profile = name in target.observations.profiles
         draw = _differences_of if is_profile else _series_of
-        meshes = draw(column, target, labels, runs, name)
+        meshes = draw(column, target, labels, runs, name) if runs else []
         for panel, label in zip(column, labels, strict=True):
             row = errors[label, target.case.name, name]
             panel.set_title(
@@ -443,8 +443,6 @@ def _differences_of(
     column: np.ndarray, target: Target, labels: Sequence[str], runs: Mapping[str, Trajectory], name: str
 ) -> list:
     """Sections of model minus observations, below each other."""
-    if not runs:
-        return []
     fit = _fit_of(target, runs).seen
     seconds, z, seen = _thinned(fit, name, max(float(run.time[-1]) for run in fit.runs.values()))
     found = {label: _at_observations(run, name, seconds, z) - seen for label, run in fit.runs.items()}
@@ -463,8 +461,6 @@ def _series_of(
     column: np.ndarray, target: Target, labels: Sequence[str], runs: Mapping[str, Trajectory], name: str
 ) -> list:
     """Observed and modelled series, below each other."""
-    if not runs:
-        return []
     fit = _fit_of(target, runs)
     seen, modelled = _numbers(fit)[f"{style.in_words(name)} {style.unit_label(name)}"]
     for panel, label in zip(column, labels, strict=True):

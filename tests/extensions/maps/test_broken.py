@@ -49,7 +49,7 @@ def test_a_column_that_breaks_down_is_named_and_the_others_are_kept(made):
     (broken,) = report.broken
     columns = TINY.columns
     assert broken == (columns.latitude[BROKEN], columns.longitude[BROKEN], 42 * HOUR)
-    assert broken.described(columns.epoch) == "-12 N 5 E before 2001-03-02 18:00"
+    assert broken.described(columns.epoch) == "12 S 5 E before 2001-03-02 18:00"
     with xr.open_zarr(path, chunks=None) as store:
         assert store.attrs["tunax_lite_not_finite"] == [broken._asdict()]
         values = store.heat_content.values.reshape(16, -1)[:, columns.index]

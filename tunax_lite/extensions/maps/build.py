@@ -13,6 +13,7 @@ from ...config.closures import term_of
 from ...config.formats import notes_on_terms
 from ...config.load import Loaded, load
 from ...config.series import notes_on_conversions
+from ...io.axes import place_in_words
 from ...io.yaml_file import ConfigError
 from ...plausibility import Finding, Position, collecting, remarks
 from .calibration import MapFit
@@ -108,8 +109,8 @@ def _remarks_of(
     case = columns.case(tried, 0.0, length)  # at once: a compressed file is unpacked once
     for number, column in enumerate(tried):
         for one in remarks(case, accept=accept, left=left if number == 0 else (), column=number):
-            place = f"{float(columns.latitude[column]):.4g} N {float(columns.longitude[column]):.4g} E, "
-            own = one if one in left else dataclasses.replace(one, where=place + one.where)
+            place = place_in_words(float(columns.latitude[column]), float(columns.longitude[column]))
+            own = one if one in left else dataclasses.replace(one, where=f"{place}, {one.where}")
             found.setdefault(one.rule, []).append(own)
     least = 1 if len(columns.shape) == 1 else len(tried) / 3.0
     told = []

@@ -26,6 +26,7 @@ from ...column.terms import AbstractTerm, DriftVector, Interior, StokesDrift, Su
 from ...column.time_series import TimeSeries
 from ...config.profiles import with_memory
 from ...ice import AbstractIce
+from ...io.axes import place_in_words
 from ...io.checksums import digest_of_tree
 from ...io.errors import Source, name_of
 from ...io.named_files import resolve
@@ -342,7 +343,7 @@ class GriddedColumns(ColumnMap):
             bad = np.flatnonzero(~((own >= low) & (own <= high)))
             if bad.size:
                 at = chosen[bad[0]]
-                where = f"{self.latitude[at]:g} N {self.longitude[at]:g} E"
+                where = place_in_words(float(self.latitude[at]), float(self.longitude[at]))
                 raise ValueError(
                     f"parameters.{path}: expected values from {low:g} to {high:g} [{known[path].unit}], got "
                     f"{own[bad[0]]:g} at {where}; check the file."

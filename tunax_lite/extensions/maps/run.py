@@ -54,7 +54,7 @@ class Broken(NamedTuple):
 
     def described(self, epoch: datetime.datetime) -> str:
         moment = epoch + datetime.timedelta(seconds=self.time)
-        return f"{self.latitude:.4g} N {self.longitude:.4g} E before {moment:%Y-%m-%d %H:%M}"
+        return f"{place_in_words(self.latitude, self.longitude)} before {moment:%Y-%m-%d %H:%M}"
 
 
 class MapReport(NamedTuple):

@@ -159,10 +159,9 @@ class Source:
         found = self.fetch(place, where)
         if self.kind == "water":
             found = _with_start(place, found)
-        told = {each: getattr(self, each) for each in ("kind", "title", "licence", "citation")}
         date = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
-        origin = Origin(source=self.name, places=found.places, date=date, notes=found.notes, **told)
-        return found, origin
+        told = self.title, self.licence, self.citation, found.places, date, found.notes
+        return found, Origin(self.kind, self.name, *told)
 
 
 def _with_start(place: Place, found: Found) -> Found:
