@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -213,11 +212,8 @@ def read_series(
         FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap, or an
             impossible value, with its time.
     """
-    is_bridged = longest_gap is not None
-
-    def read(table: Contents) -> Record:
-        return record_of(table, name, quantity, start_time=start_time, unit=unit, missing=is_bridged)
-
+    of_name = partial(record_of, name=name, quantity=quantity, start_time=start_time, unit=unit)
+    read = partial(of_name, missing=longest_gap is not None)
     table = read_table(path, read)
     record = read(table)
     if notes is not None:
@@ -315,18 +311,15 @@ def read_numbers(
             f"expected a number of the column, such as sea_surface_temperature or mixed_layer_depth, got "
             f"'{observable}'; profiles come from files of moorings or floats."
         )
+    of_name = partial(record_of, name=variable, quantity=quantity, start_time=start_time, unit=unit)
+    read = partial(of_name, missing=True)
     with reading(path, "a table"):
-        table = read_table(
-            path,
-            lambda table: record_of(
-                table, variable, quantity, start_time=start_time, unit=unit, missing=True
-            ),
-        )
+        table = read_table(path, read)
         if notes is not None:
             notes += _notes_of(table, table.named(variable, quantity, "correct its name"))
         if position is not None:
             table = at_position(path, table, variable, position)
-        record = record_of(table, variable, quantity, start_time=start_time, unit=unit, missing=True)
+        record = read(table)
         good, advice = np.ones(record.values.shape, dtype=bool), "correct its name (flags)"
         if flags is not None:
             flagged = table.named(flags, f"the quality flags of {variable}", advice)
@@ -633,13 +626,14 @@ def read_weather(
     notes += [note for table in tables for note in table.notes]
     measure: HumidityMeasure = humidity_measure or "relative"
     kinds = {"shortwave": shortwave, "longwave": longwave}
-    options: dict[str, Any] = {  # those of `record_of`
-        "start_time": start_time,
-        "time": time,
-        "time_unit": unit_alone(units, "time"),
-        "longest_gap": longest_gap,
-        "missing": longest_gap is not None,
-    }
+    series_of = partial(
+        record_of,
+        start_time=start_time,
+        time=time,
+        time_unit=unit_alone(units, "time"),
+        longest_gap=longest_gap,
+        missing=longest_gap is not None,
+    )
     wanted = (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None))
 
     def read(field: str) -> tuple[str, Series | float] | None:
@@ -654,9 +648,7 @@ def read_weather(
         for table in tables:
             variable = table.get(value) if value else _find(table, quantity, kind)
             if variable is not None:
-                record = record_of(
-                    table, variable.name, quantity, unit=units.get(field), kind=kind, **options
-                )
+                record = series_of(table, variable.name, quantity, unit=units.get(field), kind=kind)
                 _check_radiation(record, field, kind)
                 if longest_gap is not None and not np.isfinite(record.values).all():
                     bridged = _bridged(record, longest_gap, notes)
