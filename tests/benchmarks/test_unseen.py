@@ -5,6 +5,7 @@ import numpy as np
 
 from benchmarks.unseen import converted
 from tunax_lite.io import read_cf_netcdf
+from tunax_lite.physics import LinearEquationOfState
 
 
 def test_profiles_and_fluxes_arrive(tmp_path):
@@ -22,9 +23,11 @@ def test_profiles_and_fluxes_arrive(tmp_path):
     converted(tmp_path / "one.jld2").to_netcdf(tmp_path / "one.nc")
     case, observations = read_cf_netcdf(tmp_path / "one.nc")
     fluxes = case.forcing.at(0.0)
-    np.testing.assert_allclose([fluxes.heat_flux, fluxes.stress_u, fluxes.stress_v], [-75.0, 0.1, 0.0])
+    for name, expected in (("heat_flux", -75.0), ("stress_u", 0.1), ("stress_v", 0.0)):
+        np.testing.assert_allclose(getattr(fluxes, name), expected)
     np.testing.assert_allclose(case.grid.z_center, [-25.0, -15.0, -5.0])
     np.testing.assert_allclose(case.initial_state.temperature, [18.0, 19.0, 20.0])
     np.testing.assert_allclose(observations.time, [0.0, 100.0, 500.0])
     np.testing.assert_allclose(observations.profiles["u"][-1], [-1.5, -0.5, 0.5])
+    assert isinstance(case.equation_of_state, LinearEquationOfState)
     assert float(case.equation_of_state.thermal_expansion) == 2e-4
