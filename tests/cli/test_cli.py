@@ -500,7 +500,7 @@ def test_recommended_constants_beyond_their_resolutions_are_told(invoke):
     path, closure = FREE_CONVECTION, "model.closure={name: k_epsilon, constants: recommended}"
     coarse = "--set", "grid.n_cells=12", "--set", "time.step=900"
     told = invoke("check", path, "--set", closure, *coarse).output
-    assert "cells of at most 4 m" in told and "got 8.33333 m" in told
+    assert "cells of at most 8 m" in told and "got 8.33333 m" in told
     assert "steps of at most 600 s" in told and "got 900 s" in told
     assert "recommended" not in invoke("check", path, "--set", closure).output
     assert "recommended" not in invoke("check", path, *coarse).output

@@ -109,7 +109,7 @@ def test_the_shipped_maps_of_real_files(name, n_columns, places, tmp_path):
         ("uniform, n_cells: 10", "native", "uniform stretched faces native"),
         ("output_interval", "duration: 1728000.0, output_interval", "time.duration map.duration 864000"),
         ("heat_flux: [heat,", "heat_flux: [taux,", "taux W N/m2"),
-        ("c_eps_1: 1.4", "c_eps_1: 99.0", "parameters.c_eps_1 1 2.5 99 -40"),
+        ("c_eps_1: 1.4", "c_eps_1: 99.0", "parameters.c_eps_1 1 2.5 99 40 S"),
         ("c_eps_1: 1.4", "c_eps_9: 1.0", "parameters.c_eps_9"),
     ],
 )  # fmt: skip
