@@ -19,8 +19,13 @@ import yaml
 
 from tunax_lite import constants
 
-UNSEEN = ("tau0_Q-75_dTdz0.01", "tau0.04_Q0_dTdz0.001", "tau0.04_Q-75_dTdz0.001", "tau0.1_Q-75_dTdz0.01")
-UNSEEN += ("tau0.1_Q10_dTdz0.001",)
+UNSEEN = (
+    "tau0_Q-75_dTdz0.01",
+    "tau0.04_Q0_dTdz0.001",
+    "tau0.04_Q-75_dTdz0.001",
+    "tau0.1_Q-75_dTdz0.01",
+    "tau0.1_Q10_dTdz0.001",
+)
 LESBRARY = ("strong_wind_weak_heating", "weak_wind_strong_cooling")
 COMPARISON = Path(__file__).parent.parent / "configs" / "comparisons" / "les.yaml"
 

@@ -62,9 +62,9 @@ def draws(posterior: xr.Dataset, number: int = 64) -> list[str]:
 
 def lines(found: list[xr.Dataset]) -> list[str]:
     """The table: recommended value; of each file mean, standard deviation, and that over the prior's."""
-    text = []
+    text, recommended = [], recommended_of(found)
     for i, name in enumerate(str(name) for name in found[0]["parameter"].values):
-        numbers = [f"{float(getattr(recommended_of(found), name)):.3f}"]
+        numbers = [f"{float(getattr(recommended, name)):.3f}"]
         for each in found:
             values, share = each[name].values, float(each["covariance"].values[i, i]) ** 0.5
             numbers += [f"{values.mean():.3f} ± {values.std():.3f}", f"{share:.2f}"]
@@ -78,8 +78,6 @@ def lines(found: list[xr.Dataset]) -> list[str]:
 
 if __name__ == "__main__":
     read = [xr.open_dataset(path) for path in sys.argv[1:]]
-    print(
-        "\n".join([*lines(read), f"noise = {read[0].attrs['noise']:.3f}", "draws = [", *draws(read[0]), "]"])
-    )
+    print(*lines(read), f"noise = {read[0].attrs['noise']:.3f}", "draws = [", *draws(read[0]), "]", sep="\n")
     if read[0].attrs["closure"] == "GenericLengthScale":
         draw(read).savefig(Path(__file__).parent / "posterior_recommended.png", dpi=110)

@@ -72,7 +72,13 @@ def site(
     overwrite: bool,
 ) -> None:
     """See `commands.site`."""
-    asked = dict(zip(KINDS, (weather, water, depth, waves, tides), strict=True))
+    asked: dict[Kind, str | None] = {
+        "weather": weather,
+        "water": water,
+        "depth": depth,
+        "waves": waves,
+        "tides": tides,
+    }
     usual: dict[Kind, str] = {kind: text for kind in KINDS if (text := _usual(kind, data)) is not None}
     sources = functools.partial(_chosen, asked, usual)
     one = {"name": name, "latitude": latitude, "longitude": longitude, "start": start, "stop": stop}

@@ -160,8 +160,8 @@ class Source:
         if self.kind == "water":
             found = _with_start(place, found)
         date = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
-        told = self.title, self.licence, self.citation, found.places, date, found.notes
-        return found, Origin(self.kind, self.name, *told)
+        told = {each: getattr(self, each) for each in ("kind", "title", "licence", "citation")}
+        return found, Origin(source=self.name, places=found.places, date=date, notes=found.notes, **told)
 
 
 def _with_start(place: Place, found: Found) -> Found:
