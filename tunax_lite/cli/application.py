@@ -190,10 +190,12 @@ def _import_session():
     """Import what commands share, including JAX, if the limits of the process allow JAX to start."""
     check_limits()
     try:
-        from . import session
-    except ValueError as error:  # JAX reads its environment variables on import
-        echo(f"tunax-lite: error: {error}; correct the variable of the environment or unset it.", err=True)
+        import jax  # noqa: F401
+    except ValueError as error:  # JAX reads its environment variables when it is imported, we do not
+        echo(f"tunax-lite: error: {error}; correct or unset this environment variable.", err=True)
         raise Exit(2) from None
+    from . import session
+
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

@@ -11,7 +11,7 @@ import re
 import struct
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -115,7 +115,7 @@ class Contents:
     path: Path
     variables: dict[str, Variable]
     attrs: Attributes
-    dims: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of all variables by name, where some are left out."""
     notes: tuple[str, ...] = ()
     """What was assumed in reading it."""

@@ -45,7 +45,7 @@ class Line:
     z: np.ndarray
     profiles: Mapping[str, np.ndarray]
     layer: tuple[str, np.ndarray] | None = None
-    tracers: TracerUnits = style.NO_TRACERS
+    tracers: TracerUnits = dataclasses.field(default_factory=dict)
 
 
 def files_figures(
