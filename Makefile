@@ -1,13 +1,13 @@
 # The two commands of the README: `make run` and `make test`. Both set up .venv first.
 
-# The newest supported Python that runs here.
-PYTHON ?= $(shell for python in python3.13 python3.12 python3.11; do \
+# The newest tested Python on the PATH; python3, of any later version, where there is none.
+PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11; do \
   $$python -c 'import ensurepip, venv' 2>/dev/null && echo $$python && exit; done; echo python3)
+WHY := $(if $(filter file,$(origin PYTHON)),the newest tested version on the PATH; choose another with make PYTHON=...,as PYTHON requests)
 VENV := .venv
 BIN := $(VENV)/bin
 
-# `unit` runs the notebooks too: tests/test_notebooks.py.
-.PHONY: run test test-all oldest canary coverage lint types unit docs site linkcheck publish wheel verify bench hostile clean
+.PHONY: run test test-all oldest canary coverage lint types unit docs site linkcheck publish wheel verify bench clean
 
 run: $(VENV)/.installed
 	$(BIN)/tunax-lite demo --output results/synthetic --overwrite
@@ -15,46 +15,47 @@ run: $(VENV)/.installed
 	@echo "To use tunax-lite in this shell: source $(BIN)/activate"
 	@echo "then, for example: tunax-lite run configs/runs/kato_phillips.yaml"
 
-# Side by side, because the checkers of style, types and pages each use one core.
+# Lint, types and pages use one core each, the tests two: lint and pages run beside the types, before the tests.
 test: $(VENV)/.installed-dev
-	@$(MAKE) --no-print-directory --jobs=4 lint types unit docs
+	@$(MAKE) --no-print-directory --jobs=2 types docs lint
+	@$(MAKE) --no-print-directory unit
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/.installed-dev
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
+PYTEST = $(BIN)/pytest -n 2 --dist worksteal
 unit: $(VENV)/.installed-dev
-	$(BIN)/pytest -n 2 --dist worksteal tests
+	$(PYTEST) tests
 
-# With the long ones.
-test-all: lint types docs
-	$(BIN)/pytest -n 2 --dist worksteal -m "not study" tests
+# What `make test` leaves out and a change must pass before it lands: long runs, presets, kills, notebooks, wheels.
+test-all: $(VENV)/.installed-dev
+	$(PYTEST) -m "long and not study" tests
 
-# The column and its gradients on the oldest pair of Python and JAX that is supported.
-ESSENTIALS := tests/column tests/numerics tests/runtime/test_configure.py tests/runtime/test_recompilation.py
+# Both commands of the README on the oldest supported pair of Python and JAX, and an import of every module.
 OLDEST_PYTHON ?= python3.11
 OLDEST_JAX := 0.10.2
+IMPORT_ALL := import importlib, pkgutil, tunax_lite as t; \
+  [importlib.import_module(m.name) for m in pkgutil.walk_packages(t.__path__, "tunax_lite.")]
 oldest:
-	$(OLDEST_PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
-	.venv-oldest/bin/python -m pip install --quiet --editable '.[dev]' jax==$(OLDEST_JAX) jaxlib==$(OLDEST_JAX)
-	.venv-oldest/bin/pytest -n 2 --dist worksteal $(ESSENTIALS)
+	$(MAKE) .venv-oldest/.installed-dev VENV=.venv-oldest PYTHON=$(OLDEST_PYTHON)
+	.venv-oldest/bin/python -m pip install --quiet jax==$(OLDEST_JAX) jaxlib==$(OLDEST_JAX)
+	.venv-oldest/bin/python -W error -c '$(IMPORT_ALL)'
+	$(MAKE) run test VENV=.venv-oldest
 
-# The same on JAX's next version, of which pip takes previews; PIP_EXTRA_INDEX_URL names an index of nightly ones.
+# The tests on previews of JAX's next version; PIP_EXTRA_INDEX_URL names an index of nightly builds.
 canary:
-	$(PYTHON) -m venv .venv-canary
-	.venv-canary/bin/python -m pip install --quiet --upgrade pip
-	.venv-canary/bin/python -m pip install --quiet --editable '.[dev]'
+	$(MAKE) .venv-canary/.installed-dev VENV=.venv-canary
 	.venv-canary/bin/python -m pip install --quiet --pre --upgrade jax jaxlib
 	.venv-canary/bin/python -m pip list | grep -i '^jax'
-	.venv-canary/bin/pytest -n 2 --dist worksteal $(ESSENTIALS)
+	$(MAKE) unit VENV=.venv-canary
 
-# Which lines of the package the tests run: fails below what pyproject.toml says.
+# Share of the package's lines that `make test` and `make test-all` run; fails below the limit in pyproject.toml.
 coverage: $(VENV)/.installed-dev
-	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered tests
+	$(PYTEST) -m "not study" --cov --cov-report=term:skip-covered tests
 
 # With the figures of the gallery that `make site` left, if any.
 docs: $(VENV)/.installed-dev
@@ -86,18 +87,16 @@ wheel: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
-hostile: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.hostile --number 500 --seed 1
-
 verify: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --editable '.[peers]'
 	$(BIN)/python -m benchmarks --only reference
-	$(BIN)/pytest -n 2 --dist worksteal -m study tests
+	$(PYTEST) -m study tests
 
-# The checks of the interpreter come first: a clear message instead of a failure in the middle.
+# The interpreter is checked first, for a clear message instead of a failure in the middle.
 $(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
-	  { echo "tunax_lite needs Python 3.11 to 3.13; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "tunax_lite needs Python 3.11 or newer; choose one with make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "$(VENV) uses $$($(PYTHON) --version) ($$(command -v $(PYTHON))): $(WHY)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
