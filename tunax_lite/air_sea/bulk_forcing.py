@@ -303,6 +303,9 @@ class BulkForcing(AbstractForcing):
     def air_temperature(self, time: ScalarLike) -> Scalar | None:
         return self.offsets.add_to(self.weather.at(time)).air_temperature
 
+    def air_pressure(self, time: ScalarLike) -> Scalar | None:
+        return self.offsets.add_to(self.weather.at(time)).air_pressure
+
     def wind_speed(self, time: ScalarLike, water: WaterSurface | None = None) -> Scalar | None:
         return self.air(self.offsets.add_to(self.weather.at(time)), water).wind_speed
 

@@ -153,6 +153,9 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _ABOUT)):
     def air_temperature(self, time: ScalarLike) -> Scalar | None:
         return self.forcing.air_temperature(time)
 
+    def air_pressure(self, time: ScalarLike) -> Scalar | None:
+        return self.forcing.air_pressure(time)
+
     def wind_speed(self, time: ScalarLike, water: WaterSurface | None = None) -> Scalar | None:
         return self.forcing.wind_speed(time, water)
 

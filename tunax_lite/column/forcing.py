@@ -200,6 +200,10 @@ class AbstractForcing(AbstractShown):
         """Air temperature [degC] at `time` [s]; `None` if unknown."""
         return None
 
+    def air_pressure(self, time: ScalarLike) -> Scalar | None:
+        """Pressure of the air at the surface [Pa] at `time` [s]; `None` if unknown."""
+        return None
+
     def wind_speed(self, time: ScalarLike, water: WaterSurface | None = None) -> Scalar | None:
         """Wind speed at 10 m [m s-1] at `time` [s], over `water` as the stress is; `None` if unknown."""
         return None

@@ -325,6 +325,7 @@ def _column(
         fluxes=fluxes[0],
         fluxes_before=fluxes[1],
         wind_speed=case.forcing.wind_speed(end, WaterSurface.of(state)),
+        air_pressure=case.forcing.air_pressure(end),
         stokes_drift=first_of(term.stokes_drift(case.grid, end) for term in case.acting()),
         eddy_viscosity=mixing[0],
         eddy_diffusivity=mixing[1],

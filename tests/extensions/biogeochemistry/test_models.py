@@ -194,7 +194,9 @@ def test_the_equilibrium_holds_the_carbon_and_alkalinity_of_the_water(temperatur
     t, s = jnp.full(3, temperature), jnp.full(3, salinity)
     found, constants = equilibrium(carbon, jnp.full(3, alkalinity), t, s), Constants.of(t, s)
     borate = constants.boron * constants.boric / (constants.boric + found.hydrogen)
-    np.testing.assert_allclose(found.bicarbonate + 2.0 * found.carbonate + borate, alkalinity, rtol=1e-12)
+    water = constants.water / found.hydrogen - found.hydrogen
+    of_all = found.bicarbonate + 2.0 * found.carbonate + borate + water
+    np.testing.assert_allclose(of_all, alkalinity, rtol=1e-12)
     np.testing.assert_allclose(found.carbonic_acid + found.bicarbonate + found.carbonate, carbon, rtol=1e-12)
     np.testing.assert_allclose(
         found.hydrogen * found.bicarbonate / found.carbonic_acid, constants.first, rtol=1e-9

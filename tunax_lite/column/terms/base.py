@@ -126,6 +126,7 @@ class Column(NamedTuple):
         bottom: flow at the bottom after the transport; `None` before it, and without friction.
         wind_speed: at 10 m [m s-1]; `None` if unknown.
         covered: whether ice closes the surface; `None` without ice.
+        air_pressure: at the surface [Pa]; `None` if unknown.
     """
 
     state: State
@@ -148,6 +149,7 @@ class Column(NamedTuple):
     bottom: BottomFlow | None = None
     wind_speed: Scalar | None = None
     covered: Bool[Array, "..."] | None = None
+    air_pressure: Scalar | None = None
 
     def starting_from(self, state: State) -> "Column":
         """The same column with another initial state."""

@@ -187,6 +187,7 @@ class BFM17(AbstractBiogeochemicalModel):
         )
         speed = speed * 24.0 / 100.0 / DAY
         saturated = 1e3 / self.molar_volume * _oxygen_saturation(temperature, environment.salinity)
+        saturated = saturated * environment.relative_saturation()
         return {(None, "o2o"): speed * saturated, ("o2o", None): speed * pools["o2o"]}
 
     def rates(self, pools: Pools, environment: Environment) -> Exchanges:

@@ -1,28 +1,36 @@
 """Dissolved inorganic carbon, alkalinity, pH and the exchange of carbon dioxide with the air.
 
-    alkalinity   [HCO3-] + 2 [CO3--] + [B(OH)4-],   carbon   [CO2] + [HCO3-] + [CO3--]
-    flux         k K_0 (pCO2_air - pCO2_water)
+    alkalinity   [HCO3-] + 2 [CO3--] + [B(OH)4-] + [OH-] - [H+],   carbon   [CO2] + [HCO3-] + [CO3--]
+    flux         k K_0 (x_air (P - e) - pCO2_water)
 
-Hydrogen follows from alkalinity by Newton's method in its logarithm, which converges from any start because
-alkalinity increases with pH; the last iteration carries the derivative.
+Alkalinity increases with pH, and the alkalinity of water alone brackets the root, so that every carbon and
+alkalinity has one pH. It is found by Newton's method in ln [H+], with bisection where that leaves the bracket
+(Munhoven, 2013, Geosci. Model Dev. 6, 1367-1388); one more step carries the derivative.
 
-Sources: Millero (1995) and Weiss (1974) for the constants, as in OCMIP (`pml/carbonate` of FABM);
-Nightingale et al. (2000), Global Biogeochem. Cycles 14, 373-387, for the piston velocity; Wanninkhof (1992)
-for Schmidt numbers.
+Sources: Millero (2010), Mar. Freshw. Res. 61, 139-142, for K_1 and K_2; Millero (1995), Geochim. Cosmochim. Acta
+59, 661-677, for K_w; Dickson (1990) for K_B; Weiss (1974) for K_0; Nightingale et al. (2000), Global Biogeochem.
+Cycles 14, 373-387, for the piston velocity; Wanninkhof (1992) for Schmidt numbers. `pml` has K_1 and K_2 of
+Dickson and Millero (1987) and no water in the alkalinity, as `pml/carbonate` of FABM.
 """
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from ..._types import CenterArray, Scalar, parameter
+from ..._types import CenterArray, Scalar, is_traced, parameter
 from ...declarations import named, setting
+from ...numerics.elementary import at_least, at_most, safe_sqrt
 from .interface import DAY, AbstractBiogeochemicalModel, Contents, Environment, Exchanges, Pool, Pools, Values
 
 _KELVIN = 273.15
-_N_ITERATIONS = 12
-"""Newton iterations: eight reach round-off for pH 6 to 10 from 8."""
+_LN_10 = float(np.log(10.0))
+_MOST_ITERATIONS = 60
+"""Sea water takes 5, the worst of 400 000 random waters 22."""
+_VALID = {"temperature": (-2.0, 50.0, "degC"), "salinity": (0.0, 50.0, "g kg-1")}
+"""Water for which the constants were measured, and supercooled water."""
 
 
 class Equilibrium(NamedTuple):
@@ -46,84 +54,146 @@ class Equilibrium(NamedTuple):
 
     @property
     def ph(self) -> Values:
-        """pH on the scale of the constants, that of seawater."""
-        return -jnp.log(self.hydrogen) / jnp.log(10.0)
+        """pH on the scale of the constants, that of seawater, which is that of free hydrogen in fresh water."""
+        return -jnp.log(self.hydrogen) / _LN_10
 
 
 class Constants(NamedTuple):
-    """Constants of the equilibria at the surface."""
+    """Constants of the equilibria at the surface, on the scale of seawater."""
 
     solubility: Values  # K_0 [mol kg-1 atm-1]
     first: Values  # K_1 [mol kg-1]
     second: Values  # K_2 [mol kg-1]
     boric: Values  # K_B [mol kg-1]
     boron: Values  # total [mol kg-1]
+    water: Values | None  # K_w [mol2 kg-2]; `None`: alkalinity is that of carbonate and borate
 
     @classmethod
-    def of(cls, temperature: Values, salinity: Values) -> "Constants":
-        """Constants at a temperature [degC] and salinity [g kg-1]."""
+    def of(cls, temperature: Values, salinity: Values, equilibria: str = "millero_2010") -> "Constants":
+        """Constants at a temperature [degC] and salinity [g kg-1].
+
+        Args:
+            equilibria: those of Millero (2010) hold in fresh water and in sea water from a salinity of 1. Between
+                them the effect of the salt grows smoothly: salts of rivers are not those of diluted sea water,
+                and a root of the salinity would have no derivative in fresh water. `pml` is that of FABM.
+        """
         kelvin = temperature + _KELVIN
-        logarithm, root = jnp.log(kelvin), jnp.sqrt(salinity)
+        logarithm, salt = jnp.log(kelvin), at_least(salinity, 0.0)
+        root = safe_sqrt(salt)
         solubility = (
             -167.8108
             + 9345.17 / kelvin
             + 23.3585 * logarithm
-            + (0.023517 - 2.3656e-4 * kelvin + 4.7036e-7 * kelvin**2) * salinity
+            + (0.023517 - 2.3656e-4 * kelvin + 4.7036e-7 * kelvin**2) * salt
         )
-        first = 3670.7 / kelvin - 62.008 + 9.7944 * logarithm - 0.0118 * salinity + 0.000116 * salinity**2
-        second = 1394.7 / kelvin + 4.777 - 0.0184 * salinity + 0.000118 * salinity**2
-        boric = (
-            -8966.90 - 2890.53 * root - 77.942 * salinity + 1.728 * salinity * root - 0.0996 * salinity**2
-        ) / kelvin
-        boric = boric + 148.0248 + 137.1942 * root + 1.62142 * salinity
-        boric = boric - (24.4344 + 25.085 * root + 0.2474 * salinity) * logarithm + 0.053105 * root * kelvin
-        ten = jnp.log(10.0)
+        boric = (-2890.53 * root - 77.942 * salt + 1.728 * salt * root - 0.0996 * salt**2) / kelvin
+        boric = boric + 137.1942 * root + 1.62142 * salt
+        boric = boric - (25.085 * root + 0.2474 * salt) * logarithm + 0.053105 * root * kelvin
+        water = None
+        if equilibria == "pml":
+            first = 3670.7 / kelvin - 62.008 + 9.7944 * logarithm - 0.0118 * salt + 0.000116 * salt**2
+            second = 1394.7 / kelvin + 4.777 - 0.0184 * salt + 0.000118 * salt**2
+        else:
+            part = at_most(salt, 1.0)
+            saline = part**2 * (3.0 - 2.0 * part)
+            boric = saline * boric
+            first = 13.4038 * root + 0.03206 * salt - 5.242e-5 * salt**2
+            first = first - (530.659 * root + 5.8210 * salt) / kelvin - 2.0664 * root * logarithm
+            first = -126.34048 + 6320.813 / kelvin + 19.568224 * logarithm + saline * first
+            second = 21.3728 * root + 0.1218 * salt - 3.688e-4 * salt**2
+            second = second - (788.289 * root + 19.189 * salt) / kelvin - 3.374 * root * logarithm
+            second = -90.18333 + 5143.692 / kelvin + 14.613358 * logarithm + saline * second
+            ions = (-5.977 + 118.67 / kelvin + 1.0495 * logarithm) * root - 0.01615 * salt
+            water = jnp.exp(148.9802 - 13847.26 / kelvin - 23.6521 * logarithm + saline * ions)
         return cls(
             jnp.exp(solubility),
-            jnp.exp(-ten * first),
-            jnp.exp(-ten * second),
-            jnp.exp(boric),
-            0.0004128 * salinity / 35.0,
+            jnp.exp(-_LN_10 * first),
+            jnp.exp(-_LN_10 * second),
+            jnp.exp(148.0248 - 8966.90 / kelvin - 24.4344 * logarithm + boric),
+            0.0004128 * salt / 35.0,
+            water,
         )
 
 
-def equilibrium(carbon: Values, alkalinity: Values, temperature: Values, salinity: Values) -> Equilibrium:
+def equilibrium(
+    carbon: Values, alkalinity: Values, temperature: Values, salinity: Values, equilibria: str = "millero_2010"
+) -> Equilibrium:
     """The carbonate system of water.
 
     Args:
-        carbon: dissolved inorganic carbon [mol kg-1].
-        alkalinity: [mol kg-1].
-        temperature: [degC].
-        salinity: [g kg-1].
+        carbon: dissolved inorganic carbon [mol kg-1], at least 0.
+        alkalinity: [mol kg-1]; negative in acid water.
+        temperature: -2 to 50 degC.
+        salinity: 0 to 50 g kg-1.
+        equilibria: see `Constants.of`. With `pml` an alkalinity must lie above 0 and below twice the carbon and
+            the boron; otherwise pH is 1 or 14.
     """
-    constants = Constants.of(temperature, salinity)
-
-    def improved(logarithm: Values) -> Values:
-        hydrogen = jnp.exp(logarithm)
-        bicarbonate, carbonate = _species(hydrogen, carbon, constants)
-        borate = constants.boron * constants.boric / (constants.boric + hydrogen)
-        excess = bicarbonate + 2.0 * carbonate + borate - alkalinity
-        # d(alkalinity) / d(ln H), which is negative.
-        fractions = bicarbonate / carbon, carbonate / carbon
-        mean = fractions[0] + 2.0 * fractions[1]
-        slope = -carbon * (fractions[0] + 4.0 * fractions[1] - mean**2)
-        slope = slope - borate * hydrogen / (constants.boric + hydrogen)
-        return logarithm - jnp.clip(excess / slope, -2.0, 2.0)
-
-    logarithm = jnp.log(1e-8) + 0.0 * carbon
-    for _ in range(_N_ITERATIONS):
-        logarithm = improved(logarithm)
-    hydrogen = jnp.exp(improved(lax.stop_gradient(logarithm)))
-    bicarbonate, carbonate = _species(hydrogen, carbon, constants)
-    acid = carbon - bicarbonate - carbonate
+    constants = Constants.of(temperature, salinity, equilibria)
+    known = carbon, alkalinity, constants
+    logarithm = _logarithm_of_hydrogen(*jax.tree.map(lax.stop_gradient, known))
+    excess, slope = _excess(logarithm, *known)
+    hydrogen = jnp.exp(logarithm - excess / slope)
+    bicarbonate, carbonate = (carbon * share for share in _shares(hydrogen, constants))
+    acid = carbon * hydrogen**2 / _total(hydrogen, constants)
     return Equilibrium(hydrogen, acid, bicarbonate, carbonate, constants.solubility)
 
 
-def _species(hydrogen: Values, carbon: Values, constants: Constants) -> tuple[Values, Values]:
-    """Bicarbonate and carbonate [mol kg-1]."""
-    first, both = constants.first * hydrogen, constants.first * constants.second
-    total = hydrogen**2 + first + both
-    return carbon * first / total, carbon * both / total
+def _logarithm_of_hydrogen(carbon: Values, alkalinity: Values, constants: Constants) -> Values:
+    """ln [H+], to round-off."""
+    if constants.water is None:
+        highest, lowest = (jnp.full_like(carbon + alkalinity, -_LN_10 * ph) for ph in (1.0, 14.0))
+    else:
+        lowest = jnp.log(_hydrogen_of_water(alkalinity, constants.water))
+        most = 2.0 * carbon + constants.boron
+        highest = jnp.log(_hydrogen_of_water(alkalinity - most, constants.water))
+
+    def step(carry):
+        number, x, low, high, _ = carry
+        excess, slope = _excess(x, carbon, alkalinity, constants)
+        low, high = jnp.where(excess > 0.0, x, low), jnp.where(excess > 0.0, high, x)
+        new = x - excess / slope
+        new = jnp.where((new >= low) & (new <= high), new, 0.5 * (low + high))
+        return number + 1, new, low, high, jnp.abs(new - x)
+
+    def unfinished(carry):
+        number, x, _, _, change = carry
+        return (number < _MOST_ITERATIONS) & jnp.any(change > 8.0 * jnp.finfo(x.dtype).eps * jnp.abs(x))
+
+    x = jnp.clip(jnp.full_like(lowest + highest, -8.0 * _LN_10), lowest, highest)
+    return lax.while_loop(unfinished, step, (0, x, lowest + 0.0 * x, highest + 0.0 * x, jnp.ones_like(x)))[1]
+
+
+def _hydrogen_of_water(alkalinity: Values, water: Values) -> Values:
+    """[H+] of water of an alkalinity [OH-] - [H+], without loss of digits on either side."""
+    larger = 0.5 * (jnp.abs(alkalinity) + jnp.sqrt(alkalinity**2 + 4.0 * water))
+    return jnp.where(alkalinity > 0.0, water / larger, larger)
+
+
+def _excess(
+    logarithm: Values, carbon: Values, alkalinity: Values, constants: Constants
+) -> tuple[Values, Values]:
+    """Alkalinity at a ln [H+] above that of the water [mol kg-1], and its derivative, which is negative."""
+    hydrogen = jnp.exp(logarithm)
+    bicarbonate, carbonate = _shares(hydrogen, constants)
+    charge = bicarbonate + 2.0 * carbonate
+    borate = constants.boron * constants.boric / (constants.boric + hydrogen)
+    excess = carbon * charge + borate - alkalinity
+    slope = -carbon * (bicarbonate + 4.0 * carbonate - charge**2)
+    slope = slope - borate * hydrogen / (constants.boric + hydrogen)
+    if constants.water is not None:
+        hydroxide = constants.water / hydrogen
+        excess, slope = excess + hydroxide - hydrogen, slope - hydroxide - hydrogen
+    return excess, slope
+
+
+def _total(hydrogen: Values, constants: Constants) -> Values:
+    return hydrogen**2 + constants.first * (hydrogen + constants.second)
+
+
+def _shares(hydrogen: Values, constants: Constants) -> tuple[Values, Values]:
+    """Bicarbonate and carbonate per carbon [1]."""
+    total = _total(hydrogen, constants)
+    return constants.first * hydrogen / total, constants.first * constants.second / total
 
 
 @named("carbonate")
@@ -134,13 +204,15 @@ class Carbonate(AbstractBiogeochemicalModel):
         alk_param: whether alkalinity follows from salinity.
         alk_offset: alkalinity of fresh water [mEq m-3].
         alk_slope: alkalinity per salinity [mEq m-3].
-        pCO2a: mole fraction of carbon dioxide in the air [ppm].
+        pCO2a: mole fraction of carbon dioxide in the dry air [ppm].
+        equilibria: of Millero (2010), for water of any salinity, or as in FABM, without hydroxide.
     """
 
     alk_param: bool = setting(True)
     alk_offset: Scalar = parameter(520.1, unit="mEq m-3", valid_range=(-5000.0, 5000.0))
     alk_slope: Scalar = parameter(51.24, unit="mEq m-3", valid_range=(-500.0, 500.0))
     pCO2a: Scalar = parameter(367.0, unit="ppm", valid_range=(1.0, 1e4))
+    equilibria: str = setting("millero_2010", choices=("millero_2010", "pml"))
 
     def pools(self) -> tuple[Pool, ...]:
         carbon = Pool("dic", "mmol m-3", "dissolved inorganic carbon", 2185.0)
@@ -153,14 +225,36 @@ class Carbonate(AbstractBiogeochemicalModel):
     def rates(self, pools: Pools, environment: Environment) -> Exchanges:
         return {}
 
+    def check(self, pools: Pools, environment: Environment) -> None:
+        for name, (lowest, highest, unit) in _VALID.items():
+            values = getattr(environment, name)
+            if not is_traced(values) and not np.all((values >= lowest) & (values <= highest)):
+                raise ValueError(
+                    f"carbonate: expected a {name} of {lowest:g} to {highest:g} {unit}, for which its constants "
+                    f"hold, got {np.min(values):.4g} to {np.max(values):.4g}; correct the {name} at the start."
+                )
+        if self.equilibria == "pml" and not is_traced((pools, environment)):
+            carbon, alkalinity = self._concentrations(pools, environment)
+            most = 2.0 * carbon + Constants.of(environment.temperature, environment.salinity, "pml").boron
+            if not np.all((alkalinity > 0.0) & (alkalinity < most)):
+                raise ValueError(
+                    "carbonate: expected an alkalinity above 0 and below twice the carbon, without which pml "
+                    f"has no pH, got {1e6 * np.min(alkalinity):.4g} to {1e6 * np.max(alkalinity):.4g} "
+                    "umol kg-1; set equilibria to millero_2010."
+                )
+
+    def _concentrations(self, pools: Pools, environment: Environment) -> tuple[Values, Values]:
+        """Carbon and alkalinity [mol kg-1]."""
+        if self.alk_param:
+            alkalinity = 1e-6 * (self.alk_offset + self.alk_slope * environment.salinity)
+        else:
+            alkalinity = 1e-3 * pools["alk"] / environment.density
+        return 1e-3 * pools["dic"] / environment.density, alkalinity
+
     def equilibrium(self, pools: Pools, environment: Environment) -> Equilibrium:
         """The carbonate system of the cells."""
-        density, salinity = environment.density, environment.salinity
-        if self.alk_param:
-            alkalinity = 1e-6 * (self.alk_offset + self.alk_slope * salinity)
-        else:
-            alkalinity = 1e-3 * pools["alk"] / density
-        return equilibrium(1e-3 * pools["dic"] / density, alkalinity, environment.temperature, salinity)
+        water = environment.temperature, environment.salinity
+        return equilibrium(*self._concentrations(pools, environment), *water, self.equilibria)
 
     def through_surface(self, pools: Pools, environment: Environment) -> Exchanges:
         """Source: Nightingale et al. (2000); Schmidt number by Wanninkhof (1992)."""
@@ -170,7 +264,7 @@ class Carbonate(AbstractBiogeochemicalModel):
         found = self.equilibrium(pools, environment)
         at_pressure = piston * found.solubility * environment.density * 1e-3
         return {
-            (None, "dic"): at_pressure * self.pCO2a,
+            (None, "dic"): at_pressure * self.pCO2a * environment.dry_air(),
             ("dic", None): at_pressure * 1e6 * found.pressure,
         }
 

@@ -223,8 +223,9 @@ class Ergom(AbstractBiogeochemicalModel):
     def through_surface(self, pools: Pools, environment: Environment) -> Exchanges:
         temperature, salinity = environment.temperature, environment.salinity
         piston = _piston_velocity(temperature, environment.wind()) / DAY
+        saturated = _oxygen_saturation(temperature, salinity) * environment.relative_saturation()
         return {
-            (None, "oxy"): piston * _oxygen_saturation(temperature, salinity),
+            (None, "oxy"): piston * saturated,
             ("oxy", None): piston * pools["oxy"],
             (None, "nit"): self.sfl_ni / DAY + 0.0 * piston,
             (None, "amm"): self.sfl_am / DAY + 0.0 * piston,

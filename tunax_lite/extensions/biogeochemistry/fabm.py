@@ -35,6 +35,9 @@ MODELS: Mapping[str, str] = {
 IDLE: Mapping[str, tuple[str, ...]] = {"ergom": ("pvel", "a0", "a1", "a2"), "passive": ("units", "conserved")}
 """Parameters of FABM that change no result."""
 
+OURS: Mapping[str, Mapping[str, JSON]] = {"carbonate": {"equilibria": "pml"}}
+"""Settings with which a model does what FABM's does; none of FABM's parameters."""
+
 _CARBON_DIOXIDE = "mole_fraction_of_carbon_dioxide_in_air"
 """What FABM takes for `pCO2a` of carbonate where a file gives none, or 0."""
 
@@ -164,8 +167,8 @@ class _Instance(NamedTuple):
 
     def _parameters(self, ours: str) -> dict[str, JSON]:
         kind: type[AbstractBiogeochemicalModel] = names_of(AbstractBiogeochemicalModel)[ours].kind
-        known = {field.name for field, _ in declared_fields(kind)}
-        found = {}
+        found: dict[str, JSON] = dict(OURS.get(ours, {}))
+        known = {field.name for field, _ in declared_fields(kind)} - found.keys()
         for name, value in self._group("parameters").items():
             if name in IDLE.get(ours, ()):
                 continue
@@ -253,6 +256,7 @@ class LoadedFabm(AbstractSetUp):
         found = translate(self.document)
         term: dict[str, JSON] = {"name": "biogeochemistry", "models": dict(found.models)}
         term |= {"couplings": list(found.couplings), "initial": dict(found.initial)}
+        term["gases_ignore_pressure"] = True
         return yaml_text({"case": {"terms": {"life": term}}})
 
 

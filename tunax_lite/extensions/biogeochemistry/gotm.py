@@ -88,6 +88,7 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
         "surface_exchange": not closed,
         "clipping": settings["fabm.repair_state"],
         "surface_light": "shortwave",
+        "gases_ignore_pressure": True,
     }
     if settings["surface.fluxes.method"] == "off":
         term["wind_speed"] = 0.0

@@ -22,6 +22,7 @@ from ...numerics.elementary import reciprocal
 from ...views import AbstractShown
 
 DAY = 86400.0
+ATMOSPHERE = 101325.0  # [Pa]
 Values = Float[Array, "..."]
 Pools = Mapping[str, Values]
 """Concentrations by name."""
@@ -76,6 +77,7 @@ class Environment(NamedTuple):
         bottom_stress: [N m-2].
         time: [s] since the start of the case.
         covered: whether ice closes the surface, which stops what `through_surface` gives; `None` without ice.
+        air_pressure: at the surface [Pa]; `None` where gases ignore it, as in FABM's models.
     """
 
     temperature: CenterArray
@@ -90,6 +92,25 @@ class Environment(NamedTuple):
     bottom_stress: Scalar
     time: ScalarLike
     covered: Bool[Array, "..."] | None = None
+    air_pressure: Scalar | None = None
+
+    def dry_air(self) -> Values | float:
+        """Partial pressure of a gas over its mole fraction in dry air [atm]: P - e; 1 without a pressure.
+
+        Source: Weiss and Price (1980), Mar. Chem. 8, 347-359, for the saturated vapour over the water.
+        """
+        if self.air_pressure is None:
+            return 1.0
+        return self.air_pressure / ATMOSPHERE - self._vapour()
+
+    def relative_saturation(self) -> Values | float:
+        """Saturation of a gas over that under moist air of one atmosphere, (P - e) / (1 atm - e) [1]."""
+        return 1.0 if self.air_pressure is None else self.dry_air() / (1.0 - self._vapour())
+
+    def _vapour(self) -> Values:
+        hundreds = 0.01 * (self.temperature + 273.15)
+        of_temperature = 24.4543 - 67.4509 * reciprocal(hundreds) - 4.8489 * jnp.log(hundreds)
+        return jnp.exp(of_temperature - 0.000544 * self.salinity)
 
     def wind(self) -> Scalar:
         """Wind speed [m s-1].
@@ -138,6 +159,9 @@ class AbstractBiogeochemicalModel(AbstractShown):
             pools: concentrations by name: own ones, and those of coupled `links`.
             environment: of the cells.
         """
+
+    def check(self, pools: Pools, environment: Environment) -> None:
+        """Raise `ValueError` where the model does not hold at the start of a run; arrays may be traced."""
 
     def links(self) -> tuple[str, ...]:
         """Pools of other models that it exchanges with if they are coupled, such as dissolved carbon."""

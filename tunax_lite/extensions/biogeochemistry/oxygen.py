@@ -1,6 +1,6 @@
 """Dissolved oxygen with air-sea exchange, for models that produce and consume it.
 
-    flux = 0.251 cm h-1 / (m s-1)² U² (Sc / 660)^-1/2 (saturation - O2)
+    flux = 0.251 cm h-1 / (m s-1)² U² (Sc / 660)^-1/2 (saturation (P - e) / (1 atm - e) - O2)
 
 Sources: Wanninkhof (2014), Limnol. Oceanogr. Methods 12, 351-362; Garcia and Gordon (1992), Limnol. Oceanogr.
 37, 1307-1312, with the coefficients from the data of Benson and Krause.
@@ -57,13 +57,17 @@ class Oxygen(AbstractBiogeochemicalModel):
         return {}
 
     def through_surface(self, pools: Pools, environment: Environment) -> Exchanges:
-        t, salinity = environment.temperature, environment.salinity
+        t = environment.temperature
         piston = self.transfer * _CM_PER_HOUR * environment.wind() ** 2 * jnp.sqrt(660.0 / schmidt_number(t))
-        saturated = 1e-3 * environment.density * oxygen_saturation(t, salinity)
+        saturated = _saturated(environment)
         return {(None, "oxy"): piston * saturated, ("oxy", None): piston * pools["oxy"]}
 
     def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
-        saturated = (
-            1e-3 * environment.density * oxygen_saturation(environment.temperature, environment.salinity)
-        )
+        saturated = _saturated(environment)
         return {"saturation": saturated, "utilisation": saturated - pools["oxy"]}
+
+
+def _saturated(environment: Environment) -> Values:
+    """Oxygen at saturation under the pressure of the air [mmol m-3]."""
+    standard = oxygen_saturation(environment.temperature, environment.salinity)
+    return 1e-3 * environment.density * standard * environment.relative_saturation()

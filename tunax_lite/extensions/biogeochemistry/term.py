@@ -26,6 +26,7 @@ from ...column.terms.base import or_zero
 from ...declarations import check_kinds, named, setting
 from ...numerics.elementary import at_least, reciprocal, sum_above, with_end_faces
 from .interface import (
+    ATMOSPHERE,
     AbstractBiogeochemicalModel,
     Environment,
     Exchanges,
@@ -82,6 +83,9 @@ class Biogeochemistry(AbstractTerm):
             radiation, which GOTM passes to FABM under that name.
         wind_speed: at 10 m, in a case whose fluxes are prescribed without a wind [m s-1]; with `None`, models
             that exchange gases refuse such a case.
+        air_pressure: at the surface, in a case whose fluxes are prescribed without one [Pa].
+        gases_ignore_pressure: whether gases are in equilibrium with moist air of one atmosphere whatever its
+            pressure, and mole fractions in the air count as partial pressures [atm], as in FABM's models.
         initial: values of pools at the start, where the case has no profiles of them.
         kept: profiles that follow from the pools, such as `carbon_pH`, which become tracers of the run. They
             belong to the end of a step, and are zero at the start unless measurements or the case give them.
@@ -105,6 +109,8 @@ class Biogeochemistry(AbstractTerm):
     clipping: bool = setting(False)
     surface_light: str = setting("visible", choices=("visible", "shortwave"))
     wind_speed: Scalar | None = parameter(None, unit="m s-1", valid_range=(0.0, 60.0))
+    air_pressure: Scalar = parameter(ATMOSPHERE, unit="Pa", valid_range=(3e4, 1.2e5))
+    gases_ignore_pressure: bool = setting(False)
     initial: dict[str, float] = eqx.field(default_factory=dict, static=True, converter=_Fixed.of_numbers)
     kept: tuple[str, ...] = setting(())
 
@@ -268,8 +274,11 @@ class Biogeochemistry(AbstractTerm):
         return values
 
     def check_step(self, state: State, grid: Grid, dt: float) -> None:
-        """Raise `ValueError` where a pool sinks through more than a cell in a step of `dt` [s]."""
+        """Raise `ValueError` where a pool sinks through more than a cell in a step of `dt` [s], or a model fails."""
         self._check_tracers(state)
+        at_rest = _at_rest(state, grid)
+        for name, model in self.models.items():
+            model.check(self._local(name, state.tracers), at_rest)
         for name, courant in self._courant_numbers(state, grid, dt).items():
             if courant > (self.n_sinking_substeps or 1) * (1.0 + 1e-6):  # round-off is no matter
                 raise ValueError(
@@ -286,20 +295,7 @@ class Biogeochemistry(AbstractTerm):
 
     def _courant_numbers(self, state: State, grid: Grid, dt: float) -> dict[str, float]:
         """Most cells that each pool sinks or rises through in a step, at the speeds in still water."""
-        still = 0.0 * state.temperature
-        at_rest = Environment(
-            temperature=state.temperature,
-            salinity=state.salinity,
-            density=1000.0 + still,
-            depth=-grid.z_center,
-            thickness=grid.cell_thickness,
-            light=still,
-            surface_light=still[0],
-            shortwave=still[0],
-            wind_speed=still[0],
-            bottom_stress=still[0],
-            time=0.0,
-        )
+        at_rest, still = _at_rest(state, grid), 0.0 * state.temperature
         found = {}
         for name, velocity in self._velocities(state.tracers, at_rest).items():
             if is_traced((velocity, grid)):
@@ -436,6 +432,7 @@ class Biogeochemistry(AbstractTerm):
         at_surface = (
             column.absorption.visible(0.0 * depth[-1:])[0] if self.surface_light == "visible" else 1.0
         )
+        pressure = self.air_pressure if column.air_pressure is None else column.air_pressure
         return Environment(
             temperature=state.temperature,
             salinity=state.salinity,
@@ -449,6 +446,7 @@ class Biogeochemistry(AbstractTerm):
             bottom_stress=eos.reference_density * friction**2,
             time=column.time,
             covered=column.covered,
+            air_pressure=None if self.gases_ignore_pressure else pressure,
         )
 
 
@@ -522,6 +520,24 @@ class _Reactions(NamedTuple):
         if name in self.on_bottom:
             return flux
         return _in_end_cell(index, pools[name]) * (flux / self.grid.cell_volume[index])
+
+
+def _at_rest(state: State, grid: Grid) -> Environment:
+    """The environment of dark and still water at the start of a run."""
+    still = 0.0 * state.temperature
+    return Environment(
+        temperature=state.temperature,
+        salinity=state.salinity,
+        density=1000.0 + still,
+        depth=-grid.z_center,
+        thickness=grid.cell_thickness,
+        light=still,
+        surface_light=still[0],
+        shortwave=still[0],
+        wind_speed=still[0],
+        bottom_stress=still[0],
+        time=0.0,
+    )
 
 
 def _on_faces(
