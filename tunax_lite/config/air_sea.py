@@ -166,7 +166,7 @@ class TableWeather(Section):
         "longest time between two values [s]; null: any of records", 21600.0, gt=0.0
     )
     stamp: Literal["start", "middle", "end"] | None = key(
-        "where the time of a mean stands in its interval, between two records; null for values at instants",
+        "where the time of a mean stands in its interval, between two records; null for what the file says",
         None,
     )
 

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +18,8 @@ from ..runtime.memory import MOST_CELLS
 from .errors import Source, check_increasing, check_possible, is_path, name_of
 from .local_tables import is_other_zone
 from .netcdf import Contents, Reader, Variable, opened
-from .series import BAD_FLAGS, Series, start_of_case
+from .sea_water import MIDDLE_LATITUDE
+from .series import BAD_FLAGS, Series, intervals_between, start_of_case
 from .units import conversion
 
 _HEIGHTS = "altitude height height_above_mean_sea_level height_above_geoid depth depth_below_sea_surface"
@@ -35,6 +35,15 @@ _NOMINAL = ("instrument_nominal_depth", "nominal_depth", "sensor_depth", "instru
 _LEAST, _SHARE = 5.0, 0.05
 """A depth that stays within so many metres, or this share, of its median counts as fixed."""
 _Upward = Callable[[Variable], np.ndarray]
+_REFERENCE = re.compile(
+    r"(?P<year>\d{1,4})(-(?P<month>\d{1,2})(-(?P<day>\d{1,2}))?)?"
+    r"((T| +)(?P<hour>\d{1,2})(:(?P<minute>\d{1,2})(:(?P<second>\d{1,2}(\.\d*)?))?)?(?![\d:]))?"
+    r" *((?i:z|utc|gmt|ut)? *((?P<sign>[+-])(?P<ahead>\d{1,2})((:?(?P<minutes>\d\d))|(?P<part>\.\d+))?)?)$"
+)
+"""Of the date after `since`: a clock may follow, and a zone as Z, UTC, GMT, +02:00, -0700, UTC+2 or +5.5."""
+_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
+_FIRST_GREGORIAN = 1583
+"""Year from which on the standard calendar is that of Python's dates."""
 
 _FARTHEST = 3.0
 """Points of the grid on either side of a place are no farther from it than this [degrees]."""
@@ -100,6 +109,27 @@ class Record:
     axis: TimeAxis
     time: np.ndarray
     values: np.ndarray
+    bounds: np.ndarray | None = None
+    """Start and end [s] of the interval of which each value is the mean, `(n_records, 2)`."""
+
+
+def intervals_of(file: Contents, times: Variable, variable: Variable, unit: str | None) -> np.ndarray | None:
+    """Start and end [s] of the interval of which each record is the mean, by the bounds of CF.
+
+    Times count as those of the coordinate. `None` without bounds, and where `cell_methods` says that values are
+    those of points in time.
+    """
+    bounds = file.variables.get(str(times.attrs.get("bounds")))
+    if bounds is None or bounds.values.shape != (times.values.size, 2):
+        return None
+    if re.search(r"\btime: *point", str(variable.attrs.get("cell_methods", ""))):
+        return None
+    attrs = times.attrs | bounds.attrs
+    ends = replace(bounds, dims=("ends",), values=bounds.values.reshape(-1), attrs=attrs)
+    axis, own = read_time(ends, unit, increasing=False), read_time(times, unit, increasing=False)
+    between = 0.0 if axis.epoch is own.epoch is None else (axis.epoch - own.epoch).total_seconds()
+    found = np.sort(axis.seconds.reshape(-1, 2) + between, axis=1)
+    return found if np.all(found[:, 1] > found[:, 0]) else None
 
 
 def in_order(records: Sequence[Record], advice: str) -> list[Record]:
@@ -113,10 +143,18 @@ def in_order(records: Sequence[Record], advice: str) -> list[Record]:
     return records
 
 
-def joined(records: Sequence[Record]) -> Series:
-    """Join sorted records into one series."""
+def joined(records: Sequence[Record], stamp: str | None = None) -> Series:
+    """Join sorted records into one series; means over intervals hold from their start to their end.
+
+    Args:
+        stamp: where times of means stand in their interval; `None` for what the files say.
+    """
     time, values = (np.concatenate([getattr(one, key) for one in records]) for key in ("time", "values"))
-    return Series(time, values)
+    if stamp is not None:
+        return Series(time, values).of_means(intervals_between(time, stamp))
+    bounds = [one.bounds for one in records if one.bounds is not None]
+    series = Series(time, values)
+    return series.of_means(np.concatenate(bounds)) if len(bounds) == len(records) else series
 
 
 def as_seconds(variable: Variable, time: np.ndarray, start_time: str) -> jax.Array:
@@ -231,31 +269,52 @@ def order_in_time(times: Variable) -> tuple[np.ndarray, tuple[str, ...]]:
     return order, (f"{times.path}: {times.name}: {said}",) if late else ()
 
 
+def _epoch_of(reference: str, calendar: str) -> tuple[datetime.datetime, float]:
+    """A date in universal time, and the time [s] from the reference of a unit to it.
+
+    Raises:
+        ValueError: no date, a zone of another name, or another calendar.
+    """
+    import cftime  # takes long
+
+    if calendar not in _CALENDARS:
+        raise ValueError(f"the calendar '{calendar}'")
+    found = _REFERENCE.match(reference)
+    if found is None:
+        raise ValueError(f"'{reference}'")
+    date = {
+        key: int(found[key] or (key in ("month", "day")))
+        for key in ("year", "month", "day", "hour", "minute")
+    }
+    second = float(found["second"] or 0.0)
+    ahead = 3600.0 * float((found["ahead"] or "0") + (found["part"] or "")) + 60.0 * float(
+        found["minutes"] or 0
+    )
+    seconds = second - (-ahead if found["sign"] == "-" else ahead)
+    if date["year"] >= _FIRST_GREGORIAN:
+        return datetime.datetime(**date) + datetime.timedelta(seconds=seconds), 0.0
+    # Python's dates have no Julian calendar, and none before the year 1.
+    start, later = (
+        cftime.datetime(**given, calendar=calendar) for given in (date, {"year": 1970, "month": 1, "day": 1})
+    )
+    return datetime.datetime(1970, 1, 1), (later - start).total_seconds() - seconds
+
+
 def read_time(variable: Variable, given_unit: str | None = None, *, increasing: bool = True) -> TimeAxis:
     """Read times of a coordinate: finite, and increasing unless the file holds several series."""
-    import netCDF4  # takes long
-
     unit = variable.unit(given_unit, "time")
     interval, _, reference = unit.partition(" since ")
-    # netCDF4 leaves out, without a word, every zone but one like +02:00.
-    zone = re.fullmatch(r"(.*:[\d.]+) *([+-])(\d{1,2}):?(\d\d)?|(.*[\d.])(?i: *(?:z|utc|gmt))?", reference)
     calendar = str(variable.attrs.get("calendar", "standard")).lower()
-    epoch: Any = None  # a date, which netCDF4's type stubs declare as an array
-    options = {"only_use_cftime_datetimes": False, "only_use_python_datetimes": True}
+    epoch, shift = None, 0.0
     try:
         scale, _ = conversion("interval", interval)
-        if reference and zone is None:
-            raise ValueError("a zone of another name")
-        if zone is not None:
-            reference = zone[5] or f"{zone[1]} {zone[2]}{zone[3]:0>2}:{zone[4] or '00'}"
         if reference:
-            epoch = netCDF4.num2date(np.zeros(()), f"seconds since {reference}", calendar, **options)
-            epoch = epoch.replace(tzinfo=None)
+            epoch, shift = _epoch_of(reference.strip(), calendar)
     except (ValueError, OverflowError):
-        expected = "a unit such as 'seconds' or 'days since 2000-01-01' in the standard calendar"
+        expected = "a unit such as 'seconds' or 'days since 2000-01-01 00:00 +02:00' in the standard calendar"
         got = f"'{unit}' in the calendar '{calendar}'"
         advice = "give the unit of time (units)"
-        if calendar not in ("standard", "gregorian", "proleptic_gregorian"):
+        if calendar not in _CALENDARS:
             advice = (
                 "convert the times to the standard calendar, or its attribute 'calendar' is wrong: correct it"
             )
@@ -268,7 +327,8 @@ def read_time(variable: Variable, given_unit: str | None = None, *, increasing: 
         raise variable.error("times in Universal Time", f"'{said.strip()}'", advice)
     values = variable.numbers()
     # Days since 1950 in double precision resolve about a microsecond: drop the digits beyond.
-    axis = TimeAxis(variable, values if scale == 1.0 else np.round(values * scale, 3), epoch)
+    seconds = values if scale == 1.0 else np.round(values * scale, 3)
+    axis = TimeAxis(variable, seconds - shift if shift else seconds, epoch)
     if epoch is not None:
         low, high = ((end - epoch).total_seconds() for end in (datetime.datetime.min, datetime.datetime.max))
         beyond = np.flatnonzero((axis.seconds < low) | (axis.seconds > high))
@@ -356,7 +416,7 @@ def heights_of(
     # A depth takes precedence over a pressure, and an adjusted one over a raw one.
     levels = [one for one in file.variables.values() if _is_height(one)]
     levels.sort(key=lambda one: (_is_pressure(one), not one.name.endswith("_ADJUSTED")))
-    upward = functools.partial(_upward, file, unit, 45.0 if position is None else position[0])
+    upward = functools.partial(_upward, file, unit, MIDDLE_LATITUDE if position is None else position[0])
     along = [one for one in levels if len(one.dims) == 1 and one.dims[0] in {*variable.dims} - {records}]
     along = [one for one in along if one.name == one.dims[0]] or along
     absolute = [one for one in along if not _is_relative(one)]

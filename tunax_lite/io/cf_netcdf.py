@@ -136,7 +136,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
             impossible values, no complete profile, gaps in the forcing, or no latitude.
     """
     mapping = Mapping() if mapping is None else mapping
-    file = read_contents(path, valid_range=True)
+    file = read_contents(path)
     with and_also(partial(_check_all, file, mapping)):
         return _read(file, mapping)
 
@@ -168,6 +168,7 @@ def _read(file: Contents, mapping: Mapping) -> tuple[Case, Observations]:
     earliest = -math.inf if mapping.start is None else _seconds_of(file, mapping.start, time)
     first = _first_complete(file, profiles, variables, time.seconds >= earliest)
     start = float(time.seconds[first])
+    late = _note_of_late_start(file, time, profiles, first, earliest)
 
     grid = grid_around(vertical, mapping.depth)
     name = name_of_case(file, mapping)
@@ -210,7 +211,22 @@ def _read(file: Contents, mapping: Mapping) -> tuple[Case, Observations]:
         name=name,
         # Whether title or source mention a large-eddy simulation.
         source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
-        notes=(*notes, *told),
+        notes=(*notes, *told, *late),
+    )
+
+
+def _note_of_late_start(
+    file: Contents, time: TimeAxis, profiles: dict[str, np.ndarray], first: int, earliest: float
+) -> tuple[str, ...]:
+    """A note on records before the start that lack values."""
+    wanted = int(np.argmax(time.seconds >= earliest))
+    if first <= wanted:
+        return ()
+    lacking = [key for key, values in profiles.items() if not np.isfinite(values[wanted:first]).all()]
+    return (
+        f"{file.path}: the run starts at {time.describe(first)}, not at {time.describe(wanted)}: until then "
+        f"{' and '.join(lacking)} lack values in {first - wanted} profiles; fill them, or choose a start "
+        "(mapping.start)",
     )
 
 
@@ -582,7 +598,7 @@ def _read_forcing(
 def _file_of_fluxes(file: Contents, mapping: Mapping) -> Contents:
     if mapping.forcing_file is None:
         return file
-    return read_contents(file.path.parent / mapping.forcing_file, valid_range=True)
+    return read_contents(file.path.parent / mapping.forcing_file)
 
 
 def _own_name(file: Contents, flux: str) -> str | None:

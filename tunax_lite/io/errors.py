@@ -264,6 +264,11 @@ def existing_file(path) -> Path:
     return path
 
 
+def is_store(path) -> bool:
+    """Whether a folder of this machine is a Zarr store of version 3 or 2."""
+    return any((Path(path) / name).is_file() for name in ("zarr.json", ".zgroup"))
+
+
 def first_bytes(path: Path, n_bytes: int) -> bytes:
     """The beginning of a file, by which formats are told apart."""
     with path.open("rb") as stream:

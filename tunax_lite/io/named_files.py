@@ -15,7 +15,7 @@ from pathlib import Path
 import pooch
 
 from .checksums import sha256_of
-from .errors import FileFormatError, shortened, what_is_at
+from .errors import FileFormatError, is_store, shortened, what_is_at
 from .protection import note_input
 from .yaml_file import read_document
 
@@ -57,7 +57,7 @@ def read_manifest() -> dict[str, Entry]:
 
 
 def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRONMENT_VARIABLE) -> Path:
-    """The file of a name in the manifest, or of a path.
+    """The file, or Zarr store, of a name in the manifest, or of a path.
 
     A relative path may start from the folder `base`, the current directory, or the data folders listed in an
     environment variable.
@@ -74,7 +74,7 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
     starts = [] if path.is_absolute() else [folder / path for folder in data_folders(variable)]
     candidates = [path] if base is None or path.is_absolute() else [Path(base) / path, path]
     for candidate in (*candidates, *starts):
-        if what_is_at(candidate) == "a file":
+        if what_is_at(candidate) == "a file" or is_store(candidate):
             note_input(candidate)
             return candidate
     there = [(shortened(candidate.absolute()), what_is_at(candidate)) for candidate in candidates]

@@ -18,7 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import FileFormatError, check_size, existing_file, first_bytes, is_path, name_of, reading
+from ..runtime.machine import needed
+from .checksums import files_below
+from .errors import (
+    FileFormatError,
+    check_size,
+    existing_file,
+    first_bytes,
+    is_path,
+    is_store,
+    name_of,
+    reading,
+)
+from .protection import note_input
 from .units import Conversion, as_conversion, is_known, unit_in_brackets, unit_of
 
 if TYPE_CHECKING:
@@ -47,6 +59,9 @@ class Variable:
 
     def error(self, expected: str, got: object, advice: str) -> FileFormatError:
         """The error to raise."""
+        limits = [key for key in ("valid_range", "valid_min", "valid_max") if key in self.attrs]
+        if limits and self.values.dtype.kind == "f" and np.isnan(self.values).all():
+            got = f"{got} ({' and '.join(limits)} of the file exclude every value)"
         return FileFormatError(self.path, self.name, expected, str(got), advice)
 
     def with_values(self, values: np.ndarray) -> "Variable":
@@ -166,12 +181,18 @@ Reader = Callable[..., Contents]
 
 @contextlib.contextmanager
 def opened(source) -> Iterator[Reader]:
-    """Open a NetCDF file or an xarray dataset to read it in steps; raises the errors of `read_contents`."""
+    """Open a NetCDF file, Zarr store or xarray dataset to read it in steps.
+
+    Errors are those of `read_contents`.
+    """
     import netCDF4  # takes long
 
     with reading(source, "a NetCDF file"):
         if not is_path(source):
             yield functools.partial(_of_dataset, source)
+            return
+        if is_store(source):
+            yield functools.partial(_of_dataset, open_store(source))
             return
         path = existing_file(source)
         _check_format(path)
@@ -181,26 +202,62 @@ def opened(source) -> Iterator[Reader]:
             yield functools.partial(_of_file, path, file)
 
 
+def open_store(place: str | Path) -> "xr.Dataset":
+    """A Zarr store, not decoded, of which only coordinates are read; a folder of this machine or a URL.
+
+    Raises:
+        FileFormatError: an incomplete store, or a chunk that exceeds the memory or could run a program.
+    """
+    import xarray as xr  # takes long
+
+    at = str(place)
+    with reading(at, "a Zarr store"):
+        if "://" not in at:
+            for path, found in files_below(Path(at)):
+                check_size(path, "file", found.st_size)
+            note_input(Path(at))
+        needed("zarr", at)
+        _check_codecs(at)
+        found = xr.open_dataset(at, engine="zarr", chunks=None, decode_cf=False, cache=False)
+    for name, variable in found.variables.items():
+        n_values = math.prod(variable.encoding.get("chunks") or variable.shape)
+        check_size(at, f"a chunk of {name}", n_values * variable.dtype.itemsize)
+    found.encoding["source"] = at
+    if found.attrs.get("tunax_lite_complete", True) is False:
+        expected, got = "the complete store of a map", "one that is being written, or was interrupted"
+        raise FileFormatError(at, "store", expected, got, "wait, or continue that map (--resume)")
+    return found
+
+
+def _check_codecs(at: str) -> None:
+    """Refuse a store with a codec that runs what the chunks say, before any of them is read."""
+    import zarr  # takes long
+
+    for name, array in zarr.open_group(at, mode="r").arrays():
+        told = str({key: value for key, value in array.metadata.to_dict().items() if key != "attributes"})
+        if re.search(r"'(id|name)': '[\w.]*pickle'", told):
+            expected, advice = "codecs that only unpack numbers", "store it without pickled objects"
+            raise FileFormatError(at, name, expected, "pickle, which can run any program", advice)
+
+
 def read_contents(
     source,
     *,
     only: Collection[str] | None = None,
     at: _Places = _EVERYWHERE,
-    valid_range: bool = False,
 ) -> Contents:
     """Read a NetCDF file into memory, with fill values as NaN, packed values unpacked, and times as numbers.
 
     Args:
-        source: the file, or an xarray dataset, decoded or not.
+        source: the file, a Zarr store, or an xarray dataset, decoded or not.
         only: names of the variables to read.
         at: indices along axes, by axis name.
-        valid_range: whether values outside the declared valid range are missing, as in CF.
 
     Raises:
         FileFormatError: a file that is truncated, damaged, of another format, or larger than the memory.
     """
     with opened(source) as read:
-        return read(only=only, at=at, valid_range=valid_range)
+        return read(only=only, at=at)
 
 
 def _of_file(
@@ -208,7 +265,6 @@ def _of_file(
     file: "netCDF4.Dataset",
     only: Collection[str] | None = None,
     at: _Places = _EVERYWHERE,
-    valid_range: bool = False,
 ) -> Contents:
     chosen, total = [], 0
     for name in [name for name in file.variables if only is None or name in only]:
@@ -230,7 +286,7 @@ def _of_file(
         dims, values = tuple(variable.dimensions), np.asarray(variable[index or ...])
         if values.dtype == "S1" and dims and dims[-1] == "string1":
             dims, values = dims[:-1], values[..., 0]  # xarray's layout of single characters
-        values = _decoded(values, attributes, valid_range)
+        values = _decoded(values, attributes)
         variables[variable.name] = Variable(path, variable.name, dims, values, attributes)
     attributes = {name: file.getncattr(name) for name in file.ncattrs()}
     dims = {name: tuple(variable.dimensions) for name, variable in file.variables.items()}
@@ -250,7 +306,6 @@ def _of_dataset(
     source: "xr.Dataset",
     only: Collection[str] | None = None,
     at: _Places = _EVERYWHERE,
-    valid_range: bool = False,
 ) -> Contents:
     """Contents of a dataset that xarray may have decoded; the original encoding is in `encoding`."""
     path, variables = Path(name_of(source)), {}
@@ -270,13 +325,13 @@ def _of_dataset(
             attributes |= {"units": "seconds since 1970-01-01", "calendar": calendar}
             values = np.asarray(netCDF4.date2num(values, attributes["units"], calendar), dtype=float)
         else:
-            values = _decoded(values, attributes, valid_range)
+            values = _decoded(values, attributes)
         variables[name] = Variable(path, name, dims[name], values, attributes)
     return Contents(path, variables, dict(source.attrs), dims)
 
 
-def _decoded(values: np.ndarray, attributes: Attributes, valid_range: bool) -> np.ndarray:
-    """Apply fill values and packing to numbers, and remove the attributes that define them."""
+def _decoded(values: np.ndarray, attributes: Attributes) -> np.ndarray:
+    """Apply fill values, valid range and packing to numbers, and remove attributes of fills and packing."""
     if values.dtype.kind not in "fiu":
         return values
     missing = np.zeros(values.shape, dtype=bool)
@@ -286,19 +341,40 @@ def _decoded(values: np.ndarray, attributes: Attributes, valid_range: bool) -> n
         for one in map(float, fill.ravel() if fill.dtype.kind in "fiu" else ()):
             # A fill value in single precision differs from the same number in double precision.
             missing |= np.abs(values - one) <= 1e-6 * abs(one)
-    if valid_range:
-        lowest, highest = attributes.get("valid_range", (None, None))
-        lowest, highest = attributes.get("valid_min", lowest), attributes.get("valid_max", highest)
-        missing |= (values < lowest) if lowest is not None else False
-        missing |= (values > highest) if highest is not None else False
-    if attributes.pop("_Unsigned", "false") == "true":
-        values = values.view(f"u{values.dtype.itemsize}")
+    is_unsigned = str(attributes.pop("_Unsigned", "false")).lower() == "true" and values.dtype.kind == "i"
+    packed = values.view(f"u{values.dtype.itemsize}") if is_unsigned else values
+    lowest, highest = _valid_range(attributes, values.dtype, packed.dtype)
+    missing |= (packed < lowest) if lowest is not None else False
+    missing |= (packed > highest) if highest is not None else False
     scale, offset = attributes.pop("scale_factor", None), attributes.pop("add_offset", None)
-    values = values if scale is None else values * scale
+    values = packed if scale is None else packed * scale
     values = values if offset is None else values + offset
     if not missing.any():
         return values
     return np.where(missing, np.nan, values if values.dtype.kind == "f" else values.astype(float))
+
+
+def _valid_range(
+    attributes: Attributes, stored: np.dtype, packed: np.dtype
+) -> tuple[np.generic | None, np.generic | None]:
+    """Declared smallest and largest valid number as stored in the file; `None` where there is none.
+
+    Limits of unsigned numbers are stored as signed, too. A limit that the type of the variable cannot hold
+    says nothing about it, as in the NetCDF library for Python.
+    """
+    both = np.ravel(attributes.get("valid_range", ()))
+    limits = dict(zip(("valid_min", "valid_max"), both, strict=False)) if both.size == 2 else {}
+    limits |= {name: attributes[name] for name in ("valid_min", "valid_max") if name in attributes}
+    found = []
+    for name in ("valid_min", "valid_max"):
+        limit = np.asarray(limits.get(name, "none"))
+        limit = limit.reshape(()) if limit.size == 1 and limit.dtype.kind in "fiu" else None
+        with np.errstate(all="ignore"):
+            cast = None if limit is None else limit.astype(stored)
+        if limit is not None and not np.allclose(cast, limit, rtol=1e-6, atol=0.0):
+            cast = limit.astype(packed) if np.array_equal(limit.astype(packed), limit) else None
+        found.append(None if cast is None else cast.view(packed)[()] if cast.dtype != packed else cast[()])
+    return found[0], found[1]
 
 
 _TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}

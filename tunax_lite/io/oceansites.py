@@ -56,7 +56,7 @@ from .errors import (
     names_its_file,
 )
 from .netcdf import Contents, Variable, read_contents
-from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinity_at
+from .sea_water import MIDDLE_LATITUDE, SalinityGiven, modelled_water, notes_of_salinity, salinity_at
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 from .table import is_text, read_profile_text
 from .tracers import Tracer, Tracers, as_tracers, potential_density
@@ -564,7 +564,7 @@ def _modelled(
         advice = "add them to the file, give `position`, or conservative=False"
         expected = "the position, for absolute salinity"
         raise FileFormatError(path, "LATITUDE, LONGITUDE", expected, "none", advice)
-    latitude, longitude = positions[0] if positions else (0.0, 0.0)
+    latitude, longitude = positions[0] if positions else (MIDDLE_LATITUDE, 0.0)
     temperature, absolute = modelled_water(
         profiles.get("temperature", missing),
         salinity,
@@ -596,7 +596,7 @@ def read_salinity(
     Raises:
         FileFormatError: no such variable, fewer than three levels, or no value.
     """
-    file, known = read_contents(path, valid_range=True), _KNOWN["salinity"]
+    file, known = read_contents(path), _KNOWN["salinity"]
     advice = "name it (variable)"
     found = None if variable else file.find("salinity", known["names"], known["kinds"], advice)
     found = file.named(variable or "salinity", "salinity", advice) if found is None else found

@@ -14,17 +14,20 @@ Numbers = np.ndarray | list | tuple | float | int
 SalinityGiven = float | tuple[Sequence[float] | np.ndarray, Sequence[float] | np.ndarray]
 """Practical salinity in place of one that was not measured: a number, or heights [m] and values."""
 
+MIDDLE_LATITUDE = 45.0
+"""Of gravity where no position is known: 0.27 % between the equator and the poles is half of that at most."""
 OF_THE_OCEAN = 35.0
 """Practical salinity where nothing is known of it: 1 off moves 10 degC by 0.02 K, 30 degC by 0.04 K."""
 
 
-def pressure(z: Numbers) -> np.ndarray:
-    """Sea pressure [dbar] at height z [m]: one decibar per metre, as in GOTM and in the 55-term polynomial.
+def pressure(z: Numbers, latitude: Numbers) -> np.ndarray:
+    """Sea pressure [dbar] at heights z [m] and a latitude [degrees]; heights of pressures return to them.
 
-    The true pressure is up to 2.5 % larger, which changes the temperature by less than 1 mK in the upper
-    kilometre.
+    Source: IOC et al. (2010), as implemented in `gsw`.
     """
-    return np.asarray(-np.asarray(z, dtype=float))
+    import gsw
+
+    return np.asarray(gsw.p_from_z(np.asarray(z, dtype=float), latitude))
 
 
 def absolute_salinity(
@@ -64,7 +67,7 @@ def absolute_salinity(
 def salinity_of_the_ocean(z: np.ndarray, longitude: float, latitude: float) -> np.ndarray:
     """Absolute salinity [g kg-1] assumed at heights z [m] and a position [degrees] without measurements."""
     practical = np.full_like(z, OF_THE_OCEAN)
-    return absolute_salinity(practical, pressure(z), longitude=longitude, latitude=latitude)
+    return absolute_salinity(practical, pressure(z, latitude), longitude=longitude, latitude=latitude)
 
 
 def practical_salinity(salinity: Numbers, z: Numbers, *, longitude: Numbers, latitude: Numbers) -> np.ndarray:
@@ -74,7 +77,7 @@ def practical_salinity(salinity: Numbers, z: Numbers, *, longitude: Numbers, lat
     """
     import gsw
 
-    return np.asarray(gsw.SP_from_SA(salinity, pressure(z), longitude, latitude))
+    return np.asarray(gsw.SP_from_SA(salinity, pressure(z, latitude), longitude, latitude))
 
 
 def conservative_temperature(
@@ -122,7 +125,7 @@ def modelled_water(
     temperature_kind: str,
     salinity_kind: str,
     longitude: Numbers = 0.0,
-    latitude: Numbers = 0.0,
+    latitude: Numbers = MIDDLE_LATITUDE,
     anomaly: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Conservative temperature [degC] and absolute salinity [g kg-1] of measured profiles.
@@ -132,22 +135,21 @@ def modelled_water(
         z: heights [m], at or below 0.
         temperature_kind: as in `conservative_temperature`.
         salinity_kind: "absolute" or "practical"; only the latter needs a position.
-        longitude, latitude, anomaly: as in `absolute_salinity`.
+        longitude, latitude, anomaly: as in `absolute_salinity`; the pressure depends on the latitude, too.
 
     Raises:
         ValueError: an unknown kind, or values out of range.
     """
     _check("height z [m]", z, -12000.0, 0.0)
+    at = pressure(z, latitude)
     if salinity_kind == "practical":
-        salinity = absolute_salinity(
-            salinity, pressure(z), longitude=longitude, latitude=latitude, anomaly=anomaly
-        )
+        salinity = absolute_salinity(salinity, at, longitude=longitude, latitude=latitude, anomaly=anomaly)
     elif salinity_kind != "absolute":
         expected, advice = "the kind 'absolute' or 'practical'", "say which the file holds"
         raise ValueError(f"salinity: expected {expected}, got '{salinity_kind}'; {advice}.")
     salinity = np.asarray(salinity, dtype=float)
     _check("absolute salinity [g kg-1]", salinity, 0.0, 50.0)
-    return conservative_temperature(temperature, salinity, pressure(z), temperature_kind), salinity
+    return conservative_temperature(temperature, salinity, at, temperature_kind), salinity
 
 
 def salinity_at(z: np.ndarray, measured: np.ndarray, given: SalinityGiven | None) -> np.ndarray:

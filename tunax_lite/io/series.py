@@ -56,21 +56,21 @@ class Series:
         between = np.where(fraction == 0.0, self.values[after - 1], between)
         return np.where(fraction == 1.0, self.values[after], between)
 
-    def centred(self, stamp: str) -> "Series":
-        """Means over the time between records at the middle of it; they hold to the end of their interval.
+    def of_means(self, intervals: np.ndarray) -> "Series":
+        """Means that hold over their intervals, so that the integral over each is that of its mean.
+
+        From one interval to the next the value changes within a millionth of the shorter one, or what times
+        resolve. Between intervals that do not touch it changes linearly.
 
         Args:
-            stamp: where the times of the means stand: at the start, in the middle or at the end.
+            intervals: start and end of each [s], `(n_times, 2)`; where they overlap, the later one begins at
+                the end of the earlier one.
         """
-        if stamp == "middle":
-            return self
-        apart = np.diff(self.time)
-        half = 0.5 * np.minimum(apart, np.median(apart))  # a gap does not lengthen an interval
-        if stamp == "end":
-            time = self.time - np.append(half[0], half)
-            return Series(np.append(time, self.time[-1]), np.append(self.values, self.values[-1:], axis=0))
-        time = self.time + np.append(half, half[-1])
-        return Series(np.append(self.time[0], time), np.append(self.values[:1], self.values, axis=0))
+        start, end = intervals.T
+        start = np.append(start[0], np.maximum(start[1:], end[:-1]))
+        resolved = 4.0 * float(jnp.finfo(jnp.zeros(()).dtype).eps) * np.max(np.abs(intervals))
+        last = end - np.maximum(1e-6 * (end - start), resolved) * np.append(start[1:] <= end[:-1], False)
+        return Series(np.stack([start, last], axis=1).reshape(-1), np.repeat(self.values, 2, axis=0))
 
     def lagged(self, lag: float, *, from_zero: bool) -> "Series":
         """Profiles delayed by `lag` [s]; before that, the first profile holds, or zero."""
@@ -80,6 +80,19 @@ class Series:
             values = np.concatenate([0.0 * after, 0.0 * after, after, values[later]])
             time = np.concatenate([[min(time[0], 0.0), lag, 1.5 * lag], time[later]])
         return Series(time, values)
+
+
+def intervals_between(time: np.ndarray, stamp: str) -> np.ndarray:
+    """Start and end [s] of means over the time between records, `(n_times, 2)`.
+
+    Args:
+        stamp: where times stand in their interval: at the "start", in the "middle" or at the "end".
+    """
+    apart = np.diff(time)
+    apart = np.minimum(apart, np.median(apart))  # a gap does not lengthen an interval
+    before, after = np.append(apart[0], apart), np.append(apart, apart[-1])
+    share = {"start": (0.0, 1.0), "middle": (0.5, 0.5), "end": (1.0, 0.0)}[stamp]
+    return np.stack([time - share[0] * before, time + share[1] * after], axis=1)
 
 
 def on_common_times(

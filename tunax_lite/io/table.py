@@ -34,6 +34,7 @@ from .axes import (
     find_axis,
     has_flag,
     in_order,
+    intervals_of,
     joined,
     read_time,
     stem_of,
@@ -218,14 +219,14 @@ def read_series(
     record = read(table)
     if notes is not None:
         notes += _notes_of(table, record.variable)
-    return Series(record.time, record.values) if longest_gap is None else _bridged(record, longest_gap, notes)
+    return joined([record if longest_gap is None else _bridged(record, longest_gap, notes)])
 
 
 def _notes_of(table: Contents, variable: Variable) -> list[str]:
     return [note for note in table.notes if note.startswith(f"{table.path}: {variable.name}: ")]
 
 
-def _bridged(record: Record, longest_gap: float, notes: list[str] | None) -> Series:
+def _bridged(record: Record, longest_gap: float, notes: list[str] | None) -> Record:
     """The values of a record, linear across missing ones and missing records of up to `longest_gap` [s]."""
     name, known = record.variable.name, np.isfinite(record.values)
     if known.sum() < 2:
@@ -239,7 +240,8 @@ def _bridged(record: Record, longest_gap: float, notes: list[str] | None) -> Ser
     if notes is not None and not known.all():
         text = f"{np.sum(~known)} missing values of {name} are bridged linearly, at most {said}"
         notes.append(f"{record.variable.path}: {text}")
-    return Series(record.time[known], record.values[known])
+    bounds = None if record.bounds is None else record.bounds[known]
+    return dataclasses.replace(record, time=record.time[known], values=record.values[known], bounds=bounds)
 
 
 def record_of(
@@ -273,7 +275,9 @@ def record_of(
         raise coordinate.error("at least two records", values.size, "add more")
     check_measured(variable, quantity, values, axis)
     axis.check_gaps(longest_gap)
-    return Record(variable, axis, axis.since(start_time), values)
+    time, intervals = axis.since(start_time), intervals_of(table, coordinate, variable, time_unit)
+    bounds = None if intervals is None else intervals + (time[0] - axis.seconds[0])
+    return Record(variable, axis, time, values, bounds)
 
 
 def read_numbers(
@@ -562,6 +566,21 @@ _OPTIONAL = tuple(field.name for field in WEATHER if field.default is None and f
 _NEEDED = tuple(field.name for field in WEATHER if field.default is dataclasses.MISSING)
 
 
+def _note_means(record: Record, notes: list[str]) -> None:
+    """Note how means over intervals of time are taken."""
+    is_mean = re.search(r"\btime: *(mean|average)", str(record.variable.attrs.get("cell_methods", "")))
+    if record.bounds is not None:
+        said = (
+            f"bounds of {record.axis.variable.name}: means hold from the start to the end of their interval"
+        )
+    elif is_mean:
+        said = f"{record.axis.variable.name} without bounds: means count as values at instants; give stamp"
+    else:
+        return
+    if (note := f"{record.variable.path}: {said}") not in notes:
+        notes.append(note)
+
+
 def _known(quantity: str, kind: str | None) -> tuple[list[str], list[str]]:
     """Names and CF standard names of a quantity of the weather; radiation is either downward or net."""
     known, standard_name = NAMES["weather"].get(quantity, {}), quantity_of(quantity).standard_name
@@ -606,7 +625,7 @@ def read_weather(
         longest_gap: reject a longer time between two values [s]; shorter ones are bridged linearly. `None`
             for any time between records, and no missing value.
         stamp: of means over the time between records: whether it is the "start", the "middle" or the "end";
-            `None` for values at instants.
+            `None` for the bounds of the time in the file, and without them for values at instants.
         length: of the run [s], for weather consisting of numbers only.
         name: for messages; by default the name of the first file.
         notes: gets what was assumed about the wind, bridged or counted as missing.
@@ -651,12 +670,12 @@ def read_weather(
                 record = series_of(table, variable.name, quantity, unit=units.get(field), kind=kind)
                 _check_radiation(record, field, kind)
                 if longest_gap is not None and not np.isfinite(record.values).all():
-                    bridged = _bridged(record, longest_gap, notes)
-                    record = dataclasses.replace(record, time=bridged.time, values=bridged.values)
+                    record = _bridged(record, longest_gap, notes)
                 parts.append(record)
         if parts:
-            series = joined(in_order(parts, "give each time once"))
-            return field, series if stamp is None else series.centred(stamp)
+            if stamp is None:
+                _note_means(parts[0], notes)
+            return field, joined(in_order(parts, "give each time once"), stamp)
         if field in _OPTIONAL and value is None:
             return None
         names, standard_names = _known(quantity, kind)

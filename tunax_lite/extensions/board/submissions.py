@@ -101,7 +101,7 @@ def read_result(
 
 def _profiles(path: Path, config: SubmissionConfig, names: Sequence[str]) -> ProfilesInFile:
     """What a file has, with finite values of these variables."""
-    file = read_contents(path, valid_range=True)
+    file = read_contents(path)
     found = read_profiles(file, config.mapping.build())
     for name in names:
         if name not in found.values:

@@ -2,25 +2,21 @@
 
 import dataclasses
 import datetime
-import math
-import re
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 from ...io.attributes import examine, leaves_water
 from ...io.axes import is_axis, is_position, place_in_words, read_vertical
-from ...io.checksums import files_below
-from ...io.errors import FileFormatError, Source, check_possible, check_size, is_path, name_of, reading
+from ...io.errors import FileFormatError, Source, check_possible, is_path, is_store, name_of, reading
 from ...io.named_files import resolve
-from ...io.netcdf import Variable, read_contents
+from ...io.netcdf import Variable, open_store, read_contents
 from ...io.units import is_known, unit_of
 from ...io.yaml_file import NAMES
 from ...quantities import quantity_of
-from ...runtime.machine import needed
 from .calendars import read_times
 from .remapping import TINY, Matrix, Points
 from .settings import Gridded
@@ -37,50 +33,14 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
         is_path(given)  # raises an error
         return given
     text = str(given).removeprefix("file://")
-    options: dict[str, Any] = {"decode_cf": False, "cache": False}  # of `xarray.open_dataset`
-    if "://" not in text and not text.rstrip("/").endswith(".zarr"):
-        path = find(text)
-        read_contents(path, only=())  # rejects damaged files and other formats
-        with reading(path, "a NetCDF file"):
-            return xr.open_dataset(path, engine="netcdf4", **options)
-    at = text if "://" in text else str(_store(text, find))
-    with reading(text, "a Zarr store"):
-        needed("zarr", text)
-        _check_codecs(text, at)
-        found = xr.open_dataset(at, engine="zarr", chunks=None, **options)
-    for name, variable in found.variables.items():
-        n_values = math.prod(variable.encoding.get("chunks") or variable.shape)
-        check_size(text, f"a chunk of {name}", n_values * variable.dtype.itemsize)
-    found.encoding["source"] = at
-    if found.attrs.get("tunax_lite_complete", True) is False:
-        expected, got = "the complete store of a map", "one that is being written, or was interrupted"
-        raise FileFormatError(text, "store", expected, got, "wait, or continue that map (--resume)")
-    return found
-
-
-def _check_codecs(text: str, at: str) -> None:
-    """Refuse a store with a codec that runs what the chunks say, before any of them is read."""
-    import zarr  # takes long
-
-    for name, array in zarr.open_group(at, mode="r").arrays():
-        told = str({key: value for key, value in array.metadata.to_dict().items() if key != "attributes"})
-        if re.search(r"'(id|name)': '[\w.]*pickle'", told):
-            expected, advice = "codecs that only unpack numbers", "store it without pickled objects"
-            raise FileFormatError(text, name, expected, "pickle, which can run any program", advice)
-
-
-def _store(text: str, find: Callable[[str], Path]) -> Path:
-    """Folder of a Zarr store of version 3 or 2, in which all files are regular and fit into memory."""
-    try:
-        folder = find(f"{text}/zarr.json").parent
-    except FileNotFoundError as error:
-        try:
-            folder = find(f"{text}/.zgroup").parent  # version 2
-        except FileNotFoundError:
-            raise error from None
-    for path, found in files_below(folder):
-        check_size(path, "file", found.st_size)
-    return folder
+    if "://" in text:
+        return open_store(text)
+    path = find(text)
+    if is_store(path):
+        return open_store(path)
+    read_contents(path, only=())  # rejects damaged files and other formats
+    with reading(path, "a NetCDF file"):
+        return xr.open_dataset(path, engine="netcdf4", decode_cf=False, cache=False)
 
 
 class Sources:
@@ -268,7 +228,7 @@ class Reader:
                 at[self.time] = slice(int(own[0]), int(own[-1]) + 1) if in_order else own.tolist()
             if self.vertical is not None:
                 at[self.vertical] = slice(level, level + 1)
-            variable = read_contents(file, only=(self.name,), at=at, valid_range=True)[self.name]
+            variable = read_contents(file, only=(self.name,), at=at)[self.name]
             parts.append(self._in_unit(variable, own.size))
         return np.concatenate(parts)
 

@@ -1,0 +1,264 @@
+"""What conventions of NetCDF and CF say about times, means, valid ranges and stores, against other libraries."""
+
+import cftime
+import gsw
+import netCDF4
+import numpy as np
+import pytest
+import xarray as xr
+
+from tests.errors import error_naming
+from tunax_lite.io import Mapping, read_cf_netcdf, read_oceansites, read_weather
+from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.netcdf import read_contents
+
+START = "2015-01-01T00:00:00"
+NAMES = {
+    "UWND": (5.0, "m s-1", "eastward_wind"),
+    "VWND": (1.0, "m s-1", "northward_wind"),
+    "AIRT": (10.0, "degree_C", "air_temperature"),
+    "RELH": (80.0, "%", "relative_humidity"),
+    "ATMS": (1013.0, "hPa", "air_pressure"),
+    "SW": (100.0, "W m-2", "surface_downwelling_shortwave_flux_in_air"),
+    "LW": (300.0, "W m-2", "surface_downwelling_longwave_flux_in_air"),
+}
+
+
+def weather(path, times, units, *, bounds=None, methods=None, **changed):
+    """A file of weather, with means over intervals if bounds are given."""
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("time", len(times))
+        time = file.createVariable("time", "f8", ("time",))
+        time.units, time.standard_name = units, "time"
+        time[:] = times
+        if bounds is not None:
+            file.createDimension("nv", 2)
+            file.createVariable("time_bnds", "f8", ("time", "nv"))[:] = bounds
+            time.bounds = "time_bnds"
+        for name, (value, unit, standard_name) in NAMES.items():
+            found = file.createVariable(name, "f8", ("time",), fill_value=-999.0)
+            found.units, found.standard_name = unit, standard_name
+            found[:] = changed.get(name, value)
+            if methods is not None:
+                found.cell_methods = methods
+    return path
+
+
+@pytest.mark.parametrize(
+    ("reference", "hours"),
+    [
+        ("2015-01-01 00:00:00 +02:00", -2.0),
+        ("2015-01-01 00:00:00 +2", -2.0),
+        ("2015-01-01 00:00:00 UTC+2", -2.0),
+        ("2015-01-01 00:00 UTC +02:00", -2.0),
+        ("2015-01-01 00:00:00 GMT-05:00", 5.0),
+        ("2015-01-01T00:00:00UTC-6", 6.0),
+        ("2015-01-01 00:00:00 -0330", 3.5),
+        ("2015-01-01 00:00:00 +2.5", -2.5),
+        ("2015-01-01 12:30:15.5", 12.0 + 30.0 / 60.0 + 15.5 / 3600.0),
+        ("2015-01-01", 0.0),
+        ("2015-1-1 6", 6.0),
+        ("2015-01-01T00:00:00Z", 0.0),
+        ("2015-01-01 00:00:00 utc", 0.0),
+    ],
+)
+def test_zones_of_a_unit_of_time_are_applied(tmp_path, reference, hours):
+    """Local time is that many hours ahead of universal time."""
+    path = weather(tmp_path / "w.nc", np.arange(3.0), f"hours since {reference}")
+    assert float(read_weather(path, start_time=START)[0].time[0]) == pytest.approx(3600.0 * hours, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "reference", ["2015-01-01 00:00 EST", "2015-01-01 Europe/Rome", "noon", "2015-13-01"]
+)
+def test_references_that_are_no_date_in_universal_time_are_refused(tmp_path, reference):
+    path = weather(tmp_path / "w.nc", np.arange(3.0), f"hours since {reference}")
+    with error_naming(FileFormatError, reference):
+        read_weather(path, start_time=START)
+
+
+@pytest.mark.parametrize("calendar", ["standard", "proleptic_gregorian"])
+@pytest.mark.parametrize(
+    "units", ["hours since 1-1-1 00:00:0.0", "days since 1500-03-01", "days since 0001-01-01"]
+)
+def test_references_before_the_gregorian_calendar_are_those_of_cftime(tmp_path, units, calendar):
+    first = cftime.date2num(cftime.datetime(2015, 1, 1, 6, calendar=calendar), units, calendar)
+    path = weather(tmp_path / "w.nc", first + np.arange(3.0), units)
+    with netCDF4.Dataset(path, "a") as file:
+        file["time"].calendar = calendar
+    assert float(read_weather(path, start_time=START)[0].time[0]) == pytest.approx(6 * 3600.0, abs=1e-3)
+
+
+DAYS = 24.0 * np.arange(10.0)
+BOUNDS = np.stack([DAYS, DAYS + 24.0], axis=1)
+SUN = np.where(np.arange(10) % 2 == 0, 80.0, 0.0)
+
+
+def means_of(series, interval):
+    """Exact means of a piecewise linear series over intervals [s] from 0 on."""
+    time, values = np.asarray(series.time), np.asarray(series.values.shortwave)
+    edges = np.arange(0.0, time[-1] + 1.0, interval)
+    knots = np.unique(np.concatenate([time, edges]))
+    on_knots = np.interp(knots, time, values)
+    integral = np.append(0.0, np.cumsum(0.5 * np.diff(knots) * (on_knots[1:] + on_knots[:-1])))
+    return np.diff(np.interp(edges, knots, integral)) / interval
+
+
+@pytest.mark.parametrize(
+    ("given", "shift"),
+    [
+        ({"bounds": BOUNDS, "methods": "time: mean"}, 0.0),
+        ({"bounds": BOUNDS}, 24.0),  # stamped at the end
+        ({"stamp": "start"}, 0.0),
+        ({"stamp": "middle"}, 12.0),
+        ({"stamp": "end"}, 24.0),
+    ],
+)
+def test_means_over_days_keep_their_integral_and_cover_all_days(tmp_path, given, shift):
+    stamp = given.pop("stamp", None)
+    path = weather(tmp_path / "w.nc", DAYS + shift, "hours since 2015-01-01", SW=SUN, **given)
+    notes: list[str] = []
+    series, _ = read_weather(path, start_time=START, stamp=stamp, notes=notes)
+    assert (float(series.time[0]), float(series.time[-1])) == (0.0, 10 * 86400.0)
+    np.testing.assert_allclose(means_of(series, 86400.0), SUN, atol=1e-4)
+    assert any("bounds of time" in note for note in notes) == ("bounds" in given)
+
+
+def test_values_at_instants_stay_as_they_are_and_means_without_bounds_get_a_note(tmp_path):
+    for methods, noted in (("time: point", False), ("time: mean", True)):
+        bounds = BOUNDS if methods == "time: point" else None
+        path = weather(
+            tmp_path / "w.nc", DAYS, "hours since 2015-01-01", bounds=bounds, methods=methods, SW=SUN
+        )
+        notes: list[str] = []
+        series, _ = read_weather(path, start_time=START, notes=notes)
+        np.testing.assert_array_equal(np.asarray(series.values.shortwave), SUN)
+        assert any("without bounds" in note for note in notes) == noted
+
+
+@pytest.mark.filterwarnings("ignore:WARNING. valid_max not used:UserWarning")
+def test_values_outside_the_declared_range_are_missing_as_in_netcdf4(tmp_path):
+    path = tmp_path / "ranges.nc"
+    kinds = {
+        "unsigned": (
+            "i2",
+            {"_Unsigned": "true", "valid_range": np.array([0, -6], "i2"), "scale_factor": 0.001},
+        ),
+        "packed": ("i2", {"valid_min": np.int16(-100), "valid_max": np.int16(30000), "add_offset": 5.0}),
+        "floats": ("f4", {"valid_range": np.array([-2.5, 30.1], "f4")}),
+        "wide": ("i2", {"valid_max": 1e9}),
+        "bytes": ("i1", {"_Unsigned": "true", "valid_max": np.int8(-56)}),
+    }
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("x", 6)
+        for name, (kind, attributes) in kinds.items():
+            variable = file.createVariable(name, kind, ("x",), fill_value=7)
+            variable.set_auto_maskandscale(False)
+            variable.setncatts(attributes)
+            values = np.array([0, 1, 2, 7, 30, 120]) if kind == "i1" else np.array([0, 1, -5, 7, 32, 31000])
+            variable[:] = values.astype("u1").view("i1") if kind == "i1" else values.astype(kind)
+        file["bytes"][4:] = np.array([-60, -50], "i1")
+    found = read_contents(path)
+    with netCDF4.Dataset(path) as file:
+        for name in kinds:
+            expected = np.ma.filled(file[name][:].astype(float), np.nan)
+            np.testing.assert_allclose(found[name].values, expected, rtol=1e-6, err_msg=name)
+
+
+def test_moorings_leave_out_values_beyond_the_range_of_their_file(tmp_path):
+    path = tmp_path / "mooring.nc"
+    _mooring(path, depth=True)
+    with netCDF4.Dataset(path, "a") as file:
+        file["TEMP"].valid_min, file["TEMP"].valid_max = np.float32(-2.5), np.float32(30.0)
+        file["TEMP"][1, 0] = 33.0
+    found = np.asarray(read_oceansites(path, start_time=START).profiles["temperature"])
+    assert np.isnan(found[1]).sum() == 1 and np.isfinite(found[[0, 2]]).all()
+
+
+def test_a_range_that_excludes_everything_is_named():
+    simulation = _simulation()
+    simulation["temperature"].attrs["valid_range"] = np.array([100.0, 200.0])
+    with error_naming(FileFormatError, "temperature valid_range"):
+        read_cf_netcdf(simulation)
+
+
+def _mooring(path, depth: bool, pressure: float = 5000.0) -> None:
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("TIME", 3)
+        levels = ("TIME", "DEPTH") if depth else ("TIME",)
+        time = file.createVariable("TIME", "f8", ("TIME",))
+        time.units, time.standard_name = "days since 1950-01-01T00:00:00Z", "time"
+        time[:] = 23741 + np.arange(3) / 24
+        if depth:
+            file.createDimension("DEPTH", 2)
+            of_depth = file.createVariable("DEPTH", "f4", ("DEPTH",))
+            of_depth.units, of_depth.positive, of_depth.standard_name = "m", "down", "depth"
+            of_depth[:] = [10.0, 6000.0]
+        else:
+            of_pressure = file.createVariable("PRES", "f8", ("TIME",))
+            of_pressure.units, of_pressure.standard_name = "decibar", "sea_water_pressure_due_to_sea_water"
+            of_pressure[:] = pressure
+        for name, value, unit, standard_name in (
+            ("TEMP", 1.5, "degree_Celsius", "sea_water_temperature"),
+            ("PSAL", 34.68, "1", "sea_water_practical_salinity"),
+        ):
+            variable = file.createVariable(name, "f4" if depth else "f8", levels, fill_value=99999.0)
+            variable.units, variable.standard_name = unit, standard_name
+            variable[:] = value
+        for name, unit, value in (("LATITUDE", "degree_north", 50.0), ("LONGITUDE", "degree_east", -145.0)):
+            place = file.createVariable(name, "f8")
+            place.units = unit
+            place[...] = value
+
+
+def test_water_at_depth_is_converted_at_its_true_pressure(tmp_path):
+    """gsw at the measured pressure, and at that of 6 000 m: 16 mK from that at one decibar per metre."""
+    path = tmp_path / "deep.nc"
+    _mooring(path, depth=False)
+    found = read_oceansites(path, start_time=START, depths="measured")
+    absolute = gsw.SA_from_SP(34.68, 5000.0, -145.0, 50.0)
+    expected = gsw.CT_from_t(absolute, 1.5, 5000.0)
+    np.testing.assert_allclose(np.ravel(found.profiles["temperature"]), expected, atol=1e-9)
+    np.testing.assert_allclose(np.ravel(found.profiles["salinity"]), absolute, atol=1e-9)
+    _mooring(path, depth=True)
+    deepest = np.asarray(read_oceansites(path, start_time=START).profiles["temperature"])[:, 0]
+    pressure = gsw.p_from_z(-6000.0, 50.0)
+    absolute = gsw.SA_from_SP(np.float32(34.68), pressure, -145.0, 50.0)
+    np.testing.assert_allclose(deepest, gsw.CT_from_t(absolute, 1.5, pressure), atol=1e-6)
+
+
+def _simulation(missing: int = 0) -> xr.Dataset:
+    time, z = 3600.0 * np.arange(6), np.arange(-58.0, 0.0, 4.0)
+    temperature = np.broadcast_to(19.0 + 0.04 * z, (6, z.size)).copy()
+    temperature[:missing, 0] = np.nan
+    fluxes = {
+        "surface_stress_u": (0.066, "N m-2"),
+        "surface_stress_v": (0.0, "N m-2"),
+        "surface_heat_flux": (-50.0, "W m-2"),
+    }
+    return xr.Dataset(
+        {"temperature": (("time", "z"), temperature, {"units": "degC"})}
+        | {name: ((), value, {"units": unit}) for name, (value, unit) in fluxes.items()},
+        {
+            "time": ("time", time, {"units": "seconds since 2001-05-01"}),
+            "z": ("z", z, {"units": "m", "positive": "up"}),
+        },
+        {"coriolis_parameter": 1e-4},
+    )
+
+
+def test_a_start_that_moves_to_the_first_complete_profile_is_noted(tmp_path):
+    case, observed = read_cf_netcdf(_simulation(missing=2))
+    assert case.start_time == "2001-05-01 02:00:00"
+    assert any("2001-05-01T02:00:00" in note and "temperature" in note for note in observed.notes)
+    chosen = read_cf_netcdf(_simulation(missing=2), Mapping(start="2001-05-01T02:00:00"))[1]
+    assert not any("starts at" in note for note in chosen.notes)
+
+
+def test_a_simulation_is_read_from_zarr_as_from_netcdf(tmp_path):
+    dataset = _simulation()
+    dataset.to_netcdf(tmp_path / "run.nc")
+    dataset.to_zarr(tmp_path / "run.zarr", consolidated=False)
+    (case, observed), (other, others) = (read_cf_netcdf(tmp_path / f"run.{end}") for end in ("nc", "zarr"))
+    assert case.start_time == other.start_time and case.duration == other.duration
+    np.testing.assert_array_equal(observed.profiles["temperature"], others.profiles["temperature"])
