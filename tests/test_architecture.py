@@ -1,19 +1,19 @@
-"""The layers hold: who imports whom, which libraries stay where, how long modules are, what uses a name."""
+"""The layers hold: who imports whom, which libraries stay where, what uses a name."""
 
 import ast
 import graphlib
 import importlib
 import inspect
-import io
 import re
-import tokenize
+import sys
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tunax_lite"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+TEXTS = {module: module.read_text(encoding="utf-8") for module in MODULES}
+TREES = {module: ast.parse(text) for module, text in TEXTS.items()}
 FILES = {
     ".".join(module.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): module
     for module in MODULES
@@ -95,19 +95,21 @@ def place(module: Path) -> str:
     return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imports(module: Path):
+@cache
+def imports(module: Path) -> list[tuple[str, int]]:
     """Absolute dotted names that a module imports, with the import's line."""
-    package = ("tunax_lite", *module.relative_to(PACKAGE).parts[:-1])
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    found, package = [], ("tunax_lite", *module.relative_to(PACKAGE).parts[:-1])
+    for node in ast.walk(TREES[module]):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield alias.name, node.lineno
+                found.append((alias.name, node.lineno))
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else ()
             name = ".".join([*base, *([node.module] if node.module else [])])
             for alias in node.names:  # from .. import x: x is the module
                 whole = f"{name}.{alias.name}"
-                yield whole if name == "tunax_lite" or whole in FILES else name, node.lineno
+                found.append((whole if name == "tunax_lite" or whole in FILES else name, node.lineno))
+    return found
 
 
 def identify(module: Path) -> str:
@@ -120,21 +122,25 @@ def place_in_core(name: str) -> int:
     return PLACE_IN_CORE[".".join(parts[: 2 if parts[0] == "column" else 1])]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=identify)
-def test_imports_go_down(module):
-    own = place(module)
-    dotted = ".".join(module.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
-    for name, line in imports(module):
-        if own == "__init__" or not name.startswith("tunax_lite.") or name == "tunax_lite.__version__":
-            continue
-        imported = name.removeprefix("tunax_lite.")
-        other = imported.split(".")[0]
-        if own in CORE and other in CORE:
-            same = place_in_core(dotted) == place_in_core(imported) and own == other
-            allowed = place_in_core(imported) < place_in_core(dotted) or same
-        else:
-            allowed = other == own or FLOOR[other] < FLOOR[own] or (own, other) in SIBLINGS
-        assert allowed, f"{identify(module)}:{line} imports {name}, which lies above or beside it"
+def is_allowed(module: Path, name: str) -> bool:
+    """Whether an import of a name of the package goes down, or to a sibling that is named."""
+    own, imported = place(module), name.removeprefix("tunax_lite.")
+    other = imported.split(".")[0]
+    if own == "__init__" or name == "tunax_lite.__version__":
+        return True
+    if own in CORE and other in CORE:
+        here = place_in_core(".".join(module.relative_to(PACKAGE).with_suffix("").parts))
+        return place_in_core(imported) < here or (place_in_core(imported) == here and own == other)
+    return other == own or FLOOR[other] < FLOOR[own] or (own, other) in SIBLINGS
+
+
+def test_imports_go_down():
+    assert not [
+        f"{identify(module)}:{line} imports {name}, which lies above or beside it"
+        for module in MODULES
+        for name, line in imports(module)
+        if name.startswith("tunax_lite.") and not is_allowed(module, name)
+    ]
 
 
 def test_no_files_import_each_other_in_a_circle():
@@ -143,43 +149,58 @@ def test_no_files_import_each_other_in_a_circle():
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError with the files
 
 
-@pytest.mark.parametrize("module", sorted((PACKAGE / "io").glob("*.py")), ids=identify)
-def test_readers_and_writers_run_nothing(module):
-    for name, line in imports(module):
-        running = name.startswith("tunax_lite.column.") and name.split(".")[2] in RUNNING
-        assert not running, f"{identify(module)}:{line} imports {name}, which runs models"
+def test_readers_and_writers_run_nothing():
+    assert not [
+        f"{identify(module)}:{line} imports {name}, which runs models"
+        for module in MODULES
+        if module.parent == PACKAGE / "io"
+        for name, line in imports(module)
+        if name.startswith("tunax_lite.column.") and name.split(".")[2] in RUNNING
+    ]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=identify)
-def test_libraries_stay_where_they_belong(module):
-    allowed = ALLOWED.get(place(module), BASE)
-    standard = __import__("sys").stdlib_module_names
-    for name, line in imports(module):
-        top = name.split(".")[0]
-        assert top in allowed | {"tunax_lite"} or top in standard, f"{identify(module)}:{line}: {name}"
+def test_libraries_stay_where_they_belong():
+    assert not [
+        f"{identify(module)}:{line} imports {name}"
+        for module in MODULES
+        for name, line in imports(module)
+        if name.split(".")[0]
+        not in ALLOWED.get(place(module), BASE) | {"tunax_lite"} | sys.stdlib_module_names
+    ]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=identify)
-def test_annotations_are_real_and_modules_neither_print_nor_set_up_jax(module):
-    text = module.read_text()
-    assert "from __future__ import annotations" not in text  # run-time checks need real ones
-    assert "jax.config.update" not in text or module.name == "jax_setup.py"
-    assert not re.search(r"^\s*print\(", text, flags=re.MULTILINE) or place(module) == "cli"
+def test_annotations_are_real_and_modules_neither_print_nor_set_up_jax():
+    def faults(module: Path, text: str) -> list[str]:
+        return [
+            *(["postponed annotations"] if "from __future__ import annotations" in text else []),
+            *(["jax.config"] if "jax.config.update" in text and module.name != "jax_setup.py" else []),
+            *(["print"] if re.search(r"^\s*print\(", text, re.MULTILINE) and place(module) != "cli" else []),
+        ]
+
+    assert not [
+        f"{identify(module)}: {fault}" for module in MODULES for fault in faults(module, TEXTS[module])
+    ]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=identify)
-def test_text_files_are_utf_8_whatever_the_locale(module):
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.Call):
-            continue
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else None
-        is_open = method == "open" or (isinstance(node.func, ast.Name) and node.func.id == "open")
-        given = [part.value for part in node.args if isinstance(part, ast.Constant)]
-        is_binary = any(isinstance(value, str) and re.fullmatch("[rwxa]?b[+]?", value) for value in given)
-        if method in ("read_text", "write_text") or (is_open and not is_binary):
-            of_system = isinstance(node.func, ast.Attribute) and ast.unparse(node.func) == "os.open"
-            told = any(keyword.arg == "encoding" for keyword in node.keywords)
-            assert told or of_system, f"{identify(module)}:{node.lineno}: which encoding?"
+def lacks_encoding(node: ast.AST) -> bool:
+    """Whether a call opens a text file in the encoding of the locale."""
+    if not isinstance(node, ast.Call) or ast.unparse(node.func) == "os.open":
+        return False
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else None
+    is_open = method == "open" or (isinstance(node.func, ast.Name) and node.func.id == "open")
+    given = [part.value for part in node.args if isinstance(part, ast.Constant)]
+    is_binary = any(isinstance(value, str) and re.fullmatch("[rwxa]?b[+]?", value) for value in given)
+    opens_text = method in ("read_text", "write_text") or (is_open and not is_binary)
+    return opens_text and not any(keyword.arg == "encoding" for keyword in node.keywords)
+
+
+def test_text_files_are_utf_8_whatever_the_locale():
+    assert not [
+        f"{identify(module)}:{getattr(node, 'lineno', 0)}"
+        for module in MODULES
+        for node in ast.walk(TREES[module])
+        if lacks_encoding(node)
+    ]
 
 
 def test_classes_of_closures_are_abstract_or_final():
@@ -188,7 +209,7 @@ def test_classes_of_closures_are_abstract_or_final():
         (identify(module), node)
         for module in MODULES
         if place(module) == "closures"
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        for node in ast.walk(TREES[module])
     ]
     assert not [where for where, node in nodes if isinstance(node, ast.Name) and node.id == "super"]
     classes = {node.name: node for _, node in nodes if isinstance(node, ast.ClassDef)}
@@ -214,6 +235,7 @@ def test_classes_of_closures_are_abstract_or_final():
 
 
 def test_every_closure_has_a_name_in_configurations_and_a_contract():
+    import tunax_lite as tl
     from tests.helpers import ALL_CLOSURES
     from tunax_lite import closures
     from tunax_lite.closures import AbstractClosure
@@ -230,6 +252,10 @@ def test_every_closure_has_a_name_in_configurations_and_a_contract():
         "classes with @named": {kind for kind in named if kind.__module__.startswith("tunax_lite.closures.")},
         "ALL_CLOSURES of tests/helpers.py": {type(closure) for closure in ALL_CLOSURES},
     }
+    named_inside = lists["classes with @named"]
+    assert not [
+        k.__name__ for k in named_inside if getattr(tl, k.__name__) is not k or k.__name__ not in dir(tl)
+    ]
     missing = {
         where: sorted(kind.__name__ for kind in set().union(*lists.values()) - there)
         for where, there in lists.items()
@@ -240,62 +266,38 @@ def test_every_closure_has_a_name_in_configurations_and_a_contract():
         assert kind.__name__ in (folder / "test_contract.py").read_text(encoding="utf-8")
 
 
-def test_every_closure_is_a_name_of_the_package():
-    import tunax_lite as tl
-    from tunax_lite.closures import AbstractClosure
-    from tunax_lite.declarations import names_of
-
-    for each in names_of(AbstractClosure).values():
-        if each.kind.__module__.startswith("tunax_lite.closures."):
-            assert getattr(tl, each.kind.__name__) is each.kind and each.kind.__name__ in dir(tl)
-
-
-LAZY = [name for name, path in FILES.items() if name != "tunax_lite._lazy" and "lazily(" in path.read_text()]
-
-
-@pytest.mark.parametrize("package", LAZY)
-def test_a_star_imports_every_name_of_a_package(package):
-    found = {}
-    exec(f"from {package} import *", found)
-    declared = importlib.import_module(package)._NAMES.values()
-    assert set(" ".join(declared).split()) == found.keys() - {"__builtins__"}
-
-
-@pytest.mark.parametrize("module", MODULES, ids=identify)
-def test_any_says_why(module):
-    """`Any` switches the type checker off: where nothing else is true, a comment on the line says why."""
-    text = module.read_text(encoding="utf-8")
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    said = {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
-    used = {
-        node.lineno
-        for node in ast.walk(ast.parse(text))
-        if (isinstance(node, ast.Name) and node.id == "Any")
-        or (isinstance(node, ast.Attribute) and node.attr == "Any")
-    }
-    assert not [f"{identify(module)}:{line}" for line in sorted(used) if not {line, line - 1} & said]
+def test_a_star_imports_every_name_of_a_package():
+    for package, module in FILES.items():
+        if package == "tunax_lite._lazy" or "lazily(" not in TEXTS[module]:
+            continue
+        found = {}
+        exec(f"from {package} import *", found)
+        declared = importlib.import_module(package)._NAMES.values()
+        assert set(" ".join(declared).split()) == found.keys() - {"__builtins__"}, package
 
 
 def test_version_is_written_once():
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
     assert version is not None
-    holders = [m for m in MODULES if f'"{version[1]}"' in m.read_text()]
-    assert holders == []
+    assert not [identify(module) for module, text in TEXTS.items() if f'"{version[1]}"' in text]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=identify)
-def test_every_public_name_has_a_docstring(module):
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    named = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    assert ast.get_docstring(tree) or not named
-    assert not [each.name for each in named if each.name[0] != "_" and not ast.get_docstring(each)]
+def test_every_public_name_has_a_docstring():
+    missing = []
+    for module, tree in TREES.items():
+        named = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        if named and not ast.get_docstring(tree):
+            missing.append(identify(module))
+        missing += [
+            f"{identify(module)}: {n.name}" for n in named if n.name[0] != "_" and not ast.get_docstring(n)
+        ]
+    assert not missing
 
 
 def test_every_public_name_has_a_use():
     """In the package, in files, docs, notebooks or benchmarks: tests alone keep nothing alive."""
     defined, used = {}, set()
-    for module in MODULES:
-        tree = ast.parse(module.read_text(encoding="utf-8"))
+    for module, tree in TREES.items():
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 in_files = any("named" in ast.unparse(each) for each in node.decorator_list)

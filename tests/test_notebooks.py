@@ -1,7 +1,7 @@
 """The notebooks run from top to bottom, in an empty folder and a kernel of their own.
 
-Cells with the tag `numbers` assert what the text says. `make test-all` runs all notebooks as they are.
-`make test` runs the first up to the second such cell, compiled quickly; in all it looks up what they name.
+Cells with the tag `numbers` assert what the text says. `make test-all` runs the short ones, `make verify`
+the others; `make test` looks up what they name.
 """
 
 import ast
@@ -26,7 +26,7 @@ NEEDS_DATA = {
     "09_papa_hindcast": "gotm_cases/papa_2010_2014, moorings/papa_hourly and moorings/oce_papa",
     "12_surface_of_papa": "gotm_cases/papa_2010_2014 and moorings/oce_papa",
 }
-QUICK = "01_first_run"
+SHORT = ("01_first_run", "10_columns_on_a_map")
 LONGEST_CELL = 900  # [s]; the slowest compiles for about 90 s on two idle cores
 
 
@@ -42,32 +42,19 @@ def plain(source: str) -> str:
 NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 
 
-def test_there_are_notebooks():
-    assert len(NAMES) >= 8 and {QUICK, *NEEDS_DATA} <= set(NAMES)
+def _of_tier(name: str):
+    return pytest.param(name, marks=pytest.mark.long if name in SHORT else pytest.mark.study, id=name)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "n_numbers"),
-    [
-        pytest.param(QUICK, 2, id="beginning"),
-        *(pytest.param(n, None, marks=pytest.mark.long, id=n) for n in NAMES),
-    ],
-)
+@pytest.mark.parametrize("name", [_of_tier(name) for name in NAMES])
 # The kernel is a process of its own: what its client and the sockets between them warn of is not ours.
 @pytest.mark.filterwarnings("default")
-def test_notebook_runs(name, n_numbers, tmp_path, monkeypatch):
+def test_notebook_runs(name, tmp_path, monkeypatch):
     if name in NEEDS_DATA and not os.environ.get("TUNAX_LITE_DATA"):
         pytest.skip(f"$TUNAX_LITE_DATA is not set: needs {NEEDS_DATA[name]} below that folder")
     monkeypatch.delenv("MPLBACKEND", raising=False)  # figures go into the notebook
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))  # no start-up files of the user
     notebook = read(name)
-    if n_numbers is not None:
-        monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-        of_numbers = [
-            i for i, cell in enumerate(notebook.cells) if "numbers" in cell.metadata.get("tags", [])
-        ]
-        del notebook.cells[of_numbers[n_numbers - 1] + 1 :]
     resources = {"metadata": {"path": str(tmp_path)}}
     # Raises CellExecutionError with the cell and its traceback.
     NotebookClient(notebook, timeout=LONGEST_CELL, kernel_name="python3", resources=resources).execute()
@@ -80,9 +67,8 @@ def test_notebook_runs(name, n_numbers, tmp_path, monkeypatch):
     assert len(figures) >= 2
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_a_notebook_names_of_the_package_is_there(name):
-    tree = ast.parse("\n".join(plain(cell.source) for cell in read(name).cells if cell.cell_type == "code"))
+def missing_names(tree: ast.Module) -> list[str]:
+    """Names of modules of the package that a program uses and that are not there."""
     modules = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -95,33 +81,26 @@ def test_what_a_notebook_names_of_the_package_is_there(name):
                 found = getattr(module, alias.name)
                 if inspect.ismodule(found):
                     modules[alias.asname or alias.name] = found
-    assert modules or name == QUICK  # which names all that it uses
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-            getattr(modules[node.value.id], node.attr)
+    used = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    named = [(node.value.id, node.attr) for node in used if isinstance(node.value, ast.Name)]
+    return [f"{of}.{name}" for of, name in named if of in modules and not hasattr(modules[of], name)]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_notebook_is_stored_without_outputs(name):
-    for cell in read(name).cells:
-        assert cell.cell_type != "code" or (cell.outputs == [] and cell.execution_count is None)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_notebook_opens_elsewhere(name):
-    """Valid, small, and its first cell with code installs the package, with extras that there are."""
-    notebook = read(name)
-    nbformat.validate(notebook)
-    assert (FOLDER / f"{name}.ipynb").stat().st_size < 50_000  # of text; outputs would be megabytes
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    for cell in code:
-        compile(plain(cell.source), name, "exec")
-    assert "install" in code[0].metadata.tags
-    (extras,) = re.findall(
-        r'^    %pip install --quiet "tunax_lite(?:\[(.*)\])?"$', code[0].source, re.MULTILINE
-    )
+def test_notebooks_name_what_is_there_open_elsewhere_and_hold_no_outputs():
+    """Valid, small, and the first cell with code installs the package, with extras that there are."""
+    assert {*NEEDS_DATA, *SHORT} <= set(NAMES)
     project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert set(filter(None, extras.split(","))) <= set(project["optional-dependencies"])
+    for name in NAMES:
+        notebook = read(name)
+        nbformat.validate(notebook)
+        assert (FOLDER / f"{name}.ipynb").stat().st_size < 50_000, name  # outputs would be megabytes
+        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        assert not [cell for cell in code if cell.outputs or cell.execution_count is not None], name
+        assert not missing_names(ast.parse("\n".join(plain(cell.source) for cell in code))), name
+        assert "install" in code[0].metadata.tags, name
+        install = r'^    %pip install --quiet "tunax_lite(?:\[(.*)\])?"$'
+        (extras,) = re.findall(install, code[0].source, re.MULTILINE)
+        assert set(filter(None, extras.split(","))) <= set(project["optional-dependencies"]), name
 
 
 def test_published_notebooks_install_from_the_repository(tmp_path, monkeypatch):
@@ -137,12 +116,3 @@ def test_published_notebooks_install_from_the_repository(tmp_path, monkeypatch):
         assert f"](../notebooks/{name}.ipynb) (" in linked
         assert f"google.com/github/owner/name/blob/gh-pages/notebooks/{name}.ipynb)" in linked
         assert f"/gh/owner/name/main?urlpath=lab/tree/notebooks/{name}.ipynb)" in linked
-
-
-def test_first_run_takes_ten_lines():
-    cells = [cell for cell in read(QUICK).cells if "ten-lines" in cell.metadata.get("tags", [])]
-    assert len(cells) == 1
-    lines = [line for line in cells[0].source.splitlines() if line.strip()]
-    assert len(lines) <= 10
-    for needed in ("read_", "Grid.", "Model(KEpsilon())", "simulate(", ".plot(", "_and_grad("):
-        assert needed in cells[0].source

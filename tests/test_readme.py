@@ -38,9 +38,3 @@ def test_commands_run_one_after_the_other(tmp_path, monkeypatch):
         done = CliRunner().invoke(app, shlex.split(command))
         assert done.exit_code == 0, f"{command}\n{done.output}"
     assert {"first", "first.nc"} <= {path.name for path in (tmp_path / "results").iterdir()}
-
-
-def test_links_lead_to_files():
-    links = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", README)
-    assert len(links) > 20
-    assert [link for link in links if not (ROOT / link).exists()] == []

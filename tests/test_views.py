@@ -12,7 +12,6 @@ import pytest
 import tunax_lite as tl
 from tests.helpers import ALL_CLOSURES
 from tests.networks import Learned
-from tunax_lite.views import AbstractShown
 
 
 def row(text: str, name: str) -> str:
@@ -25,7 +24,8 @@ def row(text: str, name: str) -> str:
 def case():
     grid = tl.Grid.uniform(30.0, 10)
     state = tl.State.from_profiles(grid, temperature=lambda z: 15.0 + 0.1 * z)
-    return tl.Case(grid, state, tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-100.0)), duration=6000.0)
+    forcing = tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-100.0))
+    return tl.Case(grid, state, forcing, duration=6000.0, name="<b>&")
 
 
 def test_print_tells_value_unit_range_freedom_and_source():
@@ -39,14 +39,14 @@ def test_print_tells_value_unit_range_freedom_and_source():
     assert max(map(len, text.splitlines())) <= 110
 
 
-@pytest.mark.parametrize("closure", ALL_CLOSURES, ids=lambda closure: type(closure).__name__)
-def test_every_closure_can_be_shown_with_all_its_free_numbers(closure):
-    text = repr(closure)
-    assert text.count("  free") + text.count("no effect: ") + text.count("  not given\n") >= sum(
-        info.value is not None for info in tl.iterate_parameters(closure)
-    )
-    ElementTree.fromstring(closure._repr_html_())  # well-formed
-    assert max(map(len, text.splitlines())) <= 110
+def test_every_closure_can_be_shown_with_all_its_free_numbers():
+    for closure in ALL_CLOSURES:
+        text = repr(closure)
+        assert text.count("  free") + text.count("no effect: ") + text.count("  not given\n") >= sum(
+            info.value is not None for info in tl.iterate_parameters(closure)
+        )
+        ElementTree.fromstring(closure._repr_html_())  # well-formed
+        assert max(map(len, text.splitlines())) <= 110
 
 
 def test_weights_of_a_network_are_free_and_summarised():
@@ -65,22 +65,21 @@ def test_results_show_shapes_extremes_and_a_curve(case):
     assert "eddy_viscosity" in repr(trajectory) and "free" not in row(repr(trajectory), "time")
 
 
-@pytest.mark.parametrize("transform", [jax.jit, jax.vmap, jax.grad])
-def test_traced_modules_show_shapes(transform):
+def test_traced_modules_show_shapes():
     shown = []
 
     def look(c_eps_1):
         shown.append(repr(tl.Model(tl.KEpsilon(c_eps_1=c_eps_1))))
         return 1.0 * c_eps_1
 
-    transform(look)(jnp.ones(2) if transform is jax.vmap else 1.4)
-    assert "float64[] traced" in row(shown[0], "c_eps_1")
+    for transform, value in ((jax.jit, 1.4), (jax.vmap, jnp.ones(2)), (jax.grad, 1.4)):
+        transform(look)(value)
+        assert "float64[] traced" in row(shown[-1], "c_eps_1")
 
 
 def test_derivatives_and_unconstrained_numbers_are_shown_as_such():
     derivative = eqx.filter_grad(lambda closure: -7.0 * closure.c_eps_1)(tl.KEpsilon())
     assert re.search(r"-7 +1 +outside 1 \.\.\. 2\.5", row(repr(derivative), "c_eps_1"))
-    assert "derivatives" in repr(derivative)
     text = repr(tl.unconstrained(tl.KEpsilon(), only=["c_eps_1"]))
     assert re.search(r"1\.92 +1 +fixed", row(text, "c_eps_2"))
 
@@ -90,6 +89,7 @@ def test_odd_leaves_are_shown(case):
     gone.delete()
     odd = eqx.tree_at(lambda each: each.z_face, case.grid, gone)
     assert "float64[3] deleted" in repr(odd)
+    assert "&lt;b&gt;&amp;" in case._repr_html_()
     structs = eqx.filter_eval_shape(lambda: case)
     assert "float64[11]" in row(repr(structs), "z_face")
     part = eqx.filter(tl.KEpsilon(), lambda _: False)
@@ -98,16 +98,6 @@ def test_odd_leaves_are_shown(case):
     assert "float64[4000, 4000]" in repr(large)  # not read
     nan = eqx.tree_at(lambda each: each.z_face, case.grid, jnp.asarray([1.0, jnp.nan, 3.0]))
     assert "(3,) 1 ... 3, 1 not finite" in repr(nan)
-
-
-def test_text_of_others_is_escaped(case):
-    shown = tl.Case(case.grid, case.initial_state, case.forcing, name="<b>&")._repr_html_()
-    assert "&lt;b&gt;&amp;" in shown
-
-
-def test_the_objects_that_users_hold_are_shown_in_this_way():
-    kinds = tl.Model, tl.Case, tl.Grid, tl.State, tl.Trajectory, tl.KEpsilon
-    assert all(issubclass(kind, AbstractShown) for kind in kinds)
 
 
 def test_what_goes_into_a_case_is_a_table_too():
@@ -120,9 +110,4 @@ def test_what_goes_into_a_case_is_a_table_too():
     profiles = {"temperature": jnp.full((3, 2), 10.0)}
     observed = tl.Observations(time=forcing.time, z=jnp.array([-2.0, -1.0]), profiles=profiles)
     assert "(3, 2) all 10" in str(observed) and "degC" in observed._repr_html_()
-    for part, words in (
-        (tl.LinearEquationOfState(), ("gravity", "m s-2")),
-        (tl.TwoBandAbsorption(), ("infrared_depth", "m")),
-        (tl.SecondMomentClosure(), ("cc1", "free in")),
-    ):
-        assert all(word in str(part) for word in words)
+    assert "infrared_depth" in str(tl.TwoBandAbsorption())

@@ -13,6 +13,8 @@ import pytest
 
 from tunax_lite.io import read_trajectory
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -54,7 +56,6 @@ def test_wheel_holds_the_package_its_data_and_nothing_else(wheel):
     assert held == package | configs | {name for name in data if not name.endswith(".py")}
 
 
-@pytest.mark.long
 def test_wheel_and_sdist_are_as_registries_want_them(wheel, tmp_path):
     """Contents, metadata and the rendered README; the sdist can be built again into the same wheel."""
     ran(sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", tmp_path, cwd=ROOT)
@@ -64,23 +65,12 @@ def test_wheel_and_sdist_are_as_registries_want_them(wheel, tmp_path):
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     source = tmp_path / sdist.name.removesuffix(".tar.gz")
-    again = (
-        sys.executable,
-        "-m",
-        "build",
-        "--wheel",
-        "--no-isolation",
-        "--outdir",
-        tmp_path / "again",
-        source,
-    )
-    ran(*again, cwd=tmp_path)
+    build = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "again")
+    ran(*build, source, cwd=tmp_path)
     with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(*(tmp_path / "again").glob("*.whl")) as other:
         assert sorted(one.namelist()) == sorted(other.namelist())
 
 
-@pytest.mark.slow
-@pytest.mark.long
 def test_wheel_runs_in_an_empty_environment(wheel, tmp_path):
     venv.create(tmp_path / "environment", with_pip=True)
     scripts = tmp_path / "environment" / ("Scripts" if os.name == "nt" else "bin")

@@ -12,12 +12,6 @@ N = len(NUMBERS.names)
 SEEN = RANDOM.normal(size=(5, 12, 150))
 
 
-def test_the_published_numbers_are_free():
-    """51 of Kern et al. (2024), four of them of what lies below; one of oxygen, four of water."""
-    assert NUMBERS.chosen("biology").sum() == 51 + 1 and NUMBERS.chosen("water").sum() == 4
-    assert "d_wan" in NUMBERS.names and NUMBERS.chosen("both").all()
-
-
 def test_free_numbers_stay_in_their_ranges_and_come_back():
     free = RANDOM.normal(size=N)
     values = NUMBERS.values(free)
@@ -92,6 +86,7 @@ def test_the_search_finds_the_numbers_of_a_linear_column(linear):
     assert search.found.n_jacobians == 2 and search.found.n_runs >= 2 * bats.N_SIDE_BY_SIDE
 
 
+@pytest.mark.long  # the search by itself: above
 def test_the_coarse_search_finds_the_numbers_of_the_finer_column(monkeypatch):
     """Two columns, quadratic and linear in the numbers, of which the estimate belongs to the finer one."""
     random = np.random.default_rng(5)
@@ -116,29 +111,6 @@ def test_the_coarse_search_finds_the_numbers_of_the_finer_column(monkeypatch):
     assert search.cost == search.n_runs + 0.25 * search.n_coarse <= 150.0
 
 
-def test_the_best_contents_stay_above_the_least():
-    """Nitrogen crosses and is raised, phosphorus stays; both wherever the search may go."""
-    named = dict(zip(NUMBERS.names, NUMBERS.first, strict=True)) | {"p_qnlc": 5e-3, "p_qncppy": 4e-3}
-    given = NUMBERS.free(np.array(list(named.values())))
-    found = dict(zip(NUMBERS.names, NUMBERS.values(bats.distinct(given)), strict=True))
-    np.testing.assert_allclose(found["p_qncppy"], bats.BEST_OVER_LEAST * 5e-3)
-    others = [i for i, name in enumerate(NUMBERS.names) if name != "p_qncppy"]
-    np.testing.assert_array_equal(bats.distinct(given)[others], given[others])
-    anywhere = NUMBERS.values(bats.distinct(10.0 * RANDOM.normal(size=N)))
-    found = dict(zip(NUMBERS.names, anywhere, strict=True))
-    for least, best in (("p_qnlc", "p_qncppy"), ("p_qplc", "p_qpcppy")):
-        highest = NUMBERS.high[NUMBERS.names.index(best)]
-        assert found[best] >= 0.98 * min(bats.BEST_OVER_LEAST * found[least], highest)
-
-
-def test_numbers_that_are_not_free_stay(linear):
-    programs, _ = linear
-    search = Search("bats", "water", programs, None)  # pyright: ignore[reportArgumentType]
-    search.iterate()
-    moved = search.found.free != NUMBERS.free(NUMBERS.first)
-    assert moved.any() and not np.any(moved & ~NUMBERS.chosen("water"))
-
-
 def test_what_observations_determine(linear):
     """A Jacobian that knows one number well, and two others only as their sum."""
     programs, _ = linear
@@ -153,12 +125,3 @@ def test_what_observations_determine(linear):
     np.testing.assert_allclose(after["water.stress"], np.sqrt((1.0 + prior / (200.0 + prior)) / 2.0))
     np.testing.assert_allclose(after["water.eddies"], 1.0)
     assert bats.n_combinations(found) == 2
-
-
-def test_a_site_keeps_what_lies_below_it():
-    values = bats.elsewhere(NUMBERS.free(NUMBERS.first) + 0.1, "hot")
-    named = dict(zip(NUMBERS.names, values, strict=True))
-    assert named["below.o2o"] == bfm17.BELOW["hot"]["o2o"]
-    np.testing.assert_allclose(
-        named["p_sum"], NUMBERS.values(NUMBERS.free(NUMBERS.first) + 0.1)[NUMBERS.names.index("p_sum")]
-    )

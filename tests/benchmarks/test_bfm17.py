@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from benchmarks import bats, bfm17
+from benchmarks import bfm17
 from benchmarks.bfm17 import DAY, MONTH, N_CELLS, YEAR, Surroundings
 from benchmarks.harness import Setting
 
@@ -56,6 +56,7 @@ def test_months_are_in_their_places(files):
     np.testing.assert_allclose(case.initial_state.tracers["bfm_p2l"][-1], 1.0 / 50.0)
 
 
+@pytest.mark.long
 def test_a_day_stays_positive_in_prescribed_water(files):
     model, case = bfm17.column("bats")
     kept = tl.simulate(model, case, dt=3600.0, duration=DAY, output_interval=DAY)
@@ -67,23 +68,6 @@ def test_a_day_stays_positive_in_prescribed_water(files):
         assert np.all(np.isfinite(values)) and np.all(np.asarray(values) > 0.0), name
 
 
-def test_a_coarser_column_holds_the_same(files):
-    _, case = bfm17.column("bats")
-    small = bats.coarser(case)
-    np.testing.assert_allclose(small.grid.depth, case.grid.depth)
-    assert small.grid.n_cells == N_CELLS // 2
-    for name, of in case.initial_state.tracers.items():
-        content = small.initial_state.tracers[name] @ small.grid.cell_thickness
-        np.testing.assert_allclose(content, of @ case.grid.cell_thickness, rtol=1e-12)
-    fine, coarse = (each.terms["surroundings"] for each in (case, small))
-    assert isinstance(fine, Surroundings) and isinstance(coarse, Surroundings)
-    ours, theirs = (around.months.at(MONTH) for around in (coarse, fine))
-    np.testing.assert_array_equal(ours.velocity, theirs.velocity[::2])  # its faces are among the others
-    np.testing.assert_array_equal(coarse.eddies, fine.eddies[:, ::2])
-    np.testing.assert_allclose(ours.temperature, theirs.temperature.reshape(-1, 2).mean(1), rtol=1e-12)
-    np.testing.assert_allclose(ours.salinity, theirs.salinity.reshape(-1, 2).mean(1), rtol=1e-12)
-
-
 def test_scores():
     ones = np.ones((2, 2))
     values, others = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[2.0, 4.0], [6.0, 8.0]])
@@ -92,7 +76,7 @@ def test_scores():
     np.testing.assert_allclose(scores["b"], (np.sqrt(30.0 / 4.0), 1.0))
 
 
-@pytest.mark.long
+@pytest.mark.study
 @pytest.mark.skipif(not os.environ.get("TUNAX_LITE_DATA"), reason="TUNAX_LITE_DATA is not set")
 def test_bermuda_scores_like_the_program():
     rows = bfm17.measure_bfm17(Setting(quick=True, cores=()))

@@ -4,6 +4,7 @@ import dataclasses
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import tunax_lite as tl
 from benchmarks import gabls
@@ -25,6 +26,7 @@ def test_exchange_is_that_of_the_profiles_of_monin_and_obukhov():
     np.testing.assert_allclose(scale / 0.4 * (ratio + 7.8 * z / length), warmer, rtol=1e-5)
 
 
+@pytest.mark.long  # the profiles: above
 def test_a_column_upside_down_has_the_same_wind():
     """Below held profiles of temperature, the ground is a bottom with the same roughness."""
     mirrored = gabls.case_of(32, cooling=0.0)
@@ -53,6 +55,7 @@ def test_a_column_upside_down_has_the_same_wind():
     assert ends[1].u[-1][0] < 5.0  # the ground has slowed the wind
 
 
+@pytest.mark.long
 def test_k_epsilon_is_within_the_range_of_the_simulations():
     """All but the jet, a u* two percent too large, and a layer at the steady-state Richardson number."""
     found = gabls.measured(tl.KEpsilon(), gabls.case_of(32), 60.0)

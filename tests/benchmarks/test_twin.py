@@ -11,7 +11,6 @@ from benchmarks import twin
 from benchmarks.harness import Setting
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_wrong_numbers_of_a_bloom_are_found():
     """Two numbers to one percent, from a spring of fourteen weeks on eight cells."""
@@ -37,12 +36,13 @@ def test_errors_of_numbers_are_those_of_least_squares():
     np.testing.assert_allclose(list(known.deviations.values()), expected, rtol=1e-10)
 
 
-@pytest.mark.long
+@pytest.mark.study
 def test_eight_numbers_are_found_from_a_year():
     rows = twin.measure_twin(Setting(quick=False, cores=()))
     assert len(rows) == 5 and all(row["worst_error"] < 0.01 for row in rows), rows
 
 
+@pytest.mark.long  # in a process of its own
 def test_studies_of_ecosystems_do_not_start_jax():
     """They are imported before `configure`, which is too late once JAX has made an array."""
     lines = "import tunax_lite as tl; from benchmarks import bats, conservation, report, twin; tl.configure()"

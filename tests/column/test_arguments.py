@@ -94,7 +94,7 @@ def column():
     grid = tl.Grid.uniform(20.0, 10)
     state = tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.02 * z)
     forcing = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1))
-    return tl.Model(tl.KEpsilon()), tl.Case(grid=grid, initial_state=state, forcing=forcing)
+    return tl.Model(tl.PacanowskiPhilander()), tl.Case(grid=grid, initial_state=state, forcing=forcing)
 
 
 def temperature(model, case, **options):
@@ -125,7 +125,7 @@ def test_every_call_checks_the_times_of_its_own_forcing(column):
 def test_a_new_model_and_an_equal_one_give_the_bits_of_the_first(column):
     model, case = column
     first = temperature(model, case)
-    np.testing.assert_array_equal(temperature(tl.Model(tl.KEpsilon()), case), first)
-    other = temperature(tl.Model(tl.KEpsilon(c_eps_1=1.5)), case)
+    np.testing.assert_array_equal(temperature(tl.Model(tl.PacanowskiPhilander()), case), first)
+    other = temperature(tl.Model(tl.PacanowskiPhilander(alpha=4.0)), case)
     assert np.abs(other - first).max() > 0.0
     np.testing.assert_array_equal(temperature(model, case), first)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.errors import error_naming
-from tests.helpers import CASES
+from tests.helpers import CASES, some_long
 from tests.ice.test_ice import column as icy
 from tests.verification.test_lake_levels import FULL, moving_case
 from tunax_lite import (
@@ -84,7 +84,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", some_long(STEPS, lambda name: name != "all terms"))
 def test_the_terms_of_a_step_sum_to_the_change_of_every_content(name):
     model, case = STEPS[name]
     case = batched_case(model, case)
@@ -152,6 +152,7 @@ def test_means_are_those_of_the_steps_and_terms_are_what_the_forcing_gives():
     assert not np.asarray(means["heat_budget_surface_exchange"])[0].any()  # no step before the first frame
 
 
+@pytest.mark.long  # of one column: above
 def test_a_batch_has_the_means_of_its_columns_and_a_depth_without_base_does_not_stay():
     fluxes = {"heat_flux": [-300.0, 200.0], "shortwave_flux": 0.0}
     both = windy_case(**{name: jnp.asarray(of) for name, of in fluxes.items()})

@@ -1,6 +1,6 @@
 """What is kept for the gradient changes its cost, never its value."""
 
-from functools import cache
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,9 +12,8 @@ from tests.errors import error_naming
 from tests.helpers import cooled_case
 from tunax_lite import (
     Auto,
-    Constant,
-    KEpsilon,
     Model,
+    PacanowskiPhilander,
     SaveEverything,
     SavePairs,
     SaveSegments,
@@ -26,19 +25,21 @@ from tunax_lite.column.checkpointing import Layout, scan_frames
 CASE = cooled_case()
 
 
-LONG = pytest.mark.long  # the same with other sizes
+LAYOUTS = [
+    SaveEverything(),
+    SaveSteps(),
+    SaveSegments(4),
+    SaveSegments(5, levels=2),
+    SavePairs(4),
+    SavePairs(1000),  # longer than the run
+    Auto(memory_budget=1),
+]
 
 
-@pytest.mark.parametrize(
-    "checkpointing",
-    [SaveEverything(), SaveSteps(), SaveSegments(), SavePairs(), Auto(), Auto(memory_budget=1)]
-    + [layout(n) for layout in (SaveSegments, SavePairs) for n in (4, 1000)]
-    + [pytest.param(layout(n), marks=LONG) for layout in (SaveSegments, SavePairs) for n in (1, 2, 12, 20)],
-    ids=repr,
-)
+@pytest.mark.parametrize("checkpointing", LAYOUTS, ids=repr)
 @pytest.mark.parametrize(
     ("n_frames", "steps_per_frame"),
-    [(11, 3), (1, 33), pytest.param(3, 11, marks=LONG), pytest.param(33, 1, marks=LONG), (4, 8)],
+    [(11, 3), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((1, 33), (33, 1)))],
 )
 def test_every_layout_runs_the_same_steps_and_saves_the_same_frames(checkpointing, n_frames, steps_per_frame):
     """A scalar map that is not linear, so that a step too many, too few or out of order shows."""
@@ -72,50 +73,29 @@ def test_every_layout_runs_the_same_steps_and_saves_the_same_frames(checkpointin
     np.testing.assert_allclose(gradient, total + slope, rtol=1e-11)
 
 
-def gradient_of_run(closure, checkpointing, n_frames, steps_per_frame):
-    """Compiled gradient of the mean temperature of all frames to parameters and initial temperature."""
-    dt = 60.0
-
-    def loss(parameters, temperature):
-        case = eqx.tree_at(lambda c: c.initial_state.temperature, CASE, temperature)
-        run = simulate(
-            Model(parameters),
-            case,
-            dt=dt,
-            duration=dt * n_frames * steps_per_frame,
-            output_interval=dt * steps_per_frame,
-            checkpointing=checkpointing,
-        )
-        return jnp.mean(run.state.temperature**2)
-
-    arguments = (closure, CASE.initial_state.temperature)
-    compiled = jax.jit(jax.grad(loss, argnums=(0, 1))).lower(*arguments).compile()
-    memory = compiled.memory_analysis()
-    assert memory is not None
-    return compiled(*arguments), memory.temp_size_in_bytes
-
-
-@pytest.mark.slow
-@pytest.mark.long  # of a simple closure: the next test
-def test_gradient_of_k_epsilon_is_the_same_in_segments():
+@pytest.mark.long  # of a run in segments: test_integrate
+def test_gradient_of_a_run_is_the_same_in_segments_and_pairs():
+    closure, temperature = PacanowskiPhilander(), CASE.initial_state.temperature
     # 11 frames of 3 steps: groups of 4 frames leave a remainder of 3.
-    plain, _ = gradient_of_run(KEpsilon(), SaveEverything(), 11, 3)
-    assert np.any(np.asarray(plain[0].c_eps_2) != 0.0)
+    options: dict[str, Any] = {"dt": 60.0, "duration": 1980.0, "output_interval": 180.0}
+
+    def gradient(layout):
+        def loss(closure, temperature):
+            case = eqx.tree_at(lambda c: c.initial_state.temperature, CASE, temperature)
+            run = simulate(Model(closure), case, checkpointing=layout, **options)
+            return jnp.mean(run.state.temperature**2)
+
+        return jax.jit(jax.grad(loss, argnums=(0, 1)))(closure, temperature)
+
+    plain = gradient(SaveEverything())
+    assert np.any(np.asarray(plain[0].alpha) != 0.0)
     for layout in (SaveSegments(12), SavePairs(6)):
-        found, _ = gradient_of_run(KEpsilon(), layout, 11, 3)
-        for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True):
+        for x, y in zip(jax.tree.leaves(gradient(layout)), jax.tree.leaves(plain), strict=True):
             # Rounding, in another order of operations.
             np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-13)
 
 
-def test_gradient_of_a_run_is_the_same_in_pairs():
-    plain, everything = gradient_of_run(Constant(1e-3, 1e-3), SaveEverything(), 2, 45)
-    pairs, memory = gradient_of_run(Constant(1e-3, 1e-3), SavePairs(), 2, 45)
-    for x, y in zip(jax.tree.leaves(pairs), jax.tree.leaves(plain), strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-12)
-    assert memory < 0.5 * everything
-
-
+@pytest.mark.long
 def test_memory_falls_with_every_layout():
     """Of a step that leaves several arrays as large as its state for the gradient."""
     n_steps, state = 900, jnp.linspace(0.0, 1.0, 100)
@@ -153,35 +133,23 @@ DERIVATIVES = {
 }
 
 
-@cache
-def frames_and_derivatives(layout, n_frames, steps_per_frame):
-    inputs = jnp.linspace(0.5, 2.0, n_frames)
+@pytest.mark.long  # of first order: above
+def test_layouts_give_the_same_frames_and_derivatives():
+    inputs = jnp.linspace(0.5, 2.0, 7)
 
-    def run(x):
-        return scan_frames(
-            lambda c: jnp.sin(1.1 * c + x),
-            lambda c, given: given * c,
-            x,
-            n_frames=n_frames,
-            steps_per_frame=steps_per_frame,
-            checkpointing=layout,
-            inputs=inputs,
-        )[1]
+    def frames_and_derivatives(layout):
+        def run(x):
+            options = {"n_frames": 7, "steps_per_frame": 13, "checkpointing": layout, "inputs": inputs}
+            return scan_frames(lambda c: jnp.sin(1.1 * c + x), lambda c, given: given * c, x, **options)[1]
 
-    return jax.jit(lambda x: (run(x), [of(run)(x) for of in DERIVATIVES.values()]))(jnp.asarray(0.3))
+        return jax.jit(lambda x: (run(x), [of(run)(x) for of in DERIVATIVES.values()]))(jnp.asarray(0.3))
 
-
-@pytest.mark.parametrize("layout", [SaveSegments(5), SaveSegments(5, levels=2), SavePairs(5)], ids=repr)
-@pytest.mark.parametrize(
-    "n_frames, steps_per_frame",
-    [(7, 13), (120, 1), pytest.param(50, 2, marks=LONG), pytest.param(1, 200, marks=LONG)],
-)
-def test_segments_give_the_same_frames_and_derivatives(layout, n_frames, steps_per_frame):
-    frames, derivatives = frames_and_derivatives(layout, n_frames, steps_per_frame)
-    plain_frames, plain = frames_and_derivatives(SaveEverything(), n_frames, steps_per_frame)
-    np.testing.assert_allclose(frames, plain_frames, rtol=1e-14)
-    for found, expected, name in zip(derivatives, plain, DERIVATIVES, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-10, err_msg=name)
+    plain_frames, plain = frames_and_derivatives(SaveEverything())
+    for layout in (SaveSegments(5), SaveSegments(5, levels=2), SavePairs(5)):
+        frames, derivatives = frames_and_derivatives(layout)
+        np.testing.assert_allclose(frames, plain_frames, rtol=1e-14)
+        for found, expected, name in zip(derivatives, plain, DERIVATIVES, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-10, err_msg=f"{layout} {name}")
 
 
 @pytest.mark.long  # the gradient itself: another test
@@ -241,14 +209,10 @@ def test_auto_takes_the_layout_that_fits_its_budget():
     assert frugal.layout(bytes_per_step=1000, n_steps=1000) == SaveSegments(levels=2).layout(1000, 1000)
 
 
-@pytest.mark.parametrize("levels", [0, 3])
-def test_levels_other_than_one_and_two_are_refused(levels):
-    with error_naming(ValueError, f"1 2 {levels}"):
-        SaveSegments(levels=levels)
-
-
-@pytest.mark.parametrize("steps", [0, -3])
-def test_empty_segment_is_refused(steps):
+def test_empty_segments_and_other_levels_are_refused():
+    for levels in (0, 3):
+        with error_naming(ValueError, f"1 2 {levels}"):
+            SaveSegments(levels=levels)
     for layout in (SaveSegments, SavePairs):
-        with error_naming(ValueError, f"{layout.__name__} 1 {steps}"):
-            layout(steps)
+        with error_naming(ValueError, f"{layout.__name__} 1 -3"):
+            layout(-3)

@@ -12,18 +12,15 @@ import yaml
 
 from tests.calibration.twins import CHEAP_TRUTH, make_case, observe
 from tests.errors import error_naming
-from tests.helpers import some_long
 from tunax_lite.calibration import (
     LBFGS,
     Adam,
     CorrelatedNormal,
-    EnsembleKalman,
     FreeParameter,
     FreeParameters,
     LevenbergMarquardt,
     MeanSquare,
     Normal,
-    OtherCalibrationError,
     Physical,
     Target,
     Tied,
@@ -39,12 +36,11 @@ from tunax_lite.calibration.problem import (
     NormalEquationsEvaluator,
     Problem,
 )
-from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.column.case import stack_cases
+from tunax_lite.closures import Constant, PacanowskiPhilander
 from tunax_lite.column.corrections import CorrectedForcing, InitialCorrection
 from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes
 from tunax_lite.column.grid import Grid
-from tunax_lite.column.integrate import simulate
+from tunax_lite.column.integrate import start_of
 from tunax_lite.column.model import Model
 
 KNOTS = [0.0, 3600.0, 10800.0]
@@ -134,9 +130,8 @@ def test_knots_of_a_period_repeat_and_join():
     np.testing.assert_allclose(at_once, expected, rtol=1e-12)
     # Linear in the knots, so that the rows of the Jacobian are those of the unit vectors.
     rows = [np.interp(times, knots, unit, period=400.0) for unit in np.eye(3)]
-    for jacobian in (jax.jacfwd, jax.jacrev):
-        found = jacobian(jax.vmap(bias, in_axes=(0, None)), 1)(times, jnp.asarray(values))
-        np.testing.assert_allclose(found, np.transpose(rows), atol=1e-12)
+    found = jax.jacrev(jax.vmap(bias, in_axes=(0, None)), 1)(times, jnp.asarray(values))
+    np.testing.assert_allclose(found, np.transpose(rows), atol=1e-12)
     # A batch of columns with cycles of their own.
     columns = jnp.stack([values, 2.0 * values], axis=1)
     np.testing.assert_allclose(
@@ -166,8 +161,8 @@ def test_the_initial_state_is_shifted_linearly_between_heights():
     finer = case.on(Grid.uniform(64.0, 32))
     increment = finer.start_state.temperature - finer.initial_state.temperature
     np.testing.assert_allclose(increment, np.interp(finer.grid.z_center, [-50.0, -20.0], [1.0, -0.5]))
-    first = simulate(Model(PacanowskiPhilander()), case, dt=300.0, duration=600.0, output_interval=600.0)
-    np.testing.assert_array_equal(first.state.temperature[0], case.start_state.temperature)
+    started = start_of(Model(Constant()), case)
+    np.testing.assert_array_equal(started.state.temperature, case.start_state.temperature)
 
 
 def test_one_correction_serves_every_column_of_a_batch():
@@ -184,19 +179,6 @@ def test_one_correction_serves_every_column_of_a_batch():
         found = correction.add_to(case.initial_state, grid).temperature
         expected = case.initial_state.temperature[:, None] + added[:, None] * jnp.array([1.0, 2.0, 4.0])
         np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_a_batch_of_corrected_cases_is_as_one_after_the_other():
-    cases = [with_case_parameters(case, TRUTH) for case in CASES.values()]
-    run = functools.partial(
-        simulate, Model(PacanowskiPhilander()), dt=300.0, duration=3600.0, output_interval=600.0
-    )
-    batch = run(stack_cases(cases))
-    for index, case in enumerate(cases):
-        alone = run(case.unlabelled())
-        for name in ("temperature", "u", "v"):
-            one, many = getattr(alone.state, name), getattr(batch.state, name)[..., index]
-            np.testing.assert_allclose(many, one, rtol=1e-12, atol=1e-14)
 
 
 def test_a_correlated_prior_has_its_covariance():
@@ -241,42 +223,20 @@ def test_gradients_are_those_of_central_differences_and_each_case_has_its_own():
     np.testing.assert_allclose(ensemble.losses, [loss(member) for member in members.T], rtol=1e-10)
 
 
-METHODS = {
-    "adam": Adam(0.1),
-    "lbfgs": LBFGS(),
-    "levenberg_marquardt": LevenbergMarquardt(),
-    "ensemble_kalman": EnsembleKalman(noise=1e-2, n_members=16, prior_spread=0.5),
-}
-
-
-@pytest.mark.parametrize(
-    "name",
-    # What they do with gradients and normal equations is above.
-    some_long(METHODS, lambda name: name != "adam"),
-)
 @pytest.mark.long  # methods and corrections by themselves: above
-def test_every_method_corrects_a_case_and_resumes(name, tmp_path):
-    def run(folder, n_iterations, free=FREE, **options):
-        model, options = Model(PacanowskiPhilander()), {"score": MeanSquare(), **options}
-        return calibrate(model, free, targets(), METHODS[name], n_iterations, folder=folder, **options)
+def test_a_calibration_corrects_cases_resumes_and_writes_its_numbers(tmp_path):
+    def run(folder, n_iterations, method=None, **options):
+        model, method = Model(PacanowskiPhilander()), method or Adam(0.1)
+        options = {"score": MeanSquare(), "folder": folder, **options}
+        return calibrate(model, FREE, targets(), method, n_iterations, **options)
 
+    for method in (LBFGS(), LevenbergMarquardt()):
+        fitted = run(tmp_path / type(method).__name__, 4, method)
+        assert fitted.best_loss < 0.9 * fitted.history.loss[0]
     result = run(tmp_path / "whole", 4)
     assert result.best_loss < 0.9 * result.history.loss[0]
-    if name != "adam":  # the others resume in the same way
-        return
     run(tmp_path / "parts", 2)
     np.testing.assert_array_equal(run(tmp_path / "parts", 4, resume=True).history.x, result.history.x)
-    other = FreeParameters((*FREE.parameters[:-1], FreeParameter("case.coriolis_parameter", 0.0, 2e-4)))
-    with error_naming(OtherCalibrationError, "case.coriolis_parameter"):
-        calibrate(
-            Model(PacanowskiPhilander()),
-            other,
-            targets(),
-            METHODS[name],
-            6,
-            folder=tmp_path / "parts",
-            resume=True,
-        )
     # What is written gives the same cases and closure back.
     parameters, history = write_results(result, tmp_path)
     values = read_parameters(parameters, "PacanowskiPhilander")
@@ -294,28 +254,16 @@ def test_every_method_corrects_a_case_and_resumes(name, tmp_path):
         np.testing.assert_array_equal(dataset["cases_windy_forcing_heat_flux_bias_coordinate"], KNOTS)
 
 
-@pytest.mark.parametrize(
-    ("free", "message"),
-    [
-        (
-            FreeParameter("cases.windy.forcing.heat_flux_bais"),
-            "cases.windy.forcing.heat_flux_bias",
-        ),
-        (FreeParameter("cases.stormy.forcing.heat_flux_bias"), "cases.windy"),
-        (FreeParameter("case.forcing.salt_flux_bias"), "case"),
-        (
-            FreeParameter("case.coriolis_parameter", prior=CorrelatedNormal(0.0, 1e-4, length=1.0)),
-            "time",
-        ),
-        (
-            FreeParameter("case.forcing.stress_scale", prior=CorrelatedNormal(0.5, 0.5, length=3600.0)),
-            "deviations",
-        ),
-    ],
-)
-def test_numbers_that_cannot_be_free_are_refused(free, message):
-    with error_naming(ValueError, message):
-        FreeParameters((free,)).resolve(PacanowskiPhilander(), CASES)
+def test_numbers_that_cannot_be_free_are_refused():
+    for path, prior, message in (
+        ("cases.windy.forcing.heat_flux_bais", None, "cases.windy.forcing.heat_flux_bias"),
+        ("cases.stormy.forcing.heat_flux_bias", None, "cases.windy"),
+        ("case.forcing.salt_flux_bias", None, "case"),
+        ("case.coriolis_parameter", CorrelatedNormal(0.0, 1e-4, length=1.0), "time"),
+        ("case.forcing.stress_scale", CorrelatedNormal(0.5, 0.5, length=3600.0), "deviations"),
+    ):
+        with error_naming(ValueError, message):
+            FreeParameters((FreeParameter(path, prior=prior),)).resolve(PacanowskiPhilander(), CASES)
 
 
 def test_a_number_is_free_once_per_case():
@@ -327,27 +275,16 @@ def test_a_number_is_free_once_per_case():
         FreeParameters(both[1:], tied).resolve(PacanowskiPhilander(), CASES)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
+def test_bad_corrections_are_refused():
+    two, one = jnp.array([0.0, 1.0]), jnp.array([-5.0])
+    for make, message in (
         (lambda: CorrectedForcing.neutral(WINDY.forcing, ("wind_scale",)), "stress_u_bias"),
         (lambda: CorrectedForcing.neutral(WINDY.forcing, ("stress_scale",), [0.0, 0.0]), "times"),
-        (
-            lambda: CorrectedForcing(WINDY.forcing, jnp.array([0.0, 1.0]), salt_flux_bias=jnp.zeros(3)),
-            "knots 2 3",
-        ),
-        (
-            lambda: CorrectedForcing.neutral(WINDY.forcing, ("salt_flux_scale",)).at(0.0),
-            "salt_flux_scale",
-        ),
+        (lambda: CorrectedForcing(WINDY.forcing, two, salt_flux_bias=jnp.zeros(3)), "knots 2 3"),
+        (lambda: CorrectedForcing.neutral(WINDY.forcing, ("salt_flux_scale",)).at(0.0), "salt_flux_scale"),
         (lambda: InitialCorrection.zero([-5.0, -60.0]), "deepest"),
-        (
-            lambda: InitialCorrection.zero([-5.0], ("density",)),
-            "salinity u v density",
-        ),
-        (lambda: InitialCorrection(jnp.array([-5.0]), u=jnp.zeros(2)), "heights 1 2"),
-    ],
-)
-def test_bad_corrections_are_refused(make, message):
-    with error_naming(ValueError, message):
-        make()
+        (lambda: InitialCorrection.zero([-5.0], ("density",)), "salinity u v density"),
+        (lambda: InitialCorrection(one, u=jnp.zeros(2)), "heights 1 2"),
+    ):
+        with error_naming(ValueError, message):
+            make()

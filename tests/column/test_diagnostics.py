@@ -55,6 +55,7 @@ def test_mixing_raises_the_potential_energy_and_cools_the_mixed_layer():
     np.testing.assert_allclose(found["mixed_layer_depth_density"][0], 10.0 + in_salt_water, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_potential_energy_of_two_layers():
     state = State.from_profiles(GRID, temperature=lambda z: jnp.where(z > -20.0, 20.0, 10.0), salinity=35.0)
     case = Case(GRID, state, ConstantForcing(SurfaceFluxes()), duration=3600.0)
@@ -85,6 +86,7 @@ def test_production_terms_are_those_of_the_coefficients():
         assert values.shape == (trajectory.n_frames, *size), name
 
 
+@pytest.mark.long
 def test_fluxes_are_those_of_the_forcing_at_the_time_of_the_frame():
     time, rise = jnp.array([0.0, 36000.0]), jnp.array([0.0, 1.0])
     drift = StokesDrift(TimeSeries(time, DriftVector(0.1 * rise, 0.0 * rise), "drift"), 4.0)
@@ -133,6 +135,7 @@ class Restoring(AbstractForcing):
         del start, end
 
 
+@pytest.mark.long  # of a frame: above
 @pytest.mark.parametrize("means", [False, True])
 def test_what_acts_in_a_step_is_that_of_the_step_before_a_frame(means):
     """The heat that has come in since the step before, and the production with its coefficients."""
@@ -159,33 +162,23 @@ def test_what_acts_in_a_step_is_that_of_the_step_before_a_frame(means):
         np.testing.assert_array_equal(of_step[name][0], of_frame[name][0])
 
 
-def test_steps_of_a_batch_in_blocks_are_those_of_its_columns():
+@pytest.mark.long  # the columns of a run: test_case
+def test_a_batch_in_blocks_has_the_diagnostics_of_its_columns():
     cases = [
         dataclasses.replace(case_of(0.0), forcing=Restoring(k), duration=3600.0) for k in (4e3, 1e3, 9.0)
     ]
-    both, model = stack_cases(cases), SIMPLE
-    options = {"dt": 600.0, "output_interval": 1800.0, "step_starts": True}
-    names = ["surface_heat_flux", *PRODUCTION]
-    together = diagnose(simulate(model, both, column_block=2, **options), both, names, model)
+    both, options = stack_cases(cases), {"dt": 600.0, "output_interval": 1800.0, "step_starts": True}
+    names = list(DIAGNOSTICS)
+    together = diagnose(simulate(SIMPLE, both, column_block=2, **options), both, names, SIMPLE)
     for column, case in enumerate(cases):
-        alone = diagnose(simulate(model, case, **options), case, names, model)
+        alone = diagnose(simulate(SIMPLE, case, **options), case, names, SIMPLE)
         for name in names:
-            np.testing.assert_allclose(together[name][..., column], alone[name], rtol=1e-9, atol=1e-18)
-
-
-def test_a_batch_has_the_diagnostics_of_its_columns():
-    cases = [case_of(-200.0), case_of(0.0)]
-    both = stack_cases(cases)
-    together = diagnose(run(both), both, list(DIAGNOSTICS))
-    for column, case in enumerate(cases):
-        alone = diagnose(run(case), case, list(DIAGNOSTICS))
-        for name in DIAGNOSTICS:
             np.testing.assert_allclose(
                 together[name][..., column], alone[name], rtol=1e-7, atol=1e-12, err_msg=name
             )
 
 
 def test_unknown_names_are_refused():
-    case = case_of(0.0)
+    case = case_of(-200.0)
     with error_naming(ValueError, "mixed_layer"):
         diagnose(run(case), case, ["mixed_layer"])

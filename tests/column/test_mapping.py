@@ -53,6 +53,7 @@ def test_a_mapped_run_equals_single_runs_and_keeps_the_columns_last():
     assert (N, SIZE) in shapes and (SIZE, N) not in shapes
 
 
+@pytest.mark.long  # along the first axis: above
 def test_a_map_over_forcing_and_constants_with_other_axes():
     both = jax.vmap(run, in_axes=(None, 0), out_axes=-1)(0.012, jnp.asarray([-50.0, -100.0]))
     assert both.state.temperature.shape == (3, N, 2)
@@ -62,6 +63,7 @@ def test_a_map_over_forcing_and_constants_with_other_axes():
     np.testing.assert_allclose(nested(CONSTANTS)[1, 1], run(CONSTANTS[1]).state.temperature, rtol=1e-12)
 
 
+@pytest.mark.long
 def test_derivatives_outside_of_the_map_keep_the_columns_last_and_inside_name_the_way_out():
     with pytest.warns(UserWarning, match=r"jax\.grad\(lambda x: jax\.vmap\(loss\)\(x\)\.sum\(\)\)"):
         expected = jax.jit(jax.vmap(jax.grad(loss)))(CONSTANTS)  # by the rule of JAX
@@ -72,6 +74,7 @@ def test_derivatives_outside_of_the_map_keep_the_columns_last_and_inside_name_th
     assert (SIZE, N) not in shapes_in_loops(total, CONSTANTS)
 
 
+@pytest.mark.long
 def test_mapped_weights_and_closures_from_outside_keep_the_rule_of_jax():
     """Such a closure need not accept batches: one that looks at the whole column stays right."""
     closures = eqx.filter_vmap(lambda key: eqx.tree_at(lambda c: c.net, Learned(), net(key)))(

@@ -21,7 +21,6 @@ from tunax_lite import (
     State,
     SurfaceFluxes,
     TimeSeriesForcing,
-    TwoBandAbsorption,
 )
 from tunax_lite.closures import AbstractCloState, AbstractPlainClosure, ClosureInputs
 from tunax_lite.column.terms import NonlocalTransport
@@ -151,43 +150,6 @@ def test_step_equals_a_reference_with_dense_matrices(theta):
     assert eqx.tree_equal(clo_state.inputs.state, state)
 
 
-def test_contents_change_by_what_enters():
-    case = random_case()
-    new, old = one_step(Model(recorder()), case)[0], case.initial_state
-    heat = (50.0 + 300.0) / (1020.0 * 4000.0)
-    salt = (1e3 * 2e-6 + 2e-4 * float(old.salinity[-1])) / 1020.0
-    for x, y, flux in (
-        (new.temperature, old.temperature, heat),
-        (new.salinity, old.salinity, salt),
-        (new.tracers["dye"], old.tracers["dye"], 2e-5),
-    ):
-        # Round-off of the content.
-        np.testing.assert_allclose(content(x) - content(y), DT * flux, atol=1e-14 * abs(content(y)) + 1e-13)
-
-
-def test_absent_fluxes_are_no_fluxes():
-    none = random_case(ConstantForcing(SurfaceFluxes()))
-    zero = random_case(
-        ConstantForcing(
-            SurfaceFluxes(
-                **{name: 0.0 for name in FLUXES if name != "tracer_fluxes"}, tracer_fluxes={"dye": 0.0}
-            )
-        )
-    )
-    assert eqx.tree_equal(*(one_step(Model(Constant()), case)[0] for case in (none, zero)))
-
-
-def test_absorption_decides_where_shortwave_heats():
-    sun = ConstantForcing(SurfaceFluxes(shortwave_flux=500.0))
-    still = Model(Constant(0.0, 0.0), molecular_diffusivity=0.0, molecular_viscosity=0.0)
-    clear = random_case(sun, absorption=TwoBandAbsorption(0.0, 1.0, 20.0))
-    heated = one_step(still, clear)[0].temperature - clear.initial_state.temperature
-    light = np.exp(np.asarray(GRID.z_face) / 20.0)
-    light[0] = 0.0
-    expected = DT * 500.0 / (1020.0 * 4000.0) * np.diff(light) / np.asarray(GRID.cell_thickness)
-    np.testing.assert_allclose(heated, expected, rtol=1e-9)
-
-
 def test_nonlocal_transport_moves_the_surface_flux_down_and_conserves():
     cooling = random_case(ConstantForcing(SurfaceFluxes(heat_flux=-200.0, tracer_fluxes={"dye": 1e-4})))
     fraction = jnp.concatenate([jnp.zeros(1), jnp.linspace(0.0, 0.9, N - 1), jnp.zeros(1)])
@@ -207,23 +169,18 @@ def test_nonlocal_transport_moves_the_surface_flux_down_and_conserves():
         np.testing.assert_allclose(content(x) - content(y), DT * flux, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("fluxes", "sign"),
-    [
+def test_buoyancy_flux_is_positive_where_it_stabilises():
+    for fluxes, sign in (
         ({"heat_flux": 100.0}, 1.0),
         ({"heat_flux": -100.0}, -1.0),
         ({"freshwater_flux": 1e-4}, 1.0),
         ({"salt_flux": 1e-5}, -1.0),
         ({"shortwave_flux": 100.0}, 0.0),
         ({"stress_u": 0.1}, 0.0),
-    ],
-    ids=str,
-)
-def test_buoyancy_flux_is_positive_where_it_stabilises(fluxes, sign):
-    case = random_case(ConstantForcing(SurfaceFluxes(**fluxes)))
-    start = Model(recorder()).init(case)
-    assert isinstance(start, RecordedState)
-    assert np.sign(start.inputs.surface_buoyancy_flux) == sign
+    ):
+        start = Model(recorder()).init(random_case(ConstantForcing(SurfaceFluxes(**fluxes))))
+        assert isinstance(start, RecordedState)
+        assert np.sign(start.inputs.surface_buoyancy_flux) == sign
 
 
 def test_what_the_closure_is_told():
@@ -236,6 +193,7 @@ def test_what_the_closure_is_told():
     assert inputs.coriolis_parameter == F
 
 
+@pytest.mark.long
 def test_viscous_loss_of_energy_is_the_shear_production_told_to_the_closure():
     closure = recorder()
     case = random_case(ConstantForcing(SurfaceFluxes()))
@@ -247,10 +205,10 @@ def test_viscous_loss_of_energy_is_the_shear_production_told_to_the_closure():
     np.testing.assert_allclose(produced, lost, rtol=1e-11)
 
 
-@pytest.mark.parametrize("theta", [-0.1, 1.1, np.nan])
-def test_theta_outside_of_its_range_is_refused(theta):
-    with error_naming(ValueError, "theta 0 1"):
-        Model(Constant(), theta=theta)
+def test_theta_outside_of_its_range_is_refused():
+    for theta in (-0.1, 1.1, np.nan):
+        with error_naming(ValueError, "theta 0 1"):
+            Model(Constant(), theta=theta)
 
 
 def test_parameters_of_the_case_are_differentiable():
@@ -273,6 +231,7 @@ def test_parameters_of_the_case_are_differentiable():
     np.testing.assert_allclose(to_heat, [0.0, DT / (1020.0 * 4000.0), 0.0], rtol=1e-8)
 
 
+@pytest.mark.long
 def test_a_second_sweep_has_coefficients_halfway_to_those_that_the_first_found():
     closure, case = PacanowskiPhilander(), CASES["wind"]
     once, twice = Model(closure), Model(closure, n_sweeps=2)

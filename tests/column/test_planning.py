@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -28,38 +29,15 @@ def frame_bytes(n_columns: int = 1) -> int:
 def test_a_run_needs_its_frames():
     one = estimate_memory(MODEL, CASE)
     many = estimate_memory(MODEL, CASE, n_columns=50)
-    shorter = estimate_memory(MODEL, CASE, duration=6000.0)
     # Times, steps and the grid come on top.
     assert N_FRAMES * frame_bytes() <= one.outputs <= 1.15 * N_FRAMES * frame_bytes()
     assert N_FRAMES * frame_bytes(50) <= many.outputs <= 1.05 * N_FRAMES * frame_bytes(50)
-    assert shorter.outputs < 0.6 * one.outputs
     assert one.peak == one.arguments + one.outputs + one.temporary + one.code
     assert one.trace_seconds > 0.0 and one.compile_seconds > 0.0
+    assert str(one.peak) in str(one)
 
 
-def test_a_batch_of_shapes_is_a_batch_of_arrays():
-    shapes = estimate_memory(MODEL, CASE, n_columns=4)
-    batch = eqx.tree_at(lambda case: case.initial_state, CASE, CASE.initial_state.broadcast((4,)))
-    arrays = estimate_memory(MODEL, batch)
-    assert (shapes.arguments, shapes.outputs, shapes.temporary) == (
-        arrays.arguments,
-        arrays.outputs,
-        arrays.temporary,
-    )
-
-
-@pytest.mark.long  # that layouts keep less: test_checkpointing; that estimates are true: below
-def test_a_gradient_needs_what_its_layout_keeps():
-    def gradient(layout, **options):
-        return estimate_memory(MODEL, CASE, what="gradient", checkpointing=layout, **options)
-
-    steps, segments = gradient(SaveSteps()), gradient(SaveSegments())
-    assert segments.temporary < 0.7 * steps.temporary
-    # The loss and one derivative per parameter.
-    names = ["alpha", "exponent"]
-    assert gradient(SaveSegments(), parameters=names).outputs < segments.outputs
-
-
+@pytest.mark.long  # of a run: above
 def test_a_jacobian_needs_its_matrix():
     found = estimate_memory(MODEL, CASE, what="jacobian", parameters=["alpha", "exponent"], chunk_size=1)
     n_residuals = N_FRAMES * 3 * 8
@@ -67,30 +45,18 @@ def test_a_jacobian_needs_its_matrix():
     assert found.outputs <= 8 * n_residuals * 3 * 1.05
 
 
-def test_the_estimate_prints_in_one_line():
-    found = estimate_memory(MODEL, CASE, n_columns=3)
-    assert str(found).startswith(f"forward of 3 columns: {found.peak} bytes ({found.arguments} arguments, ")
-    assert "\n" not in str(found)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_columns": 0}, "n_columns 1 0"),
-        ({"what": "gradient", "parameters": ["alfa"]}, "parameters alpha alfa"),
-        ({"what": "jacobian", "parameters": []}, "parameters none"),
-        ({"duration": 1234.0}, "multiple"),
-    ],
-)
-def test_requests_without_meaning_are_refused(options, message):
-    with error_naming(ValueError, message):
-        estimate_memory(MODEL, CASE, **options)
-
-
-def test_a_batch_is_not_batched_again():
+def test_requests_without_meaning_are_refused():
     batch = eqx.tree_at(lambda case: case.coriolis_parameter, CASE, jnp.zeros(3))
-    with error_naming(ValueError, "column 4 (3,)"):
-        estimate_memory(MODEL, batch, n_columns=4)
+    wrong: list[tuple[Any, dict[str, Any], str]] = [
+        (CASE, {"n_columns": 0}, "n_columns 1 0"),
+        (CASE, {"what": "gradient", "parameters": ["alfa"]}, "parameters alpha alfa"),
+        (CASE, {"what": "jacobian", "parameters": []}, "parameters none"),
+        (CASE, {"duration": 1234.0}, "multiple"),
+        (batch, {"n_columns": 4}, "column 4 (3,)"),
+    ]
+    for case, options, message in wrong:
+        with error_naming(ValueError, message):
+            estimate_memory(MODEL, case, **options)
 
 
 def gradient_of(layout):
@@ -106,28 +72,21 @@ ARGUMENTS = (jnp.asarray(5.0), CASE)
 
 @pytest.mark.long  # layouts by themselves: test_checkpointing
 def test_the_fastest_layout_that_fits_is_taken():
+    assert choose_checkpointing(gradient_of, ARGUMENTS).checkpointing == SaveSteps()  # of the machine
     rich = choose_checkpointing(gradient_of, ARGUMENTS, 10**9)
     assert rich.checkpointing == SaveSteps()
     needed = rich.program.memory.temporary
-    assert rich.explanation == f"SaveSteps(): {needed} bytes of {10**9} fit"
+    assert f"SaveSteps(): {needed} bytes of {10**9} " in rich.explanation
     assert choose_checkpointing(gradient_of, ARGUMENTS, needed).checkpointing == SaveSteps()
     poor = choose_checkpointing(gradient_of, ARGUMENTS, needed - 1)
     assert poor.checkpointing == SaveSegments()
     assert poor.program.memory.temporary < needed
-    assert f"(SaveSteps() with {needed} bytes would not)" in poor.explanation
     assert float(poor.program(*ARGUMENTS)) == pytest.approx(float(rich.program(*ARGUMENTS)), rel=1e-9)
 
 
-def test_without_a_budget_the_free_memory_of_the_machine_decides():
-    assert choose_checkpointing(gradient_of, ARGUMENTS).checkpointing == SaveSteps()
-
-
 def test_a_budget_below_everything_says_what_is_needed():
-    candidates = [SaveSteps(), SaveSegments()]
-    least = choose_checkpointing(gradient_of, ARGUMENTS, 10**9, candidates=[SaveSegments()])
-    needed = least.program.memory.temporary
-    with error_naming(MemoryError, f"{needed} SaveSegments 100"):
-        choose_checkpointing(gradient_of, ARGUMENTS, 100, candidates=candidates)
+    with error_naming(MemoryError, "SaveSegments 100"):
+        choose_checkpointing(gradient_of, ARGUMENTS, 100, candidates=[SaveSegments()])
     with error_naming(ValueError, "candidate"):
         choose_checkpointing(gradient_of, ARGUMENTS, 100, candidates=[])
     with error_naming(ValueError, "memory_budget -1"):
@@ -177,8 +136,10 @@ print(peak() - before, estimate.peak - estimate.arguments)
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("what", ["forward", pytest.param("gradient", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "what",
+    [pytest.param("forward", marks=pytest.mark.long), pytest.param("gradient", marks=pytest.mark.study)],
+)
 def test_the_estimate_is_what_the_process_then_takes(what):
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("needs Linux, which says how much memory a process had at most")
@@ -191,7 +152,7 @@ def test_the_estimate_is_what_the_process_then_takes(what):
     assert abs(used - estimated) < 0.2 * used
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_estimate_is_what_a_gpu_then_takes():
     if jax.default_backend() == "cpu":
         pytest.skip("needs a GPU")

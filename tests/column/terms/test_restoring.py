@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax.typing import ArrayLike
 
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
@@ -42,6 +43,7 @@ def test_the_uppermost_cell_alone_follows_its_target_implicitly():
     np.testing.assert_array_equal(found.salinity, 35.0)
 
 
+@pytest.mark.long  # as temperature: above
 def test_salinity_follows_its_own_target():
     term = SurfaceRestoring(salinity=TimeSeries(TIME, jnp.array([33.0, 33.0])), salinity_velocity=5e-6)
     found = run(dataclasses.replace(case_of(), terms={"restoring": term})).state
@@ -60,6 +62,7 @@ def test_what_the_column_gains_is_what_the_target_gives():
     )
 
 
+@pytest.mark.long  # the implicit step: above
 def test_derivatives_and_batches():
     @jax.jit
     def last(velocity, target):

@@ -87,7 +87,6 @@ def test_the_drag_of_leaves_stirs():
 CLOSURES = {
     "k_epsilon": KEpsilon(),
     "kpp": KPP(bottom_layer=BottomLayer(shape="match_gradient", match_slope=True)),
-    "kpp_bottom_alone": KPP(surface_layer=False, bottom_layer=BottomLayer()),
 }
 LEAVES = {
     "friction": lambda m, c: c.interior.seagrass.friction,
@@ -104,11 +103,8 @@ def strengths(case):
     return [case.interior.seagrass.friction, case.initial_state.u]
 
 
-@pytest.mark.long  # compiles k-epsilon with a canopy four times
-@pytest.mark.parametrize(
-    "name",
-    ["kpp_bottom_alone", *(pytest.param(name, marks=pytest.mark.long) for name in ("kpp", "k_epsilon"))],
-)
+@pytest.mark.study  # a minute; derivatives of other terms: test_interior, test_restoring
+@pytest.mark.parametrize("name", CLOSURES)
 def test_derivatives_and_batches(name):
     model, case = Model(CLOSURES[name]), wavy_case()
     absent = ("critical", "shear_floor", "surface_fraction") if name == "k_epsilon" else ("efficiency",)
@@ -149,14 +145,11 @@ def test_derivatives_and_batches(name):
         np.testing.assert_allclose(got[..., column], expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
+def test_a_canopy_that_cannot_be_is_refused():
+    for change, words in (
         ({"height": [0.1, 0.1, 0.3]}, "heights"),
         ({"friction": [0.1, -0.1, 0.3]}, "negative"),
         ({"excursion": [0.1, 0.2]}, "levels"),
-    ],
-)
-def test_a_canopy_that_cannot_be_is_refused(change, words):
-    with error_naming(ValueError, words):
-        Seagrass(**(LEVELS | {name: jnp.array(values) for name, values in change.items()}))
+    ):
+        with error_naming(ValueError, words):
+            Seagrass(**(LEVELS | {name: jnp.array(values) for name, values in change.items()}))
