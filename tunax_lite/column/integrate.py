@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import AbstractMesh, Mesh
 from jaxtyping import Array, Int, PyTree
 
 from .._types import ScalarLike, is_traced, leading_axes, precision_of, without_weak_types
@@ -26,6 +26,7 @@ from ..runtime.devices import (
     map_columns,
     shard_columns,
 )
+from ..runtime.embedding import embedded, varying_alike
 from ..runtime.memory import free_memory
 from .arguments import ByIdentity, Parts, Structure, common_precision
 from .averages import Averaged
@@ -84,7 +85,7 @@ def start_of(model: Model, case: Case) -> Restart:
 
 @eqx.filter_jit
 def _compiled_start(model: Model, case: Case) -> Restart:
-    return start_of(model, batched_case(model, case))
+    return embedded(lambda model, case: start_of(model, batched_case(model, case)), model, case)
 
 
 def restart_of(model: Model, case: Case) -> Restart:
@@ -152,6 +153,7 @@ def integrate(
     Returns:
         The end, and the saved variables with a leading axis of `n_frames`, without the start.
     """
+    model, case, start = varying_alike((model, case, start))
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
     step, wanted = _stepping(model, case, dt), Averaged(averages)
     prepared = model.with_von_karman(case)
@@ -213,6 +215,7 @@ def advance(
 
     The number may be known only at run time, except in reverse mode.
     """
+    model, case, start = varying_alike((model, case, start))
     step = _stepping(model, case, jnp.asarray(dt, dtype=precision_of(case=case, start=start)))
     return jax.lax.fori_loop(0, n_steps, lambda _, current: step(current)[0], start)
 
@@ -259,7 +262,7 @@ class _Options(NamedTuple):
     means: bool
     step_starts: bool
     averages: tuple[str, ...]
-    mesh: Mesh | None
+    mesh: Mesh | AbstractMesh | None
     column_block: ColumnBlock
 
     @property
@@ -300,7 +303,12 @@ def _run_columns(model: Model, case: Case, start: Restart, dt: Array, options: _
 @functools.partial(jax.jit, static_argnames=("structures", "options"))
 def _simulate(arrays, dt, structures: tuple[Structure, ...], options: _Options) -> Trajectory:
     trees = (structure.tree(part) for structure, part in zip(structures, arrays, strict=True))
-    model, case, start = trees
+    return embedded(functools.partial(_trajectory, options), *trees, dt)
+
+
+def _trajectory(
+    options: _Options, model: Model, case: Case, start: Restart | None, dt: Array
+) -> Trajectory:
     case = batched_case(model, case)
     start = _compiled_start(model, case) if start is None else start
     if not shape_of_batch(model, case):
@@ -461,7 +469,7 @@ def _least_bytes(n_frames: int, columns: int, case: Case) -> float:
 
 @contextlib.contextmanager
 def _enough_memory(
-    model: Model, case: Case, n_frames: int, most_columns: int, mesh: Mesh | None
+    model: Model, case: Case, n_frames: int, most_columns: int, mesh: Mesh | AbstractMesh | None
 ) -> Iterator[None]:
     """Raise `MemoryError`, with a remedy, for frames that do not fit, before or while they are computed."""
 

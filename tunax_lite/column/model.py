@@ -24,6 +24,7 @@ from ..closures.base import AbstractCloState, AbstractClosure, AbstractStepper, 
 from ..declarations import check_kinds, check_mixing, setting
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault, ThomasScan, TwistedThomas
 from ..physics.stratification import buoyancy_frequency_squared
+from ..runtime.embedding import embedded
 from ..runtime.jax_setup import time_loop_is_fused
 from ..views import AbstractShown
 from .case import Case
@@ -119,6 +120,9 @@ class Model(AbstractShown):
 
     def init(self, case: Case) -> AbstractCloState:
         """Closure state for the case at rest: the start of a run."""
+        return embedded(Model._init, self, case)
+
+    def _init(self, case: Case) -> AbstractCloState:
         case = self.with_von_karman(case)
         state = case.start_state
         case = case.placed(state)
@@ -153,6 +157,17 @@ class Model(AbstractShown):
         Returns:
             state and closure state at `time + dt`.
         """
+        return embedded(Model._step, self, state, clo_state, case, time, dt, stepper)
+
+    def _step(
+        self,
+        state: State,
+        clo_state: AbstractCloState,
+        case: Case,
+        time: ScalarLike,
+        dt: ScalarLike,
+        stepper: AbstractStepper | None,
+    ) -> tuple[State, AbstractCloState]:
         stepped = self.stepped(state, clo_state, case, time, dt, stepper)
         return stepped.state, stepped.clo_state
 
