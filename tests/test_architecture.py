@@ -22,7 +22,7 @@ FILES = {
 # From below: each name is a module or a folder of the package. Imports go to an earlier floor, or to a
 # sibling that is named.
 FLOORS = (
-    ("_lazy", "_types", "constants", "declarations", "quantities", "registry"),
+    ("_docstrings", "_lazy", "_types", "constants", "declarations", "quantities", "registry"),
     ("runtime", "views"),
     ("numerics", "physics", "column", "air_sea", "ice", "closures"),  # the core, in the order below
     ("plausibility",),

@@ -22,6 +22,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, get_args, get_o
 import equinox as eqx
 import numpy as np
 
+from ._docstrings import docstring_of
+
 K = TypeVar("K", bound=type)
 
 
@@ -134,7 +136,7 @@ def meanings(kind: type) -> Mapping[str, str]:
     """Meanings of the fields of a class, from `Args:` in its docstring and those of its bases."""
     found: dict[str, str] = {}
     for each in reversed(kind.__mro__):
-        found |= _arguments(inspect.cleandoc(each.__dict__.get("__doc__") or ""))
+        found |= _arguments(docstring_of(each))
     names = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
     for several, meaning in list(found.items()):
         first, _, last = several.partition(" ... ")
@@ -184,8 +186,8 @@ def _documented(about: Mapping[str, str]) -> str:
 
 def summary_and_source(kind: type) -> tuple[str, str]:
     """The first paragraph of the docstring of a class, and the source given in it or in its module."""
-    text = inspect.cleandoc(kind.__dict__.get("__doc__") or "")
-    module = inspect.cleandoc(getattr(sys.modules.get(kind.__module__), "__doc__", None) or "")
+    text, home = docstring_of(kind), sys.modules.get(kind.__module__)
+    module = "" if home is None else docstring_of(home)
     pattern = re.compile(r"^Sources?[^:\n]*: ((?:.+\n?)+)", flags=re.MULTILINE)
     source = pattern.search(text) or pattern.search(module)
     return " ".join(text.split("\n\n")[0].split()), " ".join(source[1].split()) if source else ""

@@ -9,6 +9,7 @@ import dataclasses
 import html
 import re
 import textwrap
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ._types import Fixed, iterate_parameters
+from ._types import Fixed, LikelyMistake, iterate_parameters
 from .declarations import meanings, name_of, summary_and_source
 from .quantities import QUANTITIES
 
@@ -35,6 +36,21 @@ class AbstractShown(eqx.Module):
 
     arrays_are_free: ClassVar[bool] = False
     """Whether a calibration can free arrays that no field declares, as in closures."""
+
+    def __getstate__(self) -> tuple[dict[str, object], bool]:
+        doubles = (leaf for leaf in jax.tree.leaves(self) if getattr(leaf, "dtype", None) == np.float64)
+        return vars(self), any(isinstance(leaf, jax.Array) for leaf in doubles)
+
+    def __setstate__(self, state: tuple[dict[str, object], bool]) -> None:
+        fields, is_double = state
+        vars(self).update(fields)
+        if is_double and not jax.config.read("jax_enable_x64"):  # JAX has cast the arrays by now
+            warnings.warn(
+                f"{type(self).__name__}: expected to unpickle float64, got float32, because JAX computes in "
+                "float32 in this process; call tunax_lite.configure() before unpickling.",
+                LikelyMistake,
+                stacklevel=2,
+            )
 
     def __repr__(self) -> str:
         return as_text(self)

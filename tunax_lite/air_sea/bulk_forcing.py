@@ -156,7 +156,7 @@ def _offsets() -> Any:  # to derive from
     for field in WEATHER:
         quantity = field.metadata.get("quantity")
         unit = f"as the {field.name}" if quantity is None else quantity.unit_of_differences
-        meaning = meanings(Weather)[field.name].partition(" [")[0].removesuffix(".")
+        meaning = meanings(Weather).get(field.name, field.name).partition(" [")[0].removesuffix(".")
         fields[field.name] = Scalar, parameter(0.0, unit=unit)
         about[field.name] = f"added to the {meaning} [{unit}]."
     return module_of(fields, about)

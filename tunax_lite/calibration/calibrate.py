@@ -9,6 +9,7 @@ import numpy as np
 from ..column.checkpointing import AbstractCheckpointing
 from ..column.model import Model
 from ..io.writing import claims
+from ..runtime import failures_as_values
 from ..runtime.engine import AbstractEngine, ThisProcess
 from . import results as files
 from .methods import AbstractMethod, Ahead, MethodState
@@ -36,6 +37,7 @@ Report = Callable[[Iteration], None]
 _FORMAT = 3
 
 
+@failures_as_values()
 def calibrate(
     model: Model,
     free_parameters: FreeParameters | ResolvedParameters,
@@ -105,6 +107,7 @@ def calibrate(
 
 
 @claims("folder", folder=True)
+@failures_as_values()
 def solve(
     problem: Problem,
     method: AbstractMethod,

@@ -38,7 +38,7 @@ from ..io.checksums import digest_of_tree, sealing, unsealed
 from ..io.protection import remove_file, text_mark
 from ..io.writing import write_text
 from ..plausibility.water_limits import extremes
-from ..runtime import Program, Shared, compile_program
+from ..runtime import Program, Shared, compile_program, failures_as_values
 from ..runtime.engine import AbstractEngine, ThisProcess
 from .observed import AbstractOperator, AtCenters, OneNumber
 from .target import Comparison, errors_of_states, modelled_by_states
@@ -474,6 +474,7 @@ class KeptRows:
         return self._folder / f"{self._models[label]}_{n_cells!r}.npz"
 
 
+@failures_as_values()
 def compare_closures(
     candidates: Sequence[Candidate],
     references: Sequence[Reference],

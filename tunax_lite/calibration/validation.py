@@ -38,6 +38,7 @@ from ..io.errors import names_its_file, read_text
 from ..io.writing import claims, write_rows
 from ..physics.stratification import buoyancy_frequency_squared
 from ..plausibility.water_limits import Extreme
+from ..runtime import failures_as_values
 from ..runtime.engine import AbstractEngine, Check, ThisProcess
 from .calibrate import Iteration, Report, solve
 from .methods import AbstractMethod
@@ -108,6 +109,7 @@ class AbstractCheck(abc.ABC):
         """Errors of a model used instead of the original one."""
 
 
+@failures_as_values()
 def run_checks(
     checks: Sequence[AbstractCheck],
     before: AbstractClosure,
@@ -299,6 +301,7 @@ def with_values(model: Model, targets: Sequence[Target], values: Mapping[str, fl
     ]
 
 
+@failures_as_values()
 def errors_by_label(
     candidates: Mapping[str, Sequence[ModelOnTarget]],
     report: CaseReport = lambda fraction, name: None,
@@ -359,6 +362,7 @@ class CrossValidation:
 
 
 @claims("folder", folder=True)
+@failures_as_values()
 def cross_validate(
     model: Model,
     free_parameters: FreeParameters | ResolvedParameters,

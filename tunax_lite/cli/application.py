@@ -20,6 +20,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer import Exit, Option
 
+from .._docstrings import docstring_of
 from ..runtime.machine import n_processors
 from .options import Engine
 from .terminal import echo
@@ -137,7 +138,7 @@ def command(
             if on_engine:
                 options["engine"] = Engine(*(options.pop(name) for name in Engine._fields))
             session = _import_session()
-            with session.errors_as_messages(debug, when_interrupted):
+            with session.errors_as_messages(debug, when_interrupted), session.failures_as_values():
                 _ignore_settings_here()
                 session.set_up_jax(*_before)
                 with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
@@ -157,6 +158,7 @@ def command(
             [inspect.Parameter(name, kind, default=a, annotation=b) for name, (a, b) in own.items()]
         )
         whole.__annotations__ = {name: annotation for name, (_, annotation) in own.items()}
+        whole.__doc__ = docstring_of(function)
         app.command(name)(whole)
         _WORKS[name or function.__name__.replace("_", "-")] = function, module
 

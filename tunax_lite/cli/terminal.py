@@ -32,7 +32,16 @@ class _Forgiving(io.FileIO):
 
 
 def prepare_terminal() -> None:
-    """Escape what a terminal cannot show, forgive readers that leave, and print warnings as messages."""
+    """Escape what a terminal cannot show, forgive readers that leave, and print warnings as messages.
+
+    A service may start without standard streams. Their numbers then go to the first files that are opened,
+    into which libraries would print: the null device takes them.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: SIM115
+            os.set_inheritable(stream.fileno(), True)  # so that child processes have it, too
+            setattr(sys, name, stream)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if not isinstance(stream, io.TextIOWrapper):

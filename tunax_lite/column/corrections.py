@@ -60,7 +60,7 @@ def _declared() -> tuple[dict[str, tuple[object, FieldValue]], dict[str, str]]:
     for scale in dict.fromkeys(SCALES.values()):
         for name in (each for each in FLUXES if SCALES[each] == scale):
             fields[f"{name}_bias"] = _Correction, vector_parameter(unit=units[name], **options)
-            about[f"{name}_bias"] = f"added to {meanings(SurfaceFluxes)[name]}"
+            about[f"{name}_bias"] = f"added to {meanings(SurfaceFluxes).get(name, name)}"
         fields[scale] = _Correction, vector_parameter(valid_range=(0.0, 10.0), **options)
         about[scale] = f"factor of the {scale.removesuffix('_scale').replace('_', ' ')} [1]."
     return fields, about

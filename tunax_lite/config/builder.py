@@ -35,6 +35,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, WrapValidator, create_
 from pydantic.fields import FieldInfo
 
 from .._types import JSON
+from .._docstrings import docstring_of
 from ..declarations import meanings, name_of, names_of, words_of
 from .section import Annotation, Section, closest, invalid, once
 
@@ -148,7 +149,7 @@ def part_of(
     section = create_model(
         f"{kind.__name__}{name.title().replace('_', '')}Section",
         __base__=DerivedSection,
-        __doc__=inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0],
+        __doc__=docstring_of(kind).split("\n\n")[0],
         **keys,
     )
     section.conversions, section.null_is_default = conversions, frozenset(null_is_default)

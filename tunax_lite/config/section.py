@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, PydanticUndefined
 
+from .._docstrings import docstring_of
 from .._types import JSON
 from ..plausibility import RULES
 
@@ -102,6 +103,11 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
     null_is_default: ClassVar[frozenset[str]] = frozenset()
     """Keys whose `null` stands for the default."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
+        cls.__doc__ = cls.__doc__ or docstring_of(cls) or None  # the schema has it even if -OO drops it
 
     @model_validator(mode="wrap")
     @classmethod

@@ -242,7 +242,7 @@ def timed(kind: type, names: Iterable[str], annotation: Annotation = TimedSectio
     """
     keys: dict[str, Any] = {}  # what `Field` returns depends on the default
     for name in names:
-        field, about = kind.__dataclass_fields__[name], meanings(kind)[name].partition(";")[0]
+        field, about = kind.__dataclass_fields__[name], meanings(kind).get(name, name).partition(";")[0]
         about, usual = about.removesuffix("."), field.metadata.get("usual")
         if field.default is not dataclasses.MISSING:
             keys[name] = annotation | None, key(about, None)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from .._docstrings import docstring_of
+
 Evidence = TypeVar("Evidence")
 
 
@@ -51,7 +53,7 @@ def rule(name: str):
     """Add a function that yields findings of evidence to the table; its docstring says what it notes."""
 
     def add(look: Callable[[Evidence], Iterable[Finding]]) -> Callable[[Evidence], Iterable[Finding]]:
-        summary = (look.__doc__ or "").split("\n")[0].removeprefix("Note ").removesuffix(".")
+        summary = docstring_of(look).split("\n")[0].removeprefix("Note ").removesuffix(".")
         RULES[name] = Rule(name, summary, look)
         return look
 

@@ -6,10 +6,11 @@ for loops that touch less than 1 kB per iteration; an option lifts that limit. X
 width of 512-bit registers, because early processors slowed down with the full width.
 """
 
+import contextlib
 import importlib.util
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
@@ -136,14 +137,28 @@ def configuration() -> Configuration:
 
 
 def for_threads(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function for other threads: JAX keeps precision set by a context per thread."""
-    double = _setting("enable_x64")
+    """Wrap a function for other threads: JAX keeps settings made by a context per thread."""
+    double, nans, infs = map(_setting, ("enable_x64", "debug_nans", "debug_infs"))
 
     def call(*args: P.args, **named: P.kwargs) -> R:
-        with jax.enable_x64(double):
+        with jax.enable_x64(double), jax.debug_nans(nans), jax.debug_infs(infs):
             return function(*args, **named)
 
     return call
+
+
+@contextlib.contextmanager
+def failures_as_values() -> Iterator[None]:
+    """Context or decorator in which NaN and infinity are results: here they mark a run that failed.
+
+    JAX's own flags for debugging, `jax_debug_nans` and `jax_debug_infs`, would end the first such run with an
+    exception.
+    """
+    with contextlib.ExitStack() as stack:
+        for name, flag in (("debug_nans", jax.debug_nans), ("debug_infs", jax.debug_infs)):
+            if _setting(name):
+                stack.enter_context(flag(False))
+        yield
 
 
 def _setting(name: str) -> Any:  # types differ between settings

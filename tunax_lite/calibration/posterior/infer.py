@@ -58,7 +58,7 @@ from ...io.dataset import (
 )
 from ...io.protection import remove_file
 from ...io.writing import claims, write_rows
-from ...runtime import Shared
+from ...runtime import Shared, failures_as_values
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ..calibrate import Iteration, solve
 from ..methods import LevenbergMarquardt
@@ -514,6 +514,7 @@ _TRIES = 5
 
 
 @claims("folder", folder=True)
+@failures_as_values()
 def infer(
     model: Model,
     free_parameters: FreeParameters | ResolvedParameters,
@@ -798,6 +799,7 @@ class Bands:
     tracer_units: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)  # and long names
 
 
+@failures_as_values()
 def predictive_bands(
     model: Model,
     free_parameters: ResolvedParameters,
@@ -868,6 +870,7 @@ def recommended_members(model: Model, n: int) -> tuple[Model, float]:
     return dataclasses.replace(model, closure=members), known[name].noise
 
 
+@failures_as_values()
 def bands_of_members(
     ensemble: Model,
     cases: Case,
@@ -954,6 +957,7 @@ class Influence:
     elasticity: float  # d ln(output) / d ln(parameter); NaN where one of them is 0
 
 
+@failures_as_values()
 def influences(
     model: Model,
     free_parameters: ResolvedParameters,

@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, Int
 
 from ...column.integrate import count_steps
 from ...io.series import start_of_case
+from ...runtime import failures_as_values
 from .methods import AbstractMethod, Analysis, Climatology, Persistence, Window
 from .observing import Frames, Stream, on_frames
 from .system import Ensemble, System, passed, spun_up
@@ -225,6 +226,7 @@ class Assimilation:
         """Frames and steps."""
         return Layout.of(self.cycles, self.streams, self.system.dt, self.system.average)
 
+    @failures_as_values()
     def begin(self) -> Progress:
         """The ensemble at the start of the first window."""
         key = jax.random.fold_in(jax.random.key(self.cycles.seed), 0)
@@ -247,6 +249,7 @@ class Assimilation:
             progress = Progress(jnp.asarray(cycle + 1, jnp.int32), starts)
             yield progress, self._record(window, analysis, layout)
 
+    @failures_as_values()
     def run(self, report: Callable[[int], None] = lambda cycle: None) -> "Records":
         """All cycles; `report` is called with the number of those that are complete."""
         kept = []

@@ -54,7 +54,7 @@ from ...declarations import check_settings, setting
 from ...io.checksums import Digests, check_digest
 from ...io.dataset import described, titled, variable_name, write_dataset
 from ...io.protection import Provenance
-from ...runtime import Program, Shared, compile_program
+from ...runtime import Program, Shared, compile_program, failures_as_values
 from ...runtime.engine import AbstractEngine
 from .setup import MapRun
 from .store import map_dims
@@ -289,6 +289,7 @@ class Progress:
         return int(np.sum(self.weight == 0.0))
 
 
+@failures_as_values()
 def fit_map(
     fit: MapFit,
     n_iterations: int,

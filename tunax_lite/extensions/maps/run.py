@@ -28,6 +28,7 @@ from ...column.model import Model
 from ...column.trajectory import Restart
 from ...io.axes import place_in_words
 from ...plausibility.water_limits import Extreme, Lowest, extremes, lower, lowest_of, merged
+from ...runtime import failures_as_values
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.memory import peak_memory
 from . import store as stores
@@ -80,6 +81,7 @@ TilesReport = Callable[[float], None]
 """Called with the fraction that is done."""
 
 
+@failures_as_values()
 def run_tiles(
     run: MapRun, path: Path, tiles: Sequence[int], report: TilesReport = lambda done: None
 ) -> MapReport:
@@ -267,6 +269,7 @@ class _Tile:
         return found.reshape(*values.shape[:-1], *shape)
 
 
+@failures_as_values()
 def run_map(
     run: MapRun,
     path: Path,

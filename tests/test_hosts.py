@@ -1,0 +1,115 @@
+"""Inside of other people's programs: without docstrings or streams, with JAX's flags, in other processes."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import tunax_lite
+from tests.helpers import CASES
+from tunax_lite import KEpsilon, Model
+from tunax_lite._docstrings import _docstrings
+from tunax_lite._types import LikelyMistake
+from tunax_lite.cli.terminal import prepare_terminal
+from tunax_lite.declarations import all_names
+from tunax_lite.plausibility.finding import RULES
+from tunax_lite.runtime import failures_as_values, for_threads
+from tunax_lite.runtime.engine import ThisProcess
+
+ROOT = Path(__file__).parents[1]
+SAID = """
+import json, tunax_lite as tl, tunax_lite.plausibility
+from tunax_lite.column.corrections import CorrectedForcing
+from tunax_lite.config import RunConfig
+from tunax_lite.declarations import all_names, meanings, summary_and_source
+from tunax_lite.plausibility.finding import RULES
+kinds = [tl.Model, tl.Case, CorrectedForcing, *(each.kind for each in all_names())]
+rules = [rule.summary for rule in RULES.values()]
+found = {kind.__qualname__: [meanings(kind), summary_and_source(kind)] for kind in kinds}
+print(json.dumps([found, rules, RunConfig.model_json_schema(), str(tl.Model(tl.KEpsilon()))]))
+"""
+
+
+def python(*arguments, **environment):
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_docstrings_are_found_in_the_source():
+    own = [each.kind for each in all_names() if each.kind.__module__.startswith("tunax_lite.")]
+    documented = [*own, Model, tunax_lite.Case, *(rule.look for rule in RULES.values())]
+    for each in documented:
+        in_source = _docstrings(each.__module__)[each.__qualname__]
+        assert in_source.split() == str(each.__doc__).split(), each
+
+
+@pytest.mark.long
+def test_program_says_the_same_without_docstrings():
+    with_docstrings, without = (json.loads(python(*option, "-c", SAID)) for option in ((), ("-OO",)))
+    assert with_docstrings == without
+    assert "momentum" in str(with_docstrings)
+
+
+def test_streams_that_are_missing_become_the_null_device(monkeypatch):
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    prepare_terminal()
+    print("nobody reads this")
+    print("nor this", file=sys.stderr)
+    assert not sys.stdout.isatty() and sys.stdin.read() == ""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_run_of_a_service_without_streams(tmp_path, closed):
+    config = ROOT / "configs" / "runs" / "kato_phillips.yaml"
+    out = tmp_path / "out.nc"
+    program = "from tunax_lite.cli import main; main()"
+    command = f"{sys.executable} -c '{program}' run {config} --output {out} {closed}"
+    assert subprocess.run(["bash", "-c", command], cwd=ROOT, check=False).returncode == 0
+    assert out.stat().st_size > 0
+
+
+@pytest.fixture
+def debugging():
+    with jax.debug_nans(True), jax.debug_infs(True):
+        yield
+
+
+@pytest.mark.usefixtures("debugging")
+def test_failures_are_values_where_the_package_expects_them():
+    with pytest.raises(FloatingPointError):
+        jnp.log(-jnp.ones(())).block_until_ready()
+    with failures_as_values():
+        assert jnp.isnan(jnp.log(-jnp.ones(())))
+        assert jnp.isinf(jnp.log(jnp.zeros(())))
+        of_engine = ThisProcess(n_threads=2).map(lambda x: float(jnp.log(x)), [-jnp.ones(()), jnp.zeros(())])
+        assert str(list(of_engine)) == "[nan, -inf]"
+        elsewhere = for_threads(lambda: jax.config.read("jax_debug_nans"))
+    assert elsewhere() is False
+    assert jax.config.read("jax_debug_nans") and jax.config.read("jax_debug_infs")
+
+
+def test_model_that_loses_its_precision_in_another_process_says_so():
+    given = pickle.dumps((Model(KEpsilon()), CASES["wind"]))
+    model, case = pickle.loads(given)
+    assert (model.closure.c_1.dtype, case.grid.z_face.dtype) == ("float64", "float64")
+    with jax.enable_x64(False), pytest.warns(LikelyMistake, match="float64, got float32.*configure"):
+        model, _ = pickle.loads(given)
+    assert model.closure.c_1.dtype == "float32"

@@ -1,0 +1,41 @@
+"""Docstrings, which say what fields and options mean, and which Python drops with -OO."""
+
+import ast
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from types import ModuleType
+
+
+def docstring_of(documented: type | ModuleType | Callable[..., object]) -> str:
+    """Own docstring of a class, a function or a module; with -OO from the source, if there is one."""
+    text = documented.__dict__.get("__doc__") if isinstance(documented, type) else documented.__doc__
+    if sys.flags.optimize >= 2:
+        is_module = isinstance(documented, ModuleType)
+        name = "" if is_module else documented.__qualname__
+        in_source = _docstrings(documented.__name__ if is_module else documented.__module__)
+        text = in_source.get(name, text)  # dataclasses and derived classes have one beside the source
+    return inspect.cleandoc(text or "")
+
+
+@functools.cache
+def _docstrings(module: str) -> Mapping[str, str]:
+    """Docstrings in the source of a module, by qualified name; that of the module has none."""
+    found: dict[str, str] = {}
+
+    def visit(node: ast.AST, name: str) -> None:
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
+            found[name] = text
+        for child in ast.iter_child_nodes(node):
+            inner = "<locals>." if isinstance(node, ast.FunctionDef) else ""
+            own = getattr(child, "name", "") if isinstance(child, ast.ClassDef | ast.FunctionDef) else ""
+            visit(child, f"{name}.{inner}{own}".lstrip(".") if own else name)
+
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except (OSError, TypeError, KeyError):
+        return found
+    tree = ast.parse(source)
+    visit(tree, "")
+    return found
