@@ -25,7 +25,9 @@ def _docstrings(module: str) -> Mapping[str, str]:
     found: dict[str, str] = {}
 
     def visit(node: ast.AST, name: str) -> None:
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (
+            text := ast.get_docstring(node)
+        ):
             found[name] = text
         for child in ast.iter_child_nodes(node):
             inner = "<locals>." if isinstance(node, ast.FunctionDef) else ""

@@ -44,7 +44,7 @@ class AbstractShown(eqx.Module):
     def __setstate__(self, state: tuple[dict[str, object], bool]) -> None:
         fields, is_double = state
         vars(self).update(fields)
-        if is_double and not jax.config.read("jax_enable_x64"):  # JAX has cast the arrays by now
+        if is_double and jax.dtypes.canonicalize_dtype(float) != np.float64:  # JAX has cast the arrays
             warnings.warn(
                 f"{type(self).__name__}: expected to unpickle float64, got float32, because JAX computes in "
                 "float32 in this process; call tunax_lite.configure() before unpickling.",

@@ -37,14 +37,14 @@ def prepare_terminal() -> None:
     A service may start without standard streams. Their numbers then go to the first files that are opened,
     into which libraries would print: the null device takes them.
     """
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:
-            stream = open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: SIM115
-            os.set_inheritable(stream.fileno(), True)  # so that child processes have it, too
-            setattr(sys, name, stream)
+    absent = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    for name in absent:
+        stream = open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: SIM115
+        os.set_inheritable(stream.fileno(), True)  # so that child processes have it, too
+        setattr(sys, name, stream)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if not isinstance(stream, io.TextIOWrapper):
+        if name in absent or not isinstance(stream, io.TextIOWrapper):
             continue
         stream.reconfigure(errors="backslashreplace")
         with contextlib.suppress(OSError, ValueError):  # no file below, as in a notebook

@@ -34,8 +34,8 @@ from typing import (
 from pydantic import BeforeValidator, Field, TypeAdapter, WrapValidator, create_model
 from pydantic.fields import FieldInfo
 
-from .._types import JSON
 from .._docstrings import docstring_of
+from .._types import JSON
 from ..declarations import meanings, name_of, names_of, words_of
 from .section import Annotation, Section, closest, invalid, once
 

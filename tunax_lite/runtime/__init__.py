@@ -28,7 +28,8 @@ _NAMES = {
     "cache": "CacheStatistics cache_contents cache_statistics",
     "compilation": "Program ProgramMemory Shared Timing compile_program program_table",
     "devices": "Devices column_mesh map_columns shard_columns",
-    "jax_setup": "Configuration configuration configure default_cache_folder failures_as_values for_threads is_own_flag",
+    "jax_setup": "Configuration configuration configure default_cache_folder failures_as_values for_threads "
+    "is_own_flag",
     "memory": "free_memory used_memory",
     "processes": "deadline join_processes",
 }

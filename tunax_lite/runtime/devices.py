@@ -12,7 +12,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec, get_abstract_mesh, get_mesh
+from jax.sharding import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    get_abstract_mesh,
+    get_mesh,
+)
 from jaxtyping import PyTree
 
 from .memory import Device
@@ -58,8 +66,8 @@ def _current_mesh(current: AbstractMesh, devices: str | Sequence[Device]) -> Mes
         mesh, known = current, None
     if devices != "all" and list(devices) != known:
         raise ValueError(
-            f"devices: expected 'all' within the mesh that jax.set_mesh has set, got {devices!r}; give 'all', "
-            "or leave that mesh."
+            f"devices: expected 'all' within the mesh that jax.set_mesh has set, got {devices!r}; "
+            "give 'all', or leave that mesh."
         )
     return mesh
 

@@ -81,7 +81,11 @@ def _explicit_mesh(tree: PyTree) -> AbstractMesh | None:
 def _batch(tree: PyTree) -> tuple[tuple[int, ...], tuple]:
     """Shape of the batch, and the axes of the mesh over which each of its axes is split."""
     axes = jax.tree.leaves(leading_axes(tree))
-    found = [(leaf.shape[n:], jax.typeof(leaf).sharding.spec[n:]) for leaf, n in zip(jax.tree.leaves(tree), axes, strict=True) if n >= 0]
+    found = [
+        (leaf.shape[n:], jax.typeof(leaf).sharding.spec[n:])
+        for leaf, n in zip(jax.tree.leaves(tree), axes, strict=True)
+        if n >= 0
+    ]
     shape = jnp.broadcast_shapes((), *(of for of, _ in found))
     names = [None] * len(shape)
     for of, given in found:
