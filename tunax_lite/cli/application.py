@@ -138,7 +138,7 @@ def command(
             if on_engine:
                 options["engine"] = Engine(*(options.pop(name) for name in Engine._fields))
             session = _import_session()
-            with session.errors_as_messages(debug, when_interrupted), session.failures_as_values():
+            with session.errors_as_messages(debug, when_interrupted):
                 _ignore_settings_here()
                 session.set_up_jax(*_before)
                 with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():

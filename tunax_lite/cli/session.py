@@ -49,7 +49,7 @@ from ..io.yaml_file import naming
 from ..plausibility.onset import delay_of_convection
 from ..plausibility.water_limits import Extreme, Lowest
 from ..registry import additions
-from ..runtime import configure, interrupts, is_own_flag
+from ..runtime import configure, failures_as_values, interrupts, is_own_flag
 from ..runtime.jax_setup import seconds_are_told
 from ..runtime.machine import MissingPackageError, command_for, commit, n_processors, processor
 from ..runtime.memory import expected_seconds, lift_limits
@@ -72,7 +72,7 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
     """Turn an exception into a message on stderr and an exit code; arguments are those of `command`."""
     before = interrupts.advise(when_interrupted)
     try:
-        with protecting():
+        with protecting(), failures_as_values():
             yield
     except (Exit, typer.Abort, typer.BadParameter):
         raise
