@@ -16,6 +16,7 @@ from tests.helpers import CASES
 from tunax_lite import KEpsilon, Model
 from tunax_lite._docstrings import _docstrings
 from tunax_lite._types import LikelyMistake
+from tunax_lite.cli.session import errors_as_messages
 from tunax_lite.cli.terminal import prepare_terminal
 from tunax_lite.declarations import all_names
 from tunax_lite.plausibility.finding import RULES
@@ -101,6 +102,8 @@ def debugging():
 def test_failures_are_values_where_the_package_expects_them():
     with pytest.raises(FloatingPointError):
         jnp.log(-jnp.ones(())).block_until_ready()
+    with errors_as_messages():  # around every command
+        assert jnp.isnan(jnp.log(-jnp.ones(())))
     with failures_as_values():
         assert jnp.isnan(jnp.log(-jnp.ones(())))
         assert jnp.isinf(jnp.log(jnp.zeros(())))
