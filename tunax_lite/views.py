@@ -46,8 +46,8 @@ class AbstractShown(eqx.Module):
         vars(self).update(fields)
         if is_double and jax.dtypes.canonicalize_dtype(float) != np.float64:  # JAX has cast the arrays
             warnings.warn(
-                "model or case: expected to unpickle float64, got float32, because JAX computes in float32 in "
-                "this process; call tunax_lite.configure() before unpickling.",
+                "model or case: expected to unpickle float64, got float32, because JAX computes in float32 "
+                "in this process; call tunax_lite.configure() before unpickling.",
                 LikelyMistake,
                 stacklevel=2,
             )
