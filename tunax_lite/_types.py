@@ -100,15 +100,19 @@ _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
 def check_range(name: str, value: object, valid_range: tuple[float, float]) -> None:
     """Raise `ValueError` for a number outside a closed range, or one that is not a number.
 
-    An array is checked number by number. Traced values have no value yet, and pass; a text, a list and a
+    An array is checked number by number. True and False are no numbers: Python takes them for 1 and 0, and a
+    switch in the place of a number would run. Traced values have no value yet, and pass; a text, a list and a
     complex number are a `TypeError`.
     """
     if isinstance(value, str):
         raise TypeError(f"{name}: expected a number, got {value!r}.")
     if isinstance(value, list | tuple | dict | set | complex) or getattr(value, "dtype", None) in _COMPLEX:
         raise TypeError(f"{name}: expected a number or an array of real numbers, got {value!r:.100}.")
+    if is_switch(value):
+        within = f"a value between {valid_range[0]:g} and {valid_range[1]:g}"
+        raise ValueError(f"{name}: expected {within}, got {_switch(value)}; give a number.")
     if not isinstance(value, (int, float, np.generic, np.ndarray, jax.Array)) or isinstance(
-        value, (bool, jax.core.Tracer)
+        value, jax.core.Tracer
     ):
         return
     if isinstance(value, jax.Array) and not value.is_fully_addressable:
@@ -125,9 +129,25 @@ def check_range(name: str, value: object, valid_range: tuple[float, float]) -> N
         )
 
 
+def is_switch(value: object) -> bool:
+    """Whether a value is True, False or an array of them, traced or not."""
+    return isinstance(value, bool) or getattr(value, "dtype", None) == np.dtype(bool)
+
+
+def _switch(value: Any) -> str:  # True, False or an array
+    return "an array of True and False" if is_traced(value) or np.ndim(value) else str(bool(value))
+
+
+def check_numbers(module: eqx.Module) -> None:
+    """Raise `ValueError` for True or False in the place of a number that a module declares."""
+    for info in (*iterate_parameters(module), *iterate_vectors(module)):
+        if is_switch(info.value):
+            check_range(info.path, info.value, info.valid_range)
+
+
 def _to_float_array(value: PyTree) -> PyTree:
     # None marks a parameter derived from others; other leaves (JAX's placeholders in pytrees) pass through.
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if isinstance(value, (int, float)):
         return as_float_array(value)
     if isinstance(value, np.floating):
         return jnp.asarray(value)
@@ -141,6 +161,9 @@ def as_float_array(value: PyTree, name: str = "") -> PyTree:
 
     Everything else is unchanged.
     """
+    if is_switch(value):
+        where = f"{name}: " if name else ""
+        raise ValueError(f"{where}expected a number or an array, got {_switch(value)}; give a number.")
     if isinstance(value, (int, float)):
         return jnp.asarray(np.float64(value))  # takes half the time that a Python number does
     if isinstance(value, str | list | tuple | dict | set):

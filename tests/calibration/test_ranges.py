@@ -129,7 +129,8 @@ def test_constructors_refuse_what_they_know_and_name_it():
         tl.KEpsilon(c_eps_1=jnp.asarray([1.4, -3.0, 9.0]))
     with error_naming(ValueError, "thermal_expansion 0 0.001"):
         tl.LinearEquationOfState(thermal_expansion=2e-1)
-    check_range("x", True, (2.0, 3.0))  # no number
+    with error_naming(ValueError, "x 2 3 True"):
+        check_range("x", True, (2.0, 3.0))  # no number
 
 
 class Own(eqx.Module):

@@ -13,7 +13,15 @@ import numpy as np
 from jax.sharding import AbstractMesh, Mesh
 from jaxtyping import Array, Int, PyTree
 
-from .._types import ScalarLike, is_traced, leading_axes, precision_of, without_weak_types
+from .._types import (
+    ScalarLike,
+    check_numbers,
+    is_switch,
+    is_traced,
+    leading_axes,
+    precision_of,
+    without_weak_types,
+)
 from ..closures.base import AbstractCloState, AbstractClosure
 from ..runtime.devices import (
     ColumnBlock,
@@ -332,7 +340,10 @@ class _Prepared(NamedTuple):
 
 @ByIdentity
 def _prepared(tree: Model | Case) -> _Prepared:
-    return _Prepared(Parts.of(tree.unlabelled() if isinstance(tree, Case) else tree), set())
+    parts = Parts.of(tree.unlabelled() if isinstance(tree, Case) else tree)
+    if any(map(is_switch, (*parts.structure.others.values(), *parts.arrays))):
+        check_numbers(tree)
+    return _Prepared(parts, set())
 
 
 def simulate(
