@@ -252,7 +252,8 @@ class BulkForcing(AbstractForcing):
         implicit_stress: whether the relative wind uses the current at the end of a step, which keeps long
             steps stable, or at its start, as in GOTM.
         rain_heat, rain_stress: whether rain carries heat and momentum.
-        evaporation: whether the latent heat flux removes water.
+        evaporation: whether the latent heat flux removes water, from the salinity as from the level of a
+            lake, with and without precipitation.
 
     Raises:
         ValueError: a missing series that a formula needs, or a value impossible in air.
@@ -275,7 +276,7 @@ class BulkForcing(AbstractForcing):
     implicit_stress: bool = setting(True)
     rain_heat: bool = setting(False)
     rain_stress: bool = setting(False)
-    evaporation: bool = setting(False)
+    evaporation: bool = setting(True, null_is_default=True)
 
     def __check_init__(self):
         check_kinds(self)
@@ -324,15 +325,15 @@ class BulkForcing(AbstractForcing):
         skin = WaterSkin.at(temperature, air.pressure)
         exchange = self.bulk.exchange(air, skin)
         transfer, heat = exchange.momentum_transfer, exchange.sensible_heat + exchange.latent_heat
-        rain = None
+        rain = fresh_water = None
         if weather.precipitation is not None:
-            rain = FRESHWATER_DENSITY * weather.precipitation
+            rain = fresh_water = FRESHWATER_DENSITY * weather.precipitation
             if self.rain_stress:
                 transfer = transfer + RAIN_SPEED_RATIO * rain
             if self.rain_heat:
                 heat = heat + rain_heat(rain, air, skin, exchange.vaporisation_heat)
         if self.evaporation:
-            rain = exchange.water if rain is None else rain + exchange.water
+            fresh_water = exchange.water if rain is None else rain + exchange.water
         longwave = self._longwave(temperature, air, weather)
         heat = heat + longwave
         return SurfaceFluxes(
@@ -341,7 +342,8 @@ class BulkForcing(AbstractForcing):
             surface_drag=transfer if self.relative_wind and self.implicit_stress else None,
             heat_flux=self.heat_factor * heat,
             shortwave_flux=self._shortwave(time, weather, water.ice),
-            freshwater_flux=rain,
+            rain=rain,
+            freshwater_flux=fresh_water,
             latent_heat_flux=exchange.latent_heat,
             sensible_heat_flux=exchange.sensible_heat,
             longwave_flux=longwave,

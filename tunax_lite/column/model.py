@@ -262,7 +262,9 @@ class Model(AbstractShown):
         column = column._replace(
             eddy_viscosity=clo_state.eddy_viscosity, eddy_diffusivity=clo_state.eddy_diffusivity
         )
-        terms = (ShortwaveHeating(), *case.acting(), SurfaceExchange(), *clo_state.terms(column.state))
+        undiluted = tuple(name for term in case.acting() for name in term.undiluted())
+        surface = SurfaceExchange(undiluted)
+        terms = (ShortwaveHeating(), *case.acting(), surface, *clo_state.terms(column.state))
         viscosity, diffusivity = case.background_viscosity, case.background_diffusivity
         mixing = Mixing.of_quantities(
             clo_state,

@@ -88,9 +88,6 @@ class AirSeaSection(part_of(air_sea.BulkForcing, without="humidity_measure")):
         "a step takes much of the speed of a storm away",
         True,
     )
-    evaporation: bool | None = key(
-        "whether latent heat takes water along; null: where there is precipitation", None
-    )
 
     def _check(self) -> None:
         if self.shortwave.name == "net" and self.albedo is not None:
@@ -254,7 +251,7 @@ def bulk_forcing(
             weather=TimeSeries(series.time, values, series.name),
             sun=air_sea.SolarPosition(setting.required_start(), latitude, longitude),
             humidity_measure=measure,
-            **bulk_arguments(section, implicit_stress=implicit, rain=values.precipitation is not None),
+            **bulk_arguments(section, implicit_stress=implicit),
         )
     length = {"step": setting.step or _USUAL_STEP, "duration": setting.duration}
     forcing, notes = air_sea.with_mean_sun(forcing, section.mean_sun(), **length)
@@ -262,16 +259,13 @@ def bulk_forcing(
     return forcing
 
 
-def bulk_arguments(
-    section: AirSeaSection, *, implicit_stress: bool, rain: bool
-) -> dict[str, Any]:  # by field
-    """Arguments of `BulkForcing` except weather, sun and humidity measure; `rain`: there is precipitation."""
+def bulk_arguments(section: AirSeaSection, *, implicit_stress: bool) -> dict[str, Any]:  # by field
+    """Arguments of `BulkForcing` except weather, sun and humidity measure."""
     albedo = air_sea.Payne() if section.albedo is None else section.albedo.build()
     return section.given() | {
         "longwave": air_sea.DownwardLongwave() if section.longwave == "downward" else section.formula,
         "shortwave": section.sky,
         "albedo": air_sea.ConstantAlbedo(0.0) if section.shortwave.name == "net" else albedo,
-        "evaporation": rain if section.evaporation is None else section.evaporation,
         "implicit_stress": implicit_stress,
     }
 

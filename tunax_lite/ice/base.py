@@ -129,10 +129,10 @@ def below_cover(
         heat: from the ice [W m-2].
     """
     closed = {"heat_flux": heat}
-    passing = ("shortwave_flux",) if gained is None else ("shortwave_flux", "freshwater_flux")
+    passing = ("shortwave_flux",) if gained is None else ("shortwave_flux", "freshwater_flux", "rain")
     changed = {
         name: jnp.where(covered, closed.get(name, 0.0), flux)
-        for name in (*FLUXES, "surface_drag")
+        for name in (*FLUXES, "surface_drag", "rain")
         if name not in passing and (flux := getattr(sky, name)) is not None
     }
     if sky.shortwave_flux is not None:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 _KELVIN = 273.15
 _HOUR = 3600.0
+_VAPORISATION_HEAT = 2.5008e6  # [J kg-1] of the forecast model, IFS documentation, Part IV, constants
 _SOLAR_CONSTANT = 1361.0 * 1.035  # [W m-2], at perihelion
 _LONGEST_STEP = 6.0 * _HOUR
 """Between records: of what changes with the day, more is not known from fewer."""
@@ -119,8 +120,8 @@ def read_era5(
 ) -> BulkForcing:
     """Bulk forcing from ERA5: u10, v10, t2m, d2m, sp or msl, radiation, and tcc and tp if present.
 
-    Means of accumulated parameters are assigned to the middle of their interval and interpolated linearly. If
-    the file has precipitation, the forcing includes evaporation too.
+    Means of accumulated parameters are assigned to the middle of their interval and interpolated linearly.
+    The forcing includes evaporation, with and without precipitation.
 
     Args:
         paths: one file or xarray dataset, or several (one per parameter, one per month); NetCDF, or GRIB,
@@ -189,7 +190,6 @@ def read_era5(
         albedo=albedo,
         sun=sun,
         humidity_measure="dew_point",
-        evaporation="precipitation" in points,
     )
     return with_mean_sun(forcing, MeanSun(), step=_HOUR, duration=float(time[-1]))[0]
 
@@ -208,7 +208,8 @@ def read_era5_fluxes(
     """The surface fluxes computed by ERA5 over its own sea surface temperature.
 
     Net radiation, turbulent heat fluxes and stress (ssr, str, sshf, slhf, ewss, nsss), accumulated or as
-    means (msnswrf or avg_snswrf, ...), and precipitation minus evaporation if tp and e are present.
+    means (msnswrf or avg_snswrf, ...), and precipitation minus evaporation: tp if present, and e, or else
+    the water of the latent heat.
 
     Args:
         paths, latitude, longitude, start_time, interpolation, accumulation, units: as in `read_era5`.
@@ -227,8 +228,12 @@ def read_era5_fluxes(
     heat = sum(values[key] for key in ("longwave", "sensible", "latent"))
     fluxes = {key: values[key] for key in ("stress_u", "stress_v")}
     fluxes |= {"heat_flux": heat, "shortwave_flux": values["shortwave"]}
-    if "precipitation" in values and "evaporation" in values:
-        fluxes["freshwater_flux"] = 1000.0 * (values["precipitation"] + values["evaporation"])
+    if "evaporation" in values:
+        fluxes["freshwater_flux"] = 1000.0 * values["evaporation"]
+    else:
+        fluxes["freshwater_flux"] = values["latent"] / _VAPORISATION_HEAT
+    if "precipitation" in values:
+        fluxes["freshwater_flux"] = fluxes["freshwater_flux"] + 1000.0 * values["precipitation"]
     return TimeSeriesForcing.from_values(time, **fluxes)
 
 

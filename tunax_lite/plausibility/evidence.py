@@ -261,7 +261,7 @@ def _forcing(forcing: AbstractForcing, single: Single) -> tuple[dict[str, Sample
     if isinstance(forcing, ConstantForcing | TimeSeriesForcing):
         constant = isinstance(forcing, ConstantForcing)
         for name, values in vars(forcing.fluxes).items():
-            if values is None or name in ("tracer_fluxes", "surface_drag"):
+            if values is None or name in ("tracer_fluxes", "surface_drag", "rain"):
                 continue
             quantity, where = quantity_of(name).name, f"fluxes.{name}"
             if constant:

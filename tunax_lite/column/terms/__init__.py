@@ -17,6 +17,7 @@ from .pressure import (
     VelocityAndHeight,
     VelocityAtHeight,
 )
+from .rain import RainContent
 from .restoring import SurfaceRestoring
 from .seagrass import Seagrass
 from .stokes_drift import (

@@ -202,6 +202,10 @@ class AbstractTerm(AbstractShown):
         """Tracers that belong to the term: nothing else mixes, advects or changes them."""
         return ()
 
+    def undiluted(self) -> tuple[str, ...]:
+        """Tracers that rain does not dilute: they are no concentrations, or the term dilutes them itself."""
+        return ()
+
     def initial_tracers(self) -> dict[str, float]:
         """Tracers that the term needs, with their initial values where a case does not give them."""
         return {}

@@ -1,7 +1,7 @@
 """Terms of every column: Coriolis force, surface fluxes, shortwave radiation."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import jax.numpy as jnp
 
@@ -29,7 +29,13 @@ class CoriolisForce(AbstractTerm):
 
 
 class SurfaceExchange(AbstractTerm):
-    """Stress, heat, fresh water, salt and tracers through the surface into the uppermost cell."""
+    """Stress, heat, fresh water, salt and tracers through the surface into the uppermost cell.
+
+    Args:
+        undiluted: tracers that fresh water does not dilute.
+    """
+
+    undiluted: tuple[str, ...] = ()
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         fluxes, state, density = column.fluxes, column.state, column.equation_of_state.reference_density
@@ -51,7 +57,7 @@ class SurfaceExchange(AbstractTerm):
             # With a varying level, rain adds volume instead of diluting, and has the temperature of the
             # surface.
             fluxes = dataclasses.replace(fluxes, freshwater_flux=None)
-        entering = kinematic_fluxes(state, column.equation_of_state, fluxes)
+        entering = kinematic_fluxes(state, column.equation_of_state, fluxes, self.undiluted)
         if level is not None and level.fresh_water is not None:
             entering["temperature"] = entering["temperature"] + level.fresh_water * state.temperature[-1]
         return {name: Tendency(surface=flux) for name, flux in entering.items()}
@@ -95,13 +101,25 @@ def friction_velocity(stress: Stress, density: Scalar) -> Scalar:
     return safe_sqrt(vector_norm(*stress) / density)
 
 
-def kinematic_fluxes(state: State, eos: AbstractEquationOfState, fluxes: SurfaceFluxes) -> dict[str, Scalar]:
-    """Fluxes into the uppermost cell: temperature [K m s-1], salinity [g kg-1 m s-1], tracers."""
+def kinematic_fluxes(
+    state: State,
+    eos: AbstractEquationOfState,
+    fluxes: SurfaceFluxes,
+    undiluted: Collection[str] = (),
+) -> dict[str, Scalar]:
+    """Fluxes into the uppermost cell: temperature [K m s-1], salinity [g kg-1 m s-1], tracers.
+
+    Fresh water dilutes salinity and all tracers but those in `undiluted`.
+    """
     heat = or_zero(fluxes.heat_flux, state) / (eos.reference_density * eos.heat_capacity)
     # Fresh water dilutes the uppermost cell without changing its volume; salt flux is in kg, salinity in g.
     dilution = -state.salinity[-1] * or_zero(fluxes.freshwater_flux, state)
     salt = (dilution + 1e3 * or_zero(fluxes.salt_flux, state)) / eos.reference_density
     tracers = {name: or_zero(fluxes.tracer_fluxes.get(name), state) for name in state.tracers}
+    if fluxes.freshwater_flux is not None:
+        volume = fluxes.freshwater_flux / eos.reference_density
+        for name in (name for name in state.tracers if name not in undiluted):
+            tracers[name] = tracers[name] - volume * state.tracers[name][-1]
     return {"temperature": heat, "salinity": salt, **tracers}
 
 

@@ -312,15 +312,23 @@ class Biogeochemistry(AbstractTerm):
             found[name] = float(np.max(per_metre)) * dt
         return found
 
+    def undiluted(self) -> tuple[str, ...]:
+        # With an implicit dilution, pools that cannot be negative are diluted by `on_scalars`.
+        return tuple(
+            name
+            for name, pool in self.pools().items()
+            if not (self.dilution and pool.diluted) or (self.implicit_dilution and pool.positive)
+        )
+
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        tracers, flux = column.state.tracers, column.fluxes.freshwater_flux
-        if not self.dilution or flux is None or column.level is not None:
+        tracers, flux, level = column.state.tracers, column.fluxes.freshwater_flux, column.level
+        if not (self.dilution and self.implicit_dilution) or flux is None:
             return {}
+        if level is not None and level.fresh_water is not None:
+            return {}  # rain adds volume
         volume = flux / column.equation_of_state.reference_density
         diluted = {name: pool for name, pool in self.pools().items() if pool.diluted and not pool.on_bottom}
-        found = {name: Tendency(surface=-volume * tracers[name][-1]) for name in diluted}
-        if not self.implicit_dilution:
-            return found
+        found: dict[str, Tendency] = {}
         rain = at_least(volume, 0.0) * reciprocal(column.grid.cell_volume[-1])
         still = _in_end_cell(-1, column.state.temperature) * rain  # one object, for pools that share a matrix
         for name in (name for name, pool in diluted.items() if pool.positive):

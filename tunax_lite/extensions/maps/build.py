@@ -44,7 +44,6 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
         return where.file(name if section.folder is None else str(Path(section.folder) / name), "paths")
 
     given = section.input()
-    rain = given.weather is not None and given.weather.precipitation is not None
     implicit, levels = bool(section.air_sea.implicit_stress), config.grid.of(1.0)
     assert levels is not None  # checked by the section
     with collecting() as left, where.naming():
@@ -56,7 +55,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
             absorption=section.absorption.build(),
             ice=None if section.ice is None else section.ice.build(),
             terms=terms,
-            bulk=bulk_arguments(section.air_sea, implicit_stress=implicit, rain=rain),
+            bulk=bulk_arguments(section.air_sea, implicit_stress=implicit),
             mean_sun=section.air_sea.mean_sun(),
             step=config.time.step,
             find=find,

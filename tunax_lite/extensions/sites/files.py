@@ -167,7 +167,9 @@ def weather_of_files(place: Place, paths: Sequence[Source], places: Mapping[str,
             notes.append("radiation from the sun and the clouds: the files do not have both parts of it")
             air = {"shortwave": "clear_sky", "longwave": "clark"}
     if not {"tp", "mtpr", "avg_tprate"} & series.keys():
-        notes.append("without rain, and with it evaporation: the salinity changes by mixing alone")
+        notes.append(
+            "without rain: evaporation alone changes the salinity; air_sea: {evaporation: false} turns it off"
+        )
     case: dict[str, Any] = {"weather": {"format": "era5", "paths": list(files)}}  # as in a configuration
     case |= {"air_sea": air} if air else {}
     return Found(case, files, places or digests(used), tuple(notes))

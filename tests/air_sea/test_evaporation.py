@@ -1,0 +1,87 @@
+"""Latent heat takes water along wherever it is computed, with and without rain, unless that is turned off."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tunax_lite import Case, Constant, Grid, Model, State, simulate
+from tunax_lite.air_sea import BulkForcing, Weather
+from tunax_lite.column.forcing import WaterSurface
+from tunax_lite.column.grid import Hypsography
+from tunax_lite.column.terms import Interior, LakeLevel
+from tunax_lite.column.time_series import TimeSeries
+from tunax_lite.config import build_run, load_run
+
+VAPORISATION_HEAT = 2.501e6 - 2.37e3 * 25.0  # [J kg-1] at 25 degC, Gill (1982)
+DRY = {"wind_u": 8.0, "wind_v": 0.0, "air_temperature": 30.0, "humidity": 30.0, "air_pressure": 101325.0}
+RADIATION = {"shortwave": 200.0, "longwave": -60.0}
+WATER = WaterSurface(*map(jnp.asarray, (0.0, 0.0, 25.0, 0.0)))
+
+
+def forcing(rain: float | None = None, **options) -> BulkForcing:
+    given = DRY | RADIATION | ({} if rain is None else {"precipitation": rain})
+    numbers = {name: jnp.asarray(value) for name, value in given.items()}
+    return BulkForcing(TimeSeries.constant(Weather(**numbers)), **options)
+
+
+@pytest.mark.parametrize("rain", [None, 0.0, 1e-7])
+def test_evaporation_follows_the_latent_heat_with_and_without_rain(rain):
+    fluxes = forcing(rain).at(0.0, WATER)
+    assert fluxes.latent_heat_flux < -300.0
+    expected = 1000.0 * (rain or 0.0) + float(fluxes.latent_heat_flux) / VAPORISATION_HEAT
+    # Webb's correction of the latent heat is the heat of no water: below one per cent.
+    np.testing.assert_allclose(fluxes.freshwater_flux, expected, rtol=1e-2)
+    still = forcing(rain, evaporation=False).at(0.0, WATER).freshwater_flux
+    assert still is None if rain is None else float(still) == 1000.0 * rain
+
+
+LAKE = """
+case:
+  format: site
+  name: arid_reservoir
+  latitude: 33.0
+  longitude: 35.6
+  start_time: 2015-07-01T00:00:00
+  duration: 86400.0
+  depth: 20.0
+  temperature: 25.0
+  salinity: 0.0
+  hypsography: {{z: [-20.0, 0.0, 5.0], area: [1.0e6, 1.0001e6, 1.0002e6]}}
+  weather: {{format: constant, wind_u: 8.0, wind_v: 0.0, air_temperature: 30.0, humidity: 30.0,
+    air_pressure: 101325.0, shortwave: 200.0, longwave: 400.0}}
+  interior: {{level: {{initial: 0.0}}}}
+  air_sea: {{{said}}}
+grid: {{kind: uniform, n_cells: 4}}
+model: {{closure: {{name: constant}}}}
+time: {{step: 3600.0, output_interval: 86400.0}}
+"""
+
+
+@pytest.mark.parametrize("said", ["", "evaporation: false", "evaporation: null"])
+def test_a_configuration_without_rain_evaporates_unless_it_says_otherwise(tmp_path, said):
+    path = tmp_path / "lake.yaml"
+    path.write_text(LAKE.format(said=said))
+    case = build_run(load_run(path)).case
+    assert case.forcing.evaporation is (said != "evaporation: false")
+
+
+@pytest.mark.long
+def test_the_level_of_a_lake_and_the_salinity_of_a_sea_follow_the_latent_heat():
+    grid = Grid.uniform(20.0, 10)
+    basin = Hypsography(jnp.array([-20.0, 0.0, 5.0]), jnp.full(3, 1e6))
+    lake = grid.with_hypsography(basin.z, basin.area)
+    days = 5.0
+    for salinity, where, interior in (
+        (0.0, lake, Interior(level=LakeLevel(basin))),
+        (35.0, grid, Interior()),
+    ):
+        state = State.from_profiles(where, temperature=25.0, salinity=salinity)
+        case = Case(where, state, forcing(), interior=interior, duration=days * 86400.0)
+        end = simulate(Model(Constant(1e-2, 1e-2)), case, dt=3600.0, output_interval=86400.0).state
+        # Water cools by a few degrees: the mean latent heat of some 300 W m-2 takes 11 mm a day.
+        if salinity:
+            mean = float(jnp.mean(end.salinity[-1]))
+            evaporated = 20.0 * (mean / salinity - 1.0)
+        else:
+            evaporated = -float(end.surface["surface_elevation"][-1])
+        assert 0.04 < evaporated < 0.06
