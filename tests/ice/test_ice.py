@@ -47,7 +47,8 @@ def weather(air_temperature=-15.0, shortwave=0.0, **more) -> BulkForcing:
     given |= {"air_temperature": air_temperature, "shortwave": shortwave, "precipitation": 0.0} | more
     series = TimeSeries.constant(Weather(**{name: jnp.asarray(value) for name, value in given.items()}))
     sun = SolarPosition(latitude=70.0, longitude=0.0, start_time="2020-12-01T00:00:00")
-    return BulkForcing(series, Kondo(), longwave=Clark(), albedo=ConstantAlbedo(0.06), sun=sun)
+    formulae = {"longwave": Clark(), "albedo": ConstantAlbedo(0.06), "evaporation": False}
+    return BulkForcing(series, Kondo(), sun=sun, **formulae)
 
 
 def column(ice, forcing=None, temperature=-1.0, days=10.0, **more) -> Case:

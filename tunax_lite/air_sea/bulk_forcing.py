@@ -25,7 +25,7 @@ from .._types import (
 from ..column.forcing import AbstractForcing, IceSurface, SurfaceFluxes, WaterSurface
 from ..column.time_series import TimeSeries
 from ..declarations import check_kinds, meanings, module_of, setting
-from ..numerics.elementary import at_most, reciprocal, vector_norm
+from ..numerics.elementary import at_most, reciprocal, safe_sqrt, vector_norm
 from ..physics.teos10 import surface_temperature
 from ..quantities import Quantity, declares, quantity_of
 from .air import (
@@ -252,6 +252,8 @@ class BulkForcing(AbstractForcing):
         implicit_stress: whether the relative wind uses the current at the end of a step, which keeps long
             steps stable, or at its start, as in GOTM.
         rain_heat, rain_stress: whether rain carries heat and momentum.
+        unresolved_wind: what the mean wind vector of a step lacks of the mean wind speed, in squares [m s-1];
+            a run adds it where the records are finer than its step.
         evaporation: whether the latent heat flux removes water, from the salinity as from the level of a
             lake, with and without precipitation.
 
@@ -267,6 +269,7 @@ class BulkForcing(AbstractForcing):
     albedo: AbstractAlbedo = eqx.field(default_factory=lambda: ConstantAlbedo(0.0))
     sun: SolarPosition | None = None
     diurnal_cycle: DiurnalCycle | None = None
+    unresolved_wind: TimeSeries[SeriesOrScalar] | None = array_field(0, default=None)
     wind_factor: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
     heat_factor: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
     shortwave_factor: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
@@ -308,7 +311,7 @@ class BulkForcing(AbstractForcing):
         return self.offsets.add_to(self.weather.at(time)).air_pressure
 
     def wind_speed(self, time: ScalarLike, water: WaterSurface | None = None) -> Scalar | None:
-        return self.air(self.offsets.add_to(self.weather.at(time)), water).wind_speed
+        return self.air(self.offsets.add_to(self.weather.at(time)), water, self._unresolved(time)).wind_speed
 
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         if water is None:
@@ -321,7 +324,7 @@ class BulkForcing(AbstractForcing):
             temperature = jnp.where(water.ice.covers, water.ice.temperature, temperature)
             moving = {name: jnp.where(water.ice.covers, 0.0, getattr(water, name)) for name in ("u", "v")}
             water = water._replace(**moving)
-        air = self.air(weather, water)
+        air = self.air(weather, water, self._unresolved(time))
         skin = WaterSkin.at(temperature, air.pressure)
         exchange = self.bulk.exchange(air, skin)
         transfer, heat = exchange.momentum_transfer, exchange.sensible_heat + exchange.latent_heat
@@ -349,11 +352,33 @@ class BulkForcing(AbstractForcing):
             longwave_flux=longwave,
         )
 
-    def air(self, weather: Weather, water: WaterSurface | None) -> MoistAir:
+    def over_steps(self, dt: float) -> "BulkForcing":
+        means = self.weather.step_means(dt)
+        if means is None:
+            return self
+        weather, wind = self.weather.averaged(means), self.weather.values
+        mean_speed = means(vector_norm(wind.wind_u, wind.wind_v))
+        mean = weather.values
+        lacking = mean_speed**2 - mean.wind_u**2 - mean.wind_v**2
+        is_mean = means.is_mean.reshape(-1, *(1,) * (mean_speed.ndim - 1))
+        lacking = jnp.where(is_mean & (lacking > 1e-12 * mean_speed**2), lacking, 0.0)
+        unresolved = TimeSeries(weather.time, safe_sqrt(lacking), weather.name)
+        parts = lambda forcing: (forcing.weather, forcing.unresolved_wind)  # noqa: E731
+        return eqx.tree_at(parts, self, (weather, unresolved), is_leaf=lambda part: part is None)
+
+    def _unresolved(self, time: ScalarLike) -> Scalar | None:
+        return None if self.unresolved_wind is None else self.unresolved_wind.at(time)
+
+    def air(
+        self, weather: Weather, water: WaterSurface | None, unresolved: Scalar | None = None
+    ) -> MoistAir:
         """Input of a bulk formula at one time, with the wind relative to the moving water."""
         u, v = self.wind_factor * weather.wind_u, self.wind_factor * weather.wind_v
         if self.relative_wind and water is not None:
             u, v = u - water.u, v - water.v
+        speed = vector_norm(u, v)
+        if unresolved is not None:
+            speed = vector_norm(speed, self.wind_factor * unresolved)
         pressure, temperature = weather.air_pressure, weather.air_temperature
         humidity, measure = weather.humidity, self.humidity_measure
         vapour = vapour_pressure(humidity, measure, temperature, pressure)
@@ -362,7 +387,7 @@ class BulkForcing(AbstractForcing):
         return MoistAir(
             wind_u=u,
             wind_v=v,
-            wind_speed=vector_norm(u, v),
+            wind_speed=speed,
             temperature=temperature,
             vapour_pressure=vapour,
             specific_humidity=humidity,

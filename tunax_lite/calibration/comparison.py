@@ -27,6 +27,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from .._types import Scalar, precision_of, without_weak_types
+from ..column.arguments import case_over_steps
 from ..column.case import Case, remap
 from ..column.grid import Grid
 from ..column.integrate import advance, start_of
@@ -632,6 +633,7 @@ def _outcome(
     `programs` are those compiled for the model.
     """
     try:
+        case = case_over_steps(model, case, dt)
         model, case = without_weak_types((model, case), precision_of(case=case))
         given = model, case, _starts(model, case), jnp.asarray(dt, case.grid.z_face.dtype)
         program = programs.get(lambda: compile_program(_advance, *given, _count(0)), given)

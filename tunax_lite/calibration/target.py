@@ -477,6 +477,8 @@ class Target:
             are cell centers, and the finer of the two is averaged over the cells of the other.
         correlation: of the errors of observations, whose squares then sum to a Mahalanobis distance; `None`
             for independent errors.
+        samples_forcing: whether models take forcing that is finer than the step at the end of each step, as
+            `GotmDiscretisation` does, instead of its mean over the step.
         most_times: largest number of observed times to use, evenly spread.
         padded: numbers of frames and levels, at least those of the target, to pad to with values of weight 0,
             so that different targets share programs in forward mode; observed times are then multiples of the
@@ -500,6 +502,7 @@ class Target:
     reduction: str = setting("mean", choices=("mean", "sum"))
     most_times: int | None = setting(None, at_least=1)
     padded: tuple[int, int] | None = None
+    samples_forcing: bool = setting(False)
 
     @functools.cached_property
     def comparison(self) -> Comparison:
@@ -523,6 +526,8 @@ class Target:
         }
         # Common name, date and duration, because they are part of the compiled program.
         unlabelled, dt = case.unlabelled(), jnp.asarray(self.dt, float)
+        if not self.samples_forcing:
+            unlabelled = unlabelled.over_steps(self.dt)
         if steps is None:
             unlabelled = dataclasses.replace(unlabelled, duration=length)
         by_variable |= {"in_time": in_time, "n_frames": n_frames, "steps_per_frame": steps_per_frame}

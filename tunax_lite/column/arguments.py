@@ -17,6 +17,8 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .._types import is_traced
+from .case import Case
+from .model import Model
 
 T = TypeVar("T")
 
@@ -150,3 +152,17 @@ def _containers(tree: PyTree) -> tuple[tuple[dict | list, tuple[int, ...]], ...]
 
     jax.tree.leaves(tree, is_leaf=visit)
     return tuple(changeable)
+
+
+@ByIdentity
+def _changed_by_steps(case: Case, dt: float) -> Case | None:
+    changed = case.over_steps(dt)
+    return None if changed is case else changed  # a result that holds the case would never be dropped
+
+
+def case_over_steps(model: Model, case: Case, dt: float) -> Case:
+    """The case with means over steps of `dt` [s] of forcing finer than the step, unless the model samples it."""
+    if model.discretisation.samples_forcing:
+        return case
+    changed = _changed_by_steps(case, dt)
+    return case if changed is None else changed

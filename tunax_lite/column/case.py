@@ -23,7 +23,7 @@ from .._types import (
     warn_of_kilograms,
 )
 from ..declarations import check_kinds
-from ..ice.base import AbstractIce, IceStep, UppermostCell
+from ..ice.base import LEFT_BY_ICE, AbstractIce, Carried, IceStep, UppermostCell, left_at_start, left_by_ice
 from ..physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from ..physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
 from ..physics.stratification import coriolis_parameter
@@ -35,7 +35,7 @@ from .grid import Grid
 from .state import State
 from .terms import AbstractTerm, Interior
 from .terms.surface import friction_velocity, whole_stress
-from .time_series import check_covers
+from .time_series import check_covers, over_steps
 
 
 def _is_date(text: str) -> bool:
@@ -160,13 +160,32 @@ class Case(AbstractShown):
     @property
     def tracer_units(self) -> dict[str, tuple[str, str]]:
         """Unit and long name of the tracers that terms know."""
-        return {name: each for term in self.acting() for name, each in term.tracer_units().items()}
+        units = {name: each for term in self.acting() for name, each in term.tracer_units().items()}
+        if self.ice is not None:
+            for name in self.initial_state.tracers:
+                unit, meaning = units.get(name, ("1", name))
+                left = f"{meaning} left in the water by freezing, taken back by melting"
+                units[name + LEFT_BY_ICE] = ("kg m-2" if unit == "1" else f"{unit} kg m-2", left)
+        return units
 
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if any forcing or term does not cover `start` to `end` [s]."""
         for part in (self.forcing, *self.acting()):
             part.check_covers(start, end)
         check_covers(self.absorption, start, end)
+
+    @property
+    def undiluted(self) -> tuple[str, ...]:
+        """Tracers that fresh water does not dilute, or that no surface flux reaches."""
+        return tuple(
+            name for term in self.acting() for name in (*term.undiluted(), *term.own_tracers())
+        )
+
+    def diluted(self, state: State) -> dict[str, Scalar]:
+        """Concentrations of the uppermost cell that fresh water dilutes."""
+        undiluted = self.undiluted
+        tracers = {name: of[-1] for name, of in state.tracers.items() if name not in undiluted}
+        return {"salinity": state.salinity[-1], **tracers}
 
     @property
     def held(self) -> tuple[str, ...]:
@@ -182,9 +201,26 @@ class Case(AbstractShown):
         if state.surface:
             return state
         surface = {} if self.ice is None else dict(self.ice.start(state))
+        level = self.interior.level
+        if self.ice is not None and (level is None or level.prescribed is not None):
+            # With a level that follows, freezing takes volume, and contents stay as they are.
+            surface |= left_at_start(self.ice, surface, self.diluted(state))
         for term in self.acting():
             surface |= term.own_surface(state)
         return dataclasses.replace(state, surface=surface) if surface else state
+
+    def over_steps(self, dt: float) -> "Case":
+        """The case whose fluxes and weather are means over steps of `dt` [s], where records are finer.
+
+        Series that are as coarse as the step, and those of states at an instant, stay as they are. The same
+        object where nothing changes.
+        """
+        forcing, absorption = self.forcing.over_steps(dt), over_steps(self.absorption, dt)
+        changed = self._with_terms(lambda term: term.over_steps(dt))
+        parts = lambda case: (case.forcing, case.absorption)  # noqa: E731
+        changed = eqx.tree_at(parts, changed, (forcing, absorption))
+        leaves = map(jax.tree.leaves, (self, changed))
+        return self if all(one is other for one, other in zip(*leaves, strict=False)) else changed
 
     def placed(self, state: State, time: ScalarLike | None = None) -> "Case":
         """The case on the grid of a state with a varying level, or at the surface elevation of a time [s]."""
@@ -229,6 +265,15 @@ class Case(AbstractShown):
             friction_velocity=friction_velocity(stress, density),
         )
         return self.ice.step(state.surface, cell, sky, self.forcing.air_temperature(time), dt)
+
+    def left_by_ice(self, state: State, step: IceStep, dt: ScalarLike) -> tuple[Carried, dict[str, Scalar]]:
+        """What freezing left in the water after a step, and what melting corrects; see `ice.base`."""
+        assert self.ice is not None
+        concentrations, mass = self.diluted(state), self.ice.mass(state.surface)
+        if mass is None or step.taken is None or f"salinity{LEFT_BY_ICE}" not in state.surface:
+            return {}, {}
+        cell_mass = self.equation_of_state.reference_density * self.grid.cell_volume[-1]
+        return left_by_ice(mass, step.taken, state.surface, concentrations, cell_mass, dt)
 
     def unlabelled(self) -> "Case":
         """The same case without name, start time, position and duration.

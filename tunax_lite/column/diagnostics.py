@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
+from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, is_traced
 from ..closures.base import AbstractCloState, ClosureInputs
 from ..closures.energy import AbstractEnergyStepper, TurbulenceState
 from ..numerics.elementary import (
@@ -24,6 +24,7 @@ from ..numerics.elementary import (
     with_end_faces,
 )
 from ..physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin, first_face_below
+from .arguments import case_over_steps
 from .case import Case
 from .forcing import DECLARED_FLUXES, SurfaceFluxes, WaterSurface
 from .grid import Grid
@@ -333,6 +334,9 @@ def diagnose(
     starts = None
     if model is not None and trajectory.step_starts is not None:
         starts = trajectory.step_starts, trajectory.step
+        if not is_traced((trajectory.time, trajectory.step)) and trajectory.step[-1] > 0:
+            # The step took the means of what is finer than it.
+            case = case_over_steps(model, case, float(trajectory.time[-1] / trajectory.step[-1]))
         case = batched_case(model, case)
     frames = trajectory.state, trajectory.clo_state, trajectory.time, starts
     return _diagnose(frames, trajectory.grid, case.unlabelled(), tuple(names), model)

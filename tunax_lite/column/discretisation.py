@@ -28,6 +28,8 @@ class AbstractDiscretisation(eqx.Module):
 
     explicit_waves: ClassVar[bool]
     """Whether k loses energy to waves explicitly, even below zero."""
+    samples_forcing: ClassVar[bool]
+    """Whether a step takes forcing finer than itself at its end, instead of its mean over the step."""
 
     @abc.abstractmethod
     def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
@@ -68,6 +70,7 @@ class StandardDiscretisation(AbstractDiscretisation):
     """
 
     explicit_waves: ClassVar[bool] = False
+    samples_forcing: ClassVar[bool] = False
 
     def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
         now = at(end)
@@ -110,6 +113,7 @@ class GotmDiscretisation(AbstractDiscretisation):
     """
 
     explicit_waves: ClassVar[bool] = True
+    samples_forcing: ClassVar[bool] = True
 
     def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
         at = eqx.filter_jit(at)  # traced once for both ends, including the weather

@@ -36,7 +36,7 @@ from ..runtime.devices import (
 )
 from ..runtime.embedding import embedded, varying_alike
 from ..runtime.memory import free_memory
-from .arguments import ByIdentity, Parts, Structure, common_precision
+from .arguments import ByIdentity, Parts, Structure, case_over_steps, common_precision
 from .averages import Averaged
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
@@ -406,16 +406,20 @@ def simulate(
     check_block(column_block)
     averages = Averaged(tuple(averages)).check().names
     means = means or bool(averages)
-    of_model, (of_case, covered) = _prepared(model).parts, _prepared(case)
-    precision = common_precision(of_model, of_case) or precision_of(model=model, case=case)
     begin = 0.0 if start is None or is_traced(start.step) else float(start.step) * dt
     whole = case.duration - begin if duration is None else duration
     length = length_of_run(whole, output_interval, dt, "the duration (or what is left of it)")
     times = begin, begin + whole
+    of_model, (of_case, covered) = _prepared(model).parts, _prepared(case)
+    precision = common_precision(of_model, of_case) or precision_of(model=model, case=case)
     if (*times, dt) not in covered and not is_traced(case.forcing):
         case.check_covers(*times)
         case.check_step(dt)
         covered.add((*times, dt))
+    averaged = case_over_steps(model, case, dt)
+    if averaged is not case:
+        case = averaged
+        of_case = _prepared(case).parts
     if length.rest:
         run = functools.partial(
             simulate, model, case, dt=dt, checkpointing=checkpointing, devices=devices,

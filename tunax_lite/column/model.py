@@ -228,16 +228,19 @@ class Model(AbstractShown):
         at_rest, end = case.grid, time + dt
         case = self.with_von_karman(case).placed(state, end)
         at_ends, water, ice, covered = self.discretisation.at_ends, WaterSurface.of(state), {}, None
+        melting = {}
         if case.ice is None:
             fluxes = at_ends(lambda instant: case.forcing.at(instant, water), time, end)
         else:
             now, before = at_ends(lambda instant: case.at_surface(state, instant, dt), time, end)
             fluxes, ice, covered = (now.fluxes, before.fluxes), now.ice, now.covered
+            left, melting = case.left_by_ice(state, now, dt)
+            ice = ice | left
             state = dataclasses.replace(state, temperature=state.temperature.at[-1].set(now.temperature))
         fluxes = jax.lax.optimization_barrier(fluxes)  # computed once, and not again in every cell
         mixing = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
         acting = case.acting()
-        column = _column(state, mixing, case, end, dt, fluxes)._replace(surface=ice, covered=covered)
+        column = _column(state, mixing, case, end, dt, fluxes)._replace(surface=ice, covered=covered, melting=melting)
         for term in acting:
             column = column.shaded(term.shade(state, case.grid))
         for term in acting:
@@ -262,8 +265,7 @@ class Model(AbstractShown):
         column = column._replace(
             eddy_viscosity=clo_state.eddy_viscosity, eddy_diffusivity=clo_state.eddy_diffusivity
         )
-        undiluted = tuple(name for term in case.acting() for name in term.undiluted())
-        surface = SurfaceExchange(undiluted)
+        surface = SurfaceExchange(case.undiluted)
         terms = (ShortwaveHeating(), *case.acting(), surface, *clo_state.terms(column.state))
         viscosity, diffusivity = case.background_viscosity, case.background_diffusivity
         mixing = Mixing.of_quantities(

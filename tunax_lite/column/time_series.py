@@ -2,11 +2,15 @@
 
 Time-dependent input is arrays with a time axis, interpolated within the step, never a Python function, so
 that it can be batched, differentiated and read from files.
+
+A step takes a series at its end. Where records are closer together than the step, what lies within a step would
+have no effect: `over_steps` replaces the series by one that has, at the end of each such step, the mean over the
+step. It is done once, before the run.
 """
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -34,6 +38,94 @@ def _record_after_each(
     # LLVM's vectoriser takes minutes over the unrolled search in a long record (jax 0.12).
     search = partial(jnp.searchsorted, side="right", method="scan")
     return jax.vmap(search, in_axes=[0 if one else None for one in batched])(times, time), True
+
+
+class StepMeans(NamedTuple):
+    """A linear operator on the records of a series: means over steps where records are finer than the step.
+
+    Args:
+        time: of the new records [s].
+        is_mean: whether a new record is the mean over the step that ends there.
+        kept: numbers of the records that stay.
+        sampled: last record before, and weight of the next, where the series meets a step without mean.
+        points: the same for the ends of the pieces of the steps with means.
+        pieces: numbers of the pieces that lie within such steps.
+        share: length of each of these pieces over that of its step [1].
+        step: number of the step of each of these pieces.
+        order: of the records kept, sampled and averaged.
+    """
+
+    time: np.ndarray
+    is_mean: np.ndarray
+    kept: np.ndarray
+    sampled: tuple[np.ndarray, np.ndarray]
+    points: tuple[np.ndarray, np.ndarray]
+    pieces: np.ndarray
+    share: np.ndarray
+    step: np.ndarray
+    order: np.ndarray
+
+    @classmethod
+    def of(cls, time: Float[Array, " time"], dt: float) -> "StepMeans | None":
+        """The operator for records at times [s] and steps that end at multiples of `dt` [s].
+
+        `None` where no records are closer together than the step. Steps outside the series keep its values.
+        """
+        t = np.asarray(time, dtype=float)
+        # Times of float32 or in days are rounded.
+        slack = max(1e-6 * dt, 8.0 * float(jnp.finfo(time.dtype).eps) * float(np.max(np.abs(t))))
+        fine = np.diff(t) < dt - slack
+        if not fine.any():
+            return None
+        # A gap below the step lies in one step or in two.
+        first = np.floor((t[:-1][fine] + slack) / dt)
+        last = np.ceil((t[1:][fine] - slack) / dt) - 1.0
+        steps = np.unique(np.concatenate([first, last])).astype(np.int64)
+        inside = (steps >= 0) & (steps * dt >= t[0] - slack) & ((steps + 1) * dt <= t[-1] + slack)
+        steps = steps[inside]
+        if not steps.size:
+            return None
+        # Steps before and after those with means have the values that they had.
+        after = steps[~np.isin(steps + 1, steps)] + 2
+        sampled = np.union1d(steps[~np.isin(steps - 1, steps)], after[after * dt <= t[-1] + slack])
+        number = np.rint(t / dt)
+        at_end = np.abs(t - number * dt) <= slack
+        below = np.where(at_end, number, np.floor(t / dt)).astype(np.int64)
+        replaced = np.isin(below, steps) | np.isin(below - 1, steps) | (at_end & np.isin(below - 2, steps))
+        kept = np.flatnonzero(~replaced)
+        new = np.concatenate([t[kept], sampled * dt, (steps + 1) * dt])
+        order = np.argsort(new, kind="stable")
+        ends = np.union1d(steps, steps + 1) * dt
+        points = np.union1d(t[(t > ends[0]) & (t < ends[-1])], ends)
+        step = np.floor(0.5 * (points[1:] + points[:-1]) / dt).astype(np.int64)
+        pieces = np.flatnonzero(np.isin(step, steps))
+        step, width = np.searchsorted(steps, step[pieces]), np.diff(points)[pieces]
+        share = width / np.bincount(step, width, steps.size)[step]
+        is_mean = np.concatenate([np.zeros(kept.size + sampled.size, bool), np.ones(steps.size, bool)])
+        places = (_places(t, at) for at in (sampled * dt, points))
+        return cls(new[order], is_mean[order], kept, *places, pieces, share, step, order)
+
+    def __call__(self, values: Float[Array, "time ..."]) -> Float[Array, "new_time ..."]:
+        """New records of a leaf with records along its first axis."""
+
+        def along(numbers: np.ndarray) -> Array:
+            return jnp.asarray(numbers, values.dtype).reshape(-1, *(1,) * (values.ndim - 1))
+
+        def at(places: tuple[np.ndarray, np.ndarray]) -> Array:
+            before, weight = places
+            return values[before] + along(weight) * (values[before + 1] - values[before])
+
+        points = at(self.points)
+        halves = 0.5 * (points[self.pieces] + points[self.pieces + 1])
+        n_steps = int(np.count_nonzero(self.is_mean))
+        means = jax.ops.segment_sum(along(self.share) * halves, self.step, n_steps, indices_are_sorted=True)
+        return jnp.concatenate([values[self.kept], at(self.sampled), means])[self.order]
+
+
+def _places(time: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Last record before each time, and weight of the next [1]."""
+    before = np.clip(np.searchsorted(time, at, side="right") - 1, 0, time.size - 2)
+    return before, np.clip((at - time[before]) / (time[before + 1] - time[before]), 0.0, 1.0)
 
 
 class TimeSeries(eqx.Module, Generic[T]):
@@ -94,6 +186,20 @@ class TimeSeries(eqx.Module, Generic[T]):
 
         return jax.tree.map(interpolate, self.values)
 
+    def step_means(self, dt: float) -> StepMeans | None:
+        """The means over steps of `dt` [s]; `None` where no records are closer together, or not yet known."""
+        time = lax.stop_gradient(self.time)
+        if not isinstance(time, jax.Array) or is_traced(time):
+            return None
+        return StepMeans.of(time, dt)
+
+    def averaged(self, means: StepMeans | None) -> "TimeSeries[T]":
+        """The series with means over steps; the same object for `None`."""
+        if means is None:
+            return self
+        values = jax.tree.map(means, self.values)
+        return TimeSeries(jnp.asarray(means.time, self.time.dtype), values, self.name)
+
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if the series does not cover `start` to `end` [s]."""
         # NumPy, because inside `jit` even an index of a constant array is traced.
@@ -106,6 +212,16 @@ class TimeSeries(eqx.Module, Generic[T]):
                 f"{self.name}: the run needs times from {start:g} to {end:g} s, the series covers "
                 f"{first:g} to {last:g} s; shorten the run, correct its start, or extend the series."
             )
+
+
+def over_steps(tree: T, dt: float) -> T:
+    """A module with the mean over steps of `dt` [s] in place of series that are finer."""
+    is_series = lambda part: isinstance(part, TimeSeries)  # noqa: E731
+
+    def averaged(part: PyTree) -> PyTree:
+        return part.averaged(part.step_means(dt)) if is_series(part) else part
+
+    return jax.tree.map(averaged, tree, is_leaf=is_series)
 
 
 def check_covers(tree: PyTree, start: float, end: float) -> None:

@@ -362,7 +362,15 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
         variables, model, averaging, weights = section.variables, run.model, section.averaging, ()
     return model, tuple(
         evaluation_target(
-            Target(case, observations, dt=dt, time_window=start_and_end, averaging=averaging, group=group),
+            Target(
+                case,
+                observations,
+                dt=dt,
+                time_window=start_and_end,
+                averaging=averaging,
+                group=group,
+                samples_forcing=model.discretisation.samples_forcing,
+            ),
             variables or dict.fromkeys((*VARIABLES, *case.initial_state.tracers, *weights)),
             loaded.place,
         )

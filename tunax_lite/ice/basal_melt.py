@@ -72,6 +72,9 @@ class BasalMelt(AbstractIce):
     def start(self, state: State) -> Carried:
         return {"ice_thickness": self.initial_thickness + 0.0 * state.temperature[-1]}
 
+    def mass(self, ice: Carried) -> Scalar | None:
+        return None if self.replenished else self.ice_density * ice["ice_thickness"]
+
     def melt(self, thickness: Scalar, cell: UppermostCell) -> MeltLayer:
         """Melting below ice of given thickness; zero if the water is at rest."""
         density, capacity = self._water(cell)
@@ -105,11 +108,12 @@ class BasalMelt(AbstractIce):
         lost = density * capacity * (found.heat_exchange - found.melt_rate * found.temperature)
         lost = lost + cell.density * cell.heat_capacity * found.melt_rate * cell.temperature
         fluxes = SurfaceFluxes(heat_flux=-lost, freshwater_flux=cell.density * found.melt_rate)
+        taken = None if self.replenished else -cell.density * found.melt_rate
         if not self.replenished:
             melted = density / self.ice_density * found.melt_rate * dt
             thickness = at_least(thickness - melted, 0.0)
         everywhere = jnp.ones_like(nothing, bool)
-        return IceStep({"ice_thickness": thickness}, cell.temperature, fluxes, nothing, everywhere)
+        return IceStep({"ice_thickness": thickness}, cell.temperature, fluxes, nothing, everywhere, taken)
 
     def _water(self, cell: UppermostCell) -> tuple[Scalar, Scalar]:
         density = cell.density if self.water_density is None else self.water_density

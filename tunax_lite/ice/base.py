@@ -3,11 +3,16 @@
 The prognostic variables of the ice are in `State.surface`, one number per column, under names from the table
 of quantities. If ice covers the water at the start of a step, the water receives no wind stress; it receives
 the shortwave radiation that passes the ice, and the heat that keeps its uppermost cell at the freezing point.
+
+Ice of salt-free water leaves S F_freezing in a column of constant volume, with the salinity S of the moment. A
+column whose volume does not change would keep part of it if melting diluted with another salinity. What freezing
+left is therefore kept by the column (`salinity_left_by_ice` [g m-2], and likewise for tracers), and melting
+takes it back in proportion to the ice that melts: a closed cycle leaves every content as it was.
 """
 
 import abc
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
@@ -17,6 +22,7 @@ from jaxtyping import Array, Bool, Float
 from .._types import Scalar, ScalarLike, parameter
 from ..column.forcing import FLUXES, IceSurface, SurfaceFluxes
 from ..column.state import State
+from ..numerics.elementary import at_least, at_most, reciprocal
 
 Carried = dict[str, Float[Array, "..."]]
 """What ice remembers, by name, one number per column."""
@@ -52,6 +58,8 @@ class IceStep(NamedTuple):
         heat_from_air: heat gained by the ice through its upper surface, minus that passed to the water [W
             m-2].
         covered: whether ice closes the surface for all but the fluxes; `None` if it never does.
+        taken: fresh water that the ice takes from the water, which is part of the fluxes, negative where it
+            melts [kg m-2 s-1]; `None` if ice exchanges no water.
     """
 
     ice: Carried
@@ -59,6 +67,7 @@ class IceStep(NamedTuple):
     fluxes: SurfaceFluxes
     heat_from_air: Scalar
     covered: Bool[Array, "..."] | None = None
+    taken: Scalar | None = None
 
 
 class AbstractIce(eqx.Module):
@@ -85,13 +94,65 @@ class AbstractIce(eqx.Module):
     def check(self, state: State, knows_air: bool) -> None:
         """Raise `ValueError` for water outside the range of the formulae, or without weather."""
 
+    def mass(self, ice: Carried) -> Scalar | None:
+        """Mass of ice and snow that melts into the water [kg m-2]; `None` if ice exchanges no water."""
+        return None
+
     def spread(self, ice: Carried, factor: Scalar) -> Carried:
         """The same volume of ice on another area: the old area over the new one [1]."""
-        return ice | {name: ice[name] * factor for name in self.thicknesses}
+        of_area = (*self.thicknesses, *(name for name in ice if name.endswith(LEFT_BY_ICE)))
+        return ice | {name: ice[name] * factor for name in of_area}
 
     def freezing_point(self, salinity: Scalar) -> Scalar:
         """Freezing point at the surface [degC]."""
         return self.freezing_slope * salinity
+
+
+LEFT_BY_ICE = "_left_by_ice"
+"""End of the names of what freezing left in the water, after the name of the concentration."""
+
+
+def left_at_start(ice: AbstractIce, carried: Carried, concentrations: Mapping[str, Scalar]) -> Carried:
+    """What the ice at the start of a run left in water of the concentrations of the uppermost cell."""
+    mass = ice.mass(carried)
+    return {} if mass is None else {name + LEFT_BY_ICE: mass * of for name, of in concentrations.items()}
+
+
+def left_by_ice(
+    mass: Scalar,
+    taken: Scalar,
+    carried: Carried,
+    concentrations: Mapping[str, Scalar],
+    cell_mass: Scalar,
+    dt: ScalarLike,
+) -> tuple[Carried, dict[str, Scalar]]:
+    """What freezing left in the water at the end of a step, and the correction of the dilution by melting.
+
+    Where more is due than half of the content of the uppermost cell, the rest waits until mixing has brought
+    it up, so that no concentration becomes negative.
+
+    Args:
+        mass: of ice and snow at the start of the step [kg m-2].
+        taken: fresh water that the ice takes from the water [kg m-2 s-1].
+        carried: variables of the surface at the start.
+        concentrations: of the uppermost cell, by name.
+        cell_mass: mass of that cell [kg m-2].
+        dt: length of the step [s].
+
+    Returns:
+        The new values, and by name what enters the water besides the dilution with the concentration of the
+        uppermost cell [concentration kg m-2 s-1].
+    """
+    frozen, melted = at_least(taken, 0.0), at_least(-taken, 0.0)
+    there = mass > 0.0
+    melting = jnp.where(there, at_most(melted * dt * reciprocal(jnp.where(there, mass, 1.0)), 1.0), 1.0)
+    left, correction = {}, {}
+    for name, concentration in concentrations.items():
+        before = carried[name + LEFT_BY_ICE]
+        returned = at_most(melting * before, 0.5 * cell_mass * at_least(concentration, 0.0))
+        left[name + LEFT_BY_ICE] = before + concentration * frozen * dt - returned
+        correction[name] = concentration * melted - returned / dt
+    return left, correction
 
 
 def check_air(ice: AbstractIce, is_known: bool) -> None:

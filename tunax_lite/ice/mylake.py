@@ -60,6 +60,11 @@ class MyLake(AbstractIce):
         nothing = 0.0 * state.temperature[-1]
         return {"ice_thickness": self.initial_thickness + nothing, "frazil_thickness": nothing}
 
+    def mass(self, ice: Carried) -> Scalar | None:
+        if not self.exchanges_water:
+            return None
+        return self.ice_density * (ice["ice_thickness"] + ice["frazil_thickness"])
+
     def step(
         self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
     ) -> IceStep:
@@ -91,6 +96,5 @@ class MyLake(AbstractIce):
             "frazil_thickness": jnp.where(closed, 0.0, now),
         }
         gained = self.ice_density * (now - thickness - frazil) / dt if self.exchanges_water else None
-        return IceStep(
-            carried, temperature, below_cover(covered, fluxes, transmitted, gained), from_air, covered
-        )
+        fluxes = below_cover(covered, fluxes, transmitted, gained)
+        return IceStep(carried, temperature, fluxes, from_air, covered, gained)

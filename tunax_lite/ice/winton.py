@@ -126,6 +126,11 @@ class Winton(AbstractIce):
             "lower_ice_temperature": cold,
         }
 
+    def mass(self, ice: Carried) -> Scalar | None:
+        if not self.exchanges_water:
+            return None
+        return self.ice_density * ice["ice_thickness"] + self.snow_density * ice["snow_thickness"]
+
     def heat_to_melt(self, layers: Layers) -> Scalar:
         """Heat needed to melt all snow and ice to water at T_m [J m-2]."""
         upper = self._upper(layers.upper_temperature) * layers.upper
@@ -191,11 +196,12 @@ class Winton(AbstractIce):
             "upper_ice_temperature": jnp.where(there, layers.upper_temperature, freezing),
             "lower_ice_temperature": jnp.where(there, layers.lower_temperature, freezing),
         }
-        mass = None
+        taken = None
         if self.exchanges_water:
             ice_grown, snow_grown = total - ice["ice_thickness"], layers.snow - ice["snow_thickness"]
-            mass = (self.ice_density * ice_grown + self.snow_density * snow_grown) / dt
-        return IceStep(carried, temperature, below_cover(covered, fluxes, passing, mass), gained, covered)
+            taken = (self.ice_density * ice_grown + self.snow_density * snow_grown) / dt
+        fluxes = below_cover(covered, fluxes, passing, taken)
+        return IceStep(carried, temperature, fluxes, gained, covered, taken)
 
     def _optics(self, ice: Carried) -> tuple[Scalar, Scalar]:
         """Albedo, and the fraction of the absorbed radiation that penetrates below the surface [1]."""

@@ -23,7 +23,7 @@ def windy(shortwave: float = 150.0, wind: float = 8.0) -> BulkForcing:
         "longwave": -50.0,
     }
     weather = Weather(**{name: jnp.asarray(value) for name, value in values.items()})
-    return BulkForcing(TimeSeries.constant(weather), bulk=Kondo(), humidity_measure="relative", longwave=None)
+    return BulkForcing(TimeSeries.constant(weather), bulk=Kondo(), evaporation=False)
 
 
 class Sunny(AbstractForcing):

@@ -22,7 +22,7 @@ from ...views import AbstractShown
 from ..forcing import SurfaceFluxes
 from ..grid import Grid
 from ..state import State
-from ..time_series import check_covers
+from ..time_series import check_covers, over_steps
 
 T = TypeVar("T")
 Velocity = tuple[CenterArray, CenterArray]  # eastward and northward component on cells
@@ -127,6 +127,8 @@ class Column(NamedTuple):
         wind_speed: at 10 m [m s-1]; `None` if unknown.
         covered: whether ice closes the surface; `None` without ice.
         air_pressure: at the surface [Pa]; `None` if unknown.
+        melting: by name of a concentration, what melting ice brings besides the dilution with that of the
+            uppermost cell [concentration kg m-2 s-1].
     """
 
     state: State
@@ -150,6 +152,7 @@ class Column(NamedTuple):
     wind_speed: Scalar | None = None
     covered: Bool[Array, "..."] | None = None
     air_pressure: Scalar | None = None
+    melting: dict[str, Scalar] = {}
 
     def starting_from(self, state: State) -> "Column":
         """The same column with another initial state."""
@@ -269,6 +272,13 @@ class AbstractTerm(AbstractShown):
     def suited(self, state: State, grid: Grid, dt: float) -> "AbstractTerm":
         """The term with numbers that a step of `dt` [s] from this state needs, where they are left to it."""
         return self
+
+    def over_steps(self, dt: float) -> "AbstractTerm":
+        """The term with the means over steps of `dt` [s] of its series, where they are finer than the step.
+
+        Series of states at an instant, such as a level, stay as they are.
+        """
+        return over_steps(self, dt)
 
     def check_step(self, state: State, grid: Grid, dt: float) -> None:
         """Raise `ValueError` if the term needs a shorter step than `dt` [s] from this state."""

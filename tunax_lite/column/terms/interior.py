@@ -147,6 +147,9 @@ class SurfaceElevation(AbstractTerm):
 
     series: TimeSeries[SeriesOrScalar]
 
+    def over_steps(self, dt: float) -> "SurfaceElevation":
+        return self  # the elevation at the end of a step
+
     def placed(self, grid: Grid, state: State, time: ScalarLike | None) -> Grid:
         return grid if time is None else Grid(grid.z_face * (1.0 + self.series.at(time) / grid.depth))
 

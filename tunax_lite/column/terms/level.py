@@ -60,6 +60,9 @@ class LakeLevel(AbstractTerm):
                 "extend the hypsography (upwards by its key top), or check unit and sign."
             )
 
+    def over_steps(self, dt: float) -> "LakeLevel":
+        return self  # the level at the end of a step
+
     def own_surface(self, state: State) -> dict[str, Scalar]:
         first = self.initial if self.prescribed is None else self.prescribed.at(0.0)
         return {ELEVATION: first + 0.0 * state.temperature[-1]}

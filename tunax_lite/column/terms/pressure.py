@@ -56,6 +56,9 @@ class MeanVelocity(AbstractPressureGradient):
 
     series: TimeSeries[Vector]
 
+    def over_steps(self, dt: float) -> "MeanVelocity":
+        return self  # the velocity at the end of a step
+
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
         wanted, grid = self.series.at(column.time), column.grid
         mean_u, mean_v = (column_integral(values, grid) / grid.mean_depth for values in (u, v))
@@ -76,6 +79,9 @@ class VelocityAtHeight(AbstractPressureGradient):
     """
 
     series: TimeSeries[VelocityAndHeight]
+
+    def over_steps(self, dt: float) -> "VelocityAtHeight":
+        return self  # the velocity at the end of a step
 
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
         wanted, grid = self.series.at(column.time), column.grid

@@ -58,6 +58,8 @@ class SurfaceExchange(AbstractTerm):
             # surface.
             fluxes = dataclasses.replace(fluxes, freshwater_flux=None)
         entering = kinematic_fluxes(state, column.equation_of_state, fluxes, self.undiluted)
+        for name, brought in column.melting.items():
+            entering[name] = entering[name] + brought / column.equation_of_state.reference_density
         if level is not None and level.fresh_water is not None:
             entering["temperature"] = entering["temperature"] + level.fresh_water * state.temperature[-1]
         return {name: Tendency(surface=flux) for name, flux in entering.items()}

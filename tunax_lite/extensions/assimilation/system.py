@@ -24,6 +24,7 @@ from ...calibration.parameters import ResolvedParameters
 from ...column.case import Case
 from ...column.checkpointing import Auto
 from ...column.corrections import CORRECTIONS, CorrectedForcing
+from ...column.arguments import case_over_steps
 from ...column.integrate import Carry, advance, integrate, start_of
 from ...column.model import Model, batched_case
 from ...column.observables import ColumnState
@@ -136,6 +137,9 @@ class System(eqx.Module):
     profiles: tuple[ProfileError, ...] = ()
     parameters: ResolvedParameters | None = eqx.field(default=None, static=True)
     average: float = eqx.field(default=0.0, static=True)
+
+    def __post_init__(self):
+        self.case = case_over_steps(self.model, self.case, self.dt)
 
     def __check_init__(self):
         for process in self.processes:

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from ..._types import Scalar, ScalarLike, is_traced, precision_of, without_weak_types
 from ...column.case import Case
 from ...column.forcing import AbstractForcing, SurfaceFluxes, WaterSurface, check_fluxes
+from ...column.arguments import case_over_steps
 from ...column.integrate import advance, batched_case, count_steps, start_of
 from ...column.model import Model
 from ...column.observables import ColumnState, observable
@@ -37,6 +38,8 @@ class CoupledForcing(AbstractForcing):
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         given = {name: flux for name, flux in vars(self.given).items() if flux is not None}
         fluxes = self.own.at(time, water)
+        if "freshwater_flux" in given:
+            given = {"rain": None} | given
         if {"stress_u", "stress_v"} & set(given):
             given = {"stress_u": None, "stress_v": None, "surface_drag": None} | given
         given["tracer_fluxes"] = fluxes.tracer_fluxes | self.given.tracer_fluxes
@@ -71,7 +74,7 @@ class Component(eqx.Module):
     def __init__(self, model: Model, case: Case, dt: float = 60.0):
         count_steps(dt, dt, "dt")
         self.model, case = without_weak_types((model, case), precision_of(model=model, case=case))
-        self.case = batched_case(self.model, case.unlabelled())
+        self.case = batched_case(self.model, case_over_steps(self.model, case.unlabelled(), float(dt)))
         self.dt = float(dt)
 
     @eqx.filter_jit

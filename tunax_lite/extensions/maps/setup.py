@@ -10,6 +10,7 @@ import numpy as np
 from ..._types import iterate_options, precision_of, without_weak_types
 from ...column.case import Case
 from ...column.grid import Grid
+from ...column.arguments import case_over_steps
 from ...column.integrate import Length, length_of_run
 from ...column.model import Model
 from ...io.checksums import digest_of_tree
@@ -135,6 +136,7 @@ class MapRun:
         """Model and case of a selection of columns and a period [s], for a compiled program."""
         case = self.columns.case(columns, start, stop).unlabelled()
         model = self.columns.model(self.model, columns)
+        case = case_over_steps(model, case, self.dt)
         return without_weak_types((model, case), precision_of(model=model, case=case))
 
     def frames_per_piece(self, most: int) -> int:
