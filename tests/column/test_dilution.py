@@ -60,7 +60,9 @@ def test_rain_carries_its_content_also_while_water_evaporates():
     air = Weather(**{name: jnp.asarray(value) for name, value in numbers.items()})
     state = State.from_profiles(GRID, temperature=10.0, salinity=0.0, tracers={"dye": 0.0})
     content = RainContent(concentrations={"dye": 1.0})
-    case = Case(GRID, state, BulkForcing(TimeSeries.constant(air)), equation_of_state=EOS, terms={"rain": content})
+    case = Case(
+        GRID, state, BulkForcing(TimeSeries.constant(air)), equation_of_state=EOS, terms={"rain": content}
+    )
     end = simulate(MIXED, case, dt=3600.0, duration=36000.0, output_interval=36000.0).state
     # 1e-8 m s-1 for ten hours; evaporation of some mm concentrates 2 m of water by 0.1 per cent.
     np.testing.assert_allclose(jnp.mean(end.tracers["dye"][-1]) * 2.0, 3.6e-4, rtol=2e-3)

@@ -369,9 +369,7 @@ class BulkForcing(AbstractForcing):
     def _unresolved(self, time: ScalarLike) -> Scalar | None:
         return None if self.unresolved_wind is None else self.unresolved_wind.at(time)
 
-    def air(
-        self, weather: Weather, water: WaterSurface | None, unresolved: Scalar | None = None
-    ) -> MoistAir:
+    def air(self, weather: Weather, water: WaterSurface | None, unresolved: Scalar | None = None) -> MoistAir:
         """Input of a bulk formula at one time, with the wind relative to the moving water."""
         u, v = self.wind_factor * weather.wind_u, self.wind_factor * weather.wind_v
         if self.relative_wind and water is not None:

@@ -161,7 +161,7 @@ def _changed_by_steps(case: Case, dt: float) -> Case | None:
 
 
 def case_over_steps(model: Model, case: Case, dt: float) -> Case:
-    """The case with means over steps of `dt` [s] of forcing finer than the step, unless the model samples it."""
+    """The case with means over steps of `dt` [s] of finer forcing, unless the model samples it."""
     if model.discretisation.samples_forcing:
         return case
     changed = _changed_by_steps(case, dt)

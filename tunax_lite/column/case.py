@@ -177,9 +177,7 @@ class Case(AbstractShown):
     @property
     def undiluted(self) -> tuple[str, ...]:
         """Tracers that fresh water does not dilute, or that no surface flux reaches."""
-        return tuple(
-            name for term in self.acting() for name in (*term.undiluted(), *term.own_tracers())
-        )
+        return tuple(name for term in self.acting() for name in (*term.undiluted(), *term.own_tracers()))
 
     def diluted(self, state: State) -> dict[str, Scalar]:
         """Concentrations of the uppermost cell that fresh water dilutes."""

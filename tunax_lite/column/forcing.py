@@ -211,7 +211,7 @@ class AbstractForcing(AbstractShown):
         return None
 
     def over_steps(self, dt: float) -> "AbstractForcing":
-        """The forcing with the means over steps of `dt` [s] of its series, where they are finer than the step.
+        """The forcing with means over steps of `dt` [s] of its series, where they are finer than the step.
 
         A forcing of a forcing has the other one's.
         """

@@ -240,7 +240,9 @@ class Model(AbstractShown):
         fluxes = jax.lax.optimization_barrier(fluxes)  # computed once, and not again in every cell
         mixing = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
         acting = case.acting()
-        column = _column(state, mixing, case, end, dt, fluxes)._replace(surface=ice, covered=covered, melting=melting)
+        column = _column(state, mixing, case, end, dt, fluxes)._replace(
+            surface=ice, covered=covered, melting=melting
+        )
         for term in acting:
             column = column.shaded(term.shade(state, case.grid))
         for term in acting:

@@ -3,9 +3,9 @@
 Time-dependent input is arrays with a time axis, interpolated within the step, never a Python function, so
 that it can be batched, differentiated and read from files.
 
-A step takes a series at its end. Where records are closer together than the step, what lies within a step would
-have no effect: `over_steps` replaces the series by one that has, at the end of each such step, the mean over the
-step. It is done once, before the run.
+A step takes a series at its end. Where records are closer together than the step, what lies within a step
+would have no effect: `over_steps` replaces the series by one that has, at the end of each such step, the mean
+over the step. It is done once, before the run.
 """
 
 from collections.abc import Iterator

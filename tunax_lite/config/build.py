@@ -193,6 +193,8 @@ def build_calibration(
             )
     cases = {target.case.name: target.case for target in targets}
     model = build_model(config.model, place, parameters)
+    if model.discretisation.samples_forcing:
+        targets = tuple(dataclasses.replace(target, samples_forcing=True) for target in targets)
     with place.naming("parameters"):
         free = free_parameters(config.parameters).resolve(model.closure, cases)
     with place.naming("optimiser"):

@@ -4,10 +4,10 @@ The prognostic variables of the ice are in `State.surface`, one number per colum
 of quantities. If ice covers the water at the start of a step, the water receives no wind stress; it receives
 the shortwave radiation that passes the ice, and the heat that keeps its uppermost cell at the freezing point.
 
-Ice of salt-free water leaves S F_freezing in a column of constant volume, with the salinity S of the moment. A
-column whose volume does not change would keep part of it if melting diluted with another salinity. What freezing
-left is therefore kept by the column (`salinity_left_by_ice` [g m-2], and likewise for tracers), and melting
-takes it back in proportion to the ice that melts: a closed cycle leaves every content as it was.
+In a column of constant volume, freezing at the rate F of salt-free water leaves S F, with the salinity S of
+the moment. Part of it would stay if melting diluted with another salinity. The column therefore keeps account
+of what freezing left (`salinity_left_by_ice` [g m-2], and likewise for tracers), and melting takes it back in
+proportion to the ice that melts: a closed cycle leaves every content as it was.
 """
 
 import abc

@@ -36,8 +36,7 @@ class RainContent(AbstractTerm):
 
     Args:
         concentrations: in the rain, by name: `salinity` [g kg-1], or a tracer in its unit; 0 by default.
-        no_concentrations: names of tracers that rain and evaporation leave alone: an age, a marker, the memory
-            of something.
+        no_concentrations: names of tracers that rain and evaporation leave alone: an age, a marker, a memory.
 
     Raises:
         ValueError: a concentration that is no number, or that of a tracer in `no_concentrations`.

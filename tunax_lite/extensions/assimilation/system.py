@@ -21,10 +21,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...calibration.parameters import ResolvedParameters
+from ...column.arguments import case_over_steps
 from ...column.case import Case
 from ...column.checkpointing import Auto
 from ...column.corrections import CORRECTIONS, CorrectedForcing
-from ...column.arguments import case_over_steps
 from ...column.integrate import Carry, advance, integrate, start_of
 from ...column.model import Model, batched_case
 from ...column.observables import ColumnState

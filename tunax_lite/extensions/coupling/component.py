@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._types import Scalar, ScalarLike, is_traced, precision_of, without_weak_types
+from ...column.arguments import case_over_steps
 from ...column.case import Case
 from ...column.forcing import AbstractForcing, SurfaceFluxes, WaterSurface, check_fluxes
-from ...column.arguments import case_over_steps
 from ...column.integrate import advance, batched_case, count_steps, start_of
 from ...column.model import Model
 from ...column.observables import ColumnState, observable

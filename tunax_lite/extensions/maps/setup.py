@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._types import iterate_options, precision_of, without_weak_types
+from ...column.arguments import case_over_steps
 from ...column.case import Case
 from ...column.grid import Grid
-from ...column.arguments import case_over_steps
 from ...column.integrate import Length, length_of_run
 from ...column.model import Model
 from ...io.checksums import digest_of_tree
