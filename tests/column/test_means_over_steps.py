@@ -26,9 +26,10 @@ from tunax_lite.column.discretisation import GotmDiscretisation
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.column.terms import Interior, SurfaceRestoring
 from tunax_lite.column.terms.interior import SurfaceElevation
-from tunax_lite.column.time_series import StepMeans, TimeSeries
+from tunax_lite.column.time_series import StepMeans, StepsOfRun, TimeSeries
 
 HOUR = 3600.0
+HOURLY = StepsOfRun(HOUR)
 GRID = Grid.uniform(20.0, 4)
 MODEL = Model(Constant(1e-2, 1e-2))
 
@@ -58,7 +59,7 @@ def test_each_step_with_finer_records_has_their_mean(spacing):
     }[spacing]
     values = random.normal(size=(time.size, 2))
     series = TimeSeries(jnp.asarray(time), jnp.asarray(values))
-    means = series.averaged(series.step_means(HOUR))
+    means = series.averaged(series.step_means(HOURLY))
     for step in range(24):
         start, end = step * HOUR, (step + 1) * HOUR
         gaps = np.diff(time)[(time[:-1] < end - 1e-6) & (time[1:] > start + 1e-6)]
@@ -121,7 +122,7 @@ def test_bulk_formulae_have_the_mean_wind_vector_and_the_mean_speed():
     time = np.arange(0.0, 4 * HOUR + 1.0, 300.0)
     turning = gusty(time, np.where(np.arange(time.size) % 2, 8.0, -8.0), np.full(time.size, 6.0))
     water = WaterSurface(*map(jnp.asarray, (0.0, 0.0, 15.0, 35.0)))
-    mean = turning.over_steps(HOUR)
+    mean = turning.over_steps(HOURLY)
     weather = mean.weather.at(HOUR)
     np.testing.assert_allclose([weather.wind_u, weather.wind_v], [0.0, 6.0], atol=1e-12)
     np.testing.assert_allclose(mean.wind_speed(HOUR, water), 10.0, rtol=1e-12)
@@ -129,16 +130,16 @@ def test_bulk_formulae_have_the_mean_wind_vector_and_the_mean_speed():
     steady = gusty(time, np.full(time.size, 8.0), np.full(time.size, 6.0))
     expected = steady.at(HOUR, water).heat_flux
     np.testing.assert_allclose(mean.at(HOUR, water).heat_flux, expected, rtol=1e-12)
-    np.testing.assert_allclose(steady.over_steps(HOUR).at(HOUR, water).heat_flux, expected, rtol=1e-12)
+    np.testing.assert_allclose(steady.over_steps(HOURLY).at(HOUR, water).heat_flux, expected, rtol=1e-12)
 
 
 def test_means_of_terms_and_levels_that_stay():
     time = jnp.arange(0.0, 24 * HOUR, 600.0)
     series = TimeSeries(time, jnp.sin(time))
-    restoring = SurfaceRestoring(temperature=series).over_steps(HOUR).temperature
+    restoring = SurfaceRestoring(temperature=series).over_steps(HOURLY).temperature
     assert restoring is not None and restoring.time.size < time.size
     level = SurfaceElevation(series)
-    assert level.over_steps(HOUR) is level
+    assert level.over_steps(HOURLY) is level
     flow = Interior(surface_elevation=series)
     changed = case_of(ConstantForcing(SurfaceFluxes()), interior=flow).over_steps(HOUR)
     assert changed.interior.surface_elevation is series
@@ -165,8 +166,26 @@ def test_gradients_batches_and_pieces_are_those_of_the_means():
     first = simulate(MODEL, case, dt=HOUR, duration=12 * HOUR, output_interval=12 * HOUR)
     rest = simulate(MODEL, case, dt=HOUR, start=first.restart(), output_interval=12 * HOUR)
     np.testing.assert_array_equal(rest.state.salinity[-1], one[-1])
-    of_case = eqx.filter_grad(lambda case: simulate(MODEL, case, dt=HOUR).state.salinity[-1].sum())(case)
-    assert bool(jnp.all(of_case.forcing.fluxes.freshwater_flux < 0.0))
+
+
+@pytest.mark.long
+def test_a_compiled_function_of_the_case_has_the_means_too():
+    time, rain, _ = bursts()
+    case = case_of(TimeSeriesForcing.from_values(time, freshwater_flux=1e-2 * rain))
+
+    def salinity(case):
+        return simulate(MODEL, case, dt=HOUR, output_interval=24 * HOUR).state.salinity[-1].sum()
+
+    expected = salinity(case)
+    assert abs(float(expected) - 4 * 35.0) > 1e-3
+    np.testing.assert_allclose(eqx.filter_jit(salinity)(case), expected, rtol=1e-12)
+    slopes = [
+        grad(case).forcing.fluxes.freshwater_flux
+        for grad in (eqx.filter_grad(salinity), eqx.filter_jit(eqx.filter_grad(salinity)))
+    ]
+    assert bool(jnp.all(slopes[0] < 0.0))
+    np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-9)
+    np.testing.assert_allclose(jax.jit(lambda: salinity(case))(), expected, rtol=1e-12)
 
 
 @pytest.mark.long

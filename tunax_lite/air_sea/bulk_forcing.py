@@ -23,7 +23,7 @@ from .._types import (
     parameter,
 )
 from ..column.forcing import AbstractForcing, IceSurface, SurfaceFluxes, WaterSurface
-from ..column.time_series import TimeSeries
+from ..column.time_series import StepsOfRun, TimeSeries
 from ..declarations import check_kinds, meanings, module_of, setting
 from ..numerics.elementary import at_most, reciprocal, safe_sqrt, vector_norm
 from ..physics.teos10 import surface_temperature
@@ -352,8 +352,8 @@ class BulkForcing(AbstractForcing):
             longwave_flux=longwave,
         )
 
-    def over_steps(self, dt: float) -> "BulkForcing":
-        means = self.weather.step_means(dt)
+    def over_steps(self, steps: StepsOfRun) -> "BulkForcing":
+        means = self.weather.step_means(steps)
         if means is None:
             return self
         weather, wind = self.weather.averaged(means), self.weather.values

@@ -160,9 +160,16 @@ def _changed_by_steps(case: Case, dt: float) -> Case | None:
     return None if changed is case else changed  # a result that holds the case would never be dropped
 
 
-def case_over_steps(model: Model, case: Case, dt: float) -> Case:
-    """The case with means over steps of `dt` [s] of finer forcing, unless the model samples it."""
+def case_over_steps(
+    model: Model, case: Case, dt: float, first: int | Array = 0, number: int | None = None
+) -> Case:
+    """The case with means over steps of `dt` [s] of finer forcing, unless the model samples it.
+
+    Other arguments are those of `Case.over_steps`.
+    """
     if model.discretisation.samples_forcing:
         return case
+    if is_traced(case):
+        return case.over_steps(dt, first, number)
     changed = _changed_by_steps(case, dt)
     return case if changed is None else changed

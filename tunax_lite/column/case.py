@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from .._types import (
     Scalar,
@@ -35,7 +36,7 @@ from .grid import Grid
 from .state import State
 from .terms import AbstractTerm, Interior
 from .terms.surface import friction_velocity, whole_stress
-from .time_series import check_covers, over_steps
+from .time_series import StepsOfRun, check_covers, over_steps
 
 
 def _is_date(text: str) -> bool:
@@ -207,14 +208,20 @@ class Case(AbstractShown):
             surface |= term.own_surface(state)
         return dataclasses.replace(state, surface=surface) if surface else state
 
-    def over_steps(self, dt: float) -> "Case":
+    def over_steps(self, dt: float, first: int | Array = 0, number: int | None = None) -> "Case":
         """The case whose fluxes and weather are means over steps of `dt` [s], where records are finer.
 
         Series that are as coarse as the step, and those of states at an instant, stay as they are. The same
         object where nothing changes.
+
+        Args:
+            dt: length of the steps [s].
+            first, number: of the steps of a run, which a compiled function needs that has the times of the
+                series as an argument. It leaves series with fewer records than the run has steps as they are.
         """
-        forcing, absorption = self.forcing.over_steps(dt), over_steps(self.absorption, dt)
-        changed = self._with_terms(lambda term: term.over_steps(dt))
+        steps = StepsOfRun(dt, first, number)
+        forcing, absorption = self.forcing.over_steps(steps), over_steps(self.absorption, steps)
+        changed = self._with_terms(lambda term: term.over_steps(steps))
         parts = lambda case: (case.forcing, case.absorption)  # noqa: E731
         changed = eqx.tree_at(parts, changed, (forcing, absorption))
         leaves = map(jax.tree.leaves, (self, changed))

@@ -20,7 +20,7 @@ from ..declarations import check_kinds
 from ..quantities import Quantity, check_values, declares
 from ..views import AbstractShown
 from .state import State
-from .time_series import TimeSeries, first_bad, over_steps
+from .time_series import StepsOfRun, TimeSeries, first_bad, over_steps
 
 Flux = SeriesOrScalar | None
 
@@ -210,16 +210,16 @@ class AbstractForcing(AbstractShown):
         """Wind speed at 10 m [m s-1] at `time` [s], over `water` as the stress is; `None` if unknown."""
         return None
 
-    def over_steps(self, dt: float) -> "AbstractForcing":
-        """The forcing with means over steps of `dt` [s] of its series, where they are finer than the step.
+    def over_steps(self, steps: StepsOfRun) -> "AbstractForcing":
+        """The forcing with means over the steps of a run of its series, where they are finer.
 
         A forcing of a forcing has the other one's.
         """
         is_part = lambda part: part is not self and isinstance(part, AbstractForcing)  # noqa: E731
         parts = jax.tree.map(
-            lambda part: part.over_steps(dt) if is_part(part) else part, self, is_leaf=is_part
+            lambda part: part.over_steps(steps) if is_part(part) else part, self, is_leaf=is_part
         )
-        return over_steps(parts, dt)
+        return over_steps(parts, steps)
 
     @abc.abstractmethod
     def check_covers(self, start: float, end: float) -> None:
@@ -282,9 +282,9 @@ class TimeSeriesForcing(AbstractForcing):
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         return TimeSeries(self.time, self.fluxes).at(time)
 
-    def over_steps(self, dt: float) -> "TimeSeriesForcing":
+    def over_steps(self, steps: StepsOfRun) -> "TimeSeriesForcing":
         series = TimeSeries(self.time, self.fluxes)
-        means = series.averaged(series.step_means(dt))
+        means = series.averaged(series.step_means(steps))
         return self if means is series else TimeSeriesForcing(means.time, means.values)
 
     def check_covers(self, start: float, end: float) -> None:

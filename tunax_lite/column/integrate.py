@@ -416,7 +416,8 @@ def simulate(
         case.check_covers(*times)
         case.check_step(dt)
         covered.add((*times, dt))
-    averaged = case_over_steps(model, case, dt)
+    first = 0 if start is None else start.step
+    averaged = case_over_steps(model, case, dt, first, round(whole / dt))
     if averaged is not case:
         case = averaged
         of_case = _prepared(case).parts

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
-from jaxtyping import Array, Float, Int, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from .._types import ScalarLike, array_field, is_traced
 
@@ -122,6 +122,68 @@ class StepMeans(NamedTuple):
         return jnp.concatenate([values[self.kept], at(self.sampled), means])[self.order]
 
 
+class StepsOfRun(NamedTuple):
+    """Steps of a run: length [s], number of the first, which may be traced, and how many there are."""
+
+    dt: float
+    first: int | Int[Array, ""] = 0
+    number: int | None = None
+
+
+class TracedStepMeans(NamedTuple):
+    """Like `StepMeans`, inside a compiled function that has the times of the records as an argument.
+
+    The new records are at the ends of all steps of the run; those of steps without finer records are values.
+    """
+
+    time: Float[Array, " end"]
+    is_mean: Bool[Array, " end"]
+    ends: tuple[Int[Array, " end"], Array]
+    points: tuple[Int[Array, " point"], Array]
+    share: Array
+    step: Int[Array, " piece"]
+
+    @classmethod
+    def of(cls, time: Float[Array, " time"], steps: StepsOfRun) -> "TracedStepMeans | None":
+        """The operator; `None` for fewer records than steps, which are taken to be coarser than these."""
+        if steps.number is None or time.shape[0] - 1 <= steps.number:
+            return None
+        dt = jnp.asarray(steps.dt, time.dtype)
+        ends = (steps.first + jnp.arange(steps.number + 1)).astype(time.dtype) * dt
+        slack = jnp.maximum(1e-6 * dt, 8.0 * jnp.finfo(time.dtype).eps * jnp.max(jnp.abs(time)))
+        n_fine = jnp.cumsum(jnp.diff(time) < dt - slack)
+        n_fine = jnp.concatenate([jnp.zeros_like(n_fine[:1]), n_fine])
+        from_gap = _places_of(time, ends[:-1] + slack)[0]
+        to_gap = _places_of(time, ends[1:] - slack)[0] + 1
+        is_mean = jnp.concatenate([jnp.zeros(1, bool), n_fine[to_gap] > n_fine[from_gap]])
+        points = jnp.sort(jnp.concatenate([time, ends]))
+        middle, width = 0.5 * (points[1:] + points[:-1]), jnp.diff(points)
+        step = jnp.searchsorted(ends, middle, side="right") - 1
+        inside = (middle > ends[0]) & (middle < ends[-1])
+        share = jnp.where(inside, width / dt, 0.0)
+        places = (_places_of(time, at) for at in (ends, points))
+        return cls(ends, is_mean, *places, share, jnp.clip(step, 0, steps.number - 1))
+
+    def __call__(self, values: Float[Array, "time ..."]) -> Float[Array, "end ..."]:
+        def along(numbers: Array) -> Array:
+            return numbers.reshape(-1, *(1,) * (values.ndim - 1))
+
+        def at(places: tuple[Array, Array]) -> Array:
+            before, weight = places
+            return values[before] + along(weight) * (values[before + 1] - values[before])
+
+        points, sampled = at(self.points), at(self.ends)
+        pieces = along(self.share) * 0.5 * (points[1:] + points[:-1])
+        means = jax.ops.segment_sum(pieces, self.step, self.time.size - 1)
+        return sampled.at[1:].set(jnp.where(along(self.is_mean[1:]), means, sampled[1:]))
+
+
+def _places_of(time: Float[Array, " time"], at: Float[Array, " point"]) -> tuple[Array, Array]:
+    """Like `_places`, for traced times."""
+    before = jnp.clip(jnp.searchsorted(time, at, side="right") - 1, 0, time.shape[0] - 2)
+    return before, jnp.clip((at - time[before]) / (time[before + 1] - time[before]), 0.0, 1.0)
+
+
 def _places(time: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Last record before each time, and weight of the next [1]."""
     before = np.clip(np.searchsorted(time, at, side="right") - 1, 0, time.size - 2)
@@ -186,14 +248,16 @@ class TimeSeries(eqx.Module, Generic[T]):
 
         return jax.tree.map(interpolate, self.values)
 
-    def step_means(self, dt: float) -> StepMeans | None:
-        """The means over steps of `dt` [s]; `None` where no records are closer together, or not yet known."""
-        time = lax.stop_gradient(self.time)
-        if not isinstance(time, jax.Array) or is_traced(time):
+    def step_means(self, steps: StepsOfRun) -> StepMeans | TracedStepMeans | None:
+        """The means over the steps of a run; `None` where no records are closer together than the steps."""
+        time = self.time
+        if not isinstance(time, jax.Array):
             return None
-        return StepMeans.of(time, dt)
+        if is_traced(time):
+            time = lax.stop_gradient(time)  # which jax.grad alone still knows
+        return TracedStepMeans.of(time, steps) if is_traced(time) else StepMeans.of(time, steps.dt)
 
-    def averaged(self, means: StepMeans | None) -> "TimeSeries[T]":
+    def averaged(self, means: StepMeans | TracedStepMeans | None) -> "TimeSeries[T]":
         """The series with means over steps; the same object for `None`."""
         if means is None:
             return self
@@ -214,12 +278,12 @@ class TimeSeries(eqx.Module, Generic[T]):
             )
 
 
-def over_steps(tree: T, dt: float) -> T:
-    """A module with the mean over steps of `dt` [s] in place of series that are finer."""
+def over_steps(tree: T, steps: StepsOfRun) -> T:
+    """A module with the means over the steps of a run in place of series that are finer."""
     is_series = lambda part: isinstance(part, TimeSeries)  # noqa: E731
 
     def averaged(part: PyTree) -> PyTree:
-        return part.averaged(part.step_means(dt)) if is_series(part) else part
+        return part.averaged(part.step_means(steps)) if is_series(part) else part
 
     return jax.tree.map(averaged, tree, is_leaf=is_series)
 

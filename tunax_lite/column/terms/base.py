@@ -22,7 +22,7 @@ from ...views import AbstractShown
 from ..forcing import SurfaceFluxes
 from ..grid import Grid
 from ..state import State
-from ..time_series import check_covers, over_steps
+from ..time_series import StepsOfRun, check_covers, over_steps
 
 T = TypeVar("T")
 Velocity = tuple[CenterArray, CenterArray]  # eastward and northward component on cells
@@ -273,12 +273,12 @@ class AbstractTerm(AbstractShown):
         """The term with numbers that a step of `dt` [s] from this state needs, where they are left to it."""
         return self
 
-    def over_steps(self, dt: float) -> "AbstractTerm":
-        """The term with the means over steps of `dt` [s] of its series, where they are finer than the step.
+    def over_steps(self, steps: StepsOfRun) -> "AbstractTerm":
+        """The term with means over the steps of a run of its series, where they are finer.
 
         Series of states at an instant, such as a level, stay as they are.
         """
-        return over_steps(self, dt)
+        return over_steps(self, steps)
 
     def check_step(self, state: State, grid: Grid, dt: float) -> None:
         """Raise `ValueError` if the term needs a shorter step than `dt` [s] from this state."""

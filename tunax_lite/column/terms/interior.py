@@ -14,7 +14,7 @@ from ..._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_fie
 from ...declarations import setting
 from ..grid import Grid
 from ..state import State
-from ..time_series import TimeSeries
+from ..time_series import StepsOfRun, TimeSeries
 from .advection import VerticalVelocity
 from .base import AbstractTerm, Column, Tendency
 from .level import LakeLevel
@@ -147,7 +147,7 @@ class SurfaceElevation(AbstractTerm):
 
     series: TimeSeries[SeriesOrScalar]
 
-    def over_steps(self, dt: float) -> "SurfaceElevation":
+    def over_steps(self, steps: StepsOfRun) -> "SurfaceElevation":
         return self  # the elevation at the end of a step
 
     def placed(self, grid: Grid, state: State, time: ScalarLike | None) -> Grid:

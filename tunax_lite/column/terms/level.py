@@ -19,7 +19,7 @@ import numpy as np
 from ..._types import Scalar, ScalarLike, SeriesOrScalar, is_traced, parameter
 from ..grid import Grid, Hypsography
 from ..state import State
-from ..time_series import TimeSeries
+from ..time_series import StepsOfRun, TimeSeries
 from .base import AbstractTerm, Column, MovingLevel, or_zero
 
 ELEVATION = "surface_elevation"
@@ -60,7 +60,7 @@ class LakeLevel(AbstractTerm):
                 "extend the hypsography (upwards by its key top), or check unit and sign."
             )
 
-    def over_steps(self, dt: float) -> "LakeLevel":
+    def over_steps(self, steps: StepsOfRun) -> "LakeLevel":
         return self  # the level at the end of a step
 
     def own_surface(self, state: State) -> dict[str, Scalar]:

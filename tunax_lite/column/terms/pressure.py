@@ -18,7 +18,7 @@ from ...declarations import setting
 from ...numerics.elementary import at_least, column_integral, interpolated, reciprocal, sum_above, vector_norm
 from ..grid import Grid
 from ..state import State
-from ..time_series import TimeSeries
+from ..time_series import StepsOfRun, TimeSeries
 from .base import AbstractTerm, BottomFlow, Column, Stress, Tendency, Velocity, accelerating
 
 
@@ -56,7 +56,7 @@ class MeanVelocity(AbstractPressureGradient):
 
     series: TimeSeries[Vector]
 
-    def over_steps(self, dt: float) -> "MeanVelocity":
+    def over_steps(self, steps: StepsOfRun) -> "MeanVelocity":
         return self  # the velocity at the end of a step
 
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
@@ -80,7 +80,7 @@ class VelocityAtHeight(AbstractPressureGradient):
 
     series: TimeSeries[VelocityAndHeight]
 
-    def over_steps(self, dt: float) -> "VelocityAtHeight":
+    def over_steps(self, steps: StepsOfRun) -> "VelocityAtHeight":
         return self  # the velocity at the end of a step
 
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
