@@ -89,7 +89,9 @@ def bursts():
     return time, np.where(there, 10.0 / 600.0, 0.0), np.where(there, 1000.0, 0.0)
 
 
-@pytest.mark.parametrize("dt", [600.0, 1800.0, HOUR, pytest.param(4 * HOUR, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "dt", [HOUR, *(pytest.param(dt, marks=pytest.mark.long) for dt in (600.0, 1800.0, 4 * HOUR))]
+)
 def test_the_water_receives_all_rain_and_sun_with_any_step(dt):
     time, rain, sun = bursts()
     fluxes = {"freshwater_flux": 1e-2 * rain, "shortwave_flux": sun}

@@ -78,20 +78,21 @@ def test_fresh_water_stays_fresh():
 
 def test_a_step_by_hand():
     """1000 kg m-2 of water at 30 g kg-1 freeze 10 kg m-2, and 4 of them melt at 20 g kg-1."""
-    numbers = lambda *each: map(jnp.asarray, each)  # noqa: E731
-    mass, taken = numbers(0.0, 10.0 / 60.0)
-    left, correction = left_by_ice(mass, taken, {SALT: 0.0 * mass}, {"salinity": 30.0 + mass}, 1000.0, 60.0)
-    np.testing.assert_allclose([left[SALT], correction["salinity"]], [300.0, 0.0], atol=1e-12)
-    mass, taken = numbers(10.0, -4.0 / 60.0)
-    left, correction = left_by_ice(mass, taken, left, {"salinity": jnp.asarray(20.0)}, 1000.0, 60.0)
+
+    def step(mass, taken, left, salinity):
+        numbers = [jnp.asarray(each) for each in (mass, taken, left, salinity, 1000.0)]
+        found = left_by_ice(*numbers[:2], {SALT: numbers[2]}, {"salinity": numbers[3]}, numbers[4], 60.0)
+        return [float(of[name]) for of, name in zip(found, (SALT, "salinity"), strict=True)]
+
+    np.testing.assert_allclose(step(0.0, 10.0 / 60.0, 0.0, 30.0), [300.0, 0.0], atol=1e-12)
     # Diluting 4 kg with 20 g kg-1 takes 80 g m-2, with 30 g kg-1 120 g m-2.
-    np.testing.assert_allclose([left[SALT], correction["salinity"] * 60.0], [180.0, 80.0 - 120.0], rtol=1e-12)
-    # More than half of the cell is not taken at once.
-    mass, taken = numbers(6.0, -6.0 / 60.0)
-    left, _ = left_by_ice(mass, taken, left, {"salinity": jnp.asarray(0.1)}, 1000.0, 60.0)
-    np.testing.assert_allclose(left[SALT], 180.0 - 0.5 * 1000.0 * 0.1, rtol=1e-12)
-    left, _ = left_by_ice(0.0 * mass, 0.0 * taken, left, {"salinity": jnp.asarray(5.0)}, 1000.0, 60.0)
-    assert float(left[SALT]) == 0.0
+    np.testing.assert_allclose(
+        step(10.0, -4.0 / 60.0, 300.0, 20.0), [180.0, (80.0 - 120.0) / 60.0], rtol=1e-12
+    )
+    # More than half of the cell is not taken at once, but later.
+    left, _ = step(6.0, -6.0 / 60.0, 180.0, 0.1)
+    np.testing.assert_allclose(left, 180.0 - 0.5 * 1000.0 * 0.1, rtol=1e-12)
+    assert step(0.0, 0.0, left, 5.0)[0] == 0.0
 
 
 def test_only_ice_that_exchanges_water_keeps_what_it_left():
