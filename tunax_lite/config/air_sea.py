@@ -410,7 +410,10 @@ def _net_shortwave(
     n_steps = min(max(1, math.ceil(setting.duration / setting.step)), _MOST_STEPS)
     time = setting.step * np.arange(n_steps + 1.0)
     if isinstance(light, Series):
-        time = np.union1d(time[(time >= light.time[0]) & (time <= light.time[-1])], light.time)
+        time = time[(time >= light.time[0]) & (time <= light.time[-1])]
+        # Records coarser than the step stay so: between steps they would count as finer (`over_steps`).
+        is_fine = np.min(np.diff(light.time)) < (1.0 - 1e-6) * setting.step
+        time = np.union1d(time, light.time if is_fine else light.time[[0, -1]])
     now = sun.at(jnp.asarray(time))
     cosine = sun.cosine_of_zenith(now)
     downward = light.on(time) if isinstance(light, Series) else np.full_like(time, light)

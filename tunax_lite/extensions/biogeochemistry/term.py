@@ -313,22 +313,17 @@ class Biogeochemistry(AbstractTerm):
         return found
 
     def undiluted(self) -> tuple[str, ...]:
-        # With an implicit dilution, pools that cannot be negative are diluted by `on_scalars`.
-        return tuple(
-            name
-            for name, pool in self.pools().items()
-            if not (self.dilution and pool.diluted) or (self.implicit_dilution and pool.positive)
-        )
+        # `on_scalars` dilutes with an implicit dilution.
+        others = self.implicit_dilution or not self.dilution
+        return tuple(name for name, pool in self.pools().items() if others or not pool.diluted)
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        tracers, flux, level = column.state.tracers, column.fluxes.freshwater_flux, column.level
-        if not (self.dilution and self.implicit_dilution) or flux is None:
+        tracers, flux = column.state.tracers, column.fluxes.freshwater_flux
+        if not (self.dilution and self.implicit_dilution) or flux is None or column.level is not None:
             return {}
-        if level is not None and level.fresh_water is not None:
-            return {}  # rain adds volume
         volume = flux / column.equation_of_state.reference_density
         diluted = {name: pool for name, pool in self.pools().items() if pool.diluted and not pool.on_bottom}
-        found: dict[str, Tendency] = {}
+        found = {name: Tendency(surface=-volume * tracers[name][-1]) for name in diluted}
         rain = at_least(volume, 0.0) * reciprocal(column.grid.cell_volume[-1])
         still = _in_end_cell(-1, column.state.temperature) * rain  # one object, for pools that share a matrix
         for name in (name for name, pool in diluted.items() if pool.positive):
