@@ -1,14 +1,15 @@
 """Latent heat takes water along wherever it is computed, with and without rain, unless that is turned off."""
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.helpers import water_surface
 from tunax_lite import Case, Constant, Grid, Model, State, simulate
 from tunax_lite.air_sea import BulkForcing, Weather
-from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.column.grid import Hypsography
 from tunax_lite.column.terms import Interior, LakeLevel
 from tunax_lite.column.time_series import TimeSeries
@@ -17,7 +18,7 @@ from tunax_lite.config import build_run, load_run
 VAPORISATION_HEAT = 2.501e6 - 2.37e3 * 25.0  # [J kg-1] at 25 degC, Gill (1982)
 DRY = {"wind_u": 8.0, "wind_v": 0.0, "air_temperature": 30.0, "humidity": 30.0, "air_pressure": 101325.0}
 RADIATION = {"shortwave": 200.0, "longwave": -60.0}
-WATER = WaterSurface(*map(jnp.asarray, (0.0, 0.0, 25.0, 0.0)))
+WATER = water_surface(0.0, 0.0, 25.0, 0.0)
 
 
 def forcing(rain: float | None = None, **options) -> BulkForcing:
@@ -28,12 +29,12 @@ def forcing(rain: float | None = None, **options) -> BulkForcing:
 
 @pytest.mark.parametrize("rain", [None, 0.0, 1e-7])
 def test_evaporation_follows_the_latent_heat_with_and_without_rain(rain):
-    fluxes = forcing(rain).at(0.0, WATER)
+    fluxes: Any = forcing(rain).at(0.0, WATER)
     assert fluxes.latent_heat_flux < -250.0
     evaporated = 1000.0 * (rain or 0.0) - float(fluxes.freshwater_flux)
     # Webb's correction of the latent heat is the heat of no water: about one per cent.
     np.testing.assert_allclose(evaporated, -float(fluxes.latent_heat_flux) / VAPORISATION_HEAT, rtol=2e-2)
-    still = forcing(rain, evaporation=False).at(0.0, WATER).freshwater_flux
+    still: Any = forcing(rain, evaporation=False).at(0.0, WATER).freshwater_flux
     assert still is None if rain is None else float(still) == 1000.0 * rain
 
 
@@ -63,8 +64,8 @@ time: {{step: 3600.0, output_interval: 86400.0}}
 def test_a_configuration_without_rain_evaporates_unless_it_says_otherwise(tmp_path, said):
     path = tmp_path / "lake.yaml"
     path.write_text(LAKE.format(said=said))
-    case = build_run(load_run(path)).case
-    assert case.forcing.evaporation is (said != "evaporation: false")
+    made: Any = build_run(load_run(path)).case.forcing
+    assert made.evaporation is (said != "evaporation: false")
 
 
 @pytest.mark.long
@@ -79,7 +80,7 @@ def test_the_level_of_a_lake_and_the_salinity_of_a_sea_follow_the_latent_heat():
     ):
         state = State.from_profiles(where, temperature=25.0, salinity=salinity)
         case = Case(where, state, forcing(), interior=interior, duration=days * 86400.0)
-        run = simulate(
+        run: Any = simulate(
             Model(Constant(1e-2, 1e-2)),
             case,
             dt=3600.0,

@@ -1,6 +1,7 @@
 """A step takes the mean of forcing that is finer than it, and coarser forcing as it is."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.helpers import water_surface
 from tunax_lite import (
     Case,
     Constant,
@@ -23,7 +25,6 @@ from tunax_lite import (
 )
 from tunax_lite.air_sea import BulkForcing, Weather
 from tunax_lite.column.discretisation import GotmDiscretisation
-from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.column.terms import Interior, SurfaceRestoring
 from tunax_lite.column.terms.interior import SurfaceElevation
 from tunax_lite.column.time_series import StepMeans, StepsOfRun, TimeSeries
@@ -123,13 +124,13 @@ def gusty(time, u, v) -> BulkForcing:
 def test_bulk_formulae_have_the_mean_wind_vector_and_the_mean_speed():
     time = np.arange(0.0, 4 * HOUR + 1.0, 300.0)
     turning = gusty(time, np.where(np.arange(time.size) % 2, 8.0, -8.0), np.full(time.size, 6.0))
-    water = WaterSurface(*map(jnp.asarray, (0.0, 0.0, 15.0, 35.0)))
-    mean = turning.over_steps(HOURLY)
+    water = water_surface(0.0, 0.0, 15.0, 35.0)
+    mean: Any = turning.over_steps(HOURLY)
     weather = mean.weather.at(HOUR)
     np.testing.assert_allclose([weather.wind_u, weather.wind_v], [0.0, 6.0], atol=1e-12)
     np.testing.assert_allclose(mean.wind_speed(HOUR, water), 10.0, rtol=1e-12)
     # Steady in speed: the heat flux is that of 10 m s-1.
-    steady = gusty(time, np.full(time.size, 8.0), np.full(time.size, 6.0))
+    steady: Any = gusty(time, np.full(time.size, 8.0), np.full(time.size, 6.0))
     expected = steady.at(HOUR, water).heat_flux
     np.testing.assert_allclose(mean.at(HOUR, water).heat_flux, expected, rtol=1e-12)
     np.testing.assert_allclose(steady.over_steps(HOURLY).at(HOUR, water).heat_flux, expected, rtol=1e-12)
@@ -138,7 +139,8 @@ def test_bulk_formulae_have_the_mean_wind_vector_and_the_mean_speed():
 def test_means_of_terms_and_levels_that_stay():
     time = jnp.arange(0.0, 24 * HOUR, 600.0)
     series = TimeSeries(time, jnp.sin(time))
-    restoring = SurfaceRestoring(temperature=series).over_steps(HOURLY).temperature
+    changed: Any = SurfaceRestoring(temperature=series).over_steps(HOURLY)
+    restoring = changed.temperature
     assert restoring is not None and restoring.time.size < time.size
     level = SurfaceElevation(series)
     assert level.over_steps(HOURLY) is level

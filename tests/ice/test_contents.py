@@ -1,8 +1,7 @@
 """Ice that grows and melts leaves the contents of salt and fresh water as they were."""
 
-import math
+from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -80,8 +79,8 @@ def test_a_step_by_hand():
     """1000 kg m-2 of water at 30 g kg-1 freeze 10 kg m-2, and 4 of them melt at 20 g kg-1."""
 
     def step(mass, taken, left, salinity):
-        numbers = [jnp.asarray(each) for each in (mass, taken, left, salinity, 1000.0)]
-        found = left_by_ice(*numbers[:2], {SALT: numbers[2]}, {"salinity": numbers[3]}, numbers[4], 60.0)
+        of, to, before, water, cell = (jnp.asarray(each) for each in (mass, taken, left, salinity, 1000.0))
+        found = left_by_ice(of, to, {SALT: before}, {"salinity": water}, cell, 60.0)
         return [float(of[name]) for of, name in zip(found, (SALT, "salinity"), strict=True)]
 
     np.testing.assert_allclose(step(0.0, 10.0 / 60.0, 0.0, 30.0), [300.0, 0.0], atol=1e-12)
@@ -97,8 +96,8 @@ def test_a_step_by_hand():
 
 def test_only_ice_that_exchanges_water_keeps_what_it_left():
     carried = {"ice_thickness": jnp.asarray(1.0), "frazil_thickness": jnp.asarray(0.01)}
-    assert float(MyLake().mass(carried)) == pytest.approx(910.0 * 1.01)
-    assert MyLake(exchanges_water=False).mass(carried) is None
-    assert Winton().mass(carried) is None and BasalMelt().mass(carried) is None
-    assert float(BasalMelt(replenished=False).mass(carried)) == pytest.approx(910.0)
-    assert math.isfinite(float(jax.grad(lambda h: MyLake().mass(carried | {"ice_thickness": h}))(1.0)))
+    mass: Any = MyLake().mass(carried)
+    shelf: Any = BasalMelt(replenished=False).mass(carried)
+    np.testing.assert_allclose([mass, shelf], [910.0 * 1.01, 910.0], rtol=1e-12)
+    for ice in (MyLake(exchanges_water=False), Winton(), BasalMelt()):
+        assert ice.mass(carried) is None

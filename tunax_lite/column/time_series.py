@@ -102,8 +102,8 @@ class StepMeans(NamedTuple):
         step, width = np.searchsorted(steps, step[pieces]), np.diff(points)[pieces]
         share = width / np.bincount(step, width, steps.size)[step]
         is_mean = np.concatenate([np.zeros(kept.size + sampled.size, bool), np.ones(steps.size, bool)])
-        places = (_places(t, at) for at in (sampled * dt, points))
-        return cls(new[order], is_mean[order], kept, *places, pieces, share, step, order)
+        at_sampled, at_points = _places(t, sampled * dt), _places(t, points)
+        return cls(new[order], is_mean[order], kept, at_sampled, at_points, pieces, share, step, order)
 
     def __call__(self, values: Float[Array, "time ..."]) -> Float[Array, "new_time ..."]:
         """New records of a leaf with records along its first axis."""
@@ -161,8 +161,9 @@ class TracedStepMeans(NamedTuple):
         step = jnp.searchsorted(ends, middle, side="right") - 1
         inside = (middle > ends[0]) & (middle < ends[-1])
         share = jnp.where(inside, width / dt, 0.0)
-        places = (_places_of(time, at) for at in (ends, points))
-        return cls(ends, is_mean, *places, share, jnp.clip(step, 0, steps.number - 1))
+        places = _places_of(time, ends), _places_of(time, points)
+        step = jnp.clip(step, 0, steps.number - 1)
+        return cls(ends, is_mean, places[0], places[1], share, step)
 
     def __call__(self, values: Float[Array, "time ..."]) -> Float[Array, "end ..."]:
         def along(numbers: Array) -> Array:
