@@ -1,0 +1,279 @@
+"""Each rule notes an everyday mistake in good input, and no rule notes the good input itself."""
+
+import copy
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.plausibility import inputs
+from tests.plausibility.inputs import DENSITY, Given, Notes
+from tunax_lite.plausibility import LIMITS, RULES, Evidence, Samples, findings_of
+
+PAGE = Path(__file__).parents[2] / "docs" / "plausibility.md"
+Change = Callable[[Given], object]
+
+BASES: dict[str, tuple[Callable[[], Given], Callable[[Given, Path], Notes]]] = {
+    "weather": (inputs.weather, inputs.weather_file),
+    "daily weather": (lambda: inputs.weather(400, 86400.0), inputs.weather_file),
+    "fluxes": (inputs.fluxes, inputs.prescribed),
+    "simulation": (inputs.simulated, inputs.cf_simulation),
+    "mooring": (inputs.moored, inputs.mooring),
+}
+
+
+def times(factor: float, *names: str) -> Change:
+    return lambda given: [given.scale(name, factor) for name in names]
+
+
+def plus(offset: float, name: str) -> Change:
+    return lambda given: given.scale(name, 1.0, offset)
+
+
+def code(value: float, name: str) -> Change:
+    return lambda given: given.put(name, value, 100, 101, 102, 500)
+
+
+def stuck(name: str) -> Change:
+    return lambda given: given.put(name, float(given.values[name][200]), slice(200, 290))
+
+
+def spike(size: float, name: str, *at: int) -> Change:
+    return lambda given: given.put(name, float(given.values[name][at]) + size, at)
+
+
+def called(name: str, **attributes: str) -> Change:
+    return lambda given: given.attrs.update({name: attributes})
+
+
+def option(**options) -> Change:
+    return lambda given: given.options.update(options)
+
+
+def swapped(one: str, other: str) -> Change:
+    return lambda given: given.swap(one, other)
+
+
+def later(hours: int, name: str) -> Change:
+    return lambda given: given.values.update({name: np.roll(given.values[name], hours)})
+
+
+def as_other(name: str, other: str, factor: float = 1.0) -> Change:
+    return lambda given: given.values.update({name: factor * given.values[other]})
+
+
+def both(*changes: Change) -> Change:
+    return lambda given: [change(given) for change in changes]
+
+
+def sunny(*changes: Change) -> Change:
+    """A simulation with shortwave radiation."""
+    change = as_other("surface_shortwave_flux", "surface_heat_flux", -0.5)
+    unit = lambda given: given.units.update(surface_shortwave_flux="W m-2")  # noqa: E731
+    return both(change, unit, *changes)
+
+
+def with_sun(given: Given) -> None:
+    given.values["heat_flux"] = given.values["heat_flux"] + given.values["shortwave_flux"]
+
+
+def octas_as_tenths(given: Given) -> None:
+    given.values["cloud_cover"] = 0.1 * np.round(8.0 * given.values["cloud_cover"])
+
+
+def polar(given: Given) -> None:
+    u, v = given.values["wind_u"], given.values["wind_v"]
+    given.values |= {"wind_u": np.hypot(u, v), "wind_v": np.arctan2(v, u) % (2.0 * np.pi)}
+
+
+def upside_down(name: str) -> Change:
+    return lambda given: given.values.update({name: given.values[name][:, ::-1].copy()})
+
+
+def sensors(given: Given) -> None:
+    given.values["TEMP"] = given.values["TEMP"][:, [0, 4, 2, 3, 1, 5]].copy()
+
+
+def latitude_south(given: Given) -> None:
+    given.options.pop("coriolis_parameter")
+    given.options["latitude"] = -43.3
+
+
+WARM = {"temperature": np.full(40, 29.0), "salinity": np.full(40, 35.0)}
+STRESS = ("surface_stress_u", "surface_stress_v")
+FRICTION = 1.0 / np.sqrt(DENSITY * np.hypot(0.1, 0.03))  # velocity over stress
+ERROR = "error"
+
+# Input, mistake, and the rule that notes it (or that reading it is an error).
+MISTAKES: list[tuple[str, Change, str]] = [
+    ("weather", code(-9.99, "air_temperature"), "missing_code"),
+    ("weather", code(99.0, "longwave"), "missing_code"),
+    ("mooring", lambda given: given.put("PSAL", 0.0, (slice(100, 103), 1)), "missing_code"),
+    ("fluxes", code(-9999.0, "heat_flux"), "missing_code"),
+    ("weather", spike(9.0, "air_temperature", 333), "spike"),
+    ("mooring", spike(3.0, "UCUR", 200, 1), "spike"),
+    ("weather", stuck("air_pressure"), "stuck"),
+    ("weather", times(3.6, "wind_u", "wind_v"), "wind_speed"),
+    ("weather", plus(273.15, "air_temperature"), ERROR),
+    ("weather", plus(30.0, "air_temperature"), "air_temperature"),
+    ("weather", times(0.01, "relative_humidity"), ERROR),
+    ("weather", both(option(humidity="specific_humidity"), times(1e-3, "specific_humidity")), "humidity"),
+    ("weather", both(option(humidity="dew_point"), swapped("dew_point", "air_temperature")),
+     "dew_point_above_air"),
+    ("weather", times(0.92, "air_pressure"), "air_pressure"),
+    ("weather", times(0.08, "cloud_cover"), "cloud_cover"),
+    ("weather", octas_as_tenths, "cloud_cover_steps"),
+    ("weather", both(times(-1.0, "cloud_cover"), plus(1.0, "cloud_cover")), "cloud_and_sun"),
+    ("weather", times(24.0, "precipitation"), "precipitation"),
+    ("weather", times(-1.0, "precipitation"), "precipitation"),
+    ("weather", times(1e-3, "shortwave"), "sun_amount"),
+    ("weather", times(2.2, "shortwave"), "shortwave"),
+    ("weather", later(6, "shortwave"), "sun_by_night"),
+    ("weather", option(longitude=140.0), "sun_by_night"),
+    ("weather", lambda given: given.put("shortwave", 0.0, slice(300, 324)), "no_sun_by_day"),
+    ("weather", later(12, "air_temperature"), "warm_nights"),
+    ("weather", times(0.5, "longwave"), "longwave"),
+    ("weather", option(longwave="net"), ERROR),
+    ("weather", polar, "wind_direction"),
+    ("weather", as_other("wind_v", "wind_u"), "currents_swapped"),
+    ("weather", option(profiles=WARM), "air_and_water"),
+    ("weather", option(coriolis_parameter=-1.08e-4), "coriolis_parameter"),
+    ("daily weather", option(case_start="2015-08-30"), "season"),
+    ("weather", called("shortwave", long_name="net shortwave radiation"), "net_of_the_sun"),
+    ("weather", called("longwave", long_name="outgoing longwave radiation"), "sign_of_name"),
+    ("weather", called("air_pressure", long_name="air pressure (hPa)"), "unit_of_name"),
+    ("weather", option(names={"wind_u": "wind_kn"}), "unit_of_name"),
+    ("weather", called("wind_u", standard_name="northward_wind"), "another_quantity"),
+    ("weather", called("air_temperature", long_name="sea surface temperature"), "another_quantity"),
+    ("fluxes", times(1e-3, "heat_flux"), "surface_heat_flux"),
+    ("fluxes", times(-1.0, "heat_flux"), "heat_sign"),
+    ("fluxes", with_sun, "sun_counted_twice"),
+    ("fluxes", times(1e-3, "shortwave_flux"), "surface_shortwave_flux"),
+    ("fluxes", later(12, "shortwave_flux"), "sun_by_night"),
+    ("fluxes", times(60.0, "stress_u", "stress_v"), "surface_stress"),
+    ("fluxes", times(90.0, "freshwater_flux"), "surface_freshwater_flux"),
+    ("simulation", times(-1.0, "surface_heat_flux"), "heat_budget"),
+    ("simulation", times(1.0 / 60.0, "time"), "heat_budget"),
+    ("simulation", times(-1.0, "surface_freshwater_flux"), "salt_budget"),
+    ("simulation", times(-1.0, *STRESS), "momentum_budget"),
+    ("simulation", times(FRICTION, *STRESS), "momentum_budget"),
+    ("simulation", swapped(*STRESS), "momentum_budget"),
+    ("simulation", latitude_south, "momentum_budget"),
+    ("simulation", upside_down("temperature"), "unstable_profile"),
+    ("simulation", called("surface_heat_flux", long_name="heat loss of the ocean"), "sign_of_name"),
+    ("simulation", called("surface_heat_flux", positive="up"), "sign_of_name"),
+    ("simulation", called("surface_freshwater_flux", long_name="E-P"), "sign_of_name"),
+    ("simulation", sunny(called("surface_heat_flux", long_name="net surface heat flux")), "net_of_the_sun"),
+    ("simulation", times(100.0, "u", "v"), "water_velocity"),
+    ("mooring", plus(28.0, "TEMP"), "water_temperature"),
+    ("mooring", swapped("TEMP", "PSAL"), "water_swapped"),
+    ("mooring", as_other("VCUR", "UCUR"), "currents_swapped"),
+    ("mooring", lambda given: given.values.update(PSAL=38.0 + 0.9 * given.values["TEMP"]), "salinity"),
+    ("mooring", times(1e-3, "PSAL"), ERROR),
+    ("mooring", times(1e-3, "depth"), "deep_water"),
+    ("mooring", sensors, "swapped_levels"),
+    ("mooring", option(position=(48.0, 9.0)), "position"),
+    ("mooring", option(position=(-9.0, 48.0)), "position"),
+    ("mooring", called("PSAL", long_name="sea water electrical conductivity"), "another_quantity"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_mistakes_are_noted_and_good_input_is_not(base, tmp_path):
+    make, read = BASES[base]
+    good = make()
+    assert read(good, tmp_path) == ()
+    missed = []
+    for number, (kind, change, rule) in enumerate(MISTAKES):
+        if kind == base:
+            given = copy.deepcopy(good)
+            change(given)
+            folder = tmp_path / f"{number}"
+            folder.mkdir()
+            notes = read(given, folder)
+            wanted = "error: " if rule == ERROR else f"accept: [{rule}]"
+            if not any(wanted in note for note in notes):
+                missed.append((number, rule, notes))
+    assert not missed
+
+
+def samples(quantity: str, values, z=None, time=None) -> Samples:
+    values = np.asarray(values, float)
+    time = np.zeros(len(values)) if time is None else time
+    return Samples(quantity, f"initial {quantity}", time, values, z)
+
+
+Z = np.linspace(-29.0, -1.0, 12)
+LAKE = {"area": np.linspace(1e5, 4e6, 6), "z_face": np.linspace(-30.0, 0.0, 6)}
+COLD, BRACKISH = np.full((1, 12), -9.0), np.full((1, 12), 0.035)
+
+
+def at_start(temperature, salinity) -> dict:
+    profiles = {"temperature": temperature, "salinity": salinity}
+    return {"initial": {name: samples(name, values, Z) for name, values in profiles.items()}}
+
+
+DIRECT: list[tuple[dict, str]] = [
+    ({**LAKE, "discharge": {"river": samples("discharge", [8e4])}}, "discharge"),
+    ({**LAKE, "area": np.linspace(0.1, 4.0, 6)}, "basin"),
+    (at_start(COLD, 35.0 + 0.0 * COLD), "frozen_water"),
+    (at_start(20.0 + 0.0 * COLD, BRACKISH), "salinity_unit"),
+    ({"start": datetime.datetime(1015, 3, 1)}, "dates"),
+    ({"fluxes": {"salt_flux": samples("surface_salt_flux", [0.1])}}, "surface_salt_flux"),
+]
+
+
+def test_rules_of_lakes_and_of_water_at_the_start():
+    assert findings_of(Evidence(**LAKE)) == ()
+    for evidence, rule in DIRECT:
+        assert rule in {one.rule for one in findings_of(Evidence(**evidence))}, rule
+
+
+def test_every_rule_has_its_mistake():
+    limits = {"specific_humidity", "relative_humidity"}  # below, with all limits
+    assert {rule for *_, rule in MISTAKES} - {ERROR} | {rule for _, rule in DIRECT} | limits == set(RULES)
+
+
+def test_every_limit_notes_what_lies_beyond():
+    """Of records of a month; the page holds the numbers."""
+    time = np.arange(0.0, 30.0 * 86400.0, 3600.0)
+    for limit in LIMITS:
+        group = {"weather": "weather", "fluxes": "fluxes", "profiles": "observed"}[limit.group]
+        lake: dict[str, Any] = LAKE if limit.context == "fresh" else {}
+        for bound, outward in ((limit.lowest, -1.0), (limit.highest, 1.0)):
+            if np.isfinite(bound):
+                step = outward * 0.02 * max(abs(bound), 1e-9)
+                inside, beyond = (
+                    samples(limit.quantity, np.full(time.size, bound + change), time=time)
+                    for change in (-step, step)
+                )
+                assert not list(limit.find(inside)) and list(limit.find(beyond)), limit
+                found = findings_of(Evidence(**{group: {limit.quantity: beyond}}, **lake))
+                assert limit.rule in {one.rule for one in found}, limit
+
+
+def rules_as_markdown() -> str:
+    """The tables of rules and limits of the page."""
+    names = {limit.rule for limit in LIMITS}
+    lines = ["| rule | notes |", "| --- | --- |"]
+    lines += [f"| `{one.name}` | {one.summary} |" for one in RULES.values() if one.name not in names]
+    head = "| rule | quantity | where | statistic | from | to | record of at least | likely cause |"
+    lines += ["", head, "| --- " * 8 + "|"]
+    for limit in LIMITS:
+        low, high = ("" if np.isinf(bound) else f"{bound:g}" for bound in (limit.lowest, limit.highest))
+        cells = (
+            f"`{limit.rule}`",
+            f"{limit.quantity} [{limit.unit}]",
+            limit.group if limit.context == "any" else f"{limit.group}, {limit.context}",
+            limit.statistic.replace("_size", " magnitude"),
+            *(low, high, f"{limit.least_days:g} days" if limit.least_days else "", limit.cause),
+        )
+        lines.append("| {} | {} | {} | {} | {} | {} | {} | {} |".format(*cells))
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_lists_the_rules():
+    assert rules_as_markdown() in PAGE.read_text(encoding="utf-8")
