@@ -13,7 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.cli.test_doctor import FINE
-from tests.hostile.plausible_inputs import cf_simulation, simulated
+from tests.plausibility.inputs import cf_simulation, simulated
 from tunax_lite.cli.commands import app
 
 HERE = {"PYTHONPATH": str(Path(__file__).parents[2])}

@@ -3,9 +3,10 @@
 import pytest
 from typer.testing import CliRunner
 
-from tests.errors import missing_from
+from tests.errors import error_naming, missing_from
 from tests.io.observation_files import write_lesbrary
 from tunax_lite.cli.commands import app
+from tunax_lite.runtime.memory import TooLargeError, check_memory, check_steps, lift_limits
 
 RUN = """
 case:
@@ -97,7 +98,6 @@ SETTINGS = [
     ("time.step", "--set time.step key.path=value"),
     ("time.step.x=1", "--set time.step.x=1 60"),
     ("time={step: [1", "--set 1"),
-    ("model={theta: 0.0, closure: {name: constant, parameters: {viscosity: 100.0}}}", 1, "time step"),
 ]  # fmt: skip
 
 # Settings of a good run at a site.
@@ -300,6 +300,16 @@ def test_texts_are_refused(refused, tmp_path, command, texts):
 
 
 def test_more_steps_than_anybody_waits_for_need_a_switch(tmp_path, monkeypatch):
+    check_steps(1e9, 1.0)
+    lift_limits(True)
+    try:
+        check_steps(2e9, 1.0)
+        with error_naming(TooLargeError, "2147483647"):  # of 32 bits
+            check_steps(3e9, 1.0)
+    finally:
+        lift_limits(False)
+    with error_naming(TooLargeError, "1e18"):
+        check_memory(1e18, "this")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.yaml").write_text(RUN)
     many = ["check", "run.yaml", "--set", "time.step=1e-6", "--set", "time.output_interval=600"]

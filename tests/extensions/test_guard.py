@@ -22,7 +22,7 @@ from tests.extensions.board.material import write_board
 from tests.extensions.gotm.folders import write_case
 from tests.extensions.sites.material import write_data
 from tests.helpers import some_long
-from tests.hostile.plausible_inputs import cf_simulation, simulated
+from tests.plausibility.inputs import cf_simulation, simulated
 from tunax_lite.cli.commands import app
 from tunax_lite.io.protection import OverwriteError, check_outputs, make_folder, mark_of, protecting, remove
 from tunax_lite.plotting import save_figure

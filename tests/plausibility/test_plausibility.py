@@ -1,4 +1,4 @@
-"""Rules of plausibility: what they accept, what they compare with, and impossible values, which are errors."""
+"""Rules of plausibility: accepted rules, extremes of nature, and impossible values, which are errors."""
 
 import dataclasses
 import datetime
@@ -11,7 +11,7 @@ import pytest
 
 import tunax_lite as tl
 from tests.errors import error_naming
-from tests.plausibility.inputs import mooring, moored, weather, weather_file
+from tests.plausibility.inputs import moored, mooring, weather, weather_file
 from tunax_lite.air_sea import SolarPosition
 from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes
 from tunax_lite.config import ConfigError, build_run, load_run

@@ -6,7 +6,7 @@ import netCDF4
 import numpy as np
 import yaml
 
-from tests.hostile.plausible_inputs import cf_simulation, simulated
+from tests.plausibility.inputs import cf_simulation, simulated
 
 SUBMISSION = {
     "label": "other",
