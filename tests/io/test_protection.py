@@ -271,13 +271,7 @@ def test_files_are_utf_8_where_the_locale_is_ascii(tmp_path):
     assert list(read_netcdf(tmp_path / "out/history.nc")["case"].values) == ["Zürich – Süd"]
 
 
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [
-        ("JAX_PLATFORMS", "nonsense"),
-        ("XLA_FLAGS", "--nonsense"),
-    ],
-)
+@pytest.mark.parametrize(("variable", "value"), [("JAX_PLATFORMS", "nonsense"), ("XLA_FLAGS", "--nonsense")])
 def test_a_wrong_variable_is_one_message(tmp_path, variable, value):
     command = [sys.executable, "-c", "from tunax_lite.cli import main; main()", "run", KATO, *SHORT]
     environment = os.environ | {variable: value}

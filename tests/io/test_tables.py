@@ -103,10 +103,7 @@ def test_codes_of_pmel_are_flags(tmp_path):
         (PROFILES.replace("3 2", "2 2"), "4"),
         (PROFILES.replace("2 2\n1.", "3 2\n1."), "5 3 2"),
         (PROFILES.replace("8.0", "8.0x"), "3 8.0x"),
-        (
-            BLOCKS.replace(" 222 ", " 22 "),
-            "7 3 555",
-        ),
+        (BLOCKS.replace(" 222 ", " 22 "), "7 3 555"),
     ],
 )
 def test_text_that_is_no_profile(tmp_path, text, message):
