@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -112,16 +113,8 @@ def test_everything_of_an_idealised_case_arrives(config):
 
 
 def test_defaults_are_the_constants_of_the_closure(config):
-    loaded = load_run(config, ["model={}"])
-    run = build_run(loaded)
-    for given, default in zip(
-        tl.iterate_parameters(run.model.closure), tl.iterate_parameters(tl.KEpsilon()), strict=True
-    ):
-        assert given.path == default.path
-        np.testing.assert_array_equal(given.value is None, default.value is None)
-        if given.value is not None:
-            np.testing.assert_array_equal(given.value, default.value)
-    assert run.model.theta == 1.0
+    model = build_run(load_run(config, ["model={}"])).model
+    assert eqx.tree_equal(model.closure, tl.KEpsilon()) and model.theta == 1.0
 
 
 def test_parameters_of_a_file_replace_those_of_the_configuration(config):
@@ -130,22 +123,10 @@ def test_parameters_of_a_file_replace_those_of_the_configuration(config):
     assert _parameter(run, "stability.cc1") == 4.5
 
 
-def test_text_of_a_configuration_reads_back_to_the_same(config, tmp_path):
-    loaded = load_run(config)
-    again = tmp_path / "again.yaml"
-    again.write_text(loaded.text)
-    assert load_run(again).config == loaded.config
-
-
 def test_message_names_file_line_key_and_hint(config):
     config.write_text(CONFIG.replace("theta", "thta"))
     with error_naming(ConfigError, "run.yaml 14 model.thta theta"):
         load_run(config)
-
-
-def test_message_names_the_setting(config):
-    with error_naming(ConfigError, "--set time.step=0 time.step 0"):
-        load_run(config, ["time.step=0"])
 
 
 def test_calibration_arrives(tmp_path):
@@ -218,14 +199,12 @@ def test_equation_of_state_by_name(config, name):
     np.testing.assert_allclose(slope, 1e-4 / (9.81 * float(alpha)), rtol=1e-9)
 
 
-RUNS = sorted((Path(__file__).parents[2] / "configs/runs").glob("*.yaml"))
-
-
-@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
-def test_what_is_stored_with_results_is_a_configuration_of_the_same_run(path, tmp_path):
-    loaded = load_run(path)
-    (tmp_path / "again.yaml").write_text(loaded.text)
-    assert load_run(tmp_path / "again.yaml").text == loaded.text
+def test_what_is_stored_with_results_is_a_configuration_of_the_same_run(config, tmp_path):
+    runs = Path(__file__).parents[2] / "configs/runs"
+    for path in (config, *sorted(runs.glob("*.yaml"))):
+        loaded = load_run(path)
+        (tmp_path / "again.yaml").write_text(loaded.text)
+        assert load_run(tmp_path / "again.yaml").text == loaded.text, path
 
 
 TERM = """

@@ -74,16 +74,6 @@ def test_the_preset_of_wagner_and_what_goes_before_it(tmp_path):
     assert list(compared[0].weights)[-1] == "buoyancy" and compared[0].averaging == "cell_means"
 
 
-def test_velocities_that_nothing_drives_do_not_count(tmp_path):
-    text = (
-        SYNTHETIC.replace("[16, 32]", "16")
-        .replace("[300.0, 600.0]", "300.0")
-        .replace('wind_and_cooling"}', 'wind_and_cooling", mapping: {coriolis_parameter: 0.0}}')
-    )
-    config = loaded(tmp_path, text + "misfit: {preset: wagner, initial_time: 0.0}\n")
-    assert dict(build_calibration(config).targets[0].weights) == {"buoyancy": 1.0, "u": 1.0, "v": 0.0}
-
-
 SITE = """
 cases:
   - case:
@@ -141,33 +131,25 @@ def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
     assert set(evaluated.weights) == {"temperature", "sea_surface_temperature", "mixed_layer_depth"}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("variable: sst,", "variable: skin,", "sst.csv skin sea_surface_temperature"),
-        ("flags: quality", "flags: qc", "sst.csv qc sst flags"),
-        ("good_flags: [1, 2]", "good_flags: [7]", "sst.csv sst 4 good_flags"),
-        (
-            "      series:\n        sea_surface_temperature",
-            "      series:\n        skin",
-            "cases.0.case.series.skin",
-        ),
-        ("2015-01-01T00:00:00", "2019-01-01T00:00:00", "cases.0.case.observations float start_time"),
-        (
-            "mixed_layer_depth: {path: sst.csv",
-            "mixed_layer_depth: {path: mld.csv",
-            "series.mixed_layer_depth.path",
-        ),
-        ("start: 0.0", "preset: wagener", "misfit wagener wagner"),
-        ("n_cells: 20}", "n_cells: [20, 20]}", "cases.0.case float@20 n_cells"),
-        ("step: 3600.0", "step: []", "time.step"),
-        ("start: 0.0", "initial_time: 600.0", "cases.0 initial_time 600"),
-    ],
-)
-def test_mistakes_are_named(site, old, new, message):
-    assert old in SITE
-    with error_naming((ConfigError, FileNotFoundError, ValueError), message):
-        build_calibration(loaded(site, SITE.replace(old, new)))
+MISTAKES = [
+    ("variable: sst,", "variable: skin,", "sst.csv skin sea_surface_temperature"),
+    ("flags: quality", "flags: qc", "sst.csv qc sst flags"),
+    ("good_flags: [1, 2]", "good_flags: [7]", "sst.csv sst 4 good_flags"),
+    ("        sea_surface_temperature", "        skin", "cases.0.case.series.skin"),
+    ("2015-01-01T00:00:00", "2019-01-01T00:00:00", "cases.0.case.observations float start_time"),
+    ("depth: {path: sst.csv", "depth: {path: mld.csv", "series.mixed_layer_depth.path"),
+    ("start: 0.0", "preset: wagener", "misfit wagener wagner"),
+    ("n_cells: 20}", "n_cells: [20, 20]}", "cases.0.case float@20 n_cells"),
+    ("step: 3600.0", "step: []", "time.step"),
+    ("start: 0.0", "initial_time: 600.0", "cases.0 initial_time 600"),
+]
+
+
+def test_mistakes_are_named(site):
+    for old, new, message in MISTAKES:
+        assert old in SITE
+        with error_naming((ConfigError, FileNotFoundError, ValueError), message):
+            build_calibration(loaded(site, SITE.replace(old, new)))
 
 
 def test_several_configurations_share_a_file_of_cases(tmp_path):

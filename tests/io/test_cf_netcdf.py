@@ -108,22 +108,16 @@ def test_start_leaves_out_earlier_profiles(tmp_path):
     assert case.start_time == "2010-06-01 08:00:00"
 
 
-@pytest.mark.parametrize(
-    ("name", "sign"),
-    [
-        ("water_flux_into_sea_water", 1.0),
-        ("water_flux_out_of_sea_water", -1.0),
+def test_standard_names_say_the_direction_of_a_flux(tmp_path):
+    for name, sign in (
         ("water_flux_into_sea_water_from_rivers", 1.0),
+        ("water_flux_out_of_sea_water", -1.0),
         ("surface_upward_water_flux", -1.0),
-    ],
-)
-def test_standard_names_say_the_direction_of_a_flux(tmp_path, name, sign):
-    dataset = cf_dataset()
-    rain = {"units": "mm day-1", "standard_name": name}
-    dataset["rain"] = ((), 8.64, rain)
-    mapping = Mapping(fluxes={"freshwater_flux": "rain"})
-    case, _ = read_cf_netcdf(save(dataset, tmp_path / "m.nc"), mapping)
-    np.testing.assert_allclose(fluxes_at(case).freshwater_flux, sign * 1e-4, rtol=1e-12)
+    ):
+        dataset, mapping = cf_dataset(), Mapping(fluxes={"freshwater_flux": "rain"})
+        dataset["rain"] = ((), 8.64, {"units": "mm day-1", "standard_name": name})
+        case, _ = read_cf_netcdf(save(dataset, tmp_path / f"{name}.nc"), mapping)
+        np.testing.assert_allclose(fluxes_at(case).freshwater_flux, sign * 1e-4, rtol=1e-12)
 
 
 def test_forcing_of_another_file_with_another_clock(tmp_path):
@@ -196,21 +190,6 @@ def test_own_files_read_back_exactly(tmp_path, kind):
         assert dataset["surface_stress_u"].attrs["standard_name"] == "surface_downward_eastward_stress"
 
 
-def test_own_files_of_a_date_and_of_levels_between_the_cells(tmp_path):
-    case, observations = two_hours_of_a_case()
-    case = tl.Case(**{**vars(case), "start_time": "2011-03-21 12:00:00"})
-    levels = tl.Observations(
-        time=observations.time,
-        z=jnp.array([-30.0, -20.0, -10.0, -5.0]),
-        profiles={"temperature": observations.profiles["temperature"][:, 2:6]},
-    )
-    write_observations(tmp_path / "a.nc", case, levels)
-    read_case, read_levels = read_cf_netcdf(tmp_path / "a.nc")
-    np.testing.assert_array_equal(read_levels.z, levels.z)
-    assert read_case.start_time == "2011-03-21 12:00:00"
-    assert read_case.grid.n_cells == 4
-
-
 def test_a_batch_is_not_written(tmp_path):
     case, observations = two_hours_of_a_case()
     case = tl.Case(**{**vars(case), "coriolis_parameter": jnp.array([0.0, 1e-4])})
@@ -219,9 +198,8 @@ def test_a_batch_is_not_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_mistakes_in_a_mapping():
+    for arguments, message in (
         ({"variables": {"temp": "T"}}, "mapping.variables temperature salinity temp"),
         ({"fluxes": {"wind": 0.1}}, "mapping.fluxes stress_u wind"),
         ({"units": {"pressure": "dbar"}}, "mapping.units stress_u pressure"),
@@ -229,11 +207,9 @@ def test_a_batch_is_not_written(tmp_path):
         ({"positive": "downwards"}, "Mapping positive up down downwards"),
         ({"latitude": 95.0}, "Mapping latitude -90 90 95"),
         ({"latitude": 50.0, "coriolis_parameter": 1e-4}, "mapping latitude coriolis_parameter"),
-    ],
-)
-def test_mistakes_in_a_mapping(arguments, message):
-    with error_naming(ValueError, message):
-        Mapping(**arguments)
+    ):
+        with error_naming(ValueError, message):
+            Mapping(**arguments)
 
 
 @pytest.mark.parametrize(("leaving", "expected"), [(1.0, -41.0), (0.0, None)], ids=["held", "closed"])

@@ -297,18 +297,6 @@ def test_columns_of_a_batch_say_what_they_are(tmp_path):
     assert named["run"].item() == "control" and named["site"].dims == ("member",)
 
 
-def test_two_batch_axes_have_names_and_coordinates_of_their_own():
-    trajectory = run(tl.Constant(), batch=(2, 3))
-    dataset = to_dataset(
-        trajectory,
-        dims=("member", "site"),
-        coordinates={"site": ("site", ["a", "b", "c"]), "weight": np.arange(6.0).reshape(2, 3)},
-    )
-    one = dataset.isel(member=1).sel(site="c")
-    np.testing.assert_array_equal(one["u"], trajectory.state.u[..., 1, 2])
-    assert one["weight"] == 5.0
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -109,15 +109,6 @@ def test_values_and_units(tmp_path, style):
     forcing.check_covers(0.0, 48 * 3600.0)
 
 
-def test_no_energy_is_lost(tmp_path):
-    forcing = read(write(tmp_path / "e.nc"))
-    time, light = np.asarray(forcing.weather.time), np.asarray(forcing.weather.values.shortwave)
-    received = np.sum(0.5 * (light[1:] + light[:-1]) * np.diff(time))
-    # The first record holds the hour before the start.
-    assert time[0] == 0.0 and time[-1] == 48 * 3600.0
-    np.testing.assert_allclose(received, np.sum(SERIES["ssrd"][1][1:]), rtol=2e-3)
-
-
 def test_fluxes_into_the_water(tmp_path):
     forcing = read(write(tmp_path / "e.nc"))
     water = water_surface(0.0, 0.0, 12.0, 33.0)
@@ -190,26 +181,10 @@ def without(*names):
 
 
 def test_formulae_from_the_cloud_cover_need_no_radiation(tmp_path):
-    water = water_surface(0.0, 0.0, 12.0, 33.0)
-    noon = 21.5 * 3600.0
-    # 0.39 - 0.05 e^(1/2), e [hPa] at the dew point of 7 degC; cloud 21.5 / 40; 0.735 of the square at 50 N.
-    path = write(tmp_path / "no_strd.nc", without("strd"), t2m=283.15 + 0.0 * HOURS)
-    clark = read(path, longwave=Clark(), latitude=50.0)
-    assert clark.weather.values.longwave is None
-    dark = read(path, longwave=Clark(), latitude=50.0, shortwave=ClearSky())
-    assert dark.weather.values.shortwave is None and isinstance(dark.albedo, Payne)
-    heat = clark.at(noon, water).heat_flux
-    downward = read(write(tmp_path / "e.nc", t2m=283.15 + 0.0 * HOURS), latitude=50.0)
-    of_series = downward.at(noon, water).heat_flux
-    surface = 285.15
-    loss = (1.0 - 0.731 * (21.5 / 40.0) ** 2) * surface**4 * (0.39 - 0.05 * np.sqrt(10.02))
-    loss = 0.97 * 5.670374e-8 * (loss + 4.0 * surface**3 * 2.0)
-    series = 322.0 - 0.97 * 5.670374e-8 * surface**4
-    np.testing.assert_allclose(heat - of_series, -loss - series, atol=0.5)
-    np.testing.assert_allclose(dark.at(noon, water).heat_flux, heat, rtol=1e-12)
-    # Shortwave radiation through the same clouds, from files without any radiation.
-    few = read(write(tmp_path / "none.nc", without("strd", "ssrd")), longwave=Clark(), shortwave=ClearSky())
-    assert 300.0 < float(few.at(noon, water).shortwave_flux) < 900.0
+    water, noon = water_surface(0.0, 0.0, 12.0, 33.0), 21.5 * 3600.0
+    dark = read(write(tmp_path / "none.nc", without("strd", "ssrd")), longwave=Clark(), shortwave=ClearSky())
+    assert dark.weather.values.shortwave is None and dark.weather.values.longwave is None
+    assert isinstance(dark.albedo, Payne) and 300.0 < float(dark.at(noon, water).shortwave_flux) < 900.0
 
 
 def test_what_is_missing_says_who_needs_it(tmp_path):

@@ -5,7 +5,6 @@ from typing import Any
 
 import gsw
 import numpy as np
-import pytest
 import xarray as xr
 
 from tests.errors import error_naming, missing_from
@@ -184,38 +183,44 @@ def test_levels_of_copernicus_and_packed_integers(tmp_path):
     np.testing.assert_allclose(measured.profiles["temperature"][0, 0], expected, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
+def test_other_names_and_units():
+    without = {"NOMINAL_DEPTH": None, "DEPTH": None}
+    as_adjusted = ("TIME", TEMPERATURE, IN_SITU)
+    minutes = OF_TIME | {"units": "minutes since 2018-12-13"}
+    for changed in (
         {"TEMP": None, "sea_temp": ("TIME", TEMPERATURE, IN_SITU | {"units": "deg C"})},
         {"TEMP": ("TIME", TEMPERATURE + 273.15, IN_SITU | {"units": "K"})},
         {"TEMP": None, "T_20": ("TIME", TEMPERATURE, {"units": "C"})},
         {"TEMP": None, "Sea_Water_Temperature": ("TIME", TEMPERATURE + 273.15, {"units": "Kelvin"})},
-        {
-            "TEMP": ("TIME", TEMPERATURE, IN_SITU | {"sensor_depth": 27.0}),
-            "NOMINAL_DEPTH": None,
-            "DEPTH": None,
-        },
+        {"TEMP": ("TIME", TEMPERATURE, IN_SITU | {"sensor_depth": 27.0}), **without},
         {"DEPTH": ((), 27.0, {"standard_name": "depth"}), "NOMINAL_DEPTH": None},
         {"NOMINAL_DEPTH": ((), -27.0, OF_DEPTH | {"positive": "up"})},
-        {"TEMP": ("TIME", 0.0 * TEMPERATURE, IN_SITU), "TEMP_ADJUSTED": ("TIME", TEMPERATURE, IN_SITU)},
-        {"TIME": ("TIME", 1440.0 * HOURS / 24.0, OF_TIME | {"units": "minutes since 2018-12-13"})},
+        {"TEMP": ("TIME", 0.0 * TEMPERATURE, IN_SITU), "TEMP_ADJUSTED": as_adjusted},
+        {"TIME": ("TIME", 60.0 * HOURS, minutes)},
         {"LATITUDE": ("TIME", np.full(N, -32.0)), "LONGITUDE": ("TIME", np.full(N, 115.4))},
-    ],
-    ids=lambda changed: ", ".join(changed),
-)
-def test_other_names_and_units(changed):
-    found = read(instrument(TEMP_quality_control=None, DEPTH_quality_control=None, **changed))
-    np.testing.assert_allclose(found.z, [-27.0])
-    np.testing.assert_allclose(found.time, 3600.0 * HOURS, atol=0.5)
-    np.testing.assert_allclose(found.profiles["temperature"][:, 0], TEMPERATURE)
+    ):
+        found = read(instrument(TEMP_quality_control=None, DEPTH_quality_control=None, **changed))
+        np.testing.assert_allclose(found.z, [-27.0])
+        np.testing.assert_allclose(found.time, 3600.0 * HOURS, atol=0.5)
+        np.testing.assert_allclose(found.profiles["temperature"][:, 0], TEMPERATURE)
 
 
-@pytest.mark.parametrize("name", ["temp_qc", "TEMP_FLAG", "TEMP_qc_flag", "QT_5020"])
-def test_flags_under_other_names(name):
-    dataset = instrument(TEMP_quality_control=None, **{name: ("TIME", np.array([1, 1, 4, 1, 3, 1]), {})})
-    dataset = dataset.rename(TEMP="T_20") if name == "QT_5020" else dataset
-    assert read(dataset).rejected == {"temperature": 2}
+def test_flags_under_other_names():
+    for name in ("temp_qc", "TEMP_FLAG", "TEMP_qc_flag", "QT_5020"):
+        flags = ("TIME", np.array([1, 1, 4, 1, 3, 1]), {})
+        dataset = instrument(TEMP_quality_control=None, **{name: flags})
+        dataset = dataset.rename(TEMP="T_20") if name == "QT_5020" else dataset
+        assert read(dataset).rejected == {"temperature": 2}, name
+
+
+def test_zones_of_the_unit_of_time():
+    def days(zone):
+        return ("TIME", DAYS, OF_TIME | {"units": f"days since 1950-01-01 00:00:00{zone}"})
+
+    for zone, hours in ((".0-7:00", 7), (" +2", -2), (" -05:30", 5.5), ("Z", 0), (" GMT", 0)):
+        np.testing.assert_allclose(read(instrument(TIME=days(zone))).time[0], 3600.0 * hours)
+    with error_naming(FileFormatError, "TIME CET (units)"):
+        read(instrument(TIME=days(" CET")))
 
 
 def test_pressure_in_place_of_depth():
@@ -257,20 +262,6 @@ def test_flags_with_another_meaning():
     np.testing.assert_allclose(found.profiles["temperature"][:, 0], TEMPERATURE[[0, 2, 3, 5]])
 
 
-@pytest.mark.parametrize(
-    ("zone", "hours"), [("-7:00", 7), (" +2", -2), (" -05:30", 5.5), ("Z", 0), (" GMT", 0)]
-)
-def test_zones_of_the_unit_of_time(zone, hours):
-    days = ("TIME", DAYS, OF_TIME | {"units": f"days since 1950-01-01 00:00:00.0{zone}"})
-    np.testing.assert_allclose(read(instrument(TIME=days)).time[0], 3600.0 * hours)
-
-
-def test_a_zone_that_is_not_known():
-    days = ("TIME", DAYS, OF_TIME | {"units": "days since 1950-01-01 00:00:00 CET"})
-    with error_naming(FileFormatError, "TIME CET (units)"):
-        read(instrument(TIME=days))
-
-
 def test_one_profile_with_its_time_beside_it():
     dataset = xr.Dataset(
         {
@@ -284,21 +275,16 @@ def test_one_profile_with_its_time_beside_it():
     np.testing.assert_allclose(found.profiles["temperature"], [[9.0, 10.0]])
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
+def test_files_that_cannot_be_used():
+    both = {"TEMP": (("TIME", "STATION"), np.zeros((N, 2)), IN_SITU), "TEMP_quality_control": None}
+    for changed, message in (
         ({"TEMP_quality_control": ("TIME", np.full(N, 4, "i1"))}, "TEMP_quality_control [4] 6"),
         ({"TIME": ("TIME", DAYS * 1e6, OF_TIME)}, "TIME 1 9999 2.5183e+10 0"),
         ({"DEPTH": ("TIME", np.full(N, -2.0), OF_DEPTH), "NOMINAL_DEPTH": None}, "TEMP 6"),
-        (
-            {"TEMP": (("TIME", "STATION"), np.zeros((N, 2)), IN_SITU), "TEMP_quality_control": None},
-            "TEMP depths TIME STATION",
-        ),
-    ],
-)
-def test_files_that_cannot_be_used(changed, message):
-    with error_naming(FileFormatError, f"buoy 7 {message}"):
-        read(instrument(DEPTH_quality_control=None, **changed).assign_attrs(title="buoy 7"))
+        (both, "TEMP depths TIME STATION"),
+    ):
+        with error_naming(FileFormatError, f"buoy 7 {message}"):
+            read(instrument(DEPTH_quality_control=None, **changed).assign_attrs(title="buoy 7"))
 
 
 SALT = {"standard_name": "sea_water_practical_salinity", "units": "1"}
@@ -336,17 +322,6 @@ def test_only_what_was_measured_in_the_water():
         read(instrument().assign_attrs(late))
 
 
-def test_calendars_that_are_not_ours():
-    with error_naming(FileFormatError, "TIME 360_day"):
-        read(instrument(TIME=("TIME", DAYS, OF_TIME | {"calendar": "360_day"})))
-
-
-def test_a_bad_time_of_a_bad_value_is_no_harm():
-    days = DAYS.copy()
-    days[2] = -712224.0
-    assert read(instrument(TIME=("TIME", days, OF_TIME))).time.shape == (5,)
-
-
 def test_decoded_by_xarray_or_not(tmp_path):
     instrument().to_netcdf(tmp_path / "one.nc", engine="netcdf4")
     expected = read(tmp_path / "one.nc")
@@ -359,11 +334,3 @@ def test_decoded_by_xarray_or_not(tmp_path):
         assert found.name == "one"
     with error_naming(ValueError, "xarray int"):
         read(1)
-
-
-@pytest.mark.parametrize("last", ["2012-01-02", "2012-01-03"], ids=["exchanged", "repeated"])
-def test_dates_of_a_table_with_depths_in_its_header_increase(tmp_path, last):
-    path = tmp_path / "chain.csv"
-    path.write_text(f"datetime,temp_1,temp_5\n2012-01-01,5,4\n2012-01-03,5,4\n{last},5,4\n")
-    with error_naming(FileFormatError, f"chain.csv time increase {last}T00:00:00"):
-        read_oceansites([path], start_time="2012-01-01T00:00:00", conservative=False)

