@@ -33,21 +33,17 @@ def test_digests_are_those_of_other_tools_and_change_with_every_byte_and_name(tm
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes")
-@pytest.mark.parametrize("kind", ["pipe", "device", "gone"])
-def test_what_is_no_regular_file_is_never_opened(tmp_path, kind):
-    path = tmp_path / "0"
-    match kind:
-        case "pipe":
-            os.mkfifo(path)
-        case "device":
-            path.symlink_to("/dev/zero")
-        case _:
-            path.symlink_to(tmp_path / "nowhere")
-    for whole in (path, tmp_path):
+def test_what_is_no_regular_file_is_never_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    for path in tmp_path.iterdir():
         with error_naming(FileFormatError, str(path)):
-            digest_of(whole)
-    with error_naming(FileFormatError, str(path)):
-        unsealed(path, "checkpoint", "remove it")
+            digest_of(path)
+        with error_naming(FileFormatError, str(path)):
+            unsealed(path, "checkpoint", "remove it")
+    with error_naming(FileFormatError, str(tmp_path)):
+        digest_of(tmp_path)
 
 
 def test_a_digest_is_kept_until_the_file_changes(tmp_path, monkeypatch):
@@ -87,7 +83,7 @@ def test_every_flipped_bit_and_every_cut_of_a_sealed_file_is_named(tmp_path):
     whole = path.read_bytes()
     with unsealed(path, "checkpoint", "remove it") as file:
         assert file.readline() == b"{}\n"
-    for _ in range(200):
+    for _ in range(50):
         at = chance.randrange(len(whole))
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :])
         with error_naming(FileFormatError, "checkpoint.eqx SHA-256"):

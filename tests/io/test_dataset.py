@@ -2,6 +2,7 @@
 
 import os
 import stat
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -25,6 +26,7 @@ from tunax_lite.io import (
     write_dataset,
     write_trajectory,
 )
+from tunax_lite.io.writing import file_name
 
 
 def make_case(*, batch=(), **place) -> tl.Case:
@@ -164,13 +166,19 @@ def test_closures_from_outside_the_package(tmp_path):
     assert_same(read_trajectory(tmp_path / "other.nc", clo_state_class=OwnState), trajectory)
 
 
-@pytest.mark.parametrize("name", ["temperature", "step", "eddy_viscosity"])
-def test_names_that_are_taken(name):
+def test_names_that_are_taken_or_that_no_file_can_have():
     trajectory = run(tl.Constant())
-    tracers = {name: trajectory.state.u}
-    trajectory = eqx.tree_at(lambda t: t.state.tracers, trajectory, tracers)
-    with error_naming(ValueError, f"to_dataset {name}"):
-        to_dataset(trajectory)
+    for name in ("temperature", "step", "eddy_viscosity"):
+        dyed = eqx.tree_at(lambda t: t.state.tracers, trajectory, {name: trajectory.state.u})
+        with error_naming(ValueError, f"to_dataset {name}"):
+            to_dataset(dyed)
+    grid = tl.Grid.uniform(10.0, 4)
+    for name in ("temperature", "z_center", "a b", "a/b", "", "a" * 300):
+        with error_naming(ValueError, "State"):
+            tl.State.from_profiles(grid, temperature=20.0, tracers={name: 1.0})
+    assert tl.State.from_profiles(grid, temperature=20.0, tracers={"θ_2": 1.0}).tracers
+    assert file_name("profiles_../../x") == "profiles_.._.._x"  # of a case
+    assert file_name("/a\nb") == "_a_b" and len(file_name("x" * 1000)) == 100
 
 
 def test_a_closure_state_that_cannot_be_written():
@@ -183,11 +191,12 @@ def test_a_closure_state_that_cannot_be_written():
         to_dataset(odd)
 
 
-@pytest.mark.parametrize("missing", ["eddy_viscosity", "temperature", "step", "z_face"])
-def test_a_file_that_lacks_a_variable(tmp_path, missing):
-    write_dataset(to_dataset(run(tl.Constant())).drop_vars(missing), tmp_path / "run.nc")
-    with error_naming(FileFormatError, f"run.nc {missing}"):
-        read_trajectory(tmp_path / "run.nc")
+def test_a_file_that_lacks_a_variable(tmp_path):
+    dataset = to_dataset(run(tl.Constant()))
+    for missing in ("eddy_viscosity", "temperature", "step", "z_face"):
+        write_dataset(dataset.drop_vars(missing), tmp_path / "run.nc")
+        with error_naming(FileFormatError, f"run.nc {missing}"):
+            read_trajectory(tmp_path / "run.nc")
 
 
 def test_writing_creates_folders_and_replaces_older_files(tmp_path):
@@ -297,26 +306,22 @@ def test_columns_of_a_batch_say_what_they_are(tmp_path):
     assert named["run"].item() == "control" and named["site"].dims == ("member",)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_coordinates_that_do_not_fit_are_refused():
+    trajectory = run(tl.KEpsilon(), batch=(2,))
+    options: Any
+    for options, message in (
         ({"coordinates": {"member": [1, 2, 3]}}, "member column 2 3"),
         ({"coordinates": {"member": ("time", [1, 2])}}, "member column time 2"),
         ({"coordinates": {"temperature": [1, 2]}}, "temperature"),
         ({"dims": ("member", "site")}, "dims member site 1 2"),
         ({"dims": ("time",)}, "dims time 1 2"),
-    ],
-)
-def test_coordinates_that_do_not_fit_are_refused(options, message):
-    with error_naming(ValueError, message):
-        to_dataset(run(tl.KEpsilon(), batch=(2,)), **options)
-
-
-@pytest.mark.parametrize("place", [{"latitude": 95.0}, {"longitude": 400.0}, {"latitude": float("nan")}])
-def test_places_that_are_none_are_refused(place):
-    ((name, value),) = place.items()
-    with error_naming(ValueError, f"case {name} {value:g}"):
-        make_case(**place)
+    ):
+        with error_naming(ValueError, message):
+            to_dataset(trajectory, **options)
+    for place in ({"latitude": 95.0}, {"longitude": 400.0}, {"latitude": float("nan")}):
+        ((name, value),) = place.items()
+        with error_naming(ValueError, f"case {name} {value:g}"):
+            make_case(**place)
 
 
 def test_a_file_keeps_the_variables_that_are_named(tmp_path):

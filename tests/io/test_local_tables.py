@@ -103,43 +103,37 @@ def test_profiles_with_a_date_and_a_clock(tmp_path):
     assert any("-9999 stands for a missing value, in 2 of 4" in note for note in found.notes)
 
 
-@pytest.mark.parametrize(
-    ("dates", "expected"),
-    [
-        (("1.5.2019", "2.5.2019"), "2019-05-01"),
-        (("1/5/2019 7:30", "13/5/2019 7:30"), "2019-05-01"),
-        (("5/1/2019", "5/13/2019"), "2019-05-01"),
-        (("2019/5/1", "2019/5/2"), "2019-05-01"),
-    ],
-)
-def test_local_dates(tmp_path, dates, expected):
-    table = read_table(write(tmp_path / "t.csv", "time,a\n" + "".join(f"{date},1\n" for date in dates)))
-    assert expected in str(table["time"].attrs["units"])
+def dated(path, *dates):
+    return write(path, "time,a\n" + "".join(f"{date},1\n" for date in dates))
 
 
-@pytest.mark.parametrize(
-    "dates", [("1/5/2019", "2/5/2019"), ("13/5/2019", "5/13/2019"), ("32.5.2019", "1.5.2019")]
-)
-def test_dates_that_can_be_two_are_refused(tmp_path, dates):
-    path = write(tmp_path / "t.csv", "time,a\n" + "".join(f"{date},1\n" for date in dates))
-    with error_naming(FileFormatError, f"time ISO {dates[0]}"):
-        read_table(path)
+def test_local_dates(tmp_path):
+    path = tmp_path / "t.csv"
+    for dates in (
+        ("1.5.2019", "2.5.2019"),
+        ("1/5/2019 7:30", "13/5/2019 7:30"),
+        ("5/1/2019", "5/13/2019"),
+        ("2019/5/1", "2019/5/2"),
+    ):
+        assert "2019-05-01" in str(read_table(dated(path, *dates))["time"].attrs["units"])
+    # Dates that can be two are refused.
+    for dates in (("1/5/2019", "2/5/2019"), ("13/5/2019", "5/13/2019"), ("32.5.2019", "1.5.2019")):
+        with error_naming(FileFormatError, f"time ISO {dates[0]}"):
+            read_table(dated(path, *dates))
 
 
-@pytest.mark.parametrize(
-    "names", ["local time", "TIMESTAMP_LT", "Time (UTC+2)", "Datum (MESZ)", "Date (local)"]
-)
-def test_times_that_are_local_are_refused(tmp_path, names):
+def test_times_that_are_local_are_refused(tmp_path):
     """They were taken for Universal Time."""
-    path = write(tmp_path / "t.csv", f"{names},a\n2019-05-01 00:00,1\n2019-05-02 00:00,2\n")
-    with error_naming(FileFormatError, f"1: Universal {names}"):
-        read_table(path)
-    path = write(tmp_path / "t.csv", f"time,a,{names}\n2019-05-01 00:00,1,x\n2019-05-02 00:00,2,y\n")
-    if names == "Date (local)":  # the day to which `time` would belong
+    path = tmp_path / "t.csv"
+    for names in ("local time", "TIMESTAMP_LT", "Time (UTC+2)", "Datum (MESZ)", "Date (local)"):
         with error_naming(FileFormatError, f"1: Universal {names}"):
-            read_table(path)
-    else:
-        assert "time" in read_table(path)
+            read_table(write(path, f"{names},a\n2019-05-01 00:00,1\n2019-05-02 00:00,2\n"))
+        write(path, f"time,a,{names}\n2019-05-01 00:00,1,x\n2019-05-02 00:00,2,y\n")
+        if names == "Date (local)":  # the day to which `time` would belong
+            with error_naming(FileFormatError, f"1: Universal {names}"):
+                read_table(path)
+        else:
+            assert "time" in read_table(path)
 
 
 def test_a_netcdf_file_in_local_time():

@@ -94,22 +94,17 @@ def test_units_are_those_of_the_package(path):
             file[name].converted("z", given)
 
 
-@pytest.mark.parametrize(
-    ("start", "named"),
-    [
+def test_other_kinds_of_files_under_the_name(tmp_path):
+    path = tmp_path / "e.nc"
+    for start, named in (
         (b"\x1f\x8b\x08", "gzip gunzip"),
         (b"GRIB\x00\x00", "GRIB read_era5"),
         (b"\n<!DOCTYPE html><html>", "web"),
-    ],
-)
-def test_other_kinds_of_files_under_the_name(tmp_path, start, named):
-    (tmp_path / "e.nc").write_bytes(start)
-    with error_naming(FileFormatError, f"e.nc NetCDF {named}"):
-        read_contents(tmp_path / "e.nc")
-
-
-def test_an_archive_under_the_name(tmp_path):
-    with zipfile.ZipFile(tmp_path / "e.nc", "w") as archive:
+    ):
+        path.write_bytes(start)
+        with error_naming(FileFormatError, f"e.nc NetCDF {named}"):
+            read_contents(path)
+    with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("instant.nc", b"CDF")
     with error_naming(FileFormatError, "e.nc zip instant.nc unzip"):
-        read_contents(tmp_path / "e.nc")
+        read_contents(path)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.observation_files import rows
-from tests.helpers import some_long
 
 PAGE = Path(__file__).parents[2] / "docs" / "observation_files.md"
 
@@ -15,7 +14,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "observation_files.md"
 KINDS = "moorings argo era5 les les_legay lesbrary maps lakes gotm_cases".split()
 
 
-@pytest.mark.parametrize("kind", some_long(KINDS, lambda kind: kind in ("maps", "lakes", "gotm_cases")))
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_table_of_published_files_holds(kind):
     folders = [Path(one) for one in os.environ.get("TUNAX_LITE_DATA", "").split(os.pathsep) if one]
     folder = next((one for one in folders if (one / kind).is_dir()), None)

@@ -1,5 +1,6 @@
 """Conversion of measured to modelled sea water."""
 
+import subprocess
 import sys
 
 import numpy as np
@@ -62,34 +63,23 @@ def test_profiles_in_time_and_gaps():
     np.testing.assert_array_equal(pressure(z), -z)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_what_cannot_be_is_refused():
+    good = {"temperature": [10.0, 11.0], "salinity": [34.0, 34.0], "z": [-10.0, 0.0]}
+    good |= {"temperature_kind": "in_situ", "salinity_kind": "practical", "longitude": 0.0, "latitude": 45.0}
+    for change, message in (
         ({"temperature": [280.0, 281.0]}, "temperature [degC] -5 50 280 0"),
         ({"salinity": [0.034, -1.0]}, "salinity 0 50 -1 1"),
         ({"z": [10.0, 20.0]}, "z [m] -12000 0 10"),
         ({"latitude": 95.0}, "latitude -90 90 95"),
         ({"temperature_kind": "absolute"}, "temperature conservative potential in_situ absolute"),
         ({"salinity_kind": "psu"}, "salinity absolute practical psu"),
-    ],
-)
-def test_what_cannot_be_is_refused(change, message):
-    good = dict(
-        temperature=[10.0, 11.0],
-        salinity=[34.0, 34.0],
-        z=[-10.0, 0.0],
-        temperature_kind="in_situ",
-        salinity_kind="practical",
-        longitude=0.0,
-        latitude=45.0,
-    )
-    with error_naming(ValueError, message):
-        modelled_water(**(good | change))
+    ):
+        with error_naming(ValueError, message):
+            modelled_water(**(good | change))
 
 
+@pytest.mark.long  # a process
 def test_library_is_loaded_only_when_a_file_is_converted():
-    import subprocess
-
     code = "import sys, tunax_lite, tunax_lite.io, tunax_lite.io.sea_water; print('gsw' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"

@@ -15,22 +15,19 @@ def write(path, text):
     return path
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.dat", "2010/11/10 07:00:00   -87.5  1.0\n2010/11/10 08:00:00   -82.5  2.0\n"),
-        ("a.dat", "# made\n2010-11-10 07:00:00\t-87.5\n2010-11-10 08:00:00\t-82.5\n"),
-        ("a.txt", "!DateTime\theat\n2010-11-10 07:00:00\t-87.5\n2010-11-10 08:00:00\t-82.5\n"),
-        ("a.csv", "datetime,heat\n2010-11-10 07:00:00,-87.5\n2010-11-10 08:00:00,-82.5\n"),
-        ("a.csv", "place;Timestamp;heat\nPapa;20101110T07;-87.5\nPapa;20101110T08;-82.5\n"),
-    ],
-)
-def test_series_of_others(tmp_path, name, text):
-    path = write(tmp_path / name, text)
-    column = "heat" if "heat" in text else "1"
-    found = read_series(path, column, "surface_heat_flux", start_time=START, unit="W m-2")
-    np.testing.assert_array_equal(found.time, [25200.0, 28800.0])
-    np.testing.assert_array_equal(found.values, [-87.5, -82.5])
+def test_series_of_others(tmp_path):
+    for number, (ending, text) in enumerate(
+        (
+            ("dat", "2010/11/10 07:00:00   -87.5  1.0\n2010/11/10 08:00:00   -82.5  2.0\n"),
+            ("dat", "# made\n2010-11-10 07:00:00\t-87.5\n2010-11-10 08:00:00\t-82.5\n"),
+            ("txt", "!DateTime\theat\n2010-11-10 07:00:00\t-87.5\n2010-11-10 08:00:00\t-82.5\n"),
+            ("csv", "place;Timestamp;heat\nPapa;20101110T07;-87.5\nPapa;20101110T08;-82.5\n"),
+        )
+    ):
+        path, column = write(tmp_path / f"{number}.{ending}", text), "heat" if "heat" in text else "1"
+        found = read_series(path, column, "surface_heat_flux", start_time=START, unit="W m-2")
+        np.testing.assert_array_equal(found.time, [25200.0, 28800.0])
+        np.testing.assert_array_equal(found.values, [-87.5, -82.5])
 
 
 def test_columns_that_are_not_there(tmp_path):

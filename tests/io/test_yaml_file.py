@@ -2,8 +2,7 @@
 
 import math
 
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.errors import error_naming
@@ -20,28 +19,23 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=50, deadline=None)
 @given(VALUES)
 def test_what_is_written_is_read_again(value):
     again = parse_yaml(yaml_text({"value": value}))["value"]
     assert again == value and repr(again) == repr(value)  # 1, 1.0 and true are equal
 
 
-@pytest.mark.parametrize(
-    "first, named",
-    [
+def test_other_files_than_yaml_are_known_by_their_first_bytes(tmp_path):
+    for first, named in (
         (b"CDF\x01", "NetCDF tunax-lite plot"),
         (b"\x89HDF\r\n", "HDF5 path"),
         (b"HDF5-based Julia Data Format", "JLD2"),
         (b"PK\x03\x04", "zip unzip"),
-    ],
-)
-def test_other_files_than_yaml_are_known_by_their_first_bytes(tmp_path, first, named):
-    (tmp_path / "file").write_bytes(first + bytes(100))
-    with error_naming(ConfigError, f"{tmp_path / 'file'} YAML {named}"):
-        read_document(tmp_path / "file")
-
-
-def test_a_zarr_store_is_no_configuration(tmp_path):
+    ):
+        (tmp_path / "file").write_bytes(first + bytes(100))
+        with error_naming(ConfigError, f"{tmp_path / 'file'} YAML {named}"):
+            read_document(tmp_path / "file")
     (tmp_path / "zarr.json").write_text("{}")
     with error_naming(ConfigError, "YAML Zarr plot"):
         read_document(tmp_path)
@@ -52,27 +46,31 @@ def test_numbers_are_written_so_that_older_readers_see_numbers():
     assert math.isnan(parse_yaml(yaml_text([math.nan]))[0])
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n", "5 b.c c 3"),
-        ("a:\n  - {b: 1, b: 2}\n", "2 a.0.b b"),
-        ("a: 1\n---\nb: 2\n", "3"),
-        ("a: *b\n", "1 alias"),
-        ("? [a]\n: 1\n", "1 key"),
-        ("a: !!python/name:os.system x\n", "1 tag python/name:os.system"),
-        ("a: [1\nb: 2\n", "2 YAML"),
-    ],
-)
-def test_what_is_refused_is_named_with_its_line(text, message):
-    with error_naming(ConfigError, message):
-        parse_yaml(text)
+BOMB = "a0: &a0 [1, 1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60))
+CHAIN = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 5000))
+REFUSED = [
+    ("a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n", "5 b.c c 3"),
+    ("a:\n  - {b: 1, b: 2}\n", "2 a.0.b b"),
+    ("a: 1\n---\nb: 2\n", "3"),
+    ("a: *b\n", "1 alias"),
+    ("? [a]\n: 1\n", "1 key"),
+    ("a: !!python/name:os.system x\n", "1 tag python/name:os.system"),
+    ("a: [1\nb: 2\n", "2 YAML"),
+    (BOMB, "1000000 4.61e+18"),  # 2**62
+    ("a: &a [1, *a]\n", "1 alias"),
+    ("a: " + "[" * 200 + "]" * 200, "100"),
+    ("a: " + "[" * 50_000, "100"),
+    (CHAIN, "100"),  # as deep as what it stands for
+    ("a: " + "9" * 10_000, "YAML 10000"),
+]
 
 
-def test_a_chain_of_aliases_is_as_deep_as_what_it_stands_for():
-    text = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 5000))
-    with error_naming(ConfigError, "100"):
-        parse_yaml(text)
+def test_what_is_refused_is_named_with_its_line_or_size():
+    for text, message in REFUSED:
+        with error_naming(ConfigError, message):
+            parse_yaml(text)
+    few = "a: &a [1]\n" + "".join(f"b{i}: &b{i} [*a, *a]\n" for i in range(3))
+    assert parse_yaml(few)["b2"] == [[1], [1]]
 
 
 def test_a_key_that_stands_twice_in_a_parameter_file_is_an_error_with_file_and_both_lines(tmp_path):
