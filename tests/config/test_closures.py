@@ -108,7 +108,7 @@ def test_wrong_options_say_what_is_expected(tmp_path):
         ("{stability: {equilibrium: weak}}", "stability name brueggemann none"),
         ("{c_eps_1: 1.5}", "KEpsilon c_eps_1 number"),
         ("{surface: waves}", "options.surface tke length_scale breaking_waves waves"),
-        ("{bottom: {breaking_waves: true}}", "options.bottom waves surface"),
+        ("{bottom: {breaking_waves: true}}", "model.closure.options KEpsilon waves bottom"),
         (
             "{stability: {name: cheng, equilibrum: weak}, surface: {tke: 1}, length_limit: null}",
             "stability.equilibrum equilibrium surface.tke flux value",

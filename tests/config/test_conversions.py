@@ -106,7 +106,7 @@ def test_nonsense_is_an_error_that_names_the_key(tmp_path):
         ({"constant": 3.0, "sign": -2}, "sign"),
         ({"constant": 3.0, "unit": "fathom"}, "W m-2 fathom"),
         ({"constant": 300.0, "unit": "kW m-2"}, "300000"),
-        ({"path": "gotm.dat", "column": 1, "unit": "m"}, "gotm.dat W m-2"),
+        ({"path": "gotm.dat", "column": 1, "unit": "m"}, "W m-2 m"),
         ({"path": "q.csv", "variable": "q", "unit": "degC"}, "q.csv W m-2 degC"),
         ({"path": "gotm.dat", "column": 1, "scale_factor": 2.0}, "scale_factor"),
     ):

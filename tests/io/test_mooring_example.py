@@ -12,7 +12,7 @@ import pytest
 from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
 
-pytestmark = pytest.mark.long  # a run of a month, of parts that other tests read
+pytestmark = pytest.mark.long  # the example of a page, whose parts other tests read
 PAGE = Path(__file__).parents[2] / "docs" / "files.md"
 ACCUMULATED = ("ssrd", "strd", "tp")
 DEPTHS = np.array([1.0, 10.0, 20.0, 50.0, 120.0])
