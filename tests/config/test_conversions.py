@@ -176,7 +176,7 @@ def test_simulations_and_cf_files(tmp_path):
     cf_dataset().to_netcdf(tmp_path / "cf.nc")
     mapping = Mapping(units={"heat_flux": Conversion(**HOW), "stress_u": Conversion(factor=3.0)})
     flux = fluxes_at(read_cf_netcdf(tmp_path / "cf.nc", mapping)[0])
-    np.testing.assert_allclose([flux.heat_flux, flux.stress_u], [said(-100.0), 0.3])
+    np.testing.assert_allclose([flux.heat_flux, flux.stress_u], [float(said(-100.0)), 0.3])
     with error_naming(ValueError, "heat_flux upward sign -1"):
         Mapping(upward=("heat_flux",), units={"heat_flux": Conversion(sign=-1)})
 

@@ -164,6 +164,7 @@ def test_profiles_out_of_order_are_sorted(tmp_path):
 
 
 def test_files_that_cannot_be_right(tmp_path):
+    written: Any
     for number, (written, message) in enumerate(
         (
             ({"TEMP": TEMPERATURE + 273.15}, "TEMP temperature 291.15 2015-01-01T00:00:00 K"),

@@ -1,5 +1,7 @@
 """The reader of plain CF NetCDF files, its mapping, and the project's own observation files."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -199,6 +201,7 @@ def test_a_batch_is_not_written(tmp_path):
 
 
 def test_mistakes_in_a_mapping():
+    arguments: Any
     for arguments, message in (
         ({"variables": {"temp": "T"}}, "mapping.variables temperature salinity temp"),
         ({"fluxes": {"wind": 0.1}}, "mapping.fluxes stress_u wind"),

@@ -131,6 +131,8 @@ def test_no_salinity_to_convert_with(tmp_path):
 
 def test_files_that_cannot_be_right(tmp_path):
     gap = {"longest_gap": 3600.0}
+    written: Any
+    options: Any
     for number, (written, options, message) in enumerate(
         (
             ({"values": TEMPERATURE + 273.15}, {}, "TEMP temperature 281.15 2010-06-01T00:30:00 K"),

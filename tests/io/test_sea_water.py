@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_profiles_in_time_and_gaps():
 
 
 def test_what_cannot_be_is_refused():
-    good = {"temperature": [10.0, 11.0], "salinity": [34.0, 34.0], "z": [-10.0, 0.0]}
+    good: dict[str, Any] = {"temperature": [10.0, 11.0], "salinity": [34.0, 34.0], "z": [-10.0, 0.0]}
     good |= {"temperature_kind": "in_situ", "salinity_kind": "practical", "longitude": 0.0, "latitude": 45.0}
     for change, message in (
         ({"temperature": [280.0, 281.0]}, "temperature [degC] -5 50 280 0"),

@@ -207,7 +207,7 @@ def samples(quantity: str, values, z=None, time=None) -> Samples:
 
 
 Z = np.linspace(-29.0, -1.0, 12)
-LAKE = {"area": np.linspace(1e5, 4e6, 6), "z_face": np.linspace(-30.0, 0.0, 6)}
+LAKE: dict[str, Any] = {"area": np.linspace(1e5, 4e6, 6), "z_face": np.linspace(-30.0, 0.0, 6)}
 COLD, BRACKISH = np.full((1, 12), -9.0), np.full((1, 12), 0.035)
 
 
