@@ -67,6 +67,7 @@ def test_profiles_in_time_and_gaps():
 def test_what_cannot_be_is_refused():
     good: dict[str, Any] = {"temperature": [10.0, 11.0], "salinity": [34.0, 34.0], "z": [-10.0, 0.0]}
     good |= {"temperature_kind": "in_situ", "salinity_kind": "practical", "longitude": 0.0, "latitude": 45.0}
+    change: dict[str, Any]
     for change, message in (
         ({"temperature": [280.0, 281.0]}, "temperature [degC] -5 50 280 0"),
         ({"salinity": [0.034, -1.0]}, "salinity 0 50 -1 1"),
