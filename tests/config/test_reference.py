@@ -36,6 +36,7 @@ def validators():
     return {kind: jsonschema.Draft202012Validator(schema) for kind, schema in schemas.items()}
 
 
+@pytest.mark.long
 def test_shipped_configurations_follow_the_schema(validators):
     for kind, path in FILES:
         found = [error.message for error in validators[kind].iter_errors(read_document(path).data)]

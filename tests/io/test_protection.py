@@ -85,6 +85,7 @@ def test_files_say_what_they_are_made_of(tmp_path):
         assert mark_of(other) is None
 
 
+@pytest.mark.long
 def test_a_run_repeats_itself_and_replaces_nothing_else(invoke, tmp_path):  # noqa: F811
     command = ["run", KATO, *SHORT, "--output", "out.nc"]
     invoke(*command)

@@ -5,6 +5,7 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import pytest
 
 import tunax_lite as tl
 from tests.calibration.twins import make_case
@@ -65,6 +66,7 @@ def test_a_term_is_named_with_its_step():
     assert tl.find_non_finite(tl.Model(tl.PacanowskiPhilander()), case, start=restart, **RUN) == found
 
 
+@pytest.mark.long
 def test_a_closure_is_named_with_the_number_out_of_range():
     negative = eqx.tree_at(lambda c: c.scale, Root(), jnp.asarray(-1.0))
     found = tl.find_non_finite(tl.Model(negative), make_case(0.1, 0.0), **RUN)
@@ -86,6 +88,7 @@ def test_fluxes_and_the_start_are_named():
     assert found == ("salinity", 0, 0.0, "start", ("case.initial_state.salinity",))
 
 
+@pytest.mark.long
 def test_a_derivative_that_is_not_finite_is_found_where_the_run_is_finite():
     model, case = tl.Model(Root()), make_case(0.1, 0.0)
     assert tl.find_non_finite(model, case, **RUN) is None

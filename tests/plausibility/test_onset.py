@@ -36,6 +36,7 @@ def _seen(model, case):
     return float(run.time[above[0]]) if above.size else math.inf
 
 
+@pytest.mark.long
 def test_the_delay_is_that_of_runs():
     """By the thickness of the cells, and never where the water itself conducts what the surface loses."""
     ignites, model = _case(), tl.Model(KEpsilon())
