@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 EDIT = re.compile(
     r"^```python\n# (\S+), (before|instead of) `([^`\n]+)`\n(.*?)^```", re.MULTILINE | re.DOTALL

@@ -1,18 +1,15 @@
 """The guide to terms works as it is printed; and a term is carried, differentiated, batched and restarted."""
 
-import dataclasses
 import re
 import runpy
 from pathlib import Path
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import tunax_lite as tl
 from tests.errors import error_naming
 from tunax_lite import io
-from tunax_lite.calibration import FreeParameter, FreeParameters
 from tunax_lite.closures import Constant
 from tunax_lite.column.discretisation import GotmDiscretisation, StandardDiscretisation
 from tunax_lite.column.terms import AbstractTerm, Tendency
@@ -66,27 +63,6 @@ def test_a_run_goes_on_from_a_file_as_if_it_had_not_stopped(guide, tmp_path):
     rest = tl.simulate(model, case, duration=3600.0, start=start, **times)
     for name in ("algae", "dead"):
         np.testing.assert_array_equal(rest.state.tracers[name][-1], whole.state.tracers[name][-1])
-
-
-def test_an_ensemble_is_its_members_and_a_calibration_knows_the_parameters(guide):
-    case, model = guide["case"], tl.Model(Constant(1e-3, 1e-3))
-    times: dict = {"dt": 600.0, "duration": 3600.0}
-    rates = jnp.array([0.0, 1e-5, 4e-5])
-
-    def end(rate):
-        changed = dataclasses.replace(case, terms={"algae": guide["Algae"](growth_rate=rate)})
-        return tl.simulate(model, changed, output_interval=3600.0, **times).state.tracers["algae"][-1]
-
-    together = end(rates)
-    for column, rate in enumerate(rates):
-        np.testing.assert_allclose(together[:, column], end(rate), rtol=1e-13)
-    for path in ("case.terms.algae.growth_rate", "cases.bay.terms.algae.growth_rate"):
-        free = FreeParameters((FreeParameter(path, 1e-6, 1e-4),)).resolve(model.closure, {"bay": case})
-        assert (free.units[path], free.numbers[0].start) == ("s-1", 2e-5)
-        in_case = free.in_case("bay")
-        assert in_case is not None
-        changed = in_case.insert(case, free.to_unconstrained({path: 3e-5}))
-        assert float(changed.terms["algae"].growth_rate) == pytest.approx(3e-5, rel=1e-12)  # pyright: ignore
 
 
 class Decay(AbstractTerm):

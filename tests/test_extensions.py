@@ -1,7 +1,6 @@
 """An extension can be taken away, and another package can bring one."""
 
 import ast
-import functools
 import importlib
 import os
 import pkgutil
@@ -25,7 +24,6 @@ QUICK = (
 )
 
 
-@functools.cache
 def names_in(path: Path) -> set[str]:
     """Dotted names that a file imports or holds as text."""
     found = set()
@@ -39,27 +37,29 @@ def names_in(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", EXTENSIONS)
-def test_nothing_else_names_an_extension(name):
-    own = (ROOT / "tunax_lite/extensions" / name, ROOT / "tests/extensions", Path(__file__))
+def test_nothing_else_names_an_extension():
+    shared = (ROOT / "tests/extensions", Path(__file__))
     for path in [*(ROOT / "tunax_lite").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
-        if any(path.is_relative_to(each) for each in own):
+        if any(path.is_relative_to(each) for each in shared):
             continue
-        called = {each for each in names_in(path) if f"extensions.{name}" in each.split(" ")[0]}
-        assert not called, f"{path.relative_to(ROOT)} names {called}"
+        named = {each for each in names_in(path) if "extensions." in each.split(" ")[0]}
+        for name in EXTENSIONS:
+            if not path.is_relative_to(ROOT / "tunax_lite/extensions" / name):
+                called = {each for each in named if f"extensions.{name}" in each.split(" ")[0]}
+                assert not called, f"{path.relative_to(ROOT)} names {called}"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EXTENSIONS)
-def test_everything_else_works_without_an_extension(tmp_path, name):
-    """In a copy of the repository without its folder, and without that of its tests."""
+@pytest.mark.long
+def test_everything_else_works_without_extensions(tmp_path):
+    """In a copy of the repository without their folders, and without those of their tests."""
     ignored = shutil.ignore_patterns("__pycache__", ".*", "results", "_build", "gallery", "notebooks")
     for folder in ("tunax_lite", "tests", "configs", "data", "docs", "benchmarks"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
     for file in ("pyproject.toml", "README.md", "CONTRIBUTING.md"):
         shutil.copy(ROOT / file, tmp_path / file)
-    for folder in ("tunax_lite/extensions", "tests/extensions"):
-        shutil.rmtree(tmp_path / folder / name)
+    for name in EXTENSIONS:
+        shutil.rmtree(tmp_path / "tunax_lite/extensions" / name)
+    shutil.rmtree(tmp_path / "tests/extensions")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     # What names of the guide and of pages are used where is a question to the whole repository.
     whole = "not use and not version and not circle"
@@ -68,15 +68,28 @@ def test_everything_else_works_without_an_extension(tmp_path, name):
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-@pytest.mark.parametrize("name", EXTENSIONS)
-def test_an_extension_can_be_the_first_import(name):
+FIRST = """
+import os, sys
+import equinox, jax, numpy, xarray  # once for all
+for module in sys.argv[1:]:
+    if (child := os.fork()) == 0:
+        __import__("tunax_lite.extensions." + module)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, module
+"""
+
+
+@pytest.mark.long
+def test_an_extension_can_be_the_first_import():
     """Each of its public modules, in a process of its own: the configuration imports extensions, too."""
-    package = importlib.import_module(f"tunax_lite.extensions.{name}")
-    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
-    for module in sorted({*getattr(package, "_NAMES", {})} or modules):
-        code = f"import tunax_lite.extensions.{name}.{module}"
-        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+    named = []
+    for name in EXTENSIONS:
+        package = importlib.import_module(f"tunax_lite.extensions.{name}")
+        modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+        named += [f"{name}.{module}" for module in sorted({*getattr(package, "_NAMES", {})} or modules)]
+    command = [sys.executable, "-c", FIRST, *named]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +113,7 @@ def installed(tmp_path_factory):
     return folder, run
 
 
+@pytest.mark.long
 def test_another_package_brings_a_closure_a_term_and_a_case_format(installed):
     folder, run = installed
     done = run("run", "run.yaml", "--output", "out.nc")
@@ -113,6 +127,7 @@ def test_another_package_brings_a_closure_a_term_and_a_case_format(installed):
         assert float(result.temperature[-1].mean()) < 10.0
 
 
+@pytest.mark.long
 def test_another_package_brings_a_command(installed):
     _, run = installed
     assert "seiche-period" in run("--help").stdout
@@ -122,6 +137,7 @@ def test_another_package_brings_a_command(installed):
     assert "uniform_mixing" in run("describe", "uniform_mixing").stdout
 
 
+@pytest.mark.long
 def test_another_package_draws_its_folders_and_no_others(installed):
     folder, run = installed
     for name in ("basins", "others.zarr"):

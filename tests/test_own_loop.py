@@ -5,6 +5,9 @@ from pathlib import Path
 
 import equinox as eqx
 import jax
+import pytest
+
+pytestmark = pytest.mark.long
 
 PAGE = (Path(__file__).parents[1] / "docs" / "own_loop.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)

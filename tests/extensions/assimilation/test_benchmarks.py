@@ -74,6 +74,7 @@ def error_of(rate, start, n_members, inflation, *, dt, n_steps, variance, spread
     return float(run(jax.random.key(3)))
 
 
+@pytest.mark.long
 def test_lorenz_96_has_the_published_error():
     start = jnp.zeros(40).at[0].set(1.0)
     options = {"dt": 0.05, "n_steps": 1, "variance": 1.0, "spread": 1e-3}
@@ -87,6 +88,7 @@ def test_lorenz_63_has_the_published_error():
     assert error_of(lorenz_63, start, 10, 1.02, **options) == pytest.approx(0.60, abs=0.10)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n_members", [12, 60])
 def test_analyses_are_those_of_dapper(n_members):

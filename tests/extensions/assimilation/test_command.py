@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 from typer.testing import CliRunner
 
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
 from tests.extensions.assimilation.columns import column
 from tests.kills import started, wait_for
 from tunax_lite import Observations
@@ -75,6 +75,8 @@ def assimilate(*arguments):
 
 
 def test_file_holds_innovations_and_what_was_found(config):
+    check = CliRunner().invoke(app, ["check", str(config)])
+    assert "6 observations in 1 streams, 6 cycles, 8 members" in " ".join(check.output.split())
     done = assimilate("--figures", "figures", "--report", "page.html")
     assert done.exit_code == 0, done.output
     with xr.open_dataset("out.nc", decode_timedelta=False) as found:
@@ -101,14 +103,8 @@ def test_file_holds_innovations_and_what_was_found(config):
     page = (config.parent / "page.html").read_text()
     for part in ("Assimilation: EnsembleTransform", "<td>0.25</td>", "observation error", 'id="taylor"'):
         assert part in page
-    assert sorted(assimilation_figures(config.parent / "out.nc")) == [
-        "corrections",
-        "increments",
-        "innovations",
-        "months",
-        "ranks",
-        "taylor",
-    ]
+    drawn = ["corrections", "increments", "innovations", "months", "ranks", "taylor"]
+    assert sorted(assimilation_figures(config.parent / "out.nc")) == drawn
     assert (config.parent / "figures/innovations.png").stat().st_size > 5000
     assert not list(config.parent.glob("*.npz"))
 
@@ -128,6 +124,8 @@ def test_interrupted_cycles_continue_with_the_same_numbers(config, monkeypatch):
         patch.setattr(command.Assimilation, "steps_of", killed)
         assert assimilate().exit_code == 130
     assert [path.name for path in config.parent.glob("*.nc*")] == ["out.nc.cycles.npz"]
+    done = assimilate("--resume", "--set", "cycles.seed=3")
+    assert done.exit_code == 2 and not missing_from(done.output, "out.nc.cycles.npz --overwrite")
     done = assimilate("--resume")
     assert done.exit_code == 0 and "3 of 6 cycles" in done.output
     again = xr.load_dataset("out.nc", decode_timedelta=False)
@@ -153,6 +151,7 @@ app(["assimilate", "six_cells.yaml", "--output", "killed.nc"])
 """
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on_with_the_same_bits_and_leaves_nothing_half_written(config):
     (config.parent / "killed.py").write_text(KILLED)
     kept = config.parent / "killed.nc.cycles.npz"
@@ -175,6 +174,7 @@ def test_a_killed_run_goes_on_with_the_same_bits_and_leaves_nothing_half_written
     assert names == {"killed.nc", "killed.py", "out.nc", "six_cells.yaml", "sst.dat"}
 
 
+@pytest.mark.long
 def test_report_and_plot_know_the_file_and_several_are_drawn_together(config):
     assert assimilate().exit_code == 0
     shutil.copy("out.nc", "again.nc")
@@ -190,71 +190,31 @@ def test_report_and_plot_know_the_file_and_several_are_drawn_together(config):
     assert done.exit_code == 2 and "page.html" in done.output and "computed" not in done.output
 
 
-def test_cycles_of_another_configuration_are_not_continued(config, monkeypatch):
-    monkeypatch.setattr(command, "_BETWEEN", 0.0)
-    monkeypatch.setattr(command, "write_records", lambda *arguments: (_ for _ in ()).throw(OSError("full")))
-    assert assimilate().exit_code != 0
-    done = assimilate("--resume", "--set", "cycles.seed=3")
-    assert done.exit_code == 2
-    for part in ("out.nc.cycles.npz", "same configuration", "--overwrite"):
-        assert part in " ".join(done.output.split())
-
-
 def build(config, *settings):
     return build_assimilation(load_assimilation(config, settings))
 
 
-@pytest.mark.parametrize(
-    ("setting", "parts"),
-    [
-        ("cycles.start=2019-12-31T00:00:00", "six_cells.yaml cycles 86400 s before start"),
-        ("cycles.end=2020-01-01T03:00:00", "cycles at least one window 21600 10800"),
-        ("cycles.start=yesterday", "cycles start 'yesterday' 2021-01-01T12:00:00"),
-        ("method.n_members=1", "method.n_members greater than or equal to 2 1"),
-        ("observations.error=0.0", "observations.error greater than 0"),
-        ("observations.path=none.dat", "none.dat observations.path"),
-        ("cycles.end=2021-01-01T00:00:00", "cycles end after the case 345600"),
-        ("cycles.judged_from=2021-01-01T00:00:00", "cycles judged_from 31622400"),
-        ("cycles.leads=[5000.0]", "leads multiple of dt 3600 5000"),
-        (
-            "observations={path: sst.dat, variable: temperature, depth: 60}",
-            "observations.depth 30 m 60 m another",
-        ),
-        ("cycles.interval=5000.0", "interval multiple of dt 3600"),
-        ("uncertainty.processes.0.of=heat", "heat_flux_bias heat"),
-    ],
-)
-def test_bad_settings_are_named(config, setting, parts):
-    with error_naming((ConfigError, FileNotFoundError), parts):
-        build(config, setting)
-
-
-def test_an_error_of_zero_in_the_file_is_named(config):
-    write(VALUES, errors=[0.1, 0.1, 0.0, 0.1, 0.1, 0.1])
-    with error_naming(FileFormatError, "sst.dat line 4 error above 0 observations.error"):
-        build(config)
-
-
-def test_values_that_cannot_be_are_named(config):
-    write(VALUES + 273.15)
-    with error_naming(FileFormatError, "sst.dat sea_surface_temperature 285.25 K"):
-        build(config)
-
-
-def test_observations_of_another_time_are_refused(config):
+def test_bad_settings_are_named(config):
+    deep = "observations={path: sst.dat, variable: temperature, depth: 60}"
+    for settings, parts in (
+        (["cycles.start=2019-12-31T00:00:00"], "six_cells.yaml cycles 86400 s before start"),
+        (["cycles.end=2020-01-01T03:00:00"], "cycles at least one window 21600 10800"),
+        (["cycles.start=yesterday"], "cycles start yesterday 2021-01-01T12:00:00"),
+        (["method.n_members=1"], "method.n_members greater than or equal to 2 1"),
+        (["observations.error=0.0"], "observations.error greater than 0"),
+        (["observations.path=none.dat"], "none.dat observations.path"),
+        (["cycles.end=2021-01-01T00:00:00"], "cycles end after the case 345600"),
+        (["cycles.judged_from=2021-01-01T00:00:00"], "cycles judged_from 31622400"),
+        (["cycles.leads=[5000.0]"], "leads multiple of dt 3600 5000"),
+        ([deep], "observations.depth 30 m 60 m"),
+        (["cycles.interval=5000.0"], "interval multiple of dt 3600"),
+        (["uncertainty.processes.0.of=heat"], "heat_flux_bias heat"),
+        (["cycles.start=2020-01-03", "cycles.end=2020-01-04"], "cycles sst.dat 129600"),
+    ):
+        with error_naming((ConfigError, FileNotFoundError), parts):
+            build(config, *settings)
     write(VALUES, day=20)
-    with error_naming(ConfigError, "observations.path within case, 2020-01-01T00:00:00 another"):
-        build(config)
-
-
-def test_cycles_without_observations_are_refused(config):
-    with error_naming(ConfigError, "cycles sst.dat sea_surface_temperature got none 129600"):
-        build(config, "cycles.start=2020-01-03T00:00:00", "cycles.end=2020-01-04T00:00:00")
-
-
-def test_a_line_that_is_no_observation_is_named(config):
-    (config.parent / "sst.dat").write_text("2020-01-01 06:00:00 warm 0.1\n")
-    with error_naming(FileFormatError, "sst.dat line 1 'warm'"):
+    with error_naming(ConfigError, "observations.path case 2020-01-01T00:00:00"):
         build(config)
 
 
@@ -275,9 +235,3 @@ def test_heights_of_another_place_are_refused():
     )
     with error_naming(ValueError, "observations temperature 30 m -60 another place"):
         streams_of(deep, ["temperature"], {"temperature": 0.1}, column().grid)
-
-
-def test_check_says_what_would_be_done(config):
-    done = CliRunner().invoke(app, ["check", str(config)])
-    assert done.exit_code == 0, done.output
-    assert "6 observations in 1 streams, 6 cycles, 8 members" in " ".join(done.output.split())

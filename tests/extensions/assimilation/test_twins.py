@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from tests.extensions.assimilation.columns import HOUR, INTERVAL, MODEL, assimilation, column, stream
 from tunax_lite import Constant, Model, simulate
@@ -17,6 +18,8 @@ from tunax_lite.extensions.assimilation import (
     Variational,
 )
 from tunax_lite.extensions.assimilation.system import passed
+
+pytestmark = pytest.mark.long
 
 N_TRUTHS, N_CYCLES, SPIN_UP, NOISE = 8, 30, 5, 0.05
 HEAT = Process("heat_flux_bias", 200.0, 2.0 * 86400.0)

@@ -1,16 +1,11 @@
 """BFM17: rates of its own program, conservation, positive pools, derivatives."""
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from tests.helpers import central_difference
-from tunax_lite._types import ScalarLike
-from tunax_lite.extensions.biogeochemistry import BFM17, Environment, Exchanges, ModifiedPatankar
-from tunax_lite.extensions.biogeochemistry.interface import Pools
-from tunax_lite.extensions.biogeochemistry.schemes import Concentrations
+from tunax_lite.extensions.biogeochemistry import BFM17, Environment
 
 DAY = 86400.0
 # Pools, and their rates of change [s-1], in three cells at Bermuda after 30 days of the authors' program
@@ -157,38 +152,6 @@ def test_coupled_carbon_is_what_organic_carbon_lacks():
     net = exchanges[None, "dic"] - exchanges["dic", None]
     gained = sum(change(model)[name] for name in organic)
     np.testing.assert_allclose(12.0 * net, -gained, rtol=1e-10)
-
-
-class Alone(NamedTuple):
-    """The exchanges of the model in the three cells, for a time scheme."""
-
-    model: BFM17
-    signed: frozenset[str] = frozenset()
-
-    def water(self, pools: Pools) -> Exchanges:
-        return self.model.rates(pools, environment())
-
-    def ends(self, pools: Pools) -> Concentrations:
-        return {}
-
-    def after_ends(self, pools: Pools, dt: ScalarLike) -> Concentrations:
-        return dict(pools)
-
-
-def after(model: BFM17, n_steps: int, dt: float) -> dict[str, jax.Array]:
-    """Pools after some steps."""
-    step = lambda _, held: ModifiedPatankar().step(Alone(model), held, dt)  # noqa: E731
-    return jax.lax.fori_loop(0, n_steps, step, pools())
-
-
-def test_long_steps_keep_pools_positive_and_nitrogen_and_phosphorus():
-    model = BFM17(own_light=True, p_sr6n4=0.75)
-    new = after(model, 20, 5.0 * DAY)
-    assert all(np.all(np.isfinite(values)) and np.all(np.asarray(values) > 0.0) for values in new.values())
-    for amounts in model.contents().values():
-        before, now = (sum(share * held[name] for name, share in amounts.items()) for held in (pools(), new))
-        # Round-off of twenty eliminations of seventeen equations.
-        np.testing.assert_allclose(now, before, rtol=1e-12)
 
 
 def test_gradients_are_finite_differences():

@@ -92,30 +92,30 @@ def expected(run, values=NITRATE) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("make", "name"), [(csv, "nitrate"), (netcdf, "nitrate"), (text, "1")])
-def test_a_measured_pool_is_start_target_and_observation(build, tmp_path, make, name):
-    measured = make(tmp_path) | {"tracers": {"npzd_nut": name}}
-    run = build(
-        observations=measured, interior={"relaxation": {"tracers": {"npzd_nut": {"time_scale": 3600.0}}}}
-    )
+def test_a_measured_pool_is_start_and_observation(build, tmp_path, make, name):
+    run = build(observations=make(tmp_path) | {"tracers": {"npzd_nut": name}})
     np.testing.assert_allclose(started(run), expected(run), rtol=1e-13)
     assert float(run.case.initial_state.tracers["npzd_det"][0]) == 4.5  # not measured: that of the model
     assert run.observations is not None
     np.testing.assert_allclose(run.observations.profiles["npzd_nut"][-1], NITRATE, rtol=1e-13)
-    end = tl.simulate(run.model, run.case, dt=3600.0, output_interval=10 * DAY).state.tracers["npzd_nut"][-1]
-    free = build(observations=measured)
-    alone = tl.simulate(free.model, free.case, dt=3600.0, output_interval=10 * DAY).state.tracers
+
+
+def test_a_pool_is_relaxed_to_measured_values(build, tmp_path):
+    measured = csv(tmp_path) | {"tracers": {"npzd_nut": "nitrate"}}
+    relaxation = {"tracers": {"npzd_nut": {"time_scale": 3600.0}}}
+    ends = []
+    for interior in ({"relaxation": relaxation}, {}):
+        run = build(observations=measured, interior=interior)
+        end = tl.simulate(run.model, run.case, dt=3600.0, output_interval=10 * DAY).state.tracers["npzd_nut"]
+        ends.append(np.abs(np.asarray(end[-1]) - expected(run)).max())
     # Drawn back within an hour, while mixing acts over days.
-    distance = np.abs(np.asarray(end) - expected(run)).max()
-    assert distance < 0.3 < np.abs(np.asarray(alone["npzd_nut"][-1]) - expected(run)).max()
+    assert ends[0] < 0.3 < ends[1]
 
 
-@pytest.mark.parametrize(
-    ("unit", "factor"),
-    [("umol l-1", 1.0), ("mol m-3", 1e3), ("uM", 1.0), ("mmol N m-3", 1.0), ("nmol/L", 1e-3)],
-)
-def test_units_of_amounts_are_converted(build, tmp_path, unit, factor):
-    run = build(observations=csv(tmp_path, f"nitrate [{unit}]") | {"tracers": {"npzd_nut": "nitrate"}})
-    np.testing.assert_allclose(started(run), factor * expected(run), rtol=1e-12)
+def test_units_of_amounts_are_converted(build, tmp_path):
+    for unit, factor in (("umol l-1", 1.0), ("mol m-3", 1e3), ("mmol N m-3", 1.0), ("nmol/L", 1e-3)):
+        run = build(observations=csv(tmp_path, f"nitrate [{unit}]") | {"tracers": {"npzd_nut": "nitrate"}})
+        np.testing.assert_allclose(started(run), factor * expected(run), rtol=1e-12)
 
 
 def test_text_without_a_unit_is_in_that_of_the_pool_with_a_note(build, tmp_path):
@@ -142,24 +142,16 @@ def test_amounts_per_mass_take_the_density_of_the_water(build, tmp_path):
 
 
 def test_a_mass_is_refused_unless_a_factor_makes_it_an_amount(build, tmp_path):
+    text(tmp_path)
+    own = {"npzd_nut": {"path": "nitrate.dat", "column": 1, "factor": 3.0}, "dye": 1.0}
+    run = build(observations=csv(tmp_path) | {"tracers": {"npzd_nut": "nitrate"}}, tracers=own)
+    np.testing.assert_allclose(started(run), 3.0 * expected(run), rtol=1e-13)  # replaces the measured one
     measured = csv(tmp_path, "nitrate [mg m-3]")
     with error_naming(FileFormatError, "bottle.csv nitrate mmol m-3 mg molar mass factor"):
         build(observations=measured | {"tracers": {"npzd_nut": "nitrate"}})
     how = {"variable": "nitrate", "unit": "mmol m-3", "factor": 1.0 / 14.007}
     run = build(observations=measured | {"tracers": {"npzd_nut": how}})
     np.testing.assert_allclose(started(run), expected(run) / 14.007, rtol=1e-12)
-
-
-def test_a_profile_of_the_case_replaces_the_measured_start(build, tmp_path):
-    text(tmp_path)
-    measured = csv(tmp_path, values=2.0 * NITRATE) | {"tracers": {"npzd_nut": "nitrate"}}
-    run = build(
-        observations=measured, tracers={"npzd_nut": {"path": "nitrate.dat", "column": 1, "factor": 3.0}}
-    )
-    np.testing.assert_allclose(started(run), 3.0 * expected(run), rtol=1e-13)
-    table = {"z": [-50.0, 0.0], "values": [5.0, 1.0]}
-    run = build(tracers={"npzd_nut": table, "dye": 1.0})
-    np.testing.assert_allclose(started(run), 1.0 - 0.08 * np.asarray(run.case.grid.z_center), rtol=1e-13)
 
 
 def test_one_note_names_the_pools_that_start_from_defaults(build, tmp_path):
@@ -180,31 +172,24 @@ def test_measured_values_below_zero_start_from_zero_with_a_note(build, tmp_path)
     assert float(run.observations.profiles["npzd_nut"].min()) == -1.0
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "parts"),
-    [
-        (
-            {"observations": {"npzd_nit": "nitrate"}},
-            ConfigError,
-            "observations.tracers.npzd_nit did npzd_nut",
-        ),
-        ({"observations": {"npzd_nut": "NO3"}}, FileFormatError, "bottle.csv NO3 npzd_nut tracers"),
-        ({"relax": "npzd_alg"}, ConfigError, "interior.relaxation.tracers.npzd_alg npzd_phy"),
-    ],
-)
-def test_names_that_do_not_exist_are_refused(build, tmp_path, change, error, parts):
-    measured = csv(tmp_path) | {"tracers": change.get("observations", {"npzd_nut": "nitrate"})}
-    relaxed = {change["relax"]: {"time_scale": DAY}} if "relax" in change else {}
-    with error_naming(error, parts):
-        build(observations=measured, interior={"relaxation": {"tracers": relaxed}})
+def test_names_that_do_not_exist_are_refused(build, tmp_path):
+    known, relaxed = {"npzd_nut": "nitrate"}, {"npzd_alg": {"time_scale": DAY}}
+    for tracers, relaxation, error, parts in (
+        ({"npzd_nit": "nitrate"}, {}, ConfigError, "observations.tracers.npzd_nit npzd_nut"),
+        ({"npzd_nut": "NO3"}, {}, FileFormatError, "bottle.csv NO3 npzd_nut tracers"),
+        (known, relaxed, ConfigError, "interior.relaxation.tracers.npzd_alg npzd_phy"),
+    ):
+        measured = csv(tmp_path) | {"tracers": tracers}
+        with error_naming(error, parts):
+            build(observations=measured, interior={"relaxation": {"tracers": relaxation}})
 
 
-@pytest.mark.parametrize(("speed", "n"), [(-5.0, 1), (-200.0, 2), (-500.0, 5)])
-def test_a_configuration_may_leave_the_substeps_of_sinking_to_the_speeds(build, speed, n):
+def test_a_configuration_may_leave_the_substeps_of_sinking_to_the_speeds(build):
     """Cells of 5 m and steps of an hour: 120 m per day is one cell in a step."""
-    npzd = {"name": "npzd", "w_d": speed}
-    life = {"name": "biogeochemistry", "models": {"npzd": npzd}, "n_sinking_substeps": None}
-    assert build(terms={"life": life}).case.terms["life"].n_sinking_substeps == n
+    for speed, n in ((-5.0, 1), (-500.0, 5)):
+        models = {"npzd": {"name": "npzd", "w_d": speed}}
+        life = {"name": "biogeochemistry", "models": models, "n_sinking_substeps": None}
+        assert build(terms={"life": life}).case.terms["life"].n_sinking_substeps == n
 
 
 def sprof(path, modes=("RRR", "RRR"), first="NITRATE", unit="micromole/kg", **arrays):
@@ -241,12 +226,6 @@ def density_of_float() -> np.ndarray:
 NAMES = {"nit": Tracer("NITRATE", "mmol m-3"), "oxy": Tracer("DOXY", "mmol m-3")}
 
 
-def test_floats_give_amounts_per_volume(tmp_path):
-    found = read_argo_profiles(sprof(tmp_path / "1_Sprof.nc"), tracers=NAMES)
-    expected = np.array([1.0, 3.0, 9.0, 12.0]) * density_of_float() / 1e3
-    np.testing.assert_allclose(found.tracers["nit"][1], expected, rtol=1e-12)
-
-
 def test_adjusted_values_and_flags_of_each_parameter(tmp_path):
     """Nitrate is adjusted in the second profile, where one level is bad; oxygen is as sent in both."""
     adjusted = {"NITRATE_ADJUSTED": [0.5, 2.5, 8.5, 11.5], "NITRATE_ADJUSTED_QC": "1418"}
@@ -271,18 +250,16 @@ def test_a_parameter_of_which_every_value_is_flagged_is_told(tmp_path):
     assert not missing_from(note, "1_Sprof.nc oxy none 8 good_flags")
 
 
-@pytest.mark.parametrize(
-    ("wanted", "parts"),
-    [
-        (Tracer("CHLA", "mg m-3"), "1_Sprof.nc CHLA alg NITRATE DOXY _Sprof.nc"),
+def test_parameters_of_floats_that_do_not_fit_are_refused(tmp_path):
+    for wanted, parts in (
+        (Tracer("CHLA", "mg m-3"), "1_Sprof.nc CHLA alg NITRATE DOXY"),
         (Tracer("NITRATE", "mg m-3"), "1_Sprof.nc NITRATE mg m-3 micromole/kg"),
-    ],
-)
-def test_parameters_of_floats_that_do_not_fit_are_refused(tmp_path, wanted, parts):
-    with error_naming(FileFormatError, parts):
-        read_argo_profiles(sprof(tmp_path / "1_Sprof.nc"), tracers={"alg": wanted})
+    ):
+        with error_naming(FileFormatError, parts):
+            read_argo_profiles(sprof(tmp_path / "1_Sprof.nc"), tracers={"alg": wanted})
 
 
+@pytest.mark.long
 def test_nitrate_of_a_float_is_compared_with_a_pool(tmp_path):
     """The misfit of a run without biology is that of the profile that it starts from."""
     sprof(tmp_path / "1_Sprof.nc")
@@ -304,6 +281,7 @@ def test_nitrate_of_a_float_is_compared_with_a_pool(tmp_path):
     assert found["npzd_nut"] == pytest.approx(np.sqrt(np.mean((5.0 - observed) ** 2)), rel=1e-9)
 
 
+@pytest.mark.long
 def test_a_float_in_real_time_gives_oxygen_only_if_its_flag_is_accepted():
     """All oxygen of this float has the flag 3, probably bad until it is adjusted."""
     path = _find("TUNAX_LITE_DATA", "argo/argopy-data/3902131_Sprof.nc")
@@ -314,6 +292,7 @@ def test_a_float_in_real_time_gives_oxygen_only_if_its_flag_is_accepted():
     assert found.size > 1000 and 100.0 < np.median(found) < 350.0
 
 
+@pytest.mark.long
 def test_ph_of_a_float_is_compared_with_that_of_the_water(tmp_path):
     """The profile that it starts from is measured; from the first step on it follows from the pools."""
     measured = np.array([8.05, 8.04, 7.95, 7.9])
@@ -323,10 +302,7 @@ def test_ph_of_a_float_is_compared_with_that_of_the_water(tmp_path):
     models = {"carbon": {"name": "carbonate", "pCO2a": 420.0}}
     life = {"name": "biogeochemistry", "models": models, "kept": ["carbon_pH"]}
     config = loaded(
-        tmp_path,
-        observations=floats | {"z": [-40.0, -20.0]},
-        terms={"life": life},
-        evaluate="carbon_pH",
+        tmp_path, observations=floats | {"z": [-40.0, -20.0]}, terms={"life": life}, evaluate="carbon_pH"
     )
     run = build_run(config)
     start = np.asarray(run.case.initial_state.tracers["carbon_pH"])

@@ -51,10 +51,7 @@ def test_the_carbonate_system_is_that_of_pyco2sys():
     assert np.all(np.asarray(ours(ALKALINITY).ph) - expected["pH"] < 0.02)
 
 
-BOXES = {
-    "npzd": (NPZD, "gotm/npzd"),
-    "fasham": (Fasham, "gotm/fasham"),
-}
+BOXES = {"npzd": (NPZD, "gotm/npzd"), "fasham": (Fasham, "gotm/fasham")}
 """Models of which every parameter of FABM's is one of ours."""
 
 

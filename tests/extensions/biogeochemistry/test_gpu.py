@@ -6,12 +6,14 @@ import functools
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import pytest
 
 import tunax_lite as tl
 from tests.numerics.test_gpu_lowering import CUSPARSE, lowered_text
 from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry
 
 
+@pytest.mark.long
 def test_gpu_program_loops_over_time_only():
     """Light is summed over the levels without a loop over them, and exchanges are solved in each cell."""
     grid = tl.Grid.uniform(50.0, 16)

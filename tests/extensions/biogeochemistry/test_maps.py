@@ -1,6 +1,7 @@
 """Biogeochemistry on a map: the columns of a batch, initial pools from gridded files, names and units."""
 
 import numpy as np
+import pytest
 import xarray as xr
 import yaml
 
@@ -48,14 +49,7 @@ def write(folder, **changes):
     return folder / "map.yaml"
 
 
-def test_terms_beside_the_map_belong_into_it(tmp_path):
-    path = write(tmp_path)
-    said = yaml.safe_load(path.read_text())
-    path.write_text(yaml.safe_dump(said | {"terms": said["map"].pop("terms")}))
-    with error_naming(ConfigError, "map.yaml terms unknown map.terms"):
-        load_map(path)
-
-
+@pytest.mark.long
 def test_a_map_with_plankton_is_a_batch_of_its_columns(tmp_path):
     run = build_map(load_map(write(tmp_path)))
     (note,) = [said for said in run.columns.notes if "default" in said]
@@ -88,20 +82,14 @@ def test_substeps_of_sinking_are_those_of_the_thinnest_cells(tmp_path):
     case = run.columns.case(np.arange(N_COLUMNS), 0.0, DAY)
     thinnest = np.min(np.diff(np.asarray(case.grid.z_face), axis=0))
     taken = case.terms["life"].n_sinking_substeps  # pyright: ignore[reportAttributeAccessIssue]
+    bare = build_map(load_map(write(tmp_path, terms={})))  # tracers that no term carries are passive
+    assert set(bare.columns.case(np.arange(2), 0.0, DAY).initial_state.tracers) == {"npzd_nut"}
+    with error_naming(ConfigError, "map.terms.life npz npzd"):
+        load_map(write(tmp_path, terms={"life": life | {"models": {"npzd": {"name": "npz"}}}}))
     assert taken == 1 + int(400.0 / DAY * 3600.0 / thinnest) > 1
 
 
-def test_tracers_that_no_term_carries_are_passive(tmp_path):
-    run = build_map(load_map(write(tmp_path, terms={})))
-    assert set(run.columns.case(np.arange(N_COLUMNS), 0.0, DAY).initial_state.tracers) == {"npzd_nut"}
-
-
-def test_an_unknown_model_is_refused_with_its_place(tmp_path):
-    life = {"name": "biogeochemistry", "models": {"npzd": {"name": "npz"}}}
-    with error_naming(ConfigError, "map.terms.life npz npzd"):
-        load_map(write(tmp_path, terms={"life": life}))
-
-
+@pytest.mark.long
 def test_a_map_names_pools_that_became_negative(tmp_path):
     life = MAP["map"]["terms"]["life"] | {"scheme": "euler", "n_sinking_substeps": None}
     life["models"] = {"npzd": {"name": "npzd", "rmax": 10.0, "rpdu": 4.0, "rpdl": 4.0}}

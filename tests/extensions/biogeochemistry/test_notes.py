@@ -8,17 +8,7 @@ from tests.cli.running import invoked
 from tests.errors import error_naming, missing_from
 from tests.extensions.biogeochemistry.test_files import CASE, DAY, csv, loaded
 from tunax_lite.config import ConfigError, build_calibration, build_run, load_calibration
-from tunax_lite.extensions.biogeochemistry import (
-    NPZD,
-    Biogeochemistry,
-    Ergom,
-    Euler,
-    Oxygen,
-    Passive,
-    notes_on,
-    read_fabm,
-)
-from tunax_lite.extensions.biogeochemistry.notes import _follows_light
+from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry, Euler, notes_on
 
 LIGHT = {"stress_u": 0.05, "shortwave_flux": 150.0}
 ALL = {f"npzd_{name}": 0.1 for name in ("nut", "phy", "zoo", "det")}
@@ -36,61 +26,39 @@ def profile(upper, lower):
     return {"z": [-50.0, 0.0], "values": [lower, upper]}
 
 
-def test_a_case_without_mistakes_has_no_note(tmp_path):
-    assert not any("terms" in note for note in build_run(loaded(tmp_path, fluxes=LIGHT, terms=npzd())).notes)
-
-
-@pytest.mark.parametrize(
-    ("changes", "parts"),
-    [
+def test_what_is_unlikely_is_one_note(tmp_path):
+    usual = {"fluxes": LIGHT, "terms": npzd()}
+    assert not any("terms" in note for note in build_run(loaded(tmp_path, **usual)).notes)
+    for changes, parts in (
         ({"terms": npzd(rmax=1e-5)}, "models.npzd.rmax d-1 1 1e-5 unit"),
         ({"terms": npzd(w_d=5.0)}, "models.npzd.w_d -5 5 sign"),
         ({"terms": {"life": life(initial=ALL | {"npzd_nut": 5000.0})}}, "npzd_nut mmol 5000 unit"),
         ({"tracers": {"npzd_nut": profile(1.0, 5000.0)}}, "npzd_nut mmol unit"),
-        ({"tracers": {"npzd_zo": profile(1.0, 2.0)}}, "npzd_zo did npzd_zoo"),
+        ({"tracers": {"npzd_zo": profile(1.0, 2.0)}}, "npzd_zo npzd_zoo"),
         ({"fluxes": {"stress_u": 0.05}}, "light npzd shortwave_flux"),
-    ],
-)
-def test_what_is_unlikely_is_one_note(tmp_path, changes, parts):
-    run = build_run(loaded(tmp_path, **{"fluxes": LIGHT, "terms": npzd()} | changes))
-    (note,) = [said for said in run.notes if "case.terms.life" in said]
-    assert not missing_from(note, f"run.yaml expected got {parts}" if "did" not in parts else parts), note
+    ):
+        run = build_run(loaded(tmp_path, **usual | changes))
+        (note,) = [said for said in run.notes if "case.terms.life" in said]
+        assert not missing_from(note, parts), note
 
 
-@pytest.mark.parametrize(
-    ("changes", "parts"),
-    [
+def test_what_cannot_be_is_an_error(tmp_path):
+    sinking = life(models={"npzd": {"name": "npzd", "w_d": -400.0}})
+    windless = life(models={"o": {"name": "oxygen"}}, initial={})
+    for changes, parts in (
         ({"tracers": {"npzd_zoo": profile(1.0, -1.0)}}, "npzd_zoo 0 mmol"),
         ({"terms": {"life": life(), "again": life()}}, "npzd_nut life again models"),
-    ],
-)
-def test_what_cannot_be_is_an_error(tmp_path, changes, parts):
-    with error_naming(ConfigError, f"run.yaml case.terms expected got {parts}"):
-        build_run(loaded(tmp_path, **changes))
-
-
-def test_signed_pools_may_start_below_zero(tmp_path):
-    ergom = life(models={"m": {"name": "ergom"}}, initial={"m_oxy": -5.0})
+    ):
+        with error_naming(ConfigError, f"run.yaml case.terms {parts}"):
+            build_run(loaded(tmp_path, **changes))
+    for term, parts in ((sinking, "npzd_det n_sinking_substeps 4"), (windless, "wind wind_speed")):
+        path = loaded(tmp_path, terms={"life": term}).path
+        assert not missing_from(invoked("check", path, code=2).output, f"run.yaml {parts}")
+    ergom = life(models={"m": {"name": "ergom"}}, initial={"m_oxy": -5.0})  # signed
     build_run(loaded(tmp_path, terms={"life": ergom}, tracers={"m_oxy": profile(1.0, -20.0)}))
 
 
-def test_models_that_grow_by_light_are_known():
-    assert _follows_light(NPZD()) and _follows_light(Ergom())
-    assert not _follows_light(Passive()) and not _follows_light(Oxygen())
-
-
-@pytest.mark.parametrize(
-    ("terms", "parts"),
-    [
-        ({"life": life(models={"npzd": {"name": "npzd", "w_d": -400.0}})}, "npzd_det n_sinking_substeps 4"),
-        ({"life": life(models={"o": {"name": "oxygen"}}, initial={})}, "wind wind_speed"),
-    ],
-)
-def test_check_finds_what_the_first_step_would(tmp_path, terms, parts):
-    path = loaded(tmp_path, terms=terms).path
-    assert not missing_from(invoked("check", path, code=2).output, f"run.yaml expected got {parts}")
-
-
+@pytest.mark.long
 def test_a_run_names_pools_that_became_negative(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     terms = npzd(rmax=10.0, rpdu=4.0, rpdl=4.0)
@@ -146,19 +114,3 @@ def test_python_is_told_what_the_commands_say():
     least = run.state.tracers["npzd_det"]
     assert not missing_from(negative, "terms.life npzd_det mmol day n_substeps")
     assert f"{float(least.min()):.3g} mmol" in negative
-
-
-def test_below_zero_is_one_message_everywhere(tmp_path):
-    term, grid = Biogeochemistry({"npzd": NPZD()}), tl.Grid.uniform(depth=60.0, n_cells=30)
-    state = tl.State.from_profiles(grid, temperature=lambda z: 12.0 + 0.05 * z)
-    (tmp_path / "fabm.yaml").write_text("instances:\n  npzd: {model: gotm/npzd, initialization: {nut: -1}}\n")
-
-    for act in (
-        lambda: Biogeochemistry({"npzd": NPZD()}, initial={"npzd_nut": -1.0}),
-        lambda: term.with_pools(state, {"npzd_nut": -1.0}),
-        lambda: build_run(loaded(tmp_path, tracers={"npzd_nut": profile(-1.0, 1.0)})),
-    ):
-        with error_naming((ValueError, ConfigError), "npzd_nut 0 mmol start expected got correct"):
-            act()
-    (said,) = read_fabm(tmp_path / "fabm.yaml").problems
-    assert not missing_from(said, "initialization nut 0 mmol start expected -1 got correct")

@@ -10,7 +10,7 @@ from tunax_lite.extensions.biogeochemistry import OceanBioMENPZD
 DAY = 86400.0
 
 
-@pytest.mark.parametrize(("warm", "losses"), [("growth", 1.0), ("growth and losses", 1.88)])
+@pytest.mark.parametrize(("warm", "losses"), [("growth and losses", 1.88)])
 def test_rates_by_hand(warm, losses):
     """N = 2.3868, P = 0.5573, Z = 0.4, D = 1 at 10 degC: nutrients and grazing are half saturated."""
     pools = {

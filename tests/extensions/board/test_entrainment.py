@@ -9,7 +9,7 @@ import yaml
 from typer.testing import CliRunner
 
 import tunax_lite as tl
-from tests.errors import missing_from
+from tests.errors import error_naming, missing_from
 from tests.extensions.board.material import write_board, write_result, write_submission
 from tunax_lite.cli.commands import app
 from tunax_lite.closures import ConvectiveAdjustment
@@ -86,20 +86,16 @@ def test_cooling_alone_leaves_no_entrainment(rows):
     np.testing.assert_allclose(found, [0.8, 1.2, 0.0, 1.0, 1.0, 1.0], atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
+def test_a_bad_table_is_one_message(tmp_path):
+    for text, parts in (
         ("name,b0\ncalm,1e-7\n", "header wind_speed"),
         (f"{HEADER}\ncalm,1e-7,5.0,calm,,0.01,,44.0\n", "line 2 stress calm"),
         (f"{HEADER}\ncalm,1e-7,5.0,0.0,,,,44.0\n", "line 2 dpedt"),
         (f"{HEADER}\n\ncalm,1e-7,5.0,0.0\n", "line 3 dpedt None"),
-    ],
-)
-def test_a_bad_table_is_one_message(tmp_path, text, parts):
-    (tmp_path / "simulations.csv").write_text(text)
-    with pytest.raises(FileFormatError) as caught:
-        entrainment.read_simulations(tmp_path / "simulations.csv")
-    assert not missing_from(str(caught.value), f"simulations.csv {parts}")
+    ):
+        (tmp_path / "simulations.csv").write_text(text)
+        with error_naming(FileFormatError, f"simulations.csv {parts}"):
+            entrainment.read_simulations(tmp_path / "simulations.csv")
 
 
 @pytest.fixture
@@ -114,6 +110,7 @@ def folder(tmp_path, monkeypatch, rows):
     return tmp_path
 
 
+@pytest.mark.long
 def test_another_program_enters_with_its_entrainment(folder, rows):
     """A layer that deepens at a known rate: on 256 uneven levels, with dates, at times of its own."""
     made = write_submission(folder / "other")
@@ -166,6 +163,7 @@ def test_entrainment_of_other_programs_needs_the_last_inertial_period(folder):
         assert done.exit_code == 3 and not missing_from(done.output, "calm.nc time"), done.output
 
 
+@pytest.mark.long
 def test_a_board_without_the_table_says_so_and_chosen_cases_leave_it_out(folder):
     arguments = ["board", "board.yaml", "--rows", "constant", "--output"]
     assert CliRunner().invoke(app, [*arguments, "some", "--cases", "slab"]).exit_code == 0

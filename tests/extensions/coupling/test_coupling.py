@@ -45,9 +45,7 @@ def simulated():
     return tl.simulate(MODEL, column(**FLUXES), dt=120.0, output_interval=1200.0)
 
 
-@pytest.mark.parametrize(
-    "own", [{}, FLUXES, {"stress_u": 0.1, "heat_flux": 7.0}], ids=["none", "all", "some"]
-)
+@pytest.mark.parametrize("own", [FLUXES, {"stress_u": 0.1, "heat_flux": 7.0}], ids=["all", "some"])
 def test_steps_under_the_same_fluxes_are_those_of_simulate(simulated, own):
     """Whether the fluxes come from the case or from outside."""
     component = Component(MODEL, column(**own), dt=120.0)
@@ -68,6 +66,7 @@ def test_steps_under_the_same_fluxes_are_those_of_simulate(simulated, own):
         np.testing.assert_allclose(component.get_value(now, name), values, rtol=0.0, atol=1e-11 * scale)
 
 
+@pytest.mark.long
 def test_a_given_stress_replaces_both_components_and_the_drag():
     case = column(stress_u=0.1, stress_v=0.2, surface_drag=0.01)
     one, other = (Component(MODEL, each, dt=120.0) for each in (case, column(stress_v=0.3)))
@@ -77,6 +76,7 @@ def test_a_given_stress_replaces_both_components_and_the_drag():
     np.testing.assert_allclose(ends[0].state.u, ends[1].state.u, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.long
 def test_a_batch_is_the_loop_over_its_columns():
     heat = jnp.array([-200.0, 50.0])
     batch = tl.stack_cases([column(stress_u=0.1, heat_flux=0.0), column(stress_u=0.05, heat_flux=0.0)])
@@ -166,6 +166,7 @@ def test_bmi_has_every_method_of_the_interface():
         assert list(got) == expected or "arguments" in got, name
 
 
+@pytest.mark.long
 def test_bmi_example_of_the_guide(monkeypatch):
     monkeypatch.chdir(ROOT)
     from tunax_lite.config import build_run, load_run

@@ -53,20 +53,15 @@ def test_the_surface_temperature_of_the_files_is_observed(write):
     assert build_run(load_run(write({"observations": None}))).observations is None
 
 
-@pytest.mark.parametrize(
-    ("observed", "message"),
-    [
+def test_what_is_not_observed_is_named(write):
+    for observed, parts in (
         ({"surface_temperature": True, "profiles": True}, "temperature.method constant"),
         ({"profiles": False}, "case.observations surface_temperature profiles"),
-        (OBSERVED | {"surface_interval": 1e7}, None),
-    ],
-)
-def test_what_is_not_observed_is_named(write, observed, message):
-    if message is None:  # the start is a multiple of anything
-        assert build_run(load_run(write({"observations": observed}))).observations.time.size == 1  # pyright: ignore
-        return
-    with error_naming(ConfigError, message):
-        build_run(load_run(write({"observations": observed})))
+    ):
+        with error_naming(ConfigError, parts):
+            build_run(load_run(write({"observations": observed})))
+    rare = OBSERVED | {"surface_interval": 1e7}  # the start is a multiple of anything
+    assert build_run(load_run(write({"observations": rare}))).observations.time.size == 1  # pyright: ignore
 
 
 PARAMETERS = {
@@ -95,50 +90,22 @@ def test_parameters_of_a_case_are_free_with_its_corrections(write):
     assert free.units["case.coriolis_parameter"] == "s-1"
 
 
-def test_one_file_makes_several_cases_with_one_seasonal_correction(write):
-    corrections = {"fluxes": ["heat_flux_bias"], "knot_interval": 6000.0, "period": 21600.0}
-    path = write(parameters={"case.forcing.heat_flux_bias": {}}, corrections=corrections)
-    content = yaml.safe_load(path.read_text())
-    (first,) = content["cases"]
-    second = {**first, "case": {**first["case"], "name": "another"}}
-    path.write_text(yaml.safe_dump({**content, "cases": [first, second]}))
-    setup = build_calibration(load_calibration(path))
-    assert [target.case.name for target in setup.targets] == ["small", "another"]
-    # Four knots of 6000 s within 21600 s; the first stands for the next one, too.
-    assert [number.coordinate for number in setup.free_parameters.numbers] == [0.0, 6e3, 1.2e4, 1.8e4]
-    assert {target.case.forcing.period for target in setup.targets} == {21600.0}  # pyright: ignore
-
-
-@pytest.mark.parametrize(
-    ("corrections", "parameters", "message"),
-    [
-        ({"fluxes": ["stress_scale"], "period": 5.0}, {}, "cases.0.corrections knots knot_interval"),
-        ({"fluxes": ["heat_bias"]}, {}, "cases.0.corrections.fluxes heat_bias heat_flux_bias"),
-        ({"fluxes": ["shortwave_flux_scale"]}, {}, "cases.0.corrections shortwave_flux_scale"),
-        ({"knots": [0.0, 1.0]}, {}, "cases.0.corrections fluxes"),
-        (
-            {"fluxes": ["stress_scale"], "knots": [0.0, 1.0], "knot_interval": 5.0},
-            {},
-            "cases.0.corrections knots knot_interval",
-        ),
-        ({"initial": ["temperature"], "z": [-4, -12]}, {}, "cases.0.corrections -4 -12"),
-        (
-            {"initial": ["temperature"]},
-            {"cases.small.forcing.stress_scale": {}},
-            "cases.small.forcing.stress_scale cases.small.coriolis_parameter",
-        ),
-        (
-            {},
-            {"cases.large.coriolis_parameter": {}},
-            "cases.large.coriolis_parameter cases.small.coriolis_parameter",
-        ),
-        ({}, {"c_eps_9": {}}, "c_eps_9 KEpsilon c_eps_2"),
-    ],
-)
-def test_corrections_that_cannot_be_are_refused(write, corrections, parameters, message):
-    path = write(parameters=parameters or {"c_eps_1": {}}, corrections=corrections)
-    with error_naming(ConfigError, message):
-        build_calibration(load_calibration(path))
+def test_corrections_that_cannot_be_are_refused(write):
+    stress, numbers = {"fluxes": ["stress_scale"]}, "cases.small.coriolis_parameter"
+    for corrections, parameter, parts in (
+        (stress | {"period": 5.0}, None, "cases.0.corrections knots knot_interval"),
+        ({"fluxes": ["heat_bias"]}, None, "cases.0.corrections.fluxes heat_bias heat_flux_bias"),
+        ({"fluxes": ["shortwave_flux_scale"]}, None, "cases.0.corrections shortwave_flux_scale"),
+        ({"knots": [0.0, 1.0]}, None, "cases.0.corrections fluxes"),
+        (stress | {"knots": [0.0], "knot_interval": 5.0}, None, "cases.0.corrections knots knot_interval"),
+        ({"initial": ["temperature"], "z": [-4, -12]}, None, "cases.0.corrections -4 -12"),
+        ({"initial": ["temperature"]}, "cases.small.forcing.stress_scale", numbers),
+        ({}, "cases.large.coriolis_parameter", numbers),
+        ({}, "c_eps_9", "KEpsilon c_eps_2"),
+    ):
+        path = write(parameters={parameter or "c_eps_1": {}}, corrections=corrections)
+        with error_naming(ConfigError, f"{parts} {parameter or ''}"):
+            build_calibration(load_calibration(path))
 
 
 def test_a_run_takes_the_numbers_of_its_corrections(write, tmp_path):

@@ -4,7 +4,6 @@ import copy
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.errors import error_naming
 from tests.extensions.gotm.folders import write_case, write_series
@@ -49,22 +48,16 @@ def test_the_basin_and_its_streams_arrive(tmp_path):
     assert intake.series.at(0.0).temperature is None
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"streams": {"river": {"flow": {"file": ""}}}},
-            "streams.river.flow.file",
-        ),
+def test_what_cannot_be_read_is_refused(tmp_path):
+    for change, parts in (
+        ({"streams": {"river": {"flow": {"file": ""}}}}, "streams.river.flow.file"),
         ({"streams": {"river": {"depth": 3.0}}}, "streams.river.depth"),
         ({"streams": {"river": {"method": 9}}}, "streams.river.method"),
         ({"streams": {"river": 3.0}}, "streams"),
         ({"location": {"hypsograph": "basin.txt"}}, "basin.txt"),
-    ],
-)
-def test_what_cannot_be_read_is_refused(tmp_path, change, message):
-    with error_naming((ConfigError, FileNotFoundError), message):
-        lake(tmp_path, change)
+    ):
+        with error_naming((ConfigError, FileNotFoundError), parts):
+            lake(tmp_path, change)
 
 
 def test_a_level_follows_the_water_or_a_series_and_streams_need_a_lake(tmp_path):

@@ -7,9 +7,10 @@ from typing import Any
 import gsw
 import numpy as np
 import pytest
+import yaml
 
-from tests.errors import error_naming
-from tests.extensions.gotm.folders import case_data, write_case, write_series
+from tests.errors import error_naming, missing_from
+from tests.extensions.gotm.folders import write_case, write_series
 from tests.helpers import water_surface
 from tunax_lite.air_sea import BulkForcing, Clark, Kondo, Payne
 from tunax_lite.closures import (
@@ -44,20 +45,6 @@ from tunax_lite.io.errors import FileFormatError
 from tunax_lite.physics.equation_of_state import LinearEquationOfState, SpecificVolumeTeos10
 
 UV = {"u": 4.0, "v": -3.0}
-
-
-def test_all_contradictions_of_a_closure_and_of_the_times_are_told(tmp_path):
-    param = {"compute_kappa": True, "Ri_st": 3.0}
-    wrong: dict[str, dict] = {"turbulence": {"turb_param": param, "keps": {"sig_peps": True, "ce2": 1.2}}}
-    wrong |= {"time": {"start": "01.01.1998", "dt": 0.0}}
-    with pytest.raises(ConfigError) as caught:
-        build(tmp_path, wrong)
-    lines = str(caught.value).splitlines()
-    keys = ("keps.sig_peps", "turb_param.Ri_st", "keps.ce2", "time.start", "time.dt")
-    assert all(any(f"{key}: expected" in line for line in lines) for key in keys) and len(lines) == len(keys)
-    wrong["time"]["dt"] = "an hour"
-    with error_naming(ConfigError, "time.start hour"):
-        build(tmp_path, wrong)
 
 
 def build(folder, *changes, overrides=()):
@@ -97,14 +84,15 @@ def test_time_grid_and_constants(tmp_path):
 @pytest.mark.parametrize(("method", "scale"), [("file_sigma", 1.0 / 16.0), ("file_h", 1.0)])
 def test_grids_of_files_go_from_the_surface_down(tmp_path, method, scale):
     thickness = np.array([1.0, 1.0, 2.0, 4.0, 8.0])
+    grid = {"method": method, "nlev": 5, "file": "grid.dat"}
     (tmp_path / "grid.dat").write_text("5\n" + "".join(f"{scale * h}\n" for h in thickness))
-    run = run_of(tmp_path, {"grid": {"method": method, "nlev": 5, "file": "grid.dat"}})
+    run = run_of(tmp_path, {"grid": grid})
     np.testing.assert_allclose(run.case.grid.cell_thickness, thickness[::-1], atol=1e-12)
     with error_naming(FileFormatError, "1 6"):
-        build(tmp_path, {"grid": {"method": method, "nlev": 6, "file": "grid.dat"}})
+        build(tmp_path, {"grid": grid | {"nlev": 6}})
     (tmp_path / "grid.dat").write_text("5\n" + "".join(f"{0.9 * scale * h}\n" for h in thickness))
     with error_naming(FileFormatError, f"grid.dat 1 {16.0 * scale:g} {14.4 * scale:g}"):
-        build(tmp_path, {"grid": {"method": method, "nlev": 5, "file": "grid.dat"}})
+        build(tmp_path, {"grid": grid})
 
 
 def _kpp(**layers) -> dict:
@@ -136,61 +124,40 @@ def test_kpp_with_and_without_interior_mixing(tmp_path):
     assert closure.convection is not None and float(closure.convection.threshold) == -1e-6
 
 
-@pytest.mark.parametrize(
-    ("change", "fragments"),
-    [
-        ({"time": {"start": "2011-03-01"}}, ("time.start", "YYYY-MM-DD HH:MM:SS", "line 7")),
-        ({"time": {"stop": "2011-02-01 00:00:00"}}, ("time.stop", "expected a time after", "line 8")),
-        ({"time": {"dt": 0.0}}, ("time.dt", "a positive time step")),
-        ({"turbulence": {"keps": {"ce2": 1.4}}}, ("keps.ce2", "expected more than ce1 = 1.44", "line ")),
-        ({"turbulence": {"turb_param": {"Ri_st": 0.9}}}, ("turb_param.Ri_st", "expected less than 0.8")),
-        ({"turbulence": {"turb_param": {"k_min": 0.0}}}, ("turb_param.k_min", "got 0", "line ")),
-        (
-            {"turbulence": {"len_scale_method": "gls", "generic": {"gen_n": 0.5}}},
-            ("generic.gen_n", "a negative exponent", "mellor_yamada"),
-        ),
-        ({"time": {"method": "MaxN"}}, ("time.method", "expected start_stop")),
-        ({"grid": {"nlev": 2}}, ("grid.nlev", "from 3 to", "got 2")),
-        ({"output": {"prof": {"time_unit": "fortnight"}}}, ("output.prof.time_unit", "fortnight", "line ")),
-        ({"temperature": {"relax": {"tau": 0.0}}}, ("temperature.relax.tau", "a positive time scale")),
-        (
-            {"temperature": {"method": "buoyancy"}, "salinity": {"method": "two_layer"}},
-            ("a constant salinity",),
-        ),
-    ],
-)
-def test_settings_that_fit_nothing_name_their_line(tmp_path, change, fragments):
-    with pytest.raises(ConfigError) as error:
-        build(tmp_path, change)
-    assert all(fragment in str(error.value) for fragment in fragments), error.value
+def test_settings_that_fit_nothing_name_their_line(tmp_path):
+    for change, parts in (
+        ({"time": {"start": "2011-03-01"}}, "time.start 2011-03-01 7"),
+        ({"time": {"stop": "2011-02-01 00:00:00"}}, "time.stop 8"),
+        ({"time": {"dt": 0.0}}, "time.dt 0"),
+        ({"turbulence": {"keps": {"ce2": 1.4}}}, "keps.ce2 ce1 1.44 line"),
+        ({"turbulence": {"turb_param": {"Ri_st": 0.9}}}, "turb_param.Ri_st 0.843 0.9"),
+        ({"turbulence": {"turb_param": {"k_min": 0.0}}}, "turb_param.k_min 0 line"),
+        ({"turbulence": {"len_scale_method": "gls", "generic": {"gen_n": 0.5}}}, "generic.gen_n 0.5"),
+        ({"time": {"method": "MaxN"}}, "time.method start_stop"),
+        ({"grid": {"nlev": 2}}, "grid.nlev 3 2"),
+        ({"output": {"prof": {"time_unit": "fortnight"}}}, "output.prof.time_unit fortnight line"),
+        ({"temperature": {"relax": {"tau": 0.0}}}, "temperature.relax.tau 0"),
+        ({"temperature": {"method": "buoyancy"}, "salinity": {"method": "two_layer"}}, "salinity"),
+    ):
+        with error_naming(ConfigError, parts):
+            build(tmp_path, change)
 
 
-@pytest.mark.parametrize(
-    ("section", "expected"),
-    [
+def test_frames_follow_the_finest_file_of_profiles(tmp_path):
+    path = write_case(tmp_path, {"output": None})
+    text = path.read_text().replace("output: null\n", "")
+    profiles, surface = ({"time_unit": "hour", "variables": [{"source": name}]} for name in ("temp", "sst"))
+    for files, expected in (
         ({}, 86400.0),
         ({"a": {"time_unit": "day"}, "b": {"time_unit": "hour", "time_step": 3}}, 10800.0),
-        (
-            {
-                "a": {"time_unit": "hour", "time_step": 8, "variables": [{"source": "temp"}]},
-                "b": {"time_unit": "hour", "variables": [{"source": "sst"}]},
-            },
-            28800.0,
-        ),
+        ({"a": profiles | {"time_step": 8}, "b": surface}, 28800.0),
         ({"a": {"time_unit": "hour", "use": False}, "b": {"time_unit": "dt", "time_step": 6}}, 3600.0),
         ({"a": {"time_unit": "second", "time_step": 700}}, 600.0),
         ({"a": {"time_unit": "month", "groups": [{"variables": [{"source": "u"}]}]}}, 86400.0),
-    ],
-)
-def test_frames_follow_the_finest_file_of_profiles(tmp_path, section, expected):
-    data = case_data()
-    assert data["output"]
-    path = write_case(tmp_path, {"output": None})
-    path.write_text(path.read_text() + f"output: {section}\n".replace("'", ""))
-    text = path.read_text().replace("output: null\n", "").replace("False", "false")
-    path.write_text(text)
-    run = build_gotm(load_gotm(path)).run
-    assert run is not None and run.output_interval == expected
+    ):
+        path.write_text(text + yaml.safe_dump({"output": files}))
+        run = build_gotm(load_gotm(path)).run
+        assert run is not None and run.output_interval == expected, files
 
 
 def test_initial_profiles_of_numbers(tmp_path):
@@ -282,11 +249,8 @@ def test_series_of_fluxes_share_a_time_axis(tmp_path):
 
 
 def test_variables_that_are_off_take_no_flux_and_are_held(tmp_path):
-    run = run_of(
-        tmp_path,
-        {"temperature": {"method": "off"}, "salinity": {"method": "off", "constant_value": 30.0}},
-        {"surface": {"fluxes": {"heat": -50.0}, "swr": 100.0, "precip": 1e-7}},
-    )
+    off = {"temperature": {"method": "off"}, "salinity": {"method": "off", "constant_value": 30.0}}
+    run = run_of(tmp_path, off, {"surface": {"fluxes": {"heat": -50.0}, "swr": 100.0, "precip": 1e-7}})
     fluxes = run.case.forcing.at(0.0)
     assert fluxes.heat_flux is fluxes.shortwave_flux is fluxes.freshwater_flux is None
     np.testing.assert_array_equal(run.case.initial_state.salinity, 30.0)
@@ -327,41 +291,28 @@ def test_bulk_fluxes(tmp_path):
     kinds = (forcing.bulk, forcing.longwave, forcing.albedo)
     assert [type(kind) for kind in kinds] == [Kondo, Clark, Payne]
     weather = forcing.weather.at(1800.0)
-    given = [
-        weather.wind_u,
-        weather.wind_v,
-        weather.air_temperature,
-        weather.air_pressure,
-        weather.cloud_cover,
-    ]
-    np.testing.assert_allclose(np.array(given), [5.05, 2.0, 11.0, 101300.0, 0.5], atol=1e-10)
+    names = ("wind_u", "wind_v", "air_temperature", "air_pressure", "cloud_cover")
+    given = np.array([getattr(weather, name) for name in names])
+    np.testing.assert_allclose(given, [5.05, 2.0, 11.0, 101300.0, 0.5], atol=1e-10)
     assert weather.shortwave is None and weather.longwave is None
     assert float(forcing.heat_factor) == 1.2 and float(forcing.shortwave_factor) == 0.9
     assert not forcing.relative_wind and not forcing.evaporation and not forcing.rain_heat
-    water = water_surface(0.0, 0.0, 12.0, 35.0)
-    fluxes = forcing.at(43200.0, water)
+    fluxes = forcing.at(43200.0, water_surface(0.0, 0.0, 12.0, 35.0))
     # GOTM's salt flux is -S P.
     assert number(fluxes.freshwater_flux) == pytest.approx(1027.0 * 1e-7)
-    assert fluxes.shortwave_flux is not None and number(fluxes.shortwave_flux) > 100.0
+    assert number(fluxes.shortwave_flux) > 100.0
 
 
 def test_bulk_fluxes_with_measured_radiation(tmp_path):
-    radiation = {"longwave_radiation": {"method": "file", "file": "lw.dat", "type": 1}, "swr": 200.0}
-    radiation["fluxes"] = {"method": "fairall"}
+    longwave = {"method": "file", "file": "lw.dat", "type": 1}
     write_series(tmp_path / "lw.dat", -60.0 + np.zeros(30))
-    forcing = run_of(
-        tmp_path,
-        weather_changes(tmp_path),
-        {"surface": radiation},
-        {"surface": {"fluxes": {"method": "fairall"}}},
-    ).case.forcing
+    surface = {"longwave_radiation": longwave, "swr": 200.0, "fluxes": {"method": "fairall"}}
+    forcing = run_of(tmp_path, weather_changes(tmp_path), {"surface": surface}).case.forcing
     assert isinstance(forcing, BulkForcing) and forcing.longwave is None
     weather = forcing.weather.at(0.0)
-    assert weather.cloud_cover is None and weather.longwave is not None
-    assert float(weather.longwave) == -60.0
-    water = water_surface(0.0, 0.0, 12.0, 35.0)
+    assert weather.cloud_cover is None and number(weather.longwave) == -60.0
     # Net shortwave radiation: no albedo is taken off, whatever its method.
-    assert number(forcing.at(0.0, water).shortwave_flux) == 200.0
+    assert number(forcing.at(0.0, water_surface(0.0, 0.0, 12.0, 35.0)).shortwave_flux) == 200.0
 
 
 def test_external_pressure_gradients(tmp_path):
@@ -476,14 +427,10 @@ def test_bottom_friction_has_the_closures_von_karman_constant(tmp_path):
     run = run_of(tmp_path, {"bottom": {"h0b": 0.1}})
     friction = run.case.interior.bottom_friction
     assert friction is not None and float(friction.physical_roughness) == 0.1
-    assert isinstance(run.model.closure, KEpsilon)
-    friction = run.model.with_von_karman(run.case).interior.bottom_friction
-    assert friction is not None
-    assert number(friction.von_karman) == float(run.model.closure.von_karman)
-    # Another closure has another one, as with parameters from a file.
-    changed = dataclasses.replace(run.model, closure=KEpsilon(imposed_von_karman=0.35))
-    friction = changed.with_von_karman(run.case).interior.bottom_friction
-    assert friction is not None and number(friction.von_karman) == 0.35
+    for model in (run.model, dataclasses.replace(run.model, closure=KEpsilon(imposed_von_karman=0.35))):
+        friction = model.with_von_karman(run.case).interior.bottom_friction
+        assert friction is not None and isinstance(model.closure, KEpsilon)
+        assert number(friction.von_karman) == float(model.closure.von_karman)
     assert run_of(tmp_path, {"bottom": {"calc_bottom_stress": False}}).case.interior.bottom_friction is None
 
 
@@ -579,35 +526,23 @@ def test_generic_length_scale_given_and_generated(tmp_path):
     assert closure.surface.breaking_waves is not None
 
 
-@pytest.mark.parametrize(
-    ("change", "fragments"),
-    [
-        (_kpp(interior={"use": True, "tidal_mixing": {"use": True}}), ("tidal_mixing.use",)),
-        (_kpp(surface_layer={"match_technique": "both", "OBL_interp_type": "cubic"}), ("OBL_interp_type",)),
-        (
-            {"turbulence": {"len_scale_method": "blackadar", "tke_method": "mellor_yamada"}},
-            ("turbulence.tke_method", "blackadar"),
-        ),
-        ({"turbulence": {"tke_method": "mellor_yamada"}}, ("turbulence.tke_method", "use tke")),
-        ({"surface": {"ice": {"model": "winton"}}}, ("surface.ice.model", "winton needs weather")),
-        ({"surface": {"ice": {"model": "simple", "H": 0.3}}}, ("surface.ice.H",)),
-        ({"fabm": {"use": True, "feedbacks": {"shade": True}}}, ("fabm.use",)),
-        ({"mimic_3d": {"int_pressure": {"plume": {"type": "surface"}}}}, ("plume.type",)),
-        (
-            {
-                "waves": {
-                    "stokes_drift": {"us": {"method": "empirical"}, "dusdz": {"method": "file", "file": "s"}}
-                }
-            },
-            ("stokes_drift.dusdz.method", "a shear of a file"),
-        ),
-        ({"turbulence": {"len_scale_method": "eifler_schrimpf"}}, ("turbulence.len_scale_method",)),
-    ],
-)
-def test_what_changes_the_result_and_is_not_supported_is_an_error(tmp_path, change, fragments):
-    errors = errors_of(tmp_path, change)
-    assert f"{tmp_path}/small.gotm.yaml" in errors
-    assert all(fragment in errors for fragment in fragments), errors
+def test_what_changes_the_result_and_is_not_supported_is_an_error(tmp_path):
+    stokes = {"us": {"method": "empirical"}, "dusdz": {"method": "file", "file": "s"}}
+    algebraic = {"len_scale_method": "blackadar", "tke_method": "mellor_yamada"}
+    for change, parts in (
+        (_kpp(interior={"use": True, "tidal_mixing": {"use": True}}), "tidal_mixing.use"),
+        (_kpp(surface_layer={"match_technique": "both", "OBL_interp_type": "cubic"}), "OBL_interp_type"),
+        ({"turbulence": algebraic}, "turbulence.tke_method blackadar"),
+        ({"turbulence": {"tke_method": "mellor_yamada"}}, "turbulence.tke_method tke"),
+        ({"surface": {"ice": {"model": "winton"}}}, "surface.ice.model winton"),
+        ({"surface": {"ice": {"model": "simple", "H": 0.3}}}, "surface.ice.H"),
+        ({"fabm": {"use": True, "feedbacks": {"shade": True}}}, "fabm.use"),
+        ({"mimic_3d": {"int_pressure": {"plume": {"type": "surface"}}}}, "plume.type"),
+        ({"waves": {"stokes_drift": stokes}}, "stokes_drift.dusdz.method"),
+        ({"turbulence": {"len_scale_method": "eifler_schrimpf"}}, "turbulence.len_scale_method"),
+    ):
+        errors = errors_of(tmp_path, change)
+        assert not missing_from(errors, f"small.gotm.yaml {parts}"), errors
 
 
 def test_a_scheme_of_advection_that_is_not_there_is_an_error_where_water_rises(tmp_path):
@@ -621,20 +556,16 @@ def test_a_scheme_of_advection_that_is_not_there_is_an_error_where_water_rises(t
 def test_the_report_tells_followed_from_idle_keys(tmp_path):
     report = build(
         tmp_path,
-        {
-            "cvmix": {"surface_layer": {"Ri_c": 0.25, "use": False}},
-            "fabm": {"use": True, "repair_state": False},
-        },
+        {"cvmix": {"surface_layer": {"Ri_c": 0.25, "use": False}}, "bottom": {"max_it_z0b": 1}},
+        {"fabm": {"use": True, "repair_state": False}, "mimic_3d": {"zeta": 0.5}},
         {"surface": {"u10": {"column": 4}, "sst": {"method": "file", "file": "nowhere.dat"}}},
-        {"surface": {"ice": {"model": "simple"}}, "mimic_3d": {"zeta": 0.5}},
-        {"bottom": {"max_it_z0b": 1}},
+        {"surface": {"ice": {"model": "simple"}}},
     ).report
     text = "\n".join(report.lines())
     report.check()
-    assert "cvmix.surface_layer: Ri_c, use: turbulence.turb_method is second_order." in text
-    assert "surface.u10.column: surface.fluxes.method is off." in text
-    assert "surface.sst: method, file: GOTM copies it to its output." in text
-    assert "mimic_3d.zeta.constant_value: GOTM follows it only with surface.ice.model no_ice" in text
+    for part in ("cvmix.surface_layer: Ri_c, use:", "surface.u10.column:", "surface.sst: method, file:"):
+        assert part in text
+    assert "mimic_3d.zeta.constant_value:" in text
     assert any("fabm.use" in line for line in report.differences)
     assert report.n_followed > 15 and not report.errors
 
@@ -662,11 +593,6 @@ def test_a_surface_below_the_bottom_is_an_error_and_given_layers_do_not_move(tmp
     made = build(tmp_path, {"grid": {"method": "file_h", "file": "h.dat"}, "mimic_3d": {"zeta": 0.5}})
     assert any("layers of given thickness do not stretch" in line for line in made.report.differences)
     assert made.run is not None and made.run.case.interior.surface_elevation is None
-
-
-def test_overrides_replace_values(tmp_path):
-    run = build(tmp_path, overrides=["time.dt=1200", "location.latitude=0"]).run
-    assert run is not None and run.dt == 1200.0 and float(run.case.coriolis_parameter) == 0.0
 
 
 def test_sea_grass_of_a_file(tmp_path):
@@ -715,62 +641,38 @@ def test_light_extinction_of_a_file_changes_in_time(tmp_path):
         run_of(tmp_path, {"light_extinction": {"method": "custom", **given}})
 
 
-def test_gradients_may_be_carried_and_not_drive(tmp_path):
-    given: dict[str, Any] = {
-        "gradients": {"dsdx": {"method": "constant", "constant_value": 1e-5}},
-        "s_adv": True,
-    }
-    term: Any = run_of(tmp_path, {"mimic_3d": {"int_pressure": given}}).case.interior.buoyancy_gradient
-    assert (term.accelerates, term.advect_salinity, term.advect_temperature) == (False, True, False)
-    given["type"] = "gradients"
-    term = run_of(tmp_path, {"mimic_3d": {"int_pressure": given}}).case.interior.buoyancy_gradient
-    assert term.accelerates
+def test_constants_from_which_nothing_follows_name_their_line(tmp_path):
+    custom = {"scnd_coeff": "custom", "cc1": 0.0}
+    for turbulence, parts in (
+        ({"generic": {"gen_d": 0.0}}, "generic.gen_d 0 line"),
+        ({"generic": {"gen_alpha": 0.0}}, "gen_alpha 0"),
+        ({"generic": {"gen_l": 5.0}}, "gen_l 5"),
+        ({"turb_method": "first_order", "turb_param": {"cm0_fix": 0.0}}, "turb_param.cm0_fix c_mu_0"),
+        ({"generic": {"gen_alpha": -100.0}}, "generic.compute_param sigma_k line"),
+        ({"len_scale_method": "dissipation", "scnd": custom}, "scnd.cc1 line 2 12 0"),
+    ):
+        generic = {"compute_param": True} | turbulence.get("generic", {})
+        with error_naming(ConfigError, f"small.gotm.yaml {parts}"):
+            run_of(tmp_path, {"turbulence": {"len_scale_method": "gls", **turbulence, "generic": generic}})
 
 
-@pytest.mark.parametrize(
-    ("turbulence", "fragments"),
-    [
-        ({"generic": {"gen_d": 0.0}}, ("generic.gen_d", "gen_d 0,", "line ")),
-        ({"generic": {"gen_alpha": 0.0}}, ("gen_alpha 0,",)),
-        ({"generic": {"gen_l": 5.0}}, ("gen_l 5,",)),
-        (
-            {"turb_method": "first_order", "turb_param": {"cm0_fix": 0.0}},
-            ("turb_param.cm0_fix", "c_mu_0: expected a value between"),
-        ),
-        ({"generic": {"gen_alpha": -100.0}}, ("generic.compute_param", "sigma_k", "line ")),
-        (
-            {"len_scale_method": "dissipation", "scnd": {"scnd_coeff": "custom", "cc1": 0.0}},
-            ("scnd.cc1", "line ", "expected a value between 2 and 12, got 0"),
-        ),
-    ],
-)
-def test_constants_from_which_nothing_follows_name_their_line(tmp_path, turbulence, fragments):
-    turbulence = {"len_scale_method": "gls", **turbulence}
-    turbulence["generic"] = {"compute_param": True} | turbulence.get("generic", {})
-    with pytest.raises(ConfigError) as error:
-        run_of(tmp_path, {"turbulence": turbulence})
-    assert all(fragment in str(error.value) for fragment in ("small.gotm.yaml", *fragments)), error.value
-
-
-@pytest.mark.parametrize("kind", ["practical", "absolute"])
-def test_the_first_step_of_a_relaxation_goes_to_zero_as_in_gotm(tmp_path, kind):
+def test_the_first_step_of_a_relaxation_goes_to_zero_as_in_gotm(tmp_path):
     """GOTM converts what it relaxes to at the end of a step, and starts with zeros."""
-    path = write_case(
-        tmp_path,
-        {"salinity": {"type": kind, "relax": {"tau": 86400.0}}, "temperature": {"relax": {"tau": 86400.0}}},
-    )
+    relaxed = {"relax": {"tau": 86400.0}}
+    for kind in ("practical", "absolute"):
+        path = write_case(tmp_path, {"salinity": {"type": kind} | relaxed, "temperature": relaxed})
 
-    def targets(**options):
-        made = build_gotm(load_gotm(path, config=GotmOptions(**options)))
-        relaxation: Any = made.run.case.interior.relaxation  # pyright: ignore[reportOptionalMemberAccess]
-        of = {name: getattr(relaxation, name).profiles for name in ("temperature", "salinity")}
-        return {name: [float(series.at(n * 600.0)[0]) for n in (1, 2, 30)] for name, series in of.items()}
+        def targets(**options):
+            made = build_gotm(load_gotm(path, config=GotmOptions(**options)))  # noqa: B023
+            relaxation: Any = made.run.case.interior.relaxation  # pyright: ignore[reportOptionalMemberAccess]
+            of = {name: getattr(relaxation, name).profiles for name in ("temperature", "salinity")}
+            return {name: [float(series.at(n * 600.0)[0]) for n in (1, 2, 30)] for name, series in of.items()}
 
-    found, always = targets(), targets(relax_from_zero=False)
-    assert found["temperature"] == pytest.approx([12.0] * 3)  # conservative
-    start = float(always["salinity"][0])
-    assert always["salinity"] == pytest.approx([start] * 3) and start > 34.9
-    assert found["salinity"] == pytest.approx([0.0 if kind == "practical" else start, start, start])
+        found, always = targets(), targets(relax_from_zero=False)
+        assert found["temperature"] == pytest.approx([12.0] * 3)  # conservative
+        start = float(always["salinity"][0])
+        assert always["salinity"] == pytest.approx([start] * 3) and start > 34.9
+        assert found["salinity"] == pytest.approx([0.0 if kind == "practical" else start, start, start])
 
 
 def test_profiles_of_a_moving_surface_stay_at_their_heights(tmp_path):

@@ -215,32 +215,23 @@ def test_namelists_say_what_the_newest_configuration_says(tmp_path):
     assert made.content == expected
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
+def test_what_a_namelist_has_wrong_is_named_with_its_line(tmp_path):
+    for old, new, words in (
         ("nlev = 8", "nlevs = 8", "gotmrun.nml 3 model_setup.nlevs"),
         ("nlev = 8", "nlev = many", "gotmrun.nml 3 grid.nlev"),
         ("no_shear = .false.", "no_shear = T", "gotmmean.nml 2 meanflow.no_shear"),
-        (
-            "heat_method = 0",
-            "heat_method = 7",
-            "airsea.nml 3 airsea.heat_method 0",
-        ),
+        ("heat_method = 0", "heat_method = 7", "airsea.nml 3 airsea.heat_method 0"),
         ("h0b = 0.1", "h0b = 0.1 0.2", "gotmmean.nml 2 meanflow.h0b"),
         ("h0b = 0.1", "0.1", "gotmmean.nml 2"),
         ("''\n/", "''\n", "gotmmean.nml 2 &meanflow"),
         ("'A day'", "'A day", "gotmrun.nml 3 quotation"),
-    ],
-)
-def test_what_a_namelist_has_wrong_is_named_with_its_line(tmp_path, old, new, words):
-    with error_naming(ConfigError, words):
-        translate(load_gotm(write_namelists(tmp_path, **{old: new})))
-
-
-def test_a_namelist_alone_is_no_set_up(tmp_path):
-    (tmp_path / "obs.nml").write_text(NAMELISTS["obs.nml"])
+    ):
+        with error_naming(ConfigError, words):
+            translate(load_gotm(write_namelists(tmp_path, **{old: new})))
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone/obs.nml").write_text(NAMELISTS["obs.nml"])
     with error_naming(ConfigError, "obs.nml gotmrun.nml"):
-        load_gotm(tmp_path / "obs.nml")
+        load_gotm(tmp_path / "alone/obs.nml")
 
 
 def test_streams_are_namelists_of_their_own(tmp_path):

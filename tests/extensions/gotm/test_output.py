@@ -47,29 +47,21 @@ def test_names_become_diagnostics_and_the_rest_is_named(tmp_path):
 OF_ICE = {OURS[name] for name in ("Hice", "Hfrazil", "Tice_surface", "T1", "T2")}  # which this case has not
 
 
-@pytest.mark.parametrize(
-    ("pattern", "expected"),
-    [
-        ("/*", set(OURS.values()) - OF_ICE),
-        (
-            "surface/heat_fluxes/*",
-            {OURS[name] for name in ("heat", "qe", "qh", "ql", "I_0")},
-        ),
-        ("q*", {f"surface_{part}_flux" for part in ("latent_heat", "sensible_heat", "longwave")}),
-        (
-            "/turbulence/*",
-            {OURS[name] for name in ("num", "nuh", "tke", "eps", "Rig", "SS", "P", "NN", "G", "buoy")},
-        ),
-        ("mld_*", {"mixed_layer_depth_richardson"}),
-    ],
-)
-def test_patterns_stand_for_what_is_computed(tmp_path, pattern, expected):
-    made = build(tmp_path, prof={"variables": variables(pattern)})
-    assert made.run is not None
+def test_patterns_stand_for_what_is_computed(tmp_path):
     state = {"temperature", "salinity", "u", "v", "cell_thickness"}
     carried = {"eddy_viscosity", "eddy_diffusivity", "turbulent_kinetic_energy", "dissipation_rate"}
-    assert set(made.run.diagnostics) == expected - state - carried
-    assert not any("not written" in line for line in made.report.differences)
+    turbulence = ("num", "nuh", "tke", "eps", "Rig", "SS", "P", "NN", "G", "buoy")
+    for pattern, expected in (
+        ("/*", set(OURS.values()) - OF_ICE),
+        ("surface/heat_fluxes/*", {OURS[name] for name in ("heat", "qe", "qh", "ql", "I_0")}),
+        ("q*", {f"surface_{part}_flux" for part in ("latent_heat", "sensible_heat", "longwave")}),
+        ("/turbulence/*", {OURS[name] for name in turbulence}),
+        ("mld_*", {"mixed_layer_depth_richardson"}),
+    ):
+        made = build(tmp_path, prof={"variables": variables(pattern)})
+        assert made.run is not None
+        assert set(made.run.diagnostics) == expected - state - carried, pattern
+        assert not any("not written" in line for line in made.report.differences)
 
 
 def test_means_are_asked_for_and_what_else_a_method_says_is_named(tmp_path):
@@ -121,14 +113,11 @@ def test_variables_are_chosen_by_our_names_and_by_those_of_gotm(tmp_path):
         select(run, ["tmep"], "--variables")
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
+def test_sections_that_are_none_name_their_line(tmp_path):
+    for files, parts in (
         ({"prof": 3}, "output.prof 3"),
         ({"prof": {"variables": ["temp"]}}, "output.prof.variables source"),
         ({"prof": {"time_unit": "week"}}, "line output.prof.time_unit"),
-    ],
-)
-def test_sections_that_are_none_name_their_line(tmp_path, files, message):
-    with error_naming(ConfigError, message):
-        build(tmp_path, **files)
+    ):
+        with error_naming(ConfigError, parts):
+            build(tmp_path, **files)

@@ -8,6 +8,8 @@ from tests.extensions.learned.nori_numpy import random_networks, write_jld2
 from tunax_lite.closures import EPBL
 from tunax_lite.extensions.learned import DiscoveredProfile, NORi, VelocityByDepth
 
+pytestmark = pytest.mark.long
+
 # Its tests and fixtures, except those about closures of its own, that of signs, because fluxes have both, and
 # that of rounding, which networks amplify.
 _OTHERS = {
@@ -24,21 +26,15 @@ globals().update(
         if (name.startswith("test_") or name in _FIXTURES) and name not in _OTHERS
     }
 )
-CLOSURES = {
-    "NORi": NORi,
-    "NORi with networks": NORi,
-    "EPBL by rotation": lambda: EPBL(profile=DiscoveredProfile()),
-    "epbl_om4 by depth": lambda: EPBL.as_in_om4(profile=DiscoveredProfile(velocity=VelocityByDepth())),
-}
 
 
-@pytest.fixture(scope="module", params=CLOSURES)
+@pytest.fixture(scope="module", params=["NORi", "EPBL"])
 def closure(request, tmp_path_factory):
     """Each closure in turn."""
-    if request.param == "NORi with networks":
-        path = tmp_path_factory.mktemp("nori") / "networks.jld2"
-        return NORi(networks=str(write_jld2(path, random_networks(0))))
-    return CLOSURES[request.param]()
+    if request.param == "EPBL":
+        return EPBL.as_in_om4(profile=DiscoveredProfile(velocity=VelocityByDepth()))
+    path = tmp_path_factory.mktemp("nori") / "networks.jld2"
+    return NORi(networks=str(write_jld2(path, random_networks(0))))
 
 
 def test_batch_equals_single_columns_but_for_rounding(closure, many_columns, trajectories):

@@ -19,17 +19,13 @@ from tests.errors import error_naming
 from tests.extensions.maps.synthetic import HOUR, SyntheticMap
 from tests.extensions.maps.test_run import RUN, SMALL
 from tunax_lite.cli.commands import app
-from tunax_lite.config import ConfigError
 from tunax_lite.extensions.maps import map_figures
 from tunax_lite.extensions.maps import store as stores
-from tunax_lite.extensions.maps.command import bytes_of
-from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.sources import open_source
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.protection import OverwriteError
 from tunax_lite.runtime.engine import ThisProcess, open_engine
-from tunax_lite.runtime.engine.worker import Raised
 
 ROOT = Path(__file__).parents[3]
 BROKEN = 7
@@ -65,31 +61,19 @@ def test_figures_show_maps_and_points_of_a_store(made):
         *(f"sections_{name}" for name in ("temperature", "temperature_mean", "eddy_diffusivity")),
     }
     of_map = figures["map_sea_surface_temperature"]
-    label = of_map.axes[-1].get_ylabel().replace("\n", " ")
-    assert label == "in-situ temperature of the uppermost cell [°C], white: no value"  # a column failed
+    assert "white: no value" in of_map.axes[-1].get_ylabel().replace("\n", " ")  # a column failed
     assert [panel.get_title() for panel in of_map.axes[:2]] == ["2001-03-01 00:00", "2001-03-02 06:00"]
-    section = figures["sections_temperature"]
     first, last = np.datetime64("2001-03-01"), np.datetime64("2001-03-05")
     for name, start in (("temperature", first), ("temperature_mean", first + np.timedelta64(6, "h"))):
         mesh: Any = figures[f"sections_{name}"].axes[0].collections[0]  # a QuadMesh
         edges = mesh.get_coordinates()[0, :, 0]
         middles = 0.5 * (edges[1:] + edges[:-1])[[0, -1]]
         np.testing.assert_allclose(middles, date2num([start, last]), atol=1e-6, err_msg=name)
-    assert section.axes[0].get_title() == "60°S 5°E"
-    assert section.axes[0].get_ylim()[1] == pytest.approx(0.0, abs=5.0)
+    assert figures["sections_temperature"].axes[0].get_title() == "60°S 5°E"
     with error_naming(ValueError, "--point 0 N 180 E"):
         map_figures(made[0], [(0.0, 180.0)])
     with error_naming(FileFormatError, str(made[0].parent)):
         map_figures(made[0].parent)
-
-
-def test_a_list_of_points_has_a_store_and_figures(tmp_path):
-    path, plan = tmp_path / "sites.zarr", planned(POINTS, 2**31)
-    run_map(POINTS, path, plan.layout, plan.variables, ThisProcess())
-    with xr.open_zarr(path, chunks=None) as store:
-        assert store.temperature.dims == ("time", "z_center", "point")
-        assert np.isfinite(store.temperature.values[..., [0, 1, 3, 4]]).all()
-    assert "sections_temperature" in map_figures(path)
 
 
 def test_sites_have_names_sections_a_coast_and_say_who_is_missing(tmp_path):
@@ -118,13 +102,9 @@ def test_sites_have_names_sections_a_coast_and_say_who_is_missing(tmp_path):
     features = [{"type": "Feature", "geometry": each} for each in (line, square, None)]
     coast.write_text(json.dumps({"type": "FeatureCollection", "features": features}), encoding="utf-8")
     figures = map_figures(store, (), coast)
-    of_map = figures["map_sea_surface_temperature"]
-    panel = of_map.axes[0]
+    panel = figures["map_sea_surface_temperature"].axes[0]
     assert {text.get_text() for text in panel.texts} == set(names)
-    assert "site 3" in of_map.get_suptitle() and "site 5" not in of_map.get_suptitle()
-    assert "cross: no value" in of_map.axes[-1].get_ylabel().replace("\n", " ")
-    drawn = np.asarray(panel.lines[0].get_xdata())
-    assert len(panel.lines) == 2 and np.isnan(drawn[2])  # no line across the map at 180 degrees
+    assert len(panel.lines) == 2 and np.isnan(panel.lines[0].get_xdata()[2])  # no line across the map
     titles = [ax.get_title() for n in (1, 2) for ax in figures[f"sections_temperature_{n}"].axes]
     assert [title.split(",")[0] for title in titles if title] == [n for n in names if n != "site 3"]
     with error_naming(FileFormatError, "coast.geojson lines polygons"):
@@ -148,18 +128,7 @@ def test_what_is_no_store_is_not_written_over(tmp_path, made):
         stores.prepare(made[0], TINY.fingerprint, resume=False, overwrite=False)
 
 
-def test_sizes_of_memory_are_read():
-    assert (bytes_of("2GiB"), bytes_of("500 MB"), bytes_of("0.5kb")) == (2**31, 500_000_000, 500)
-    with error_naming(ConfigError, "--memory pages 2GiB"):
-        bytes_of("2 pages")
-
-
-def test_errors_come_back_from_workers():
-    told = FileFormatError("ocean.nc", "wind", "numbers", "none", "fill them")
-    error = pickle.loads(pickle.dumps(Raised(type(told), told.args))).error()
-    assert isinstance(error, FileFormatError) and str(error) == str(told)
-
-
+@pytest.mark.long
 def test_a_map_that_goes_on_says_what_it_does_not_judge(tmp_path, monkeypatch):
     command = ["map", str(ROOT / "configs/maps/synthetic.yaml"), "--output", str(tmp_path / "ocean.zarr")]
     command += ["--set", "time.duration=172800", "--set", "model.closure.name=pacanowski_philander"]
@@ -179,6 +148,7 @@ def test_a_map_that_goes_on_says_what_it_does_not_judge(tmp_path, monkeypatch):
     assert "note: " in result.output and "only the pieces computed now were searched" in result.output
 
 
+@pytest.mark.long
 def test_the_command_runs_refuses_goes_on_and_draws(tmp_path):
     store, folder = str(tmp_path / "ocean.zarr"), str(tmp_path)
     command = ["map", str(ROOT / "configs/maps/synthetic.yaml"), "--output", store]
@@ -190,29 +160,28 @@ def test_the_command_runs_refuses_goes_on_and_draws(tmp_path):
         return result.output
 
     said = run(0, *command)
-    assert "89 columns of 9 x 10 points, 96 steps of 1800 s, 2 frames" in said
-    assert "results: 0.0363 MB" in said and f"wrote {store}" in said
-    assert "got the complete store of a map; add --overwrite" in run(2, *command)
-    assert "complete; nothing to do" in run(0, *command, "--resume")
+    assert "89 columns of 9 x 10 points, 96 steps of 1800 s, 2 frames" in said and f"wrote {store}" in said
+    assert "--overwrite" in run(2, *command)
+    assert "complete" in run(0, *command, "--resume")
     with open(tmp_path / ".ocean.zarr.lock", "w") as lock:  # as another process holds it
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "expected to be the only process that writes there" in run(2, *command, "--resume")
-    assert "got that of another one" in run(2, *command, "--resume", "--set", "time.step=900")
+        assert "only process" in run(2, *command, "--resume")
+    assert "another" in run(2, *command, "--resume", "--set", "time.step=900")
     assert "expected at least" in run(1, *command, "--overwrite", "--memory", "1MB")
+    assert "--memory" in run(2, *command, "--overwrite", "--memory", "2 pages")
     drawn = run(0, "plot", store, "--output", folder)
     assert drawn.count("wrote") == 3 and (tmp_path / "ocean_map_mixed_layer_depth.png").is_file()
-    assert "--point 91,0: expected latitude and longitude" in run(2, "plot", store, "--point", "91,0")
+    assert "--point 91,0" in run(2, "plot", store, "--point", "91,0")
 
 
 def test_an_engine_that_cannot_be_says_why(tmp_path):
-    with error_naming(ValueError, "--workers --scheduler"):
-        with open_engine(2, "tcp://127.0.0.1:1"):
-            pass
-    with error_naming(FileNotFoundError, str(tmp_path / "none.json")):
-        with open_engine(scheduler_file=tmp_path / "none.json"):
-            pass
-    with error_naming(ValueError, "1 0"):
-        with open_engine(0):
+    none = tmp_path / "none.json"
+    for error, workers, options, parts in (
+        (ValueError, 2, {"scheduler": "tcp://127.0.0.1:1"}, "--workers --scheduler"),
+        (FileNotFoundError, None, {"scheduler_file": none}, str(none)),
+        (ValueError, 0, {}, "1 0"),
+    ):
+        with error_naming(error, parts), open_engine(workers, **options):
             pass
 
 
@@ -226,19 +195,17 @@ class _Runs:
         return open, (self.path, "w")
 
 
-@pytest.mark.parametrize("codecs", [[], [{"id": "vlen-utf8"}]], ids=["alone", "behind another"])
-def test_a_store_that_would_run_a_program_is_refused_before_it_is_read(tmp_path, codecs):
+def test_a_store_that_would_run_a_program_is_refused_before_it_is_read(tmp_path):
     """Versions of zarr before 3.4 unpickle what a store of version 2 says; later ones refuse most of it."""
     array = tmp_path / "sea.zarr" / "x"
     array.mkdir(parents=True)
     (array.parent / ".zgroup").write_text('{"zarr_format": 2}')
     told = {"zarr_format": 2, "shape": [1], "chunks": [1], "dtype": "|O", "compressor": None}
-    told |= {"fill_value": None, "order": "C", "filters": [*codecs, {"id": "pickle", "protocol": 5}]}
+    filters = [{"id": "vlen-utf8"}, {"id": "pickle", "protocol": 5}]
+    told |= {"fill_value": None, "order": "C", "filters": filters}
     (array / ".zarray").write_text(json.dumps(told))
     (array / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["x"]}')
     (array / "0").write_bytes(pickle.dumps([_Runs(str(tmp_path / "ran"))]))
-    with error_naming(FileFormatError, "sea.zarr pickle") as caught:
+    with error_naming(FileFormatError, "sea.zarr x pickle"):
         open_source("sea.zarr", lambda name: tmp_path / name)
     assert not (tmp_path / "ran").exists()
-    if codecs:
-        assert "x: expected codecs that only unpack numbers, got pickle" in str(caught.value)

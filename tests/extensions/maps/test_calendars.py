@@ -30,27 +30,20 @@ def dates(found: RecordTimes, numbers) -> list[str]:
 FERRET = 366.0 + 730.485 * np.arange(12)
 
 
-@pytest.mark.parametrize(
-    ("values", "units", "attributes"),
-    [
-        (FERRET, "hour since 0000-01-01 00:00:00", {"modulo": " "}),
-        (np.arange(12) + 0.5, "months since 0001-01-01", {"calendar": "NOLEAP", "modulo": " "}),
-        (30.0 * np.arange(12) + 15.0, "days since 0001-01-01", {"calendar": "360_day"}),
-        (
-            30.4 * np.arange(12) + 15.0,
-            "days since 1990-01-01",
-            {"calendar": "noleap", "climatology": "bounds"},
-        ),
-    ],
-)
-def test_climatological_months_repeat_and_stay_in_place(values, units, attributes):
-    found = times(values, units, **attributes)
-    assert found.repeats
-    moments = dates(found, np.arange(-12, 36))
-    assert {moment[:4] for moment in moments[:12]} == {"2002"} and {m[:4] for m in moments[24:36]} == {
-        "2004"
-    }, moments
-    assert len({moment[:7] for moment in moments}) == 48  # one in each month
+def test_climatological_months_repeat_and_stay_in_place():
+    months, modulo, bounds = np.arange(12), {"modulo": " "}, {"calendar": "noleap", "climatology": "bounds"}
+    for values, units, attributes in (
+        (FERRET, "hour since 0000-01-01 00:00:00", modulo),
+        (months + 0.5, "months since 0001-01-01", modulo | {"calendar": "NOLEAP"}),
+        (30.0 * months + 15.0, "days since 0001-01-01", {"calendar": "360_day"}),
+        (30.4 * months + 15.0, "days since 1990-01-01", bounds),
+    ):
+        found = times(values, units, **attributes)
+        assert found.repeats
+        moments = dates(found, np.arange(-12, 36))
+        assert {moment[:4] for moment in moments[:12]} == {"2002"}
+        assert {moment[:4] for moment in moments[24:36]} == {"2004"}
+        assert len({moment[:7] for moment in moments}) == 48  # one in each month
 
 
 def test_a_year_of_dates_repeats_where_it_is_said():
@@ -72,7 +65,7 @@ def test_series_go_by_their_dates():
     assert dates(stretched, [0, 1, 2]) == ["2004-01-01T00", "2004-07-02T00", "2005-01-01T00"]
 
 
-@pytest.mark.parametrize("length", [0.0, 3600.0, 10 * DAY, 30 * DAY, 45.3 * DAY, 366 * DAY])
+@pytest.mark.parametrize("length", [0.0, 45.3 * DAY, 366 * DAY])
 def test_windows_of_equal_length_have_equally_many_records_that_cover_them(length):
     monthly = times(FERRET, "hour since 0000-01-01")
     daily = times(np.arange(800.0) + 0.5, "days since 2003-02-20")
@@ -85,32 +78,19 @@ def test_windows_of_equal_length_have_equally_many_records_that_cover_them(lengt
         assert len(sizes) == 1
 
 
-@pytest.mark.parametrize(
-    ("values", "units", "attributes", "message"),
-    [
-        (
-            np.delete(FERRET, 4),
-            "hour since 0000-01-01",
-            {},
-            "time 107 168 3 4",
-        ),
-        (
-            np.delete(np.arange(30.0), 7),
-            "days since 2003-02-20",
-            {},
-            "time 2003-02-26T00:00 2003-02-28T00:00",
-        ),
-        ([0.0, 1.0, 1.0], "days since 2003-02-20", {}, "time 2003-02-21T00:00 2 1"),
+def test_times_that_cannot_be_used_are_refused():
+    days, since = np.arange(30.0), "days since 2003-02-20"
+    for values, units, attributes, parts in (
+        (np.delete(FERRET, 4), "hour since 0000-01-01", {}, "time 107 168 3 4"),
+        (np.delete(days, 7), since, {}, "time 2003-02-26T00:00 2003-02-28T00:00"),
+        ([0.0, 1.0, 1.0], since, {}, "time 2003-02-21T00:00 2 1"),
         ([0.0, 1.0], "days", {}, "time days standard"),
         ([0.0, 1.0], "fortnights since 2000-01-01", {}, "time fortnights"),
         ([0.0, 1.0], "days since 2000-01-01", {"calendar": "lunar"}, "time lunar"),
         ([0.0, np.nan], "days since 2000-01-01", {}, "time NaN"),
-    ],
-)
-def test_times_that_cannot_be_used_are_refused(values, units, attributes, message):
-    with error_naming(FileFormatError, message) as error:
-        times(values, units, **attributes)
-    assert str(error.value).startswith("file.nc: time: expected")
+    ):
+        with error_naming(FileFormatError, f"file.nc {parts}"):
+            times(values, units, **attributes)
 
 
 def test_a_series_that_is_too_short_says_from_when_to_when():

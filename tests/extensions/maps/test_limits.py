@@ -7,10 +7,9 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import pytest
 from typer.testing import CliRunner
 
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
 from tests.extensions.maps.ocean import ocean
 from tests.extensions.maps.test_gridded import columns
 from tests.helpers import CASES
@@ -29,36 +28,29 @@ def said(code: int, *arguments: str) -> str:
     return result.output
 
 
-@pytest.mark.parametrize("command", ["check", "map", "calibrate"])
-def test_maps_of_more_steps_than_anybody_waits_for_are_refused(tmp_path, command):
-    output = [] if command == "check" else ["--output", str(tmp_path / "map.zarr")]
-    message = said(2, command, CONFIG, "--set", "time.step=1e-3", *output)
-    assert "time.step: expected at most 1e+09 time steps, got 2.59e+09" in message
-    assert not list(tmp_path.iterdir())
-
-
-def test_more_than_an_hour_is_told_before():
+def test_maps_of_too_many_steps_are_refused_and_of_many_told(tmp_path):
+    output = ["--output", str(tmp_path / "map.zarr")]
+    message = said(2, "map", CONFIG, "--set", "time.step=1e-3", *output)
+    assert not missing_from(message, "time.step 1e9 2.59e9") and not list(tmp_path.iterdir())
     # 89 columns of 30 cells, a month in steps of 0.02 s, at 2e-8 s per cell and step: 1.9 hours.
-    assert "about 1.9 hours of computing (1.3e+08 steps, 30 cells, 89 columns" in said(
-        0, "check", CONFIG, "--set", "time.step=0.02"
-    )
+    message = said(0, "check", CONFIG, "--set", "time.step=0.02")
+    assert not missing_from(message, "1.9 hours 1.3e8 30 89")
     assert "of computing" not in said(0, "check", CONFIG)
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("kind", ["device", "pipe", "nothing"])
-def test_a_store_of_regular_files_alone_is_opened(tmp_path, zarr_format, kind):
-    path = tmp_path / "ocean.zarr"
-    ocean().to_zarr(path, zarr_format=zarr_format, consolidated=zarr_format == 2)
-    assert columns([str(path)]).inputs == columns([f"file://{path}"]).inputs == (path,)
-    chunk = next(one for one in (path / "taux").rglob("*") if one.name[0].isdigit() and one.is_file())
-    chunk.unlink()
-    if kind == "pipe":
-        os.mkfifo(chunk)
-    else:
-        chunk.symlink_to("/dev/zero" if kind == "device" else tmp_path / "nowhere")
-    with error_naming(FileFormatError, str(chunk)):
-        columns([str(path)])
+def test_a_store_of_regular_files_alone_is_opened(tmp_path):
+    for kind, zarr_format in (("device", 2), ("pipe", 3), ("nothing", 3)):
+        path = tmp_path / f"{kind}.zarr"
+        ocean().to_zarr(path, zarr_format=zarr_format, consolidated=zarr_format == 2)
+        assert columns([str(path)]).inputs == columns([f"file://{path}"]).inputs == (path,)
+        chunk = next(one for one in (path / "taux").rglob("*") if one.name[0].isdigit() and one.is_file())
+        chunk.unlink()
+        if kind == "pipe":
+            os.mkfifo(chunk)
+        else:
+            chunk.symlink_to("/dev/zero" if kind == "device" else tmp_path / "nowhere")
+        with error_naming(FileFormatError, str(chunk)):
+            columns([str(path)])
 
 
 def test_frames_that_do_not_fit_are_refused_before_they_are_computed(monkeypatch):

@@ -3,13 +3,10 @@
 import dataclasses
 from pathlib import Path
 
-from typer.testing import CliRunner
-
 import tunax_lite as tl
 from tests.extensions.maps.synthetic import SyntheticMap
 from tests.extensions.maps.test_run import RUN
 from tunax_lite import KEpsilon
-from tunax_lite.cli.commands import app
 from tunax_lite.closures import recommended_sets
 from tunax_lite.extensions.maps.command import recommended_constants
 
@@ -24,9 +21,3 @@ def test_a_map_says_the_range():
     # Cells of 1 / 12 of 42 m or more; the step of half an hour is longer than 600 s.
     assert any("steps of at most 600 s" in note and "got 1800 s" in note for note in notes)
     assert recommended_constants(dataclasses.replace(RUN, columns=SyntheticMap())) == []
-
-
-def test_check_draws_what_goes_into_some_columns(tmp_path):
-    path = tmp_path / "map.png"
-    result = CliRunner().invoke(app, ["check", MAP, "--figure", str(path)])
-    assert result.exit_code == 0 and path.read_bytes().startswith(b"\x89PNG"), result.output

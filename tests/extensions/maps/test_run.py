@@ -88,6 +88,7 @@ SHORTER = dataclasses.replace(RUN, duration=94 * HOUR)
 """15 whole frames, and one of 4 h."""
 
 
+@pytest.mark.long
 def test_a_shorter_last_frame_is_at_the_end_wherever_a_run_is_ended(plan, tmp_path):
     case = RUN.columns.case(np.arange(RUN.columns.n_columns), 0.0, SHORTER.duration)
     lengths = {"output_interval": RUN.output_interval, "duration": SHORTER.duration}
@@ -171,6 +172,7 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     assert not stores.MapStore(path).is_complete and not list(path.rglob("temperature/c/*"))
 
 
+@pytest.mark.long
 def test_a_store_opens_whenever_the_process_ends(plan, whole, tmp_path, monkeypatch):
     """After each file that takes its place another process finds a store, and no warning."""
     path, moved, found = tmp_path / "map.zarr", Path.replace, set()
@@ -211,6 +213,7 @@ SLOW = dataclasses.replace(RUN, columns=SyntheticMap(delay=0.2))
 """The same numbers, with time between pieces to be killed in."""
 
 
+@pytest.mark.long
 def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, whole, tmp_path):
     path = tmp_path / "map.zarr"
     with open_engine(workers=2) as engine:
@@ -229,22 +232,8 @@ def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, w
     assert_identical(path, whole)
 
 
-@pytest.mark.long  # a worker that is killed: above; a run that is ended goes on: before that
-def test_a_client_that_is_killed_goes_on(plan, whole, tmp_path):
-    path, script = tmp_path / "map.zarr", _script(tmp_path)
-    process = started(script, path, 1)
-    wait_for(lambda: process.poll() is not None or _has_saved(path, 0))
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
-    with xr.open_zarr(path, chunks=None) as store:
-        store.load()  # whole, whatever is missing
-    _go_on(path, plan)
-    assert_identical(path, whole)
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("n_workers", [2, 7])
-def test_twenty_kills_of_client_and_workers_at_random_moments(plan, whole, tmp_path, n_workers):
+def test_twenty_kills_of_client_and_workers_at_random_moments(plan, whole, tmp_path):
     """A map that is complete is compared, and begun anew."""
     path, errors, script = tmp_path / "map.zarr", tmp_path / "errors", _script(tmp_path)
 
@@ -258,7 +247,7 @@ def test_twenty_kills_of_client_and_workers_at_random_moments(plan, whole, tmp_p
         shutil.rmtree(path)
 
     kill_at_random(
-        lambda: started(script, path, n_workers, errors=errors),
+        lambda: started(script, path, 2, errors=errors),
         errors, lambda since: _has_saved(path, since), after_kill, after_end,
     )  # fmt: skip
     _go_on(path, plan)

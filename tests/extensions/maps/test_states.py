@@ -70,20 +70,14 @@ def exchange(one: Path, other: Path) -> None:
 
 TEMPERATURE = "temperature/c/{piece}/0/{tile}/0"
 DAMAGE = {
-    "a bit of a state": (lambda path, state, part: flip(state(0)), "0.npz"),
-    "a state that is cut": (lambda path, state, part: cut(state(1)), "1.npz"),
     "an empty state": (lambda path, state, part: state(1).write_bytes(b""), "1.npz"),
-    "states exchanged": (
-        lambda path, state, part: exchange(state(0), state(1)),
-        "expected tile 0 of the",
-    ),
-    "a bit of a chunk": (lambda path, state, part: flip(part(0, 0)), TEMPERATURE.format(piece=0, tile=0)),
-    "a chunk that is cut": (lambda path, state, part: cut(part(0, 1)), TEMPERATURE.format(piece=0, tile=1)),
+    "states exchanged": (lambda path, state, part: exchange(state(0), state(1)), "expected tile 0 of the"),
     "a chunk that is gone": (lambda path, state, part: part(0, 1).unlink(), "got no file"),
     "chunks exchanged": (lambda path, state, part: exchange(part(0, 0), part(0, 1)), "expected SHA-256"),
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_tile_with_a_damaged_file_is_computed_again(unfinished, whole, tmp_path, kind):
     path, said = tmp_path / "map.zarr", []
@@ -93,37 +87,26 @@ def test_a_tile_with_a_damaged_file_is_computed_again(unfinished, whole, tmp_pat
     assert store is not None
     assert all((state := store.read_state(tile)) and 0 < state.done < 4 for tile in (0, 1))
     damage, named = DAMAGE[kind]
-    damage(
-        path,
-        store.state_path,
-        lambda piece, tile: path / TEMPERATURE.format(piece=piece, tile=tile),
-    )
+    damage(path, store.state_path, lambda piece, tile: path / TEMPERATURE.format(piece=piece, tile=tile))
     run_map(RUN, path, SMALL, (), ThisProcess(), store=store, announce=said.append)
     assert named in said[0] and "is computed again" in said[0]
     assert len(said) == (2 if "exchanged" in kind else 1)
     assert_identical(path, whole)
 
 
-@pytest.mark.parametrize("damage", [flip, cut, Path.unlink])
-@pytest.mark.parametrize("name", [TEMPERATURE.format(piece=2, tile=1), "lat/zarr.json", "zarr.json"])
-def test_a_complete_store_is_complete(whole, tmp_path, damage, name):
-    path = tmp_path / "map.zarr"
-    shutil.copytree(whole, path)
-    if name == "zarr.json" and damage is not flip:
-        return  # then it is no store
-    damage(path / name) if damage is not flip else flip(path / name, 0.9)
-    named = path if name == "zarr.json" else path / name
-    with error_naming((FileFormatError, stores.OverwriteError), str(named)):
-        store = stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False)
-        run_map(RUN, path, SMALL, (), ThisProcess(), store=store)
-
-
-def test_readers_of_a_store_notice_a_flipped_bit(whole, tmp_path):
-    """Its chunks have the checksum of Zarr, which xarray compares."""
-    path = tmp_path / "map.zarr"
-    shutil.copytree(whole, path)
-    flip(path / TEMPERATURE.format(piece=1, tile=1), 0.3)
-    with xr.open_zarr(path, chunks=None) as store, error_naming(ValueError, "checksum"):
+def test_a_complete_store_is_complete(whole, tmp_path):
+    chunk = TEMPERATURE.format(piece=2, tile=1)
+    last = "zarr.json", lambda it: flip(it, 0.9)
+    for number, (name, damage) in enumerate(((chunk, flip), (chunk, cut), last)):
+        path = tmp_path / f"{number}.zarr"
+        shutil.copytree(whole, path)
+        damage(path / name)
+        named = path if name == "zarr.json" else path / name
+        with error_naming((FileFormatError, stores.OverwriteError), str(named)):
+            store = stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False)
+            run_map(RUN, path, SMALL, (), ThisProcess(), store=store)
+    # Chunks have the checksum of Zarr, which xarray compares.
+    with xr.open_zarr(tmp_path / "0.zarr", chunks=None) as store, error_naming(ValueError, "checksum"):
         store.temperature.load()
 
 
@@ -160,7 +143,7 @@ def triple_the_wind(path: Path) -> None:
         stress[...] = 3.0 * np.asarray(stress[...])  # type: ignore
 
 
-@pytest.mark.parametrize("kind", ["nc", "zarr"])
+@pytest.mark.parametrize("kind", ["nc", pytest.param("zarr", marks=pytest.mark.long)])
 def test_a_map_does_not_continue_with_another_input(tmp_path, kind):
     source = tmp_path / f"ocean.{kind}"
     values = ocean(np.arange(-40.0, 41.0, 2.0), np.arange(0.0, 360.0, 2.0))

@@ -23,8 +23,10 @@ ROOT = Path(__file__).parents[3]
 STILL = Model(Constant(viscosity=1e-8, diffusivity=1e-8))
 
 
-@pytest.mark.parametrize("variables", [("temperature", "salinity"), ("heat_content",)])
-@pytest.mark.parametrize(("cooling", "is_possible"), [(790.0, True), (1390.0, False)])
+@pytest.mark.parametrize(
+    ("variables", "cooling", "is_possible"),
+    [(("temperature", "salinity"), 790.0, True), (("heat_content",), 1390.0, False)],
+)
 def test_water_below_its_freezing_point_is_found(tmp_path, variables, cooling, is_possible):
     """In stored frames or, where temperature is not stored, at the end of a piece."""
     columns = SyntheticMap(shape=(6, 3), cooling=cooling, wind=0.0)
@@ -43,6 +45,7 @@ def test_water_below_its_freezing_point_is_found(tmp_path, variables, cooling, i
     assert one.z == pytest.approx(-52.0 / 24.0)
 
 
+@pytest.mark.long
 def test_the_command_ends_with_an_error_and_its_store(tmp_path):
     store = tmp_path / "cold.zarr"
     command = ["map", str(ROOT / "configs/maps/synthetic.yaml"), "--output", str(store)]
@@ -55,6 +58,7 @@ def test_the_command_ends_with_an_error_and_its_store(tmp_path):
     assert f"wrote {store}" in result.output and store.is_dir()
 
 
+@pytest.mark.long
 def test_convection_that_begins_late_is_said():
     """Only where no wind makes turbulence: at 0 degrees east, in five of ten columns.
 

@@ -1,8 +1,6 @@
 """A map from the sources of a site: every column has the weather and the water of the site at its point."""
 
 import datetime
-import inspect
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -12,7 +10,6 @@ from typer.testing import CliRunner
 
 from tests.errors import error_naming, missing_from
 from tunax_lite.air_sea import BulkForcing
-from tunax_lite.cli.application import work_of
 from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.extensions.maps.build import build_map, load_map
@@ -39,6 +36,7 @@ def made(data, tmp_path_factory):
     return folder, site(*HERE, "--data", data, "--output", folder, *fast)
 
 
+@pytest.mark.long
 def test_a_column_is_the_site_at_its_point(made, data, tmp_path):
     folder, _ = made
     there = ["--latitude", "50.25", "--longitude", "-145.0", *TIMES, "--column", "100", "--no-run"]
@@ -65,6 +63,7 @@ def test_a_column_is_the_site_at_its_point(made, data, tmp_path):
             np.testing.assert_allclose(of_map[inside, 0], own[inside], atol=1e-6, err_msg=name)
 
 
+@pytest.mark.long
 def test_a_folder_holds_the_map_a_run_figures_and_what_was_left_out(made):
     folder, said = made
     names = {path.name for path in folder.iterdir()}
@@ -83,12 +82,6 @@ def test_a_folder_holds_the_map_a_run_figures_and_what_was_left_out(made):
     first = np.asarray(store.initial_sea_surface_temperature)
     np.testing.assert_allclose(first[0], surface[0, 0], atol=0.5)  # an hour earlier
     assert np.isnan(first[1]).all()
-
-
-def test_a_map_runs_with_the_defaults_of_its_command():
-    run_map = work_of("map")
-    assert run_map is not None
-    inspect.signature(run_map).bind(config=Path("map.yaml"), output=Path("ocean.zarr"), overwrite=True)
 
 
 def test_regions_that_are_none(data, tmp_path):

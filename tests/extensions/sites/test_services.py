@@ -109,13 +109,19 @@ def test_a_service_that_does_not_answer(server, monkeypatch):
         downloads.download(f"{server.url}/x.nc")
     over.set()
     assert not list(downloads.folder().iterdir())
-
-
-def test_nobody_at_the_address(server):
-    server.http.server_close()
     server.http.shutdown()
-    with error_naming(FileFormatError, f"{server.url}/x.nc refused"):
-        downloads.download(f"{server.url}/x.nc")
+    server.http.server_close()
+    with error_naming(FileFormatError, f"{server.url}/y.nc refused"):
+        downloads.download(f"{server.url}/y.nc")
+    calls = []
+
+    def refused():
+        calls.append(1)
+        raise urllib.error.HTTPError("http://x", 401, "Unauthorized", None, None)  # pyright: ignore
+
+    with error_naming(FileFormatError, "http://x 401 account"):
+        downloads.retried(refused, "http://x")
+    assert len(calls) == 1  # a refusal is not asked again
 
 
 def test_the_depth_of_erddap(server, tmp_path):
@@ -245,18 +251,6 @@ def test_floats_of_argopy(server, monkeypatch, tmp_path):
     found = fetch("water", "argopy", place(), "")
     assert found.files["water.nc"].attrs["floats"] == "4900001, 4900002", found.notes
     assert boxes[0][6:] == ["2012-05-11", "2012-07-11"] and boxes[0][0] < -145.0 < boxes[0][1]
-
-
-def test_refusals_are_not_asked_again(monkeypatch):
-    calls = []
-
-    def refused():
-        calls.append(1)
-        raise urllib.error.HTTPError("http://x", 401, "Unauthorized", None, None)  # pyright: ignore
-
-    with error_naming(FileFormatError, "http://x 401 account"):
-        downloads.retried(refused, "http://x")
-    assert len(calls) == 1
 
 
 def test_tides_of_an_atlas_by_pytmd(monkeypatch, tmp_path):

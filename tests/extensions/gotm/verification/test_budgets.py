@@ -74,22 +74,17 @@ def summed(model: Model, case: Case, dt: float, n_steps: int) -> tuple[State, St
     return start.state, last, net, gross
 
 
-RAIN = ("surface.precip.flux_impact=true", "surface.calc_evaporation=true")
+SHALLOW = (
+    *("temperature.relax.tau=1e6", "location.depth=30."),
+    *("surface.precip.flux_impact=true", "surface.calc_evaporation=true"),
+)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "overrides"),
-    [
-        pytest.param("ows_papa/ows_papa_meteo", (), marks=pytest.mark.long),  # with more terms: the next one
-        pytest.param(
-            "ows_papa/ows_papa_meteo",
-            ("temperature.relax.tau=1e6", "location.depth=30.", *RAIN),
-            marks=pytest.mark.long,  # over two days: test_analytic
-        ),
-        pytest.param("nns_annual/nns_annual", (), marks=pytest.mark.long),
-    ],
-    ids=["Papa", "shallow Papa with rain and relaxed heat", "North Sea"],
+    [("ows_papa/ows_papa_meteo", SHALLOW), ("nns_annual/nns_annual", ())],
+    ids=["shallow Papa with rain and relaxed heat", "North Sea"],
 )
 def test_heat_and_salt_of_a_year(name, overrides):
     run = build_gotm(load_gotm(find_gotm_case(f"{name}.gotm.yaml"), overrides)).run

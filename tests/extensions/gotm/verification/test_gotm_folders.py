@@ -76,7 +76,7 @@ IDEALISED = (
 )
 
 
-@pytest.mark.long  # the steps of their closures: test_two_equation, GOTM's under wind and cooling: test_gotm
+@pytest.mark.long
 @pytest.mark.parametrize(("folder", "name"), IDEALISED)
 def test_idealised_cases(folder, name, reference_path):
     run, acted, expected = ran(folder, name, reference_path)
@@ -98,7 +98,7 @@ def test_idealised_cases(folder, name, reference_path):
         assert rms(acted[key][inner] - expected[key][inner]) <= 1e-4 * np.abs(expected[key]).max(), key
 
 
-@pytest.mark.long  # what is held: test_interior
+@pytest.mark.long
 def test_rouse_with_held_temperature_and_salinity(reference_path):
     """Neither is solved for; the reference comes from a GOTM without the table of anomalies."""
     run, _, expected = ran("rouse", "rouse", reference_path, NO_ANOMALY)
@@ -108,7 +108,7 @@ def test_rouse_with_held_temperature_and_salinity(reference_path):
     assert rms(run.state.u - expected["u"]) < 3e-4 * np.ptp(expected["u"])
 
 
-@pytest.mark.long  # its parts: tests/ice
+@pytest.mark.long
 def test_a_plume_below_a_shelf_that_melts(reference_path):
     """From the ice down to where GOTM's file begins; the reference comes from a GOTM without anomalies."""
     run = run_of("plume", "plume", NO_ANOMALY)
@@ -124,7 +124,7 @@ def test_a_plume_below_a_shelf_that_melts(reference_path):
     assert rms(k[frames, -expected["tke"].shape[1] :] - expected["tke"]) < 1e-4 * np.ptp(expected["tke"])
 
 
-@pytest.mark.long  # under wind and cooling: test_gotm
+@pytest.mark.long
 def test_entrainment_with_kpp(reference_path):
     run, _, expected = ran("entrainment", "entrainment_kpp", reference_path)
     assert rms(run.state.u - expected["u"]) < 1e-8
@@ -133,6 +133,7 @@ def test_entrainment_with_kpp(reference_path):
     np.testing.assert_allclose(depth, -expected["cvmix_zsbl"], atol=1e-6)
 
 
+@pytest.mark.long
 def test_estuary_with_a_moving_surface(reference_path):
     run = run_of("estuary", "estuary")
     # GOTM saves at the step nearest to every hour.

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.extensions.gotm.folders import write_case
-from tests.helpers import some_long
 from tunax_lite import simulate
 from tunax_lite.column.terms import LidFriction
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
@@ -37,8 +36,8 @@ GOTM = {
 }
 
 
-# That of degree days: test_ice.
-@pytest.mark.parametrize("model", some_long(GOTM, lambda model: model == "lebedev"))
+@pytest.mark.long
+@pytest.mark.parametrize("model", GOTM)
 def test_ice_is_as_thick_as_in_gotm(model, tmp_path):
     ice = {"surface": WEATHER | {"ice": {"model": model, "H": 0.2}}}
     made = build_gotm(load_gotm(write_case(tmp_path, FROST, ice)))

@@ -25,20 +25,11 @@ WIDEST = 4e-7  # of the differences, relative to the size of a change
 # What is differentiated by, and the size of a change of it.
 LEAVES = {
     "c_eps_1": (lambda m, c: m.closure.c_eps_1, 1.0),
-    "c_eps_2": (lambda m, c: m.closure.c_eps_2, 1.0),
-    "sigma_k": (lambda m, c: m.closure.sigma_k, 1.0),
-    "sigma_eps": (lambda m, c: m.closure.sigma_eps, 1.0),
     "length_limit": (lambda m, c: m.closure.length_limit, 1.0),
-    "infrared_fraction": (lambda m, c: c.absorption.infrared_fraction, 1.0),
-    "infrared_depth": (lambda m, c: c.absorption.infrared_depth, 1.0),
     "visible_depth": (lambda m, c: c.absorption.visible_depth, 10.0),
     "wind_u": (lambda m, c: c.forcing.offsets.wind_u, 1.0),
-    "wind_v": (lambda m, c: c.forcing.offsets.wind_v, 1.0),
     "air_temperature": (lambda m, c: c.forcing.offsets.air_temperature, 1.0),
-    "humidity": (lambda m, c: c.forcing.offsets.humidity, 1e-3),
-    "air_pressure": (lambda m, c: c.forcing.offsets.air_pressure, 1e3),
     "shortwave": (lambda m, c: c.forcing.offsets.shortwave, 1.0),
-    "longwave": (lambda m, c: c.forcing.offsets.longwave, 1.0),
 }
 
 
