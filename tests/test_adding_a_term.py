@@ -9,7 +9,6 @@ import pytest
 
 import tunax_lite as tl
 from tests.errors import error_naming
-from tunax_lite import io
 from tunax_lite.closures import Constant
 from tunax_lite.column.discretisation import GotmDiscretisation, StandardDiscretisation
 from tunax_lite.column.terms import AbstractTerm, Tendency
@@ -54,17 +53,6 @@ def test_the_budget_of_algae_closes_to_round_off(guide):
     assert living.min() > 0.0 and content[-1] > content[0]
 
 
-def test_a_run_goes_on_from_a_file_as_if_it_had_not_stopped(guide, tmp_path):
-    case, model = guide["case"], tl.Model(Constant(1e-3, 1e-3))
-    times: dict = {"dt": 600.0, "output_interval": 3600.0}
-    whole = tl.simulate(model, case, duration=7200.0, **times)
-    io.write_trajectory(tl.simulate(model, case, duration=3600.0, **times), tmp_path / "half.nc")
-    start = io.read_trajectory(tmp_path / "half.nc").restart()
-    rest = tl.simulate(model, case, duration=3600.0, start=start, **times)
-    for name in ("algae", "dead"):
-        np.testing.assert_array_equal(rest.state.tracers[name][-1], whole.state.tracers[name][-1])
-
-
 class Decay(AbstractTerm):
     """Everything decays, and is pulled back to one."""
 
@@ -87,9 +75,7 @@ def still(terms, **tracers) -> tl.Case:
     return tl.Case(GRID, state, tl.ConstantForcing(tl.SurfaceFluxes()), terms=terms, duration=600.0)
 
 
-@pytest.mark.parametrize(
-    "discretisation", [StandardDiscretisation(), GotmDiscretisation()], ids=["standard", "gotm"]
-)
+@pytest.mark.parametrize("discretisation", [StandardDiscretisation(), GotmDiscretisation()])
 def test_rates_are_implicit_and_those_of_several_terms_add(discretisation):
     model = tl.Model(Constant(1e-3, 1e-3), discretisation=discretisation)
     case = still({"one": Decay(), "two": Decay(2e-3)}, dye=9.0)

@@ -92,59 +92,39 @@ def test_an_extension_can_be_the_first_import():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """Run a command where the package of the example is installed."""
-    folder = tmp_path_factory.mktemp("seiche")
+@pytest.mark.long
+def test_another_package_brings_a_closure_a_term_a_case_format_a_command_and_figures(tmp_path):
     places = os.pathsep.join([str(ROOT / "tests/example_extension"), str(ROOT)])
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, code: int = 0) -> str:
         command = [sys.executable, "-c", "from tunax_lite.cli import main; main()", *arguments]
         environment = {**os.environ, "PYTHONPATH": places}
-        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        return done.stderr if code else done.stdout
 
-    (folder / "basin.txt").write_text("20.0 10.0 -50.0\n")
-    (folder / "run.yaml").write_text(
+    (tmp_path / "basin.txt").write_text("20.0 10.0 -50.0\n")
+    (tmp_path / "run.yaml").write_text(
         "case: {format: three_numbers, path: basin.txt}\n"
         "grid: {kind: native}\n"
         "model: {closure: {name: uniform_mixing, parameters: {coefficient: 0.01}}}\n"
         "time: {step: 600.0, output_interval: 1800.0}\n"
     )
-    return folder, run
-
-
-@pytest.mark.long
-def test_another_package_brings_a_closure_a_term_and_a_case_format(installed):
-    folder, run = installed
-    done = run("run", "run.yaml", "--output", "out.nc")
-    assert done.returncode == 0, done.stderr
-    with xr.open_dataset(folder / "out.nc", decode_times=False) as result:
+    run("run", "run.yaml", "--output", "out.nc")
+    with xr.open_dataset(tmp_path / "out.nc", decode_times=False) as result:
         np.testing.assert_allclose(result.eddy_diffusivity[-1, 4], 0.01)
         # The seiche moves the whole column alike: a cosine that begins at its crest, by backward Euler.
         times = 600.0 * np.arange(1, 4)
         speed = 1e-6 * 600.0 * np.sum(np.cos(2.0 * np.pi * times / 7200.0))
         np.testing.assert_allclose(result.u[1], speed, rtol=1e-6)
         assert float(result.temperature[-1].mean()) < 10.0
-
-
-@pytest.mark.long
-def test_another_package_brings_a_command(installed):
-    _, run = installed
-    assert "seiche-period" in run("--help").stdout
-    done = run("seiche-period", "2000", "20")
     # 2 x 2 km over sqrt(9.81 x 20) m/s.
-    assert done.stdout.strip() == "285.6 s", done.stderr
-    assert "uniform_mixing" in run("describe", "uniform_mixing").stdout
-
-
-@pytest.mark.long
-def test_another_package_draws_its_folders_and_no_others(installed):
-    folder, run = installed
+    assert run("seiche-period", "2000", "20").strip() == "285.6 s"
+    assert "uniform_mixing" in run("describe", "uniform_mixing")
     for name in ("basins", "others.zarr"):
-        (folder / name).mkdir()
-    (folder / "basins/basin.txt").touch()
-    (folder / "others.zarr/zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
-    assert run("plot", "basins").returncode == 0 and (folder / "basins_depth.png").is_file()
-    done = run("plot", "others.zarr")
-    assert done.returncode == 3
-    assert "a file or the store of `tunax-lite map` or a folder of basins" in done.stderr
+        (tmp_path / name).mkdir()
+    (tmp_path / "basins/basin.txt").touch()
+    (tmp_path / "others.zarr/zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    run("plot", "basins")
+    assert (tmp_path / "basins_depth.png").is_file()
+    assert "a folder of basins" in run("plot", "others.zarr", code=3)

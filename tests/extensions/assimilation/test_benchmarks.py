@@ -88,7 +88,7 @@ def test_lorenz_63_has_the_published_error():
     assert error_of(lorenz_63, start, 10, 1.02, **options) == pytest.approx(0.60, abs=0.10)
 
 
-@pytest.mark.long
+@pytest.mark.study
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n_members", [12, 60])
 def test_analyses_are_those_of_dapper(n_members):

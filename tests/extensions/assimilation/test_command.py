@@ -1,9 +1,7 @@
 """The command: what it writes, that it continues with the same numbers, and what it says of bad input."""
 
 import itertools
-import re
 import shutil
-import signal
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +11,6 @@ from typer.testing import CliRunner
 
 from tests.errors import error_naming, missing_from
 from tests.extensions.assimilation.columns import column
-from tests.kills import started, wait_for
 from tunax_lite import Observations
 from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError
@@ -131,47 +128,6 @@ def test_interrupted_cycles_continue_with_the_same_numbers(config, monkeypatch):
     again = xr.load_dataset("out.nc", decode_timedelta=False)
     for name in whole.variables:
         np.testing.assert_array_equal(whole[name], again[name], err_msg=str(name))
-
-
-KILLED = """
-import time
-from tunax_lite.cli.commands import app
-from tunax_lite.extensions.assimilation import command
-
-command._BETWEEN = 0.0
-steps_of = command.Assimilation.steps_of
-
-def slowly(self, progress):
-    for each in steps_of(self, progress):
-        yield each
-        time.sleep(0.3)
-
-command.Assimilation.steps_of = slowly
-app(["assimilate", "six_cells.yaml", "--output", "killed.nc"])
-"""
-
-
-@pytest.mark.long
-def test_a_killed_run_goes_on_with_the_same_bits_and_leaves_nothing_half_written(config):
-    (config.parent / "killed.py").write_text(KILLED)
-    kept = config.parent / "killed.nc.cycles.npz"
-    process = started(config.parent / "killed.py")
-    try:
-        wait_for(lambda: kept.exists() or process.poll() is not None, 120.0)
-    finally:
-        process.kill()
-    assert process.wait() == -signal.SIGKILL
-    (config.parent / ".killed.nc.cycles.npz.000000-1-00000000-00000000.tmp").touch()  # of another machine
-    assert not (config.parent / "killed.nc").exists()
-    done = CliRunner().invoke(app, ["assimilate", "six_cells.yaml", "--output", "killed.nc", "--resume"])
-    assert done.exit_code == 0, done.output
-    assert re.search(r"[1-5] of 6 cycles are complete", " ".join(done.output.split()))
-    assert assimilate().exit_code == 0
-    whole, again = (xr.load_dataset(name, decode_timedelta=False) for name in ("out.nc", "killed.nc"))
-    for name in whole.variables:
-        np.testing.assert_array_equal(whole[name], again[name], err_msg=str(name))
-    names = {path.name for path in config.parent.iterdir() if not path.name.startswith(".killed.nc.cycles")}
-    assert names == {"killed.nc", "killed.py", "out.nc", "six_cells.yaml", "sst.dat"}
 
 
 @pytest.mark.long

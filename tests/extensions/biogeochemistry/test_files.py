@@ -14,8 +14,7 @@ from tests.conftest import _find
 from tests.errors import error_naming, missing_from
 from tests.extensions.biogeochemistry.columns import Sunny
 from tests.io import test_argo as argo
-from tunax_lite.calibration.target import root_mean_square_errors
-from tunax_lite.config import ConfigError, build_run, evaluation_of, load_run
+from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.io import FileFormatError, read_argo, read_argo_profiles
 from tunax_lite.io.tracers import Tracer
 
@@ -257,28 +256,6 @@ def test_parameters_of_floats_that_do_not_fit_are_refused(tmp_path):
     ):
         with error_naming(FileFormatError, parts):
             read_argo_profiles(sprof(tmp_path / "1_Sprof.nc"), tracers={"alg": wanted})
-
-
-@pytest.mark.long
-def test_nitrate_of_a_float_is_compared_with_a_pool(tmp_path):
-    """The misfit of a run without biology is that of the profile that it starts from."""
-    sprof(tmp_path / "1_Sprof.nc")
-    floats = {"format": "argo", "paths": "1_Sprof.nc", "tracers": {"npzd_nut": "NITRATE"}}
-    still = {"npzd": {"name": "npzd", "rmax": 0.0, "rpn": 0.0, "rzn": 0.0, "rdn": 0.0}}
-    model, (target,) = evaluation_of(
-        loaded(
-            tmp_path,
-            observations=floats | {"z": [-40.0, -20.0]},
-            tracers={"npzd_nut": 5.0},
-            terms={"life": {"name": "biogeochemistry", "models": still}},
-            fluxes={},
-        )
-    )
-    assert list(target.weights) == ["npzd_nut"]
-    found = root_mean_square_errors(model, target.comparison)
-    observed = np.asarray(target.observations.profiles["npzd_nut"])[-1]
-    # The last profile is at the end of the run; both are the same.
-    assert found["npzd_nut"] == pytest.approx(np.sqrt(np.mean((5.0 - observed) ** 2)), rel=1e-9)
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """Everyday mistakes with pools: what cannot be is an error of `check`, what is unlikely is one note."""
 
-import pytest
 import yaml
 
 import tunax_lite as tl
@@ -56,21 +55,6 @@ def test_what_cannot_be_is_an_error(tmp_path):
         assert not missing_from(invoked("check", path, code=2).output, f"run.yaml {parts}")
     ergom = life(models={"m": {"name": "ergom"}}, initial={"m_oxy": -5.0})  # signed
     build_run(loaded(tmp_path, terms={"life": ergom}, tracers={"m_oxy": profile(1.0, -20.0)}))
-
-
-@pytest.mark.long
-def test_a_run_names_pools_that_became_negative(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    terms = npzd(rmax=10.0, rpdu=4.0, rpdl=4.0)
-    for scheme, is_noted in (("euler", True), ("modified_patankar", False)):
-        terms["life"] |= {"scheme": scheme}
-        path = loaded(tmp_path, fluxes=LIGHT, terms=terms, duration=DAY).path
-        step = ["--set", "time.step=43200.0", "--overwrite", "--output", "out.nc"]
-        said = invoked("run", path, *step).output
-        (*noted,) = [line for line in said.splitlines() if "at least 0" in line]
-        assert len(noted) == is_noted
-        if is_noted:
-            assert not missing_from(noted[0], "terms.life npzd_phy mmol day n_substeps")
 
 
 def test_a_calibration_is_told_of_pools_that_sink_too_far_before_it_begins(tmp_path):

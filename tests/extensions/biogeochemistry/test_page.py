@@ -51,30 +51,3 @@ def test_the_table_names_every_model():
     rows = dict(re.findall(r"^\| `(\w+)` \| (?:`([\w/]+)` )?\|", PAGE, flags=re.MULTILINE))
     assert rows.keys() == names_of(AbstractBiogeochemicalModel).keys()
     assert {theirs: ours for ours, theirs in rows.items() if theirs} == MODELS
-
-
-@pytest.mark.long
-def test_an_own_model_is_named_by_its_import_path(tmp_path, monkeypatch):
-    blocks = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    (block,) = (each for each in blocks if "class Bloom" in each)
-    (tmp_path / "own_bloom.py").write_text(block.partition("\n\n\nlife =")[0], encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    said = invoked("describe", "own_bloom:Bloom").output
-    assert "largest growth rate" in said and "d-1" in said
-    models = "{bloom: {name: 'own_bloom:Bloom', growth: 1.2}, carbon: carbonate}"
-    run = Path(__file__).parents[3] / "configs/runs/synthetic_station.yaml"
-
-    def checked(models: str, code: int = 0) -> str:
-        life = f"case.terms.life={{name: biogeochemistry, models: {models}, initial: {{bloom_alg: 0.3}}}}"
-        return invoked("check", run, "--set", life, code=code).output
-
-    assert "bloom_alg" in checked(models)
-    for wrong, parts in (
-        (models.replace("1.2", "100.0"), "case.terms.life.models.bloom.growth expected 10 100"),
-        (models.replace("growth", "grow"), "case.terms.life.models.bloom.grow did you mean growth"),
-        (models.replace("Bloom", "Blooms"), "case.terms.life.models.bloom own_bloom:Blooms PYTHONPATH"),
-        (models.replace("Bloom", "jnp"), "case.terms.life.models.bloom AbstractBiogeochemicalModel"),
-    ):
-        said = checked(wrong, code=2)
-        assert all(part in said for part in parts.split()), said

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from typing import Any
 
 import netCDF4
 import numpy as np
@@ -12,13 +11,11 @@ import yaml
 from tests.cli.running import invoked
 from tests.errors import missing_from
 from tests.extensions.biogeochemistry.test_files import CASE
-from tunax_lite.calibration import FreeParameter, FreeParameters, by_closure
-from tunax_lite.calibration.posterior import predictive_bands
+from tunax_lite.calibration import by_closure
 from tunax_lite.calibration.validation import ObservedCase, run_to_the_end
-from tunax_lite.cli.calibrate import _profiles
 from tunax_lite.config import build_run, evaluation_of, load_run
 from tunax_lite.config.build import with_observations
-from tunax_lite.plotting import calibration_figures, files_figures, plot_bands
+from tunax_lite.plotting import calibration_figures, files_figures
 
 POOLS = ("npzd_nut", "npzd_phy")
 DAY = 86400.0
@@ -105,23 +102,6 @@ def test_a_variable_to_evaluate_that_was_not_observed_is_told(folder):
 
 
 @pytest.mark.long
-def test_bands_show_the_pools_that_were_fitted(folder):
-    model, (target,) = evaluation_of(load_run(folder / "run.yaml"))
-    weights = {"npzd_phy": 1.0, "sea_surface_temperature": 1.0, "npzd_nut": 0.0}
-    assert _profiles(dataclasses.replace(target, weights=weights)) == ("npzd_phy",)
-    assert _profiles(dataclasses.replace(target, weights={"mixed_layer_depth": 1.0})) == ("temperature",)
-    case, two = target.case, np.array([[-0.1], [0.1]])
-    parameter = FreeParameter(f"cases.{case.name}.terms.life.models.npzd.rmax", 0.3, 3.0)
-    free = FreeParameters((parameter,)).resolve(model.closure, {case.name: case})
-    drawn: dict[str, Any] = {"dt": 3600.0, "duration": 2 * DAY, "output_interval": DAY, "series": ()}
-    bands = predictive_bands(model, free, case, two, variables=("npzd_phy", "npzd_nut"), **drawn)
-    first, second = plot_bands([bands], [target.observations]).axes
-    assert first.get_xlabel() == "phytoplankton [mmol m⁻³]" and second.get_xlabel() == "nutrients [mmol m⁻³]"
-    seen = second.get_lines()[-1]
-    np.testing.assert_allclose(np.asarray(seen.get_xdata()), [6.4, 4.4, 2.9])
-
-
-@pytest.mark.long
 def test_a_run_stands_beside_the_pools_that_were_observed(folder):
     loaded = load_run(folder / "run.yaml")
     beside = with_observations(build_run(loaded), loaded.place.below("case"))
@@ -138,22 +118,3 @@ def test_a_run_stands_beside_the_pools_that_were_observed(folder):
     # Without observations, every pool that varies.
     alone = files_figures([folder / "run.nc"])["profiles"].axes
     assert "detritus [mmol m⁻³]" in [panel.get_xlabel() for panel in alone]
-
-
-@pytest.mark.long
-def test_the_history_of_a_calibration_has_the_units_of_pools(folder):
-    run = yaml.safe_load((folder / "run.yaml").read_text())
-    config = {
-        "grid": run["grid"],
-        "cases": [{"case": run["case"] | {"name": "bottles"}}],
-        "time": {"step": 3600.0},
-        "misfit": {"weights": dict.fromkeys(POOLS, 1.0), "start": 0.0},
-        "parameters": {"cases.bottles.terms.life.models.npzd.rmax": {"lower": 0.3, "upper": 3.0}},
-        "n_iterations": 1,
-    }
-    (folder / "fit.yaml").write_text(yaml.safe_dump(config))
-    said = invoked("calibrate", folder / "fit.yaml", "--output", folder / "fit").output
-    assert said.count("[mmol m-3]") == 2
-    with netCDF4.Dataset(folder / "fit/history.nc") as file:
-        assert {file[f"{pool}_error"].units for pool in POOLS} == {"mmol m-3"}
-    assert (folder / "fit/series.png").is_file()

@@ -1,6 +1,7 @@
 """Cases of GOTM in a configuration of the package: what they bring, and what it replaces."""
 
 import os
+from typing import Any
 
 import jax
 import numpy as np
@@ -36,8 +37,7 @@ def build(tmp_path):
 
 def test_what_is_not_given_is_that_of_gotm(build, tmp_path):
     run = build()
-    own = build_gotm(load_gotm(tmp_path / "small.gotm.yaml")).run
-    assert own is not None
+    own: Any = build_gotm(load_gotm(tmp_path / "small.gotm.yaml")).run
     assert (run.dt, run.output_interval, run.duration_from(0.0)) == (600.0, 21600.0, 86400.0)
     np.testing.assert_array_equal(run.case.grid.z_face, own.case.grid.z_face)
     assert float(run.model.closure.turbulent_kinetic_energy_floor) == 1e-8  # pyright: ignore
@@ -154,11 +154,10 @@ MADE["kpp"] |= {"cvmix": CVMIX, "waves": {"Hs": 1.5}}
 MADE["k_omega"] |= {"grid": {"ddu": 1.5, "ddl": 0.5}}
 
 
-def written(tmp_path, *changes):
+def written(tmp_path, *changes) -> Any:
     """A case, the configuration that is written for it, and the run of that."""
     source = load_gotm(write_case(tmp_path, *changes))
-    own = build_gotm(source).run
-    assert own is not None
+    own: Any = build_gotm(source).run
     text = source.as_configuration()
     (tmp_path / "ours.yaml").write_text(text)
     return own, yaml.safe_load(text), build_run(load_run(tmp_path / "ours.yaml"))
@@ -246,8 +245,8 @@ def test_cases_of_gotm_are_written_to_the_bit(tmp_path):
     for name in ("ows_papa/ows_papa_meteo", "langmuir/langmuir_kpp_exp", "estuary/estuary"):
         source = load_gotm(find_gotm_case(f"{name}.gotm.yaml"))
         (tmp_path / "ours.yaml").write_text(source.as_configuration())
-        own, run = build_gotm(source).run, build_run(load_run(tmp_path / "ours.yaml"))
-        assert own is not None
+        own: Any = build_gotm(source).run
+        run = build_run(load_run(tmp_path / "ours.yaml"))
         assert_same((run.case, run.model), (own.case, own.model))
 
 

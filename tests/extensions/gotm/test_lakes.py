@@ -24,7 +24,7 @@ LAKE = {
 }
 
 
-def lake(folder, *changes):
+def lake(folder, *changes) -> Any:
     (folder / "basin.dat").write_text("3 2\n0 9e5\n-4 4e5\n-20 0\n")
     write_series(folder / "river.dat", np.linspace(1.0, 3.0, 25), np.full(25, 7.0))
     return build_gotm(load_gotm(write_case(folder, copy.deepcopy(LAKE), *changes)))
@@ -32,8 +32,7 @@ def lake(folder, *changes):
 
 def test_the_basin_and_its_streams_arrive(tmp_path):
     made = lake(tmp_path)
-    assert made.run is not None
-    case: Any = made.run.case
+    case = made.run.case
     grid = case.grid
     assert float(grid.depth) == 20.0 and float(grid.area[-1]) == 9e5
     assert any("the depth is that of the hypsograph, 20 m" in note for note in made.report.differences)
@@ -43,7 +42,7 @@ def test_the_basin_and_its_streams_arrive(tmp_path):
     river, intake = parts["river"], parts["intake"]
     assert (river.place, intake.place) == (StreamPlace.INTERLEAVING, StreamPlace.RANGE)
     assert (float(intake.lower), float(intake.upper)) == (-6.0, -2.0)
-    water: Any = river.series.at(43200.0)
+    water = river.series.at(43200.0)
     np.testing.assert_allclose([water.discharge, water.temperature], [2.0, 7.0])
     assert intake.series.at(0.0).temperature is None
 
@@ -65,15 +64,13 @@ def test_a_level_follows_the_water_or_a_series_and_streams_need_a_lake(tmp_path)
     assert any("zeta.method: water_balance need each other" in error for error in report.errors)
     zeta = {"method": "water_balance", "constant_value": -0.4}
     made = lake(tmp_path, {"water_balance_method": 3, "mimic_3d": {"zeta": zeta}})
-    assert made.run is not None
-    level: Any = made.run.case.interior.level
+    level = made.run.case.interior.level
     assert float(level.initial) == -0.4 and level.prescribed is None
     np.testing.assert_allclose([level.basin.z[0], level.basin.z[-1]], [-20.0, 2.0])
     slope = (np.sqrt(9e5) - np.sqrt(4e5)) / 4.0
     np.testing.assert_allclose(np.sqrt(level.basin.area[-1]), np.sqrt(9e5) + 2.0 * slope)
     made = lake(tmp_path, {"mimic_3d": {"zeta": {"constant_value": 0.3}}})
-    assert made.run is not None
     level = made.run.case.interior.level
     np.testing.assert_allclose(level.prescribed.at(0.0), 0.3)
     made = lake(tmp_path, {"location": {"hypsograph": ""}})
-    assert made.run is not None and made.run.case.interior.streams is None
+    assert made.run.case.interior.streams is None

@@ -51,15 +51,13 @@ def build(folder, *changes, overrides=()):
     return build_gotm(load_gotm(write_case(folder, *changes), overrides))
 
 
-def run_of(folder, *changes):
+def run_of(folder, *changes) -> Any:
     made = build(folder, *changes)
     made.report.check()
-    assert made.run is not None
     return made.run
 
 
 def number(value) -> float:
-    assert value is not None
     return float(value)
 
 
@@ -78,7 +76,7 @@ def test_time_grid_and_constants(tmp_path):
     np.testing.assert_allclose(faces, expected, atol=1e-12)
     assert float(run.case.coriolis_parameter) == pytest.approx(4 * math.pi / 86164 * math.sin(math.pi / 4))
     assert run.model.theta == 0.6
-    assert number(run.model.molecular_salt_diffusivity) == 1.1e-9
+    assert float(run.model.molecular_salt_diffusivity) == 1.1e-9
 
 
 @pytest.mark.parametrize(("method", "scale"), [("file_sigma", 1.0 / 16.0), ("file_h", 1.0)])
@@ -355,12 +353,11 @@ def test_internal_pressure_vertical_velocity_and_waves(tmp_path):
     assert isinstance(carried, BuoyancyGradient) and carried.advect_temperature and not carried.accelerates
     w = {"max": {"method": "constant", "constant_value": 0.005}, "height": -8.0, "adv_discr": "superbee"}
     # GOTM 7 sets the method of w to 0 after it has read it (`initialize_gotm`): nothing is carried.
-    still = build(tmp_path, {"mimic_3d": {"w": w}})
-    assert still.run is not None and still.run.case.interior.vertical_velocity is None
+    still: Any = build(tmp_path, {"mimic_3d": {"w": w}})
+    assert still.run.case.interior.vertical_velocity is None
     assert "switches it off" in "\n".join(still.report.lines())
     loaded = load_gotm(tmp_path / "small.gotm.yaml", config=GotmOptions(vertical_velocity=True))
-    run = build_gotm(loaded).run
-    assert run is not None
+    run: Any = build_gotm(loaded).run
     made = run.case.interior.vertical_velocity
     assert made is not None and made.n_substeps == 2 and made.scheme.value == "superbee"
     drift = {"us0": {"method": "constant", "constant_value": 0.1}, "us": {"method": "exponential"}}
@@ -430,7 +427,7 @@ def test_bottom_friction_has_the_closures_von_karman_constant(tmp_path):
     for model in (run.model, dataclasses.replace(run.model, closure=KEpsilon(imposed_von_karman=0.35))):
         friction = model.with_von_karman(run.case).interior.bottom_friction
         assert friction is not None and isinstance(model.closure, KEpsilon)
-        assert number(friction.von_karman) == float(model.closure.von_karman)
+        assert float(friction.von_karman) == float(model.closure.von_karman)
     assert run_of(tmp_path, {"bottom": {"calc_bottom_stress": False}}).case.interior.bottom_friction is None
 
 
@@ -523,7 +520,6 @@ def test_generic_length_scale_given_and_generated(tmp_path):
     decay = -2.0 * n / (2.0 * m + n - 2.0 * float(closure.c_psi_2))
     assert decay == pytest.approx(-1.2)
     assert float(closure.c_psi_3_plus) == pytest.approx(0.5 * n + m)
-    assert closure.surface.breaking_waves is not None
 
 
 def test_what_changes_the_result_and_is_not_supported_is_an_error(tmp_path):
@@ -590,23 +586,23 @@ def test_a_surface_below_the_bottom_is_an_error_and_given_layers_do_not_move(tmp
     with error_naming(ConfigError, "mimic_3d.zeta -16 -20"):
         build(tmp_path, {"mimic_3d": {"zeta": -20.0}})
     (tmp_path / "h.dat").write_text("8\n" + 8 * "2.0\n")
-    made = build(tmp_path, {"grid": {"method": "file_h", "file": "h.dat"}, "mimic_3d": {"zeta": 0.5}})
+    made: Any = build(tmp_path, {"grid": {"method": "file_h", "file": "h.dat"}, "mimic_3d": {"zeta": 0.5}})
     assert any("layers of given thickness do not stretch" in line for line in made.report.differences)
-    assert made.run is not None and made.run.case.interior.surface_elevation is None
+    assert made.run.case.interior.surface_elevation is None
 
 
 def test_sea_grass_of_a_file(tmp_path):
     (tmp_path / "grass.dat").write_text("3 levels\n0.1 0.0 0.05\n0.5 2.d-2 0.1 # a comment\n1.5 0.05 0.2\n")
     grass = {"method": 1, "file": "grass.dat", "alpha": 0.2}
     run = run_of(tmp_path, {"seagrass": grass})
-    canopy: Any = run.case.interior.seagrass
+    canopy = run.case.interior.seagrass
     np.testing.assert_allclose(canopy.height, [0.1, 0.5, 1.5])
     np.testing.assert_allclose(canopy.excursion, [0.0, 0.02, 0.05])
     np.testing.assert_allclose(canopy.friction, [0.05, 0.1, 0.2])
     assert float(canopy.efficiency) == 0.2 and set(canopy.own_tracers()) <= set(
         run.case.initial_state.tracers
     )
-    made: Any = run_of(tmp_path, {"seagrass": grass, "turbulence": {"keps": {"cex": 1.2}}}).model.closure
+    made = run_of(tmp_path, {"seagrass": grass, "turbulence": {"keps": {"cex": 1.2}}}).model.closure
     assert float(made.stirring_ratio) == pytest.approx(1.2 / 1.44)
     (tmp_path / "grass.dat").write_text("5\n0.1 0.0 0.05\n0.5 0.02 0.1\n")
     with error_naming(FileFormatError, "grass.dat 1 5 2"):
@@ -615,7 +611,7 @@ def test_sea_grass_of_a_file(tmp_path):
 
 def test_kpp_on_the_bottom_alone(tmp_path):
     bottom = {"use": True, "Ri_c": 0.4, "match_technique": "gradient", "use_noDGat1": False}
-    closure: Any = run_of(tmp_path, _kpp(surface_layer={"use": False}, bottom_layer=bottom)).model.closure
+    closure = run_of(tmp_path, _kpp(surface_layer={"use": False}, bottom_layer=bottom)).model.closure
     assert closure.surface_layer is False and closure.shear is None
     layer = closure.bottom_layer
     assert (layer.shape, layer.match_slope, float(layer.critical_richardson_number)) == (
@@ -663,8 +659,8 @@ def test_the_first_step_of_a_relaxation_goes_to_zero_as_in_gotm(tmp_path):
         path = write_case(tmp_path, {"salinity": {"type": kind} | relaxed, "temperature": relaxed})
 
         def targets(**options):
-            made = build_gotm(load_gotm(path, config=GotmOptions(**options)))  # noqa: B023
-            relaxation: Any = made.run.case.interior.relaxation  # pyright: ignore[reportOptionalMemberAccess]
+            made: Any = build_gotm(load_gotm(path, config=GotmOptions(**options)))  # noqa: B023
+            relaxation = made.run.case.interior.relaxation
             of = {name: getattr(relaxation, name).profiles for name in ("temperature", "salinity")}
             return {name: [float(series.at(n * 600.0)[0]) for n in (1, 2, 30)] for name, series in of.items()}
 
@@ -687,7 +683,7 @@ def test_profiles_of_a_moving_surface_stay_at_their_heights(tmp_path):
     }
     case = run_of(tmp_path, change).case
     z, moved = np.asarray(case.grid.z_center), np.asarray(case.grid.z_center + 16.0) * 18.0 / 16.0 - 16.0
-    profiles: Any = case.interior.relaxation.temperature.profiles  # pyright: ignore
+    profiles = case.interior.relaxation.temperature.profiles
     np.testing.assert_allclose(case.initial_state.temperature, z + 33.0, rtol=1e-12)
     # One step later, as GOTM converts it; halfway between the second and the third.
     np.testing.assert_allclose(profiles.at(600.0 + 86400.0), z + 34.0, rtol=1e-12)

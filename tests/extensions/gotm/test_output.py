@@ -1,5 +1,7 @@
 """What a configuration of GOTM wants written, and what of it the file of a run holds."""
 
+from typing import Any
+
 import pytest
 import xarray as xr
 
@@ -16,7 +18,7 @@ BELOW = ("SS", "P", "NN", "G", "buoy")
 SOURCES = ("temp", "h", "NN", "nuh", "qe", "u_taus", "sst", "my_tracer")
 
 
-def build(folder, **files):
+def build(folder, **files) -> Any:
     return build_gotm(load_gotm(write_case(folder, {"output": files})))
 
 
@@ -28,7 +30,7 @@ def test_names_become_diagnostics_and_the_rest_is_named(tmp_path):
     prof = {"time_unit": "hour", "time_step": 6, "variables": variables(*SOURCES)}
     surf = {"time_unit": "hour", "time_method": "mean", "groups": [{"variables": variables("heat", "tx")}]}
     made = build(tmp_path, prof=prof, surf=surf)
-    assert made.run is not None and made.run.output_interval == 21600.0
+    assert made.run.output_interval == 21600.0
     assert set(made.run.diagnostics) == {
         "buoyancy_frequency_squared",
         "friction_velocity",
@@ -59,7 +61,6 @@ def test_patterns_stand_for_what_is_computed(tmp_path):
         ("mld_*", {"mixed_layer_depth_richardson"}),
     ):
         made = build(tmp_path, prof={"variables": variables(pattern)})
-        assert made.run is not None
         assert set(made.run.diagnostics) == expected - state - carried, pattern
         assert not any("not written" in line for line in made.report.differences)
 
@@ -67,10 +68,10 @@ def test_patterns_stand_for_what_is_computed(tmp_path):
 def test_means_are_asked_for_and_what_else_a_method_says_is_named(tmp_path):
     prof = {"time_method": "mean", "variables": variables("temp", "nuh")}
     made = build(tmp_path, prof=prof)
-    assert made.run is not None and made.run.means
+    assert made.run.means
     assert not any("time_method" in line for line in made.report.differences)
     made = build(tmp_path, prof=prof | {"use": False}, other=prof | {"time_method": "integrated"})
-    assert made.run is not None and not made.run.means
+    assert not made.run.means
     said = "\n".join(made.report.differences)
     assert (
         "output.other.time_method: values at the times of the frames are written, not the integrated" in said
@@ -80,7 +81,6 @@ def test_means_are_asked_for_and_what_else_a_method_says_is_named(tmp_path):
 def test_the_file_holds_all_that_was_asked_for(tmp_path):
     made = build(tmp_path, prof={"time_unit": "hour", "time_step": 12, "variables": variables("/*")})
     run = made.run
-    assert run is not None
     run_to_file(
         run.model,
         run.case,
@@ -98,7 +98,6 @@ def test_the_file_holds_all_that_was_asked_for(tmp_path):
 
 def test_variables_are_chosen_by_our_names_and_by_those_of_gotm(tmp_path):
     run = build(tmp_path, prof={"variables": variables("/*")}).run
-    assert run is not None
     chosen, names = select(
         run, ["temp", "nuh", "NN", "mixed_layer_depth_from_10m", "temperature"], "--variables"
     )

@@ -1,11 +1,9 @@
 """Configurations of maps: those that are shipped, short and long words for fields, and what is refused."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 import xarray as xr
 from typer.testing import CliRunner
 
@@ -17,7 +15,6 @@ from tunax_lite.extensions.maps import build_map, load_map
 from tunax_lite.extensions.maps.sections import MapConfig
 
 CONFIGS = Path(__file__).parents[3] / "configs" / "maps"
-DATA = Path(os.environ.get("TUNAX_LITE_DATA", "")) / "maps"
 MAP = """
 map:
   paths: ocean.nc
@@ -68,31 +65,6 @@ def test_the_shipped_synthetic_map_needs_no_other_file():
         and depth.max() == 380.0
         and np.ptp(np.asarray(case.initial_state.temperature[-1])) > 10.0
     )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "n_columns", "places"),
-    [("world_ocean", (7500, 8500), (-65.0, 85.0)), ("mom6_columns", (8, 8), (-73.5, 60.8))],
-)
-def test_the_shipped_maps_of_real_files(name, n_columns, places, tmp_path):
-    folder = DATA / ("ferret" if name == "world_ocean" else name)
-    if not folder.is_dir():
-        pytest.skip(f"expected {folder} below $TUNAX_LITE_DATA")
-    if name == "world_ocean":
-        import gzip
-
-        for file in folder.iterdir():
-            content = file.read_bytes()
-            (tmp_path / file.name.removesuffix(".gz")).write_bytes(
-                gzip.decompress(content) if file.suffix == ".gz" else content
-            )
-        folder = tmp_path
-    columns = build_map(load_map(CONFIGS / f"{name}.yaml", [f"map.folder={folder}"])).columns
-    assert n_columns[0] <= columns.n_columns <= n_columns[1]
-    np.testing.assert_allclose([columns.latitude.min(), columns.latitude.max()], places, atol=1.0)
-    case = columns.case(slice(0, 8), 0.0, 86400.0)
-    assert np.all(np.asarray(case.initial_state.temperature) > -2.5)
 
 
 def test_broken_maps_are_refused(tmp_path):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import shutil
 import signal
 import threading
 from pathlib import Path
@@ -13,7 +12,7 @@ import xarray as xr
 
 from tests.errors import error_naming
 from tests.extensions.maps.synthetic import HOUR, SyntheticMap
-from tests.kills import kill_at_random, started, wait_for
+from tests.kills import started, wait_for
 from tunax_lite import Model, PacanowskiPhilander, simulate
 from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.extensions.maps import store as stores
@@ -172,24 +171,6 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     assert not stores.MapStore(path).is_complete and not list(path.rglob("temperature/c/*"))
 
 
-@pytest.mark.long
-def test_a_store_opens_whenever_the_process_ends(plan, whole, tmp_path, monkeypatch):
-    """After each file that takes its place another process finds a store, and no warning."""
-    path, moved, found = tmp_path / "map.zarr", Path.replace, set()
-
-    def replace(self: Path, target: Path) -> Path:
-        there = moved(self, target)
-        if path.exists():
-            with xr.open_zarr(path, chunks=None) as store:
-                found.add((store.attrs["tunax_lite_complete"], "temperature" in store))
-        return there
-
-    monkeypatch.setattr(Path, "replace", replace)
-    run_map(RUN, path, SMALL, plan.variables, ThisProcess())
-    assert found == {(False, True), (True, True)}
-    assert_identical(path, whole)
-
-
 KILLED = """
 import sys
 from pathlib import Path
@@ -233,38 +214,15 @@ def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, w
 
 
 @pytest.mark.long
-def test_twenty_kills_of_client_and_workers_at_random_moments(plan, whole, tmp_path):
-    """A map that is complete is compared, and begun anew."""
-    path, errors, script = tmp_path / "map.zarr", tmp_path / "errors", _script(tmp_path)
-
-    def after_kill() -> None:
-        if path.exists():
-            with xr.open_zarr(path, chunks=None) as store:
-                store.load()  # whole, whatever is missing
-
-    def after_end() -> None:
-        assert_identical(path, whole)
-        shutil.rmtree(path)
-
-    kill_at_random(
-        lambda: started(script, path, 2, errors=errors),
-        errors, lambda since: _has_saved(path, since), after_kill, after_end,
-    )  # fmt: skip
-    _go_on(path, plan)
-    assert_identical(path, whole)
-
-
-def _script(folder: Path) -> Path:
-    (folder / "run.py").write_text(KILLED)
-    return folder / "run.py"
-
-
-def _go_on(path: Path, plan) -> None:
+def test_a_client_that_is_killed_goes_on(plan, whole, tmp_path):
+    path = tmp_path / "map.zarr"
+    (tmp_path / "run.py").write_text(KILLED)
+    process = started(tmp_path / "run.py", path, 1)
+    wait_for(lambda: process.poll() is not None or any(stores.parts_of(path).glob("*.npz")))
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    with xr.open_zarr(path, chunks=None) as found:
+        found.load()  # whole, whatever is missing
     store = stores.prepare(path, SLOW.fingerprint, resume=True, overwrite=False)
-    if store is None or not store.is_complete:
-        run_map(SLOW, path, SMALL, plan.variables, ThisProcess(), store=store)
-
-
-def _has_saved(path: Path, since: int) -> bool:
-    """Whether a tile noted that it did a piece after some time [ns]."""
-    return any(one.stat().st_mtime_ns > since for one in stores.parts_of(path).glob("*.npz"))
+    run_map(SLOW, path, SMALL, plan.variables, ThisProcess(), store=store)
+    assert_identical(path, whole)
