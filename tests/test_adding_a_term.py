@@ -34,6 +34,7 @@ def test_the_gradient_is_that_of_central_differences(guide):
     assert guide["sensitivity"] > 1e5
 
 
+@pytest.mark.long
 def test_the_budget_of_algae_closes_to_round_off(guide):
     """What the column gains in a step is what grows in it: nothing is lost by sinking, mixing and dying."""
     case = guide["case"]
@@ -85,6 +86,7 @@ def test_rates_are_implicit_and_those_of_several_terms_add(discretisation):
     np.testing.assert_allclose(end.tracers["dye"][-1], (9.0 + 1.8) / 2.8, rtol=1e-12)
 
 
+@pytest.mark.long
 def test_a_term_of_a_tracer_that_is_not_there_says_so(guide):
     case = still({"algae": guide["Algae"]()}, dye=1.0, algae=1.0)
     with error_naming(ValueError, "Algae dye dead"):

@@ -81,6 +81,7 @@ def test_lorenz_96_has_the_published_error():
     assert error_of(lorenz_96, start, 24, 1.013, **options) == pytest.approx(0.18, abs=0.01)
 
 
+@pytest.mark.long
 def test_lorenz_63_has_the_published_error():
     start = jnp.array([1.509, -1.531, 25.46])
     options = {"dt": 0.01, "n_steps": 25, "variance": 2.0, "spread": 2.0}

@@ -64,6 +64,7 @@ def test_first_members_have_the_covariance_of_the_prior():
     np.testing.assert_allclose(factor @ factor.T, expected, atol=1e-14)
 
 
+@pytest.mark.long
 def test_processes_forget_and_keep_their_variance():
     run = assimilation(FreeRun(4000), stream([12.0]), processes=(Process("heat_flux_bias", 30.0, INTERVAL),))
     first = run.system.members(jax.random.key(1), 4000)
@@ -90,6 +91,7 @@ def test_free_run_is_simulate_and_its_forecast_the_same_run():
     np.testing.assert_allclose(innovation[2:, 1], (values - surface)[2:], atol=1e-10)
 
 
+@pytest.mark.long
 def test_an_average_is_that_of_the_steps_around_the_time_of_the_observation():
     case = column(heat_flux=800.0, days=1.0)
     run = assimilation(FreeRun(), stream(12.0 + 0.1 * np.arange(4)), case=case)
@@ -124,6 +126,7 @@ def test_nudging_adds_its_part_of_the_departure():
     np.testing.assert_allclose(record.analysis - record.background, 0.5 * departure * np.exp(z / 10.0))
 
 
+@pytest.mark.long
 def test_localisation_leaves_deep_water_alone():
     near = assimilation(EnsembleTransform(20, localisation=4.0), stream([13.0]))
     (record,) = [each for _, each in near.steps_of(near.begin())]
@@ -140,6 +143,7 @@ def test_background_check_leaves_a_wild_value_out():
     np.testing.assert_array_equal(records.every.analysis[1], records.every.background[1])
 
 
+@pytest.mark.long
 def test_cycles_recover_water_and_heat_of_a_known_truth():
     truth = simulate(
         assimilation(FreeRun(), stream([0.0])).system.model,
@@ -188,6 +192,7 @@ def test_skill_is_that_of_the_judged_observations_and_its_interval_holds_it():
     assert skill.lower < skill.rms < skill.upper
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [EnsembleTransform(8), Variational(n_outer=1)])
 def test_withheld_values_judge_and_change_nothing(method):
     values = stream([13.0, 13.1, 13.2])
@@ -212,6 +217,7 @@ def test_depths_choose_values_of_profiles():
         streams_of(seen, ["temperature"], {"temperature": 0.1}, column().grid, [1.0], [10.0])
 
 
+@pytest.mark.long
 def test_growth_adds_errors_of_the_same_shape_to_the_water():
     system = assimilation(EnsembleTransform(4), stream([12.0])).system
     assert system.grown(start := system.members(jax.random.key(0), 400), jax.random.key(1), 86400.0) is start
@@ -239,6 +245,7 @@ def test_values_count_in_frames_at_multiples_of_an_interval_and_thinned():
     np.testing.assert_allclose(frames.precision[:, 0], [100.0, 100.0, 0.0])
 
 
+@pytest.mark.long
 def test_water_that_is_replaced_becomes_that_of_the_profile():
     """Of large errors that grow while a float moves, and small ones of its profile, the profile remains."""
     levels = [

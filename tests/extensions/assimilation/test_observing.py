@@ -44,6 +44,7 @@ def test_a_pool_is_shown_as_the_logarithm_of_chlorophyll():
         Operator("npzd_ph", -5.0).check(("npzd_phy",))
 
 
+@pytest.mark.long
 def test_velocities_and_the_mixed_layer_are_observed():
     assert float(Operator("u", -10.0)(water_with())) == pytest.approx(0.35)  # between 0.3 and 0.4
     run = assimilation(
@@ -58,6 +59,7 @@ def test_velocities_and_the_mixed_layer_are_observed():
     assert (after.mean(axis=0) <= before.mean(axis=0)).all() and records.observed("used").all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [EnsembleTransform(40), Variational(n_outer=1, processes=1.0)])
 def test_the_bias_of_one_instrument_is_found_and_stays_out_of_the_water(method):
     """Two instruments at one place in water that is known, one of which shows half a degree too much."""
@@ -76,6 +78,7 @@ def test_the_bias_of_one_instrument_is_found_and_stays_out_of_the_water(method):
         assimilation(method, sea, processes=(Process("observations", 1.0, 1e9, "temperature -20"),))
 
 
+@pytest.mark.long
 def test_forecasts_have_the_weather_of_the_same_days_of_other_years():
     """Two years of cooling, one without: each member's forecast is a run with the weather of its year."""
     day = 86400.0
@@ -107,6 +110,7 @@ def test_forecasts_have_the_weather_of_the_same_days_of_other_years():
         dataclasses.replace(run, cycles=dataclasses.replace(options, weather_years=(1999,)))
 
 
+@pytest.mark.long
 def test_climatology_is_what_was_observed_in_earlier_years():
     day, year = 86400.0, 365.2425 * 86400.0
     time = np.concatenate([[0.3 * day, year + 0.6 * day], 2.0 * year + INTERVAL * np.arange(1.0, 4.0)])
@@ -161,6 +165,7 @@ def test_chlorophyll_changes_pools_and_two_parameters(config):  # noqa: F811
         assert rate[-1] > 1.05 and np.isfinite(found["parameter_case_terms_life_models_npzd_gmax"]).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [EnsembleTransform(6), Variational(n_outer=1)])
 def test_a_window_without_observations_changes_nothing(method):
     whole = stream([13.0, 13.1, 13.2])

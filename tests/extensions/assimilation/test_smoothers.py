@@ -133,6 +133,7 @@ def test_lanczos_solves_and_its_pairs_precondition():
     assert len(applied) - first <= 3 < first
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [EnsembleTransform(12), EnsembleSmoother(12, n_iterations=4)])
 def test_ensembles_have_the_posterior_of_their_covariance(method):
     """In a linear column, any number of iterations ends with the update by the textbook."""

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from tests.helpers import central_difference
 from tunax_lite.extensions.biogeochemistry import BFM17, Environment
@@ -105,6 +106,7 @@ def test_coupled_carbon_is_what_organic_carbon_lacks():
     np.testing.assert_allclose(12.0 * net, -gained, rtol=1e-10)
 
 
+@pytest.mark.long
 def test_gradients_are_finite_differences():
     names = ("p_sum", "p_alpha_chl", "p_qncppy", "z_sum", "p_sr1n4", "q10")
     values = jnp.asarray([float(getattr(BFM17(), name)) for name in names])

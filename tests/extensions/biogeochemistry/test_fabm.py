@@ -61,6 +61,7 @@ def test_instances_become_models_with_their_parameters_and_couplings(tmp_path):
     assert term.surface_light == "shortwave"
 
 
+@pytest.mark.long
 def test_gases_pass_the_surface_as_in_a_calm_where_gotm_reads_no_wind(tmp_path):
     """With prescribed fluxes; GOTM's wind is zero then."""
     (tmp_path / "fabm.yaml").write_text(
@@ -202,6 +203,7 @@ def test_check_says_which_models_of_a_file_exist(tmp_path):
     path.write_text(FILE.replace("pml/carbonate", "ersem/carbonate").replace("gmax: 0.2", "gmax: -0.2"))
     output = invoked("check", path, code=2).output
     assert not missing_from(output, "13 instances.carbonate.model ersem/carbonate 5 plankton.parameters.gmax")
+    path.write_text(FILE)
     output = invoked("run", path, "--output", tmp_path / "out.nc", code=2).output
     assert "part of one" in output and not (tmp_path / "out.nc").exists()
 

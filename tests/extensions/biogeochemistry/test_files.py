@@ -99,6 +99,7 @@ def test_a_measured_pool_is_start_and_observation(build, tmp_path, make, name):
     np.testing.assert_allclose(run.observations.profiles["npzd_nut"][-1], NITRATE, rtol=1e-13)
 
 
+@pytest.mark.long
 def test_a_pool_is_relaxed_to_measured_values(build, tmp_path):
     measured = csv(tmp_path) | {"tracers": {"npzd_nut": "nitrate"}}
     relaxation = {"tracers": {"npzd_nut": {"time_scale": 3600.0}}}

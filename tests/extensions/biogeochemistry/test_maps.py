@@ -44,7 +44,8 @@ def write(folder, **changes):
     data = ocean(np.array([-20.0, 0.0, 20.0]), np.arange(0.0, 360.0, 90.0))
     data["no3"] = 0.01 * data.depth + 0.0 * data.thetao
     data.no3.attrs["units"] = "umol kg-1"
-    data.to_netcdf(folder / "ocean.nc")
+    if not (folder / "ocean.nc").exists():
+        data.to_netcdf(folder / "ocean.nc")
     (folder / "map.yaml").write_text(yaml.safe_dump(MAP | {"map": MAP["map"] | changes}))
     return folder / "map.yaml"
 

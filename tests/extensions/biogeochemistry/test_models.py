@@ -50,6 +50,7 @@ def test_exchanges_fit_the_declarations():
         check_model(kind(), used_up=("o2o", "z5n", "z5p") if name == "bfm17" else ())
 
 
+@pytest.mark.long
 def test_a_long_step_stays_positive_and_keeps_what_it_holds():
     """The modified Patankar scheme, at a step that makes an explicit one negative; all models together."""
     term = Biogeochemistry({name: kind() for name, kind in MODELS.items()})
@@ -103,7 +104,8 @@ def test_the_gradient_of_two_steps_by_every_parameter_is_that_of_finite_differen
     check_gradient(loss, jnp.asarray([float(leaf) for leaf in leaves]))
 
 
-@pytest.mark.parametrize("n_steps", [2, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("n_steps", [2, 500])
 def test_the_gradient_of_a_column_is_that_of_finite_differences(n_steps):
     """NPZD with sinking, light and mixing; all models in the long run."""
     kinds = MODELS if n_steps > 2 else {"npzd": NPZD}
@@ -201,6 +203,7 @@ def test_the_schmidt_number_of_oxygen_is_568_at_20_degrees():
     assert float(schmidt_number(jnp.asarray(20.0))) == pytest.approx(568.0, abs=1.0)
 
 
+@pytest.mark.long
 def test_gases_relax_to_equilibrium_with_the_air():
     """Oxygen from half of saturation, and carbon from too much, in a mixed column over a year."""
     term = Biogeochemistry({"o": Oxygen(), "c": Carbonate(pCO2a=400.0), "tracer": Passive()})

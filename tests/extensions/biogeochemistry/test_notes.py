@@ -1,5 +1,6 @@
 """Everyday mistakes with pools: what cannot be is an error of `check`, what is unlikely is one note."""
 
+import pytest
 import yaml
 
 import tunax_lite as tl
@@ -81,6 +82,7 @@ def test_a_calibration_is_told_of_pools_that_sink_too_far_before_it_begins(tmp_p
     build(w_d=-120.0)  # exactly a cell
 
 
+@pytest.mark.long
 def test_python_is_told_what_the_commands_say():
     growing = NPZD(rmax=10.0, rpdu=4.0, rpdl=4.0)
     term = Biogeochemistry({"npzd": growing}, scheme=Euler(), n_sinking_substeps=2)

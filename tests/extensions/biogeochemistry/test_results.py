@@ -1,6 +1,5 @@
 """Pools in results: their units in tables and files, and what figures show of them."""
 
-import dataclasses
 import json
 
 import netCDF4
@@ -12,10 +11,12 @@ from tests.cli.running import invoked
 from tests.errors import missing_from
 from tests.extensions.biogeochemistry.test_files import CASE
 from tunax_lite.calibration import by_closure
-from tunax_lite.calibration.validation import ObservedCase, run_to_the_end
+from tunax_lite.calibration.validation import ObservedCase
 from tunax_lite.config import build_run, evaluation_of, load_run
 from tunax_lite.config.build import with_observations
-from tunax_lite.plotting import calibration_figures, files_figures
+from tunax_lite.plotting import files_figures
+
+pytestmark = pytest.mark.long
 
 POOLS = ("npzd_nut", "npzd_phy")
 DAY = 86400.0
@@ -71,28 +72,6 @@ def test_tables_have_the_units_of_pools(folder):
     assert {unit for _, unit, _ in ObservedCase("bottles", model, target).errors(model)} == {"mmol m-3"}
 
 
-@pytest.mark.long
-def test_a_calibration_shows_the_pools_that_it_fitted(folder):
-    """All have their errors beside them, in the order of weights; no panel is of what nobody measured."""
-    model, (target,) = evaluation_of(load_run(folder / "run.yaml"))
-    target = dataclasses.replace(target, weights={"npzd_phy": 1.0, "npzd_nut": 0.5})
-    figures = calibration_figures(model, [target], [run_to_the_end(model, target)])
-    profiles = figures["profiles"].axes
-    unit = "[mmol m⁻³]"
-    named = [f"{of}{name} {unit}" for of in ("", "error of ") for name in ("phytoplankton", "nutrients")]
-    assert [panel.get_xlabel() for panel in profiles] == named
-    observed, before, after = profiles[1].get_lines()
-    np.testing.assert_allclose(np.asarray(observed.get_xdata()), [6.4, 4.4, 2.9])  # the last ones
-    np.testing.assert_array_equal(before.get_xdata(), after.get_xdata())
-    series = figures["series"].axes
-    assert [panel.get_ylabel() for panel in series[:2]] == [
-        f"phytoplankton at 5 m {unit}",
-        f"nutrients at 5 m {unit}",
-    ]
-    np.testing.assert_allclose(np.asarray(series[0].get_lines()[0].get_ydata()), [0.2, 0.4, 0.6])
-    assert np.size(series[0].get_lines()[1].get_ydata()) > 40  # frames of the run, not of the bottles
-
-
 def test_a_variable_to_evaluate_that_was_not_observed_is_told(folder):
     named = ["evaluation.variables=[npzd_nut, npzd_chl]"]
     _, (target,) = evaluation_of(load_run(folder / "run.yaml", named))
@@ -101,7 +80,6 @@ def test_a_variable_to_evaluate_that_was_not_observed_is_told(folder):
     assert not missing_from(note, "run.yaml evaluation.variables left npzd_nut npzd_phy")
 
 
-@pytest.mark.long
 def test_a_run_stands_beside_the_pools_that_were_observed(folder):
     loaded = load_run(folder / "run.yaml")
     beside = with_observations(build_run(loaded), loaded.place.below("case"))

@@ -59,6 +59,7 @@ def test_a_step_in_which_a_pool_sinks_through_more_than_a_cell_is_an_error():
     assert np.all(np.asarray(run.state.tracers["m_c"]) >= 0.0)
 
 
+@pytest.mark.long
 def test_pools_shade_the_water_below_by_beer_and_lambert():
     term = Biogeochemistry({"m": Passive(specific_light_attenuation=0.02)}, shading=True)
     case = column(term, m_c=3.0)
@@ -105,6 +106,7 @@ def test_light_at_the_centers_is_that_of_the_cells_above():
     assert batch.tracers["m_c"].shape == (N_CELLS,)
 
 
+@pytest.mark.long
 def test_rain_dilutes_pools_as_it_dilutes_salt():
     term = Biogeochemistry({"m": Passive(initial=35.0)})
     rain = tl.ConstantForcing(tl.SurfaceFluxes(freshwater_flux=1e-3))
@@ -122,6 +124,7 @@ def test_rain_dilutes_pools_as_it_dilutes_salt():
     )
 
 
+@pytest.mark.long
 def test_implicit_dilution_takes_from_what_is_left():
     """In still water, and of a pool that falls out of the uppermost cell: by what was there before."""
     falling = Passive(vertical_velocity=-12.0)
@@ -137,6 +140,7 @@ def test_implicit_dilution_takes_from_what_is_left():
     np.testing.assert_allclose(end["still_c"][-1, :-1], 1.0, rtol=1e-13)
 
 
+@pytest.mark.long
 def test_detritus_settles_as_fluff_where_the_water_is_calm():
     term = Biogeochemistry({"e": Ergom(fluff=True, w_de=-20.0)}, scheme=ExtendedModifiedPatankar2())
     case = column(term, windy(shortwave=0.0, wind=0.5), e_det=5.0)
@@ -178,6 +182,7 @@ def test_plankton_takes_carbon_from_a_coupled_pool():
     assert change["npzd_nut"] < 0.0
 
 
+@pytest.mark.long
 def test_the_ph_of_a_run_is_that_of_its_water_and_pools():
     term = Biogeochemistry({"npzd": NPZD(), "carbon": Carbonate()}, kept=("carbon_pH",))
     case = column(term, npzd_phy=1.0)
@@ -226,6 +231,7 @@ def in_a_lake(term: Biogeochemistry) -> tl.Case:
     return dataclasses.replace(case, grid=case.grid.with_hypsography([-DEPTH, -10.0, 0.0], [0.0, 5e5, 1e6]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("open_bottom", [False, True])
 def test_a_lake_keeps_what_does_not_settle(open_bottom):
     """Frusta by hand; an open bottom takes what sinks onto the shores, and nothing else."""
@@ -248,6 +254,7 @@ def test_a_lake_keeps_what_does_not_settle(open_bottom):
         np.testing.assert_allclose(np.asarray(totals) * 1e6, content, rtol=1e-13)
 
 
+@pytest.mark.long
 def test_the_nitrogen_of_a_lake_whose_level_moves_is_what_its_rivers_bring():
     """Rain brings water without pools, and so do rivers unless they name some."""
     term = Biogeochemistry({"npzd": NPZD(w_d=-20.0)})
@@ -265,11 +272,13 @@ def test_the_nitrogen_of_a_lake_whose_level_moves_is_what_its_rivers_bring():
     np.testing.assert_allclose(content, expected, rtol=1e-12)
 
 
+@pytest.mark.long
 def test_a_stream_brings_tracers_of_the_column_only():
     with error_naming(ValueError, "streams dye phosphate"):
         ran(moving_case({"b": river(5.0, "bottom", tracers={"phosphate": 1.0})}))
 
 
+@pytest.mark.long
 def test_ice_stops_gases():
     """Oxygen stays as it is below ice, and goes to saturation without."""
     ends = {}
@@ -284,6 +293,7 @@ def test_ice_stops_gases():
     assert np.mean(ends[0.0]) > 101.0
 
 
+@pytest.mark.long
 def test_the_bottom_of_a_lake_exchanges_nothing():
     term = Biogeochemistry({"npzd": NPZD(), "old": Age(since="bottom")})
     with error_naming(ValueError, "lake bottom old Age hypsography"):

@@ -70,6 +70,7 @@ def test_the_drift_of_a_wind_sea():
         )
 
 
+@pytest.mark.long
 def test_cooling_alone_leaves_no_entrainment(rows):
     """Without penetration N² h² / 2 grows as B t, and the potential energy as rho B (H - h / 2)."""
     calm = rows[0]

@@ -45,7 +45,11 @@ def simulated():
     return tl.simulate(MODEL, column(**FLUXES), dt=120.0, output_interval=1200.0)
 
 
-@pytest.mark.parametrize("own", [FLUXES, {"stress_u": 0.1, "heat_flux": 7.0}], ids=["all", "some"])
+@pytest.mark.parametrize(
+    "own",
+    [pytest.param(FLUXES, marks=pytest.mark.long), {"stress_u": 0.1, "heat_flux": 7.0}],
+    ids=["all", "some"],
+)
 def test_steps_under_the_same_fluxes_are_those_of_simulate(simulated, own):
     """Whether the fluxes come from the case or from outside."""
     component = Component(MODEL, column(**own), dt=120.0)
@@ -117,6 +121,7 @@ def check_derivatives(final, at, steps):
     assert (np.abs(reverse) > 1e-6).all()
 
 
+@pytest.mark.long
 def test_derivatives_pass_through_the_steps_of_a_scan():
     """By a number of the column, and by the fluxes that it is given."""
 
@@ -231,6 +236,7 @@ def test_bmi_answers_what_frameworks_ask():
     bmi.finalize()
 
 
+@pytest.mark.long
 def test_bmi_gives_the_numbers_of_simulate_and_refuses_what_cannot_be():
     from tunax_lite.config import build_run, load_run
 

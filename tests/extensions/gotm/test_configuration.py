@@ -107,6 +107,7 @@ def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, c
     assert not (tmp_path / "again.yaml").exists()
 
 
+@pytest.mark.long
 def test_what_gotm_does_not_solve_for_is_held_in_a_configuration_of_the_package(build, tmp_path):
     """In-situ 12 degrees everywhere is a gradient of conservative temperature, which would mix away."""
     off = {"method": "off", "constant_value": 12.0, "type": "in-situ"}

@@ -78,6 +78,7 @@ def test_means_are_asked_for_and_what_else_a_method_says_is_named(tmp_path):
     )
 
 
+@pytest.mark.long
 def test_the_file_holds_all_that_was_asked_for(tmp_path):
     made = build(tmp_path, prof={"time_unit": "hour", "time_step": 12, "variables": variables("/*")})
     run = made.run

@@ -67,6 +67,7 @@ def test_limits_of_the_velocity():
             np.testing.assert_allclose(largest, expected, rtol=0.1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("buoyancy_flux", [-1e-7, 2e-8])
 def test_the_layer_has_the_profile_until_its_energy_ends(buoyancy_flux):
     """Of ePBL, whose budget still decides on the depth: half the energy, a shallower layer."""

@@ -54,6 +54,7 @@ def test_a_column_that_breaks_down_is_named_and_the_others_are_kept(made):
     np.testing.assert_array_equal(np.isnan(values), missing)
 
 
+@pytest.mark.long
 def test_figures_show_maps_and_points_of_a_store(made):
     figures = map_figures(made[0], [(-60.0, 4.0)])
     assert set(figures) == {

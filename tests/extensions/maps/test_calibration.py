@@ -16,7 +16,6 @@ from tunax_lite.closures import Constant
 from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.extensions.maps.calibration import Equations, MapFit, equations_of, fit_map, step, write_fit
 from tunax_lite.extensions.maps.setup import MapRun
-from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.protection import Provenance
 from tunax_lite.runtime.engine import ThisProcess, open_engine
 
@@ -88,6 +87,7 @@ def test_columns_that_cannot_be_followed_do_not_move_what_all_share(fit):
     assert found[0.01] == pytest.approx(TRUTH, rel=0.01)
 
 
+@pytest.mark.long
 def test_equations_are_those_of_differences(fit):
     """Of columns that `simulate` runs; central differences are good to the square of their step."""
     diffusivity, correction = 1e-2, np.linspace(20.0, -20.0, N)
@@ -137,6 +137,7 @@ def same(one, two) -> None:
     np.testing.assert_array_equal(one.correction, two.correction)
 
 
+@pytest.mark.long
 def test_a_fit_goes_on_to_the_same_bits(fit, fitted, tmp_path):
     path = tmp_path / "iterations.eqx"
     fit_map(fit, 3, ThisProcess(), path=path)
@@ -151,27 +152,6 @@ def test_a_fit_goes_on_to_the_same_bits(fit, fitted, tmp_path):
     path.write_bytes(b"half")
     with error_naming(ValueError, "iterations.eqx SHA-256"):
         fit_map(fit, 8, ThisProcess(), path=path)
-
-
-@pytest.mark.long
-def test_a_fit_does_not_go_on_with_other_input_or_damaged_iterations(fit, tmp_path):
-    path, source = tmp_path / "iterations.eqx", tmp_path / "ocean.nc"
-    source.write_bytes(bytes(100))
-    columns = dataclasses.replace(fit.run.columns, inputs=(source,))
-    of_file = dataclasses.replace(fit, run=dataclasses.replace(fit.run, columns=columns))
-    fit_map(of_file, 1, ThisProcess(), path=path)
-    source.write_bytes(bytes(99) + b"1")
-    with error_naming(ValueError, str(source)):
-        fit_map(of_file, 1, ThisProcess(), path=path)
-    source.write_bytes(bytes(100))
-    with error_naming(FileFormatError, f"{source} SHA-256"):
-        fit_map(of_file, 2, ThisProcess(), path=path, part=lambda done: source.write_bytes(b"2"))
-    source.write_bytes(bytes(100))
-    data = bytearray(path.read_bytes())
-    data[-1000] ^= 1
-    path.write_bytes(data)
-    with error_naming(FileFormatError, f"{path} SHA-256"):
-        fit_map(of_file, 1, ThisProcess(), path=path)
 
 
 @pytest.mark.long

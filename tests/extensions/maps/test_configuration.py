@@ -33,7 +33,8 @@ FLUXES = MAP[MAP.index("  fluxes:") : MAP.index("  parameters:")]
 
 
 def write(folder: Path, text: str = MAP) -> Path:
-    ocean().to_netcdf(folder / "ocean.nc")
+    if not (folder / "ocean.nc").exists():
+        ocean().to_netcdf(folder / "ocean.nc")
     (folder / "map.yaml").write_text(text, encoding="utf-8")
     return folder / "map.yaml"
 

@@ -73,6 +73,7 @@ def test_chunks_stay_lazy():
     np.testing.assert_array_equal(found.compute(), dataset.tunax.heat_content(50.0))
 
 
+@pytest.mark.long
 def test_columns_that_were_run_come_back_on_the_map():
     case = columns_from_dataset(
         ocean(), Grid.uniform(1.0, 6), columns=slice(0, 96, 2), **{**SETTINGS, "duration": 7200.0}

@@ -125,6 +125,7 @@ def test_pieces_before_a_shorter_frame_are_whole():
         _ = dataclasses.replace(RUN, duration=1800.0).length
 
 
+@pytest.mark.long
 def test_a_plan_fits_its_memory_and_results_do_not_depend_on_it(plan, whole, tmp_path):
     assert plan.layout.memory < 2**31
     at_start = 4 * (12 + 13) + 3 * 8

@@ -94,6 +94,7 @@ def test_a_tile_with_a_damaged_file_is_computed_again(unfinished, whole, tmp_pat
     assert_identical(path, whole)
 
 
+@pytest.mark.long
 def test_a_complete_store_is_complete(whole, tmp_path):
     chunk = TEMPERATURE.format(piece=2, tile=1)
     last = "zarr.json", lambda it: flip(it, 0.9)
@@ -143,7 +144,8 @@ def triple_the_wind(path: Path) -> None:
         stress[...] = 3.0 * np.asarray(stress[...])  # type: ignore
 
 
-@pytest.mark.parametrize("kind", ["nc", pytest.param("zarr", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["nc", "zarr"])
 def test_a_map_does_not_continue_with_another_input(tmp_path, kind):
     source = tmp_path / f"ocean.{kind}"
     values = ocean(np.arange(-40.0, 41.0, 2.0), np.arange(0.0, 360.0, 2.0))

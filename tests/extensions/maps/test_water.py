@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[3]
 STILL = Model(Constant(viscosity=1e-8, diffusivity=1e-8))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("variables", "cooling", "is_possible"),
     [(("temperature", "salinity"), 790.0, True), (("heat_content",), 1390.0, False)],

@@ -51,6 +51,7 @@ def written(data, tmp_path_factory):
     return folder, said
 
 
+@pytest.mark.long
 def test_a_folder_holds_inputs_a_run_figures_and_their_origin(written, tmp_path, monkeypatch):
     folder, said = written
     names = {path.name for path in folder.iterdir()}
@@ -74,6 +75,7 @@ def test_a_folder_holds_inputs_a_run_figures_and_their_origin(written, tmp_path,
     assert CliRunner().invoke(app, ["check", str(folder / "site.yaml")]).exit_code == 0
 
 
+@pytest.mark.long
 def test_the_water_is_that_of_the_float(written):
     folder, _ = written
     z, temperature, salinity = argo.expected()
@@ -87,6 +89,7 @@ def test_the_water_is_that_of_the_float(written):
         np.testing.assert_allclose(found.values.ravel(), expected, atol=2e-4)  # float32 of the file
 
 
+@pytest.mark.long
 def test_a_folder_is_replaced_on_request_only_and_never_one_of_the_user(written, data, tmp_path):
     folder, _ = written
     before = (folder / "site.nc").stat().st_mtime_ns
@@ -99,6 +102,7 @@ def test_a_folder_is_replaced_on_request_only_and_never_one_of_the_user(written,
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.long
 def test_nothing_is_left_where_a_source_fails(data, tmp_path):
     said = site(*HERE, "--data", data, "--output", tmp_path / "new", "--depth", f"gebco:{data}/woa", code=3)
     assert "elevation" in said and not list(tmp_path.iterdir())
