@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 from pathlib import Path
 
 import netCDF4
@@ -111,21 +110,6 @@ def test_other_grids_and_times_are_interpolated_and_said(folder):
     ]
     for name, error in errors_of(rows["viscous"]).items():
         assert errors_of(rows["other"])[name] == pytest.approx(error, rel=0.1)
-
-
-@pytest.mark.long
-def test_the_line_beside_a_row_repeats_it(folder):
-    made = results_of(folder, tl.Constant(viscosity=0.02, diffusivity=0.01))
-    board("--enter", made, "--enter", "tunax_lite.closures.simple:Constant", "--output", "out")
-    before = rows_of(folder / "out")
-    assert len(before) == 6
-    for label in ("viscous", "other", "tunax_lite.closures.simple:Constant"):
-        words = shlex.split(before[label]["command"])
-        assert words[0] == "tunax-lite"
-        assert CliRunner().invoke(app, words[1:]).exit_code == 0, words
-        again = rows_of(Path(words[-1]))
-        assert again[label]["temperature"] == before[label]["temperature"]
-        assert set(again) == {label, "constant", "persistence"}
 
 
 @pytest.mark.long

@@ -182,15 +182,6 @@ def two_days(closure, content, dt: float = 300.0):
 
 
 @pytest.mark.long
-def test_two_days_without_networks():
-    """Against dense solves; the cooled layer is 96 m deep, and has cooled by 1 K."""
-    ours, theirs = two_days(NORi(), None)
-    for found, expected, tolerance in zip(ours, theirs, (5e-6, 2e-6, 5e-6), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0.0, atol=tolerance)
-    np.testing.assert_allclose(ours[0][-12:], 11.984, atol=2e-3)
-
-
-@pytest.mark.long
 def test_two_days_with_the_published_networks(published):
     """They entrain one more cell. The shear of a step is ours, to which networks respond more."""
     ours, theirs = two_days(NORi.published(), content_of(read_networks(published)))

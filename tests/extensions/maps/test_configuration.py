@@ -55,6 +55,29 @@ def test_a_map_is_built_from_its_file(tmp_path):
     assert isinstance(load_any(tmp_path / "map.yaml").config, MapConfig)
 
 
+def test_a_map_converts_the_unit_first(tmp_path):
+    """Then it applies factor, offset and sign."""
+    heat, changed = "{variable: heat, factor: 2.0, offset: 0.5, sign: -1}", "{variable: heat, unit: W m-2}"
+    given = "[heat, {variable: heat, factor: 0.5, upward: true}, 3]"
+    runs = [build_map(load_map(write(tmp_path, MAP.replace(given, one)))) for one in (heat, changed)]
+    cases: Any = [run.columns.case(np.arange(2), 0.0, 86400.0) for run in runs]
+    one, plain = (case.forcing.fluxes.heat_flux for case in cases)
+    np.testing.assert_allclose(one, -(2.0 * plain + 0.5))
+    assert any("map.fluxes.heat_flux" in note for note in runs[0].columns.notes)
+    with xr.open_dataset(tmp_path / "ocean.nc", decode_times=False) as dataset:
+        kelvin = dataset.thetao.copy(data=dataset.thetao + 273.15).assign_attrs(units="K")
+        kelvin.to_dataset(name="kelvin").to_netcdf(tmp_path / "kelvin.nc")
+        warmest = float(dataset.thetao.max())
+    field = (
+        "  temperature: {variable: kelvin, paths: kelvin.nc, unit: K, factor: 2.0, offset: -1.0}\n  fluxes:"
+    )
+    columns = build_map(load_map(write(tmp_path, MAP.replace("  fluxes:", field)))).columns
+    case: Any = columns.case(slice(None), 0.0, 86400.0)
+    assert float(np.max(case.initial_state.temperature)) <= 2.0 * warmest - 1.0 + 1e-3
+    with error_naming(ConfigError, "map.fluxes.heat_flux upward sign -1"):
+        load_map(write(tmp_path, MAP.replace(given, "{variable: heat, upward: true, sign: -1}")))
+
+
 def test_the_shipped_synthetic_map_needs_no_other_file():
     parts = build_map(load_map(CONFIGS / "synthetic.yaml"))
     counts = parts.columns.counts

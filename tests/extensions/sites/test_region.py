@@ -13,7 +13,6 @@ from tunax_lite.air_sea import BulkForcing
 from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.extensions.maps.build import build_map, load_map
-from tunax_lite.extensions.sites import files
 from tunax_lite.extensions.sites.region import Region
 from tunax_lite.extensions.sites.sources import Place
 
@@ -106,17 +105,3 @@ def test_regions_that_are_none(data, tmp_path):
     ):
         with error_naming(ConfigError, "expected edges"):
             Region.between(of, latitude, longitude, 1.0)
-
-
-def test_a_file_is_read_once_for_all_points(data, monkeypatch):
-    start = datetime.datetime(2012, 6, 10)
-    of = Place("x", 50.0, -145.0, start, start + datetime.timedelta(days=1))
-    region = Region.between(of, (50.0, 50.5), (-145.2, -144.8), 0.1)
-    opened, read = [], files.opened
-    monkeypatch.setattr(files, "opened", lambda path: (opened.append(path), read(path))[1])
-    path = data / "gebco/grid.nc"
-    for one in region.places():
-        alone = Place("y", one.latitude, one.longitude, of.start, of.stop)
-        depths = [files.depth_of_files(each, str(path), "--depth gebco").notes[0] for each in (one, alone)]
-        assert depths[0] == depths[1]
-    assert sum(one == path for one in opened) == 1 + len(region.places())  # those of `alone`

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import find_gotm_case
 from tunax_lite import Case, Grid, Model, State, SurfaceFluxes, Trajectory, simulate
-from tunax_lite.closures import KEpsilon
+from tunax_lite.closures import KEpsilon, NeuralCorrection, RiBased
 from tunax_lite.closures.length_equation import AbstractTwoEquation
 from tunax_lite.column.forcing import AbstractForcing
 from tunax_lite.column.time_series import named_leaves
@@ -96,12 +96,21 @@ class Weather(AbstractForcing):
         """It is known at all times."""
 
 
+def any_network() -> NeuralCorrection:
+    # RiBased keeps 3/8 of its last coefficients, corrected: they stay bounded if none grows by more than 8/3.
+    closure = NeuralCorrection(physical=RiBased(), where="entrainment", largest_correction=0.95)
+    # Five times what any training starts from: the bound of the correction is reached.
+    random = np.random.default_rng(0).normal(0.0, 5.0, closure.weights.shape)
+    return dataclasses.replace(closure, weights=jnp.asarray(random))
+
+
 @pytest.mark.study
-def test_hundred_years_of_hourly_steps():
+@pytest.mark.parametrize("make", [any_network, NeuralCorrection.recommended, KEpsilon.recommended])
+def test_hundred_years_of_hourly_steps(make):
     grid = Grid.stretched(depth=300.0, n_cells=40, surface_zoom=2.0)
     water = State.from_profiles(grid, temperature=12.0 + 0.02 * grid.z_center)
     case = Case(grid, water, Weather(), coriolis_parameter=1e-4, duration=100 * YEAR)
-    run = simulate(Model(KEpsilon.recommended()), case, dt=3600.0, output_interval=YEAR / 4)
+    run = simulate(Model(make()), case, dt=3600.0, output_interval=YEAR / 4)
     assert first_non_finite(run) is None
     temperature = np.asarray(run.state.temperature)
     content = temperature @ np.asarray(grid.cell_thickness)

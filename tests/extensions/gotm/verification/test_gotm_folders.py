@@ -151,7 +151,6 @@ def test_estuary_with_a_moving_surface(reference_path):
 
 
 MEASURED = [
-    # Its budgets: test_budgets; its fluxes: test_gotm_fluxes; the steps of k-epsilon: test_gotm.
     pytest.param("ows_papa", "ows_papa_meteo", marks=pytest.mark.long),
     pytest.param("nns_annual", "nns_annual", marks=pytest.mark.long),
     pytest.param("medsea_east", "medsea_east", marks=pytest.mark.long),
