@@ -3,9 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from tests.helpers import central_difference
 from tunax_lite.extensions.biogeochemistry import BFM17, Environment
 
 DAY = 86400.0
@@ -104,28 +102,3 @@ def test_coupled_carbon_is_what_organic_carbon_lacks():
     net = exchanges[None, "dic"] - exchanges["dic", None]
     gained = sum(change(model)[name] for name in organic)
     np.testing.assert_allclose(12.0 * net, -gained, rtol=1e-10)
-
-
-@pytest.mark.long
-def test_gradients_are_finite_differences():
-    names = ("p_sum", "p_alpha_chl", "p_qncppy", "z_sum", "p_sr1n4", "q10")
-    values = jnp.asarray([float(getattr(BFM17(), name)) for name in names])
-
-    def loss(numbers):
-        """The time scheme is differentiated with other models."""
-        rates = change(BFM17(own_light=True, **dict(zip(names, numbers, strict=True))))
-        return jnp.sum(jnp.stack([rates[key] / held for key, held in pools().items()]) ** 2) * DAY**2
-
-    def along(i, x):
-        """Values and slopes along one parameter; one program for all of them."""
-        one = jnp.ones_like(x)
-        return jax.jvp(lambda y: loss(values.at[i].set(y)), (x,), (one,))
-
-    program = jax.jit(jax.vmap(along, in_axes=(None, 0)))
-    for i, name in enumerate(names):
-        value = float(values[i])
-        expected = central_difference(lambda x, i=i: np.asarray(program(i, jnp.asarray(x))[0]), value, value)
-        slope = float(program(i, jnp.full(17, value))[1][0])
-        # Ten times the error of the difference itself.
-        allowed = 10.0 * expected.error + 1e-9 * abs(expected.value)
-        assert abs(slope - expected.value) <= allowed, name

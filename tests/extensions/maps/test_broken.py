@@ -2,7 +2,6 @@
 
 import dataclasses
 import fcntl
-import importlib
 import json
 import pickle
 import shutil
@@ -40,6 +39,7 @@ def made(plan, tmp_path_factory):
     return path, report
 
 
+@pytest.mark.long
 def test_a_column_that_breaks_down_is_named_and_the_others_are_kept(made):
     path, report = made
     (broken,) = report.broken
@@ -127,26 +127,6 @@ def test_what_is_no_store_is_not_written_over(tmp_path, made):
         stores.prepare(damaged, "", resume=True, overwrite=False)
     with error_naming(OverwriteError, "complete --overwrite"):
         stores.prepare(made[0], TINY.fingerprint, resume=False, overwrite=False)
-
-
-@pytest.mark.long
-def test_a_map_that_goes_on_says_what_it_does_not_judge(tmp_path, monkeypatch):
-    command = ["map", str(ROOT / "configs/maps/synthetic.yaml"), "--output", str(tmp_path / "ocean.zarr")]
-    command += ["--set", "time.duration=172800", "--set", "model.closure.name=pacanowski_philander"]
-
-    def interrupted(*arguments, report, **options):
-        def stop(*_):
-            raise KeyboardInterrupt
-
-        return run_map(*arguments, report=stop, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(importlib.import_module("tunax_lite.extensions.maps.command"), "run_map", interrupted)
-        result = CliRunner().invoke(app, command)
-        assert result.exit_code == 130 and "--resume" in result.output
-    result = CliRunner().invoke(app, [*command, "--resume"])
-    assert result.exit_code == 0, result.output
-    assert "note: " in result.output and "only the pieces computed now were searched" in result.output
 
 
 @pytest.mark.long
