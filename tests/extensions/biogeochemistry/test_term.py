@@ -279,6 +279,13 @@ def test_a_stream_brings_tracers_of_the_column_only():
 
 
 @pytest.mark.long
+def test_gases_stay_where_nothing_passes_the_surface():
+    term = Biogeochemistry({"gas": Oxygen()}, dilution=False, surface_exchange=False)
+    run = tl.simulate(MIXED, column(term, gas_oxy=100.0), dt=600.0, duration=DAY)
+    np.testing.assert_allclose(run.state.tracers["gas_oxy"][-1], 100.0, rtol=1e-13)
+
+
+@pytest.mark.long
 def test_ice_stops_gases():
     """Oxygen stays as it is below ice, and goes to saturation without."""
     ends = {}

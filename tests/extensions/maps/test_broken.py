@@ -20,16 +20,17 @@ from tests.extensions.maps.test_run import RUN, SMALL
 from tunax_lite.cli.commands import app
 from tunax_lite.extensions.maps import map_figures
 from tunax_lite.extensions.maps import store as stores
+from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.sources import open_source
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.protection import OverwriteError
 from tunax_lite.runtime.engine import ThisProcess, open_engine
+from tunax_lite.runtime.engine.worker import Raised
 
 ROOT = Path(__file__).parents[3]
 BROKEN = 7
 TINY = dataclasses.replace(RUN, columns=SyntheticMap(broken=(BROKEN, 40 * HOUR)))
-POINTS = dataclasses.replace(RUN, columns=SyntheticMap(shape=(5,)), means=(), duration=24 * HOUR)
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +112,24 @@ def test_sites_have_names_sections_a_coast_and_say_who_is_missing(tmp_path):
     with error_naming(FileFormatError, "coast.geojson lines polygons"):
         coast.write_text('{"type": "FeatureCollection", "features": []}', encoding="utf-8")
         map_figures(store, (), coast)
+
+
+def test_errors_come_back_from_workers():
+    told = FileFormatError("ocean.nc", "wind", "numbers", "none", "fill them")
+    error = pickle.loads(pickle.dumps(Raised(type(told), told.args))).error()
+    assert isinstance(error, FileFormatError) and str(error) == str(told)
+
+
+@pytest.mark.long
+def test_a_list_of_points_has_a_store_and_figures(tmp_path):
+    path = tmp_path / "sites.zarr"
+    run = dataclasses.replace(RUN, columns=SyntheticMap(shape=(5,)), means=(), duration=24 * HOUR)
+    plan = planned(run, 2**31)
+    run_map(run, path, plan.layout, plan.variables, ThisProcess())
+    with xr.open_zarr(path, chunks=None) as store:
+        assert store.temperature.dims == ("time", "z_center", "point")
+        assert np.isfinite(store.temperature.values[..., [0, 1, 3, 4]]).all()
+    assert "sections_temperature" in map_figures(path)
 
 
 def test_what_is_no_store_is_not_written_over(tmp_path, made):

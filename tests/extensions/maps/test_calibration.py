@@ -16,6 +16,7 @@ from tunax_lite.closures import Constant
 from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.extensions.maps.calibration import Equations, MapFit, equations_of, fit_map, step, write_fit
 from tunax_lite.extensions.maps.setup import MapRun
+from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.protection import Provenance
 from tunax_lite.runtime.engine import ThisProcess, open_engine
 
@@ -152,6 +153,21 @@ def test_a_fit_goes_on_to_the_same_bits(fit, fitted, tmp_path):
     path.write_bytes(b"half")
     with error_naming(ValueError, "iterations.eqx SHA-256"):
         fit_map(fit, 8, ThisProcess(), path=path)
+
+
+@pytest.mark.long
+def test_a_fit_does_not_go_on_with_other_input_or_damaged_iterations(fit, tmp_path):
+    path, source = tmp_path / "iterations.eqx", tmp_path / "ocean.nc"
+    columns = dataclasses.replace(fit.run.columns, inputs=(source,))
+    of_file = dataclasses.replace(fit, run=dataclasses.replace(fit.run, columns=columns))
+    source.write_bytes(bytes(100))
+    fit_map(of_file, 1, ThisProcess(), path=path)
+    source.write_bytes(bytes(99) + b"1")
+    with error_naming(ValueError, str(source)):
+        fit_map(of_file, 1, ThisProcess(), path=path)
+    source.write_bytes(bytes(100))
+    with error_naming(FileFormatError, f"{source} SHA-256"):
+        fit_map(of_file, 2, ThisProcess(), path=path, part=lambda done: source.write_bytes(b"2"))
 
 
 @pytest.mark.long
