@@ -37,7 +37,7 @@ def test_what_is_unlikely_is_one_note(tmp_path):
         ({"tracers": {"npzd_zo": profile(1.0, 2.0)}}, "npzd_zo npzd_zoo"),
         ({"fluxes": {"stress_u": 0.05}}, "light npzd shortwave_flux"),
     ):
-        run = build_run(loaded(tmp_path, **usual | changes))
+        run = build_run(loaded(tmp_path, **usual | changes))  # pyright: ignore[reportArgumentType]
         (note,) = [said for said in run.notes if "case.terms.life" in said]
         assert not missing_from(note, parts), note
 
@@ -50,7 +50,7 @@ def test_what_cannot_be_is_an_error(tmp_path):
         ({"terms": {"life": life(), "again": life()}}, "npzd_nut life again models"),
     ):
         with error_naming(ConfigError, f"run.yaml case.terms {parts}"):
-            build_run(loaded(tmp_path, **changes))
+            build_run(loaded(tmp_path, **changes))  # pyright: ignore[reportArgumentType]
     for term, parts in ((sinking, "npzd_det n_sinking_substeps 4"), (windless, "wind wind_speed")):
         path = loaded(tmp_path, terms={"life": term}).path
         assert not missing_from(invoked("check", path, code=2).output, f"run.yaml {parts}")

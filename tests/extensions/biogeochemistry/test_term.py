@@ -209,7 +209,7 @@ def test_wrong_settings_are_errors():
         ({"n_substeps": 0}, "n_substeps 1 0"),
     ):
         with error_naming(ValueError, parts):
-            Biogeochemistry(**({"models": {"npzd": NPZD()}} | changes))
+            Biogeochemistry(**({"models": {"npzd": NPZD()}} | changes))  # pyright: ignore[reportArgumentType]
     case = column(Biogeochemistry({"carbon": Carbonate()}), DARK)
     with error_naming(ValueError, "wind weather"):
         tl.simulate(tl.Model(tl.Constant()), case, dt=600.0, output_interval=3600.0)

@@ -106,7 +106,9 @@ def test_sites_have_names_sections_a_coast_and_say_who_is_missing(tmp_path):
     figures = map_figures(store, (), coast)
     panel = figures["map_sea_surface_temperature"].axes[0]
     assert {text.get_text() for text in panel.texts} == set(names)
-    assert len(panel.lines) == 2 and np.isnan(panel.lines[0].get_xdata()[2])  # no line across the map
+    assert len(panel.lines) == 2 and np.isnan(
+        np.asarray(panel.lines[0].get_xdata())[2]
+    )  # no line across the map
     titles = [ax.get_title() for n in (1, 2) for ax in figures[f"sections_temperature_{n}"].axes]
     assert [title.split(",")[0] for title in titles if title] == [n for n in names if n != "site 3"]
     with error_naming(FileFormatError, "coast.geojson lines polygons"):
@@ -181,7 +183,7 @@ def test_an_engine_that_cannot_be_says_why(tmp_path):
         (FileNotFoundError, None, {"scheduler_file": none}, str(none)),
         (ValueError, 0, {}, "1 0"),
     ):
-        with error_naming(error, parts), open_engine(workers, **options):
+        with error_naming(error, parts), open_engine(workers, **options):  # pyright: ignore[reportArgumentType]
             pass
 
 

@@ -38,7 +38,7 @@ def test_climatological_months_repeat_and_stay_in_place():
         (30.0 * months + 15.0, "days since 0001-01-01", {"calendar": "360_day"}),
         (30.4 * months + 15.0, "days since 1990-01-01", bounds),
     ):
-        found = times(values, units, **attributes)
+        found = times(values, units, **attributes)  # pyright: ignore[reportArgumentType]
         assert found.repeats
         moments = dates(found, np.arange(-12, 36))
         assert {moment[:4] for moment in moments[:12]} == {"2002"}
@@ -90,7 +90,7 @@ def test_times_that_cannot_be_used_are_refused():
         ([0.0, np.nan], "days since 2000-01-01", {}, "time NaN"),
     ):
         with error_naming(FileFormatError, f"file.nc {parts}"):
-            times(values, units, **attributes)
+            times(values, units, **attributes)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_series_that_is_too_short_says_from_when_to_when():
