@@ -93,6 +93,7 @@ OF_ONE_FILE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", OF_ONE_FILE)
 def test_no_command_takes_the_product_of_another_for_its_own(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
@@ -241,6 +242,7 @@ def _hard_link(path: Path, read: Path) -> None:
     path.hardlink_to(read)
 
 
+@pytest.mark.long
 def test_a_repeated_schema_is_no_other_file(tmp_path):
     path = tmp_path / "run.json"
     for _ in range(2):
@@ -259,6 +261,7 @@ def sea(tmp_path, monkeypatch):
     return ["map", MAP, *SHORT_MAP, "--set", "map.paths=sea.zarr"]
 
 
+@pytest.mark.long
 def test_a_map_neither_replaces_nor_enters_its_input(tmp_path, sea):
     link = tmp_path / "link"
     link.symlink_to("sea.zarr")

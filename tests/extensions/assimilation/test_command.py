@@ -106,6 +106,7 @@ def test_file_holds_innovations_and_what_was_found(config):
     assert not list(config.parent.glob("*.npz"))
 
 
+@pytest.mark.long
 def test_interrupted_cycles_continue_with_the_same_numbers(config, monkeypatch):
     assert assimilate().exit_code == 0
     whole = xr.load_dataset("out.nc", decode_timedelta=False)

@@ -136,6 +136,7 @@ def test_localisation_leaves_deep_water_alone():
     assert increment[0] < 1e-8
 
 
+@pytest.mark.long
 def test_background_check_leaves_a_wild_value_out():
     wild = assimilation(EnsembleTransform(20), stream([12.0, 40.0]), background_check=4.0)
     records = wild.run()

@@ -119,6 +119,7 @@ def test_pools_that_may_be_negative_slow_extended_schemes_on_request():
         assert lost["c"] == pytest.approx(6.6 * lost["a"], rel=1e-11) and lost["a"] > 1e-4
 
 
+@pytest.mark.long
 def test_derivatives_of_implicit_schemes():
     @jax.jit
     def end(start):

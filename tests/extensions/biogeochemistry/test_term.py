@@ -50,6 +50,7 @@ def test_a_tracer_sinks_by_its_speed_and_stays_at_the_bottom():
     assert values[-1, 0] > 0.999 and np.all(values >= 0.0)
 
 
+@pytest.mark.long
 def test_a_step_in_which_a_pool_sinks_through_more_than_a_cell_is_an_error():
     term = Biogeochemistry({"m": Passive(vertical_velocity=-300.0)})
     with error_naming(ValueError, "m_c 2.5 cells 3600 n_sinking_substeps 3"):
@@ -79,6 +80,7 @@ def test_pools_shade_the_water_below_by_beer_and_lambert():
     assert warmer[-1] > 1e-4 and warmer[0] < 0.0
 
 
+@pytest.mark.long
 def test_light_at_the_centers_is_that_of_the_cells_above():
     seen = {}
 

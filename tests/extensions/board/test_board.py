@@ -176,6 +176,7 @@ BAD_FILES = (
 )
 
 
+@pytest.mark.long
 def test_a_bad_file_of_results_is_one_message(folder):
     for change, parts in BAD_FILES:
         made = write_submission(folder / "results_of_other")
@@ -205,6 +206,7 @@ def test_a_bad_request_is_one_message(folder):
         assert said.count("tunax-lite: error:") == 1 and not missing_from(said, parts), said
 
 
+@pytest.mark.long
 def test_a_bad_submission_is_one_message(folder):
     for changed, code, parts in (
         ({"saw": ["elsewhere"]}, 2, "submission.yaml saw elsewhere"),

@@ -155,6 +155,7 @@ def test_another_program_enters_with_its_entrainment(folder, rows):
         assert "other (1 of 2)" in (folder / "out" / name).read_text()
 
 
+@pytest.mark.long
 def test_entrainment_of_other_programs_needs_the_last_inertial_period(folder):
     made = write_submission(folder / "other")
     z = -DEPTH + 2.56 * (np.arange(64) + 0.5)

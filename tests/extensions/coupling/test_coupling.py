@@ -205,6 +205,7 @@ UNITS = {
 }
 
 
+@pytest.mark.long
 def test_bmi_answers_what_frameworks_ask():
     """The checks of CSDMS's bmi-tester 0.5.10, written anew."""
     bmi = Bmi()

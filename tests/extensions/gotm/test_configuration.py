@@ -35,6 +35,7 @@ def build(tmp_path):
     return of
 
 
+@pytest.mark.long
 def test_what_is_not_given_is_that_of_gotm(build, tmp_path):
     run = build()
     own: Any = build_gotm(load_gotm(tmp_path / "small.gotm.yaml")).run
@@ -231,6 +232,7 @@ EVERYTHING = {
 }
 
 
+@pytest.mark.long
 def test_what_is_written_is_the_whole_case_to_the_bit(tmp_path):
     (tmp_path / "layers.dat").write_text("8\n" + "2.0\n" * 8)
     for name, change in EVERYTHING.items():

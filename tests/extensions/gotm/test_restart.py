@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import netCDF4
 import numpy as np
+import pytest
 
 from tests.errors import error_naming
 from tests.extensions.gotm.folders import START, write_case
@@ -45,6 +46,7 @@ def write_restart(folder, parts, left_out=(), n=None):
                 variable[0] = np.resize(held[ours], (variable.shape[1], 1, 1))
 
 
+@pytest.mark.long
 def test_a_run_in_two_parts_ends_where_a_whole_one_does(tmp_path):
     whole = final(build(tmp_path))
     write_restart(tmp_path, final(build(tmp_path, HALF)))

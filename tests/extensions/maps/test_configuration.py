@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import xarray as xr
 from typer.testing import CliRunner
 
@@ -113,6 +114,7 @@ def test_broken_maps_are_refused(tmp_path):
             build_map(load_map(write(tmp_path, MAP.replace(old, new))))
 
 
+@pytest.mark.long
 def test_commands_say_what_a_map_is_and_that_it_is_no_run(tmp_path):
     path = write(tmp_path)
     found = CliRunner().invoke(app, ["check", str(path)])

@@ -94,6 +94,7 @@ def test_fill_values_decoding_files_stores_and_chunks_do_not_matter(tmp_path):
     assert_equal(whole(columns(unmarked, **changed)), expected, 1e-12)
 
 
+@pytest.mark.long
 def test_tiles_and_pieces_are_the_whole_to_the_bit_and_of_one_shape():
     found = pickle.loads(pickle.dumps(columns(duration=365 * DAY)))
     all_columns = found.case(slice(None), 0.0, 365 * DAY)
@@ -211,6 +212,7 @@ def test_weather_restoring_waves_corrections_and_parameters():
     assert columns().model(model := Model(KEpsilon()), chosen) is model
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("diurnal_cycle", [False, True])
 def test_monthly_radiation_takes_the_albedo_of_the_day_or_is_spread_over_it(diurnal_cycle):
     weather: dict[str, Any] = {"wind_u": 5.0, "wind_v": 3.0, "air_temperature": 12.0, "humidity": 80.0}

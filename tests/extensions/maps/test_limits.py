@@ -7,6 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import pytest
 from typer.testing import CliRunner
 
 from tests.errors import error_naming, missing_from
@@ -28,6 +29,7 @@ def said(code: int, *arguments: str) -> str:
     return result.output
 
 
+@pytest.mark.long
 def test_maps_of_too_many_steps_are_refused_and_of_many_told(tmp_path):
     output = ["--output", str(tmp_path / "map.zarr")]
     message = said(2, "map", CONFIG, "--set", "time.step=1e-3", *output)
