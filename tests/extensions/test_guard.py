@@ -196,8 +196,12 @@ def material(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("row", OUTPUTS, ids=" ".join)
+def _marked(row: tuple[str, str]):
+    is_slow = row[0] in ("demo", "posterior", "cross-validate") or not row[1]
+    return pytest.param(row, id=" ".join(row), marks=pytest.mark.study if is_slow else pytest.mark.long)
+
+
+@pytest.mark.parametrize("row", [_marked(row) for row in OUTPUTS])
 def test_no_command_replaces_a_product_of_another_or_its_input(material, tmp_path, monkeypatch, row):
     """Foreign products, a folder and links to an input in the place of each file that a command writes."""
     place, arguments = tmp_path / "place", OUTPUTS[row]

@@ -218,8 +218,12 @@ CASES = {
 }
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", CASES)
+BRIEF = ("nns_annual_npzd_shade", "nns_annual_carbonate", "nns_annual_ergom")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.long if n in BRIEF else pytest.mark.study) for n in CASES]
+)
 def test_a_year_is_that_of_gotm_with_fabm(name, tmp_path):
     """Root mean square over the year of every pool, relative to its range.
 

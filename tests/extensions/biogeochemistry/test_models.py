@@ -105,8 +105,9 @@ def test_the_gradient_of_two_steps_by_every_parameter_is_that_of_finite_differen
     check_gradient(loss, jnp.asarray([float(leaf) for leaf in leaves]))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("n_steps", [2, 500])
+@pytest.mark.parametrize(
+    "n_steps", [pytest.param(2, marks=pytest.mark.long), pytest.param(500, marks=pytest.mark.study)]
+)
 def test_the_gradient_of_a_column_is_that_of_finite_differences(n_steps):
     """NPZD with sinking, light and mixing; all models in the long run."""
     kinds = MODELS if n_steps > 2 else {"npzd": NPZD}

@@ -17,7 +17,7 @@ from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.physics.teos10 import surface_temperature
 from tunax_lite.runtime import compile_program
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.study
 
 N_STEPS, DT = 8760, 3600.0
 WIDEST = 4e-7  # of the differences, relative to the size of a change
