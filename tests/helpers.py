@@ -1,6 +1,7 @@
 """Lists that drive the tests, and what several test files need."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -142,10 +143,17 @@ _TIMES = np.linspace(0.0, 12.0 * 3600.0, 13)
 
 
 def _case(
-    *, stratification: float = 0.02, zoom: float = 0.0, coriolis: float = 0.0, salinity: float = 0.0, **fluxes
+    n_cells: int,
+    depth: float,
+    *,
+    stratification: float = 0.02,
+    zoom: float = 0.0,
+    coriolis: float = 0.0,
+    salinity: float = 0.0,
+    **fluxes,
 ) -> Case:
     """Case of a common structure, so that one compiled program serves them all."""
-    grid = Grid.stretched(DEPTH, N_CELLS, surface_zoom=zoom)
+    grid = Grid.stretched(depth, n_cells, surface_zoom=zoom)
     dye_flux = fluxes.pop("dye_flux", 0.0)
     names = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
     return Case(
@@ -167,25 +175,31 @@ def _case(
 
 _DAY = 2.0 * np.pi * _TIMES / 86400.0
 
-CASES = {
-    "rest": _case(),
-    "wind": _case(stress_u=0.1, coriolis=1e-4),
-    "cooling": _case(heat_flux=-200.0),
-    "unstratified": _case(stratification=0.0, stress_u=0.1),
-    "everything": _case(
-        zoom=1.5,
-        coriolis=-1e-4,
-        salinity=2.0,
-        stress_u=0.1 * np.cos(_DAY),
-        stress_v=0.05 + 0.05 * np.sin(_DAY),
-        heat_flux=-150.0,
-        shortwave_flux=400.0 * np.maximum(np.sin(_DAY), 0.0),
-        freshwater_flux=1e-4 * np.cos(_DAY),
-        salt_flux=1e-6,
-        dye_flux=1e-5 * np.sin(_DAY),
-    ),
-}
-"""Small cases of 12 h: all in which turbulence closures are known to break, and one with all fluxes."""
+
+def small_cases(n_cells: int, depth: float) -> dict[str, Case]:
+    """Cases of 12 h: all in which turbulence closures are known to break, and one with all fluxes."""
+    case = partial(_case, n_cells, depth)
+    return {
+        "rest": case(),
+        "wind": case(stress_u=0.1, coriolis=1e-4),
+        "cooling": case(heat_flux=-200.0),
+        "unstratified": case(stratification=0.0, stress_u=0.1),
+        "everything": case(
+            zoom=1.5,
+            coriolis=-1e-4,
+            salinity=2.0,
+            stress_u=0.1 * np.cos(_DAY),
+            stress_v=0.05 + 0.05 * np.sin(_DAY),
+            heat_flux=-150.0,
+            shortwave_flux=400.0 * np.maximum(np.sin(_DAY), 0.0),
+            freshwater_flux=1e-4 * np.cos(_DAY),
+            salt_flux=1e-6,
+            dye_flux=1e-5 * np.sin(_DAY),
+        ),
+    }
+
+
+CASES = small_cases(N_CELLS, DEPTH)
 
 
 def get_leaf(module: Any, path: str) -> Any:
