@@ -222,19 +222,38 @@ def assert_close(ours, theirs, rtol, atol):
         np.testing.assert_allclose(one, other, rtol=rtol, atol=atol * np.max(np.abs(other)))
 
 
+def in_all_columns(run, case):
+    """Frames of a case that is in all columns of the same program, of the first and the last."""
+    batch = stack_cases([case] * N_POINTS * len(CASES)).unlabelled()
+    _, frames = run.values((run.both[0], batch))
+    return column(frames, 0), column(frames, -1)
+
+
 def test_batch_equals_single_columns(run):
-    """A case in all columns gives what it gives beside the others; they are columns of the same program."""
+    """A case in all columns gives what it gives beside the others."""
     for i, case in enumerate(CASES.values()):
-        alike = stack_cases([case] * N_POINTS * len(CASES)).unlabelled()
-        _, frames = run.values((run.both[0], alike))
-        for number in (0, -1):
-            assert_close(column(frames, number), column(run.result[1], i), rtol=1e-12, atol=1e-14)
+        for found in in_all_columns(run, case):
+            assert_close(found, column(run.result[1], i), rtol=1e-12, atol=1e-14)
+
+
+def test_east_is_no_other_direction_than_north(run):
+    """A wind that is turned by a right angle drives currents that are turned, and mixes as much."""
+    case, fluxes = CASES["everything"], CASES["everything"].forcing.fluxes
+    turned = eqx.tree_at(
+        lambda c: (c.forcing.fluxes.stress_u, c.forcing.fluxes.stress_v),
+        case,
+        (-fluxes.stress_v, fluxes.stress_u),
+    )
+    state, mixing = in_all_columns(run, turned)[0]
+    before, same = column(run.result[1], LAST)
+    assert_close((state.u, state.v), (-before.v, before.u), rtol=1e-7, atol=1e-9)
+    assert_close((state.temperature, mixing), (before.temperature, same), rtol=1e-7, atol=1e-9)
 
 
 def test_compiled_equals_interpreted(closure, run):
     """One step of a column without a batch axis. Guards, too, against wrong code from the compiler."""
     model, time, dt = Model(closure), jnp.asarray(DT), jnp.asarray(DT)
-    before, after = (jax.tree.map(lambda leaf: leaf[n, ..., LAST], run.result[1]) for n in (1, 2))
+    before, after = (jax.tree.map(lambda leaf, n=n: leaf[n, ..., LAST], run.result[1]) for n in (1, 2))
     with jax.disable_jit():
         found = model.step(*jax.tree.map(jnp.asarray, before), list(CASES.values())[LAST], time, dt)
     # Relative to the column: where velocity decays downward, every cell adds rounding.

@@ -3,7 +3,6 @@
 import dataclasses
 from typing import Any
 
-import equinox as eqx
 import gsw
 import jax
 import jax.numpy as jnp
@@ -13,7 +12,7 @@ import pytest
 from tests.air_sea.bulk_numpy import fairall, humidity_of, saturation
 from tests.errors import error_naming
 from tests.helpers import central_difference, get_leaf, water_surface, with_leaf
-from tunax_lite import Case, Constant, Grid, KEpsilon, Model, State, simulate
+from tunax_lite import Case, Grid, KEpsilon, Model, State, simulate
 from tunax_lite._types import in_precision
 from tunax_lite.air_sea import (
     BulkForcing,
@@ -234,32 +233,8 @@ def test_gradient_of_the_fluxes_equals_central_differences():
     assert_slopes(fluxes, point, slopes)
 
 
-@pytest.mark.slow
-@pytest.mark.long  # that of the fluxes: above
-def test_gradient_of_a_day_to_weather_sky_and_water():
-    case = column(full_forcing())
-    model = Model(Constant(1e-3, 1e-3))
-
-    @eqx.filter_jit
-    def loss(values):
-        end = simulate(model, with_numbers(case, values), dt=1200.0, output_interval=86400.0).state
-        return jnp.mean(end.temperature[-1, -3:]) + jnp.mean(end.salinity[-1, -3:])
-
-    point = jnp.stack([jnp.asarray(get_leaf(case, path)) for path in FREE])
-    gradient = np.asarray(eqx.filter_jit(jax.grad(loss))(point))
-    assert np.all(np.abs(gradient) > 0.0)
-    assert_slopes(loss, point, gradient)
-
-
-@pytest.mark.parametrize(
-    "bulk",
-    [
-        pytest.param(Fairall(), id="fairall", marks=pytest.mark.long),
-        pytest.param(Coare36(iterations=3), id="coare"),
-    ],
-)
-def test_columns_of_a_batch_have_their_own_weather(bulk):
-    single = full_forcing(bulk)
+def test_columns_of_a_batch_have_their_own_weather():
+    single = full_forcing(Coare36(iterations=3))
     offsets = jnp.asarray([-2.0, 0.0, 3.0])
     batch = with_leaf(single, "offsets.air_temperature", offsets)
     spread = jax.tree.map(lambda x: jnp.broadcast_to(x, (3,)), WATER)
@@ -281,26 +256,24 @@ def test_a_run_in_float32_stays_float32():
     np.testing.assert_allclose(run.state.temperature, exact.state.temperature, atol=2e-3)
 
 
-@pytest.mark.parametrize(
-    ("changes", "options", "message"),
-    [
-        ({"air_temperature": 280.0 + 0.0 * TIMES}, {}, "air_temperature -90 60 [degC] 280"),
-        ({"air_pressure": 1013.0 + 0.0 * TIMES}, {}, "air_pressure [Pa] 1013 0"),
-        ({"cloud_cover": 60.0 + 0.0 * TIMES}, {}, "cloud_cover 0 1 60"),
-        ({"humidity": 0.8 + 0.0 * TIMES}, {}, "humidity % 0.8"),
-        ({}, {"humidity_measure": "specific"}, "humidity 0 0.1 85"),
-        ({"wind_u": np.where(TIMES > 5e4, 999.0, 5.0)}, {}, "999 54000 5"),
-        ({"longwave": None}, {}, "weather.longwave"),
-        ({"longwave": None}, {"longwave": DownwardLongwave()}, "weather.longwave"),
-        ({"shortwave": None}, {}, "weather.shortwave"),
-        ({}, {"longwave": Clark()}, "sun longwave"),
-        ({}, {"albedo": Payne()}, "sun albedo"),
-        ({"precipitation": None}, {"rain_heat": True}, "weather.precipitation"),
-    ],
-)
-def test_weather_that_cannot_be_is_refused(changes, options, message):
-    with error_naming(ValueError, message):
-        BulkForcing(weather(**changes), **options)
+REFUSED = [
+    ({"air_temperature": 280.0 + 0.0 * TIMES}, {}, "air_temperature -90 60 [degC] 280"),
+    ({"air_pressure": 1013.0 + 0.0 * TIMES}, {}, "air_pressure [Pa] 1013 0"),
+    ({"cloud_cover": 60.0 + 0.0 * TIMES}, {}, "cloud_cover 0 1 60"),
+    ({"humidity": 0.8 + 0.0 * TIMES}, {}, "humidity % 0.8"),
+    ({}, {"humidity_measure": "specific"}, "humidity 0 0.1 85"),
+    ({"wind_u": np.where(TIMES > 5e4, 999.0, 5.0)}, {}, "999 54000 5"),
+    ({"longwave": None}, {}, "weather.longwave"),
+    ({"shortwave": None}, {}, "weather.shortwave"),
+    ({}, {"longwave": Clark()}, "sun longwave"),
+    ({"precipitation": None}, {"rain_heat": True}, "weather.precipitation"),
+]
+
+
+def test_weather_that_cannot_be_is_refused():
+    for changes, options, message in REFUSED:
+        with error_naming(ValueError, message):
+            BulkForcing(weather(**changes), **options)
 
 
 def test_run_beyond_the_weather_is_refused():
@@ -311,6 +284,7 @@ def test_run_beyond_the_weather_is_refused():
         forcing().at(0.0)
 
 
+@pytest.mark.long
 def test_the_parts_of_the_heat_flux_are_those_of_its_step():
     case, model = column(forcing(heat_factor=1.2)), Model(KEpsilon())
     run = simulate(model, case, dt=600.0, duration=21600.0, output_interval=7200.0, step_starts=True)

@@ -55,9 +55,9 @@ def net(formula, **changes):
     return net_of(situated(**changes), formula)
 
 
-@pytest.mark.parametrize(("formula", "expected"), LONGWAVE, ids=IDS)
-def test_longwave_has_the_tabulated_values(formula, expected):
-    np.testing.assert_allclose(net(formula), expected, rtol=1e-4)
+def test_longwave_has_the_tabulated_values():
+    for formula, expected in LONGWAVE:
+        np.testing.assert_allclose(net(formula), expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("formula", [formula for formula, _ in LONGWAVE], ids=IDS)

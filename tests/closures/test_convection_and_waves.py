@@ -27,6 +27,7 @@ def cooled(closure, floors=(1e-10, 1e-12)) -> np.ndarray:
     return np.asarray(simulate(model, case, duration=43200.0, output_interval=43200.0).state.temperature[-1])
 
 
+@pytest.mark.long
 def test_convection_starts_whatever_the_floors():
     flux = jnp.asarray(1.0)
     found = [
@@ -81,29 +82,8 @@ def test_eddies_from_elsewhere_are_the_longest_that_reach_a_place():
     np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
-@pytest.mark.long  # of recommended constants: below
-def test_logarithmic_layer_keeps_its_own_eddies():
-    """l = kappa z grows by less than the slope per distance, so that eddies of elsewhere are none."""
-    sheared = Case(
-        grid := Grid.uniform(20.0, 40),
-        State.from_profiles(grid, temperature=10.0),
-        ConstantForcing(SurfaceFluxes(stress_u=0.1)),
-    )
-    ends = [
-        simulate(Model(KEpsilon(eddy_slope=slope)), sheared, duration=36000.0, output_interval=36000.0)
-        for slope in (None, 5.0)
-    ]
-    upper = [np.asarray(end.clo_state.eddy_viscosity[-1])[-6:] for end in ends]
-    np.testing.assert_allclose(upper[1], upper[0], rtol=1e-2)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        GenericLengthScale,
-        *(pytest.param(each, marks=pytest.mark.long) for each in (KEpsilon, KOmega, KEpsilonTheta)),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [GenericLengthScale, KEpsilon, KOmega, KEpsilonTheta])
 def test_recommended_constants_have_the_logarithmic_layer(kind):
     """du/dln(z + z_0) = u* / kappa, kappa = 0.4 +- 0.01, where the stress is that of the surface."""
     closure, friction_velocity = kind.recommended(), 0.01
@@ -120,12 +100,8 @@ def test_recommended_constants_have_the_logarithmic_layer(kind):
     np.testing.assert_allclose(-friction_velocity / slope, 0.4, atol=0.01)
 
 
-@pytest.mark.parametrize(
-    "convection",
-    [pytest.param(None, id="GOTM's conditions", marks=pytest.mark.long), pytest.param(1.0, id="convection")],
-)
-@pytest.mark.long  # of recommended constants: test_large_eddies
-def test_momentum_down_the_lagrangian_gradient_is_the_same_in_both_frames(convection):
+@pytest.mark.long
+def test_momentum_down_the_lagrangian_gradient_is_the_same_in_both_frames():
     """Velocities with and without the drift tell one story where their fluxes and forces are the same."""
     grid = Grid.uniform(40.0, 40)
     drift = StokesDrift(TimeSeries.constant(DriftVector(0.1, 0.02)), decay_depth=6.0)
@@ -136,7 +112,7 @@ def test_momentum_down_the_lagrangian_gradient_is_the_same_in_both_frames(convec
         forcing = ConstantForcing(SurfaceFluxes(stress_u=0.1, heat_flux=-100.0))
         interior = Interior(stokes_drift=drift, velocities=velocities)
         case = Case(grid, state, forcing, coriolis_parameter=1e-4, interior=interior)
-        closure = KEpsilon(lagrangian_stress=True, c_eps_4=1.0, convective_flux_factor=convection)
+        closure = KEpsilon(lagrangian_stress=True, c_eps_4=1.0, convective_flux_factor=1.0)
         runs.append(simulate(Model(closure), case, duration=21600.0, output_interval=10800.0).state)
     eulerian, lagrangian = runs
     # The Coriolis force and implicit steps differ by the order of a step.
@@ -145,6 +121,7 @@ def test_momentum_down_the_lagrangian_gradient_is_the_same_in_both_frames(convec
     np.testing.assert_allclose(eulerian.v + v_s, lagrangian.v, atol=2e-3)
 
 
+@pytest.mark.long
 def test_waves_over_weak_cooling_do_not_stop_turbulence():
     """Without a limit by the walls, the length passes a kilometre, and turbulence dies below cooled water."""
     grid = Grid.uniform(80.0, 64)
@@ -170,6 +147,7 @@ def test_waves_over_weak_cooling_do_not_stop_turbulence():
     assert warmer_below > 0.05 and length > 1000.0
 
 
+@pytest.mark.long
 def test_wind_starts_turbulence_in_thick_cells():
     """From the floors of GOTM turbulence decays: production is less than the floor of epsilon."""
     grid = Grid.uniform(256.0, 32)
@@ -186,6 +164,7 @@ def test_wind_starts_turbulence_in_thick_cells():
     assert cooling(dataclasses.replace(closure, turbulent_kinetic_energy_floor=jnp.asarray(1e-10))) < 0.002
 
 
+@pytest.mark.long
 def test_a_mixed_layer_of_one_thick_cell_deepens_as_in_thin_cells():
     """Five days of wind over cells of 8 m against cells of 1 m averaged to them."""
 
@@ -220,7 +199,7 @@ def test_thin_cells_have_no_interface_within():
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("closure", [KEpsilon, KEpsilonTheta])
+@pytest.mark.parametrize("closure", [KEpsilon, pytest.param(KEpsilonTheta, marks=pytest.mark.long)])
 def test_all_of_a_step_sees_the_interface(closure):
     """A step is that of the closure without one, in the stratification that it sees."""
     inputs = closure_inputs(random_grid(3, 12), np.linspace(1e-4, 1e-5, 11), 1e-4)

@@ -72,11 +72,14 @@ def refused(closure, *others: FreeParameter) -> set[str]:
     return found
 
 
-EVERY = [*ALL_CLOSURES, *VARIANTS.values(), MellorYamada.harcourt()]
+# Without those that differ from another in numbers alone.
+SAME_SWITCHES = {"KOmega.recommended", "CATKE.recommended", "GenericLengthScale.generated", "Constant"}
+EVERY = [each for each in (*ALL_CLOSURES, *VARIANTS.values()) if id_of(each) not in SAME_SWITCHES]
+EVERY.append(MellorYamada.harcourt())
 
 
 @pytest.mark.parametrize(
-    "closure", some_long(EVERY, lambda closure: id_of(closure).startswith("Neural"), name=id_of)
+    "closure", some_long(EVERY, lambda each: id_of(each) not in ("KOmega", "KPP"), name=id_of)
 )
 def test_what_has_no_effect_is_refused_and_nothing_else(closure):
     assert without_effect(closure) == refused(closure)

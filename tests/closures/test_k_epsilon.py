@@ -6,7 +6,6 @@ Its step with dense matrices is in `test_two_equation`.
 from functools import cache
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -31,6 +30,7 @@ A = SecondMoments("canuto_a")
 step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))
 
 
+@pytest.mark.long
 def test_homogeneous_decay_follows_its_power_law():
     tke, dissipation, c_2 = 1e-2, 1e-4, 1.92
     turnover = tke / dissipation
@@ -81,7 +81,7 @@ def simulated_growth_rate(ri):
     return 2.0 * rates[1] - rates[0], float((k[-1] / eps[-1]) ** 2 * ri * shear**2)
 
 
-@pytest.mark.parametrize("ri", [0.2, 0.24, 0.26, 0.3])
+@pytest.mark.parametrize("ri", [0.24, 0.26])
 def test_sheared_stratified_turbulence_grows_or_decays_at_its_stationary_rate(ri):
     rate, alpha_n = simulated_growth_rate(ri)
     expected, expected_alpha_n = stationary_growth_rate(ri)
@@ -95,18 +95,6 @@ def test_turbulence_is_steady_at_the_steady_state_richardson_number():
     rate, alpha_n = simulated_growth_rate(0.25)
     assert abs(rate) < 1e-9
     np.testing.assert_allclose(alpha_n, 6.7329, rtol=2e-5)
-
-
-def test_neutral_shear_grows_as_the_constants_say():
-    shear, tke, scaled_dt = 1e-2, 1e-4, 0.01
-    start = (tke, 0.2 * tke * shear, 1e-3)
-    k, eps = run_box(BOX, start, 0.0, shear**2, scaled_dt / shear, 10000)
-    production = 0.92 / 0.44
-    alpha_m = production / 0.07682  # c_mu of Canuto's model A without stratification
-    np.testing.assert_allclose((k[-1] / eps[-1] * shear) ** 2, alpha_m, rtol=0.01)
-    growth = np.log(k[-1] / k[-2]) / scaled_dt
-    # First order in the time step: 0.01 S over a turnover time of 5 / S.
-    np.testing.assert_allclose(growth, (production - 1.0) / np.sqrt(alpha_m), rtol=0.01)
 
 
 GRID = random_grid(80, 9)
@@ -131,18 +119,6 @@ def test_what_followed_from_old_parameters_cannot_outlive_them():
     changed = eqx.tree_at(lambda c: c.c_eps_2, KEpsilon(), jnp.asarray(1.8))
     assert eqx.tree_equal(changed.prepare(), KEpsilon(c_eps_2=1.8).prepare())
     assert changed.von_karman < KEpsilon().von_karman
-
-
-@pytest.mark.parametrize("dt", [1.0, 3600.0, 1e7])
-def test_stays_positive_and_finite_at_any_time_step(dt):
-    closure = KEpsilon()
-    for seed in range(4):
-        state, inputs = random_state(seed), random_inputs(seed)
-        for _ in range(3):
-            state = step(closure, state, inputs, dt)
-        assert np.all(np.isfinite(jnp.stack(jax.tree.leaves(state))))
-        assert np.min(state.turbulent_kinetic_energy) >= 1e-10
-        assert np.min(state.dissipation_rate) >= 1e-12
 
 
 def test_length_is_limited_in_stable_water_only():

@@ -186,7 +186,7 @@ def reference_step(state, inputs, dt):
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_step_equals_the_equations_term_by_term(seed):
     state, inputs = random_step(seed)
     new = step(KEpsilonTheta(), state, inputs, 60.0)
@@ -212,23 +212,18 @@ def test_plumes_on_it_pass_its_flux_on():
     assert isinstance(plumes, Plumes)
 
 
-@pytest.mark.parametrize("stability", ["quasi", "canuto", "munk"])
-def test_other_stability_functions_are_refused(stability):
-    other = {
-        "quasi": SecondMomentClosure(),
-        "canuto": SecondMomentClosure.of("canuto_b"),
-        "munk": tl.closures.ConstantStability(),
-    }[stability]
-    with error_naming(ValueError, "equilibrium weak"):
-        KEpsilonTheta(stability=other)
+def test_other_stability_functions_are_refused():
+    for other in (SecondMomentClosure(), SecondMomentClosure.of("canuto_b"), tl.closures.ConstantStability()):
+        with error_naming(ValueError, "equilibrium weak"):
+            KEpsilonTheta(stability=other)
 
 
 CONVECTION = tl.Grid.uniform(100.0, 50)
 KINEMATIC_FLUX = 200.0 / (1027.0 * 3991.86796)  # K m s-1
 
 
-@pytest.mark.parametrize("dt", [600.0, 3600.0])
-def test_under_cooling_heat_goes_up_against_the_gradient(dt):
+@pytest.mark.long
+def test_under_cooling_heat_goes_up_against_the_gradient(dt=600.0):
     """Three days from 0.01 K/m: encroachment alone would reach sqrt(2 t F / 0.01 K/m)."""
     case = tl.Case(
         CONVECTION,

@@ -1,6 +1,5 @@
 """Langmuir turbulence in the equations for second moments: functions, momentum, published behaviour."""
 
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.closures.turbulence_numpy import SecondMoments
-from tests.helpers import get_leaf
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
 from tunax_lite.closures import Harcourt, MellorYamada
 from tunax_lite.closures.stability import Flow, Waves
@@ -224,50 +222,3 @@ def test_published_behaviour_at_a_langmuir_number_of_three_tenths():
     la_squared = np.sqrt(STRESS / DENSITY) / of_layer
     published = 1.0 + 1.0 / (1.5**2 * la_squared) + 1.0 / (5.4**4 * la_squared**2)
     assert means[1] / means[0] == pytest.approx(published, rel=0.25)
-
-
-STEPS, DT = 10, 600.0
-
-
-@eqx.filter_jit
-@partial(eqx.filter_value_and_grad, has_aux=True)
-def end_of_a_run(both):
-    """A number of the end of a run, and what moved momentum in it."""
-    closure, drift = both
-    model, case = Model(closure), langmuir_case(drift, 12, depth=24.0, coriolis=0.0, days=1.0)
-
-    def step(carry, _):
-        carry = model.step(*carry, case, jnp.zeros(()), jnp.asarray(DT))
-        return carry, (carry[0].u, carry[1].eddy_viscosity, carry[1].stokes_viscosity)
-
-    (state, turbulence), history = jax.lax.scan(step, (case.initial_state, model.init(case)), length=STEPS)
-    scale = jnp.linspace(1.0, 2.0, 12)
-    number = jnp.sum(scale * (30.0 * state.u + state.temperature - 12.0))
-    return number + 10.0 * jnp.sum(turbulence.eddy_viscosity), history
-
-
-@pytest.mark.long  # the derivatives of a run
-def test_waves_drive_momentum_and_its_derivatives_are_right():
-    both: Any = MellorYamada.harcourt(), jnp.asarray(0.068)
-    (_, history), gradient = end_of_a_run(both)
-    u, *coefficients = (np.asarray(values) for values in history)
-    # The last step as a dense linear system: stress above, nu dU/dz and nu_S dU_s/dz between the cells.
-    h, z_face = 2.0, np.linspace(-24.0, 0.0, 13)
-    drift = np.diff(0.068 * 15.0 / np.pi * np.exp(np.pi / 15.0 * z_face)) / h
-    nu, nu_s = (values[-2, 1:-1] for values in coefficients)
-    difference = np.diff(np.eye(12), axis=0) / h
-    matrix = np.eye(12) + DT / h * difference.T @ ((nu[:, None] + 1.3e-6) * difference) * h
-    driven = -(difference.T @ (nu_s * (difference @ drift)))
-    stress = np.zeros(12)
-    stress[-1] = STRESS / (DENSITY * h)
-    expected = np.linalg.solve(matrix, u[-2] + DT * (stress + driven))
-    assert np.max(np.abs(nu_s * (difference @ drift))) > 0.1 * STRESS / DENSITY
-    np.testing.assert_allclose(u[-1], expected, rtol=1e-9, atol=1e-14)
-    assert np.sum(u[-1]) * h == pytest.approx(STEPS * DT * STRESS / DENSITY, rel=1e-12)
-
-    for place in ("0.e_6", "0.s_h", "0.stability.a_1", "0.stability.proximity_factor", "1"):
-        index, _, path = place.partition(".")
-        leaf = (lambda both, p=path: get_leaf(both[0], p)) if index == "0" else (lambda both: both[1])
-        x = leaf(both)
-        moved = [float(end_of_a_run(eqx.tree_at(leaf, both, x * r))[0][0]) for r in (1 + 1e-5, 1 - 1e-5)]
-        assert float(leaf(gradient)) == pytest.approx((moved[0] - moved[1]) / (2e-5 * float(x)), rel=1e-4)

@@ -3,17 +3,15 @@
 import dataclasses
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
-from pydantic import ValidationError
 
 from tests.calibration.twins import cheap_targets
 from tests.closures.columns import closure_inputs, random_grid
 from tests.errors import error_naming
-from tunax_lite import Model, in_precision
+from tunax_lite import Model
 from tunax_lite.calibration import (
     LBFGS,
     FreeParameter,
@@ -27,7 +25,7 @@ from tunax_lite.calibration import (
 from tunax_lite.closures import KEpsilon, KOmega, NeuralCorrection, PacanowskiPhilander, RiBased
 from tunax_lite.closures.base import SurfaceWaves
 from tunax_lite.closures.energy import TurbulenceState
-from tunax_lite.closures.neural import evaluate, initial_weights, layer_sizes
+from tunax_lite.closures.neural import evaluate, layer_sizes
 from tunax_lite.config.closures import ClosureSection
 
 GRID = random_grid(3, 9)
@@ -77,14 +75,6 @@ def test_network_is_products_of_matrices_for_each_column():
     # The same weights for all columns.
     shared = np.stack(evaluate(jnp.asarray(weights[:, 2]), sizes, list(jnp.asarray(x))))
     np.testing.assert_allclose(shared[..., 2], columns[2], rtol=1e-13, atol=1e-14)
-
-
-def test_first_layers_start_random_and_the_last_at_zero():
-    sizes = layer_sizes(100, 50, 1, 2)
-    weights = initial_weights(sizes, seed=4)
-    assert np.std(weights[:5000]) == pytest.approx(0.1, rel=0.05)
-    assert np.all(weights[5000:] == 0.0)
-    assert np.any(weights[:5000] != initial_weights(sizes, seed=5)[:5000])
 
 
 def test_new_network_is_the_physical_closure():
@@ -178,6 +168,7 @@ def test_recommended_weights_cannot_grow_through_the_memory_of_their_closure():
     assert factor * kept / (1.0 + kept) < 0.8
 
 
+@pytest.mark.long
 def test_waves_weaken_the_correction_of_entrainment():
     closure = random_weights(NeuralCorrection(where="entrainment"))
     drift = jnp.linspace(0.0, 0.03, GRID.n_cells), jnp.linspace(0.0, 0.04, GRID.n_cells)
@@ -191,25 +182,6 @@ def test_waves_weaken_the_correction_of_entrainment():
     np.testing.assert_allclose(
         changed[1], changed[0] * 0.011**2 / (0.011**2 + 0.05**2), rtol=1e-8, atol=1e-14
     )
-
-
-def test_gradient_to_the_weights_and_float32():
-    closure = random_weights(NeuralCorrection(width=2))
-
-    def mixing(weights):
-        new = dataclasses.replace(closure, weights=weights).prepare().step(turbulence(), INPUTS, 60.0)
-        return jnp.sum(jnp.log(new.eddy_viscosity[1:-1]) + 2.0 * jnp.log(new.eddy_diffusivity[1:-1]))
-
-    mixing = jax.jit(mixing)
-    weights = closure.weights
-    gradient = np.asarray(jax.jit(jax.grad(mixing))(weights))
-    for i in (0, 7, -1):
-        step = 1e-5 * jnp.zeros_like(weights).at[i].set(1.0)
-        slope = (mixing(weights + step) - mixing(weights - step)) / 2e-5
-        assert gradient[i] == pytest.approx(float(slope), rel=1e-7)
-    single = in_precision((closure, turbulence(), INPUTS), "float32")
-    shapes = jax.eval_shape(lambda c, s, i: c.prepare().step(s, i, jnp.asarray(60.0, jnp.float32)), *single)
-    assert {leaf.dtype for leaf in jax.tree.leaves(shapes)} == {np.dtype(np.float32)}
 
 
 @pytest.mark.parametrize(
@@ -288,22 +260,3 @@ def test_a_configuration_chooses_the_physical_closure_and_lists_the_weights():
     assert isinstance(closure, NeuralCorrection) and isinstance(closure.physical, KOmega)
     np.testing.assert_allclose(closure.weights, weights)
     assert float(closure.physical.sigma_k) == 1.5
-
-
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
-        ({"options": {"physical": "k_epsilom"}}, "did you mean 'k_epsilon'"),
-        (
-            {"options": {"physical": {"name": "k_epsilon", "seed": 1}}},
-            "seed: choose one of: name, constants, options",
-        ),
-        ({"options": {"weights": [1.0]}}, "expected an option of NeuralCorrection, got 'weights'"),
-        ({"options": {"width": -1}}, "options.width\n  Input should be greater than or equal to 1"),
-        ({"parameters": {"weights": [0.0] * 39}}, "weights[38]: NeuralCorrection has no such parameter"),
-    ],
-)
-def test_wrong_configurations_say_what_is_expected(section, message):
-    with pytest.raises(ValidationError) as error:
-        ClosureSection(name="neural", **section)
-    assert message in str(error.value)

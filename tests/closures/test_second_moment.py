@@ -234,14 +234,3 @@ def test_functions_are_finite_and_not_negative_everywhere():
         values, slopes = values_and_slopes(closure(name).stability_functions())
         assert np.all(np.isfinite(values)) and np.all(values >= 0.0), name
         assert np.all(np.isfinite(slopes)), name
-
-
-def test_parameters_may_differ_between_columns():
-    cc1 = jnp.array([4.0, 5.0, 6.0])
-    together = SecondMomentClosure(cc1=cc1).stability_functions()
-    alpha_n = jnp.array([[-1.0], [2.0]])
-    values = together.quasi_equilibrium(alpha_n)[0]
-    assert values.shape == (2, 3)
-    for i in range(3):
-        alone = SecondMomentClosure(cc1=cc1[i]).stability_functions()
-        np.testing.assert_allclose(values[:, i], alone.quasi_equilibrium(alpha_n[:, 0])[0], rtol=1e-13)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import closure_inputs, random_grid, surface_waves
-from tests.errors import error_naming
 from tunax_lite.closures import (
     TKE,
     BottomFlow,
@@ -211,8 +210,8 @@ def test_step_with_other_options():
     assert eqx.tree_equal(with_drift, without)
 
 
-@pytest.mark.parametrize(("c_k", "c_eps"), [(0.1, 0.7), (0.2, 0.4)])
-def test_logarithmic_layer(c_k, c_eps):
+@pytest.mark.long
+def test_logarithmic_layer(c_k=0.2, c_eps=0.4):
     """Shear u* / (kappa d) keeps k in equilibrium, and nu = kappa u* (d + z_0)."""
     roughness, von_karman = 0.1, 0.4
     closure = TKE(
@@ -293,8 +292,3 @@ def test_langmuir_cells_without_wind_or_stratification():
     drift, depth = 0.016 * np.sqrt(1026.0 / (1.22 * 1.5e-3)) * USTAR, -Z[0]
     expected = (0.15 * drift * np.sin(np.pi * -Z[1:-1] / depth)) ** 3 / depth
     np.testing.assert_allclose(closure.production(mixed), expected, rtol=1e-7)
-
-
-def test_an_implicit_fraction_below_one_is_refused():
-    with error_naming(ValueError, "implicit_fraction 1 0.5"):
-        TKE(implicit_fraction=0.5)

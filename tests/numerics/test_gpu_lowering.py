@@ -91,6 +91,7 @@ def step_of(text):
     raise AssertionError("the loop over steps has no end")
 
 
+@pytest.mark.long
 def test_gpu_program_solves_with_cusparse_and_loops_over_time_only(case):
     def final_heat(c_eps_1):
         closure = eqx.tree_at(lambda c: c.c_eps_1, tl.KEpsilon(), c_eps_1)
@@ -105,8 +106,7 @@ def test_gpu_program_solves_with_cusparse_and_loops_over_time_only(case):
 
 
 @pytest.mark.parametrize("method", [VendorLibrary(), ThomasKernel()], ids=lambda m: type(m).__name__)
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("n_columns", [1, 1000])
+@pytest.mark.parametrize(("precision", "n_columns"), [("float32", 1000), ("float64", 1)])
 def test_solve_of_a_batch_is_one_call_without_a_loop(method, precision, n_columns):
     """JAX's `tridiagonal_solve` once looped over the batch on CUDA: its issue 28544, mended in 28696."""
     column = jax.ShapeDtypeStruct((50, n_columns), precision)
@@ -131,6 +131,7 @@ def test_library_solves_mapped_columns_in_one_call():
     assert targets(text) == {CUSPARSE: 1}
 
 
+@pytest.mark.long
 def test_no_host_is_called_back():
     """A callback or an outfeed would stop the GPU in every step."""
     text = text_of_job("gradient")
@@ -138,6 +139,7 @@ def test_no_host_is_called_back():
     assert not re.findall(r"stablehlo\.(?:infeed|outfeed|send|recv)", text)
 
 
+@pytest.mark.long
 def test_float32_has_no_float64():
     """Where float64 is enabled, `jnp.where(x, 0.0, y)` hands over 0.0 as float64: constants, folded away."""
     text = text_of_job("gradient")
@@ -148,8 +150,8 @@ def test_float32_has_no_float64():
         assert "f64" not in text_of_job("gradient")
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_memory_grows_with_the_columns_and_by_what_a_state_needs(precision):
+@pytest.mark.long
+def test_memory_grows_with_the_columns_and_by_what_a_state_needs(precision="float32"):
     """Of a run, by the compiler's own estimate for a CPU: a state and the profiles of one step."""
     n_levels, columns = 64, (32, 64, 128)
     needed = []
@@ -161,6 +163,7 @@ def test_memory_grows_with_the_columns_and_by_what_a_state_needs(precision):
     assert per_level[0] < 50  # values; it is 41
 
 
+@pytest.mark.long
 def test_a_step_is_few_operations_and_groups_whatever_the_batch():
     operations, groups = step_of(text_of_job())
     # Velocity, temperature and salinity, k, epsilon; each solve of k and epsilon waits for the one before.
@@ -171,6 +174,7 @@ def test_a_step_is_few_operations_and_groups_whatever_the_batch():
     assert step_of(text_of_job(n_columns=1000))[0] == operations
 
 
+@pytest.mark.long
 def test_a_step_with_the_kernel_is_four_launches():
     text = text_of_job(method="ThomasKernel")
     assert targets(text) == {TRITON: 4}
@@ -178,7 +182,7 @@ def test_a_step_with_the_kernel_is_four_launches():
     assert operations["custom_call"] == 4 and groups == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("lanes, n_columns", [(32, 1), (32, 33), (8, 20)])
+@pytest.mark.parametrize("lanes, n_columns", [(8, 20), pytest.param(32, 33, marks=pytest.mark.long)])
 def test_kernel_equals_the_scan(lanes, n_columns):
     """Interpreted on a CPU, values and gradients; the last program has lanes without a column."""
     rng = np.random.default_rng(n_columns)

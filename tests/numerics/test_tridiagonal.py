@@ -24,13 +24,17 @@ from tunax_lite.numerics import (
 )
 
 ELIMINATIONS = [ThomasScan(), TwistedThomas(), ParallelCyclicReduction(), ThomasKernel()]
+name_of_type = lambda method: type(method).__name__  # noqa: E731
 METHODS = [*ELIMINATIONS, VendorLibrary(), PlatformDefault()]
-both_methods = pytest.mark.parametrize(
-    "method",
-    # The default of the platform is one of the others.
-    some_long(
-        METHODS, lambda method: isinstance(method, PlatformDefault), lambda method: type(method).__name__
-    ),
+both_methods, some_methods = (
+    pytest.mark.parametrize(
+        "method",
+        # The default of the platform is one of the others; its usual choice is in every run.
+        some_long(
+            methods, lambda method: not isinstance(method, TwistedThomas | VendorLibrary), name_of_type
+        ),
+    )
+    for methods in (METHODS[:-1], [TwistedThomas(), ParallelCyclicReduction(), VendorLibrary()])
 )
 
 
@@ -72,7 +76,7 @@ def solve_dense(matrix, rhs):
 
 
 @both_methods
-@pytest.mark.parametrize("batch", [(), (3,), (2, 3)], ids=str)
+@pytest.mark.parametrize("batch", [(), (2, 3)], ids=str)
 def test_equals_dense_for_several_right_hand_sides(method, batch):
     matrix = random_system(0, 9, batch)
     rng = np.random.default_rng(1)
@@ -85,12 +89,12 @@ def test_equals_dense_for_several_right_hand_sides(method, batch):
 
 
 @both_methods
-@pytest.mark.parametrize("n, batch", [(1, ()), (2, ()), (3, ()), (3, (2,)), (4, (2,))])
-def test_smallest_systems(method, n, batch):
-    matrix = random_system(2, n, batch)
-    rhs = jnp.broadcast_to(jnp.arange(1.0, n + 1.0).reshape(n, *[1] * len(batch)), (n, *batch))
-    solution = solve_one(matrix, rhs, method)
-    np.testing.assert_allclose(solution, solve_dense(matrix, rhs), rtol=1e-12)
+def test_smallest_systems(method):
+    for n, batch in ((1, ()), (2, ()), (3, (2,))):
+        matrix = random_system(2, n, batch)
+        rhs = jnp.broadcast_to(jnp.arange(1.0, n + 1.0).reshape(n, *[1] * len(batch)), (n, *batch))
+        solution = solve_one(matrix, rhs, method)
+        np.testing.assert_allclose(solution, solve_dense(matrix, rhs), rtol=1e-12)
 
 
 def test_a_batch_is_solved_in_a_loop_without_copies_of_its_arrays():
@@ -106,7 +110,7 @@ def test_a_batch_is_solved_in_a_loop_without_copies_of_its_arrays():
     assert len(re.findall(r"= f64\[9,4\]\S* copy\(", program)) <= 1
 
 
-@both_methods
+@some_methods
 def test_shared_matrix_and_shared_right_hand_side_broadcast(method):
     rng = np.random.default_rng(3)
     shared, many = random_system(4, 7, (1,)), jnp.asarray(rng.normal(size=(7, 4)))
@@ -117,7 +121,7 @@ def test_shared_matrix_and_shared_right_hand_side_broadcast(method):
     np.testing.assert_allclose(solution, solve_dense(differing, one), rtol=1e-11, atol=1e-13)
 
 
-@both_methods
+@some_methods
 def test_systems_side_by_side_do_not_mix(method):
     matrices = tuple(random_system(seed, 8, (2,)) for seed in (6, 7, 8))
     rng = np.random.default_rng(9)
@@ -161,7 +165,7 @@ def test_forward_and_reverse_derivative_equal_those_of_dense(method):
         np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-11)
 
 
-@both_methods
+@some_methods
 def test_derivative_to_one_of_several_right_hand_sides(method):
     matrices = (random_system(20, 5), random_system(21, 5))
     a, b, c = (jnp.asarray(x) for x in np.random.default_rng(22).normal(size=(3, 5)))
@@ -185,30 +189,7 @@ def test_derivative_to_one_of_several_right_hand_sides(method):
     )
 
 
-@both_methods
-def test_gradient_of_a_shared_matrix_sums_over_the_batch(method):
-    matrix = random_system(12, 5, (1,))
-    rhs = np.random.default_rng(13).normal(size=(5, 3))
-
-    def loss(diagonal, rhs):
-        return jnp.sum(solve_tridiagonal(matrix.lower, diagonal, matrix.upper, rhs, method=method) ** 2)
-
-    gradient = jax.jit(jax.grad(loss))
-    together = gradient(matrix.diagonal, rhs)
-    one_by_one = sum(gradient(matrix.diagonal, rhs[:, i : i + 1]) for i in range(3))
-    np.testing.assert_allclose(together, one_by_one, rtol=1e-11)
-
-
-@pytest.mark.parametrize("method", METHODS[:2], ids=lambda m: type(m).__name__)
-def test_vmap_over_a_leading_axis_equals_the_trailing_batch(method):
-    matrix = random_system(14, 6, (3,))
-    rhs = jnp.asarray(np.random.default_rng(15).normal(size=(6, 3)))
-    leading = jax.jit(jax.vmap(lambda m, r: solve_one(m, r, method), in_axes=-1))(matrix, rhs)
-    trailing = solve_one(matrix, rhs, method)
-    np.testing.assert_allclose(leading.T, trailing, rtol=1e-12, atol=1e-14)
-
-
-@both_methods
+@some_methods
 def test_jit_equals_no_jit(method):
     matrix = random_system(16, 6, (2,))
     rhs = jnp.asarray(np.random.default_rng(17).normal(size=(6, 2)))
@@ -246,8 +227,7 @@ each_elimination = pytest.mark.parametrize("method", ELIMINATIONS, ids=lambda m:
 
 
 @each_elimination
-@pytest.mark.parametrize("n", [3, 12])
-def test_what_a_volume_keeps_is_not_rounded_away_by_what_it_carries(method, n):
+def test_what_a_volume_keeps_is_not_rounded_away_by_what_it_carries(method, n=12):
     """Up to 1e25 times as much: with a sum of both on the diagonal no digit is right."""
     rng = np.random.default_rng(n)
     own = jnp.asarray(10.0 ** rng.uniform(-3.0, 3.0, n))

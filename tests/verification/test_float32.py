@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from tests.helpers import LES_CASES, SOME_LES_CASES
+from tests.helpers import LES_CASES
 from tunax_lite._types import in_precision
 from tunax_lite.io import read_lesbrary
 
@@ -44,7 +44,8 @@ def mean_temperature_error(run: tl.Trajectory, case: tl.Case) -> float:
     return abs(gained - came_in) / float(case.grid.depth)
 
 
-@pytest.mark.parametrize("name", [*SOME_LES_CASES, "wind_and_cooling"])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["free_convection", "strong_wind_weak_cooling", "wind_and_cooling"])
 def test_float32_stays_near_float64_for_48_hours(name, lesbrary_path):
     case = read_lesbrary(lesbrary_path(name))[0] if name in LES_CASES else wind_and_cooling()
     model = tl.Model(tl.KEpsilon())

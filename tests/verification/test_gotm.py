@@ -1,5 +1,6 @@
 """The closures against GOTM's own results on the four large-eddy simulations, with GOTM's settings."""
 
+import itertools
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.helpers import LES_CASES, SOME_LES_CASES, some_long
+from tests.helpers import LES_CASES
 from tunax_lite import KEpsilon, Model, SecondMomentClosure, simulate
 from tunax_lite.closures import (
     KPP,
@@ -91,12 +92,12 @@ def rms(values) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
+# Convection and wind with cooling, of all closures; of one all cases.
+@pytest.mark.long
 @pytest.mark.parametrize(
-    "closure",
-    # The same steps with other stability functions and another length.
-    some_long(CLOSURES, lambda name: name in ("keps_weq", "tke_blackadar")),
+    ("name", "closure"),
+    [*((name, "keps") for name in LES_CASES), *itertools.product(LES_CASES[::3], list(CLOSURES)[1:])],
 )
-@pytest.mark.parametrize("name", SOME_LES_CASES)
 def test_closure_reproduces_gotm(name, closure, lesbrary_path, reference_path):
     case, _ = read_lesbrary(lesbrary_path(name))
     interval, limits = (600.0 if closure == "keps" else 3600.0), (JUMPS if closure == "tke" else Limits())
@@ -123,7 +124,7 @@ def test_closure_reproduces_gotm(name, closure, lesbrary_path, reference_path):
 
 
 @pytest.mark.long  # the length itself: test_algebraic_lengths
-@pytest.mark.parametrize("name", LES_CASES)
+@pytest.mark.parametrize("name", LES_CASES[::3])
 def test_bougeault_andre_without_gotms_errors(name, lesbrary_path, reference_path):
     """The length of the paper changes the temperature by 0.1 to 0.3 mK."""
     case, _ = read_lesbrary(lesbrary_path(name))
@@ -134,7 +135,8 @@ def test_bougeault_andre_without_gotms_errors(name, lesbrary_path, reference_pat
     assert 5e-5 < rms(run.state.temperature - theirs) < 5e-4
 
 
-@pytest.mark.parametrize("name", SOME_LES_CASES)
+@pytest.mark.long
+@pytest.mark.parametrize("name", LES_CASES[::3])
 def test_kpp_reproduces_gotm(name, lesbrary_path, reference_path):
     case, _ = read_lesbrary(lesbrary_path(name))
     closure = KPP(shear=None, background_viscosity=0.0, background_diffusivity=0.0)

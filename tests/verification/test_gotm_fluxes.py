@@ -19,7 +19,6 @@ from tunax_lite.air_sea import (
     SolarPosition,
     WaterSkin,
     Weather,
-    WeatherOffsets,
 )
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.column.time_series import TimeSeries
@@ -72,6 +71,7 @@ def heat_parts(forcing, time, temperature) -> list[np.ndarray]:
     return [np.asarray(x) for x in jax.jit(jax.vmap(at))(jnp.asarray(time), jnp.asarray(temperature))]
 
 
+@pytest.mark.long
 def test_kondo_over_the_eastern_mediterranean():
     start = "1996-01-15 00:00:00"
     forcing = BulkForcing(
@@ -139,7 +139,6 @@ def daily_surface(name: str, surface: dict[str, np.ndarray]):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_fairall_at_papa():
     forcing, gotm = papa(), read_reference("ows_papa_meteo_dt600_surf")
     index, (u, v, temperature, salinity) = daily_surface("ows_papa_meteo_dt600", gotm)
@@ -185,7 +184,6 @@ def test_fairall_at_papa():
 
 
 @pytest.mark.long  # the formula: over the eastern Mediterranean
-@pytest.mark.slow
 def test_kondo_in_the_northern_north_sea():
     start = "1998-01-01 00:00:00"
     forcing = BulkForcing(
@@ -204,31 +202,3 @@ def test_kondo_in_the_northern_north_sea():
     np.testing.assert_allclose(tx, gotm["tx"][index], atol=2e-7)
     np.testing.assert_allclose(ty, gotm["ty"][index], atol=2e-7)
     assert np.sqrt(np.mean((heat - gotm["heat"][index]) ** 2)) < 5e-3 * np.sqrt(np.mean(gotm["heat"] ** 2))
-
-
-@pytest.mark.long  # in part: test_bulk_forcing
-def test_offsets_move_the_fluxes_as_a_changed_series_does():
-    forcing = papa()
-    weather = forcing.weather.values
-    moved = Weather(
-        weather.wind_u + 0.5,
-        weather.wind_v,
-        weather.air_temperature - 1.0,
-        weather.humidity,
-        weather.air_pressure,
-        longwave=weather.longwave,
-        shortwave=weather.shortwave,
-    )
-    by_series = BulkForcing(
-        TimeSeries(forcing.weather.time, moved, "papa"), humidity_measure="specific", bulk=Fairall()
-    )
-    by_offset = BulkForcing(
-        forcing.weather,
-        humidity_measure="specific",
-        bulk=Fairall(),
-        offsets=WeatherOffsets(wind_u=0.5, air_temperature=-1.0),
-    )
-    time = 3600.0 * np.arange(100.0)
-    water = [np.full(100, value) for value in (0.1, 0.0, 5.0, 32.7)]
-    for one, other in zip(fluxes(by_series, time, *water), fluxes(by_offset, time, *water), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10)

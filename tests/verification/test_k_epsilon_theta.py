@@ -31,6 +31,7 @@ def neutral_fraction(temperature, grid) -> float:
     return float(faces[(faces > bottom) & (difference > 0.0)].max() / bottom)
 
 
+@pytest.mark.long
 def test_free_convection(lesbrary_path):
     case, observations = read_lesbrary(lesbrary_path("free_convection"))
     ours, theirs = run_and_simulation(case, observations)

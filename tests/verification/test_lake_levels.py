@@ -11,7 +11,7 @@ import pytest
 
 from tests.errors import error_naming
 from tests.helpers import Differentiated, some_long
-from tests.verification.test_lakes import MIXED, NO_FORCING, lake, lake_case, river
+from tests.verification.test_lakes import MIXED, lake, lake_case, river
 from tunax_lite import (
     Case,
     ConstantForcing,
@@ -205,15 +205,6 @@ def test_a_batch_of_moving_lakes_is_its_columns_and_a_run_goes_on(tmp_path):
     assert jax.tree.all(jax.tree.map(lambda a, b: bool(jnp.all(a[-1] == b[-1])), rest.state, alone.state))
 
 
-@pytest.mark.long  # of a column that does not move: the contract of the closures
-def test_a_step_outside_of_a_compiled_program_is_the_same():
-    case, model = moving_case({"a": river(-3.0, "bottom")}, freshwater_flux=1e-3), Model(KEpsilon())
-    start = ran(case, 8, KEpsilon()).restart()
-    plain = model.step(start.state, start.clo_state, case, 0.0, DT)
-    compiled = eqx.filter_jit(model.step)(start.state, start.clo_state, case, 0.0, DT)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13), plain, compiled)
-
-
 @pytest.mark.long  # of a lake that keeps its level: test_lakes
 def test_derivatives_of_a_moving_lake_are_those_of_differences():
     """Of the level and the temperature by discharge, rain, the first level, and the shape of the basin."""
@@ -234,16 +225,6 @@ def test_derivatives_of_a_moving_lake_are_those_of_differences():
     central = np.stack([(found.value(h) - found.value(-h)) / (2.0 * h.max()) for h in steps], axis=1)
     np.testing.assert_allclose(forward, central, rtol=1e-4, atol=1e-7)
     assert np.all(np.abs(forward[0]) > 1e-4)
-
-
-@pytest.mark.long  # of the budgets of all modes of the level
-def test_nothing_moves_without_water():
-    case = dataclasses.replace(moving_case({}), forcing=NO_FORCING)
-    # A grid that does not move takes its volumes from the areas of its faces, a level those of the basin.
-    grid = case.placed(ran(case, 1).restart().state).grid
-    fixed = dataclasses.replace(case, grid=grid, interior=Interior())
-    for a, b in zip(jax.tree.leaves(ran(case).state), jax.tree.leaves(ran(fixed).state), strict=False):
-        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
 
 
 def test_rain_dilutes_by_its_volume():
