@@ -130,14 +130,6 @@ def cooled_case(n_cells: int = 8, **changes) -> Case:
 LES_CASES = ("free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling")
 """Large-eddy simulations of the LESbrary with a reference run of GOTM each."""
 
-SOME_LES_CASES = [
-    name
-    if name in ("free_convection", "strong_wind_weak_cooling")
-    else pytest.param(name, marks=pytest.mark.long)
-    for name in LES_CASES
-]
-"""The same, of which convection and wind with cooling under rotation are in every run of the tests."""
-
 N_CELLS, DEPTH = 12, 24.0
 _TIMES = np.linspace(0.0, 12.0 * 3600.0, 13)
 

@@ -176,6 +176,12 @@ def pattern_of(value):
 
 
 def test_states_are_sound_and_budgets_close(run):
+    assert_sound(run)
+    assert all(np.all(leaf >= 0.0) for leaf in jax.tree.leaves(run.result[1][1]))
+
+
+def assert_sound(run):
+    """Shapes, finite numbers, closed ends and budgets, of a closure whose state may have both signs."""
     state, clo_state = run.result[1]
     n_columns = len(CASES) * N_POINTS
     assert {leaf.shape for leaf in jax.tree.leaves(state)} == {(N_STEPS + 1, N_CELLS, n_columns)}
@@ -183,7 +189,6 @@ def test_states_are_sound_and_budgets_close(run):
     assert {leaf.shape for leaf in jax.tree.leaves(clo_state)} <= places
     for leaf in jax.tree.leaves((state, clo_state)):
         assert leaf.dtype == np.float64 and np.all(np.isfinite(leaf))
-    assert all(np.all(leaf >= 0.0) for leaf in jax.tree.leaves(clo_state))
     for coefficient in (clo_state.eddy_viscosity, clo_state.eddy_diffusivity):
         assert coefficient.shape[1] == N_CELLS + 1
         # The first frame may hold the start value of a closure, which the ends do not use.

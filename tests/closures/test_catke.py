@@ -134,7 +134,8 @@ def test_waves_lengthen_stratified_eddies():
 
 
 @pytest.mark.long
-def test_law_of_the_wall_above_the_bottom(c_b=0.967):
+@pytest.mark.parametrize("c_b", [0.967, 0.28])
+def test_law_of_the_wall_above_the_bottom(c_b):
     """Flow of one stress: kappa = c_b (c_lo_u³ / c_lo_d)^(1/4) (Wagner et al. 2025, eq. 35, at the bottom).
 
     0.967, with which it is 0.4, is the number of pull request 6024 of Oceananigans.jl, which found that its
