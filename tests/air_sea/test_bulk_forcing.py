@@ -13,7 +13,6 @@ from tests.air_sea.bulk_numpy import fairall, humidity_of, saturation
 from tests.errors import error_naming
 from tests.helpers import central_difference, get_leaf, water_surface, with_leaf
 from tunax_lite import Case, Grid, KEpsilon, Model, State, simulate
-from tunax_lite._types import in_precision
 from tunax_lite.air_sea import (
     BulkForcing,
     Clark,
@@ -244,16 +243,6 @@ def test_columns_of_a_batch_have_their_own_weather():
         for name in ("stress_u", "heat_flux", "freshwater_flux"):
             np.testing.assert_allclose(getattr(together, name)[i], getattr(alone, name), rtol=1e-10)
         np.testing.assert_allclose(together.shortwave_flux, alone.shortwave_flux, rtol=1e-12)
-
-
-@pytest.mark.long  # the formulae in float32: test_bulk_formulae
-def test_a_run_in_float32_stays_float32():
-    case = in_precision(column(full_forcing()), jnp.float32)
-    model = in_precision(Model(KEpsilon()), jnp.float32)
-    run = simulate(model, case, dt=3600.0, output_interval=43200.0)
-    assert run.state.temperature.dtype == jnp.float32
-    exact = simulate(Model(KEpsilon()), column(full_forcing()), dt=3600.0, output_interval=43200.0)
-    np.testing.assert_allclose(run.state.temperature, exact.state.temperature, atol=2e-3)
 
 
 REFUSED = [

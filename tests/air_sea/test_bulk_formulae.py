@@ -202,15 +202,6 @@ def test_fluxes_are_continuous_as_the_wind_ceases(formula):
     np.testing.assert_allclose(calm, light, atol=2.0)
 
 
-@pytest.mark.parametrize("formula", SOME_FORMULAE)
-def test_a_batch_is_its_columns(formula):
-    wind, air, water, humidity = random_weather(71, 20)
-    together = fluxes(formula, wind, air, water, relative_humidity=humidity)
-    for i in range(20):
-        alone = fluxes(formula, wind[i], air[i], water[i], relative_humidity=humidity[i])
-        np.testing.assert_allclose(together[:, i], alone, rtol=1e-10)
-
-
 def test_no_turbulence_in_very_stable_air():
     np.testing.assert_array_equal(fluxes(Fairall(), 1.0, 25.0, 10.0), np.zeros(4))
     assert fluxes(Fairall(), 10.0, 25.0, 10.0)[1] > 0.0

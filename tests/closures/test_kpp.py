@@ -10,7 +10,6 @@ import pytest
 
 from tests.closures import kpp_numpy
 from tests.closures.columns import closure_inputs, random_grid, surface_waves
-from tests.errors import error_naming
 from tests.helpers import some_long
 from tunax_lite import Grid
 from tunax_lite.closures import (
@@ -241,17 +240,6 @@ def test_langmuir_factors():
     plain = STEP(KPP(), state, inputs)
     assert STEP(closure, state, waves).boundary_layer_depth > plain.boundary_layer_depth
     assert eqx.tree_equal(STEP(closure, state, inputs), plain)
-
-
-def test_unknown_options_are_named():
-    with error_naming(ValueError, "depth_interpolation linear quadratic cubic best"):
-        KPP(depth_interpolation="best")
-    with error_naming(ValueError, "shape simple"):
-        KPP(shape="round")
-    with error_naming(ValueError, "n_smoothing 0"):
-        KPP(n_smoothing=-1)
-    with error_naming(ValueError, "method LWF16"):
-        Langmuir(method="none")
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 3e-7), (np.float64, 1e-15)])

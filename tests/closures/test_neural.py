@@ -6,21 +6,13 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import xarray as xr
 
-from tests.calibration.twins import cheap_targets
 from tests.closures.columns import closure_inputs, random_grid
-from tests.errors import error_naming
-from tunax_lite import Model
 from tunax_lite.calibration import (
-    LBFGS,
     FreeParameter,
     FreeParameters,
-    calibrate,
     in_short,
-    read_parameters,
     with_parameters,
-    write_results,
 )
 from tunax_lite.closures import KEpsilon, KOmega, NeuralCorrection, PacanowskiPhilander, RiBased
 from tunax_lite.closures.base import SurfaceWaves
@@ -184,19 +176,6 @@ def test_waves_weaken_the_correction_of_entrainment():
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"width": 0}, "width 1 0"),
-        ({"depth": 0}, "depth 1 0"),
-        ({"width": 2, "weights": jnp.zeros(3)}, "weights 20 1 2 6"),
-    ],
-)
-def test_wrong_layers_are_refused(options, message):
-    with error_naming(ValueError, message):
-        NeuralCorrection(**options)
-
-
 # Weights as parameters.
 
 
@@ -213,34 +192,6 @@ def test_the_name_of_the_weights_frees_all_of_them():
         "a": "2",
         "weights (2 numbers)": "-4 to 3",
     }
-
-
-def test_single_weights_can_be_free_and_others_refused():
-    free = FreeParameters((FreeParameter("weights[15]", -2.0, 2.0, start=0.5), FreeParameter("weights[0]")))
-    inserted = free.resolve(SMALL).insert(SMALL, free.resolve(SMALL).start())
-    assert isinstance(inserted, NeuralCorrection)
-    expected = np.asarray(SMALL.weights).copy()
-    expected[15] = 0.5
-    np.testing.assert_allclose(inserted.weights, expected, rtol=1e-14)
-    with error_naming(ValueError, "weights[16] NeuralCorrection"):
-        FreeParameters((FreeParameter("weights[16]"),)).resolve(SMALL)
-    with error_naming(ValueError, "weights[0]"):
-        FreeParameters((FreeParameter("weights"), FreeParameter("weights[0]"))).resolve(SMALL)
-
-
-@pytest.mark.long
-def test_calibration_lowers_the_loss_and_its_files_hold_the_weights(tmp_path):
-    # Below convection Pacanowski and Philander's own constants are not those of the twin.
-    free = FreeParameters((FreeParameter("weights"), FreeParameter("physical.alpha", 1.0, 20.0)))
-    result = calibrate(Model(SMALL), free, cheap_targets(), LBFGS(), 8, folder=tmp_path)
-    assert result.best_loss < 0.8 * result.history.loss[0]
-    parameters, history = write_results(result, tmp_path)
-    values = read_parameters(parameters, "NeuralCorrection")
-    assert values == result.best
-    assert eqx.tree_equal(with_parameters(SMALL, values), result.closure)
-    with xr.open_dataset(history) as dataset:
-        assert dataset.weights.shape == (8, 16)
-        np.testing.assert_array_equal(dataset.weights, result.history.values[:, :16])
 
 
 # Configurations.

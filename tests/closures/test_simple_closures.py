@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import closure_inputs
-from tests.errors import error_naming
 from tunax_lite import Constant, ConvectiveAdjustment, Grid, PacanowskiPhilander
 from tunax_lite.closures import MunkAndersonMixing, RiBased
 
@@ -135,8 +134,3 @@ def test_ri_based(taper, fading):
     warmed = closure_inputs(GRID, n_squared, 1e-4, buoyancy_flux=flux)
     below = closure.step(closure.init(warmed), warmed, 60.0).eddy_diffusivity[2]
     np.testing.assert_allclose(below, 0.5 * fading[1] / 1.6, rtol=1e-13)  # nothing entrains
-
-
-def test_unknown_taper():
-    with error_naming(ValueError, "taper tanh linear exponential cosine"):
-        RiBased(taper="cosine")

@@ -1,6 +1,5 @@
 """One step of vertical diffusion."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,8 +10,6 @@ from tunax_lite.numerics import (
     Added,
     CarryingRates,
     EndValues,
-    TwistedThomas,
-    VendorLibrary,
     diffuse,
 )
 
@@ -85,52 +82,6 @@ def test_stays_positive_with_sinks_at_long_time_steps(dt=1e9):
     new = diffuse(values, conductance, thickness, dt, source=Added(), sink_rate=sink)
     assert np.all(new > 0.0)
     assert np.sum(thickness * new) < np.sum(thickness * values)
-
-
-@pytest.mark.parametrize(
-    "method",
-    [TwistedThomas(), pytest.param(VendorLibrary(), marks=pytest.mark.long)],
-    ids=lambda m: type(m).__name__,
-)
-def test_batch_equals_single_columns(method):
-    columns = [random_column(seed) for seed in (9, 10, 11)]
-    thickness, conductance, values = (jnp.stack(x, axis=-1) for x in zip(*columns, strict=True))
-    sink = 1e-4 * jnp.ones_like(values)
-    together = diffuse(
-        (values, 2.0 * values),
-        conductance,
-        thickness,
-        600.0,
-        source=(Added(), Added(jnp.full_like(values, 1e-3))),
-        sink_rate=sink,
-        theta=0.7,
-        method=method,
-    )
-    for i, (h, k, y) in enumerate(columns):
-        for j, (scale, added) in enumerate(((1.0, 0.0), (2.0, 1e-3))):
-            alone = diffuse(
-                scale * y,
-                k,
-                h,
-                600.0,
-                source=Added(jnp.full(N, added)),
-                sink_rate=jnp.full(N, 1e-4),
-                theta=0.7,
-                method=method,
-            )
-            np.testing.assert_allclose(together[j][:, i], alone, rtol=1e-12)
-
-
-def test_jit_equals_no_jit():
-    thickness, conductance, values = random_column(12)
-
-    def step(values, conductance):
-        source = Added(1e-4 * values, jnp.asarray(0.1), jnp.asarray(0.2))
-        return diffuse(values, conductance, thickness, 600.0, source=source, theta=0.6)
-
-    with jax.disable_jit():
-        plain = step(values, conductance)
-    np.testing.assert_allclose(jax.jit(step)(values, conductance), plain, rtol=1e-13)
 
 
 def test_flow_equals_dense_matrices_conserves_and_stays_positive():

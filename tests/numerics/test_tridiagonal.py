@@ -189,24 +189,6 @@ def test_derivative_to_one_of_several_right_hand_sides(method):
     )
 
 
-@some_methods
-def test_jit_equals_no_jit(method):
-    matrix = random_system(16, 6, (2,))
-    rhs = jnp.asarray(np.random.default_rng(17).normal(size=(6, 2)))
-
-    with jax.disable_jit():
-        plain = solve_one(matrix, rhs, method)
-    np.testing.assert_allclose(solve_one(matrix, rhs, method), plain, rtol=1e-12, atol=1e-14)
-
-
-@both_methods
-def test_single_precision_stays_single(method):
-    matrix, rhs = jax.tree.map(lambda x: x.astype(jnp.float32), (random_system(18, 5), jnp.ones(5)))
-    solution = solve_one(matrix, rhs, method)
-    assert solution.dtype == jnp.float32
-    np.testing.assert_allclose(solution, solve_dense(matrix, rhs), rtol=1e-5)
-
-
 def exact_solution(own, upward, downward, rhs) -> np.ndarray:
     """Gaussian elimination in fractions: without rounding."""
     own, upward, downward, rhs = ([Fraction(float(x)) for x in part] for part in (own, upward, downward, rhs))

@@ -136,19 +136,3 @@ def test_linear_is_tangent_to_teos10():
     assert (linear.reference_temperature, linear.reference_salinity) == (10.0, 35.0)
     with error_naming(ValueError, "salinity pressure -1"):
         LinearEquationOfState.from_teos10(10.0, -1.0)
-
-
-@pytest.mark.parametrize("eos", ALL[1:], ids=NAMES[1:])
-def test_float32_and_a_batch_give_the_same(eos):
-    points = [x.reshape(10, 5) for x in arrays(*ocean(62, 50))]
-    single = jax.tree.map(lambda x: x.astype(jnp.float32), eos)
-    for exact, rounded in zip(
-        eos.expansion(*points),
-        single.expansion(*(x.astype(jnp.float32) for x in points)),
-        strict=True,
-    ):
-        assert rounded.dtype == jnp.float32
-        np.testing.assert_allclose(rounded, exact, rtol=2e-4, atol=1e-8)
-    for column in range(5):
-        alone = eos.expansion(*(x[:, column] for x in points))
-        np.testing.assert_array_equal(jnp.stack(eos.expansion(*points))[:, :, column], jnp.stack(alone))

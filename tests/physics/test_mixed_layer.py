@@ -31,17 +31,6 @@ def test_uniform_layer_over_a_straight_line_is_exact(mixed):
     np.testing.assert_allclose(depth, mixed + 0.1 / slope, rtol=1e-12)
 
 
-def test_gradient():
-    grid, slope = random_grid(61, 40), 0.02
-
-    def depth(mixed, slope):
-        return from_top(ramp(grid.z_center, mixed, slope), grid)
-
-    to_mixed, to_slope = jax.jit(jax.grad(depth, argnums=(0, 1)))(12.0, slope)
-    np.testing.assert_allclose(to_mixed, 1.0, rtol=1e-11)
-    np.testing.assert_allclose(to_slope, -0.2 / slope**2, rtol=1e-11)
-
-
 def test_gradient_to_the_profile_is_that_of_the_two_cells_and_the_surface():
     grid = Grid.uniform(10.0, 5)
     temperature = jnp.array([18.0, 19.0, 19.7, 19.95, 20.0])
@@ -84,13 +73,6 @@ def test_without_crossing_there_is_no_depth_and_for_a_misfit_that_of_the_lowest_
         assert np.all(gradient_of(temperature, grid) == 0.0)
         assert np.all(jax.grad(bounded)(temperature) == 0.0)
         assert np.isnan(bounded(temperature.at[2].set(jnp.nan)))  # a run that failed
-
-
-def test_batch():
-    grid = random_grid(62, 20)
-    columns = [ramp(grid.z_center, mixed, 0.05) for mixed in (5.0, 10.0, 20.0)]
-    together = from_top(jnp.stack(columns, axis=-1), grid.with_batch_rank(1))
-    np.testing.assert_allclose(together, [depth_of(c, grid) for c in columns], rtol=1e-14)
 
 
 def by_interpolation(temperature, z, reference):

@@ -108,15 +108,3 @@ def test_richardson_number_and_its_floor():
     np.testing.assert_allclose(ri, [0.25, -0.25, 100.0], rtol=1e-14)
     slope = jax.grad(lambda s: jnp.sum(richardson_number(n_squared, s, shear_squared_floor=1e-6)))(s_squared)
     np.testing.assert_allclose(slope, [-625.0, 625.0, 0.0], rtol=1e-12)
-
-
-def test_batch_of_columns():
-    grid = Grid.uniform(20.0, 5).with_batch_rank(1)
-    rng = np.random.default_rng(32)
-    u, v, temperature, salinity = jnp.asarray(rng.normal(size=(4, 5, 3)))
-    state = State(u, v, temperature, salinity)
-    together = buoyancy_frequency_squared(state, grid, LinearEquationOfState())
-    for i in range(3):
-        one = jax.tree.map(lambda x, i=i: x[:, i], state)
-        alone = buoyancy_frequency_squared(one, Grid.uniform(20.0, 5), LinearEquationOfState())
-        np.testing.assert_allclose(together[:, i], alone, rtol=1e-12)
