@@ -254,6 +254,13 @@ def test_columns_are_alone_and_have_no_preferred_direction(run):
     assert_close((state.temperature, mixing), (before.temperature, same), rtol=1e-7, atol=1e-9)
 
 
+# Every operation compiles by itself.
+@pytest.mark.parametrize(
+    "closure",
+    some_long(CLOSURE_IDS, lambda name: name not in ("Constant", "RiBased", "KEpsilon", "CATKE")),
+    indirect=True,
+    scope="module",
+)
 def test_compiled_equals_interpreted(closure, run):
     """One step of a column without a batch axis. Guards, too, against wrong code from the compiler."""
     model, time, dt = Model(closure), jnp.asarray(DT), jnp.asarray(DT)

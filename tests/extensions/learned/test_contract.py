@@ -9,7 +9,6 @@ from tests.helpers import some_long
 from tests.test_closure_contract import (  # noqa: F401
     run,
     test_columns_are_alone_and_have_no_preferred_direction,
-    test_compiled_equals_interpreted,
     test_gradient_equals_central_differences,
     test_gradient_is_finite_at_the_bounds_of_every_parameter,
 )
