@@ -36,6 +36,7 @@ from tunax_lite.column.integrate import batched_case, integrate, start_of
 
 N_CELLS, DEPTH = 8, 16.0
 CASES = small_cases(N_CELLS, DEPTH)
+LARGER_CASES = small_cases(12, 24.0)  # for long runs, whose turbulence would reach the bottom of the others
 LAST = len(CASES) - 1  # the case with everything
 N_STEPS, DT = 20, 300.0
 LONG_RUN, SHORT_STEP = 500, 60.0
@@ -88,9 +89,9 @@ def run_of(model, case, n_steps: int, dt: float):
     return sum(jnp.mean(term, axis=0) for term in terms), frames
 
 
-def columns_of(closure, times: int):
+def columns_of(closure, times: int, cases=CASES):
     """The model with a set of parameters per column, and the batch of all cases, several times."""
-    batch = stack_cases(list(CASES.values()) * times).unlabelled()
+    batch = stack_cases(list(cases.values()) * times).unlabelled()
     return spread(Model(closure), times * len(CASES)), batch
 
 
@@ -115,8 +116,8 @@ def inputs_of(both) -> list:
 class Run:
     """Numbers, frames and gradients of a run of all columns, from one program."""
 
-    def __init__(self, closure, n_steps: int = N_STEPS, dt: float = DT, times: int = N_POINTS, options=None):
-        self.both = columns_of(closure, times)
+    def __init__(self, columns, n_steps: int, dt: float, options=None):
+        self.both = columns
 
         def loss(inputs, both):
             losses, frames = run_of(*eqx.tree_at(inputs_of, both, inputs), n_steps, dt)
@@ -154,7 +155,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(closure):
-    return Run(closure, options=NOT_OPTIMISED)
+    return Run(columns_of(closure, N_POINTS), N_STEPS, DT, NOT_OPTIMISED)
 
 
 def directions(closure):
@@ -333,7 +334,7 @@ def test_gradient_is_finite_at_the_bounds_of_every_parameter(closure, run):
 @of_closures()
 def test_derivatives_of_a_long_run(closure):
     """Reverse = forward = central differences of the optimised program that users run, over 500 steps."""
-    run = Run(closure, LONG_RUN, SHORT_STEP, times=1, options=NOT_OPTIMISED)
+    run = Run(columns_of(closure, 1, LARGER_CASES), LONG_RUN, SHORT_STEP, NOT_OPTIMISED)
     # A scatter leaves the one kernel of the time loop, which then takes several times as long.
     assert "scatter" not in str(run.program.trace(inputs_of(run.both), run.both).jaxpr)
     zero, sizes = jax.tree.map(jnp.zeros_like, run.both), np.abs(run.result[0])
@@ -344,7 +345,7 @@ def test_derivatives_of_a_long_run(closure):
             ours, run.slope(path, pattern), rtol=SAME, atol=1e-12 * np.max(sizes) / scale, err_msg=path
         )
     optimised = jax.jit(lambda both: run_of(*both, LONG_RUN, SHORT_STEP))
-    many = columns_of(closure, N_POINTS)
+    many = columns_of(closure, N_POINTS, LARGER_CASES)
     check_differences(closure, run, along(optimised, many))
     # The frames of both programs, as far as rounding does not grow over the base of a layer.
     found = jax.tree.map(lambda leaf: np.asarray(leaf)[:20, ..., : len(CASES)], optimised(many)[1])
@@ -355,7 +356,8 @@ def test_derivatives_of_a_long_run(closure):
 @of_closures("Constant", "KEpsilon")
 def test_optimised_program_equals_one_without_optimisation(closure):
     """Losses and gradients: the compiler has given wrong code in silence before."""
-    ours, theirs = (Run(closure, LONG_RUN, SHORT_STEP, 1, options) for options in (None, NOT_OPTIMISED))
+    columns = columns_of(closure, 1, LARGER_CASES)
+    ours, theirs = (Run(columns, LONG_RUN, SHORT_STEP, options) for options in (None, NOT_OPTIMISED))
     np.testing.assert_allclose(ours.result[0], theirs.result[0], rtol=1e-9)
     for path, scale in directions(closure):
         gradients = (leaf_of(run.gradient, path) for run in (ours, theirs))
