@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib import _pylab_helpers
-from typer.testing import CliRunner
 
 import tunax_lite as tl
-from tests.conftest import ROOT, find_lesbrary
+from tests.cli.running import invoked
 from tests.errors import error_naming
 from tests.io.observation_files import write_lesbrary
 from tunax_lite.calibration.comparison import (
@@ -25,10 +24,9 @@ from tunax_lite.calibration.comparison import (
     compare_closures,
     summaries,
 )
-from tunax_lite.cli.commands import app
 from tunax_lite.closures import AbstractPlainClosure
 from tunax_lite.config import load_comparison
-from tunax_lite.io import read_lesbrary, write_trajectory
+from tunax_lite.io import write_trajectory
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.runs import read_stored_run
 from tunax_lite.runtime.engine import ThisProcess
@@ -111,11 +109,10 @@ def test_table_of_closures_one_of_which_blows_up(reference):
     assert same.finite and same.note == "" and 0.0 < same.microseconds_per_step < 1e4
     assert rows["same", 600.0].temperature_rms > 1e-5
     for label, dt, note in (
-        ("exploding", DT, "not finite after 0.167 h"),
-        ("exploding", 600.0, "not finite after 0.167 h"),
+        ("exploding", DT, "0.167 h"),
+        ("exploding", 600.0, "0.167 h"),
         ("explicit", DT, "water that cannot be"),
         ("refusing", DT, "at most 1 s. Choose"),
-        ("refusing", 600.0, "at most 1 s. Choose"),
     ):
         row = rows[label, dt]
         assert not row.finite and note in row.note and "\n" not in row.note
@@ -129,6 +126,7 @@ def test_table_of_closures_one_of_which_blows_up(reference):
     assert weak.velocity_rms == pytest.approx(np.sqrt(square["u"] + square["v"]), rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cooling", "is_possible", "expected"),
     [
@@ -154,23 +152,47 @@ def test_water_beyond_its_limits_is_noted_and_what_cannot_be_has_no_errors(cooli
     assert titles[2:] == ["Unlikely water" if is_possible else "Not finite"]
 
 
-@pytest.mark.parametrize("n_cells", [4, 8, 16])
-def test_errors_are_those_of_means_on_the_coarser_grid(reference, n_cells):
-    rng = np.random.default_rng(3)
-    grid = tl.Grid.uniform(DEPTH, n_cells)
-    score = ProfileScore(reference, grid, start=0.0, temperature_difference=0.05)
-    n_times = reference.observations.time.size
-    model = {name: rng.normal(size=(n_cells, n_times)) for name in NAMES}
-    les = {name: np.asarray(reference.observations.profiles[name]).T for name in NAMES}
-    n = min(n_cells, N_CELLS)
+def test_errors_are_those_of_means_on_the_coarser_grid(reference):
+    for n_cells in (4, 16):
+        rng = np.random.default_rng(3)
+        grid = tl.Grid.uniform(DEPTH, n_cells)
+        score = ProfileScore(reference, grid, start=0.0, temperature_difference=0.05)
+        n_times = reference.observations.time.size
+        model = {name: rng.normal(size=(n_cells, n_times)) for name in NAMES}
+        les = {name: np.asarray(reference.observations.profiles[name]).T for name in NAMES}
+        shape = min(n_cells, N_CELLS), -1, n_times
+        square = {
+            name: np.mean((model[name].reshape(shape).mean(1) - les[name].reshape(shape).mean(1)) ** 2)
+            for name in NAMES
+        }
+        temperature, velocity, _ = score.scores(score.averaged(model))
+        assert temperature == pytest.approx(np.sqrt(square["temperature"]), rel=1e-12)
+        assert velocity == pytest.approx(np.sqrt(square["u"] + square["v"]), rel=1e-12)
 
-    def coarse(values):
-        return values.reshape(n, -1, n_times).mean(axis=1)
 
-    square = {name: np.mean((coarse(model[name]) - coarse(les[name])) ** 2) for name in NAMES}
-    temperature, velocity, _ = score.scores(score.averaged(model))
-    assert temperature == pytest.approx(np.sqrt(square["temperature"]), rel=1e-12)
-    assert velocity == pytest.approx(np.sqrt(square["u"] + square["v"]), rel=1e-12)
+def test_references_and_comparisons_that_are_refused(reference):
+    seen = reference.observations
+    with_gap = {name: values.at[0, 0].set(jnp.nan) for name, values in seen.profiles.items()}
+    for changed, message in (
+        ({"profiles": {"temperature": seen.profiles["temperature"]}}, "small temperature u v"),
+        ({"time": seen.time + 600.0}, "small 0 7 600"),
+        ({"time": seen.time**2}, "small 7 0"),
+        ({"z": seen.z - 1.0}, "small 8 -31 -3"),
+        ({"profiles": with_gap}, "small"),
+    ):
+        with error_naming(ValueError, message):
+            Reference(reference.case, dataclasses.replace(seen, **changed))
+    one = [Candidate("a", tl.Model(tl.Constant()))]
+    for settings, message in (
+        ({"time_steps": [700.0]}, "small 600 700"),
+        ({"time_steps": [1200.0]}, "small 600 1200"),
+        ({"start": 7200.0}, "small 3600 7200"),
+        ({"candidates": []}, "compare_closures none"),
+        ({"candidates": 2 * one}, "compare_closures a"),
+    ):
+        given = {"candidates": one, "n_cells": [N_CELLS], "time_steps": [DT], "start": 0.0} | settings
+        with error_naming(ValueError, message):
+            compare_closures(references=[reference], **given)
 
 
 def test_error_of_the_mixed_layer_depth_of_linear_profiles():
@@ -188,65 +210,6 @@ def test_error_of_the_mixed_layer_depth_of_linear_profiles():
     assert mixed_layer_depth == pytest.approx(5.0, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"profiles": lambda o: {"temperature": o.profiles["temperature"]}}, "small temperature u v"),
-        ({"time": lambda o: o.time + 600.0}, "small 0 7 600"),
-        ({"time": lambda o: o.time**2}, "small 7 0"),
-        ({"z": lambda o: o.z - 1.0}, "small 8 -31 -3"),
-        (
-            {"profiles": lambda o: {k: v.at[0, 0].set(jnp.nan) for k, v in o.profiles.items()}},
-            "small",
-        ),
-    ],
-)
-def test_references_that_are_refused(reference, change, message):
-    changed = {name: of(reference.observations) for name, of in change.items()}
-    with error_naming(ValueError, message):
-        Reference(reference.case, dataclasses.replace(reference.observations, **changed))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"time_steps": [700.0]}, "small 600 700"),
-        ({"time_steps": [1200.0]}, "small 600 1200"),
-        ({"start": 7200.0}, "small 3600 7200"),
-        ({"candidates": []}, "compare_closures none"),
-        (
-            {"candidates": [Candidate("a", tl.Model(tl.Constant()))] * 2},
-            "compare_closures a",
-        ),
-    ],
-)
-def test_comparisons_that_are_refused(reference, settings, message):
-    given = {
-        "candidates": [Candidate("a", tl.Model(tl.Constant()))],
-        "n_cells": [N_CELLS],
-        "time_steps": [DT],
-    }
-    given |= {"references": [reference], "start": 0.0} | settings
-    with error_naming(ValueError, message):
-        compare_closures(**given)
-
-
-def test_a_number_of_steps_known_only_when_it_runs():
-    """`advance` makes the steps of `simulate`, bit by bit, and none if asked for none."""
-    from tunax_lite.column.integrate import advance, start_of
-
-    model, case = tl.Model(tl.Constant()), _case()
-    start = start_of(model, case)
-    run = eqx.filter_jit(advance)
-    end = run(model, case, start, jnp.asarray(DT), jnp.asarray(20))
-    expected = tl.simulate(model, case, dt=DT, duration=1200.0, output_interval=600.0).restart()
-    np.testing.assert_array_equal(end.state.temperature, expected.state.temperature)
-    np.testing.assert_array_equal(end.state.u, expected.state.u)
-    assert int(end.step) == 20
-    same = run(model, case, start, jnp.asarray(DT), jnp.asarray(0))
-    np.testing.assert_array_equal(same.state.temperature, case.initial_state.temperature)
-
-
 def test_initial_profiles_kept_and_stored_results_are_rows_too(reference):
     observed = reference.observations
     profiles = {name: np.asarray(observed.profiles[name]).T[:, ::2] for name in NAMES}
@@ -254,47 +217,40 @@ def test_initial_profiles_kept_and_stored_results_are_rows_too(reference):
     time = np.append(np.asarray(observed.time)[::2], 1e5)  # every other time, and one that the case lacks
     profiles = {name: np.append(values, values[:, -1:], axis=1) for name, values in profiles.items()}
     peer = StoredResult("peer", "small", time, reference.case.grid, profiles, 30.0)
-    candidates = [Candidate("a", tl.Model(tl.Constant()))]
     given = {"n_cells": [N_CELLS], "time_steps": [DT], "start": 1200.0, "n_timings": 0}
-    _, kept, stored = compare_closures(
-        candidates, [reference], with_persistence=True, stored=[peer], **given
-    ).rows
+    given |= {"candidates": [Candidate("a", tl.Model(tl.Constant()))], "references": [reference]}
+    _, kept, stored = compare_closures(with_persistence=True, stored=[peer], **given).rows
     assert (kept.closure, kept.finite) == ("persistence", True) and np.isnan(kept.microseconds_per_step)
-    change = np.asarray(observed.profiles["temperature"]) - np.asarray(
-        reference.case.initial_state.temperature
-    )
+    start = np.asarray(reference.case.initial_state.temperature)
+    change = np.asarray(observed.profiles["temperature"]) - start
     assert kept.temperature_rms == pytest.approx(np.sqrt(np.mean(change[2:] ** 2)), rel=1e-12)
     assert (stored.closure, stored.n_cells, stored.time_step) == ("peer", N_CELLS, 30.0)
     assert stored.temperature_rms == pytest.approx(0.01, rel=1e-9) and stored.velocity_rms < 1e-15
     for change, message in (
         ({"case": "large"}, "peer small large"),
         ({"label": "a"}, "a label"),
-        ({"label": "persistence"}, "a label"),
         ({"time": time + 100.0}, "peer small 600 0 100"),
         ({"grid": tl.Grid.uniform(64.0, N_CELLS)}, "peer small 32 64"),
     ):
-        wrong = dataclasses.replace(peer, **change)
         with error_naming(ValueError, message):
-            compare_closures(candidates, [reference], with_persistence=True, stored=[wrong], **given)
+            compare_closures(stored=[dataclasses.replace(peer, **change)], **given)
 
 
+@pytest.mark.long
 def test_errors_at_the_levels_of_the_simulation_with_cells_of_a_thickness(reference):
     candidates = [Candidate("a", tl.Model(tl.Constant(viscosity=1e-3, diffusivity=1e-3)))]
     given = {"n_cells": [16.0], "time_steps": [DT], "start": 1200.0, "n_timings": 0, "averaging": "points"}
-    compared = compare_closures(
-        candidates, [dataclasses.replace(reference, group="some")], shown=(16.0, DT), **given
-    )
+    references = [dataclasses.replace(reference, group="some")]
+    compared = compare_closures(candidates, references, shown=(16.0, DT), **given)
     (row,), (shown,) = compared.rows, compared.shown
     assert (row.n_cells, row.cell_thickness, row.resolution, row.group) == (3, 16.0, "cells of 16 m", "some")
     case = reference.case.on(tl.Grid.uniform(DEPTH, 3))
-    run = tl.simulate(candidates[0].model, case, dt=DT, output_interval=600.0)
-    z = np.asarray(reference.observations.z)
-    at_levels = [
-        np.interp(z, np.asarray(case.grid.z_center), row) for row in np.asarray(run.state.temperature)
-    ]
-    difference = np.stack(at_levels) - np.asarray(reference.observations.profiles["temperature"])
+    run = tl.simulate(candidates[0].model, case, dt=DT, output_interval=600.0).state.temperature
+    z, centers = np.asarray(reference.observations.z), np.asarray(case.grid.z_center)
+    at_levels = np.stack([np.interp(z, centers, profile) for profile in np.asarray(run)])
+    difference = at_levels - np.asarray(reference.observations.profiles["temperature"])
     assert row.temperature_rms == pytest.approx(np.sqrt(np.mean(difference[2:] ** 2)), rel=1e-12)
-    np.testing.assert_allclose(shown.runs["a"]["temperature"], np.stack(at_levels).T, rtol=1e-12)
+    np.testing.assert_allclose(shown.runs["a"]["temperature"], at_levels.T, rtol=1e-12)
 
 
 def test_a_comparison_goes_on_with_what_is_done(reference, tmp_path):
@@ -331,21 +287,22 @@ def test_a_comparison_goes_on_with_what_is_done(reference, tmp_path):
 def write_gotm(path, **changes):
     """A result of GOTM of 2 cells at 3 times; changes replace variables, or remove them with `None`."""
     rows = np.arange(6.0).reshape(3, 2, 1, 1)
+    faces = np.tile(np.reshape([-10.0, -4.0, 0.0], (1, 3, 1, 1)), (3, 1, 1, 1))
     column = ("time", "z", "lat", "lon")
     variables = {
         "time": (("time",), [0.0, 600.0, 1200.0], {"units": "seconds since 2000-01-01 00:00:00"}),
-        "zi": (
-            ("time", "zi", "lat", "lon"),
-            np.tile(np.reshape([-10.0, -4.0, 0.0], (1, 3, 1, 1)), (3, 1, 1, 1)),
-        ),
+        "zi": (("time", "zi", "lat", "lon"), faces),
         "temp": (column, 10.0 + rows),
         "u": (column, 0.1 * rows),
         "v": (column, 0.0 * rows),
     } | changes
     given = {name: value for name, value in variables.items() if value is not None}
-    attributes = {"gotm_yaml": "time:\n   dt: 30.0\n"}
-    xr.Dataset(given, attrs=attributes).to_netcdf(path)
+    xr.Dataset(given, attrs={"gotm_yaml": "time:\n   dt: 30.0\n"}).to_netcdf(path)
     return path
+
+
+def _compare(*arguments):
+    return invoked("compare", *arguments).output
 
 
 def test_results_of_gotm_and_of_this_package_are_read(tmp_path):
@@ -400,12 +357,6 @@ figures: {n_cells: 8, time_step: 60.0}
 """
 
 
-def _invoke(*arguments):
-    result = CliRunner().invoke(app, ["compare", *map(str, arguments)])
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def _rows(path):
     with open(path, newline="") as file:
         lines = list(csv.reader(file))
@@ -420,31 +371,22 @@ def test_command_writes_table_summary_and_figures(tmp_path):
     )
     config = tmp_path / "few.yaml"
     config.write_text(CONFIG)
-    output = _invoke(config, "--output", tmp_path / "out")
+    output = _compare(config, "--output", tmp_path / "out")
     rows = _rows(tmp_path / "out/comparison.csv")
     labels = ["constant", "calibrated", "given", "persistence"]
     assert [row["closure"] for row in rows[::4]] == labels and len(rows) == 16
     assert {row["finite"] for row in rows} == {"true"}
-    errors = {
-        label: [row["temperature_rms"] for row in rows if row["closure"] == label]
-        for label in ("constant", "calibrated", "given")
-    }
-    assert errors["calibrated"] == errors["given"] != errors["constant"]
-    names = {
-        "comparison.csv",
-        "comparison.md",
-        "cost.png",
-        "profiles_little_case.png",
-        "sections_little_case.png",
-    }
+    constant, calibrated, given = ([row["temperature_rms"] for row in rows[i : i + 4]] for i in (0, 4, 8))
+    assert calibrated == given != constant
+    names = {"comparison.csv", "comparison.md", "cost.png"}
+    names |= {"profiles_little_case.png", "sections_little_case.png"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == names
     assert all(f"wrote {tmp_path}/out/{name}" in output for name in names)
     text = (tmp_path / "out/comparison.md").read_text()
     assert "| calibrated |" in text and "](cost.png)" in text
-    assert "3 closures, 1 cases, 12 rows" in output and "[mK]" in output
     assert not _pylab_helpers.Gcf.figs
     # Chosen ones alone, and the same numbers again.
-    _invoke(config, "--output", tmp_path / "one", "--closures", "given", "--cases", "little_case")
+    _compare(config, "--output", tmp_path / "one", "--closures", "given", "--cases", "little_case")
     again = _rows(tmp_path / "one/comparison.csv")
     untimed = [{k: v for k, v in row.items() if k != "microseconds_per_step"} for row in rows + again]
     assert untimed[8:16] == untimed[16:]
@@ -455,37 +397,3 @@ def test_command_writes_table_summary_and_figures(tmp_path):
     assert [one.case.name for one in setup.references(["little_case"])] == ["little_case"]
     with error_naming(FileNotFoundError, "cases.0.path absent.jld2"):
         setup.references(["other"])
-
-
-def test_table_on_a_large_eddy_simulation(tmp_path):
-    path = find_lesbrary("strong_wind")
-    settings = [
-        "n_cells=[32]",
-        "time_steps=[600.0]",
-        "figures={n_cells: 32, time_step: 600.0}",
-        "n_timings=1",
-        "persistence=false",
-    ]
-    options = [word for setting in settings for word in ("--set", setting)]
-    config = ROOT / "configs/comparisons/lesbrary.yaml"
-    chosen = ["--closures", "pacanowski_philander", "--cases", "strong_wind"]
-    _invoke(config, "--output", tmp_path, *chosen, *options)
-    (row,) = _rows(tmp_path / "comparison.csv")
-
-    case, observations = read_lesbrary(path)
-    coarse = case.on(tl.Grid.uniform(256.0, 32))
-    run = tl.simulate(tl.Model(tl.PacanowskiPhilander()), coarse, dt=600.0, output_interval=600.0)
-    from_two_hours = np.asarray(run.time) >= 7200.0
-    square = {
-        name: np.mean(
-            (
-                np.asarray(getattr(run.state, name))
-                - np.asarray(observations.profiles[name]).reshape(-1, 32, 2).mean(axis=2)
-            )[from_two_hours]
-            ** 2
-        )
-        for name in NAMES
-    }
-    # The file has six digits.
-    assert float(row["temperature_rms"]) == pytest.approx(np.sqrt(square["temperature"]), rel=1e-5)
-    assert float(row["velocity_rms"]) == pytest.approx(np.sqrt(square["u"] + square["v"]), rel=1e-5)

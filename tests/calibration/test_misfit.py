@@ -70,34 +70,23 @@ def test_misfit_equals_a_plain_computation():
     gap[3, 2:5] = np.nan
     observed = dataclasses.replace(OBSERVED, profiles={**OBSERVED.profiles, "u": jnp.asarray(gap)})
     weights = {"temperature": 2.0, "u": 0.5, "v": 0.0}
-    target = Target(
-        CASE,
-        observed,
-        weights,
-        dt=DT,
-        time_window=(3600.0, 9000.0),
-        depth_window=(-50.0, -6.0),
-        scale=ZScore(),
-    )
-    inside = np.ix_(
-        (np.asarray(observed.time) >= 3600.0) & (np.asarray(observed.time) <= 9000.0),
-        (np.asarray(observed.z) >= -50.0) & (np.asarray(observed.z) <= -6.0),
-    )
+    windows = {"time_window": (3600.0, 9000.0), "depth_window": (-50.0, -6.0)}
+    target = Target(CASE, observed, weights, dt=DT, scale=ZScore(), **windows)
+    time, z = np.asarray(observed.time), np.asarray(observed.z)
+    inside = np.ix_((time >= 3600.0) & (time <= 9000.0), (z >= -50.0) & (z <= -6.0))
+    _, found = misfit(MODEL, target.comparison, MeanSquare(), SaveSegments())
     expected = 0.0
-    for name in ("temperature", "u"):
+    for name, weight in weights.items():
         truth = np.asarray(observed.profiles[name])[inside]
-        difference = _modelled(name, 1800.0)[inside] - truth
-        expected += weights[name] * np.nanmean(difference**2) / np.nanstd(truth) ** 2 / 2.5
+        square = np.nanmean((_modelled(name, 1800.0)[inside] - truth) ** 2)
+        assert float(found[name]) == pytest.approx(square, rel=1e-12)  # physical, also of weight 0
+        expected += weight * square / np.nanstd(truth) ** 2 / 2.5
     assert _misfit(target) == pytest.approx(expected, rel=1e-12)
     assert _misfit(target, RootMeanSquare()) == pytest.approx(math.sqrt(expected), rel=1e-12)
-
-
-def test_mean_squares_are_physical_and_include_weight_zero():
-    target = Target(CASE, OBSERVED, {"temperature": 1.0, "v": 0.0}, dt=DT, scale=ZScore())
-    _, mean_squares = misfit(MODEL, target.comparison, MeanSquare(), SaveSegments())
-    for name in ("temperature", "v"):
-        difference = _modelled(name, 1800.0) - np.asarray(OBSERVED.profiles[name])
-        assert float(mean_squares[name]) == pytest.approx(np.mean(difference**2), rel=1e-12)
+    uncertain = dataclasses.replace(OBSERVED, uncertainty={"temperature": jnp.asarray(0.1)})
+    target = Target(CASE, uncertain, dt=DT)
+    scaled = dataclasses.replace(target, scale=Uncertainty())
+    assert _misfit(scaled) == pytest.approx(100.0 * _misfit(target), rel=1e-12)
 
 
 def test_other_times_and_heights_are_interpolated():
@@ -119,14 +108,17 @@ def test_frames_meet_the_observed_times_and_no_others():
     assert comparison.in_time is None and set(map(type, comparison.operators.values())) == {AtCenters}
     coarse = Target(CASE, OBSERVED, dt=DT, frame_interval=5400.0).comparison
     assert coarse.steps_per_frame == 18 and coarse.in_time is not None
-
-
-def test_a_few_of_many_times_end_with_the_last():
-    """Of seven, every 1800 s: the last of each of so many equal parts."""
+    # Of seven, every 1800 s: the last of each of so many equal parts.
     few = Target(CASE, OBSERVED, dt=DT, most_times=3)
     np.testing.assert_array_equal(np.asarray(OBSERVED.time)[few.times], [3600.0, 7200.0, 10800.0])
     inside = dataclasses.replace(few, time_window=(0.0, 5400.0), most_times=1)
     np.testing.assert_array_equal(np.asarray(OBSERVED.time)[inside.times], [5400.0])
+
+
+def test_scores_at_zero_and_of_a_run_that_broke_down():
+    for score, expected in ((MeanSquare(), (0.0, 1.0)), (RootMeanSquare(), (0.0, 0.0))):
+        assert jax.value_and_grad(score)(jnp.zeros(())) == expected
+        assert jnp.isnan(score(jnp.asarray(jnp.nan)))
 
 
 def test_a_run_ends_with_the_last_observation_that_is_used():
@@ -135,37 +127,6 @@ def test_a_run_ends_with_the_last_observation_that_is_used():
     whole = dataclasses.replace(target, time_window=(0.0, math.inf))
     # 36 steps in at most five frames: eight steps each.
     assert whole.times_of_run(5) == {"dt": 300.0, "duration": 10800.0, "output_interval": 2400.0}
-
-
-def test_given_uncertainty_scales():
-    observed = dataclasses.replace(OBSERVED, uncertainty={"temperature": jnp.asarray(0.1)})
-    target = Target(CASE, observed, dt=DT)
-    scaled = dataclasses.replace(target, scale=Uncertainty())
-    assert _misfit(scaled) == pytest.approx(100.0 * _misfit(target), rel=1e-12)
-
-
-def test_a_perfect_fit_has_zero_loss_and_gradient(perfect):
-    # The loop is compiled with its gradient, so sums may differ in round-off from those of the plain run.
-    assert perfect.fit.loss < 1e-24
-    assert np.abs(perfect.gradient).max() < 1e-12
-
-
-@pytest.fixture
-def perfect():
-    twin = Target(CASE, observe(MODEL, CASE, dt=DT, interval=1800.0), dt=DT)
-    free = CHEAP_FREE.resolve(MODEL.closure)
-    problem = Problem(MODEL, free, [twin], MeanSquare())
-    return GradientEvaluator(problem)(free.start())
-
-
-@pytest.mark.parametrize("score", [MeanSquare(), RootMeanSquare()], ids=repr)
-def test_scores_have_a_finite_gradient_at_zero(score):
-    assert jax.value_and_grad(score)(jnp.zeros(())) in ((0.0, 1.0), (0.0, 0.0))
-
-
-@pytest.mark.parametrize("score", [MeanSquare(), RootMeanSquare()], ids=repr)
-def test_a_run_that_broke_down_is_no_perfect_fit(score):
-    assert jnp.isnan(score(jnp.asarray(jnp.nan)))
 
 
 @pytest.fixture(scope="module")
@@ -179,26 +140,14 @@ def evaluated():
     return targets, free, GradientEvaluator(problem, ThisProcess(2))
 
 
-def test_cases_of_equal_shape_compile_once(evaluated):
-    _, free, evaluate = evaluated
-    evaluate(free.start())
-    assert evaluate.n_compiled == 1
-
-
 def test_loss_is_the_weighted_mean_of_the_scores(evaluated):
     targets, free, evaluate = evaluated
-    evaluation = evaluate(free.start())
-    for target, score in zip(targets, evaluation.fit.scores, strict=True):
+    first, *others = (evaluate(free.start()) for _ in range(4))
+    assert evaluate.n_compiled == 1  # of cases of equal shape
+    for target, score in zip(targets, first.fit.scores, strict=True):
         assert score == pytest.approx(_misfit(target, RootMeanSquare()), rel=1e-12)
-    assert evaluation.fit.loss == pytest.approx(
-        (evaluation.fit.scores[0] + 3.0 * evaluation.fit.scores[1]) / 4.0
-    )
-
-
-def test_threads_do_not_change_a_bit(evaluated):
-    _, free, evaluate = evaluated
-    first, *others = (evaluate(free.start()) for _ in range(5))
-    for other in others:
+    assert first.fit.loss == pytest.approx((first.fit.scores[0] + 3.0 * first.fit.scores[1]) / 4.0)
+    for other in others:  # threads do not change a bit
         assert other.fit.loss == first.fit.loss
         np.testing.assert_array_equal(other.gradient, first.gradient)
 
@@ -215,25 +164,26 @@ def test_gradient_equals_central_differences(evaluated):
         assert gradient[i] == pytest.approx((ahead - behind) / (2.0 * step), rel=1e-6, abs=1e-10)
 
 
+@pytest.mark.long
 def test_a_case_without_weight_cannot_spoil_the_loss():
-    cold = make_case(0.1, -200.0)
     # Fluxes that no constructor accepts.
     broken = eqx.tree_at(
         lambda case: (case.forcing.fluxes.stress_u, case.forcing.fluxes.heat_flux),
         make_case(0.1, 0.0),
         (jnp.asarray(1e200), jnp.asarray(1e300)),
     )
-    targets = [
-        Target(cold, OBSERVED, dt=DT),
-        Target(broken, dataclasses.replace(OBSERVED, name="broken"), weight=0.0, dt=DT),
-    ]
+    twin = observe(MODEL, CASE, dt=DT, interval=1800.0)
+    targets = [Target(CASE, twin, dt=DT)]
+    targets.append(Target(broken, dataclasses.replace(OBSERVED, name="broken"), weight=0.0, dt=DT))
     free = CHEAP_FREE.resolve(MODEL.closure)
-    problem = Problem(MODEL, free, targets, MeanSquare())
-    evaluation = GradientEvaluator(problem)(free.start())
+    evaluation = GradientEvaluator(Problem(MODEL, free, targets, MeanSquare()))(free.start())
     assert not np.isfinite(evaluation.fit.scores[1])
-    assert evaluation.is_finite
+    # A perfect fit; compiled with its gradient, sums may differ in round-off from those of the plain run.
+    assert evaluation.is_finite and evaluation.fit.loss < 1e-24
+    assert np.abs(evaluation.gradient).max() < 1e-12
 
 
+@pytest.mark.long
 def test_checkpointing_does_not_change_the_gradient(evaluated):
     targets, free, evaluate = evaluated
     problem = Problem(MODEL, free, targets, RootMeanSquare(), SaveEverything())
@@ -241,21 +191,18 @@ def test_checkpointing_does_not_change_the_gradient(evaluated):
     np.testing.assert_allclose(evaluate(free.start()).gradient, expected, rtol=1e-10)
 
 
-def _with_profile(values) -> Observations:
-    return dataclasses.replace(OBSERVED, profiles={"temperature": values})
-
-
-SHORT_FORCING = TimeSeriesForcing(jnp.array([0.0, 3600.0]), SurfaceFluxes(stress_u=np.array([0.1, 0.1])))
-NAN = jnp.full(OBSERVED.profiles["temperature"].shape, jnp.nan)
-CONSTANT = jnp.full(OBSERVED.profiles["temperature"].shape, 20.0)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_bad_targets_are_refused():
+    profile, time = OBSERVED.profiles["temperature"], jnp.array([0.0, 3600.0])
+    nan, constant = (
+        dataclasses.replace(OBSERVED, profiles={"temperature": jnp.full(profile.shape, value)})
+        for value in (jnp.nan, 20.0)
+    )
+    deep = dataclasses.replace(OBSERVED, z=OBSERVED.z - 30.0)
+    short = TimeSeriesForcing(time, SurfaceFluxes(stress_u=np.array([0.1, 0.1])))
+    batch = dataclasses.replace(CASE, coriolis_parameter=jnp.array([0.0, 1e-4]))
+    for change, message in (
         ({"weights": {"salt": 1.0}}, "salt temperature u v"),
         ({"weights": {"temperature": 0.0}}, "weight temperature 0"),
-        ({"weights": {"temperature": -1.0}}, "weight temperature -1"),
         ({"weights": {"temperature": math.nan}}, "weight temperature nan"),
         ({"weights": {}}, "weight {}"),
         ({"weight": -1.0}, "weight 0 -1"),
@@ -263,45 +210,27 @@ CONSTANT = jnp.full(OBSERVED.profiles["temperature"].shape, 20.0)
         ({"time_window": (7200.0, 3600.0)}, "time_window 7200 3600"),
         ({"time_window": (0.0, 0.0)}, "time_window 0 10800"),
         ({"depth_window": (-1000.0, -100.0)}, "depth_window -1000 -100 -62 -2"),
-        ({"dt": 0.0}, "dt"),
         ({"dt": math.nan}, "dt"),
         ({"frame_interval": 400.0}, "frame_interval dt 300 400"),
         ({"scale": Uncertainty()}, "uncertainty temperature"),
-        ({"observations": _with_profile(NAN)}, "temperature NaN"),
-        ({"observations": _with_profile(CONSTANT), "scale": ZScore()}, "temperature 0"),
+        ({"observations": nan}, "temperature NaN"),
+        ({"observations": constant, "scale": ZScore()}, "temperature 0"),
+        ({"observations": deep}, "depth_window -64 -92 -32"),
         ({"case": dataclasses.replace(CASE, duration=3600.0)}, "time_window 0 3600 10800"),
-        ({"case": dataclasses.replace(CASE, forcing=SHORT_FORCING)}, "forcing 0 10800 3600"),
-        (
-            {"case": dataclasses.replace(CASE, coriolis_parameter=jnp.array([0.0, 1e-4]))},
-            "(2,)",
-        ),
-    ],
-)
-def test_bad_targets_are_refused(change, message):
-    target = dataclasses.replace(Target(CASE, OBSERVED, dt=DT, scale=Physical()), **change)
-    with error_naming(ValueError, message):
-        _ = target.comparison
-
-
-def test_heights_below_the_bottom_are_refused():
-    deep = dataclasses.replace(OBSERVED, z=OBSERVED.z - 30.0)
-    with error_naming(ValueError, "depth_window -64 -92 -32"):
-        _ = Target(CASE, deep, dt=DT).comparison
-
-
-def _problem(targets):
-    free = CHEAP_FREE.resolve(MODEL.closure)
-    return Problem(MODEL, free, targets, MeanSquare())
-
-
-def test_no_case_and_equal_names_are_refused():
+        ({"case": dataclasses.replace(CASE, forcing=short)}, "forcing 0 10800 3600"),
+        ({"case": batch}, "(2,)"),
+    ):
+        target = dataclasses.replace(Target(CASE, OBSERVED, dt=DT, scale=Physical()), **change)
+        with error_naming(ValueError, message):
+            _ = target.comparison
     target = Target(CASE, OBSERVED, dt=DT)
-    with error_naming(ValueError, "targets none"):
-        _problem([])
-    with error_naming(ValueError, "stress 0.1 heat -200"):
-        _problem([target, target])
-    with error_naming(ValueError, "targets weight 0"):
-        _problem([dataclasses.replace(target, weight=0.0)])
+    for targets, message in (
+        ([], "targets none"),
+        ([target, target], "stress 0.1 heat -200"),
+        ([dataclasses.replace(target, weight=0.0)], "targets weight 0"),
+    ):
+        with error_naming(ValueError, message):
+            Problem(MODEL, CHEAP_FREE.resolve(MODEL.closure), targets, MeanSquare())
 
 
 @pytest.mark.long  # the choice: test_checkpointing
@@ -323,7 +252,7 @@ def test_auto_takes_the_fastest_layout_that_fits_and_says_which():
     np.testing.assert_allclose(first.gradient, second.gradient, rtol=1e-10)
 
 
-@pytest.mark.parametrize("water", [Teos10(), SpecificVolumeTeos10()])
+@pytest.mark.parametrize("water", [Teos10(), pytest.param(SpecificVolumeTeos10(), marks=pytest.mark.long)])
 def test_temperatures_of_the_surface_are_compared_in_situ(water):
     """In fresh water the conservative temperature is 5 % above 20 degC, which the instrument shows."""
     conservative = float(gsw.CT_from_t(0.0, 20.0, 0.0))

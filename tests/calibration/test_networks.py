@@ -8,13 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 import yaml
-from typer.testing import CliRunner
 
 import tunax_lite as tl
 from tests.calibration.twins import make_case, observe
-from tests.errors import error_naming
-from tests.helpers import ALL_CLOSURES, CLOSURE_IDS
+from tests.cli.running import invoked
+from tests.errors import error_naming, missing_from
+from tests.helpers import ALL_CLOSURES
 from tests.networks import Learned
 from tunax_lite.calibration import (
     LBFGS,
@@ -29,7 +30,6 @@ from tunax_lite.calibration import (
     with_parameters,
     write_parameters,
 )
-from tunax_lite.cli.commands import app
 from tunax_lite.closures import (
     AbstractDiagnosticClosure,
     ClosureInputs,
@@ -40,7 +40,7 @@ from tunax_lite.closures import (
 )
 from tunax_lite.config import build_run, load_run
 from tunax_lite.config.closures import ClosureSection, closure_with
-from tunax_lite.io import read_trajectory, write_observations
+from tunax_lite.io import read_trajectory, write_dataset
 
 N_WEIGHTS = 2 * 4 + 4 + 4 + 1  # of two layers: 2 inputs, 4 units, 1 output
 FREE = FreeParameters((FreeParameter("net.*"),))
@@ -68,56 +68,42 @@ def test_paths_of_a_network_are_its_places_and_its_name_is_all_of_them():
         FreeParameters((FreeParameter("net"),)).resolve(Learned())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [LBFGS(), LevenbergMarquardt()], ids=["lbfgs", "levenberg_marquardt"])
 def test_a_network_is_calibrated_and_its_file_goes_into_its_closure_alone(method, target, tmp_path):
     result = calibrate(tl.Model(Learned()), FREE, [target], method, 8)
     write_parameters(tmp_path / "parameters.yaml", result)
     assert result.best_loss < 0.5 * result.history.loss[0]
-    trained = result.closure
-    assert isinstance(trained, Learned) and trained.net is not None
     values = read_parameters(tmp_path / "parameters.yaml", "Learned")
-    assert eqx.tree_equal(with_parameters(Learned(), values), trained)
+    assert eqx.tree_equal(with_parameters(Learned(), values), result.closure)
     with error_naming(ValueError, "width 4 5"):
         with_parameters(Learned(width=5), values)
     with error_naming(ValueError, "largest 0.02 0.03"):
         with_parameters(Learned(largest=0.03), values)
-
-
-def test_the_prior_of_weights_regularises_them(target):
-    weights = np.concatenate(
-        [leaf.ravel() for leaf in jax.tree.leaves(eqx.filter(Learned().net, eqx.is_array))]
-    )
-    plain, decayed, narrow = (
-        calibrate(tl.Model(Learned()), free, [target], LBFGS(), 1, prior_weight=weight).best_loss
-        for free, weight in (
-            (FREE, 0.0),
-            (FREE, 0.1),
-            (FreeParameters((FreeParameter("net.*", prior=Normal(0.0, 0.5)),)), 0.1),
-        )
-    )
-    assert decayed - plain == pytest.approx(0.05 * np.sum(weights**2))
-    assert narrow - plain == pytest.approx(0.05 * np.sum(weights**2) / 0.25)
-
-
-def test_an_ensemble_needs_weights_with_batch_axes(target):
     with error_naming(ValueError, "net.layers.0.bias ensemble vector_parameter"):
         calibrate(tl.Model(Learned()), FREE, [target], EnsembleKalman(noise=0.01, n_members=18), 2)
 
 
-STORED = [
-    *ALL_CLOSURES,
-    Learned(seed=4, width=3),
-    tl.KEpsilon.recommended(c_eps_1=1.5),
-    MellorYamada.harcourt(),
-    NeuralCorrection(physical=KOmega(stability=tl.SecondMomentClosure(ctt=0.8)), width=3, seed=2),
-]
-STORED_IDS = [*CLOSURE_IDS, "own", "recommended", "harcourt", "neural"]
+@pytest.mark.long
+def test_the_prior_of_weights_regularises_them(target):
+    weights = np.concatenate(
+        [leaf.ravel() for leaf in jax.tree.leaves(eqx.filter(Learned().net, eqx.is_array))]
+    )
+    narrow = FreeParameters((FreeParameter("net.*", prior=Normal(0.0, 0.5)),))
+    plain, decayed, narrowed = (
+        calibrate(tl.Model(Learned()), free, [target], LBFGS(), 1, prior_weight=weight).best_loss
+        for free, weight in ((FREE, 0.0), (FREE, 0.1), (narrow, 0.1))
+    )
+    assert decayed - plain == pytest.approx(0.05 * np.sum(weights**2))
+    assert narrowed - plain == pytest.approx(0.05 * np.sum(weights**2) / 0.25)
 
 
-@pytest.mark.parametrize("closure", STORED, ids=STORED_IDS)
-def test_every_closure_is_stored_and_loaded_bit_by_bit(closure, tmp_path):
-    tl.save_closure(tmp_path / "closure.nc", closure)
-    assert eqx.tree_equal(tl.load_closure(tmp_path / "closure.nc"), closure)
+def test_every_closure_is_stored_and_loaded_bit_by_bit(tmp_path):
+    variants = Learned(seed=4, width=3), tl.KEpsilon.recommended(c_eps_1=1.5), MellorYamada.harcourt()
+    nested = NeuralCorrection(physical=KOmega(stability=tl.SecondMomentClosure(ctt=0.8)), width=3, seed=2)
+    for closure in (*ALL_CLOSURES, *variants, nested):
+        tl.save_closure(tmp_path / "closure.nc", closure)
+        assert eqx.tree_equal(tl.load_closure(tmp_path / "closure.nc"), closure)
 
 
 def test_a_stored_closure_goes_into_one_with_its_settings(tmp_path):
@@ -126,21 +112,25 @@ def test_a_stored_closure_goes_into_one_with_its_settings(tmp_path):
     assert eqx.tree_equal(tl.load_closure(path, like=Learned(seed=4)), closure)
     single = tl.load_closure(path, like=tl.in_precision(Learned(seed=4), "float32"))
     assert {leaf.dtype for leaf in jax.tree.leaves(eqx.filter(single, eqx.is_array))} == {np.dtype("float32")}
-    with error_naming(ValueError, "width 4 5"):
-        tl.load_closure(path, like=Learned(seed=4, width=5))
-    with error_naming(ValueError, "net.nc Learned KEpsilon like"):
-        tl.load_closure(path, like=tl.KEpsilon())
+    for like, named in ((Learned(width=5), "width 4 5"), (tl.KEpsilon(), "net.nc Learned KEpsilon like")):
+        with error_naming(ValueError, named):
+            tl.load_closure(path, like=like)
     with error_naming(ValueError, "other.txt .nc"):
         tl.save_closure(tmp_path / "other.txt", closure)
-    beyond = eqx.tree_at(lambda c: c.largest, closure, jnp.asarray(-1.0))
-    with error_naming(ValueError, "largest -1"):
-        tl.save_closure(path, beyond)
-    with error_naming(ValueError, "largest (2,)"):
-        tl.save_closure(path, dataclasses.replace(closure, largest=jnp.array([0.1, 0.2])))
-    bad = eqx.tree_at(lambda c: c.net.layers[0].bias, closure, jnp.full(4, jnp.nan))
-    with error_naming(ValueError, "net.layers.0.bias nan"):
-        tl.save_closure(path, bad)
+    for wrong, named in (
+        (eqx.tree_at(lambda c: c.largest, closure, jnp.asarray(-1.0)), "largest -1"),
+        (dataclasses.replace(closure, largest=jnp.array([0.1, 0.2])), "largest (2,)"),
+        (
+            eqx.tree_at(lambda c: c.net.layers[0].bias, closure, jnp.full(4, jnp.nan)),
+            "net.layers.0.bias nan",
+        ),
+    ):
+        with error_naming(ValueError, named):
+            tl.save_closure(path, wrong)
     assert eqx.tree_equal(tl.load_closure(path), closure)  # what was there stayed
+    write_dataset(xr.Dataset({"x": 1.0}), tmp_path / "o.nc")
+    with error_naming(ValueError, "o.nc closure save_closure"):
+        tl.load_closure(tmp_path / "o.nc")
 
 
 def test_a_file_does_not_import_code(tmp_path, monkeypatch):
@@ -152,16 +142,6 @@ def test_a_file_does_not_import_code(tmp_path, monkeypatch):
     assert "tests.networks" not in sys.modules
 
 
-def test_a_file_of_something_else_is_no_closure(tmp_path):
-    case = make_case(0.1, -50.0)
-    observed = observe(tl.Model(tl.Constant()), case, dt=600.0, interval=3600.0)
-    write_observations(tmp_path / "o.nc", case, observed)
-    with error_naming(ValueError, "o.nc closure save_closure"):
-        tl.load_closure(tmp_path / "o.nc")
-    with pytest.raises(FileNotFoundError):
-        tl.load_closure(tmp_path / "none.nc")
-
-
 def test_the_command_line_runs_a_stored_network(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     closure = dataclasses.replace(Learned(seed=4), net=Learned(seed=7).net)  # as if trained
@@ -169,32 +149,24 @@ def test_the_command_line_runs_a_stored_network(tmp_path, monkeypatch):
     config = {
         "case": {
             "format": "idealised", "depth": 64.0, "temperature": {"surface": 20.0, "gradient": 0.02},
-            "forcing": {"stress_u": 0.1}, "duration": 7200.0,
+            "forcing": {"stress_u": 0.1}, "duration": 3600.0,
         },
         "grid": {"kind": "uniform", "n_cells": 16},
         "model": {"closure": {"name": "tests.networks:Learned", "options": {"seed": 4}}},
         "time": {"step": 600.0, "output_interval": 3600.0},
     }  # fmt: skip
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
-    done = CliRunner().invoke(app, ["run", "run.yaml", "--parameters", "net.nc", "--output", "run.nc"])
-    assert done.exit_code == 0, done.output
+    run = ("run", "run.yaml", "--parameters", "net.nc")
+    invoked(*run, "--output", "run.nc")
     setup = build_run(load_run(tmp_path / "run.yaml"))
     expected = tl.simulate(tl.Model(closure), setup.case, dt=600.0, output_interval=3600.0)
     found = read_trajectory(tmp_path / "run.nc")
     np.testing.assert_array_equal(found.state.temperature, expected.state.temperature)
-    config["model"]["closure"]["options"]["seed"] = 5
-    (tmp_path / "other.yaml").write_text(yaml.safe_dump(config))
-    refused = CliRunner().invoke(app, ["run", "other.yaml", "--parameters", "net.nc", "--output", "o.nc"])
-    assert refused.exit_code == 2 and "seed is 4 there, 5 here" in " ".join(refused.output.split())
-    assert not (tmp_path / "o.nc").exists()
-
-
-def test_describe_takes_what_run_takes():
-    shown = CliRunner().invoke(app, ["describe", "tests.networks:Learned"], env={"COLUMNS": "200"})
-    assert shown.exit_code == 0, shown.output
-    assert "largest" in shown.output and "0.0001 to 1" in shown.output and "seed" in shown.output
-    unknown = CliRunner().invoke(app, ["describe", "tests.networks:Leaned"])
-    assert unknown.exit_code == 2 and "Leaned" in unknown.output
+    refused = invoked(*run, "--set", "model.closure.options.seed=5", "--output", "o.nc", code=2)
+    assert not missing_from(refused.output, "seed 4 5") and not (tmp_path / "o.nc").exists()
+    shown = invoked("describe", "tests.networks:Learned", env={"COLUMNS": "200"}).output
+    assert not missing_from(shown, "largest 0.0001 1 seed")
+    assert "Leaned" in invoked("describe", "tests.networks:Leaned", code=2).output
 
 
 class Singly(AbstractDiagnosticClosure[EddyCoefficients]):

@@ -1,8 +1,8 @@
 """Posteriors: exact where that is known, the same after an interruption, honest about what broke down."""
 
 import dataclasses
+import functools
 import math
-import sys
 import threading
 from typing import Any
 
@@ -164,7 +164,6 @@ def test_the_spectrum_tells_what_is_constrained():
 def test_chains_go_on_draw_by_draw(tmp_path):
     method = NUTS(n_draws=30, n_warmup=60)
     whole = sample_line(method, folder=tmp_path / "whole", parts={"a": "b"})
-
     both = threading.Barrier(method.n_chains)  # else one chain may stop before its file of draw 60
 
     def killed(chain, number, draw):
@@ -172,10 +171,10 @@ def test_chains_go_on_draw_by_draw(tmp_path):
             both.wait(timeout=60.0)
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        sample_line(method, folder=tmp_path / "killed", parts={"a": "b"}, report=killed)
-    seen: list[int] = []
     options = {"folder": tmp_path / "killed", "parts": {"a": "b"}}
+    with pytest.raises(KeyboardInterrupt):
+        sample_line(method, report=killed, **options)
+    seen: list[int] = []
     resumed = sample_line(method, report=lambda chain, number, draw: seen.append(number), **options)
     assert min(seen) == 61  # after the last file that was complete
     for part, expected in zip(resumed.draws, whole.draws, strict=True):
@@ -191,6 +190,43 @@ def test_chains_go_on_draw_by_draw(tmp_path):
     path.write_bytes(path.read_bytes()[:-100])
     with error_naming(ValueError, "posterior_chain_0.eqx SHA-256"):
         sample_line(method, **options)
+
+
+def infer_twin(method: str, folder, **options):
+    twin = noisy_twin(1)
+    options = {"likelihood": twin.likelihood, "folder": folder, **options}
+    return infer(MODEL, FREE, [twin.target], METHODS[method], **options)
+
+
+@pytest.fixture(scope="module")
+def inferred(tmp_path_factory):
+    """By each method, as far as a test asks for it, with its folder."""
+
+    @functools.cache
+    def by(method):
+        folder = tmp_path_factory.mktemp(method)
+        return infer_twin(method, folder), folder
+
+    return by
+
+
+@pytest.mark.long
+def test_a_twin_is_found_and_a_posterior_goes_on_where_it_was(inferred):
+    nuts, folder = inferred("nuts")
+    assert nuts.spectrum.n_constrained >= 1 and nuts.standard_deviation.max() < 1.3
+    assert (np.abs(noisy_twin(1).truth - nuts.mean) < 4.0 * nuts.standard_deviation).all()
+    for path, (low, high) in nuts.intervals(0.9).items():
+        assert low < np.median(nuts.values()[path]) < high
+    np.testing.assert_allclose(np.diag(nuts.correlation), 1.0)
+    assert nuts.sampling is not None and nuts.sampling.n_gradients > 60
+    assert nuts.subset(16).shape == (16, 3)
+    with error_naming(ValueError, "level 0 1"):
+        nuts.intervals(1.0)
+    np.testing.assert_array_equal(infer_twin("nuts", folder, resume=True).draws, nuts.draws)
+    with error_naming(ValueError, "posterior_chain_0.eqx"):
+        infer_twin("nuts", folder)
+    with error_naming(OtherCalibrationError, "likelihood"):
+        infer_twin("nuts", folder, likelihood=Likelihood(0.5, 3.0), resume=True)
 
 
 def test_what_breaks_down_is_no_draw_and_counts():
@@ -232,6 +268,7 @@ def test_the_density_is_that_of_normal_errors_and_priors():
     np.testing.assert_allclose(found[1], gradient, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_noise_and_what_observations_are_worth():
     twin = noisy_twin(0)
     problem = Problem(MODEL, FREE, [twin.target], MeanSquare())
@@ -256,47 +293,10 @@ METHODS = {
 }
 
 
-def inferred_by(method, tmp_path_factory):
-    """A twin, its posterior, and the folder of that."""
-    twin, folder = noisy_twin(1), tmp_path_factory.mktemp("posterior")
-    given = MODEL, FREE, [twin.target], METHODS[method]
-    return twin, infer(*given, likelihood=twin.likelihood, folder=folder), folder
-
-
-@pytest.fixture(scope="module")
-def inferred(tmp_path_factory):
-    return inferred_by("laplace", tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def sampled(tmp_path_factory):
-    return inferred_by("nuts", tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def weighted(tmp_path_factory):
-    return inferred_by("importance", tmp_path_factory)
-
-
-@pytest.mark.long  # exact posteriors: above; how often intervals hold the truth: test_posterior_coverage
-def test_a_twin_is_found(sampled):
-    twin, nuts, _ = sampled
-    assert nuts.spectrum.n_constrained >= 1 and nuts.standard_deviation.max() < 1.3
-    assert (np.abs(twin.truth - nuts.mean) < 4.0 * nuts.standard_deviation).all()
-    for path, (low, high) in nuts.intervals(0.9).items():
-        assert low < np.median(nuts.values()[path]) < high
-    np.testing.assert_allclose(np.diag(nuts.correlation), 1.0)
-    assert nuts.sampling is not None and nuts.sampling.n_gradients > 60
-    assert nuts.subset(16).shape == (16, 3)
-    with error_naming(ValueError, "level 0 1"):
-        nuts.intervals(1.0)
-
-
-@pytest.mark.parametrize("method", some_long(METHODS, lambda method: method == "nuts"))
-@pytest.mark.long  # from the command line: tests/cli/test_posterior
-def test_files_hold_the_posterior(method, request, tmp_path):
-    fixtures = {"laplace": "inferred", "nuts": "sampled", "importance": "weighted"}
-    _, found, _ = request.getfixturevalue(fixtures[method])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.long
+def test_files_hold_the_posterior(method, inferred, tmp_path):
+    found, _ = inferred(method)
     write_posterior(tmp_path / "posterior.nc", found, {"tunax_lite_version": "1.2.3"})
     write_summary(tmp_path / "posterior.yaml", found)
     with xr.open_dataset(tmp_path / "posterior.nc") as dataset:
@@ -310,52 +310,37 @@ def test_files_hold_the_posterior(method, request, tmp_path):
     assert summary["parameters"]["alpha"]["interval"] == list(found.intervals()["alpha"])
 
 
-@pytest.mark.long  # chains go on: above
-def test_a_posterior_goes_on_where_it_was(sampled):
-    twin, nuts, folder = sampled
-    given = MODEL, FREE, [twin.target], METHODS["nuts"]
-    again = infer(*given, likelihood=twin.likelihood, folder=folder, resume=True)
-    np.testing.assert_array_equal(again.draws, nuts.draws)
-    with error_naming(ValueError, "posterior_chain_0.eqx"):
-        infer(*given, likelihood=twin.likelihood, folder=folder)
-    with error_naming(OtherCalibrationError, "likelihood"):
-        infer(*given, likelihood=Likelihood(0.5, 3.0), folder=folder, resume=True)
-
-
+@pytest.mark.long
 def test_bands_are_the_quantiles_of_runs(inferred):
-    twin, found, _ = inferred
-    draws = found.subset(5)
+    case, draws = noisy_twin(1).target.case, inferred("laplace")[0].subset(5)
     times: dict[str, Any] = {"dt": 600.0, "duration": 7200.0, "output_interval": 3600.0}
-    bands = predictive_bands(MODEL, FREE, twin.target.case, draws, quantiles=(0.0, 0.5, 1.0), **times)
-    runs = []
-    for x in draws:
-        closure = FREE.insert(MODEL.closure, jnp.asarray(x))
-        runs.append(simulate(Model(closure), twin.target.case, **times).state.temperature)
+    bands = predictive_bands(MODEL, FREE, case, draws, quantiles=(0.0, 0.5, 1.0), **times)
+    closures = (FREE.insert(MODEL.closure, jnp.asarray(x)) for x in draws)
+    runs = [simulate(Model(closure), case, **times).state.temperature for closure in closures]
     for quantile, values in zip((0.0, 0.5, 1.0), bands.profiles["temperature"], strict=True):
         np.testing.assert_allclose(values, np.quantile(runs, quantile, axis=0), rtol=1e-12)
-    np.testing.assert_array_equal(
-        bands.series["sea_surface_temperature"], bands.profiles["temperature"][..., -1]
-    )
+    surface = bands.series["sea_surface_temperature"]
+    np.testing.assert_array_equal(surface, bands.profiles["temperature"][..., -1])
     assert bands.series["mixed_layer_depth"].shape == (3, 3) and bands.n_failed == 0
     with error_naming(ValueError, "predictive_bands 1 3"):
-        predictive_bands(MODEL, FREE, twin.target.case, draws[:1], **times)
+        predictive_bands(MODEL, FREE, case, draws[:1], **times)
 
 
-@pytest.mark.parametrize("kind", [KEpsilon, KOmega, GenericLengthScale])
+@pytest.mark.parametrize(
+    "kind", some_long([KEpsilon, KOmega, GenericLengthScale], lambda kind: kind is not KEpsilon, name_of)
+)
 def test_draws_of_recommended_constants_have_bands_with_the_assumed_error(kind):
     grid = tl.Grid.uniform(64.0, 16)
     water = tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.05 * z)
-    case = tl.Case(
-        grid, water, tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-400.0)), coriolis_parameter=1e-4
-    )
+    cooling = tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-400.0))
+    case = tl.Case(grid, water, cooling, coriolis_parameter=1e-4)
     model = Model(kind.recommended())
     times: dict[str, Any] = {"dt": 600.0, "duration": 21600.0, "output_interval": 7200.0}
     members, noise = recommended_members(model, 12)
     known = recommended_sets()[str(name_of(kind))]
     for number, path in enumerate(known.calibrated):
-        np.testing.assert_array_equal(
-            getattr(members.closure, path), [draw[number] for draw in known.draws[:12]]
-        )
+        expected = [draw[number] for draw in known.draws[:12]]
+        np.testing.assert_array_equal(getattr(members.closure, path), expected)
     narrow, wide = (
         bands_of_members(members, case, 12, quantiles=(0.05, 0.5, 0.95), noise=e, **times) for e in (0.0, 0.5)
     )
@@ -365,9 +350,6 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error(kind):
     # Much wider than the spread of the members: 3.29 standard deviations of the assumed error.
     np.testing.assert_allclose(high - low, 3.29 * 0.5 * change, rtol=0.1)
     assert (np.ptp(narrow.profiles["temperature"], axis=0)[-1] < 0.2 * (high - low)).all()
-    np.testing.assert_array_equal(
-        wide.series["sea_surface_temperature"], wide.profiles["temperature"][..., -1]
-    )
     np.testing.assert_array_equal(wide.series["mixed_layer_depth"], narrow.series["mixed_layer_depth"])
     assert 0.1 < noise < 0.2
     with error_naming(ValueError, f"draws {name_of(kind)} constants: recommended"):
@@ -376,20 +358,18 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error(kind):
         recommended_members(model, 65)
 
 
-@pytest.mark.long  # slopes by themselves: test_sensitivity
+@pytest.mark.long
 def test_influences_are_slopes(inferred):
-    twin, found, _ = inferred
+    case, found = noisy_twin(1).target.case, inferred("laplace")[0]
     given = {"dt": 600.0, "duration": 7200.0, "outputs": ("sea_surface_temperature",)}
-    rows = influences(MODEL, FREE, twin.target.case, found.mode, found.standard_deviation, **given)
+    rows = influences(MODEL, FREE, case, found.mode, found.standard_deviation, **given)
 
     def surface(x):
         closure = FREE.insert(MODEL.closure, jnp.asarray(x))
-        run = simulate(Model(closure), twin.target.case, dt=600.0, duration=7200.0, output_interval=7200.0)
+        run = simulate(Model(closure), case, dt=600.0, duration=7200.0, output_interval=7200.0)
         return float(run.state.temperature[-1, -1])
 
-    for i, row in enumerate(rows):
-        step = np.zeros(3)
-        step[i] = 1e-5
+    for i, (row, step) in enumerate(zip(rows, 1e-5 * np.eye(3), strict=True)):
         slope = (surface(found.mode + step) - surface(found.mode - step)) / 2e-5
         assert row.by_prior == pytest.approx(slope, rel=1e-4, abs=1e-8)
         assert row.by_posterior == pytest.approx(slope * found.standard_deviation[i], rel=1e-4, abs=1e-8)
@@ -405,25 +385,12 @@ def test_a_start_on_a_bound_is_moved_off():
     assert with_parameters(closure, {"alpha": float(closure.alpha)})  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_without_blackjax_it_is_said_what_to_install(monkeypatch):
-    for name in [name for name in sys.modules if name.partition(".")[0] == "blackjax"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "blackjax", None)
-    with error_naming(ImportError, "blackjax tunax_lite[posterior]"):
-        infer(MODEL, FREE, [noisy_twin(0).target], NUTS())
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
+def test_bad_settings_are_refused():
+    for make, message in (
         (lambda: Likelihood(0.0, 1.0), "noise 0"),
         (lambda: Likelihood(1.0, math.inf), "n_observations inf"),
-        (lambda: NUTS(n_draws=1), "NUTS n_draws 4 1"),
         (lambda: NUTS(target_acceptance=1.0), "target_acceptance 0 1"),
-        (lambda: Laplace(1), "Laplace n_draws 2 1"),
         (lambda: ImportanceSampling(n_rounds=1), "n_rounds 2 1"),
-    ],
-)
-def test_bad_settings_are_refused(make, message):
-    with error_naming(ValueError, message):
-        make()
+    ):
+        with error_naming(ValueError, message):
+            make()

@@ -17,7 +17,6 @@ import pytest
 
 from tests.calibration.twins import CHEAP_FREE, calibrate_cheap, cheap_targets
 from tests.errors import error_naming
-from tests.helpers import some_long
 from tests.kills import kill_at_random, started
 from tunax_lite.calibration import LevenbergMarquardt, MeanSquare
 from tunax_lite.calibration.posterior import NUTS
@@ -26,6 +25,7 @@ from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.column.model import Model
 from tunax_lite.runtime.engine import ThisProcess, WorkersLost, open_engine, watch
 
+pytestmark = pytest.mark.long
 METHODS = "adam", "levenberg_marquardt", "ensemble_kalman"
 
 
@@ -46,7 +46,7 @@ def assert_same_history(first, second) -> None:
         np.testing.assert_array_equal(found, expected, err_msg=field.name)
 
 
-@pytest.mark.parametrize("method", some_long(METHODS, lambda method: method != METHODS[0]))
+@pytest.mark.parametrize("method", METHODS)
 def test_two_workers_give_the_bits_of_one_process_and_resume_goes_on(workers, tmp_path, method):
     one = calibrate_cheap(None, method, 6, engine=ThisProcess())
     calibrate_cheap(tmp_path, method, 3, engine=ThisProcess(2))
@@ -70,7 +70,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("n_workers", [2, 7])
 def test_twenty_kills_of_command_and_workers_at_random_moments(tmp_path, n_workers):
     """A calibration that is done is compared, and begun anew."""
@@ -114,7 +113,7 @@ def test_a_function_stays_on_the_workers(workers):
     assert sum(most.values()) == 12 and os.getpid() not in most and mark.calls == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_what_a_worker_that_ends_or_hangs_was_at_is_done_again(workers, number):
     """One that is stopped is started anew after the time limit."""
     one = processes(workers)[0]
@@ -225,7 +224,6 @@ def test_without_workers_or_a_scheduler_it_is_said(monkeypatch):
             pass
 
 
-@pytest.mark.long  # evaluations on workers: above
 def test_folds_and_chains_on_workers_have_the_bits_of_one_process(workers, tmp_path):
     from tests.calibration.test_posterior import sample_line
 

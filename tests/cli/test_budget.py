@@ -47,27 +47,32 @@ def test_budgets_close_from_the_file_and_hold_what_was_prescribed(out):
     found = {one["name"]: one for one in json.loads(invoke("budget", out, "--json"))["budgets"]}
     assert list(found) == ["heat", "salt", "kinetic_energy"]
     assert all(one["closed"] and one["largest_residual"] <= one["rounding"] for one in found.values())
-    assert found["heat"]["terms"] == pytest.approx({"surface_exchange": -150.0}, rel=1e-12)
-    assert found["heat"]["change"] == pytest.approx(-150.0, rel=1e-9)
-    assert found["heat"]["rounding"] < 1e-6
-    # By hand: the energy of the last frame over the length of the run, from rest.
+    heat, energy = found["heat"], found["kinetic_energy"]
+    assert heat["terms"] == pytest.approx({"surface_exchange": -150.0}, rel=1e-12)
+    assert heat["change"] == pytest.approx(-150.0, rel=1e-9) and heat["rounding"] < 1e-6
     with netCDF4.Dataset(out) as file:
         faces, u, v = (np.asarray(file[name][:]) for name in ("z_face", "u", "v"))
-        energy = 0.5 * file.reference_density * np.sum(np.diff(faces) * (u[-1] ** 2 + v[-1] ** 2))
-        mean = file["surface_heat_flux_mean"]
-        assert mean.cell_methods == "time: mean" and mean.units == "W m-2"
-        budget = file["heat_budget_surface_exchange"]
-        assert (
-            budget.cell_methods == "time: mean" and budget.units == "W m-2" and budget.dimensions == ("time",)
-        )
-        assert file["time"].bounds == "time_bounds"
+        mean, budget = file["surface_heat_flux_mean"], file["heat_budget_surface_exchange"]
+        for variable in (mean, budget):
+            assert variable.cell_methods == "time: mean" and variable.units == "W m-2"
+        assert budget.dimensions == ("time",) and file["time"].bounds == "time_bounds"
         np.testing.assert_array_equal(mean[1:], budget[1:])
-    assert found["kinetic_energy"]["change"] == pytest.approx(energy / 7200.0, rel=1e-12)
-    assert (
-        found["kinetic_energy"]["terms"]["mixing"]
-        < 0.0
-        < found["kinetic_energy"]["terms"]["surface_exchange"]
-    )
+        # By hand: the energy of the last frame over the length of the run, from rest.
+        by_hand = 0.5 * file.reference_density * np.sum(np.diff(faces) * (u[-1] ** 2 + v[-1] ** 2))
+    assert energy["change"] == pytest.approx(by_hand / 7200.0, rel=1e-12)
+    assert energy["terms"]["mixing"] < 0.0 < energy["terms"]["surface_exchange"]
+
+
+def test_a_flux_that_is_missing_leaves_a_residual_and_without_budgets_there_are_none(out):
+    changed, other = out.with_name("changed.nc"), out.with_name("other.nc")
+    changed.write_bytes(out.read_bytes())
+    with netCDF4.Dataset(changed, "a") as file:
+        file["heat_budget_surface_exchange"][1] = -149.0
+    (heat, salt, _) = json.loads(invoke("budget", changed, "--json"))["budgets"]
+    assert not heat["closed"] and heat["largest_residual"] == pytest.approx(1.0, rel=1e-6) and salt["closed"]
+    with netCDF4.Dataset(out) as source, netCDF4.Dataset(other, "w") as file:
+        file.setncatts({name: source.getncattr(name) for name in source.ncattrs()})
+    assert not missing_from(invoke("budget", other, code=3), "other.nc output.budgets")
 
 
 def test_the_text_names_terms_and_residual_and_a_figure_is_drawn(out):
@@ -77,20 +82,3 @@ def test_the_text_names_terms_and_residual_and_a_figure_is_drawn(out):
     assert figure.stat().st_size > 10_000
     invoke("budget", out, "--figure", figure)  # its own figure is replaced
     assert "budget.txt" in invoke("budget", out, "--figure", out.with_name("budget.txt"), code=2)
-
-
-def test_a_flux_that_is_missing_leaves_a_residual(out):
-    changed = out.with_name("changed.nc")
-    changed.write_bytes(out.read_bytes())
-    with netCDF4.Dataset(changed, "a") as file:
-        file["heat_budget_surface_exchange"][1] = -149.0
-    (heat, salt, _) = json.loads(invoke("budget", changed, "--json"))["budgets"]
-    assert not heat["closed"] and heat["largest_residual"] == pytest.approx(1.0, rel=1e-6) and salt["closed"]
-
-
-def test_files_without_budgets_are_refused(out):
-    other = out.with_name("other.nc")
-    with netCDF4.Dataset(out) as source, netCDF4.Dataset(other, "w") as file:
-        file.setncatts({name: source.getncattr(name) for name in source.ncattrs()})
-    said = invoke("budget", other, code=3)
-    assert "other.nc" in said and "output.budgets" in said

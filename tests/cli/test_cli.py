@@ -4,6 +4,7 @@ import base64
 import hashlib
 import importlib
 import json
+import math
 import os
 import re
 import shutil
@@ -18,8 +19,10 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.cli.running import invoked
+from tests.errors import missing_from
 from tests.helpers import some_long
 from tests.io.observation_files import write_lesbrary
+from tunax_lite.cli.application import of_json
 from tunax_lite.cli.commands import app
 from tunax_lite.config import load_comparison
 from tunax_lite.io import read_trajectory
@@ -29,12 +32,6 @@ ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "configs"
 RUNS = sorted(CONFIGS.glob("runs/*.yaml"))
 CALIBRATIONS = sorted(CONFIGS.glob("calibrations/*.yaml"))
-# Those of a closure differ in its name and parameters alone: of them one is in every run of the tests.
-SOME_CALIBRATIONS = some_long(
-    CALIBRATIONS,
-    lambda path: not re.search("papa_fluxes|neural|lesbrary_k_epsilon$", path.stem),
-    lambda path: path.stem,
-)
 COMPARISONS = sorted(CONFIGS.glob("comparisons/*.yaml"))
 KATO = str(CONFIGS / "runs/kato_phillips.yaml")
 FREE_CONVECTION = str(CONFIGS / "runs/free_convection.yaml")
@@ -68,32 +65,20 @@ def _files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-# A case of GOTM runs in test_gotm, and its whole year in test_gotm_folders; others are of one format.
-SOME_RUNS = some_long(
-    RUNS,
-    lambda path: re.search("papa|diurnal|legay|kato|free|lesbrary|station|lough", path.stem),
-    lambda path: path.stem,
-)
-
-
 def test_a_run_says_where_rain_exceeds_a_cell(invoke):
     cells = ["--set", "grid={kind: faces, z_face: [-50.0, -10.0, -5.0, -0.01, 0.0]}"]
     rain = [*SHORT[:4], *cells, "--set", "case.forcing={freshwater_flux: 1.0}"]
     rain += ["--set", "model.closure={name: constant, parameters: {diffusivity: 1e-7}}"]
     said = invoke("run", KATO, *rain, "--output", "out.nc", code=1).output
-    assert re.search(
-        r"error: expected water, got salinity -?\S+ g kg-1 at 0.005 m, .* first .* at 600 s", said
-    )
-    assert "rain exceeds" in said and Path("out.nc").is_file()
-    assert "unlikely water" not in invoke("run", KATO, *SHORT, "--output", "dry.nc").output
+    assert not missing_from(said, "salinity 0.005 600") and Path("out.nc").is_file()
 
 
 @pytest.mark.parametrize(
     ("cooling", "code", "expected"),
     [
         # 10 m of water at 0 degC lose 4.4 K in a day, or 19 K: 2.4 K below the -1.92 degC of S = 35, or 17 K.
-        (2075.0, 0, r"note: unlikely water: temperature -4\.\d+ degC .* 2\.[45]\d* K below .*ice: winton"),
-        (9000.0, 1, r"error: expected water, got temperature -1[89]\..* 17\.?\d* K below its .*ice: winton"),
+        pytest.param(2075.0, 0, r"temperature -4\.\d+ degC .* 2\.[45]\d* K ", marks=pytest.mark.long),
+        (9000.0, 1, r"temperature -1[89]\..* 17\.?\d* K "),
     ],
 )
 def test_water_below_its_freezing_point_is_said(invoke, cooling, code, expected):
@@ -109,7 +94,7 @@ def test_water_below_its_freezing_point_is_said(invoke, cooling, code, expected)
     }
     settings = [word for name, value in cold.items() for word in ("--set", f"{name}={value}")]
     result = invoke("run", KATO, *settings, "--output", "out.nc", code=code)
-    assert re.search(expected, result.output, re.DOTALL), result.output
+    assert re.search(f"{expected}.*ice: winton", result.output, re.DOTALL), result.output
     assert Path("out.nc").is_file()
     with_ice = invoke("run", KATO, *settings, "--set", "case.ice=simple", "--output", "ice.nc")
     assert "water" not in with_ice.output
@@ -122,12 +107,10 @@ STILL = "{name: constant, parameters: {diffusivity: 1.0e-8, viscosity: 1.0e-8}}"
 @pytest.mark.parametrize(
     ("cooling", "code", "expected"),
     [
-        (
-            3500,
-            0,
-            r"note: unlikely water: temperature -4\.[67]\d* degC at 3 m, .* the configuration, 17",
+        (3500, 0, r"note: unlikely water: temperature -4\.[67]\d* degC at 3 m"),
+        pytest.param(
+            9000, 1, r"temperature -43\.[2-4]\d* degC at 3 m, .* 41\.\d* K ", marks=pytest.mark.long
         ),
-        (9000, 1, r"error: expected water, got temperature -43\.[2-4]\d* degC at 3 m, .* 41\.\d* K below"),
     ],
 )
 def test_errors_of_water_that_cannot_be_are_no_result(invoke, cooling, code, expected):
@@ -137,58 +120,49 @@ def test_errors_of_water_that_cannot_be_are_no_result(invoke, cooling, code, exp
     assert "root mean square errors" in said and re.search(expected, said), said
 
 
+@pytest.mark.long
 def test_a_calibration_whose_water_cannot_be_ends_with_an_error(invoke):
-    config = {
-        "cases": [
-            {
-                "case": {
-                    "format": "cf_netcdf",
-                    "path": "synthetic:wind_and_cooling",
-                    "mapping": {"fluxes": {"heat_flux": -9000.0}},
-                }
-            }
-        ],
-        "grid": {"kind": "uniform", "n_cells": 16},
-        "model": {"closure": yaml.safe_load(STILL)},
-        "time": {"step": 600.0},
-        "parameters": {"diffusivity": {"lower": 1e-9, "upper": 1e-7}},
-        "optimiser": {"name": "levenberg_marquardt"},
-        "n_iterations": 1,
+    settings = {
+        "cases": '[{case: {format: cf_netcdf, path: "synthetic:wind_and_cooling", '
+        "mapping: {fluxes: {heat_flux: -9000.0}}}}]",
+        "model.closure": STILL,
+        "parameters": "{diffusivity: {lower: 1e-9, upper: 1e-7}}",
+        **{"grid.n_cells": 16, "time.step": 600, "n_iterations": 1, "output.figures": "false"},
     }
-    Path("cold.yaml").write_text(yaml.safe_dump(config))
-    said = invoke("calibrate", "cold.yaml", "--output", "cold", code=1).output
-    assert re.search(r"got temperature -43\.\d* .* with the calibrated parameters, 172800 s", said), said
+    options = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    config = CONFIGS / "calibrations/synthetic.yaml"
+    said = invoke("calibrate", config, *options, "--output", "cold", code=1).output
+    assert re.search(r"temperature -43\.\d* .* 172800 s", said), said
     assert Path("cold/parameters.yaml").is_file()
 
 
-@pytest.mark.parametrize("path", SOME_RUNS)
+@pytest.mark.parametrize("path", some_long(RUNS, lambda path: path != Path(KATO), lambda path: path.stem))
 def test_every_run_configuration_runs(invoke, tmp_path, path):
     _needs_data(path)
-    invoke("check", path)
+    if path != Path(KATO):  # below
+        invoke("check", path)
     text = path.read_text()
     short = [*SHORT[:4], *WHOLE_GRID] if "cell_thickness" in text else SHORT
     short = LONG_STEPS if re.search("format: (gotm|site)", text) else short
     invoke("run", path, *short, "--output", "out.nc")
     assert _files(tmp_path) == {"out.nc"}
     trajectory = read_trajectory(tmp_path / "out.nc")
-    assert trajectory.n_frames == 3
-    assert trajectory.grid.n_cells == 16
+    assert (trajectory.n_frames, trajectory.grid.n_cells) == (3, 16)
 
 
-@pytest.mark.parametrize("path", SOME_CALIBRATIONS)
-def test_every_calibration_configuration_is_fine(invoke, path):
-    _needs_data(path)
-    invoke("check", path)
+@pytest.mark.long
+def test_every_calibration_and_comparison_configuration_is_fine(invoke):
+    for path in CALIBRATIONS:
+        _needs_data(path)
+        invoke("check", path)
+    for path in COMPARISONS:
+        setup = load_comparison(path)
+        assert len(setup.candidates()) > 1 and len(setup.references()) >= 4, path
 
 
 # Those of other closures differ in their parameters alone, and the contract tests know their gradients.
-@pytest.mark.parametrize(
-    ("name", "further"),
-    [
-        pytest.param("synthetic", {"series.png"}, marks=pytest.mark.long),  # in part: below
-        pytest.param("lesbrary_k_epsilon", set(), marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "further"), [("synthetic", {"series.png"}), ("lesbrary_k_epsilon", set())])
 def test_calibration_configuration_runs(invoke, tmp_path, name, further):
     path = CONFIGS / f"calibrations/{name}.yaml"
     _needs_data(path)
@@ -202,16 +176,41 @@ def test_calibration_configuration_runs(invoke, tmp_path, name, further):
         assert f"wrote out/{name}" in result.output
 
 
-SOME_COMPARISONS = some_long(COMPARISONS, lambda path: path.stem != "lesbrary", lambda path: path.stem)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The file of a short run."""
+    path = tmp_path_factory.mktemp("whole") / "whole.nc"
+    invoked("run", KATO, *SHORT, "--output", path)
+    return path
 
 
-@pytest.mark.parametrize("path", SOME_COMPARISONS)
-def test_every_comparison_configuration_names_closures_and_cases(path):
-    _needs_data(path)
-    setup = load_comparison(path)
-    labels = [candidate.label for candidate in setup.candidates()]
-    assert len(labels) > 1
-    assert len(setup.references()) >= 4
+def test_restart_goes_on_bit_by_bit_and_not_from_another_run(invoke, tmp_path, whole):
+    restart = ("run", KATO, *SHORT, "--restart", whole)
+    invoke(*restart, "--set", "time.duration=600", "--frame", "1", "--output", "rest.nc")
+    expected, rest = read_trajectory(whole), read_trajectory(tmp_path / "rest.nc")
+    np.testing.assert_array_equal(rest.time, expected.time[1:])
+    for after, before in zip(
+        jax.tree.leaves((rest.state, rest.clo_state)),
+        jax.tree.leaves((expected.state, expected.clo_state)),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(after, before[1:])
+    invoke("run", KATO, *SHORT, "--set", "precision=float32", "--output", "single.nc")
+    single = read_netcdf(tmp_path / "single.nc")["temperature"]
+    assert single.dtype == np.float32
+    # Round-off of single precision at 20 degC is 2e-6 a step, over 20 steps.
+    np.testing.assert_allclose(single, expected.state.temperature, rtol=0.0, atol=1e-4)
+    for option, parts in (
+        (("--set", "grid.n_cells=20"), "grid"),
+        (("--set", "time.step=30"), "time.step 60"),
+        (("--set", "model.closure.name=constant"), "TurbulenceState"),
+        (("--set", "case.tracers={dye: 1}"), "dye"),
+        (("--restart", "single.nc"), "float32 float64"),
+        (("--frame", "9"), "0 2 9"),
+    ):
+        said = invoke(*restart, *option, "--output", "x.nc", code=2).stderr
+        assert not missing_from(said, parts), said
+    assert _files(tmp_path) == {"rest.nc", "single.nc"}
 
 
 def test_default_output_has_figures_and_provenance(invoke, tmp_path):
@@ -223,58 +222,6 @@ def test_default_output_has_figures_and_provenance(invoke, tmp_path):
     assert attributes["tunax_lite_case"] == "kato_phillips"
     assert yaml.safe_load(attributes["tunax_lite_config"])["time"]["duration"] == 1200.0
     assert json.loads(attributes["tunax_lite_parameters"])["c_eps_2"] == pytest.approx(1.92)
-
-
-def test_single_precision_is_a_setting(invoke, tmp_path):
-    invoke("run", KATO, *SHORT, "--set", "precision=float32", "--output", "single.nc")
-    invoke("run", KATO, *SHORT, "--output", "double.nc")
-    single, double = (read_netcdf(tmp_path / name)["temperature"] for name in ("single.nc", "double.nc"))
-    assert (single.dtype, double.dtype) == (np.float32, np.float64)
-    # Round-off of single precision at 20 degC is 2e-6 a step, over 20 steps.
-    np.testing.assert_allclose(single, double, rtol=0.0, atol=1e-4)
-    assert np.abs(single - double).max() > 0.0
-
-
-def test_restart_goes_on_bit_by_bit(invoke, tmp_path):
-    invoke("run", KATO, *SHORT, "--output", "whole.nc")
-    rest = [*SHORT, "--set", "time.duration=600", "--restart", "whole.nc", "--frame", "1"]
-    invoke("run", KATO, *rest, "--output", "rest.nc")
-    whole, rest = (read_trajectory(tmp_path / name) for name in ("whole.nc", "rest.nc"))
-    np.testing.assert_array_equal(rest.time, whole.time[1:])
-    np.testing.assert_array_equal(rest.state.temperature, whole.state.temperature[1:])
-    for after, before in zip(jax.tree.leaves(rest.clo_state), jax.tree.leaves(whole.clo_state), strict=True):
-        np.testing.assert_array_equal(after, before[1:])
-
-
-@pytest.mark.parametrize(
-    ("setting", "fragment"),
-    [
-        ("grid.n_cells=20", "grid"),
-        ("time.step=30", "time.step = 60 s"),
-        ("model.closure.name=constant", "TurbulenceState"),
-        ("case.tracers={dye: 1}", "dye"),
-    ],
-)
-def test_restart_of_another_run_is_refused(invoke, tmp_path, setting, fragment):
-    invoke("run", KATO, *SHORT, "--output", "whole.nc")
-    result = invoke(
-        "run", KATO, *SHORT, "--restart", "whole.nc", "--set", setting, "--output", "x.nc", code=2
-    )
-    assert fragment in result.stderr
-    assert _files(tmp_path) == {"whole.nc"}
-
-
-def test_restart_in_another_precision_is_refused(invoke, tmp_path):
-    invoke("run", KATO, *SHORT, "--set", "precision=float32", "--output", "single.nc")
-    result = invoke("run", KATO, *SHORT, "--restart", "single.nc", "--output", "x.nc", code=2)
-    assert "float32" in result.stderr and "float64" in result.stderr
-    assert _files(tmp_path) == {"single.nc"}
-
-
-def test_frame_that_does_not_exist_is_refused(invoke, tmp_path):
-    invoke("run", KATO, *SHORT, "--output", "whole.nc")
-    result = invoke("run", KATO, *SHORT, "--restart", "whole.nc", "--frame", "9", "--output", "x.nc", code=2)
-    assert "0 to 2, got 9" in result.stderr
 
 
 @pytest.fixture(scope="module")
@@ -293,8 +240,8 @@ def calibrated(tmp_path_factory):
     return folder, arguments, first.output, second.output
 
 
-def test_calibration_reports_and_goes_on(calibrated):
-    folder, _, first, second = calibrated
+def test_calibration_reports_and_goes_on(calibrated, invoke):
+    folder, arguments, first, second = calibrated
     assert "iteration 1 of 3, loss" in first and "iteration 3 of 3, loss" in first
     assert "iteration 4 of 5, loss" in second and "iteration 3 of 5" not in second
     assert re.search(r"  temperature  \S+ -> \S+, persistence \S+  \[K\]\n", first)
@@ -302,57 +249,43 @@ def test_calibration_reports_and_goes_on(calibrated):
     assert "c_eps_1=" not in second  # only on request
     assert "lowest loss by start" in second and "lowest loss by start" not in first
     assert read_netcdf(folder / "history.nc").sizes["iteration"] == 5
-
-
-def test_calibration_does_not_replace_results_unasked(calibrated, invoke):
-    folder, arguments, *_ = calibrated
     before = (folder / "parameters.yaml").read_bytes()
     result = invoke("calibrate", *arguments, code=2)
     assert "--resume" in result.stderr and "--overwrite" in result.stderr
     assert (folder / "parameters.yaml").read_bytes() == before
 
 
-def test_run_takes_calibrated_parameters(calibrated, invoke, tmp_path):
-    folder, *_ = calibrated
-    invoke("run", SYNTHETIC, *SHORT, "--parameters", folder / "parameters.yaml", "--output", "out.nc")
+def test_run_and_evaluate_take_calibrated_parameters(calibrated, invoke, tmp_path):
+    values = calibrated[0] / "parameters.yaml"
+    invoke("run", SYNTHETIC, *SHORT, "--parameters", values, "--output", "out.nc")
     used = json.loads(read_netcdf(tmp_path / "out.nc").attrs["tunax_lite_parameters"])
-    found = yaml.safe_load((folder / "parameters.yaml").read_text())["parameters"]
+    found = yaml.safe_load(values.read_text())["parameters"]
     assert used["c_eps_1"] == pytest.approx(found["c_eps_1"]["value"], rel=1e-12)
     assert used["c_eps_1"] != 1.44
-
-
-def test_evaluate_compares_configuration_and_parameters(calibrated, invoke, tmp_path):
-    folder, *_ = calibrated
     options = ["--set", "evaluation.end=21600", "--set", "grid.n_cells=16", "--output", "table.csv"]
-    result = invoke("evaluate", SYNTHETIC, "--parameters", folder / "parameters.yaml", *options)
+    result = invoke("evaluate", SYNTHETIC, "--parameters", values, *options, "--json")
     rows = [line.split(",") for line in (tmp_path / "table.csv").read_text().splitlines()]
     assert rows[0] == ["case", "variable", "unit", "configuration", "parameters"]
     assert [row[1] for row in rows[1:]] == ["temperature", "u", "v"]
-    history = read_netcdf(folder / "history.nc")
-    best = int(history.attrs["best_iteration"])
+    history = read_netcdf(values.with_name("history.nc"))
+    recorded = history["temperature_error"]
+    best = recorded.sel(iteration=int(history.attrs["best_iteration"]))
     # The same windows and levels as in the calibration: the errors are those that it recorded.
-    assert float(rows[1][3]) == pytest.approx(float(history["temperature_error"][0, 0]), rel=1e-9)
-    assert float(rows[1][4]) == pytest.approx(
-        float(history["temperature_error"].sel(iteration=best)[0]), rel=1e-9
-    )
-    assert "temperature" in result.output and "m s-1" in result.output
-    _, means = result.output.split("mean errors, model minus observed\n")
+    assert [float(value) for value in rows[1][3:]] == pytest.approx([*recorded[0], *best], rel=1e-9)
+    answer = json.loads(result.stdout)
+    assert [row["variable"] for row in answer["errors"]] == ["temperature", "u", "v"]
+    assert answer["errors"][0]["errors"]["configuration"] > 0.0 and answer["checks"] == []
+    _, means = result.stderr.split("mean errors, model minus observed\n")
     # Of every variable one signed number for the configuration and one for the parameters.
     assert len(re.findall(r"[ ][+-]\d\.\d+", means)) == 6
 
 
-def test_plot_draws_any_output(calibrated, invoke, tmp_path):
-    folder, *_ = calibrated
-    invoke("run", KATO, *SHORT, "--output", "out.nc")
+def test_plot_draws_any_output(calibrated, invoke, tmp_path, whole):
+    shutil.copy(whole, "out.nc")
     invoke("plot", "out.nc")
-    invoke("plot", folder / "history.nc", "--output", "figures")
-    assert _files(tmp_path) == {
-        "out.nc",
-        "out_sections.png",
-        "out_profiles.png",
-        "figures/history_loss.png",
-        "figures/history_parameters.png",
-    }
+    invoke("plot", calibrated[0] / "history.nc", "--output", "figures")
+    figures = {f"figures/history_{name}.png" for name in ("loss", "parameters")}
+    assert _files(tmp_path) == {"out.nc", "out_sections.png", "out_profiles.png", *figures}
 
 
 def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
@@ -364,16 +297,23 @@ def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
     for path, entry in best["parameters"].items():
         assert f"<code>{path}</code>" in text and f">{entry['value']:.4g}<" in text
     assert "production and sink of epsilon" in text  # what the docstring of the closure says
-    assert "Rodi (1987)" in text
     assert "= 0.001 * c_eps_1 + 0.0" in text and "Lowest loss by start" in text
     data = ROOT / "data/synthetic_wind_and_cooling.nc"
     assert hashlib.sha256(data.read_bytes()).hexdigest() in text
     assert re.search(r"Calibrated on 20\d\d-\d\d-\d\d \d\d:\d\d UTC with tunax_lite \d", text)
-    assert re.search(r"\b[1-9]\d* processors, ", text)
     assert text.count("data:image/png;base64,") == 4  # losses, parameters, profiles, series
     assert not re.search(r"(?:src|href)=.(?!data:)", text)  # nothing to be loaded
+    for files, code, parts in (
+        ({}, 3, "parameters.yaml history.nc"),
+        ({"parameters.yaml": "a: [", "history.nc": ""}, 2, "parameters.yaml closure parameters"),
+    ):
+        for name, content in files.items():
+            (tmp_path / name).write_text(content)
+        assert not missing_from(invoke("report", tmp_path, code=code).output, parts)
+    assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Debian's chromium")
 def test_report_in_a_browser(calibrated, invoke, tmp_path):
     folder, *_ = calibrated
@@ -390,21 +330,8 @@ def test_report_in_a_browser(calibrated, invoke, tmp_path):
     assert (found["rows"], found["wide"]) == (n_parameters, False)
 
 
-def _in_chromium(page: Path, folder: Path, question: str):
-    """What a script finds on a page once it is loaded, and the messages of the console."""
-    probe = (
-        f'<script>addEventListener("load", () => {{ document.title = JSON.stringify({question}) }})</script>'
-    )
-    page.write_text(page.read_text().replace("</body>", f"{probe}</body>"))
-    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --dump-dom"
-    command = ["chromium", *flags.split(), "--enable-logging=stderr", f"--user-data-dir={folder}"]
-    done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120)
-    title = done.stdout.partition("<title>")[2].partition("</title>")[0]
-    return json.loads(title.replace("&quot;", '"')), re.findall("CONSOLE.*", done.stderr)
-
-
 @pytest.mark.filterwarnings("default")
-def test_report_of_a_run_moves_through_time(invoke, tmp_path):
+def test_report_of_a_run_holds_its_numbers(invoke, tmp_path):
     invoke("run", SYNTHETIC, *SHORT, "--output", "out.nc")
     assert "wrote out.html" in invoke("report", "out.nc").output
     text = (tmp_path / "out.html").read_text()
@@ -419,61 +346,47 @@ def test_report_of_a_run_moves_through_time(invoke, tmp_path):
     assert shown["times"] == ["0 h", "0.1667 h", "0.3333 h"] and field["unit"] == "°C"
     data = ROOT / "data/synthetic_wind_and_cooling.nc"
     assert hashlib.sha256(data.read_bytes()).hexdigest() in text
-    assert re.search(r"Computed on 20\d\d-\d\d-\d\d \d\d:\d\d UTC with tunax_lite \d", text)
-    if shutil.which("chromium") is None:
-        pytest.skip("chromium is not installed")
+
+
+def _in_chromium(page: Path, folder: Path, question: str):
+    """What a script finds on a page once it is loaded, and the messages of the console."""
+    probe = (
+        f'<script>addEventListener("load", () => {{ document.title = JSON.stringify({question}) }})</script>'
+    )
+    page.write_text(page.read_text().replace("</body>", f"{probe}</body>"))
+    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --dump-dom"
+    command = ["chromium", *flags.split(), "--enable-logging=stderr", f"--user-data-dir={folder}"]
+    done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120)
+    title = done.stdout.partition("<title>")[2].partition("</title>")[0]
+    return json.loads(title.replace("&quot;", '"')), re.findall("CONSOLE.*", done.stderr)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Debian's chromium")
+@pytest.mark.filterwarnings("default")
+def test_report_of_a_run_moves_through_time(invoke, tmp_path):
+    invoke("run", SYNTHETIC, *SHORT, "--output", "out.nc")
+    invoke("report", "out.nc")
     question = """(() => {
         const frames = [0, 2].map(frame => {
             slider.value = frame; slider.dispatchEvent(new Event("input"));
             const {canvas, caption} = run.fields[0];
             return [moment.textContent, canvas.toDataURL(), caption.textContent] });
         return {moments: frames.map(each => each[0]), moved: frames[0][1] !== frames[1][1],
-            caption: frames[1][2], cards: document.querySelectorAll(".card").length,
-            wide: document.documentElement.scrollWidth > innerWidth} })()"""
+            caption: frames[1][2], wide: document.documentElement.scrollWidth > innerWidth} })()"""
     found, messages = _in_chromium(tmp_path / "out.html", tmp_path / "browser", question)
-    value = found.pop("caption")
-    assert found == {
-        "moments": ["0 h", "0.3333 h"],
-        "moved": True,
-        "cards": len(shown["fields"]),
-        "wide": False,
-    }
-    assert not messages
-    told = re.fullmatch(r"temperature: (.+) °C at (.+) m", value)
-    assert told and float(told[1]) == pytest.approx(temperature[-1, -1], abs=0.01) and float(told[2]) > -10.0
+    caption = found.pop("caption")
+    assert found == {"moments": ["0 h", "0.3333 h"], "moved": True, "wide": False} and not messages
+    told = re.fullmatch(r"temperature: (.+) °C at (.+) m", caption)
+    surface = read_netcdf(tmp_path / "out.nc")["temperature"].values[-1, -1]
+    assert told and float(told[1]) == pytest.approx(surface, abs=0.01) and float(told[2]) > -10.0
 
 
-@pytest.mark.parametrize(
-    ("files", "fragment"),
-    [
-        ({}, "expected the folder of a calibration that has ended, got none of parameters.yaml, history.nc"),
-        ({"parameters.yaml": "a: [", "history.nc": ""}, "parameters.yaml: expected closure, parameters"),
-    ],
-)
-def test_report_of_something_else_is_refused(invoke, tmp_path, files, fragment):
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    output = invoke("report", tmp_path, code=3 if not files else 2).output
-    assert fragment in " ".join(output.split())
-    assert not (tmp_path / "report.html").exists()
-
-
-def test_check_tells_what_would_run(invoke, tmp_path):
-    output = invoke("check", KATO).output
-    for fragment in ("100 cells over 50 m", "stress_u = 0.1027", "KEpsilon", "1800 steps of 60 s", "fine"):
-        assert fragment in output
-    assert not _files(tmp_path)
-
-
-def test_convection_that_would_begin_late_is_told(invoke):
+def test_late_convection_is_told_by_the_check(invoke, tmp_path):
     cooled = ["--set", "model.closure.name=k_epsilon", "--set", "grid.n_cells=25"]
-    said = invoke("check", FREE_CONVECTION, *cooled).output
-    assert "convection does not begin in this run" in said and "`constants: recommended` of the" in said
-    other = ["--set", "model.closure.constants=recommended"]
-    assert "note" not in invoke("check", FREE_CONVECTION, *cooled, *other).output
-
-
-def test_late_convection_of_a_calibration_is_told_by_its_check(invoke, tmp_path):
+    recommended = ("--set", "model.closure.constants=recommended")
+    assert "convection does not begin" in invoke("check", FREE_CONVECTION, *cooled).output
+    assert "note" not in invoke("check", FREE_CONVECTION, *cooled, *recommended).output
     cases = []
     for name in ("calm", "still"):
         changes = {"parameters/momentum_flux": 0.0, "parameters/name": np.bytes_(name)}
@@ -489,49 +402,35 @@ def test_late_convection_of_a_calibration_is_told_by_its_check(invoke, tmp_path)
         "model": {"closure": {"name": "k_epsilon"}},
     }
     (tmp_path / "calm.yaml").write_text(yaml.safe_dump(content))
-    said = " ".join(invoke("check", "calm.yaml").output.split())
-    assert "note: calm, still: cooled as at the start of the case, convection" in said
-    settings = ("--set", "model.closure.constants=recommended")
-    assert "cooled as at the start" not in invoke("check", "calm.yaml", *settings).output
+    assert "note: calm, still: " in " ".join(invoke("check", "calm.yaml").output.split())
+    assert "note: calm" not in invoke("check", "calm.yaml", *recommended).output
 
 
 def test_recommended_constants_beyond_their_resolutions_are_told(invoke):
     """In cells or steps larger than those in which they were judged, and not for other constants."""
-    path, closure = FREE_CONVECTION, "model.closure={name: k_epsilon, constants: recommended}"
+    closure = "--set", "model.closure={name: k_epsilon, constants: recommended}"
     coarse = "--set", "grid.n_cells=12", "--set", "time.step=900"
-    told = invoke("check", path, "--set", closure, *coarse).output
-    assert "cells of at most 8 m" in told and "got 8.33333 m" in told
-    assert "steps of at most 600 s" in told and "got 900 s" in told
-    assert "recommended" not in invoke("check", path, "--set", closure).output
-    assert "recommended" not in invoke("check", path, *coarse).output
+    assert not missing_from(invoke("check", FREE_CONVECTION, *closure, *coarse).output, "8 8.33333 600 900")
+    assert "recommended" not in invoke("check", FREE_CONVECTION, *coarse).output
 
 
-def test_debug_shows_the_traceback(invoke):
+def test_errors_and_interrupts_have_their_codes(invoke, monkeypatch, tmp_path):
     assert "Traceback" in invoke("run", "nowhere.yaml", "--debug", code=2).stderr
+    assert "No such option" in invoke("run", KATO, "--outptu", "x.nc", code=2).stderr
+    for error, code, said in (
+        (RuntimeError("out of luck"), 1, "unexpected RuntimeError: out of luck"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ):
 
+        def fail(*args, error=error, **kwargs):
+            raise error
 
-def test_unexpected_error_is_one_message(invoke, monkeypatch):
-    def fail(*args, **kwargs):
-        raise RuntimeError("out of luck")
-
-    monkeypatch.setattr(importlib.import_module("tunax_lite.cli.streaming"), "simulate", fail)
-    result = invoke("run", KATO, code=1)
-    assert "unexpected RuntimeError: out of luck" in result.stderr and "--debug" in result.stderr
-
-
-def test_interrupt_has_its_own_code(invoke, monkeypatch, tmp_path):
-    def interrupt(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(importlib.import_module("tunax_lite.cli.streaming"), "simulate", interrupt)
-    assert "interrupted" in invoke("run", KATO, code=130).stderr
+        monkeypatch.setattr(importlib.import_module("tunax_lite.cli.streaming"), "simulate", fail)
+        assert said in invoke("run", KATO, *SHORT, code=code).stderr
     assert not _files(tmp_path)
 
 
-def test_usage_error_has_code_2(invoke):
-    assert "No such option" in invoke("run", KATO, "--outptu", "x.nc", code=2).stderr
-
-
+@pytest.mark.long
 def test_installed_command(tmp_path):
     command = [sys.executable, "-c", "from tunax_lite.cli import main; main()"]
     done = subprocess.run(
@@ -544,30 +443,18 @@ def test_installed_command(tmp_path):
 
 
 def test_answers_for_scripts_are_one_json_object_on_standard_output(invoke, tmp_path):
-    def answer(*arguments):
-        result = invoke(*arguments, "--json")
-        return json.loads(result.stdout), result.stderr
-
-    checked, said = answer("check", KATO)
+    result = invoke("check", KATO, "--json")
+    checked = json.loads(result.stdout)
     assert checked["time"] == {"n_steps": 1800, "step": 60.0, "n_frames": 60, "output_interval": 1800.0}
     assert checked["kind"] == "run" and checked["model"]["closure"] == "KEpsilon"
     assert checked["cases"][0]["fluxes_at_start"] == {"stress_u": 0.1027}
-    assert "100 cells over 50 m" in said and said.rstrip().endswith("fine")
-    found, said = answer("evaluate", SYNTHETIC, "--set", "evaluation.end=21600", "--set", "grid.n_cells=16")
-    assert [row["variable"] for row in found["errors"]] == ["temperature", "u", "v"]
-    assert found["errors"][0]["errors"]["configuration"] > 0.0 and found["checks"] == []
-    assert f"{found['errors'][0]['means']['configuration']:+.5f}" in said
+    for fragment in ("100 cells over 50 m", "stress_u = 0.1027", "1800 steps of 60 s"):
+        assert fragment in result.stderr
+    assert result.stderr.rstrip().endswith("fine") and not _files(tmp_path)
+    assert of_json({"a": [math.nan, 1.0], "b": {"c": -math.inf}}) == {"a": [None, 1.0], "b": {"c": None}}
 
 
-def test_json_has_no_numbers_that_are_none():
-    from tunax_lite.cli.application import of_json
-
-    assert of_json({"a": [float("nan"), 1.0], "b": {"c": float("-inf")}}) == {
-        "a": [None, 1.0],
-        "b": {"c": None},
-    }
-
-
+@pytest.mark.long
 def test_demo_calibrates_runs_and_names_its_figures(invoke, tmp_path):
     output = invoke("demo", "--output", "demo").output
     assert {"calibration.yaml", "parameters.yaml", "profiles.png", "run.nc", "run_fit.png"} <= _files(

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import pytest
 from typer.testing import CliRunner
 
+from tests.cli.running import invoked
 from tunax_lite import simulate
 from tunax_lite.cli.commands import app
 from tunax_lite.cli.doctor import DT, Check, SelfTest, Speed, check_run, problem, self_test
@@ -32,7 +33,6 @@ def doctor(monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_self_test_passes_here(monkeypatch):
     monkeypatch.setattr(importlib.import_module("tunax_lite.cli.doctor"), "_MOST_REPETITIONS", 1)
     tested = self_test(1e6)
@@ -48,12 +48,13 @@ def test_self_test_passes_here(monkeypatch):
     assert len(tested.checks) == 13
 
 
+@pytest.mark.long
 def test_self_test_skips_what_there_is_no_time_for(doctor):
     tested = self_test(0.0)
     assert [speed[:3] for speed in tested.speeds] == [("float64", 1, 2880)]
     others = ("float32, 1 column", "float64, 128 columns", "float32, 128 columns", "jit = no jit")
     assert tested.skipped == others
-    assert "skipped  float32, 128 columns: no time left" in doctor(tested=HURRIED).stdout
+    assert "skipped  float32, 128 columns" in doctor(tested=HURRIED).stdout
 
 
 @pytest.fixture(scope="module")
@@ -85,16 +86,19 @@ def test_report_names_what_one_asks_for(doctor):
     result = doctor()
     assert result.exit_code == 0, result.output
     for fragment in (
-        *("tunax_lite", "jaxlib", "equinox", "optax", "numpy", "python"),
-        *("cpu", "free", "used by this process", "processors"),
+        *("tunax_lite", "jaxlib", "equinox", "optax", "numpy", "python", "cpu", "processors"),
         *("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_ALLOCATOR"),
         *("float64 in commands", "hits", "misses", configuration().xla_flags),
-        *("5.50", "compile [s]", "passed  finite", "all is well"),
+        *("5.50", "compile [s]", "passed  finite"),
     ):
         assert fragment in result.output
+    for option in ([], ["--json"]):
+        result = doctor(*option, tested=BROKEN)
+        assert result.exit_code == 1 and "heat budget: off by 0.3" in result.stdout
 
 
-def test_json_is_one_object(doctor):
+def test_json_is_one_object(doctor, monkeypatch):
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_ALLOCATOR", "platform")
     report = json.loads(doctor("--json").stdout)
     assert report["problems"] == []
     assert report["devices"][0]["platform"] == "cpu"
@@ -103,18 +107,7 @@ def test_json_is_one_object(doctor):
     assert {"hits", "misses", "programs", "bytes", "minimum_seconds"} <= set(report["cache"])
     assert report["self_test"]["speeds"][0]["microseconds"] == 5.5
     assert set(report["versions"]) >= {"tunax_lite", "jax", "jaxlib", "python"}
-
-
-@pytest.mark.parametrize("option", [[], ["--json"]])
-def test_something_wrong_has_exit_code_1(doctor, option):
-    result = doctor(*option, tested=BROKEN)
-    assert result.exit_code == 1
-    assert "heat budget: off by 0.3" in result.stdout
-
-
-def test_settings_of_the_environment_are_shown(doctor, monkeypatch):
-    monkeypatch.setenv("XLA_PYTHON_CLIENT_ALLOCATOR", "platform")
-    assert json.loads(doctor("--json").stdout)["memory"]["XLA_PYTHON_CLIENT_ALLOCATOR"] == "platform"
+    assert report["memory"]["XLA_PYTHON_CLIENT_ALLOCATOR"] == "platform"
 
 
 @pytest.fixture
@@ -125,9 +118,7 @@ def cache_as_before():
 
 
 def in_command(*options: str) -> dict:
-    result = CliRunner().invoke(app, [*options, "doctor", "--json"])
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)["cache"]
+    return json.loads(invoked(*options, "doctor", "--json").stdout)["cache"]
 
 
 def test_cache_is_an_option_of_every_command(doctor, tmp_path, cache_as_before):
@@ -136,14 +127,9 @@ def test_cache_is_an_option_of_every_command(doctor, tmp_path, cache_as_before):
     assert (found["folder"], found["minimum_seconds"]) == (str(tmp_path / "mine"), 2.5)
     assert Path(found["folder"]).is_dir()
     assert in_command("--no-cache")["folder"] is None
-
-
-def test_unusable_cache_is_one_message(tmp_path, cache_as_before):
     (tmp_path / "file").write_text("")
-    result = CliRunner().invoke(app, ["--cache-folder", str(tmp_path / "file"), "doctor"])
-    assert result.exit_code == 2 and "expected a folder for compiled programs" in result.stderr
-    result = CliRunner().invoke(app, ["--cache-folder", str(tmp_path), "--no-cache", "doctor"])
-    assert result.exit_code == 2 and "--cache-folder or --no-cache" in result.stderr
+    for options in (["--cache-folder", tmp_path / "file"], ["--cache-folder", tmp_path, "--no-cache"]):
+        assert "cache" in invoked(*options, "doctor", code=2).stderr
 
 
 def test_optional_packages_are_listed_with_how_to_install_them(doctor, monkeypatch):

@@ -54,6 +54,7 @@ def test_parameters_are_printed_on_request_only(clock, capsys):
         assert ("c_mu=0.5  score of papa=0.125" in said) is wanted
 
 
+@pytest.mark.long
 def test_a_terminal_shows_one_line_that_moves():
     reader, writer = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "70", "NO_COLOR": "1"}

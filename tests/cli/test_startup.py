@@ -69,6 +69,7 @@ def test_the_second_start_of_a_calibration_compiles_nothing(tmp_path):
     assert loss_again == loss
 
 
+@pytest.mark.long
 def test_libraries_are_imported_when_they_are_needed_and_jax_starts_when_it_is_configured():
     modules = "tunax_lite.cli.run", "tunax_lite.calibration", "tunax_lite.io"
     program = f"import sys, {', '.join(modules)}\nprint(*sys.modules)\nfrom jax._src import xla_bridge\n"
@@ -97,9 +98,9 @@ COMPLETE = "_TUNAX_LITE_COMPLETE=complete_bash", "COMP_WORDS=tunax-lite run --re
     ("arguments", "answer"),
     [
         (("--help",), "cross-validate  Calibrate on all cases"),
-        (("--version",), "tunax_lite "),
-        (("calibrate --help",), "--resume"),
-        (("", *COMPLETE), "--restart"),
+        pytest.param(("--version",), "tunax_lite ", marks=pytest.mark.long),
+        pytest.param(("calibrate --help",), "--resume", marks=pytest.mark.long),
+        pytest.param(("", *COMPLETE), "--restart", marks=pytest.mark.long),
     ],
     ids=["help", "version", "help of a command", "completion"],
 )

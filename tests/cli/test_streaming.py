@@ -62,29 +62,7 @@ def whole():
     return simulate(Model(KEpsilon()), case_of(), **TIMES)
 
 
-@pytest.mark.parametrize("budget", [SMALL, 2**26])
-@pytest.mark.long  # pieces of equal length: another test
-def test_a_file_in_parts_is_the_run(tmp_path, whole, budget):
-    path, ends = tmp_path / "out.nc", []
-    to_file(
-        path,
-        case_of(),
-        memory_budget=budget,
-        diagnostics=["heat_content"],
-        report=lambda progress: ends.append(progress.time),
-    )
-    assert_equal(io.read_trajectory(path), whole)
-    assert ends[-1] == 36000.0 and (len(ends) > 2) == (budget == SMALL)
-    assert [found.name for found in tmp_path.iterdir()] == ["out.nc"]
-    dataset = io.to_dataset(whole)
-    written = xr.open_dataset(path, decode_times=False)
-    assert set(written.variables) - set(dataset.variables) == {"heat_content"}
-    np.testing.assert_allclose(np.diff(written["heat_content"]), -200.0 * 1200.0, rtol=1e-6)
-    written.close()
-    assert io.count_frames(path) == 31
-    np.testing.assert_array_equal(io.read_trajectory(path, every=10).time, 12000.0 * np.arange(4))
-
-
+@pytest.mark.long
 def test_means_of_a_file_in_parts_are_those_of_all_steps(tmp_path):
     path = tmp_path / "out.nc"
     model = Model(PacanowskiPhilander())
@@ -104,8 +82,7 @@ def test_means_of_a_file_in_parts_are_those_of_all_steps(tmp_path):
         assert written["time"].attrs["bounds"] == "time_bounds"
         np.testing.assert_array_equal(written["time_bounds"][:, 1], written["time"])
         np.testing.assert_array_equal(written["time_bounds"][1:, 0], written["time"][:-1])
-    # From such a file a run goes on as from any other.
-    assert io.read_trajectory(path).means is None
+    assert io.read_trajectory(path).means is None  # a run goes on from it as from any other
 
 
 @pytest.fixture(scope="module")
@@ -119,26 +96,54 @@ def in_parts(tmp_path_factory):
             raise Stopped
 
     with pytest.raises(Stopped):
-        to_file(path, case_of(), memory_budget=SMALL, report=stop)
+        to_file(path, case_of(), memory_budget=SMALL, diagnostics=["heat_content"], report=stop)
     assert ends == [12000.0, 24000.0] and not path.exists()
     assert len(runs.parts_of(path)) == 2
     return runs.parts_folder(path)
 
 
-def test_an_interrupted_run_goes_on_after_its_last_part(in_parts, whole, tmp_path):
+@pytest.fixture
+def continued(in_parts, whole, tmp_path):
+    """A copy of those parts; and a function that continues the run and compares it with the whole."""
     path, ends = tmp_path / "out.nc", []
     shutil.copytree(in_parts, runs.parts_folder(path))
-    to_file(path, case_of(), memory_budget=SMALL, report=lambda progress: ends.append(progress.time))
+
+    def go_on():
+        report = lambda progress: ends.append(progress.time)  # noqa: E731
+        to_file(path, case_of(), memory_budget=SMALL, diagnostics=["heat_content"], report=report)
+        assert_equal(io.read_trajectory(path), whole)
+        assert [found.name for found in tmp_path.iterdir()] == ["out.nc"]
+        return ends
+
+    return path, go_on
+
+
+def test_an_interrupted_run_goes_on_after_its_last_part(continued, whole):
+    path, go_on = continued
     # What was computed when it stopped is kept, whether it filled a part or not.
-    assert ends == [36000.0]
-    assert_equal(io.read_trajectory(path), whole)
+    assert go_on() == [36000.0]
+    with xr.open_dataset(path, decode_times=False) as written:
+        assert set(written.variables) - set(io.to_dataset(whole).variables) == {"heat_content"}
+        np.testing.assert_allclose(np.diff(written["heat_content"]), -200.0 * 1200.0, rtol=1e-6)
+    assert io.count_frames(path) == 31
+    np.testing.assert_array_equal(io.read_trajectory(path, every=10).time, 12000.0 * np.arange(4))
 
 
+def test_a_part_that_was_not_noted_is_computed_again(continued):
+    """A run may be killed between the two."""
+    path, go_on = continued
+    notes = runs.parts_folder(path) / "run.json"
+    known = json.loads(notes.read_text())
+    del known["parts"]["000001.nc"]
+    notes.write_text(json.dumps(known))
+    go_on()
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("interval", [1260.0, 36060.0])  # 28 whole frames and 12 steps; none and all
 def test_a_run_that_is_interrupted_before_its_shorter_last_frame(tmp_path, interval):
-    path = tmp_path / "out.nc"
+    path, ends = tmp_path / "out.nc", []
     times = TIMES | {"output_interval": interval}
-    ends = []
 
     def stop(progress):
         ends.append(progress.time)
@@ -154,9 +159,6 @@ def test_a_run_that_is_interrupted_before_its_shorter_last_frame(tmp_path, inter
         assert ends == [12600.0, 25200.0, 35280.0, 36000.0]
     run(memory_budget=SMALL)
     assert_equal(io.read_trajectory(path), whole)
-
-    with xr.open_dataset(path, decode_times=False) as found:
-        assert float(found.time[-1]) == 36000.0
 
 
 def change(path, at: int) -> None:
@@ -175,46 +177,34 @@ def exchange(first, second) -> None:
     ("damage", "named"),
     [
         (lambda parts: change(parts[1], 5000), "000001.nc SHA-256"),
-        (lambda parts: parts[1].write_bytes(parts[1].read_bytes()[:-9]), "000001.nc SHA-256"),
         (lambda parts: exchange(*parts), "000000.nc SHA-256"),
         (lambda parts: change(parts[0].with_name("run.json"), 0), "run.json"),
     ],
 )
-def test_a_damaged_part_is_named(in_parts, whole, tmp_path, damage, named):
-    path = tmp_path / "out.nc"
-    folder = shutil.copytree(in_parts, runs.parts_folder(path))
+def test_a_damaged_part_is_named(continued, damage, named):
+    path, go_on = continued
+    folder = runs.parts_folder(path)
     damage(runs.parts_of(path))
     with error_naming(FileFormatError, named):
-        to_file(path, case_of(), memory_budget=SMALL)
-    for part in sorted(folder.glob("*.nc"))[1:] if "run" not in named else folder.glob("*"):
-        part.unlink()  # as the message says
-    if "000000" not in named:
-        to_file(path, case_of(), memory_budget=SMALL)
-        assert_equal(io.read_trajectory(path), whole)
+        go_on()
+    if "000001" in named:
+        (folder / "000001.nc").unlink()  # as the message says
+        go_on()
 
 
-def test_a_part_that_was_not_noted_is_computed_again(in_parts, whole, tmp_path):
-    """Of a run that was killed between the two."""
-    path = tmp_path / "out.nc"
-    folder = shutil.copytree(in_parts, runs.parts_folder(path))
-    known = json.loads((folder / "run.json").read_text())
-    del known["parts"]["000001.nc"]
-    (folder / "run.json").write_text(json.dumps(known))
-    to_file(path, case_of(), memory_budget=SMALL)
-    assert_equal(io.read_trajectory(path), whole)
+def test_parts_of_another_case_model_or_start_are_refused(continued, whole):
+    path, _ = continued
+    options: dict[str, Any] = TIMES | {"memory_budget": SMALL, "diagnostics": ["heat_content"]}
+    for closure, case, start in (
+        (KEpsilon(), case_of(heat=-100.0), None),
+        (KEpsilon(c_eps_1=1.5), case_of(), None),
+        (KEpsilon(), case_of(), whole.restart(0)),
+    ):
+        with error_naming(ValueError, "out.nc.parts configuration"):
+            streaming.run_to_file(Model(closure), case, path, start=start, **options)
 
 
-def test_parts_of_another_case_model_or_start_are_refused(in_parts, whole, tmp_path):
-    path = tmp_path / "out.nc"
-    shutil.copytree(in_parts, runs.parts_folder(path))
-    with error_naming(ValueError, "out.nc.parts configuration"):
-        to_file(path, case_of(heat=-100.0), memory_budget=SMALL)
-    with error_naming(ValueError, "out.nc.parts configuration"):
-        streaming.run_to_file(Model(KEpsilon(c_eps_1=1.5)), case_of(), path, **TIMES, memory_budget=SMALL)
-    with error_naming(ValueError, "out.nc.parts configuration"):
-        to_file(path, case_of(), memory_budget=SMALL, start=whole.restart(0))
-
-
+@pytest.mark.long
 def test_a_flipped_bit_of_a_file_of_a_run_changes_no_number(tmp_path):
     """NetCDF compares the checksum of every chunk."""
     path, damaged, chance = tmp_path / "out.nc", tmp_path / "damaged.nc", random.Random(3)
@@ -223,9 +213,8 @@ def test_a_flipped_bit_of_a_file_of_a_run_changes_no_number(tmp_path):
     # The values of z_face, which are stored as they are; elsewhere bits may be unused.
     at = whole.index(np.asarray(GRID.z_face).tobytes())
     for place in [at + 3, *(chance.randrange(len(whole)) for _ in range(20))]:
-        damaged.write_bytes(
-            whole[:place] + bytes([whole[place] ^ 1 << chance.randrange(8)]) + whole[place + 1 :]
-        )
+        flipped = bytes([whole[place] ^ 1 << chance.randrange(8)])
+        damaged.write_bytes(whole[:place] + flipped + whole[place + 1 :])
         try:
             assert_equal(io.read_trajectory(damaged), expected)
         except FileFormatError:
@@ -234,41 +223,47 @@ def test_a_flipped_bit_of_a_file_of_a_run_changes_no_number(tmp_path):
 
 
 def test_a_run_that_fails_late_keeps_its_parts(tmp_path):
-    path = tmp_path / "out.nc"
-    case = case_of()
-    heat = np.full(31, -200.0)
+    path, heat = tmp_path / "out.nc", np.full(31, -200.0)
     series = TimeSeriesForcing.from_values(np.linspace(0.0, 36000.0, 31), heat_flux=heat)
     heat[25:] = 1e300  # which no constructor accepts
     series = eqx.tree_at(lambda it: it.fluxes.heat_flux, series, jnp.asarray(heat))
-    case = dataclasses.replace(case, forcing=series)
     with error_naming(FloatingPointError, "out.nc.parts"):
-        to_file(path, case, memory_budget=SMALL)
+        to_file(path, dataclasses.replace(case_of(), forcing=series), memory_budget=SMALL)
     parts = sorted((tmp_path / "out.nc.parts").glob("*.nc"))
     assert parts and not path.exists()
     assert np.all(np.isfinite(io.read_trajectory(parts[-1]).state.temperature))
 
 
+@pytest.mark.long
 def test_pieces_of_equal_length_are_the_run_wherever_it_is_interrupted(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        streaming, "_WORK_OF_A_PIECE", 200 * 8
-    )  # four pieces of 8 frames for 30: the last overlaps
+    # Four pieces of 8 frames for 30: the last overlaps.
+    monkeypatch.setattr(streaming, "_WORK_OF_A_PIECE", 200 * 8)
     path, whole = tmp_path / "out.nc", tmp_path / "whole.nc"
-    ends, programs = [], Counter()
+    ends, programs, compiled = [], Counter(), []
 
     def interrupt(progress):
         ends.append(progress.time)
         programs[progress.trajectory.n_frames] += 1
         raise KeyboardInterrupt
 
+    def note(event: str, duration_secs: float, **described: str | int) -> None:
+        if event.endswith("backend_compile_duration"):
+            compiled.append(described["fun_name"])
+
     diagnostics: dict[str, Any] = {"diagnostics": ["heat_content", "shear_production"], "means": True}
-    for parts in range(1, 5):
-        with pytest.raises(KeyboardInterrupt):
-            to_file(path, case_of(), report=interrupt, **diagnostics)
-        assert not path.exists() and len(runs.parts_of(path)) == parts
-        runs.join_parts(runs.parts_of(path), tmp_path / "so_far.nc")
-        assert io.count_frames(tmp_path / "so_far.nc") == ends[-1] / 1200.0 + 1
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        for parts in range(1, 5):
+            with pytest.raises(KeyboardInterrupt):
+                to_file(path, case_of(), report=interrupt, **diagnostics)
+            assert not path.exists() and len(runs.parts_of(path)) == parts
+            runs.join_parts(runs.parts_of(path), tmp_path / "so_far.nc")
+            assert io.count_frames(tmp_path / "so_far.nc") == ends[-1] / 1200.0 + 1
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
     assert ends == [9600.0, 19200.0, 28800.0, 36000.0]
     assert programs == {9: 4}  # no separate program for the last
+    assert compiled.count("jit(_simulate)") <= 2  # one that begins, one that goes on
     to_file(path, case_of(), **diagnostics)
     monkeypatch.undo()
     to_file(whole, case_of(), **diagnostics)
@@ -278,22 +273,6 @@ def test_pieces_of_equal_length_are_the_run_wherever_it_is_interrupted(tmp_path,
     ):
         xr.testing.assert_equal(one, other)
     assert {found.name for found in tmp_path.iterdir()} == {"out.nc", "whole.nc", "so_far.nc"}
-
-
-def test_a_run_in_pieces_compiles_its_time_loop_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(streaming, "_WORK_OF_A_PIECE", 200 * 7)  # 5 of 6 frames each
-    compiled = []
-
-    def note(event: str, duration_secs: float, **described: str | int) -> None:
-        if event.endswith("backend_compile_duration"):
-            compiled.append(described["fun_name"])
-
-    jax.monitoring.register_event_duration_secs_listener(note)
-    try:
-        to_file(tmp_path / "out.nc", case_of(heat=-123.0))
-    finally:
-        jax.monitoring.unregister_event_duration_listener(note)
-    assert compiled.count("jit(_simulate)") == 1
 
 
 def test_a_frame_that_does_not_fit_is_refused_before_anything_is_computed(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 from tests.errors import error_naming
 from tests.helpers import CASES
 from tunax_lite import Auto, KEpsilon, Model, PacanowskiPhilander, SaveSegments, simulate
-from tunax_lite.closures import MunkAndersonMixing, RiBased
+from tunax_lite.closures import RiBased
 from tunax_lite.column.checkpointing import shared_among
 from tunax_lite.runtime.devices import BYTES_PER_BLOCK, block_size
 
@@ -25,7 +25,7 @@ def ensemble(closure, name: str) -> Model:
     return Model(eqx.tree_at(lambda c: getattr(c, name), closure, getattr(closure, name) * factors))
 
 
-@pytest.mark.parametrize("block", [2, 3, 7])
+@pytest.mark.parametrize("block", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_blocks_are_all_columns_at_once_to_the_bit(block):
     model, case = ensemble(PacanowskiPhilander(), "alpha"), CASES["everything"]
     whole = simulate(model, case, **TIMES, column_block=None)
@@ -34,28 +34,24 @@ def test_blocks_are_all_columns_at_once_to_the_bit(block):
     for part, leaf in zip(jax.tree.leaves(parts), jax.tree.leaves(whole), strict=True):
         np.testing.assert_array_equal(part, leaf)
     assert np.unique(np.asarray(whole.state.u[-1]).sum(axis=0)).size == N_COLUMNS
+    for wrong in (0, True):
+        with error_naming(ValueError, "column_block"):
+            simulate(model, case, **TIMES, column_block=wrong)
 
 
-@pytest.mark.parametrize("closure", [RiBased(), MunkAndersonMixing()])
-def test_blocks_of_one_column_differ_by_rounding_alone(closure):
+@pytest.mark.long
+@pytest.mark.parametrize(("closure", "name"), [(RiBased(), None), (KEpsilon(), "c_eps_1")])
+def test_blocks_of_one_column_differ_by_rounding_alone(closure, name):
     """XLA compiles other loops for them; the largest known is 7e-14 K, of `RiBased`, in a day."""
-    whole, parts = (
-        simulate(Model(closure), CASES["everything"], **TIMES, column_block=block) for block in (None, 1)
-    )
+    model = ensemble(closure, name) if name else Model(closure)
+    start = simulate(model, CASES["everything"], **TIMES, column_block=None).restart(1)
+    left: dict[str, Any] = TIMES | {"duration": 240.0, "start": start}
+    whole, parts = (simulate(model, CASES["everything"], **left, column_block=block) for block in (None, 1))
     np.testing.assert_allclose(parts.state.temperature, whole.state.temperature, rtol=0.0, atol=1e-12)
     np.testing.assert_allclose(parts.state.u, whole.state.u, rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.long  # of a closure without memory: the next test
-def test_a_run_that_goes_on_in_blocks():
-    model, case = ensemble(KEpsilon(), "c_eps_1"), CASES["wind"]
-    start = simulate(model, case, **TIMES, column_block=None).restart(1)
-    left: dict[str, Any] = TIMES | {"duration": 240.0}
-    whole, parts = (simulate(model, case, **left, start=start, column_block=n) for n in (None, 1))
-    for part, leaf in zip(jax.tree.leaves(parts), jax.tree.leaves(whole), strict=True):
-        np.testing.assert_allclose(part, leaf, rtol=1e-13, atol=1e-300)
-
-
+@pytest.mark.long
 def test_means_in_blocks_of_a_run_that_goes_on():
     model, case = ensemble(PacanowskiPhilander(), "alpha"), CASES["everything"]
     every_step: dict[str, Any] = TIMES | {"output_interval": 60.0}
@@ -90,23 +86,10 @@ def test_gradients_in_blocks():
 
 def test_blocks_are_chosen_by_what_fits():
     bytes_per_column = BYTES_PER_BLOCK // 36
-    assert [block_size("auto", n, n * bytes_per_column) for n in (1, 2, 3, 127, 128, 129, 512)] == [
-        1,
-        4,
-        4,
-        127,
-        32,
-        26,
-        32,
-    ]
+    expected = {1: 1, 2: 4, 3: 4, 127: 127, 128: 32, 129: 26, 512: 32}
+    assert {n: block_size("auto", n, n * bytes_per_column) for n in expected} == expected
     assert block_size("auto", 512, 512 * bytes_per_column // 2) == 64
     assert block_size("auto", 512, 512 * BYTES_PER_BLOCK) == 16  # registers, at least
     assert block_size(None, 512, 512 * bytes_per_column) == 512
     assert (block_size(7, 512, 1), block_size(7, 5, 1)) == (7, 5)
     assert shared_among(3, Auto(memory_budget=300)) == Auto(memory_budget=100)
-
-
-@pytest.mark.parametrize("block", [0, -1, True])
-def test_a_block_is_a_number_of_columns(block):
-    with error_naming(ValueError, "column_block"):
-        simulate(Model(PacanowskiPhilander()), CASES["wind"], **TIMES, column_block=block)

@@ -1,7 +1,5 @@
 """Programs compiled ahead of time, and the count of what the cache of compiled programs did."""
 
-import functools
-
 import jax
 import jax.monitoring
 import jax.numpy as jnp
@@ -39,28 +37,22 @@ def test_program_is_the_function(arguments):
     assert program.trace_seconds > 0.0 and program.compile_seconds > 0.0
     with pytest.raises(TypeError):
         program(*arguments, factor=4)  # pyright: ignore[reportCallIssue]
-
-
-def test_shapes_are_enough_to_compile():
-    shape = jax.ShapeDtypeStruct((N,), jnp.dtype("float64"))
-    program = compile_program(jnp.sin, shape)
-    np.testing.assert_array_equal(program(jnp.zeros(N)), np.zeros(N))
-
-
-def test_memory_counts_what_goes_in_and_out(arguments):
-    memory = compile_program(functools.partial(add_scaled, factor=3), *arguments).memory
-    assert memory.arguments == 2 * 8 * N
-    assert memory.outputs == 8 * N
+    memory = program.memory
+    assert (memory.arguments, memory.outputs) == (2 * 8 * N, 8 * N)
     assert memory.total == memory.arguments + memory.outputs + memory.temporary + memory.code
+    shape = jax.ShapeDtypeStruct((N,), jnp.dtype("float64"))  # is enough
+    np.testing.assert_array_equal(compile_program(jnp.sin, shape)(jnp.zeros(N)), np.zeros(N))
 
 
-def test_donated_memory_is_taken_and_counted_once(arguments):
+def test_donated_memory_is_taken_and_counted_once(arguments, monkeypatch):
     program = compile_program(add_scaled, *arguments, donate=(1,), factor=3)
     assert program.memory.arguments == 2 * 8 * N
     assert program.memory.outputs == 0
+    calls, executable = [], program.executable
+    monkeypatch.setattr(program, "executable", lambda *args: calls.append(1) or executable(*args))
     timing = program.timing(*arguments, repetitions=3)  # its arguments live on
     np.testing.assert_array_equal(arguments[1], np.ones(N))
-    assert 0.0 < timing.minimum <= timing.median
+    assert 0.0 < timing.minimum <= timing.median and len(calls) == 4
     program(*arguments)
     assert arguments[1].is_deleted() and not arguments[0]["a"].is_deleted()
 
@@ -74,14 +66,6 @@ def test_what_is_shared_is_made_once_for_equal_shapes():
     assert [get(jnp.zeros(3)), get(jnp.ones(3)), get(jnp.zeros(4)), get(jnp.zeros(3))] == [0, 0, 1, 0]
     assert [get(jnp.zeros(3), "other"), get(jnp.zeros(4)), get(jnp.zeros(3))] == [2, 1, 3]
     assert shared.all == [2, 3]
-
-
-def test_timing_calls_as_often_as_asked(arguments, monkeypatch):
-    program = compile_program(add_scaled, *arguments, factor=3)
-    calls, executable = [], program.executable
-    monkeypatch.setattr(program, "executable", lambda *args: calls.append(1) or executable(*args))
-    program.timing(*arguments, repetitions=4)
-    assert len(calls) == 5
 
 
 def test_table_has_a_row_for_each_program(arguments):
@@ -108,30 +92,17 @@ def test_cache_is_counted_once(empty_cache):
     count_cache_events()
     x = jnp.ones(7)
     before, n_programs = cache_statistics(), cache_contents(empty_cache)[0]
-    compile_program(add_scaled, {"a": x}, x, factor=3.25)
+    compiled = compile_program(add_scaled, {"a": x}, x, factor=3.25).memory
     assert cache_statistics().since(before)[:3] == (0, 1, 0)
     assert cache_contents(empty_cache)[0] == n_programs + 1
     jax.clear_caches()
-    compile_program(add_scaled, {"a": x}, x, factor=3.25)
+    found = compile_program(add_scaled, {"a": x}, x, factor=3.25).memory
     assert cache_statistics().since(before)[:3] == (1, 1, 0)
-
-
-def test_programs_below_the_threshold_are_not_kept(empty_cache):
+    assert found[:3] == compiled[:3]  # known of a program from the cache
     configure(cache_folder=empty_cache, cache_minimum_seconds=1e3)
-    x = jnp.ones(5)
-    before, contents = cache_statistics(), cache_contents(empty_cache)
-    compile_program(add_scaled, {"a": x}, x, factor=4.75)
-    assert cache_statistics().since(before)[:3] == (0, 0, 1)
-    assert cache_contents(empty_cache) == contents
-
-
-def test_memory_is_known_of_a_program_from_the_cache(empty_cache, arguments):
-    compiled = compile_program(add_scaled, *arguments, factor=5.5).memory
-    jax.clear_caches()
-    before = cache_statistics()
-    found = compile_program(add_scaled, *arguments, factor=5.5).memory
-    assert cache_statistics().since(before).hits == 1
-    assert found[:3] == compiled[:3]
+    compile_program(add_scaled, {"a": x}, x, factor=4.75)  # below the threshold
+    assert cache_statistics().since(before)[:3] == (1, 1, 1)
+    assert cache_contents(empty_cache)[0] == n_programs + 1
 
 
 def test_cache_contents_counts_files(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import pytest
 
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
 from tunax_lite.runtime import configuration, configure
 from tunax_lite.runtime.jax_setup import FUSION_FLAG, time_loop_is_fused, vector_flag
 
@@ -62,26 +62,28 @@ def test_arguments_win_over_variables_and_the_second_call_keeps_them(tmp_path):
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "7",
         "XLA_FLAGS": "--xla_cpu_enable_fast_math=false",
     }
-    arguments = f"precision='float32', cache_folder={str(mine)!r}, cache_minimum_seconds=0.1"
-    found = configured(f"{arguments})\nconfigure(precision=None", tmp_path, **variables)
+    arguments = f"precision='float32', cache_folder={str(mine)!r}, cache_minimum_seconds=0.1, vector_bits=256"
+    found = configured(f"{arguments})\nconfigure(precision=None, vector_bits=256", tmp_path, **variables)
     assert (found["precision"], found["dtype"]) == ("float32", "float32")
     assert (found["cache_folder"], mine.is_dir()) == (str(mine), True)
-    assert found["xla_flags"] == f"--xla_cpu_enable_fast_math=false {FUSION_FLAG} {vector_flag(512)}"
+    assert found["xla_flags"] == f"--xla_cpu_enable_fast_math=false {FUSION_FLAG} {vector_flag(256)}"
 
 
+@pytest.mark.long
 def test_variables_of_jax_win_over_defaults(tmp_path):
     variables = {
         "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "other"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "1.0",  # what JAX would take anyway
         "JAX_ENABLE_X64": "true",
     }
-    found = configured("precision=None", tmp_path, **variables)
+    found = configured("precision=None, vector_bits=None", tmp_path, **variables)
     assert found["cache_folder"] == str(tmp_path / "other")
     assert found["cache_minimum_seconds"] == 1.0
-    assert found["precision"] == "float64"
+    assert (found["precision"], found["xla_flags"]) == ("float64", FUSION_FLAG)
     assert configured("", tmp_path, JAX_ENABLE_COMPILATION_CACHE="false")["cache_folder"] is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "flags",
     [f"--xla_backend_extra_options=xla_cpu_disable_loop_unrolling=false {vector_flag(256)}", "FILE"],
@@ -94,6 +96,7 @@ def test_flags_of_the_user_are_left_alone(tmp_path, flags):
     assert (found["xla_flags"], found["fuse_time_loop"], found["cache_folder"]) == (flags, False, None)
 
 
+@pytest.mark.long
 def test_too_late_is_an_error_unless_the_flag_is_not_wanted(tmp_path):
     code = f"""
 import jax, sys
@@ -106,13 +109,7 @@ except RuntimeError as error:
 configure(fuse_time_loop=False, vector_bits=None)
 {REPORT}"""
     done = run_python(code, tmp_path)
-    for fragment in (
-        "before JAX starts",
-        "restarting the kernel",
-        "fuse_time_loop=False",
-        "vector_bits=None",
-    ):
-        assert fragment in done.stderr
+    assert not missing_from(done.stderr, "fuse_time_loop=False vector_bits=None")
     assert json.loads(done.stdout)["fuse_time_loop"] is False
 
 
@@ -140,6 +137,7 @@ def compiled_with(arguments: str, folder: Path, **variables: str) -> list[str]:
     return done.stdout.split(maxsplit=3)
 
 
+@pytest.mark.long
 def test_each_option_still_acts(tmp_path):
     """XLA ignores options that it does not know: only the time of a step would show that one was renamed."""
     one_kernel, size, longer_vectors, lost = compiled_with("", tmp_path)
@@ -155,6 +153,7 @@ def test_each_option_still_acts(tmp_path):
     assert compiled_with("fuse_time_loop=False", tmp_path)[3].strip() == "[]"
 
 
+@pytest.mark.long
 def test_an_option_that_has_no_effect_is_named(tmp_path):
     code = f"""
 from tunax_lite.runtime import options
@@ -162,15 +161,10 @@ options.is_one_kernel = lambda lowered: False
 options.machine_code = lambda lowered, **options: b"same"
 {CODE}"""
     done = run_python(f"{START}configure(cache_folder=None)\n{code}", tmp_path)
-    for fragment in ("not one kernel (fuse_time_loop)", "of 128 bits (vector_bits=512)"):
-        assert fragment in done.stdout
+    assert not missing_from(done.stdout, "fuse_time_loop 128 vector_bits=512")
 
 
-@pytest.mark.parametrize(("bits", "flags"), [(256, f"{FUSION_FLAG} {vector_flag(256)}"), (None, FUSION_FLAG)])
-def test_vectors_are_as_long_as_asked(tmp_path, bits, flags):
-    assert configured(f"cache_folder=None, vector_bits={bits}", tmp_path)["xla_flags"] == flags
-
-
+@pytest.mark.long
 def test_folder_changes_after_the_first_program(tmp_path):
     """JAX asks for its folder once; `configure` makes it ask again."""
     code = f"""
@@ -186,6 +180,7 @@ for name in ("a", "b"):
         assert list((tmp_path / name).glob("*-cache"))
 
 
+@pytest.mark.long
 def test_default_folder_that_cannot_be_made_is_a_warning(tmp_path):
     (tmp_path / "tunax_lite").write_text("a file where the folder should be")
     code = f"""
@@ -198,7 +193,7 @@ print(now.cache_folder, *(warning.message for warning in found))
 """
     done = run_python(code, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("None ") and "not kept" in done.stdout and "tunax_lite" in done.stdout
+    assert done.stdout.startswith("None ") and "tunax_lite" in done.stdout
 
 
 def test_unusable_arguments(tmp_path):
@@ -206,23 +201,18 @@ def test_unusable_arguments(tmp_path):
     file.write_text("")
     with error_naming(FileExistsError, "cache_folder=None"):
         configure(cache_folder=file)
-    done = run_python(f"{START}configure(precision='double')", tmp_path)  # no types are checked there
-    assert "ValueError" in done.stderr and "float64, float32 or None, got 'double'" in done.stderr
     with error_naming(ValueError, "0 -1"):
         configure(cache_minimum_seconds=-1.0)
 
 
-@pytest.mark.parametrize(
-    ("flags", "fused"),
-    [
+def test_the_solver_knows_whether_the_time_loop_is_fused(monkeypatch):
+    threshold = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold="
+    for flags, fused in (
         ("", False),
-        (FUSION_FLAG, True),
         (f"--xla_cpu_enable_fast_math=false {FUSION_FLAG}", True),
-        ("--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=65536", False),
-        ("--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=", False),
+        (f"{threshold}65536", False),
+        (threshold, False),
         ("--xla_backend_extra_options=xla_cpu_optimize_for_size=true", False),
-    ],
-)
-def test_the_solver_knows_whether_the_time_loop_is_fused(monkeypatch, flags, fused):
-    monkeypatch.setenv("XLA_FLAGS", flags)
-    assert time_loop_is_fused() is fused
+    ):
+        monkeypatch.setenv("XLA_FLAGS", flags)
+        assert time_loop_is_fused() is fused, flags

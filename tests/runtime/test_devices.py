@@ -36,11 +36,6 @@ def test_two_devices(which):
     assert found.returncode == 0, found.stdout + found.stderr
 
 
-def test_single_column_is_refused():
-    with error_naming(ValueError, "devices stack_cases"):
-        simulate(MODEL, CASES["wind"], duration=1200.0, devices="all")
-
-
 def test_choice_of_one_device_gives_the_same_to_the_bit():
     plain = simulate(MODEL, BATCH, duration=1200.0)
     chosen = simulate(MODEL, BATCH, duration=1200.0, devices=jax.devices()[:1])
@@ -48,22 +43,17 @@ def test_choice_of_one_device_gives_the_same_to_the_bit():
         np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize(
-    ("devices", "message"),
-    [
+def test_what_is_no_choice_of_devices_is_refused():
+    for devices, message in (
         ("gpu", "jax.Device gpu"),
         ([], "device"),
         ([0, 1], "jax.Device 0 1"),
-        (None, "once"),
-    ],
-    ids=["name", "none", "numbers", "twice"],
-)
-def test_what_is_no_choice_of_devices_is_refused(devices, message):
-    with error_naming(ValueError, message):
-        column_mesh(2 * jax.devices()[:1] if devices is None else devices, 4)
-
-
-def test_no_more_devices_than_columns():
+        (2 * jax.devices()[:1], "once"),
+    ):
+        with error_naming(ValueError, message):
+            column_mesh(devices, 4)
+    with error_naming(ValueError, "devices stack_cases"):
+        simulate(MODEL, CASES["wind"], duration=1200.0, devices="all")
     assert column_mesh("all", 1).size == 1
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
 from tunax_lite.calibration.posterior.samplers import blackjax_module
 from tunax_lite.cli import session
 from tunax_lite.runtime import machine
@@ -24,34 +24,27 @@ def test_extras_are_those_of_the_package():
             assert any(package in requirement for requirement in declared[extra]), package
 
 
-def test_workers_without_dask(bare):
-    with error_naming(machine.MissingPackageError, "--workers 2 distributed") as e:
-        open_engine(2, None, None, None).__enter__()
-    assert "tunax_lite[cluster]" in str(e.value) and "leave the option out" in str(e.value)
-
-
-def test_sampling_without_blackjax(bare):
-    with error_naming(ImportError, "NUTS blackjax tunax_lite[posterior]"):
-        blackjax_module("")
-
-
 def test_check_says_that_a_posterior_lacks_its_sampler(bare):
     small = ["--set", "grid.n_cells=16", "--set", "posterior.method=nuts"]
     result = bare("check", CALIBRATION, *small)
     assert result.exit_code == 0, result.output
-    assert "note: posterior.method: NUTS: expected the package blackjax" in result.stdout
+    assert not missing_from(result.stdout, "note posterior.method NUTS blackjax")
 
 
 def test_any_other_import_of_an_optional_package_names_its_extra(bare, capsys):
     with pytest.raises(session.Exit) as caught, session.errors_as_messages():
         importlib.import_module("zarr.codecs")
     assert caught.value.exit_code == session.BAD_INPUT
-    assert "expected the package zarr, got none; pip install 'tunax_lite[cluster]'" in capsys.readouterr().err
+    assert not missing_from(capsys.readouterr().err, "zarr tunax_lite[cluster]")
     with pytest.raises(session.Exit), session.errors_as_messages():
         raise ModuleNotFoundError("No module named 'nowhere'", name="nowhere")
     assert "unexpected ModuleNotFoundError" in capsys.readouterr().err
-
-
-def test_what_is_installed_is_told(bare):
     assert machine.installed()["grib"] == {"cfgrib": None}
     assert "tunax_lite[grib]" in str(machine.command_for("cfgrib")) and machine.command_for("numpy") is None
+
+
+def test_workers_without_dask_and_sampling_without_blackjax(bare):
+    with error_naming(machine.MissingPackageError, "--workers 2 distributed tunax_lite[cluster]"):
+        open_engine(2, None, None, None).__enter__()
+    with error_naming(ImportError, "NUTS blackjax tunax_lite[posterior]"):
+        blackjax_module("")
