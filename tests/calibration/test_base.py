@@ -11,7 +11,6 @@ from tests.calibration.twins import calibrate_cheap
 from tests.errors import error_naming
 from tunax_lite.calibration import read_parameters, with_parameters, write_parameters
 from tunax_lite.calibration.parameters import Base
-from tunax_lite.closures import KEpsilon, MellorYamada, NeuralCorrection, PacanowskiPhilander
 from tunax_lite.config import load_calibration
 
 ROOT = Path(__file__).parents[2]
@@ -29,19 +28,19 @@ def _file(path, closure, values, **changes):
 
 @pytest.fixture
 def of_recommended(tmp_path):
-    return _file(tmp_path / "parameters.yaml", KEpsilon.recommended(), CALIBRATED)
+    return _file(tmp_path / "parameters.yaml", tl.KEpsilon.recommended(), CALIBRATED)
 
 
 def test_another_base_is_refused_by_both_names_and_what_differs(of_recommended):
     values = read_parameters(of_recommended)
     with error_naming(ValueError, "k_epsilon_recommended k_epsilon eddy_slope 0.25 lagrangian_stress True"):
-        with_parameters(KEpsilon(), values)  # see `recommended.toml`
+        with_parameters(tl.KEpsilon(), values)  # see `recommended.toml`
     for other, named in (
-        (KEpsilon.recommended(sigma_k=1.1), "sigma_k 1.0 1.1"),
-        (KEpsilon.recommended(imposed_von_karman=None), "imposed_von_karman 0.4"),
-        (KEpsilon.recommended(long_steps=True), "long_steps False True"),
+        (tl.KEpsilon.recommended(sigma_k=1.1), "sigma_k 1.0 1.1"),
+        (tl.KEpsilon.recommended(imposed_von_karman=None), "imposed_von_karman 0.4"),
+        (tl.KEpsilon.recommended(long_steps=True), "long_steps False True"),
         (
-            KEpsilon.recommended(stability=tl.SecondMomentClosure(equilibrium="weak")),
+            tl.KEpsilon.recommended(stability=tl.SecondMomentClosure(equilibrium="weak")),
             "stability.equilibrium quasi weak",
         ),
     ):
@@ -52,22 +51,22 @@ def test_another_base_is_refused_by_both_names_and_what_differs(of_recommended):
 def test_values_go_into_their_own_base_whatever_the_calibrated_numbers_were(of_recommended):
     values = read_parameters(of_recommended, "KEpsilon")
     assert values == CALIBRATED  # a mapping like any other
-    closure = with_parameters(KEpsilon.recommended(c_eps_1=1.44, length_limit=None), values)
-    assert isinstance(closure, KEpsilon)
+    closure = with_parameters(tl.KEpsilon.recommended(c_eps_1=1.44, length_limit=None), values)
+    assert isinstance(closure, tl.KEpsilon)
     assert closure.c_eps_1 == 1.5 and closure.length_limit == 0.4
-    assert with_parameters(tl.in_precision(KEpsilon.recommended(), "float32"), values)
+    assert with_parameters(tl.in_precision(tl.KEpsilon.recommended(), "float32"), values)
 
 
 def test_bases_without_a_name_and_of_another_version(tmp_path):
-    own = KEpsilon(sigma_k=1.2)
+    own = tl.KEpsilon(sigma_k=1.2)
     assert Base.of(own, ["sigma_k"]).name == "k_epsilon"
     assert Base.of(own, []).name.startswith("k_epsilon with ")
-    assert Base.of(MellorYamada.harcourt(), []).name == "mellor_yamada_harcourt"
+    assert Base.of(tl.MellorYamada.harcourt(), []).name == "mellor_yamada_harcourt"
     path = _file(tmp_path / "old.yaml", own, CALIBRATED, version="0.1.0")
     with error_naming(ValueError, "0.1.0 k_epsilon sigma_k 1.2 1.0"):
-        with_parameters(KEpsilon(), read_parameters(path))
+        with_parameters(tl.KEpsilon(), read_parameters(path))
     # Numbers of a vector that were not free do not hide a difference.
-    network = NeuralCorrection(physical=PacanowskiPhilander(), width=1, depth=1)
+    network = tl.NeuralCorrection(physical=tl.PacanowskiPhilander(), width=1, depth=1)
     path = _file(tmp_path / "p.yaml", network, {"alpha": 1.0})
     with error_naming(ValueError, "weights"):
         with_parameters(dataclasses.replace(network, weights=network.weights + 1e-3), read_parameters(path))
@@ -81,10 +80,10 @@ def test_a_file_without_base_goes_into_any_constants_and_a_name_is_a_base(tmp_pa
         return read_parameters(path)
 
     for base in ("", "base: k_epsilon_recommended\n"):
-        closure = with_parameters(KEpsilon.recommended(), values(base))
+        closure = with_parameters(tl.KEpsilon.recommended(), values(base))
         assert float(closure.c_eps_1) == 1.5  # pyright: ignore[reportAttributeAccessIssue]
     with error_naming(ValueError, "k_epsilon_recommended k_epsilon"):
-        with_parameters(KEpsilon(), values("base: k_epsilon_recommended\n"))
+        with_parameters(tl.KEpsilon(), values("base: k_epsilon_recommended\n"))
     with error_naming(ValueError, "own.yaml base name version options constants"):
         values("base: {name: 1}\n")
     with error_naming(ValueError, "own.yaml base"):
@@ -99,10 +98,10 @@ def test_a_calibration_writes_its_base(tmp_path):
     assert values.base is not None and values.base.name == "pacanowski_philander"
     assert not set(values.base.constants) & set(result.best)
     free, fixed = next(iter(result.best)), next(iter(values.base.constants))
-    number = float(getattr(PacanowskiPhilander(), fixed))
-    assert with_parameters(dataclasses.replace(PacanowskiPhilander(), **{free: result.best[free]}), values)
+    number = float(getattr(tl.PacanowskiPhilander(), fixed))
+    assert with_parameters(dataclasses.replace(tl.PacanowskiPhilander(), **{free: result.best[free]}), values)
     with error_naming(ValueError, f"pacanowski_philander {fixed}"):
-        with_parameters(dataclasses.replace(PacanowskiPhilander(), **{fixed: 1.01 * number}), values)
+        with_parameters(dataclasses.replace(tl.PacanowskiPhilander(), **{fixed: 1.01 * number}), values)
 
 
 @pytest.mark.long

@@ -8,30 +8,29 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import tunax_lite as tl
 from tests.calibration.test_comparison import write_gotm
 from tests.cli.running import invoked
 from tests.errors import error_naming
 from tests.io.observation_files import N_CELLS, write_lesbrary
-from tunax_lite import Case, Constant, ConstantForcing, Grid, Model, State, SurfaceFluxes
 from tunax_lite.calibration import Target
 from tunax_lite.calibration.by_closure import compare_observed, tables
 from tunax_lite.calibration.comparison import Candidate, StoredResult
-from tunax_lite.column.observations import Observations
 from tunax_lite.plotting import plot_closures_and_cases
 
 
 def resting(name: str, **observed) -> Target:
     """Uniform water at rest, which no closure changes, seen at unequal times by three instruments."""
-    grid = Grid.uniform(10.0, 5)
-    case = Case(
+    grid = tl.Grid.uniform(10.0, 5)
+    case = tl.Case(
         grid,
-        State.from_profiles(grid, temperature=15.0),
-        ConstantForcing(SurfaceFluxes()),
+        tl.State.from_profiles(grid, temperature=15.0),
+        tl.ConstantForcing(tl.SurfaceFluxes()),
         name=name,
         duration=7200.0,
     )
     time = jnp.array([600.0, 1800.0, 6000.0])
-    seen = Observations(time, z=jnp.array([-8.0, -3.0, -1.0]), name=name, source="mooring", **observed)
+    seen = tl.Observations(time, z=jnp.array([-8.0, -3.0, -1.0]), name=name, source="mooring", **observed)
     return Target(case, seen, dt=600.0, weights=dict.fromkeys(seen.names, 1.0))
 
 
@@ -46,7 +45,7 @@ def test_errors_are_those_of_the_observations_and_a_failed_run_has_a_reason():
         resting("warmer", profiles={"temperature": warm(0.5), "u": jnp.full((3, 3), 0.1)}),
         resting("surface", profiles={}, series={"sea_surface_temperature": jnp.array([14.0, jnp.nan, 16.0])}),
     ]
-    good = Candidate("constant", Model(Constant()))
+    good = Candidate("constant", tl.Model(tl.Constant()))
     bad = eqx.tree_at(lambda model: model.closure.diffusivity, good.model, jnp.asarray(np.nan))
     found = compare_observed([good, Candidate("broken", bad)], targets)
     rows = {(row.closure, row.case, row.variable): row for row in found.rows}
@@ -73,13 +72,13 @@ def stored(n_cells: int = 3, depth: float = 10.0, end: float = 7200.0, **changes
     time = np.linspace(0.0, end, 5)
     warming = np.tile(15.0 + time / 7200.0, (n_cells, 1))
     profiles = {"temperature": warming, "u": 0.0 * warming, "v": 0.0 * warming} | changes
-    return StoredResult("GOTM", "warmer", time, Grid.uniform(depth, n_cells), profiles, np.nan)
+    return StoredResult("GOTM", "warmer", time, tl.Grid.uniform(depth, n_cells), profiles, np.nan)
 
 
 def test_results_of_other_models_are_judged_on_the_cells_and_at_the_times_of_the_observations():
     series = {"sea_surface_temperature": jnp.array([15.0 + 1.0 / 12.0, 15.25, jnp.nan])}
     target = resting("warmer", profiles={"temperature": warm(0.0), "u": warm(-15.0)}, series=series)
-    candidates, salinity = [Candidate("constant", Model(Constant()))], np.full((3, 5), 35.0)
+    candidates, salinity = [Candidate("constant", tl.Model(tl.Constant()))], np.full((3, 5), 35.0)
     found = compare_observed(candidates, [target], stored=[stored(salinity=salinity)])
     rows = {(row.closure, row.variable): row for row in found.rows}
     # Three instruments at 600 and 6000 s, two at 1800 s.

@@ -19,14 +19,14 @@ from matplotlib.figure import Figure
 from tests.calibration.twins import (
     CHEAP_FREE,
     CHEAP_TRUTH,
+    METHODS,
     calibrate_cheap,
     cheap_targets,
     make_case,
-    make_targets,
 )
 from tests.errors import error_naming
+from tests.helpers import some_long
 from tunax_lite.calibration import (
-    LBFGS,
     Adam,
     CosineDecay,
     FreeParameter,
@@ -36,12 +36,11 @@ from tunax_lite.calibration import (
     RootMeanSquare,
     calibrate,
     read_parameters,
-    with_parameters,
     write_results,
 )
 from tunax_lite.calibration.problem import Evaluation, Fit, GradientEvaluator
 from tunax_lite.calibration.results import write_tree
-from tunax_lite.closures import KEpsilon, PacanowskiPhilander
+from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.column.model import Model
 from tunax_lite.io.dataset import write_dataset
 from tunax_lite.plotting import save_figures
@@ -69,31 +68,6 @@ def test_a_cheap_twin_is_recovered():
 
 
 @pytest.mark.long
-def test_five_parameters_of_k_epsilon_are_recovered():
-    start = KEpsilon(turbulent_kinetic_energy_floor=1e-6, dissipation_rate_floor=1e-9)  # pyright: ignore
-    truth = {"c_eps_1": 1.35, "c_eps_2": 2.05, "c_eps_3_minus": -0.3, "sigma_k": 1.2, "length_limit": 0.35}
-    free = FreeParameters(
-        (
-            FreeParameter("c_eps_1", 1.1, 1.7),
-            FreeParameter("c_eps_2", 1.7, 2.5),
-            FreeParameter("c_eps_3_minus", -1.5, 0.8, start=-0.62),
-            FreeParameter("sigma_k", 0.5, 2.0),
-            FreeParameter("length_limit", 0.1, 0.8),
-        )
-    )
-    cases = (make_case(0.1, -50.0, n_cells=32, hours=12.0), make_case(0.2, 50.0, n_cells=32, hours=12.0))
-    targets = make_targets(Model(with_parameters(start, truth)), cases, dt=120.0, interval=1200.0)
-    lbfgs, adam = (
-        calibrate(Model(start), free, targets, method, 60, score=MeanSquare())
-        for method in (LBFGS(), Adam(0.1, CosineDecay(60, 0, 0.05)))
-    )
-    for path, value in truth.items():
-        assert lbfgs.best[path] == pytest.approx(value, rel=1e-2)
-    assert adam.best_loss < 0.1 * adam.history.loss[0]
-    assert lbfgs.best_loss < 1e-3 * adam.best_loss
-
-
-@pytest.mark.long
 @pytest.mark.parametrize(("method", "where"), [("adam", "report"), ("lbfgs", "write")])
 def test_a_killed_calibration_goes_on_bit_by_bit(method, where, tmp_path, uninterrupted):
     folder = tmp_path / "calibration"
@@ -107,20 +81,24 @@ def test_a_killed_calibration_goes_on_bit_by_bit(method, where, tmp_path, uninte
     assert [path.name for path in folder.iterdir()] == ["checkpoint.eqx"]
 
 
-@pytest.mark.long
-def test_ctrl_c_loses_nothing(tmp_path, uninterrupted):
-    seen = []
+@pytest.mark.parametrize(
+    "method", some_long(METHODS, lambda method: method in ("lbfgs", "levenberg_marquardt", "adam"))
+)
+def test_ctrl_c_loses_nothing(method, tmp_path, uninterrupted):
+    seen, starts = [], []
 
     def report(iteration):
         seen.append((iteration.number, iteration.loss))
-        if len(seen) == 5:
+        starts.append(iteration.start_values)
+        if len(seen) == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        calibrate_cheap(tmp_path, "lbfgs", 8, report=report)
-    result = calibrate_cheap(tmp_path, "lbfgs", 8, resume=True, report=report)
-    _same_history(result.history, uninterrupted("lbfgs").history)
+        calibrate_cheap(tmp_path, method, 8, report=report)
+    result = calibrate_cheap(tmp_path, method, 8, resume=True, report=report)
+    _same_history(result.history, uninterrupted(method).history)
     assert seen == list(enumerate(result.history.loss.tolist()))
+    assert all(each == starts[0] for each in starts)
 
 
 def test_another_calibration_is_not_resumed(tmp_path):

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import tunax_lite as tl
 from tests.calibration.twins import CHEAP_FREE, make_case, observe
 from tests.errors import error_naming
 from tunax_lite.calibration import (
@@ -24,27 +25,18 @@ from tunax_lite.calibration import (
 )
 from tunax_lite.calibration.observed import AtCenters
 from tunax_lite.calibration.problem import GradientEvaluator, Problem
-from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.column.case import Case
-from tunax_lite.column.checkpointing import Auto, SaveEverything, SaveSegments
-from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
-from tunax_lite.column.grid import Grid
-from tunax_lite.column.integrate import simulate
-from tunax_lite.column.model import Model
-from tunax_lite.column.observations import Observations
-from tunax_lite.column.state import State
-from tunax_lite.physics import LinearEquationOfState, Teos10
+from tunax_lite.physics import Teos10
 from tunax_lite.physics.equation_of_state import SpecificVolumeTeos10
 from tunax_lite.runtime.engine import ThisProcess
 
 DT = 300.0
-MODEL = Model(PacanowskiPhilander())
+MODEL = tl.Model(tl.PacanowskiPhilander())
 CASE = make_case(0.1, -200.0)
 
 
-def _noisy(case=CASE) -> Observations:
+def _noisy(case=CASE) -> tl.Observations:
     """Observations of another model, with noise that does not average out."""
-    clean = observe(Model(PacanowskiPhilander(alpha=4.0)), case, dt=DT, interval=1800.0)
+    clean = observe(tl.Model(tl.PacanowskiPhilander(alpha=4.0)), case, dt=DT, interval=1800.0)
     random = np.random.default_rng(1)
     profiles = {
         name: values + jnp.asarray(0.01 * random.standard_normal(values.shape))
@@ -57,12 +49,12 @@ OBSERVED = _noisy()
 
 
 def _modelled(name: str, interval: float = DT) -> np.ndarray:
-    return np.asarray(getattr(simulate(MODEL, CASE, dt=DT, output_interval=interval).state, name))
+    return np.asarray(getattr(tl.simulate(MODEL, CASE, dt=DT, output_interval=interval).state, name))
 
 
 def _misfit(target: Target, score=None) -> float:
     comparison = target.comparison
-    return float(misfit(MODEL, comparison, score or MeanSquare(), SaveSegments())[0])
+    return float(misfit(MODEL, comparison, score or MeanSquare(), tl.SaveSegments())[0])
 
 
 def test_misfit_equals_a_plain_computation():
@@ -74,7 +66,7 @@ def test_misfit_equals_a_plain_computation():
     target = Target(CASE, observed, weights, dt=DT, scale=ZScore(), **windows)
     time, z = np.asarray(observed.time), np.asarray(observed.z)
     inside = np.ix_((time >= 3600.0) & (time <= 9000.0), (z >= -50.0) & (z <= -6.0))
-    _, found = misfit(MODEL, target.comparison, MeanSquare(), SaveSegments())
+    _, found = misfit(MODEL, target.comparison, MeanSquare(), tl.SaveSegments())
     expected = 0.0
     for name, weight in weights.items():
         truth = np.asarray(observed.profiles[name])[inside]
@@ -91,7 +83,7 @@ def test_misfit_equals_a_plain_computation():
 
 def test_other_times_and_heights_are_interpolated():
     times, z = np.array([0.0, 1000.0, 4321.0, 10000.0]), np.array([-63.5, -40.3, -33.3, -0.4])
-    observed = Observations(
+    observed = tl.Observations(
         jnp.asarray(times), jnp.asarray(z), {"temperature": jnp.full((4, 4), 20.0)}, name="mooring"
     )
     target = Target(CASE, observed, dt=DT)
@@ -186,7 +178,7 @@ def test_a_case_without_weight_cannot_spoil_the_loss():
 @pytest.mark.long
 def test_checkpointing_does_not_change_the_gradient(evaluated):
     targets, free, evaluate = evaluated
-    problem = Problem(MODEL, free, targets, RootMeanSquare(), SaveEverything())
+    problem = Problem(MODEL, free, targets, RootMeanSquare(), tl.SaveEverything())
     expected = GradientEvaluator(problem)(free.start()).gradient
     np.testing.assert_allclose(evaluate(free.start()).gradient, expected, rtol=1e-10)
 
@@ -198,7 +190,7 @@ def test_bad_targets_are_refused():
         for value in (jnp.nan, 20.0)
     )
     deep = dataclasses.replace(OBSERVED, z=OBSERVED.z - 30.0)
-    short = TimeSeriesForcing(time, SurfaceFluxes(stress_u=np.array([0.1, 0.1])))
+    short = tl.TimeSeriesForcing(time, tl.SurfaceFluxes(stress_u=np.array([0.1, 0.1])))
     batch = dataclasses.replace(CASE, coriolis_parameter=jnp.array([0.0, 1e-4]))
     for change, message in (
         ({"weights": {"salt": 1.0}}, "salt temperature u v"),
@@ -238,7 +230,7 @@ def test_auto_takes_the_fastest_layout_that_fits_and_says_which():
     target, free = Target(CASE, OBSERVED, dt=DT), CHEAP_FREE.resolve(MODEL.closure)
     chosen = []
     for budget in (2**28, 40_000, 100):
-        problem = Problem(MODEL, free, [target], MeanSquare(), Auto(budget))
+        problem = Problem(MODEL, free, [target], MeanSquare(), tl.Auto(budget))
         if budget == 100:
             with error_naming(MemoryError, "100"):
                 GradientEvaluator(problem)
@@ -257,20 +249,20 @@ def test_temperatures_of_the_surface_are_compared_in_situ(water):
     """In fresh water the conservative temperature is 5 % above 20 degC, which the instrument shows."""
     conservative = float(gsw.CT_from_t(0.0, 20.0, 0.0))
     assert conservative == pytest.approx(21.045, abs=1e-3)
-    grid = Grid.uniform(10.0, 4)
-    state = State.from_profiles(grid, temperature=conservative, salinity=0.0)
-    still = ConstantForcing(SurfaceFluxes())
-    lake = Case(grid, state, still, equation_of_state=water, duration=3600.0, name="lake")
+    grid = tl.Grid.uniform(10.0, 4)
+    state = tl.State.from_profiles(grid, temperature=conservative, salinity=0.0)
+    still = tl.ConstantForcing(tl.SurfaceFluxes())
+    lake = tl.Case(grid, state, still, equation_of_state=water, duration=3600.0, name="lake")
     times = jnp.array([0.0, 1800.0, 3600.0])
     profiles = {"temperature": jnp.full((3, 4), conservative)}
     series = {"sea_surface_temperature": jnp.full(3, 20.5)}
     weights = {"sea_surface_temperature": 1.0, "potential_temperature": 1.0}
-    target = Target(lake, Observations(times, grid.z_center, profiles, series=series), weights, dt=DT)
+    target = Target(lake, tl.Observations(times, grid.z_center, profiles, series=series), weights, dt=DT)
     found = errors_of(MODEL, target.comparison)
     # Half a degree too cold; the polynomial of TEOS-10 is good to 5 mK.
     assert found["sea_surface_temperature"].mean == pytest.approx(-0.5, abs=5e-3)
     assert found["potential_temperature"].root_mean_square < 1e-12
-    linear = dataclasses.replace(lake, equation_of_state=LinearEquationOfState())
+    linear = dataclasses.replace(lake, equation_of_state=tl.LinearEquationOfState())
     carried = dataclasses.replace(target, case=linear, weights={"sea_surface_temperature": 1.0}).comparison
     as_carried = errors_of(MODEL, carried)["sea_surface_temperature"]
     assert as_carried.mean == pytest.approx(conservative - 20.5, abs=1e-9)

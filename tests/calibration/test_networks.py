@@ -23,7 +23,6 @@ from tunax_lite.calibration import (
     FreeParameter,
     FreeParameters,
     LevenbergMarquardt,
-    Normal,
     Target,
     calibrate,
     read_parameters,
@@ -82,20 +81,6 @@ def test_a_network_is_calibrated_and_its_file_goes_into_its_closure_alone(method
         with_parameters(Learned(largest=0.03), values)
     with error_naming(ValueError, "net.layers.0.bias ensemble vector_parameter"):
         calibrate(tl.Model(Learned()), FREE, [target], EnsembleKalman(noise=0.01, n_members=18), 2)
-
-
-@pytest.mark.long
-def test_the_prior_of_weights_regularises_them(target):
-    weights = np.concatenate(
-        [leaf.ravel() for leaf in jax.tree.leaves(eqx.filter(Learned().net, eqx.is_array))]
-    )
-    narrow = FreeParameters((FreeParameter("net.*", prior=Normal(0.0, 0.5)),))
-    plain, decayed, narrowed = (
-        calibrate(tl.Model(Learned()), free, [target], LBFGS(), 1, prior_weight=weight).best_loss
-        for free, weight in ((FREE, 0.0), (FREE, 0.1), (narrow, 0.1))
-    )
-    assert decayed - plain == pytest.approx(0.05 * np.sum(weights**2))
-    assert narrowed - plain == pytest.approx(0.05 * np.sum(weights**2) / 0.25)
 
 
 def test_every_closure_is_stored_and_loaded_bit_by_bit(tmp_path):

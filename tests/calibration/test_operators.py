@@ -8,38 +8,31 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import tunax_lite as tl
 from tests.calibration.twins import make_case, observe
 from tests.errors import error_naming
 from tunax_lite.calibration import Correlation, MeanSquare, Target, account, misfit, residuals
 from tunax_lite.calibration.observed import faces_from_centers, starting_at
-from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.column.checkpointing import SaveSegments
-from tunax_lite.column.grid import Grid
-from tunax_lite.column.integrate import simulate
-from tunax_lite.column.model import Model
 from tunax_lite.column.observables import OBSERVABLES, ColumnState, observable, unit_of_difference
-from tunax_lite.column.observations import Observations
-from tunax_lite.column.state import State
-from tunax_lite.physics import LinearEquationOfState
 
 DT = 300.0
-MODEL = Model(PacanowskiPhilander())
+MODEL = tl.Model(tl.PacanowskiPhilander())
 CASE = make_case(0.1, -200.0)
 CENTERS = np.asarray(CASE.grid.z_center)
-OBSERVED = observe(Model(PacanowskiPhilander(alpha=4.0)), CASE, dt=DT, interval=1800.0)
+OBSERVED = observe(tl.Model(tl.PacanowskiPhilander(alpha=4.0)), CASE, dt=DT, interval=1800.0)
 NAMES = (*OBSERVABLES, "heat_content_above_6m", "potential_energy_anomaly_above_30m", "temperature", "u")
 # Without the start, where N² is the same at all faces and its largest one chance.
 ALL = Target(CASE, OBSERVED, dict.fromkeys(NAMES, 1.0), dt=DT, averaging="cell_means", time_window=(1.0, 1e9))
 run_residuals = eqx.filter_jit(residuals)
-run_misfit = eqx.filter_jit(lambda model, given: misfit(model, given, MeanSquare(), SaveSegments())[0])
+run_misfit = eqx.filter_jit(lambda model, given: misfit(model, given, MeanSquare(), tl.SaveSegments())[0])
 
 
-def with_alpha(alpha) -> Model:
+def with_alpha(alpha) -> tl.Model:
     return eqx.tree_at(lambda m: m.closure.alpha, MODEL, jnp.asarray(alpha))
 
 
 def modelled(interval: float = DT):
-    return simulate(MODEL, CASE, dt=DT, output_interval=interval).state
+    return tl.simulate(MODEL, CASE, dt=DT, output_interval=interval).state
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +50,9 @@ def all_found():
 
 
 def test_observables_of_two_layers():
-    grid = Grid.uniform(40.0, 20)
-    state = State.from_profiles(grid, temperature=lambda z: jnp.where(z > -20.0, 20.0, 10.0), u=0.2)
-    eos = LinearEquationOfState()
+    grid = tl.Grid.uniform(40.0, 20)
+    state = tl.State.from_profiles(grid, temperature=lambda z: jnp.where(z > -20.0, 20.0, 10.0), u=0.2)
+    eos = tl.LinearEquationOfState()
     water = ColumnState(state, grid, eos)
     heat = float(eos.reference_density * eos.heat_capacity)
     expected = {
@@ -84,7 +77,7 @@ def test_heights_that_move_and_numbers_beside_them():
     z = np.array([[-60.0, -33.3, -0.4], [-41.0, -7.0, np.nan], [-30.0, -20.0, -11.0]])
     values = np.where(np.isfinite(z), 20.0, np.nan)
     values[2, 1] = np.nan
-    observed = Observations(
+    observed = tl.Observations(
         jnp.asarray(times),
         jnp.asarray(z),
         {"temperature": jnp.asarray(values)},
@@ -113,7 +106,7 @@ def test_heights_that_move_and_numbers_beside_them():
 
 
 def test_faces_of_cells_follow_from_their_centers():
-    grid = Grid.stretched(80.0, 12, surface_zoom=1.5)
+    grid = tl.Grid.stretched(80.0, 12, surface_zoom=1.5)
     faces = faces_from_centers(np.asarray(grid.z_center), "les")
     np.testing.assert_allclose(faces, grid.z_face, atol=1e-11)
     with error_naming(ValueError, "mooring -100 -50 -10 averaging points"):
@@ -127,7 +120,7 @@ def test_profiles_of_other_cells_are_compared_as_means():
         (32, start, slice(5, 15)),
     ):
         options = {"averaging": "cell_means", "depth_window": (-44.0, -4.0), "time_window": (1.0, 1e9)}
-        case = CASE.on(Grid.uniform(64.0, n_cells))
+        case = CASE.on(tl.Grid.uniform(64.0, n_cells))
         comparison = Target(case, OBSERVED, dt=DT, **options).comparison
         counts = np.asarray(comparison.counts["temperature"])
         assert np.flatnonzero(counts[1]).tolist() == list(range(16))[inside][: counts.shape[1]]
@@ -183,8 +176,8 @@ def test_a_case_can_start_from_a_later_profile():
     case, observed = starting_at(CASE, OBSERVED, 3600.0)
     np.testing.assert_allclose(case.initial_state.u, OBSERVED.profiles["u"][2], rtol=1e-12, atol=1e-15)
     assert (case.duration, float(observed.time[0]), observed.time.size) == (7200.0, 0.0, 5)
-    truth = Model(PacanowskiPhilander(alpha=4.0))
-    rest = simulate(truth, case, dt=DT, output_interval=3600.0).state.temperature[-1]
+    truth = tl.Model(tl.PacanowskiPhilander(alpha=4.0))
+    rest = tl.simulate(truth, case, dt=DT, output_interval=3600.0).state.temperature[-1]
     # The truth goes on where it was, but for the coefficients that the closure carries over a step.
     np.testing.assert_allclose(rest, OBSERVED.profiles["temperature"][-1], atol=2e-3)
     with error_naming(ValueError, "initial_time 10800 3000 3600"):
@@ -193,7 +186,7 @@ def test_a_case_can_start_from_a_later_profile():
 
 def test_targets_that_cannot_be_compared_are_refused():
     temperature = {"temperature": OBSERVED.profiles["temperature"][:, :2]}
-    instruments = {"observations": Observations(OBSERVED.time, jnp.array([-50.0, -10.0]), temperature)}
+    instruments = {"observations": tl.Observations(OBSERVED.time, jnp.array([-50.0, -10.0]), temperature)}
     velocity = dataclasses.replace(OBSERVED, profiles={"u": OBSERVED.profiles["u"]})
     depth = {"weights": {"mixed_layer_depth": 1.0}}
     for change, message in (
@@ -222,7 +215,7 @@ def test_targets_that_cannot_be_compared_are_refused():
         ([-2.0, -1.0], {"temperature": jnp.zeros(3)}, "temperature time 3"),
     ):
         with error_naming(ValueError, message):
-            Observations(jnp.arange(3.0), jnp.asarray(z), profile, series=series)
+            tl.Observations(jnp.arange(3.0), jnp.asarray(z), profile, series=series)
 
 
 @pytest.mark.long

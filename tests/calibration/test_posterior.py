@@ -44,12 +44,10 @@ from tunax_lite.calibration.posterior.infer import (
 )
 from tunax_lite.calibration.posterior.samplers import resampled, sample_chains, start_chain, weigh_runs
 from tunax_lite.calibration.problem import Evaluation, Fit, Problem
-from tunax_lite.closures import GenericLengthScale, KEpsilon, KOmega, PacanowskiPhilander, recommended_sets
-from tunax_lite.column.integrate import simulate
-from tunax_lite.column.model import Model
+from tunax_lite.closures import recommended_sets
 from tunax_lite.declarations import name_of
 
-MODEL = Model(PacanowskiPhilander())
+MODEL = tl.Model(tl.PacanowskiPhilander())
 NOISE_OF_LINE = 0.3
 
 
@@ -253,7 +251,7 @@ def test_the_density_is_that_of_normal_errors_and_priors():
     value, gradient = both(jnp.asarray(x), *arguments)
     times: dict[str, Any] = {"dt": 600.0, "output_interval": 7200.0}
     closure = FREE.insert(MODEL.closure, jnp.asarray(x))
-    run = simulate(Model(closure), twin.target.case, **times).state.temperature[1:]
+    run = tl.simulate(tl.Model(closure), twin.target.case, **times).state.temperature[1:]
     squares = float(np.sum((run - twin.target.observations.profiles["temperature"]) ** 2))
     # Twice the same case: with whatever weights, their mean is worth as much as one.
     assert float(value) == pytest.approx(-0.5 * squares / NOISE**2 - 0.5 * x @ x, rel=1e-9)
@@ -316,7 +314,7 @@ def test_bands_are_the_quantiles_of_runs(inferred):
     times: dict[str, Any] = {"dt": 600.0, "duration": 7200.0, "output_interval": 3600.0}
     bands = predictive_bands(MODEL, FREE, case, draws, quantiles=(0.0, 0.5, 1.0), **times)
     closures = (FREE.insert(MODEL.closure, jnp.asarray(x)) for x in draws)
-    runs = [simulate(Model(closure), case, **times).state.temperature for closure in closures]
+    runs = [tl.simulate(tl.Model(closure), case, **times).state.temperature for closure in closures]
     for quantile, values in zip((0.0, 0.5, 1.0), bands.profiles["temperature"], strict=True):
         np.testing.assert_allclose(values, np.quantile(runs, quantile, axis=0), rtol=1e-12)
     surface = bands.series["sea_surface_temperature"]
@@ -327,14 +325,15 @@ def test_bands_are_the_quantiles_of_runs(inferred):
 
 
 @pytest.mark.parametrize(
-    "kind", some_long([KEpsilon, KOmega, GenericLengthScale], lambda kind: kind is not KEpsilon, name_of)
+    "kind",
+    some_long([tl.KEpsilon, tl.KOmega, tl.GenericLengthScale], lambda kind: kind is not tl.KEpsilon, name_of),
 )
 def test_draws_of_recommended_constants_have_bands_with_the_assumed_error(kind):
     grid = tl.Grid.uniform(64.0, 16)
     water = tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.05 * z)
     cooling = tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-400.0))
     case = tl.Case(grid, water, cooling, coriolis_parameter=1e-4)
-    model = Model(kind.recommended())
+    model = tl.Model(kind.recommended())
     times: dict[str, Any] = {"dt": 600.0, "duration": 21600.0, "output_interval": 7200.0}
     members, noise = recommended_members(model, 12)
     known = recommended_sets()[str(name_of(kind))]
@@ -344,7 +343,7 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error(kind):
     narrow, wide = (
         bands_of_members(members, case, 12, quantiles=(0.05, 0.5, 0.95), noise=e, **times) for e in (0.0, 0.5)
     )
-    one = simulate(model, case, **times).state.temperature
+    one = tl.simulate(model, case, **times).state.temperature
     change = float(np.sqrt(np.mean(np.square(one - one[0]))))
     low, _, high = wide.profiles["temperature"][:, -1]
     # Much wider than the spread of the members: 3.29 standard deviations of the assumed error.
@@ -353,7 +352,7 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error(kind):
     np.testing.assert_array_equal(wide.series["mixed_layer_depth"], narrow.series["mixed_layer_depth"])
     assert 0.1 < noise < 0.2
     with error_naming(ValueError, f"draws {name_of(kind)} constants: recommended"):
-        recommended_members(Model(kind.recommended(length_limit=0.3)), 12)
+        recommended_members(tl.Model(kind.recommended(length_limit=0.3)), 12)
     with error_naming(ValueError, "draws 64 65"):
         recommended_members(model, 65)
 
@@ -366,7 +365,7 @@ def test_influences_are_slopes(inferred):
 
     def surface(x):
         closure = FREE.insert(MODEL.closure, jnp.asarray(x))
-        run = simulate(Model(closure), case, dt=600.0, duration=7200.0, output_interval=7200.0)
+        run = tl.simulate(tl.Model(closure), case, dt=600.0, duration=7200.0, output_interval=7200.0)
         return float(run.state.temperature[-1, -1])
 
     for i, (row, step) in enumerate(zip(rows, 1e-5 * np.eye(3), strict=True)):
@@ -381,7 +380,7 @@ def test_influences_are_slopes(inferred):
 def test_a_start_on_a_bound_is_moved_off():
     x = start_from(FREE, {"alpha": 20.0, "viscosity_scale": 1e-2})
     np.testing.assert_allclose(x, [3.0, 0.0, float(FREE.start()[2])], atol=1e-12)
-    closure = FREE.insert(PacanowskiPhilander(), x)
+    closure = FREE.insert(tl.PacanowskiPhilander(), x)
     assert with_parameters(closure, {"alpha": float(closure.alpha)})  # pyright: ignore[reportAttributeAccessIssue]
 
 

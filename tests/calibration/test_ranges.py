@@ -22,11 +22,10 @@ import tunax_lite as tl
 from tests.errors import error_naming
 from tests.helpers import ALL_CLOSURES
 from tests.networks import Learned
-from tunax_lite._types import at_path, check_range, iterate_parameters, parameter
+from tunax_lite._types import check_range, iterate_parameters, parameter
 from tunax_lite.calibration import Correlation
 from tunax_lite.calibration.ranges import bounded, unbounded
 from tunax_lite.declarations import check_settings, setting
-from tunax_lite.io import read_cf_netcdf, resolve
 from tunax_lite.registry import modules
 
 # Where numbers and settings are declared; importing the rest takes long.
@@ -262,33 +261,3 @@ def test_an_optimiser_finds_a_number_and_a_network():
     found = tl.constrained(x)
     assert isinstance(found, Learned) and found.net is not None and callable(found.net.activation)
     assert float(found.largest) == pytest.approx(0.05, rel=0.03)
-
-
-@pytest.mark.long
-def test_adam_stays_within_all_ranges_for_fifty_steps():
-    """The example of the README, with longer steps, over all numbers of k-epsilon."""
-    case, observed = read_cf_netcdf(resolve("synthetic:wind_and_cooling"))
-
-    def misfit(closure):
-        trajectory = tl.simulate(tl.Model(closure), case, dt=1200.0, output_interval=3600.0)
-        return jnp.mean((trajectory.state.temperature - observed.profiles["temperature"]) ** 2)
-
-    adam: Any = optax.adam(0.05)  # its types do not know modules as pytrees
-    x = tl.unconstrained(tl.KEpsilon())
-    state, losses = adam.init(x), []
-    value_and_gradient = eqx.filter_jit(eqx.filter_value_and_grad(lambda x: misfit(tl.constrained(x))))
-    for _ in range(50):
-        loss, gradient = value_and_gradient(x)
-        losses.append(float(loss))
-        with jax.numpy_dtype_promotion("standard"):  # optax mixes types
-            updates, state = adam.update(gradient, state)
-        x = eqx.apply_updates(x, updates)
-    assert np.isfinite(losses).all() and min(losses[-10:]) < 0.2 * losses[0]
-    closure = dataclasses.replace(tl.constrained(x))  # values that a constructor accepts
-    moved = 0
-    for info in iterate_parameters(closure):
-        if info.value is not None:
-            lower, upper = info.valid_range
-            assert lower <= float(info.value) <= upper, info.path
-            moved += float(info.value) != float(at_path(tl.KEpsilon(), info.path))
-    assert moved > 20

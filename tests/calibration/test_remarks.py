@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.calibration.twins import calibrate_cheap, make_case
+from tests.calibration.twins import make_case
 from tests.cli.running import invoked
 from tunax_lite.calibration import (
     CalibrationResult,
@@ -164,19 +164,6 @@ def test_bands_promise_what_they_draw():
         dotted = [line for panel in figure.axes for line in panel.lines if line.get_linestyle() == ":"]
         assert [list(np.asarray(line.get_ydata())) for line in dotted] == ([expected] if expected else [])
         assert ("observed" in figure.get_suptitle()) == bool(expected)
-
-
-@pytest.mark.long
-def test_what_goes_on_still_knows_its_start(tmp_path):
-    def run(n_iterations, **options):
-        seen = []
-        calibrate_cheap(tmp_path, "lbfgs", n_iterations, report=seen.append, **options)
-        return seen
-
-    first, second = run(2), run(4, resume=True)
-    assert [each.number for each in second] == [2, 3]
-    assert all(each.start_values == first[0].values for each in (*first, *second))
-    assert second[0].values["alpha"] != first[0].values["alpha"]
 
 
 @pytest.mark.parametrize("place", ["closure", "option"])

@@ -7,24 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import tunax_lite as tl
 from tests.errors import error_naming
 from tunax_lite.calibration import Target, errors_of, residuals
 from tunax_lite.calibration.observed import smoothing_matrix
 from tunax_lite.calibration.target import MeanSquare, misfit
-from tunax_lite.closures import Constant
-from tunax_lite.column.case import Case
-from tunax_lite.column.checkpointing import SaveEverything
 from tunax_lite.column.diagnostics import diagnose
-from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes
-from tunax_lite.column.grid import Grid
-from tunax_lite.column.integrate import simulate
-from tunax_lite.column.model import Model
 from tunax_lite.column.observables import ColumnState, observable, unit_of_difference, variable_of
-from tunax_lite.column.observations import Observations
-from tunax_lite.column.state import State
-from tunax_lite.physics.equation_of_state import LinearEquationOfState
 
-GRID = Grid.uniform(200.0, 100)
+GRID = tl.Grid.uniform(200.0, 100)
 """Centers at odd depths: 1, 3, 5 m, ..."""
 
 
@@ -34,8 +25,8 @@ def warm_skin(z):
 
 
 def test_thresholds_and_references_by_hand():
-    case, state = case_of(warm_skin), State.from_profiles(GRID, temperature=warm_skin)
-    water = ColumnState(state, GRID, LinearEquationOfState())
+    case, state = case_of(warm_skin), tl.State.from_profiles(GRID, temperature=warm_skin)
+    water = ColumnState(state, GRID, tl.LinearEquationOfState())
     expected = {
         # 20.8 degC lies a fifth of the way from the center at 3 m to that at 5 m.
         "mixed_layer_depth_from_0m": 3.4,
@@ -49,7 +40,7 @@ def test_thresholds_and_references_by_hand():
         "mixed_layer_depth_density_0.125kg_from_10m": 30.0 + 6.085686,
         "mixed_layer_depth_density_from_10m": 30.0 + 1.460565,
     }
-    run = simulate(MODEL, case, dt=60.0, duration=60.0, output_interval=60.0)
+    run = tl.simulate(MODEL, case, dt=60.0, duration=60.0, output_interval=60.0)
     diagnosed = diagnose(run, case, list(expected))
     for name, depth in expected.items():
         assert float(observable(name)(water)) == pytest.approx(depth, rel=1e-6), name
@@ -67,13 +58,13 @@ def of_papa(name: str, missing: tuple[float, ...] = ()):
     return Target(case_of(warm_skin), observed(values), {name: 1.0}, dt=60.0).comparison
 
 
-MODEL = Model(Constant(0.0, 0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0)
+MODEL = tl.Model(tl.Constant(0.0, 0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0)
 
 
-def case_of(temperature) -> Case:
-    state = State.from_profiles(GRID, temperature=temperature)
-    forcing = ConstantForcing(SurfaceFluxes(stress_u=0.0, heat_flux=0.0))
-    return Case(GRID, state, forcing, duration=120.0, name="still water")
+def case_of(temperature) -> tl.Case:
+    state = tl.State.from_profiles(GRID, temperature=temperature)
+    forcing = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.0, heat_flux=0.0))
+    return tl.Case(GRID, state, forcing, duration=120.0, name="still water")
 
 
 # Ocean Station Papa (50 N, 145 W), 8 June 2007, 12 UTC: depths [m] and temperatures [degC] of the moored
@@ -82,10 +73,10 @@ DEPTHS = (1.0, 5.0, 8.0, 10.0, 30.0, 32.0, 35.0, 45.0, 80.0, 100.0, 120.0, 150.0
 PAPA = (7.07, 7.05, 7.05, 7.05, 6.99, 6.98, 6.95, 6.63, 5.08, 5.52, 6.16, 5.72)
 
 
-def observed(values, depths=DEPTHS) -> Observations:
+def observed(values, depths=DEPTHS) -> tl.Observations:
     """The same profile twice, [degC] from the surface down."""
     z, row = -jnp.asarray(depths)[::-1], jnp.asarray(values, dtype=float)[::-1]
-    return Observations(jnp.array([60.0, 120.0]), z, {"temperature": jnp.stack([row, row])})
+    return tl.Observations(jnp.array([60.0, 120.0]), z, {"temperature": jnp.stack([row, row])})
 
 
 @pytest.mark.parametrize(
@@ -151,7 +142,7 @@ def test_heights_that_move_and_a_profile_without_values():
     z = jnp.array([[-30.0, -20.0, -8.0], [-33.0, -21.0, -9.0], [-30.0, -20.0, -8.0]])
     # 0.1 K m-1 below 20 m, then below 21 m; nothing at the last time.
     temperature = jnp.array([[9.0, 10.0, 10.0], [8.8, 10.0, 10.0], [jnp.nan, jnp.nan, jnp.nan]])
-    moving = Observations(jnp.array([0.0, 60.0, 120.0]), z, {"temperature": temperature})
+    moving = tl.Observations(jnp.array([0.0, 60.0, 120.0]), z, {"temperature": temperature})
     comparison = Target(case_of(warm_skin), moving, {name: 1.0}, dt=60.0).comparison
     np.testing.assert_allclose(comparison.observed[name][:, 0], [22.0, 23.0, 0.0], rtol=1e-9)
     np.testing.assert_allclose(comparison.counts[name][:, 0], [0.5, 0.5, 0.0])
@@ -163,10 +154,10 @@ def test_a_modelled_layer_without_a_base_counts_as_deep_and_leaves_the_gradient_
     target = Target(case_of(lambda z: 7.0 + 0.0 * z), observed(PAPA), {name: 1.0}, dt=60.0)
 
     def misfit_under(heat):
-        forcing = ConstantForcing(SurfaceFluxes(stress_u=0.0, heat_flux=heat))
+        forcing = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.0, heat_flux=heat))
         case = dataclasses.replace(target.comparison.case, forcing=forcing)
         return misfit(
-            MODEL, dataclasses.replace(target.comparison, case=case), MeanSquare(), SaveEverything()
+            MODEL, dataclasses.replace(target.comparison, case=case), MeanSquare(), tl.SaveEverything()
         )[0]
 
     found, slope = jax.value_and_grad(misfit_under)(0.0)

@@ -101,15 +101,6 @@ def test_a_calibration_goes_on_bit_by_bit(tmp_path, method):
     assert labels.count("of a few cases") == 1 and len(panel.lines) == 5 + 2 * several
 
 
-@pytest.mark.long
-def test_the_loss_of_a_few_cases_is_an_estimate_of_that_of_all():
-    """At the same parameters, the mean over a round is the loss of all."""
-    fixed = Adam(1e-12, cases_per_step=1, all_cases_every=3)
-    history = _calibrated(None, fixed, 4).history
-    np.testing.assert_allclose(history.loss[1:3].mean(), history.loss[0], rtol=1e-8)
-    np.testing.assert_allclose(np.nanmax(history.scores[1:3], axis=0), history.scores[0], rtol=1e-8)
-
-
 def test_bad_settings_are_refused():
     for make, message in (
         (lambda: Adam(cases_per_step=0), "cases_per_step 1 0"),

@@ -15,14 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.calibration.twins import CHEAP_FREE, calibrate_cheap, cheap_targets
+from tests.calibration.twins import calibrate_cheap
 from tests.errors import error_naming
 from tests.kills import kill_at_random, started
-from tunax_lite.calibration import LevenbergMarquardt, MeanSquare
-from tunax_lite.calibration.posterior import NUTS
-from tunax_lite.calibration.validation import cross_validate
-from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.column.model import Model
 from tunax_lite.runtime.engine import ThisProcess, WorkersLost, open_engine, watch
 
 pytestmark = pytest.mark.long
@@ -222,22 +217,3 @@ def test_without_workers_or_a_scheduler_it_is_said(monkeypatch):
     with error_naming(ValueError, "--time-limit 5 0 --workers --scheduler --scheduler-file"):
         with open_engine(time_limit=5.0):
             pass
-
-
-def test_folds_and_chains_on_workers_have_the_bits_of_one_process(workers, tmp_path):
-    from tests.calibration.test_posterior import sample_line
-
-    given = Model(PacanowskiPhilander()), CHEAP_FREE, cheap_targets(), LevenbergMarquardt(), 3
-    found = [
-        cross_validate(*given, tmp_path / name, score=MeanSquare(), engine=engine)
-        for name, engine in (("one", ThisProcess()), ("two", workers))
-    ]
-    assert found[0].rows == found[1].rows
-    for case, one in found[0].without.items():
-        assert_same_history(found[1].without[case].history, one.history)
-    chains = [
-        sample_line(NUTS(n_draws=30, n_warmup=20, n_chains=3), engine=engine)
-        for engine in (ThisProcess(), workers)
-    ]
-    for one, two in zip(chains[0].draws, chains[1].draws, strict=True):
-        np.testing.assert_array_equal(one, two)

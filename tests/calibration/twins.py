@@ -12,6 +12,7 @@ import sys
 import jax
 import numpy as np
 
+import tunax_lite as tl
 from tunax_lite import calibration
 from tunax_lite.calibration import (
     LBFGS,
@@ -26,14 +27,6 @@ from tunax_lite.calibration import (
     with_parameters,
 )
 from tunax_lite.calibration.problem import Evaluation, Fit
-from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.column.case import Case
-from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes
-from tunax_lite.column.grid import Grid
-from tunax_lite.column.integrate import simulate
-from tunax_lite.column.model import Model
-from tunax_lite.column.observations import Observations
-from tunax_lite.column.state import State
 
 CHEAP_TRUTH = {"alpha": 4.0, "viscosity_scale": 0.02, "convective_coefficient": 0.05}
 CHEAP_FREE = FreeParameters(
@@ -51,27 +44,27 @@ def told(method, state, loss, gradient):
     return method.tell(state, Evaluation(fit, np.asarray(gradient)))
 
 
-def make_case(stress: float, heat_flux: float, *, n_cells: int = 16, hours: float = 3.0) -> Case:
+def make_case(stress: float, heat_flux: float, *, n_cells: int = 16, hours: float = 3.0) -> tl.Case:
     """A column of 64 m under constant wind and heat flux."""
-    grid = Grid.uniform(64.0, n_cells)
-    return Case(
+    grid = tl.Grid.uniform(64.0, n_cells)
+    return tl.Case(
         grid,
-        State.from_profiles(grid, temperature=lambda z: 20.0 + 0.02 * z),
-        ConstantForcing(SurfaceFluxes(stress_u=stress, heat_flux=heat_flux)),
+        tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.02 * z),
+        tl.ConstantForcing(tl.SurfaceFluxes(stress_u=stress, heat_flux=heat_flux)),
         coriolis_parameter=1e-4,
         duration=3600.0 * hours,
         name=f"stress {stress:g} heat {heat_flux:g}",
     )
 
 
-def observe(model: Model, case: Case, *, dt: float, interval: float) -> Observations:
+def observe(model: tl.Model, case: tl.Case, *, dt: float, interval: float) -> tl.Observations:
     """Temperature and velocity of a run at all levels."""
-    run = simulate(model, case, dt=dt, output_interval=interval)
+    run = tl.simulate(model, case, dt=dt, output_interval=interval)
     profiles = {name: getattr(run.state, name) for name in ("temperature", "u", "v")}
-    return Observations(run.time, case.grid.z_center, profiles, name=case.name)
+    return tl.Observations(run.time, case.grid.z_center, profiles, name=case.name)
 
 
-def make_targets(truth: Model, cases, *, dt: float, interval: float) -> tuple[Target, ...]:
+def make_targets(truth: tl.Model, cases, *, dt: float, interval: float) -> tuple[Target, ...]:
     weights = {"temperature": 1.0, "u": 1.0, "v": 1.0}
     return tuple(
         Target(case, observe(truth, case, dt=dt, interval=interval), weights, dt=dt, scale=ZScore())
@@ -81,7 +74,7 @@ def make_targets(truth: Model, cases, *, dt: float, interval: float) -> tuple[Ta
 
 @functools.cache
 def cheap_targets() -> tuple[Target, ...]:
-    truth = Model(with_parameters(PacanowskiPhilander(), CHEAP_TRUTH))
+    truth = tl.Model(with_parameters(tl.PacanowskiPhilander(), CHEAP_TRUTH))
     cases = (make_case(0.1, -200.0), make_case(0.2, 50.0))
     return make_targets(truth, cases, dt=300.0, interval=1800.0)
 
@@ -97,7 +90,7 @@ METHODS = {
 def calibrate_cheap(folder, method: str, n_iterations: int, **options):
     """Calibrate the cheap twin from the closure's defaults."""
     return calibration.calibrate(
-        Model(PacanowskiPhilander()),
+        tl.Model(tl.PacanowskiPhilander()),
         CHEAP_FREE,
         cheap_targets(),
         METHODS[method],

@@ -16,24 +16,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import tunax_lite as tl
 from tests.errors import error_naming
-from tunax_lite import (
-    Case,
-    ConstantForcing,
-    Grid,
-    Model,
-    State,
-    SurfaceFluxes,
-    TimeSeriesForcing,
-    io,
-    simulate,
-)
+from tunax_lite import io
 from tunax_lite.cli import streaming
-from tunax_lite.closures import KEpsilon, PacanowskiPhilander
 from tunax_lite.io import runs
 from tunax_lite.io.errors import FileFormatError
 
-GRID = Grid.uniform(40.0, 10)
+GRID = tl.Grid.uniform(40.0, 10)
 TIMES: dict[str, Any] = {"dt": 60.0, "duration": 36000.0, "output_interval": 1200.0}
 SMALL = 9000
 """Bytes: about ten frames of 30."""
@@ -43,13 +33,15 @@ class Stopped(Exception):
     """Stands for anything that ends the process."""
 
 
-def case_of(heat: float = -200.0) -> Case:
-    state = State.from_profiles(GRID, temperature=lambda z: 15.0 + 0.05 * z)
-    return Case(GRID, state, ConstantForcing(SurfaceFluxes(stress_u=0.1, heat_flux=heat)), duration=36000.0)
+def case_of(heat: float = -200.0) -> tl.Case:
+    state = tl.State.from_profiles(GRID, temperature=lambda z: 15.0 + 0.05 * z)
+    return tl.Case(
+        GRID, state, tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1, heat_flux=heat)), duration=36000.0
+    )
 
 
 def to_file(path, case, **options):
-    streaming.run_to_file(Model(KEpsilon()), case, path, **TIMES, **options)
+    streaming.run_to_file(tl.Model(tl.KEpsilon()), case, path, **TIMES, **options)
 
 
 def assert_equal(first, second):
@@ -59,15 +51,15 @@ def assert_equal(first, second):
 
 @pytest.fixture(scope="module")
 def whole():
-    return simulate(Model(KEpsilon()), case_of(), **TIMES)
+    return tl.simulate(tl.Model(tl.KEpsilon()), case_of(), **TIMES)
 
 
 @pytest.mark.long
 def test_means_of_a_file_in_parts_are_those_of_all_steps(tmp_path):
     path = tmp_path / "out.nc"
-    model = Model(PacanowskiPhilander())
+    model = tl.Model(tl.PacanowskiPhilander())
     streaming.run_to_file(model, case_of(), path, **TIMES, memory_budget=SMALL, means=True)
-    steps = simulate(model, case_of(), dt=60.0, output_interval=60.0)
+    steps = tl.simulate(model, case_of(), dt=60.0, output_interval=60.0)
     with xr.open_dataset(path, decode_times=False) as written:
         for name, values in (
             ("temperature", steps.state.temperature),
@@ -150,9 +142,9 @@ def test_a_run_that_is_interrupted_before_its_shorter_last_frame(tmp_path, inter
         if len(ends) == 4:
             raise Stopped
 
-    whole = simulate(Model(KEpsilon()), case_of(), **times)
+    whole = tl.simulate(tl.Model(tl.KEpsilon()), case_of(), **times)
     assert float(whole.time[-1]) == 36000.0
-    run = functools.partial(streaming.run_to_file, Model(KEpsilon()), case_of(), path, **times)
+    run = functools.partial(streaming.run_to_file, tl.Model(tl.KEpsilon()), case_of(), path, **times)
     if interval < 36000.0:
         with pytest.raises(Stopped):
             run(memory_budget=SMALL, report=stop)
@@ -196,12 +188,12 @@ def test_parts_of_another_case_model_or_start_are_refused(continued, whole):
     path, _ = continued
     options: dict[str, Any] = TIMES | {"memory_budget": SMALL, "diagnostics": ["heat_content"]}
     for closure, case, start in (
-        (KEpsilon(), case_of(heat=-100.0), None),
-        (KEpsilon(c_eps_1=1.5), case_of(), None),
-        (KEpsilon(), case_of(), whole.restart(0)),
+        (tl.KEpsilon(), case_of(heat=-100.0), None),
+        (tl.KEpsilon(c_eps_1=1.5), case_of(), None),
+        (tl.KEpsilon(), case_of(), whole.restart(0)),
     ):
         with error_naming(ValueError, "out.nc.parts configuration"):
-            streaming.run_to_file(Model(closure), case, path, start=start, **options)
+            streaming.run_to_file(tl.Model(closure), case, path, start=start, **options)
 
 
 @pytest.mark.long
@@ -224,7 +216,7 @@ def test_a_flipped_bit_of_a_file_of_a_run_changes_no_number(tmp_path):
 
 def test_a_run_that_fails_late_keeps_its_parts(tmp_path):
     path, heat = tmp_path / "out.nc", np.full(31, -200.0)
-    series = TimeSeriesForcing.from_values(np.linspace(0.0, 36000.0, 31), heat_flux=heat)
+    series = tl.TimeSeriesForcing.from_values(np.linspace(0.0, 36000.0, 31), heat_flux=heat)
     heat[25:] = 1e300  # which no constructor accepts
     series = eqx.tree_at(lambda it: it.fluxes.heat_flux, series, jnp.asarray(heat))
     with error_naming(FloatingPointError, "out.nc.parts"):

@@ -107,6 +107,7 @@ class Process:
         return self.process.returncode, errors
 
 
+@pytest.mark.long
 @posix
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_a_signal_while_jax_is_imported_is_one_message(number, tmp_path):
@@ -130,6 +131,7 @@ main()
 
 
 @posix
+@pytest.mark.long
 @pytest.mark.parametrize("work", [name for name in WORK if "write" not in name and "order" not in name])
 def test_a_signal_ends_at_once_what_writes_nothing(work, tmp_path):
     process, start = Process(tmp_path, PROGRAM + WORK[work]), time.monotonic()
@@ -139,14 +141,22 @@ def test_a_signal_ends_at_once_what_writes_nothing(work, tmp_path):
 
 
 @posix
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-@pytest.mark.parametrize("work", ["writes", "writes in a thread", "ends in order"])
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("work", "number"),
+    [
+        ("writes", signal.SIGINT),
+        ("writes in a thread", signal.SIGTERM),
+        *(("ends in order", number) for number in SIGNALS),
+    ],
+)
 def test_a_signal_waits_for_the_end_of_a_write_and_a_safe_point(work, number, tmp_path):
     code, errors = Process(tmp_path, PROGRAM + WORK[work]).end(number)
     assert code == 128 + number and "once more ends at once" in errors and "Traceback" not in errors
     assert (tmp_path / "file").read_text() == "whole"
 
 
+@pytest.mark.long
 @posix
 def test_a_second_signal_ends_a_write_and_removes_what_is_half_written(tmp_path):
     work = """
@@ -161,6 +171,7 @@ with interrupts.at_end(Path("half").unlink), interrupts.deferred():
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 @posix
 def test_a_signal_that_the_parent_ignores_stays_ignored(tmp_path):
     ignore = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"  # as `nohup` leaves it
@@ -185,16 +196,12 @@ def test_ctrl_c_in_a_notebook_waits_for_the_end_of_a_write(tmp_path):
     assert reached == ["after the first"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
-
-def test_a_write_in_a_thread_leaves_the_handlers_alone(tmp_path):
-    handlers = []
-
-    def write():
-        with replacing(tmp_path / "file") as temporary:
-            handlers.append(signal.getsignal(signal.SIGINT))
-            temporary.write_text("whole")
+    def write():  # in a thread it leaves the handlers alone
+        with replacing(path) as temporary:
+            reached.append(signal.getsignal(signal.SIGINT))
+            temporary.write_text("thread")
 
     thread = threading.Thread(target=write)
     thread.start()
     thread.join()
-    assert handlers == [signal.default_int_handler] and (tmp_path / "file").exists()
+    assert reached[1:] == [signal.default_int_handler] and path.read_text() == "thread"

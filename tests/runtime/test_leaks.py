@@ -13,8 +13,8 @@ from tunax_lite import Model
 from tunax_lite.cli.streaming import run_to_file
 from tunax_lite.closures import PacanowskiPhilander
 
-N_ITERATIONS = 500
-# Measured 60 kB: the history, and what allocators move by themselves. 4 kB per iteration would be found.
+N_ITERATIONS = 200
+# Measured 60 kB: the history, and what allocators move by themselves. 10 kB per iteration would be found.
 TOLERANCE = 2 * 2**20  # bytes
 
 
@@ -36,7 +36,7 @@ def held() -> Held:
 
 @pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads the memory of the process in /proc")
-def test_500_iterations_hold_what_ten_hold(tmp_path):
+def test_200_iterations_hold_what_ten_hold(tmp_path):
     measured = {}
 
     def report(iteration):

@@ -12,21 +12,6 @@ GIB = 2**30
 NO_LIMIT_V1 = 9223372036854771712
 
 
-@pytest.fixture
-def system(tmp_path):
-    """Write the files of a machine with 16 GiB available; give the root."""
-
-    def write(files):
-        files = {"proc/meminfo": f"MemTotal: {2**25} kB\nMemAvailable:   {2**24} kB\n"} | files
-        for name, content in files.items():
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(str(content))
-        return tmp_path
-
-    return write
-
-
 def group_v2(path, limit, used, cache=0):
     folder = f"sys/fs/cgroup/{path}"
     stat = f"anon 5\ninactive_file {cache}\nactive_file 7\n"
@@ -48,35 +33,6 @@ def group_v1(path, limit, used, cache=0):
 
 V2 = {"proc/self/cgroup": "0::/batch/job_7\n"}
 V1 = {"proc/self/cgroup": "9:name=systemd:/\n4:cpu,memory:/batch/job_7\n0::/\n"}
-
-
-@pytest.mark.parametrize(
-    ("files", "free"),
-    [
-        ({}, 16 * GIB),
-        (V2 | group_v2("batch/job_7", "max", 5 * GIB), 16 * GIB),
-        (V2 | group_v2("batch/job_7", 8 * GIB, 5 * GIB), 3 * GIB),
-        # Files that Linux keeps in memory are counted as used, but given up when needed.
-        (V2 | group_v2("batch/job_7", 8 * GIB, 5 * GIB, 2 * GIB), 5 * GIB),
-        # The limit may be that of a group around this one.
-        (V2 | group_v2("batch/job_7", 8 * GIB, GIB) | group_v2("batch", 4 * GIB, 2 * GIB), 2 * GIB),
-        # In a container the path is that outside, and the mount is the group.
-        (V2 | group_v2("", 4 * GIB, 3 * GIB), GIB),
-        (V2 | group_v2("batch/job_7", 64 * GIB, 2 * GIB), 16 * GIB),
-        (V2 | group_v2("batch/job_7", 4 * GIB, 5 * GIB), 0),
-        (V1 | group_v1("batch/job_7", NO_LIMIT_V1, 5 * GIB), 16 * GIB),
-        (V1 | group_v1("batch/job_7", 8 * GIB, 5 * GIB, GIB), 4 * GIB),
-        (V1 | group_v1("", 4 * GIB, 3 * GIB), GIB),
-    ],
-    ids=lambda value: None if isinstance(value, dict) else f"{value / GIB:g}GiB",
-)
-def test_free_memory_of_a_cpu(system, files, free):
-    assert free_memory(root=system(files)) == free
-
-
-def test_used_memory_of_a_cpu_is_what_is_resident(system):
-    root = system({"proc/self/statm": "900 300 20 1 0 99 0"})
-    assert used_memory(root=root) == 300 * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_this_process_is_seen():
@@ -105,16 +61,42 @@ def test_memory_of_a_gpu_is_what_it_says():
     device = Device({"bytes_limit": 60 * GIB, "bytes_in_use": 20 * GIB, "peak_bytes_in_use": 50 * GIB})
     assert free_memory(device) == 40 * GIB
     assert used_memory(device) == 20 * GIB
+    for stats in (None, {}, {"bytes_in_use": 3}):
+        for ask in (free_memory, used_memory):
+            with error_naming(RuntimeError, "cuda:0 XLA_PYTHON_CLIENT_ALLOCATOR=platform"):
+                ask(Device(stats))
 
 
-@pytest.mark.parametrize("stats", [None, {}, {"bytes_in_use": 3}])
-@pytest.mark.parametrize("ask", [free_memory, used_memory])
-def test_a_gpu_that_does_not_say_is_an_error(ask, stats):
-    with error_naming(RuntimeError, "cuda:0 XLA_PYTHON_CLIENT_ALLOCATOR=platform"):
-        ask(Device(stats))
+FREE = {
+    "no group": ({}, 16 * GIB),
+    "no limit": (V2 | group_v2("batch/job_7", "max", 5 * GIB), 16 * GIB),
+    "limit": (V2 | group_v2("batch/job_7", 8 * GIB, 5 * GIB), 3 * GIB),
+    # Files that Linux keeps in memory are counted as used, but given up when needed.
+    "cached files": (V2 | group_v2("batch/job_7", 8 * GIB, 5 * GIB, 2 * GIB), 5 * GIB),
+    "limit of a group around this one": (
+        V2 | group_v2("batch/job_7", 8 * GIB, GIB) | group_v2("batch", 4 * GIB, 2 * GIB),
+        2 * GIB,
+    ),
+    # In a container the path is that outside, and the mount is the group.
+    "container": (V2 | group_v2("", 4 * GIB, 3 * GIB), GIB),
+    "more than the machine has": (V2 | group_v2("batch/job_7", 64 * GIB, 2 * GIB), 16 * GIB),
+    "more used than the limit": (V2 | group_v2("batch/job_7", 4 * GIB, 5 * GIB), 0),
+    "no limit, v1": (V1 | group_v1("batch/job_7", NO_LIMIT_V1, 5 * GIB), 16 * GIB),
+    "limit, v1": (V1 | group_v1("batch/job_7", 8 * GIB, 5 * GIB, GIB), 4 * GIB),
+    "container, v1": (V1 | group_v1("", 4 * GIB, 3 * GIB), GIB),
+}
 
 
-def test_a_system_that_does_not_say_is_an_error(tmp_path, monkeypatch):
+def test_free_and_used_memory_of_a_cpu(tmp_path, monkeypatch):
+    """On a machine with 16 GiB available."""
+    for name, (files, free) in FREE.items():
+        root = tmp_path / name
+        available = {"proc/meminfo": f"MemTotal: {2**25} kB\nMemAvailable:   {2**24} kB\n"}
+        for file, content in (available | {"proc/self/statm": "900 300 20 1 0 99 0"} | files).items():
+            (root / file).parent.mkdir(parents=True, exist_ok=True)
+            (root / file).write_text(str(content))
+        assert free_memory(root=root) == free, name
+        assert used_memory(root=root) == 300 * os.sysconf("SC_PAGE_SIZE")
     monkeypatch.setattr("os.sysconf", lambda name: (_ for _ in ()).throw(ValueError(name)))
     with error_naming(RuntimeError, "/proc/meminfo"):
         free_memory(root=tmp_path)

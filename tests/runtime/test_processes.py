@@ -28,10 +28,9 @@ def step(
     return {name: value for name, value in found.items() if value is not None}
 
 
-@pytest.mark.parametrize(
-    ("environment", "n_present", "expected"),
-    [
-        (step(0, "1(x4)", "0,1,2,3", "4"), 4, [0, 1, 2, 3]),
+def test_gpus_of_a_process():
+    for environment, n_present, expected in (
+        (step(0, "1(x4)", "0,1,2,3", "4"), 4, [0, 1, 2, 3]),  # one process for the node
         (step(2, "4(x2)", "0,1,2,3", "4"), 4, [2]),
         (step(1, "2(x2)", "0,1,2,3", "4"), 4, [2, 3]),
         (step(3, "4(x2)", "3", "4"), 4, [0]),  # bound to one each
@@ -39,24 +38,19 @@ def step(
         (step(0, "2(x1),1", None, None, node=1), 2, [0, 1]),  # no GPUs by SLURM: those of the host
         (step(0, "1", None), 0, None),
         ({}, 4, None),  # not under SLURM
-    ],
-    ids=["node", "one of four", "two of four", "bound", "two bound", "host", "no GPU", "no SLURM"],
-)
-def test_gpus_of_a_process(environment, n_present, expected):
-    assert local_gpus(environment, n_present) == expected
+    ):
+        assert local_gpus(environment, n_present) == expected, environment
 
 
-def test_more_processes_than_gpus_are_refused():
+def test_what_is_given_must_suffice(monkeypatch):
     with error_naming(ValueError, "4 2"):
         local_gpus(step(0, "4", "0,1", "2"), 2)
-
-
-def test_outside_of_slurm_everything_must_be_given(monkeypatch):
     monkeypatch.delenv("SLURM_PROCID", raising=False)
     with error_naming(ValueError, "srun coordinator n_processes process"):
         join_processes("localhost:1234", 2)
 
 
+@pytest.mark.long
 def test_process_that_hangs_ends_and_says_where():
     code = "import time\nfrom tunax_lite.runtime import deadline\nwith deadline(0.2):\n    time.sleep(60)\n"
     found = subprocess.run(

@@ -13,7 +13,7 @@ import pytest
 
 import tunax_lite as tl
 from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, make_case, make_targets
-from tests.helpers import some_long, with_leaf
+from tests.helpers import with_leaf
 from tunax_lite._types import in_precision
 from tunax_lite.calibration import (
     LBFGS,
@@ -100,28 +100,20 @@ SAME_PROGRAM = {
 }
 
 
-@pytest.mark.parametrize("change", SAME_PROGRAM)
-def test_a_run_with_other_values_compiles_nothing(change):
+def test_a_run_with_other_values_compiles_nothing():
     reference = tl.simulate(model(), BASE, **RUN)
-    with counting() as counts:
-        run = tl.simulate(*SAME_PROGRAM[change], **RUN)
+    for change, (changed, case) in SAME_PROGRAM.items():
+        with counting() as counts:
+            run = tl.simulate(changed, case, **RUN)
+        assert counts.programs == set(), change
+        assert np.array_equal(run.state.u, reference.state.u) == change.startswith("other name"), change
+    with counting() as counts:  # the same numbers of steps
+        tl.simulate(model(), BASE, dt=100.0, output_interval=300.0, duration=1200.0)
     assert counts.programs == set()
-    if change != "other name, date and duration":
-        assert not np.array_equal(run.state.u, reference.state.u)
-
-
-def test_a_run_with_other_series_compiles_nothing():
     tl.simulate(model(), series_case([0.1, 0.2, 0.0]), **RUN)
     other = series_case(np.array([0.0, 0.2, 0.3]), start_time="2020-01-01T00:00:00")
     with counting() as counts:
         tl.simulate(model(), other, **RUN)
-    assert counts.programs == set()
-
-
-def test_another_time_step_and_duration_compile_nothing_if_the_numbers_of_steps_are_the_same():
-    tl.simulate(model(), BASE, **RUN)
-    with counting() as counts:
-        tl.simulate(model(), BASE, dt=100.0, output_interval=300.0, duration=1200.0)
     assert counts.programs == set()
 
 
@@ -136,6 +128,9 @@ def test_a_run_that_goes_on_compiles_once_for_all_frames():
 
 # Of a size of its own: no other test has compiled for it.
 SMALL = make_case(0.1, -200.0, n_cells=10)
+
+
+WITH_V = dataclasses.replace(SMALL, forcing=tl.ConstantForcing(tl.SurfaceFluxes(0.1, 0.1, -200.0)))
 ANOTHER_PROGRAM = {
     "number of frames": (model(), SMALL, {"duration": 4500.0}),
     "steps per frame": (model(), SMALL, {"dt": 450.0}),
@@ -143,11 +138,7 @@ ANOTHER_PROGRAM = {
     "number of columns": (with_alpha(jnp.array([5.0, 6.0])), SMALL, {}),
     "precision": (*in_precision((model(), SMALL), "float32"), {}),
     "closure": (tl.Model(tl.Constant()), SMALL, {}),
-    "a flux that was absent": (
-        model(),
-        dataclasses.replace(SMALL, forcing=tl.ConstantForcing(tl.SurfaceFluxes(0.1, 0.1, -200.0))),
-        {},
-    ),
+    "a flux that was absent": (model(), WITH_V, {}),
     "constant or series": (model(), series_case([0.1, 0.2, 0.0]).on(SMALL.grid), {}),
     "a static setting": (tl.Model(tl.PacanowskiPhilander(), theta=0.5), SMALL, {}),
     "checkpointing": (model(), SMALL, {"checkpointing": tl.SaveSteps()}),
@@ -155,15 +146,15 @@ ANOTHER_PROGRAM = {
 }
 
 
-@pytest.mark.parametrize("change", ANOTHER_PROGRAM)
-def test_what_is_static_compiles_again(change):
+@pytest.mark.long
+def test_what_is_static_compiles_again():
     reference = tl.simulate(model(), SMALL, **RUN)
-    changed, case, options = ANOTHER_PROGRAM[change]
-    if "start" in options:
-        options = {"start": reference.restart(1)}
-    with counting() as counts:
-        tl.simulate(changed, case, **{**RUN, **options})
-    assert counts.compiled.count("_simulate") == 1
+    for change, (changed, case, options) in ANOTHER_PROGRAM.items():
+        if "start" in options:
+            options = {"start": reference.restart(1)}
+        with counting() as counts:
+            tl.simulate(changed, case, **{**RUN, **options})
+        assert counts.compiled.count("_simulate") == 1, change
 
 
 def targets_of(*forcings: tuple[float, float]):
@@ -172,6 +163,7 @@ def targets_of(*forcings: tuple[float, float]):
     return make_targets(truth, [make_case(*both) for both in forcings], dt=300.0, interval=1800.0)
 
 
+@pytest.mark.long
 def test_cases_of_equal_shapes_share_one_program_and_one_of_another_length_has_its_own():
     targets = targets_of((0.1, -200.0), (0.2, 50.0), (0.4, -100.0), (0.3, 0.0), (0.2, -50.0))
     targets = (*targets[:4], dataclasses.replace(targets[4], time_window=(0.0, 5400.0)))
@@ -185,15 +177,12 @@ def test_cases_of_equal_shapes_share_one_program_and_one_of_another_length_has_i
     assert counts.compiled.count("value_and_gradient") == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "method",
-    some_long(
-        [Adam(), LBFGS(), LevenbergMarquardt(), EnsembleKalman(noise=1e-4, n_members=5)],
-        lambda method: isinstance(method, Adam | EnsembleKalman),  # as LBFGS but for the step, as an ensemble
-        lambda method: type(method).__name__,
-    ),
+    [Adam(), LBFGS(), LevenbergMarquardt(), EnsembleKalman(noise=1e-4, n_members=5)],
+    ids=lambda method: type(method).__name__,
 )
-@pytest.mark.long  # steps of a run: below
 def test_iterations_compile_nothing_after_the_first_ones(method):
     n_traced, n_compiled = [], []
     with counting() as counts:
@@ -202,6 +191,6 @@ def test_iterations_compile_nothing_after_the_first_ones(method):
             n_traced.append(len(counts.traced))
             n_compiled.append(len(counts.compiled))
 
-        calibrate(model(), CHEAP_FREE, targets_of((0.1, -200.0)), method, 30, report=report)
+        calibrate(model(), CHEAP_FREE, targets_of((0.1, -200.0)), method, 20, report=report)
     assert n_compiled[-1] == n_compiled[5], counts.compiled[n_compiled[5] :]
     assert n_traced[-1] == n_traced[5], counts.traced[n_traced[5] :]

@@ -14,12 +14,17 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.cli.test_killed_workers import CONFIG as CALIBRATION_OF_THREE
+from tests.cli.test_interrupted_commands import CALIBRATION
 
 ROOT = Path(__file__).parents[2]
 JOBS = ROOT / "configs" / "slurm"
 NODES = ("tunax1", "tunax2")
 pytestmark = pytest.mark.long
+GRIDS = ", ".join(f"{{kind: uniform, n_cells: {n_cells}}}" for n_cells in (16, 20, 24))
+CALIBRATION_OF_THREE = (
+    CALIBRATION.replace("grid: {kind: uniform, n_cells: 16}", f"grid: [{GRIDS}]")
+    + "optimiser: {name: adam}\nn_iterations: 400\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -107,13 +112,9 @@ KillWait=2
 
 
 def free_ports(number: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(number)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
+        return [one.getsockname()[1] for one in sockets]
 
 
 def command_output(environment, *command) -> str:
@@ -132,14 +133,9 @@ def wait_for(condition, seconds: float) -> bool:
 
 def submit(environment, folder: Path, script: str, *arguments, options=()) -> str:
     shutil.copytree(JOBS, folder, dirs_exist_ok=True)
+    command = ["sbatch", "--parsable", *options, script, *arguments]
     job = subprocess.run(
-        ["sbatch", "--parsable", *options, script, *arguments],
-        env=environment,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=True, timeout=60
     )
     return job.stdout.strip()
 
@@ -173,9 +169,8 @@ def one_process(tmp_path_factory):
     )
     folder = tmp_path_factory.mktemp("one")
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{JOBS}", "JAX_PLATFORMS": "cpu"}
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
     return iterations(found.stdout)
 
@@ -221,56 +216,35 @@ def test_job_of_which_a_task_was_killed_ends_and_goes_on_when_requeued(slurm, tm
     assert both[:6] == iterations(log_of(tmp_path / "whole", whole))
 
 
-def test_job_at_its_time_limit_is_ended_and_its_file_is_whole(slurm, tmp_path):
-    job = submit(
-        slurm, tmp_path, "gradient.sbatch", "--columns", "6", "--iterations", "100000", options=["--time=1"]
-    )
-    assert wait_for(lambda: state_of(slurm, job) in ("TIMEOUT", "FAILED"), 180.0), log_of(tmp_path, job)
-    assert state_of(slurm, job) == "TIMEOUT"
-    assert wait_for(lambda: not command_output(slurm, "squeue", "-h"), 60.0)
-    done = len(iterations(log_of(tmp_path, job)))
-    assert done > 0
-    # The file may be ahead of what srun still wrote of the log.
-    again = submit(slurm, tmp_path, "gradient.sbatch", "--columns", "6", "--iterations", "1000000")
-    assert wait_for(lambda: iterations(log_of(tmp_path, again)) != [], 300.0), log_of(tmp_path, again)
-    command_output(slurm, "scancel", again)
-    assert int(iterations(log_of(tmp_path, again))[0].split()[0]) > done
-
-
 def variables_of(path: Path) -> dict[str, np.ndarray]:
+    if path.suffix != ".zarr":
+        with xr.open_dataset(path / "history.nc") as store:
+            return {str(name): store[name].values for name in store.variables}
     with xr.open_zarr(path, chunks=None) as store:
         assert store.attrs["tunax_lite_complete"]
         return {str(name): store[name].values for name in store.variables}
 
 
-def test_map_on_two_nodes_that_lose_a_worker_has_the_bits_of_one_process(slurm, tmp_path):
+@pytest.mark.parametrize(
+    ("command", "name", "begun"),
+    [("map", "two.zarr", "two.zarr.parts/*.npz"), ("calibrate", "two", "two/checkpoint.eqx")],
+)
+def test_a_job_on_two_nodes_that_loses_a_worker_has_the_bits_of_one_process(
+    slurm, tmp_path, command, name, begun
+):
     config = ROOT / "configs" / "maps" / "synthetic.yaml"
-    command = ["tunax-lite", "map", str(config), "--output", str(tmp_path / "one.zarr")]
-    subprocess.run(command, env=slurm, cwd=tmp_path, check=True, capture_output=True)
-    job = submit(slurm, tmp_path, "map.sbatch", str(config), "two.zarr")
-    parts = tmp_path / "two.zarr.parts"
-    assert wait_for(lambda: ended(slurm, job) or any(parts.glob("*.npz")), 300.0)
+    if command == "calibrate":
+        config = tmp_path / "config.yaml"
+        config.write_text(CALIBRATION_OF_THREE)
+    alone = ["tunax-lite", command, str(config), "--output", str(tmp_path / name.replace("two", "one"))]
+    subprocess.run(alone, env=slurm, cwd=tmp_path, check=True, capture_output=True)
+    job = submit(slurm, tmp_path, f"{command}.sbatch", str(config), name)
+    assert wait_for(lambda: ended(slurm, job) or any(tmp_path.glob(begun)), 300.0)
     assert not ended(slurm, job), log_of(tmp_path, job)
     subprocess.run(["pkill", "-KILL", "--newest", "--full", "dask worker"], check=True)
     assert wait_for(lambda: ended(slurm, job), 300.0)
     assert state_of(slurm, job) == "COMPLETED", log_of(tmp_path, job)
-    one, two = variables_of(tmp_path / "one.zarr"), variables_of(tmp_path / "two.zarr")
+    one, two = (variables_of(tmp_path / name.replace("two", number)) for number in ("one", "two"))
     assert one.keys() == two.keys()
-    for name, values in one.items():
-        np.testing.assert_array_equal(two[name], values, err_msg=name)
-
-
-def test_calibration_on_two_nodes_that_lose_a_worker_has_the_bits_of_one_process(slurm, tmp_path):
-    config = tmp_path / "config.yaml"
-    config.write_text(CALIBRATION_OF_THREE)
-    command = ["tunax-lite", "calibrate", str(config), "--output", str(tmp_path / "one")]
-    subprocess.run(command, env=slurm, cwd=tmp_path, check=True, capture_output=True)
-    job = submit(slurm, tmp_path, "calibrate.sbatch", str(config), "two")
-    assert wait_for(lambda: ended(slurm, job) or (tmp_path / "two" / "checkpoint.eqx").exists(), 300.0)
-    assert not ended(slurm, job), log_of(tmp_path, job)
-    subprocess.run(["pkill", "-KILL", "--newest", "--full", "dask worker"], check=True)
-    assert wait_for(lambda: ended(slurm, job), 300.0)
-    assert state_of(slurm, job) == "COMPLETED", log_of(tmp_path, job)
-    one, two = (xr.load_dataset(tmp_path / folder / "history.nc") for folder in ("one", "two"))
-    for name in one.variables:
-        np.testing.assert_array_equal(two[name], one[name], err_msg=str(name))
+    for key, values in one.items():
+        np.testing.assert_array_equal(two[key], values, err_msg=key)

@@ -65,44 +65,13 @@ def count_collectives(program: jax.stages.Compiled) -> tuple[int, int]:
     return len(found), sum(map(is_in_loop, found))
 
 
-def test_each_device_runs_its_columns_in_blocks():
-    case = with_winds(WINDS)
-    assert_close(run(SIMPLE, case, column_block=2), run(SIMPLE, case, devices=None, column_block=None))
-
-
-def test_there_are_two_devices():
-    assert len(jax.devices()) >= 2
-
-
-LONG = pytest.mark.long
-
-
-@pytest.mark.parametrize(
-    "n_columns", [pytest.param(2, marks=LONG), 5, N_CELLS, pytest.param(N_TIMES, marks=LONG)]
-)
-def test_any_number_of_columns_gives_what_one_device_gives(n_columns):
-    case = with_winds(np.linspace(-0.2, 0.3, n_columns))
-    together, split = run(SIMPLE, case, None), run(SIMPLE, case)
-    assert split.state.u.shape == (7, N_CELLS, n_columns)
-    assert_close(split, together)
-
-
-@pytest.mark.parametrize(
-    "model", [SIMPLE, pytest.param(K_EPSILON, marks=LONG)], ids=["pacanowski_philander", "k_epsilon"]
-)
+@pytest.mark.parametrize("model", [SIMPLE, K_EPSILON], ids=["pacanowski_philander", "k_epsilon"])
 def test_column_is_the_same_to_the_bit_on_either_device_and_beside_any_other(model):
     straight, reversed_ = run(model, with_winds(WINDS)), run(model, with_winds(WINDS[::-1]))
     for index in range(6):
         assert_identical(columns_of_run(straight, index), columns_of_run(reversed_, 5 - index))
     others = run(model, with_winds(np.where(np.arange(6) == 1, WINDS, 1.0)))
     assert_identical(columns_of_run(straight, 1), columns_of_run(others, 1))
-
-
-def test_each_device_holds_its_fraction():
-    devices = jax.devices()[:2]
-    temperature = run(SIMPLE, with_winds(WINDS), devices).state.temperature
-    fractions = {shard.device: shard.index[-1] for shard in temperature.addressable_shards}
-    assert fractions == {devices[0]: slice(0, 3), devices[1]: slice(3, 6)}
 
 
 def test_gradient_equals_that_of_one_device_and_no_device_waits_inside_of_the_loop():
@@ -128,18 +97,6 @@ def test_forward_run_has_no_communication_at_all():
     assert count_collectives(program) == (0, 0)
 
 
-@LONG  # the reverse one is above
-def test_forward_derivative_equals_that_of_one_device():
-    def final(value, devices):
-        model = with_leaf(SIMPLE, "closure.alpha", value)
-        return run(model, with_winds(WINDS), devices).state.u[-1]
-
-    value = PacanowskiPhilander().alpha
-    split, together = (jax.jacfwd(lambda v, d=d: final(v, d))(value) for d in ("all", None))
-    assert np.abs(together).max() > 0.0
-    assert_close(split, together)
-
-
 def test_count_of_collectives_sees_one_in_a_loop():
     def loop(x):
         return jax.lax.fori_loop(0, 3, lambda _, y: jnp.sin(jax.lax.psum(y, AXIS)), x)
@@ -147,22 +104,6 @@ def test_count_of_collectives_sees_one_in_a_loop():
     spec = jax.P(AXIS)
     split = jax.shard_map(loop, mesh=column_mesh("all", 2), in_specs=spec, out_specs=spec, check_vma=False)
     assert count_collectives(jax.jit(split).lower(jnp.ones(4)).compile()) == (1, 1)
-
-
-def test_ensemble_of_parameters_is_split():
-    values = jnp.linspace(4.0, 6.0, N_CELLS)
-    model = with_leaf(SIMPLE, "closure.alpha", values)
-    split = run(model, ONE)
-    assert_close(split, run(model, ONE, None))
-    assert len(split.state.u.sharding.device_set) == len(jax.devices())
-
-
-def test_last_of_several_batch_axes_is_split():
-    model = with_leaf(SIMPLE, "closure.alpha", jnp.linspace(4.0, 6.0, 3)[:, None])
-    case = with_winds(WINDS[:4])
-    split = run(model, case)
-    assert split.state.u.shape == (7, N_CELLS, 3, 4)
-    assert_close(split, run(model, case, None))
 
 
 def test_restart_over_devices_goes_on_bit_by_bit():
@@ -175,7 +116,36 @@ def test_restart_over_devices_goes_on_bit_by_bit():
     assert_identical(columns_of_run(rest, slice(None)), expected)
 
 
-def test_means_of_blocks_on_two_devices():
-    case = with_winds(WINDS[:6])
-    split, whole = (run(SIMPLE, case, devices, means=True) for devices in ("all", None))
-    assert_close(split.means, whole.means)
+@pytest.mark.parametrize("n_columns", [2, 5, N_TIMES])
+def test_any_number_of_columns_gives_what_one_device_gives(n_columns):
+    case = with_winds(np.linspace(-0.2, 0.3, n_columns))
+    split = run(SIMPLE, case)
+    assert split.state.u.shape == (7, N_CELLS, n_columns)
+    assert_close(split, run(SIMPLE, case, None))
+
+
+def test_parameters_and_several_batch_axes_are_split():
+    devices = jax.devices()[:2]
+    assert len(devices) == 2
+    temperature = run(SIMPLE, with_winds(WINDS), devices).state.temperature
+    fractions = {shard.device: shard.index[-1] for shard in temperature.addressable_shards}
+    assert fractions == {devices[0]: slice(0, 3), devices[1]: slice(3, 6)}
+    model = with_leaf(SIMPLE, "closure.alpha", jnp.linspace(4.0, 6.0, N_CELLS))
+    split = run(model, ONE)
+    assert_close(split, run(model, ONE, None))
+    assert len(split.state.u.sharding.device_set) == len(jax.devices())
+    model, case = (
+        with_leaf(SIMPLE, "closure.alpha", jnp.linspace(4.0, 6.0, 3)[:, None]),
+        with_winds(WINDS[:4]),
+    )
+    split = run(model, case)
+    assert split.state.u.shape == (7, N_CELLS, 3, 4)
+    assert_close(split, run(model, case, None))
+
+
+def test_blocks_and_means_on_two_devices():
+    case = with_winds(WINDS)
+    whole = run(SIMPLE, case, devices=None, column_block=None, means=True)
+    for block in ("auto", 2):
+        split = run(SIMPLE, case, column_block=block, means=True)
+        assert_close((split.state, split.means), (whole.state, whole.means))
