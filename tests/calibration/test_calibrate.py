@@ -2,14 +2,9 @@
 
 import dataclasses
 import functools
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -45,8 +40,6 @@ from tunax_lite.column.model import Model
 from tunax_lite.io.dataset import write_dataset
 from tunax_lite.plotting import save_figures
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def _same_history(first, second) -> None:
     for field in dataclasses.fields(first):
@@ -65,20 +58,6 @@ def test_a_cheap_twin_is_recovered():
     assert result.best_loss < 1e-6 * result.history.loss[0]
     assert isinstance(result.closure, PacanowskiPhilander)
     assert float(result.closure.alpha) == result.best["alpha"]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("method", "where"), [("adam", "report"), ("lbfgs", "write")])
-def test_a_killed_calibration_goes_on_bit_by_bit(method, where, tmp_path, uninterrupted):
-    folder = tmp_path / "calibration"
-    command = [sys.executable, "-m", "tests.calibration.twins", str(folder), method, "8", where, "5"]
-    cache = {"JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir)}  # pyright: ignore
-    killed = subprocess.run(command, cwd=ROOT, env=os.environ | cache, capture_output=True, text=True)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    result = calibrate_cheap(folder, method, 8, resume=True)
-    _same_history(result.history, uninterrupted(method).history)
-    assert result.best == uninterrupted(method).best
-    assert [path.name for path in folder.iterdir()] == ["checkpoint.eqx"]
 
 
 @pytest.mark.parametrize(

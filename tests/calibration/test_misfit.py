@@ -244,7 +244,8 @@ def test_auto_takes_the_fastest_layout_that_fits_and_says_which():
     np.testing.assert_allclose(first.gradient, second.gradient, rtol=1e-10)
 
 
-@pytest.mark.parametrize("water", [Teos10(), pytest.param(SpecificVolumeTeos10(), marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("water", [Teos10(), SpecificVolumeTeos10()])
 def test_temperatures_of_the_surface_are_compared_in_situ(water):
     """In fresh water the conservative temperature is 5 % above 20 degC, which the instrument shows."""
     conservative = float(gsw.CT_from_t(0.0, 20.0, 0.0))

@@ -16,7 +16,6 @@ import yaml
 import tunax_lite as tl
 from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
 from tests.errors import error_naming
-from tests.helpers import some_long
 from tunax_lite.calibration import MeanSquare, OtherCalibrationError, read_parameters, with_parameters
 from tunax_lite.calibration.posterior import (
     NUTS,
@@ -324,10 +323,8 @@ def test_bands_are_the_quantiles_of_runs(inferred):
         predictive_bands(MODEL, FREE, case, draws[:1], **times)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    some_long([tl.KEpsilon, tl.KOmega, tl.GenericLengthScale], lambda kind: kind is not tl.KEpsilon, name_of),
-)
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [tl.KEpsilon, tl.KOmega, tl.GenericLengthScale])
 def test_draws_of_recommended_constants_have_bands_with_the_assumed_error(kind):
     grid = tl.Grid.uniform(64.0, 16)
     water = tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.05 * z)

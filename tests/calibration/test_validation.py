@@ -298,6 +298,7 @@ def _errors(path, column):
     return {row["case"]: float(row[column]) for row in rows}
 
 
+@pytest.mark.long
 def test_checks_that_are_refused(tmp_path):
     config = tmp_path / "two.yaml"
     for change, code, parts in (

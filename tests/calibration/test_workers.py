@@ -20,7 +20,6 @@ from tests.errors import error_naming
 from tests.kills import kill_at_random, started
 from tunax_lite.runtime.engine import ThisProcess, WorkersLost, open_engine, watch
 
-pytestmark = pytest.mark.long
 METHODS = "adam", "levenberg_marquardt", "ensemble_kalman"
 
 
@@ -41,6 +40,7 @@ def assert_same_history(first, second) -> None:
         np.testing.assert_array_equal(found, expected, err_msg=field.name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", METHODS)
 def test_two_workers_give_the_bits_of_one_process_and_resume_goes_on(workers, tmp_path, method):
     one = calibrate_cheap(None, method, 6, engine=ThisProcess())
@@ -65,6 +65,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("n_workers", [2, 7])
 def test_twenty_kills_of_command_and_workers_at_random_moments(tmp_path, n_workers):
     """A calibration that is done is compared, and begun anew."""
@@ -91,6 +92,7 @@ def slow_square():
     return lambda number: time.sleep(0.2) or number**2
 
 
+@pytest.mark.long
 def test_a_function_stays_on_the_workers(workers):
     class Marked:
         """Counts how often it was called in each process."""
@@ -108,6 +110,7 @@ def test_a_function_stays_on_the_workers(workers):
     assert sum(most.values()) == 12 and os.getpid() not in most and mark.calls == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_what_a_worker_that_ends_or_hangs_was_at_is_done_again(workers, number):
     """One that is stopped is started anew after the time limit."""
@@ -125,6 +128,7 @@ def test_what_a_worker_that_ends_or_hangs_was_at_is_done_again(workers, number):
     assert one not in processes(workers)
 
 
+@pytest.mark.long
 def test_functions_side_by_side_share_the_workers_and_end_together(workers):
     square = slow_square()
 
@@ -162,6 +166,7 @@ def _listening(pids) -> list[int]:
     return [int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A" and row[9] in sockets]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the tables of ports are those of Linux")
 def test_no_port_of_a_run_answers_without_its_certificate(workers):
     from distributed import Security
@@ -201,6 +206,7 @@ def _without_start(**_):
     raise RuntimeError("Nanny failed to start.")
 
 
+@pytest.mark.long
 def test_without_workers_or_a_scheduler_it_is_said(monkeypatch):
     import distributed
 

@@ -1,15 +1,7 @@
-"""Small twin problems: observations that a model with known parameters made.
-
-As a program it calibrates the cheap twin into a folder and can kill itself on the way:
-`python -m tests.calibration.twins FOLDER METHOD N_ITERATIONS (never | report | write) ITERATION`.
-"""
+"""Small twin problems: observations that a model with known parameters made."""
 
 import functools
-import os
-import signal
-import sys
 
-import jax
 import numpy as np
 
 import tunax_lite as tl
@@ -99,31 +91,3 @@ def calibrate_cheap(folder, method: str, n_iterations: int, **options):
         score=calibration.MeanSquare(),
         **options,
     )
-
-
-def _kill() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _main(folder: str, method: str, n_iterations: str, where: str, iteration: str) -> None:
-    jax.config.update("jax_enable_x64", True)
-    history_module = sys.modules["tunax_lite.calibration.results"]
-    serialise = history_module.eqx.tree_serialise_leaves
-
-    def report(reported):
-        if where == "report" and reported.number == int(iteration):
-            _kill()
-
-    def serialise_half(file, tree, *rest):
-        if where == "write" and tree[1].n_iterations == int(iteration):
-            serialise(file, tree[0], *rest)
-            file.flush()
-            _kill()
-        serialise(file, tree, *rest)
-
-    history_module.eqx.tree_serialise_leaves = serialise_half
-    calibrate_cheap(folder, method, int(n_iterations), resume=True, report=report)
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])

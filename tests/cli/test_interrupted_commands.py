@@ -230,6 +230,7 @@ def test_a_calibration_ended_by_sigterm_can_be_reported_and_goes_on(invoke, tmp_
     assert names == {"checkpoint.eqx", "history.nc", "parameters.yaml", "report.html"}
 
 
+@pytest.mark.long
 def test_a_run_ended_by_sigterm_can_be_drawn_and_goes_on(invoke, tmp_path):
     (tmp_path / "run.yaml").write_text(RUN.replace("step: 5.0", "step: 600.0").replace("3600.0", "7200.0"))
     run = ("run", "run.yaml", "--output")

@@ -89,7 +89,7 @@ def test_commands_note_the_same(upward, command):
 
 def test_the_doctor_names_all_configurations_that_cannot_run(upward):
     (upward / "broken.yaml").write_text("case: {format: nothing}\n")
-    report = json.loads(invoked("doctor", "--json", "broken.yaml", "run.yaml", "absent.yaml", code=1).output)
+    report = json.loads(invoked("doctor", "--json", "broken.yaml", "run.yaml", "absent.yaml", code=1).stdout)
     assert [one.partition(":")[0] for one in report["problems"]] == ["broken.yaml", "absent.yaml"]
     assert report["configurations"]["broken.yaml"] == {}
     assert "heat_budget" in "".join(report["configurations"]["run.yaml"]["notes"])

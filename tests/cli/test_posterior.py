@@ -35,12 +35,11 @@ def run(*arguments, code: int = 0) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Configuration, and a calibration with its posterior in `out`."""
+    """Configuration, and a posterior in `out`."""
     folder = tmp_path_factory.mktemp("posterior")
-    config, out = folder / "config.yaml", folder / "out"
-    config.write_text(CONFIG)
-    run("calibrate", config, "--output", out)
-    run("posterior", config, "--output", out)
+    (folder / "config.yaml").write_text(CONFIG)
+    known = ("--set", "posterior.noise=0.5", "--set", "posterior.n_observations=20")
+    run("posterior", folder / "config.yaml", "--output", folder / "out", *known)
     return folder
 
 
@@ -68,18 +67,17 @@ def test_files_hold_the_posterior(folder):
 
 @pytest.mark.long
 def test_figures_and_the_report_show_it(folder):
-    run(
-        *("posterior", folder / "config.yaml", "--output", folder / "out", "--resume"),
-        *("--set", "output.figures=true"),
-    )
+    config, out = folder / "config.yaml", folder / "calibrated"
+    run("calibrate", config, "--output", out)
+    run("posterior", config, "--output", out, "--set", "output.figures=true")
     figures = {f"posterior_{name}.png" for name in ("marginals", "correlations", "spectrum", "bands")}
-    assert figures <= {path.name for path in (folder / "out").iterdir()}
-    run("report", folder / "out", "--output", folder / "page.html")
+    assert figures <= {path.name for path in out.iterdir()}
+    run("report", out, "--output", folder / "page.html")
     text = (folder / "page.html").read_text()
     assert 'id="posterior"' in text and "Laplace, 200 draws" in text
     assert text.count("data:image/png;base64,") == 2 + 4
     assert not re.search(r"(?:src|href)=.(?!data:)", text)  # nothing to be loaded
-    run("plot", folder / "out/posterior.nc", "--output", folder / "figures")
+    run("plot", out / "posterior.nc", "--output", folder / "figures")
     assert len(list((folder / "figures").iterdir())) == 3
 
 
@@ -87,7 +85,7 @@ def test_figures_and_the_report_show_it(folder):
 def test_weighted_runs_are_a_method(folder, tmp_path):
     output = run(
         *("posterior", folder / "config.yaml", "--output", tmp_path / "out", "--method", "importance"),
-        *("--parameters", folder / "out/parameters.yaml"),
+        *("--parameters", folder / "out/posterior.yaml"),
         *("--set", "posterior.n_runs=16", "--set", "posterior.n_rounds=3"),
     )
     assert re.search(r"effective sample size \d+ of 48 runs", output), output

@@ -81,7 +81,7 @@ def test_the_file_of_somebody_else_is_not_followed(tmp_path):
         path.chmod(0o666)
         refused(PermissionError, "scheduler.json write", scheduler_file=path)
         path.chmod(0o644)
-        refused(OSError, f"{port}", scheduler_file=path)  # one's own: it is asked
+        refused(OSError, "scheduler.json answer", scheduler_file=path)  # one's own: it is asked
         folder.chmod(0o777)
         link.symlink_to(path)
         for way in (path, link):
