@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -190,9 +191,9 @@ def test_references_and_comparisons_that_are_refused(reference):
         ({"candidates": []}, "compare_closures none"),
         ({"candidates": 2 * one}, "compare_closures a"),
     ):
-        given = {"candidates": one, "n_cells": [N_CELLS], "time_steps": [DT], "start": 0.0} | settings
+        given: dict[str, Any] = {"candidates": one, "n_cells": [N_CELLS], "time_steps": [DT], "start": 0.0}
         with error_naming(ValueError, message):
-            compare_closures(references=[reference], **given)
+            compare_closures(references=[reference], **(given | settings))
 
 
 def test_error_of_the_mixed_layer_depth_of_linear_profiles():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import equinox as eqx
 import gsw
@@ -62,7 +63,7 @@ def test_misfit_equals_a_plain_computation():
     gap[3, 2:5] = np.nan
     observed = dataclasses.replace(OBSERVED, profiles={**OBSERVED.profiles, "u": jnp.asarray(gap)})
     weights = {"temperature": 2.0, "u": 0.5, "v": 0.0}
-    windows = {"time_window": (3600.0, 9000.0), "depth_window": (-50.0, -6.0)}
+    windows: dict[str, Any] = {"time_window": (3600.0, 9000.0), "depth_window": (-50.0, -6.0)}
     target = Target(CASE, observed, weights, dt=DT, scale=ZScore(), **windows)
     time, z = np.asarray(observed.time), np.asarray(observed.z)
     inside = np.ix_((time >= 3600.0) & (time <= 9000.0), (z >= -50.0) & (z <= -6.0))

@@ -71,7 +71,7 @@ def test_every_declared_range_is_checked():
             if not math.isinf(outside):
                 with error_naming(ValueError, field.name):
                     convert(outside)
-    assert float(convert(jnp.asarray(lower, jnp.float32))) == np.float32(lower)
+    assert float(tl.KEpsilon(c_eps_1=jnp.asarray(1.7, jnp.float32)).c_eps_1) == np.float32(1.7)
 
 
 SETTINGS = [
@@ -103,8 +103,8 @@ def test_every_declared_setting_is_checked():
             continue
         instance = object.__new__(kind)
         for each in dataclasses.fields(kind):
-            missing = each.default_factory is dataclasses.MISSING
-            default = each.default if missing else each.default_factory()
+            factory = each.default_factory
+            default = each.default if factory is dataclasses.MISSING else factory()
             object.__setattr__(instance, each.name, None if default is dataclasses.MISSING else default)
         object.__setattr__(instance, field.name, value)
         with error_naming(ValueError, field.name):

@@ -298,7 +298,7 @@ def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
     data = ROOT / "data/synthetic_wind_and_cooling.nc"
     assert hashlib.sha256(data.read_bytes()).hexdigest() in text
     assert re.search(r"Calibrated on 20\d\d-\d\d-\d\d \d\d:\d\d UTC with tunax_lite \d", text)
-    assert text.count("data:image/png;base64,") == 4  # losses, parameters, profiles, series
+    assert text.count("data:image/png;base64,") == 2  # losses, parameters
     assert not re.search(r"(?:src|href)=.(?!data:)", text)  # nothing to be loaded
     for files, code, parts in (
         ({}, 3, "parameters.yaml history.nc"),
@@ -323,7 +323,7 @@ def test_report_in_a_browser(calibrated, invoke, tmp_path):
     found, messages = _in_chromium(page, tmp_path / "profile", question)
     assert not messages
     n_parameters = len(yaml.safe_load((folder / "parameters.yaml").read_text())["parameters"])
-    assert min(found["figures"]) > 300 and len(found["figures"]) == 4
+    assert min(found["figures"]) > 300 and len(found["figures"]) == 2
     assert (found["rows"], found["wide"]) == (n_parameters, False)
 
 

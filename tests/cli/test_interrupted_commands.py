@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,7 +139,7 @@ def content_of(folder: Path) -> dict[str, object]:
     """All files below a folder with what must not depend on when a command was interrupted."""
     found: dict[str, object] = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "config.yaml"):
-        content: object = path.read_bytes()
+        content: Any = path.read_bytes()
         if path.suffix == ".nc":
             with xr.open_dataset(path, decode_times=False) as dataset:
                 values = {str(key): np.asarray(one.values) for key, one in dataset.variables.items()}
