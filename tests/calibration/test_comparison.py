@@ -192,8 +192,9 @@ def test_references_and_comparisons_that_are_refused(reference):
         ({"candidates": 2 * one}, "compare_closures a"),
     ):
         given: dict[str, Any] = {"candidates": one, "n_cells": [N_CELLS], "time_steps": [DT], "start": 0.0}
+        given |= settings
         with error_naming(ValueError, message):
-            compare_closures(references=[reference], **(given | settings))
+            compare_closures(references=[reference], **given)
 
 
 def test_error_of_the_mixed_layer_depth_of_linear_profiles():
