@@ -1,4 +1,4 @@
-"""What conventions of NetCDF and CF say about times, means, valid ranges and stores, against other libraries."""
+"""Times, means, valid ranges and stores by the conventions of NetCDF and CF, against other libraries."""
 
 import cftime
 import gsw

@@ -116,8 +116,8 @@ class Record:
 def intervals_of(file: Contents, times: Variable, variable: Variable, unit: str | None) -> np.ndarray | None:
     """Start and end [s] of the interval of which each record is the mean, by the bounds of CF.
 
-    Times count as those of the coordinate. `None` without bounds, and where `cell_methods` says that values are
-    those of points in time.
+    Times count as those of the coordinate. `None` without bounds, and where `cell_methods` says that values
+    are those of points in time.
     """
     bounds = file.variables.get(str(times.attrs.get("bounds")))
     if bounds is None or bounds.values.shape != (times.values.size, 2):

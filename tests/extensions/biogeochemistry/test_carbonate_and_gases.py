@@ -13,7 +13,8 @@ from tunax_lite.extensions.biogeochemistry import BFM17, Biogeochemistry, Carbon
 from tunax_lite.extensions.biogeochemistry.carbonate import Constants, equilibrium
 
 PYCO2SYS = {
-    # (carbon, alkalinity [umol kg-1], degC, g kg-1): pH, pCO2 [uatm] of PyCO2SYS 1.8.3.4 with opt_pH_scale=2,
+    # (carbon, alkalinity [umol kg-1], degC, g kg-1): pH, pCO2 [uatm] of PyCO2SYS 1.8.3.4 with
+    # opt_pH_scale=2,
     # opt_k_carbonic=8 (fresh water) up to a salinity of 0.2 and 14 (Millero, 2010) from 1,
     # total_borate=412.8 * salinity / 35.
     (300.0, 800.0, 20.0, 0.0): (10.6486, 0.15),

@@ -7,10 +7,10 @@ Alkalinity increases with pH, and the alkalinity of water alone brackets the roo
 alkalinity has one pH. It is found by Newton's method in ln [H+], with bisection where that leaves the bracket
 (Munhoven, 2013, Geosci. Model Dev. 6, 1367-1388); one more step carries the derivative.
 
-Sources: Millero (2010), Mar. Freshw. Res. 61, 139-142, for K_1 and K_2; Millero (1995), Geochim. Cosmochim. Acta
-59, 661-677, for K_w; Dickson (1990) for K_B; Weiss (1974) for K_0; Nightingale et al. (2000), Global Biogeochem.
-Cycles 14, 373-387, for the piston velocity; Wanninkhof (1992) for Schmidt numbers. `pml` has K_1 and K_2 of
-Dickson and Millero (1987) and no water in the alkalinity, as `pml/carbonate` of FABM.
+Sources: Millero (2010), Mar. Freshw. Res. 61, 139-142, for K_1 and K_2; Millero (1995), Geochim. Cosmochim.
+Acta 59, 661-677, for K_w; Dickson (1990) for K_B; Weiss (1974) for K_0; Nightingale et al. (2000), Global
+Biogeochem. Cycles 14, 373-387, for the piston velocity; Wanninkhof (1992) for Schmidt numbers. `pml` has K_1
+and K_2 of Dickson and Millero (1987) and no water in the alkalinity, as `pml/carbonate` of FABM.
 """
 
 from typing import NamedTuple
@@ -54,7 +54,7 @@ class Equilibrium(NamedTuple):
 
     @property
     def ph(self) -> Values:
-        """pH on the scale of the constants, that of seawater, which is that of free hydrogen in fresh water."""
+        """pH on the scale of seawater, which is that of free hydrogen in fresh water."""
         return -jnp.log(self.hydrogen) / _LN_10
 
 
@@ -73,9 +73,10 @@ class Constants(NamedTuple):
         """Constants at a temperature [degC] and salinity [g kg-1].
 
         Args:
-            equilibria: those of Millero (2010) hold in fresh water and in sea water from a salinity of 1. Between
-                them the effect of the salt grows smoothly: salts of rivers are not those of diluted sea water,
-                and a root of the salinity would have no derivative in fresh water. `pml` is that of FABM.
+            equilibria: those of Millero (2010) hold in fresh water and in sea water from a salinity of 1.
+                Between them the effect of the salt grows smoothly: salts of rivers are not those of diluted
+                sea water, and a root of the salinity would have no derivative in fresh water. `pml` is that
+                of FABM.
         """
         kelvin = temperature + _KELVIN
         logarithm, salt = jnp.log(kelvin), at_least(salinity, 0.0)
@@ -116,7 +117,11 @@ class Constants(NamedTuple):
 
 
 def equilibrium(
-    carbon: Values, alkalinity: Values, temperature: Values, salinity: Values, equilibria: str = "millero_2010"
+    carbon: Values,
+    alkalinity: Values,
+    temperature: Values,
+    salinity: Values,
+    equilibria: str = "millero_2010",
 ) -> Equilibrium:
     """The carbonate system of water.
 
@@ -125,8 +130,8 @@ def equilibrium(
         alkalinity: [mol kg-1]; negative in acid water.
         temperature: -2 to 50 degC.
         salinity: 0 to 50 g kg-1.
-        equilibria: see `Constants.of`. With `pml` an alkalinity must lie above 0 and below twice the carbon and
-            the boron; otherwise pH is 1 or 14.
+        equilibria: see `Constants.of`. With `pml` an alkalinity must lie above 0 and below twice the carbon
+            and the boron; otherwise pH is 1 or 14.
     """
     constants = Constants.of(temperature, salinity, equilibria)
     known = carbon, alkalinity, constants
@@ -229,9 +234,10 @@ class Carbonate(AbstractBiogeochemicalModel):
         for name, (lowest, highest, unit) in _VALID.items():
             values = getattr(environment, name)
             if not is_traced(values) and not np.all((values >= lowest) & (values <= highest)):
+                got = f"{np.min(values):.4g} to {np.max(values):.4g}"
                 raise ValueError(
-                    f"carbonate: expected a {name} of {lowest:g} to {highest:g} {unit}, for which its constants "
-                    f"hold, got {np.min(values):.4g} to {np.max(values):.4g}; correct the {name} at the start."
+                    f"carbonate: expected a {name} of {lowest:g} to {highest:g} {unit}, for which its "
+                    f"constants hold, got {got}; correct the {name} at the start."
                 )
         if self.equilibria == "pml" and not is_traced((pools, environment)):
             carbon, alkalinity = self._concentrations(pools, environment)
