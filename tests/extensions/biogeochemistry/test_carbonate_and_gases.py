@@ -33,7 +33,7 @@ def test_ph_and_pressure_are_those_of_pyco2sys_from_fresh_to_salt_water():
     carbon, alkalinity, temperature, salinity = jnp.asarray(list(PYCO2SYS)).T
     found = equilibrium(1e-6 * carbon, 1e-6 * alkalinity, temperature, salinity)
     ph, pressure = np.asarray(list(PYCO2SYS.values())).T
-    # At a salinity of 0.2 a tenth of the effect of sea salt acts; boric acid is on the total scale, 0.003 of pH.
+    # At a salinity of 0.2 a tenth of the effect of sea salt acts; boric acid is on the total scale, 0.003.
     np.testing.assert_allclose(found.ph, ph, atol=0.01)
     # PyCO2SYS subtracts what carbon dioxide is less ideal than a perfect gas, 0.3 to 0.4 %.
     np.testing.assert_allclose(1e6 * np.asarray(found.pressure), pressure, rtol=0.015, atol=0.005)

@@ -274,7 +274,7 @@ class Biogeochemistry(AbstractTerm):
         return values
 
     def check_step(self, state: State, grid: Grid, dt: float) -> None:
-        """Raise `ValueError` where a model does not hold, or a pool sinks through a cell in a step of `dt` [s]."""
+        """Raise `ValueError` where a model does not hold, or a pool sinks too far in a step of `dt` [s]."""
         self._check_tracers(state)
         at_rest = _at_rest(state, grid)
         for name, model in self.models.items():
