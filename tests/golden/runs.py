@@ -69,6 +69,8 @@ def _runs() -> Iterator[Item]:
         yield run(f"ice {name}", "ice", "synthetic_station", {**FROST, "case.ice": name})
     for names in ("npzd", "fasham", "ergom", "bfm17", "oceanbiome_npzd+carbonate", "npzd+oxygen", "age"):
         life = {"name": "biogeochemistry", "models": {name: {"name": name} for name in names.split("+")}}
+        if names not in ("npzd", "fasham", "age"):
+            life |= {"wind_speed": 8.0}  # gases are exchanged
         yield run(
             f"biogeochemistry {names}",
             "biogeochemistry",
@@ -106,6 +108,7 @@ def _commands() -> Iterator[Item]:
 
 def _calibrations() -> Iterator[Item]:
     hour, half_day = {"misfit.start": 600.0, "misfit.end": 3600.0}, {"misfit.end": 43200.0}
+    surface = {**half_day, "misfit.weights": {"sea_surface_temperature": 1.0}}  # profiles are monthly
 
     def fit(name: str, settings: Settings, needs: str = "", *, in_reverse: bool = True) -> Item:
         compute = functools.partial(_calibration, name, settings, in_reverse)
@@ -119,9 +122,11 @@ def _calibrations() -> Iterator[Item]:
     # A second program each for the gradient would take half of the time of all runs.
     for name in ("robust", "epbl", "tke", "mass_flux", "wagner"):
         yield fit(f"lesbrary_{name}", hour, "lesbrary", in_reverse=False)
-    yield fit("les_k_epsilon", hour, "les", in_reverse=False)  # padded cases have no reverse mode
+    some = [f"les/{name}.nc" for name in LES_FILES.split() if "six_day" in name or "sofs" in name]
+    two = {"cases": [{"case": {"format": "cf_netcdf", "path": path}} for path in some[:2]], **half_day}
+    yield fit("les_k_epsilon", two, "les", in_reverse=False)  # padded cases have no reverse mode
     for name in ("papa_first_half_year", "papa_fluxes"):
-        yield fit(name, half_day, "gotm_cases/ows_papa")
+        yield fit(name, surface, "gotm_cases/ows_papa")
 
 
 @contextlib.contextmanager
