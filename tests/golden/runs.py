@@ -120,7 +120,7 @@ def _calibrations() -> Iterator[Item]:
     for name in ("catke", "kpp", "neural"):
         yield fit(f"lesbrary_{name}", hour, "lesbrary")
     # A second program each for the gradient would take half of the time of all runs.
-    for name in ("robust", "epbl", "tke", "mass_flux", "wagner"):
+    for name in ("robust", "epbl", "tke", "mass_flux", "ri_based"):
         yield fit(f"lesbrary_{name}", hour, "lesbrary", in_reverse=False)
     some = [f"les/{name}.nc" for name in LES_FILES.split() if "six_day" in name or "sofs" in name]
     two = {"cases": [{"case": {"format": "cf_netcdf", "path": path}} for path in some[:2]], **half_day}
@@ -152,8 +152,10 @@ def _run(config: str, settings: Settings, needs: str) -> Entry:
 
     def compute() -> object:
         run = build_run(load_run(CONFIGS / f"runs/{config}.yaml", _overrides(settings)))
-        times = {"dt": run.dt, "duration": N_STEPS * run.dt, "output_interval": N_STEPS * run.dt}
-        made = simulate(run.model, run.case, start=run.start, **times)
+        length = N_STEPS * run.dt
+        made = simulate(
+            run.model, run.case, dt=run.dt, duration=length, output_interval=length, start=run.start
+        )
         end = jax.tree.map(lambda leaf: leaf[-1], {"state": made.state, "closure": made.clo_state})
         return {"case": run.case, "observed": run.observations, **end}
 

@@ -3,6 +3,7 @@
 import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,7 +134,7 @@ def test_an_error_is_its_public_type_and_its_key():
         def read():
             raise kind("a/b.nc", key, "a unit", "none", "add it")
 
-        return outcome(read, "a/b.nc")
+        return outcome(read, Path("a/b.nc"))
 
     known = refuse(FileFormatError, "TEMP")
     assert known == {"error": "FileFormatError", "key": "TEMP"} == refuse(_Private, "TEMP")
