@@ -125,8 +125,7 @@ def _calibrations() -> Iterator[Item]:
     some = [f"les/{name}.nc" for name in LES_FILES.split() if "six_day" in name or "sofs" in name]
     two = {"cases": [{"case": {"format": "cf_netcdf", "path": path}} for path in some[:2]], **half_day}
     yield fit("les_k_epsilon", two, "les", in_reverse=False)  # padded cases have no reverse mode
-    for name in ("papa_first_half_year",):
-        yield fit(name, surface, "gotm_cases/ows_papa")
+    yield fit("papa_first_half_year", surface, "gotm_cases/ows_papa")
 
 
 @contextlib.contextmanager
