@@ -126,6 +126,7 @@ def _calibrations() -> Iterator[Item]:
     two = {"cases": [{"case": {"format": "cf_netcdf", "path": path}} for path in some[:2]], **half_day}
     yield fit("les_k_epsilon", two, "les", in_reverse=False)  # padded cases have no reverse mode
     yield fit("papa_first_half_year", surface, "gotm_cases/ows_papa")
+    yield fit("papa_fluxes", surface, "gotm_cases/ows_papa")
 
 
 @contextlib.contextmanager
