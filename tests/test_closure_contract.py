@@ -141,7 +141,7 @@ class Run:
     @cached_property
     def result(self):
         """Losses and frames."""
-        return jax.tree.map(np.asarray, self.values(self.both))
+        return self.values(self.both)
 
     @cached_property
     def gradient(self):
@@ -198,7 +198,7 @@ def assert_sound(run):
         # The first frame may hold the start value of a closure, which the ends do not use.
         assert np.all(coefficient[1:, [0, -1]] == 0.0)
     for i, case in enumerate(CASES.values()):
-        check_budgets(column(state, i), case)
+        check_budgets(jax.tree.map(np.asarray, column(state, i)), case)
 
 
 def check_budgets(state, case):
@@ -215,7 +215,8 @@ def check_budgets(state, case):
     check(state.temperature, heat / (density * float(eos.heat_capacity)))
     dilution = -state.salinity[:-1, -1] * fluxes.freshwater_flux
     check(state.salinity, (dilution + 1e3 * fluxes.salt_flux) / density)
-    check(state.tracers["dye"], fluxes.tracer_fluxes["dye"])
+    dye = state.tracers["dye"]
+    check(dye, fluxes.tracer_fluxes["dye"] - dye[:-1, -1] * fluxes.freshwater_flux / density)
     # Momentum as a complex number: the column turns, then takes up the stress.
     turn = np.exp(-1j * float(case.coriolis_parameter) * DT)
     momentum = (state.u + 1j * state.v) @ thickness

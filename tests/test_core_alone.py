@@ -91,11 +91,12 @@ def test_the_core_runs_and_is_differentiated_without_the_rest(tmp_path):
     assert all(size < 1e12 for size in sizes) and sum(size > 1e-6 for size in sizes) >= 5
 
 
-def test_the_core_has_at_most_17_930_lines():
+def test_the_core_has_at_most_18_500_lines():
     """Budgets of every term, which follow from the equations of a step, and sources of tracers took 600;
     values refused at the door in Python, transposes of their own and tracers eliminated as rows took 50; the
     fixed points of the air, with derivatives, which make a year at Papa faster by a sixth, took 80,
-    and the jump below a mixed layer of one cell 30.
+    and the jump below a mixed layer of one cell 30. Means of forcing over steps, one rule of dilution, water
+    of ice that closes, and meshes of other programs took 550.
     """
     files = [file for folder in CORE for file in (PACKAGE / folder).rglob("*.py")]
-    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 17_930
+    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 18_500

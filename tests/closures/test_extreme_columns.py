@@ -134,7 +134,8 @@ def budget_gaps(run: tl.Trajectory, case: tl.Case, dt: float) -> dict[str, float
     added = {
         "heat": (array(fluxes.heat_flux) + array(fluxes.shortwave_flux)) / (density * heat_capacity),
         "salt": (dilution + 1e3 * array(fluxes.salt_flux)) / density,
-        "dye": array(fluxes.tracer_fluxes["dye"]),
+        "dye": array(fluxes.tracer_fluxes["dye"])
+        - array(run.state.tracers["dye"])[:-1, -1] * array(fluxes.freshwater_flux) / density,
         "momentum": (array(fluxes.stress_u) + 1j * array(fluxes.stress_v)) / density,
     }
     values = {

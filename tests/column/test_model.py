@@ -127,6 +127,7 @@ def reference(case, theta, viscosity, diffusivity):
     light[0] = 0.0
     sun = now["shortwave_flux"] * np.diff(light) / (1020.0 * 4000.0)
     salt = (1e3 * now["salt_flux"] - now["freshwater_flux"] * state.salinity[-1]) / 1020.0
+    dye = 2e-5 - now["freshwater_flux"] * state.tracers["dye"][-1] / 1020.0
     return {
         "u": diffused(u, viscosity, 1.3e-6, at_surface(now["stress_u"] / 1020.0)),
         "v": diffused(v, viscosity, 1.3e-6, at_surface(now["stress_v"] / 1020.0)),
@@ -134,7 +135,7 @@ def reference(case, theta, viscosity, diffusivity):
             state.temperature, diffusivity, 1.4e-7, at_surface(now["heat_flux"] / (1020.0 * 4000.0)) + sun
         ),
         "salinity": diffused(state.salinity, diffusivity, 1.4e-7, at_surface(salt)),
-        "dye": diffused(state.tracers["dye"], diffusivity, 1.4e-7, at_surface(2e-5)),
+        "dye": diffused(state.tracers["dye"], diffusivity, 1.4e-7, at_surface(dye)),
     }
 
 

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.errors import error_naming
 from tests.helpers import get_leaf
 from tunax_lite import Case, ConstantForcing, Grid, KEpsilon, Model, State, SurfaceFluxes, simulate
 
@@ -19,9 +20,9 @@ def test_a_constructor_refuses_a_switch_like_a_number_outside_the_range(switch):
         lambda: Model(KEpsilon(), molecular_viscosity=switch),
         lambda: SurfaceFluxes(heat_flux=switch),
     ):
-        with pytest.raises(ValueError, match="expected a (value|number).*(True|False)"):
+        with error_naming(ValueError, "expected True" if np.all(switch) else "expected False"):
             make()
-    with pytest.raises(ValueError, match="c_eps_2.*between 1.1 and 3.5"):
+    with error_naming(ValueError, "c_eps_2 1.1 3.5"):
         KEpsilon(c_eps_2=1.0)
 
 
@@ -31,7 +32,7 @@ def test_a_run_refuses_a_switch_that_was_put_into_a_tree():
     case = Case(grid, state, ConstantForcing(SurfaceFluxes(stress_u=0.1)), duration=600.0)
     for switch in (True, jnp.asarray(False)):
         model = eqx.tree_at(lambda model: model.closure.c_eps_2, Model(KEpsilon()), switch)
-        with pytest.raises(ValueError, match="closure.c_eps_2.*between 1.1 and 3.5"):
+        with error_naming(ValueError, "closure.c_eps_2 1.1 3.5"):
             simulate(model, case, dt=600.0)
 
 

@@ -244,8 +244,9 @@ def test_mooring_and_era5_from_the_configuration(load, tmp_path):
     assert isinstance(case.forcing.bulk, Fairall) and isinstance(case.forcing.longwave, DownwardLongwave)
     assert isinstance(case.forcing.albedo, Payne) and case.forcing.humidity_measure == "dew_point"
     # The start is the record of 00:00, the second; by the library, at the instruments, linear in between.
-    absolute = gsw.SA_from_SP(salinity[1].astype("f4"), depths, -144.9, 50.1)
-    conservative = gsw.CT_from_t(absolute, temperature[1].astype("f4"), depths)
+    pressures = gsw.p_from_z(-depths, 50.1)
+    absolute = gsw.SA_from_SP(salinity[1].astype("f4"), pressures, -144.9, 50.1)
+    conservative = gsw.CT_from_t(absolute, temperature[1].astype("f4"), pressures)
     start = np.interp(z, -depths[::-1], conservative[::-1])
     np.testing.assert_allclose(case.initial_state.temperature, start, atol=1e-6)
     np.testing.assert_allclose(
@@ -316,7 +317,8 @@ def test_a_mooring_that_moves_and_fluxes_of_era5(load, tmp_path):
     np.testing.assert_allclose(forcing.at(3600.0 * 20.5).heat_flux, -181.0)
     found: Any = run.observations
     np.testing.assert_allclose(found.z[:, 0], -20.0 - 0.1 * hours, atol=1e-6)
-    conservative = gsw.CT_from_t(33.0, 9.0 + 0.01 * hours, 20.0 + 0.1 * hours)
+    pressure = gsw.p_from_z(-(20.0 + 0.1 * hours), 50.1)
+    conservative = gsw.CT_from_t(33.0, 9.0 + 0.01 * hours, pressure)
     np.testing.assert_allclose(found.profiles["temperature"][:, 0], conservative, atol=1e-5)
     # In situ, as an instrument shows it; with a linear equation of state in what the column carries.
     sst = era5.SERIES["t2m"][1][:25] - 273.15
@@ -324,14 +326,14 @@ def test_a_mooring_that_moves_and_fluxes_of_era5(load, tmp_path):
     levels = ("z", [-40.0, -20.0, 0.0], {"units": "m", "positive": "up"})
     months = {"PSAL": (("month", "z"), [[35.0, 34.0, np.nan], [33.0, 32.0, np.nan]], {"units": "psu"})}
     xr.Dataset(months, {"z": levels}).to_netcdf(tmp_path / "climate.nc", engine="netcdf4")
-    absolute = gsw.SA_from_SP(33.0, 20.0, -144.9, 50.1)
+    absolute = gsw.SA_from_SP(33.0, pressure[0], -144.9, 50.1)
     for salinity in ({"z": [-40.0, 0.0], "values": [34.0, 32.0]}, "climate.nc"):
         salty = site["observations"] | {"practical_salinity": salinity}
         other: Any = build_run(load(**WATER, **site | {"observations": salty})).observations
         first = other.profiles["temperature"][0, 0]
-        np.testing.assert_allclose(first, gsw.CT_from_t(absolute, 9.0, 20.0), atol=1e-5)
+        np.testing.assert_allclose(first, gsw.CT_from_t(absolute, 9.0, pressure[0]), atol=1e-5)
     fresh: Any = build_run(load(**site))
-    at_place = gsw.SA_from_SP(35.0, -np.asarray(fresh.case.grid.z_center), -144.9, 50.1)
+    at_place = gsw.SA_from_SP(35.0, gsw.p_from_z(np.asarray(fresh.case.grid.z_center), 50.1), -144.9, 50.1)
     np.testing.assert_allclose(fresh.case.initial_state.salinity, at_place)
     assert sum("practical salinity 35" in note or "salinity: neither" in note for note in fresh.notes) == 2
     with error_naming(ConfigError, "case.fluxes era5 heat_flux"):

@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import error_naming
 from tests.io.observation_files import cf_dataset
 from tests.io.test_broken_files import START
 from tests.io.test_broken_files import table as weather_table
@@ -132,11 +133,11 @@ def test_a_cut_netcdf_4_file_is_named(tmp_path):
     content, path = netcdf(tmp_path, "NETCDF4"), tmp_path / "a.nc"
     for keep in range(0, len(content), len(content) // 20):
         path.write_bytes(content[:keep])
-        with pytest.raises(FileFormatError, match=r"a\.nc"):
+        with error_naming(FileFormatError, "a.nc"):
             read_cf_netcdf(path)
 
 
 def test_errors_of_libraries_name_the_file():
     for kind in (KeyError, OverflowError, RuntimeError, RecursionError, UnicodeError):
-        with pytest.raises(FileFormatError, match=r"data\.nc.*word"), reading("data.nc", "a table"):
+        with error_naming(FileFormatError, "data.nc word"), reading("data.nc", "a table"):
             raise kind("word")

@@ -178,8 +178,9 @@ def test_levels_of_copernicus_and_packed_integers(tmp_path):
         assert found.rejected == {"temperature": 2}
     measured = read(dataset, depths="measured", conservative=True, salinity=([-20.0, 0.0], [35.0, 33.0]))
     assert np.isnan(measured.z[2, 1]) and set(measured.profiles) == {"temperature"}
-    absolute = gsw.SA_from_SP(34.0, 10.0, -145.0, 50.0)
-    expected = gsw.CT_from_t(absolute, TEMPERATURE[0] - 1.0, 10.0)
+    pressure = gsw.p_from_z(-10.0, 50.0)
+    absolute = gsw.SA_from_SP(34.0, pressure, -145.0, 50.0)
+    expected = gsw.CT_from_t(absolute, TEMPERATURE[0] - 1.0, pressure)
     np.testing.assert_allclose(measured.profiles["temperature"][0, 0], expected, atol=1e-9)
 
 

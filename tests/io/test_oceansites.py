@@ -12,6 +12,7 @@ from tests.errors import error_naming
 from tunax_lite.io import FileFormatError, read_oceansites
 
 DEPTHS = np.array([1.0, 10.0, 40.0])
+PRESSURES = gsw.p_from_z(-DEPTHS, 50.1)
 START = "2010-06-01T00:00:00"
 FIRST_DAY = (datetime.date(2010, 6, 1) - datetime.date(1950, 1, 1)).days
 HOURS = 0.5 + np.arange(4.0)  # hourly means, stamped in the middle
@@ -102,8 +103,8 @@ def test_temperature_and_salinity_apart_become_those_of_the_column(tmp_path):
     found = read(files, conservative=True)
     # The instrument at 10 m measures no salinity: that of its neighbours, linear in height.
     salinity = SALINITY.astype("f4")
-    absolute = gsw.SA_from_SP(salinity, DEPTHS, -144.9, 50.1)
-    expected = gsw.CT_from_t(absolute, TEMPERATURE.astype("f4"), DEPTHS)
+    absolute = gsw.SA_from_SP(salinity, PRESSURES, -144.9, 50.1)
+    expected = gsw.CT_from_t(absolute, TEMPERATURE.astype("f4"), PRESSURES)
     np.testing.assert_allclose(found.profiles["temperature"], expected[:, ::-1], atol=1e-6)
     measured = found.profiles["salinity"]
     np.testing.assert_allclose(measured[:3, [2, 0]], absolute[:3, [0, 2]], atol=1e-5)
@@ -123,8 +124,8 @@ def test_no_salinity_to_convert_with(tmp_path):
     path = write(tmp_path / "t.nc")
     for salinity, notes in ((None, 1), (32.6, 0)):
         found = read(path, conservative=True, salinity=salinity)
-        absolute = gsw.SA_from_SP(salinity or 35.0, DEPTHS, -144.9, 50.1)
-        expected = gsw.CT_from_t(absolute, TEMPERATURE.astype("f4"), DEPTHS)
+        absolute = gsw.SA_from_SP(salinity or 35.0, PRESSURES, -144.9, 50.1)
+        expected = gsw.CT_from_t(absolute, TEMPERATURE.astype("f4"), PRESSURES)
         np.testing.assert_allclose(found.profiles["temperature"], expected[:, ::-1], atol=1e-6)
         assert set(found.profiles) == {"temperature"} and len(found.notes) == notes
 

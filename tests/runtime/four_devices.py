@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
+from tests.errors import error_naming
 from tests.runtime.two_devices import count_collectives
 from tunax_lite import (
     KPP,
@@ -139,7 +140,7 @@ def test_all_devices_while_a_mesh_is_set(shape, names, kind):
             assert_equal(found - run(given, closure), jnp.zeros_like(right))  # of one mesh
             assert_equal(jax.jit(lambda x: run(x, closure, devices="all"))(given), right)
             assert_equal(jax.grad(loss)(given, closure, devices="all"), slope, rtol=1e-12)
-            with pytest.raises(ValueError, match="expected 'all' within the mesh"):
+            with error_naming(ValueError, "all mesh"):
                 run(given, closure, devices=jax.devices()[:2])
 
 
@@ -148,7 +149,7 @@ def test_devices_inside_of_a_shard_map_are_refused():
     split = jax.shard_map(
         lambda x: run(x, Constant(), devices="all"), mesh=mesh, in_specs=SPLIT, out_specs=RESULTS
     )
-    with pytest.raises(ValueError, match=r"inside of jax\.shard_map"):
+    with error_naming(ValueError, "jax.shard_map"):
         split(STRESS)
 
 

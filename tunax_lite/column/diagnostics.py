@@ -336,7 +336,7 @@ def diagnose(
         starts = trajectory.step_starts, trajectory.step
         if not is_traced((trajectory.time, trajectory.step)) and trajectory.step[-1] > 0:
             # The step took the means of what is finer than it.
-            case = case_over_steps(model, case, float(trajectory.time[-1] / trajectory.step[-1]))
+            case = case_over_steps(model, case, float(trajectory.time[-1]) / int(trajectory.step[-1]))
         case = batched_case(model, case)
     frames = trajectory.state, trajectory.clo_state, trajectory.time, starts
     return _diagnose(frames, trajectory.grid, case.unlabelled(), tuple(names), model)

@@ -149,7 +149,7 @@ class TracedStepMeans(NamedTuple):
         if steps.number is None or time.shape[0] - 1 <= steps.number:
             return None
         dt = jnp.asarray(steps.dt, time.dtype)
-        ends = (steps.first + jnp.arange(steps.number + 1)).astype(time.dtype) * dt
+        ends = (jnp.asarray(steps.first, time.dtype) + jnp.arange(steps.number + 1, dtype=time.dtype)) * dt
         slack = jnp.maximum(1e-6 * dt, 8.0 * jnp.finfo(time.dtype).eps * jnp.max(jnp.abs(time)))
         n_fine = jnp.cumsum(jnp.diff(time) < dt - slack)
         n_fine = jnp.concatenate([jnp.zeros_like(n_fine[:1]), n_fine])
