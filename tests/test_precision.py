@@ -64,6 +64,7 @@ def ensemble(closure):
 # A batch does all that a single column does, and the gradient of a run what its steps do.
 @pytest.mark.parametrize("function", [step, pytest.param(run_and_gradient, marks=pytest.mark.long)])
 @pytest.mark.parametrize("closure", ALL_CLOSURES, ids=CLOSURE_IDS)
+@pytest.mark.long
 def test_a_run_in_float32_and_its_gradient_have_no_operation_in_float64(closure, function):
     case = tl.stack_cases([CASES["everything"], CASES["wind"]])
     model, case = in_precision((tl.Model(ensemble(closure)), case), "float32")

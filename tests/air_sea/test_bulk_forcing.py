@@ -215,6 +215,7 @@ def assert_slopes(function, point, slopes) -> None:
         np.testing.assert_allclose(slopes[..., i], found.value, rtol=1e-5, err_msg=path)
 
 
+@pytest.mark.long
 def test_gradient_of_the_fluxes_equals_central_differences():
     case, noon = column(full_forcing()), 3600.0 * 20.0
 

@@ -105,6 +105,7 @@ def test_kondo_has_the_tabulated_fluxes():
 @pytest.mark.parametrize(
     "formula", [Fairall(iterations=100), Coare30(iterations=100), Coare36(iterations=100)], ids=IDS[1:4]
 )
+@pytest.mark.long
 def test_similarity_equals_a_second_implementation(formula):
     weather = random_weather(70, 60)
     air, skin = situation(*weather[:3], relative_humidity=weather[3])
@@ -183,6 +184,7 @@ def test_gradients_match_central_differences(formula, state):
     [(Kondo(), jnp.float64), (Fairall(), jnp.float32)]
     + [pytest.param(each, jnp.float32, marks=pytest.mark.long) for each in (Coare36(), LargeYeager())],
 )
+@pytest.mark.long
 def test_calm_storms_and_equal_temperatures_stay_finite(formula, dtype):
     for wind in (0.0, 1e-9, 0.05, 60.0):
         for difference in (-8.0, -1e-9, 0.0, 1e-9, 8.0):

@@ -93,6 +93,7 @@ def test_albedo_of_the_day_has_finite_gradients_everywhere():
             assert np.all(np.isfinite(slope(jnp.asarray(latitude), jnp.asarray(day)))), (latitude, day)
 
 
+@pytest.mark.long
 def test_a_daily_mean_loses_what_the_sun_of_the_day_reflects():
     time = DAY * np.arange(DAILY.size)
     plain = forcing(time, DAILY)

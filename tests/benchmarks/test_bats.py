@@ -74,6 +74,7 @@ def linear(monkeypatch):
     return Programs(run, run, pushed), truth
 
 
+@pytest.mark.long
 def test_the_search_finds_the_numbers_of_a_linear_column(linear):
     """The fields are linear, the residuals are not."""
     programs, truth = linear

@@ -84,6 +84,7 @@ class Refusing(AbstractPlainClosure):
         raise AssertionError("never reached")
 
 
+@pytest.mark.long
 def test_table_of_closures_one_of_which_blows_up(reference):
     seen = []
     compared = compare_closures(
@@ -366,6 +367,7 @@ def _rows(path):
     return [dict(zip(COLUMNS, line, strict=True)) for line in lines[1:]]
 
 
+@pytest.mark.long
 def test_command_writes_table_summary_and_figures(tmp_path):
     write_lesbrary(tmp_path / "little.jld2")
     (tmp_path / "values.yaml").write_text(

@@ -240,6 +240,7 @@ def test_members_of_a_batch_give_what_single_runs_give(evaluators):
     np.testing.assert_allclose(np.diag(found.products), expected, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_a_cheap_twin_is_recovered_by_least_squares():
     result = calibrate_cheap(None, "levenberg_marquardt", 12)
     for path, value in CHEAP_TRUTH.items():

@@ -133,6 +133,7 @@ def evaluated():
     return targets, free, GradientEvaluator(problem, ThisProcess(2))
 
 
+@pytest.mark.long
 def test_loss_is_the_weighted_mean_of_the_scores(evaluated):
     targets, free, evaluate = evaluated
     first, *others = (evaluate(free.start()) for _ in range(4))

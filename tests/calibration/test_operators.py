@@ -141,6 +141,7 @@ def test_profiles_of_other_cells_are_compared_as_means():
         ),
     ],
 )
+@pytest.mark.long
 def test_whitened_residuals_sum_to_the_mahalanobis_distance(gaps, time):
     target = correlated(gaps, time)
     values = np.asarray(target.observations.profiles["temperature"])

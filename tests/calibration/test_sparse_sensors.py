@@ -24,6 +24,7 @@ def warm_skin(z):
     return jnp.where(z > -4.0, 21.0, 20.0 + 0.1 * jnp.minimum(z + 30.0, 0.0))
 
 
+@pytest.mark.long
 def test_thresholds_and_references_by_hand():
     case, state = case_of(warm_skin), tl.State.from_profiles(GRID, temperature=warm_skin)
     water = ColumnState(state, GRID, tl.LinearEquationOfState())

@@ -184,6 +184,7 @@ def whole(tmp_path_factory):
     return path
 
 
+@pytest.mark.long
 def test_restart_goes_on_bit_by_bit_and_not_from_another_run(invoke, tmp_path, whole):
     restart = ("run", KATO, *SHORT, "--restart", whole)
     invoke(*restart, "--set", "time.duration=600", "--frame", "1", "--output", "rest.nc")
@@ -278,6 +279,7 @@ def test_run_and_evaluate_take_calibrated_parameters(calibrated, invoke, tmp_pat
     assert len(re.findall(r"[ ][+-]\d\.\d+", means)) == 6
 
 
+@pytest.mark.long
 def test_plot_draws_any_output(calibrated, invoke, tmp_path, whole):
     shutil.copy(whole, "out.nc")
     invoke("plot", "out.nc")

@@ -79,6 +79,7 @@ def notes_of(*arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize("command", some_long(COMMANDS, lambda command: command not in ("run", "doctor")))
+@pytest.mark.long
 def test_commands_note_the_same(upward, command):
     (said,) = notes_of(*COMMANDS[command])
     # 150 W m-2 for two days.

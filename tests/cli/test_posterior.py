@@ -43,6 +43,7 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_files_hold_the_posterior(folder):
     names = {path.name for path in (folder / "out").iterdir()}
     assert names >= {"posterior.nc", "posterior.yaml", "influences.csv"}

@@ -110,6 +110,7 @@ def continued(in_parts, whole, tmp_path):
     return path, go_on
 
 
+@pytest.mark.long
 def test_an_interrupted_run_goes_on_after_its_last_part(continued, whole):
     path, go_on = continued
     # What was computed when it stopped is kept, whether it filled a part or not.

@@ -232,6 +232,7 @@ def test_the_larger_coefficient_of_layer_and_shear_acts():
 
 
 @pytest.mark.parametrize("surface_drift", [0.05, 10.0])
+@pytest.mark.long
 def test_waves_multiply_the_work_of_the_wind(surface_drift):
     """As a larger m* does; by 1 + 0.447 La^-1.33, but at most 5."""
     inputs, _ = stirred(5, 0.0)

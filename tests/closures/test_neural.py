@@ -106,6 +106,7 @@ def test_correction_is_that_of_the_network_for_the_inputs_as_documented():
     assert float(ours.eddy_viscosity[0]) == float(ours.eddy_diffusivity[-1]) == 0.0
 
 
+@pytest.mark.long
 def test_correction_of_entrainment_is_in_stable_water_within_the_ekman_layer():
     closure = random_weights(NeuralCorrection(largest_correction=1.5, width=3))
     d = -np.asarray(GRID.z_face)[1:-1]

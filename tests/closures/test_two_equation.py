@@ -417,6 +417,7 @@ def test_a_negative_q2l_is_the_shortest_length():
     [KEpsilon(), KOmega(), GenericLengthScale(), MellorYamada()],
     ids=lambda closure: type(closure).__name__,
 )
+@pytest.mark.long
 def test_a_length_scale_below_zero_gives_a_dissipation_within_its_floors(closure):
     """A stress that takes more psi out of the column than there is; only MellorYamada's flux does."""
 

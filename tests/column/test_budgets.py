@@ -123,6 +123,7 @@ def windy_case(**fluxes) -> Case:
     return Case(grid, state, ConstantForcing(SurfaceFluxes(**given)))
 
 
+@pytest.mark.long
 def test_means_are_those_of_the_steps_and_terms_are_what_the_forcing_gives():
     case, model, names = windy_case(), Model(SIMPLE), ("budgets", "surface_freshwater_flux", "heat_content")
     every = simulate(model, case, dt=DT, duration=8 * DT, output_interval=DT, averages=names)

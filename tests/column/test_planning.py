@@ -26,6 +26,7 @@ def frame_bytes(n_columns: int = 1) -> int:
     return 8 * (4 * 8 + 2 * 9) * n_columns
 
 
+@pytest.mark.long
 def test_a_run_needs_its_frames():
     one = estimate_memory(MODEL, CASE)
     many = estimate_memory(MODEL, CASE, n_columns=50)
@@ -84,6 +85,7 @@ def test_the_fastest_layout_that_fits_is_taken():
     assert float(poor.program(*ARGUMENTS)) == pytest.approx(float(rich.program(*ARGUMENTS)), rel=1e-9)
 
 
+@pytest.mark.long
 def test_a_budget_below_everything_says_what_is_needed():
     with error_naming(MemoryError, "SaveSegments 100"):
         choose_checkpointing(gradient_of, ARGUMENTS, 100, candidates=[SaveSegments()])

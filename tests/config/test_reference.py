@@ -43,6 +43,7 @@ def test_shipped_configurations_follow_the_schema(validators):
         assert found == [], path
 
 
+@pytest.mark.long
 def test_broken_configurations_do_not(validators):
     closure = lambda **section: {"model": {"closure": {"name": "k_epsilon"} | section}}  # noqa: E731
     for broken, place in (

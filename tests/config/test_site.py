@@ -110,6 +110,7 @@ def test_daily_weather_takes_the_albedo_of_the_day(load, wanted, kind):
 
 
 @pytest.mark.parametrize("part", ["weather", "fluxes"])
+@pytest.mark.long
 def test_the_sun_of_daily_weather_is_spread_over_the_day(load, part):
     cycle = {"diurnal_cycle": True, "albedo": 0.0}
     if part == "fluxes":

@@ -108,6 +108,7 @@ def test_ice_that_stores_heat_grows_as_stefan_found_where_its_surface_is_held():
     np.testing.assert_allclose(found, quarters, atol=0.5)
 
 
+@pytest.mark.long
 def test_ice_by_degree_days_is_what_the_formula_says():
     case = column(Lebedev(initial_thickness=0.2), days=20.0)
     found = run(case).state.surface

@@ -66,6 +66,7 @@ def assert_same(one, other):
 
 
 @pytest.mark.parametrize("closure", CLOSURES, ids=lambda closure: type(closure).__name__)
+@pytest.mark.long
 def test_reads_back_bit_by_bit(tmp_path, closure):
     trajectory = run(closure)
     write_trajectory(trajectory, tmp_path / "run.nc")
@@ -73,6 +74,7 @@ def test_reads_back_bit_by_bit(tmp_path, closure):
 
 
 @pytest.mark.parametrize(("closure", "batch"), [(tl.KEpsilon(), (2,)), (tl.Constant(), (2, 3))])
+@pytest.mark.long
 def test_a_batch_reads_back(tmp_path, closure, batch):
     trajectory = run(closure, batch=batch)
     write_trajectory(trajectory, tmp_path / "run.nc")

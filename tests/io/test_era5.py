@@ -302,6 +302,7 @@ def test_fluxes_that_era5_computed(tmp_path):
         read_fluxes(write(tmp_path / "few.nc", few))
 
 
+@pytest.mark.long
 def test_sums_over_three_hours(tmp_path):
     accumulated = ("ssrd", "strd", "tp")
     stamps = np.arange(3, 49, 3)

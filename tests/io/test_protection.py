@@ -158,6 +158,7 @@ def test_a_folder_of_the_user_is_not_taken_for_parts_of_a_run(invoke, tmp_path):
     assert mine.read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.long
 def test_a_restart_names_what_differs(invoke, tmp_path):  # noqa: F811
     invoke("run", KATO, *SHORT, "--output", "one.nc")
     again = ["run", KATO, *SHORT, "--set", "time.duration=1800", "--restart", "one.nc", "--output", "two.nc"]

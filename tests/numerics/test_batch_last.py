@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax import lax
 
 from tunax_lite.numerics.batch_last import vmap_last
@@ -98,6 +99,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.long
 def test_it_agrees_with_vmap():
     for name, function in FUNCTIONS.items():
         check_one(name, function)

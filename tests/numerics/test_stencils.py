@@ -65,6 +65,7 @@ STENCILS = {
 
 
 @pytest.mark.parametrize("name", STENCILS)
+@pytest.mark.long
 def test_a_stencil_has_the_derivatives_of_its_slices(name):
     stencil, slices = STENCILS[name]
     x, y = jnp.cos(jnp.arange(7.0)), jnp.sin(jnp.arange(28.0)).reshape(7, 4)

@@ -43,6 +43,7 @@ def test_stratification_is_the_gradient_of_buoyancy():
 
 @pytest.mark.parametrize("name", ["temperature", "salinity"])
 @pytest.mark.parametrize("cell", [0, 3, 5])
+@pytest.mark.long
 def test_gradient_of_the_stratification_of_sea_water(name, cell):
     """Also by way of expansion and contraction, which depend on temperature and salinity."""
     grid = random_grid(32, 6)

@@ -56,6 +56,7 @@ def test_a_finite_run_has_none():
     assert tl.find_non_finite(model, case, by=["closure.alpha"], **RUN) is None
 
 
+@pytest.mark.long
 def test_a_term_is_named_with_its_step():
     case = dataclasses.replace(make_case(0.1, -50.0), terms={"late": Late()})
     found = tl.find_non_finite(tl.Model(tl.PacanowskiPhilander()), case, **RUN)

@@ -104,6 +104,7 @@ def test_sections_show_every_variable_that_varies(trajectory):
     assert figure.get_suptitle() == "a run"
 
 
+@pytest.mark.long
 def test_sections_have_the_values_of_the_run(trajectory):
     figure = plot_sections(trajectory, ["temperature"])
     (panel,) = _panels(figure)

@@ -26,6 +26,7 @@ def ensemble(closure, name: str) -> Model:
 
 
 @pytest.mark.parametrize("block", [2, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.long
 def test_blocks_are_all_columns_at_once_to_the_bit(block):
     model, case = ensemble(PacanowskiPhilander(), "alpha"), CASES["everything"]
     whole = simulate(model, case, **TIMES, column_block=None)

@@ -35,6 +35,7 @@ def test_two_devices():
     assert found.returncode == 0, found.stdout + found.stderr
 
 
+@pytest.mark.long
 def test_choice_of_one_device_gives_the_same_to_the_bit():
     plain = simulate(MODEL, BATCH, duration=1200.0)
     chosen = simulate(MODEL, BATCH, duration=1200.0, devices=jax.devices()[:1])

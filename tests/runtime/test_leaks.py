@@ -51,6 +51,7 @@ def test_200_iterations_hold_what_ten_hold(tmp_path):
     assert late.bytes < early.bytes + TOLERANCE
 
 
+@pytest.mark.long
 def test_runs_to_a_file_leave_nothing_in_the_process(tmp_path):
     model, seen = Model(PacanowskiPhilander()), []
     for number in range(10):

@@ -90,6 +90,7 @@ FULL = {
 
 # Rain without streams has no term that rain with streams has not.
 @pytest.mark.parametrize("name", some_long(FULL, lambda name: name == "no streams"))
+@pytest.mark.long
 def test_water_heat_salt_and_tracers_close_while_the_level_moves(name):
     streams, fresh = FULL[name]
     case = moving_case(streams, freshwater_flux=fresh, heat_flux=-200.0)
@@ -167,6 +168,7 @@ def test_a_basin_holds_what_it_was_given():
     )
 
 
+@pytest.mark.long
 def test_a_level_leaves_its_basin():
     case = moving_case({"flood": river(1e3, "surface")})
     level = np.asarray(ran(case, 8).state.surface["surface_elevation"])

@@ -275,6 +275,7 @@ STREAMS = {
 
 
 @pytest.mark.parametrize("streams", STREAMS.values(), ids=STREAMS)
+@pytest.mark.long
 def test_water_heat_and_salt_of_streams_close(streams):
     """What enters less what leaves; the surface lets out, or in, what keeps the level, with its water."""
     case, dt = fed_case(lake(), **streams), 1800.0

@@ -71,6 +71,7 @@ def assimilate(*arguments):
     return CliRunner().invoke(app, ["assimilate", "six_cells.yaml", "--output", "out.nc", *arguments])
 
 
+@pytest.mark.long
 def test_file_holds_innovations_and_what_was_found(config):
     check = CliRunner().invoke(app, ["check", str(config)])
     assert "6 observations in 1 streams, 6 cycles, 8 members" in " ".join(check.output.split())

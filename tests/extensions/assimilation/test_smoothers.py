@@ -89,6 +89,7 @@ def exact(first: np.ndarray) -> np.ndarray:
     ],
     ids=["jacobian", "lanczos", "lbfgs"],
 )
+@pytest.mark.long
 def test_variational_is_the_kalman_smoother_of_a_linear_column(options, tolerance):
     method = Variational(background=0.5, kept_variance=1.0, **options)
     _, window, start = one_window(method)

@@ -119,6 +119,7 @@ def test_water_without_valid_chemistry_is_refused_at_the_start(model, salinity, 
         tl.simulate(tl.Model(tl.Constant()), case, dt=600.0, duration=600.0, output_interval=600.0)
 
 
+@pytest.mark.long
 def test_gradients_of_a_run_in_fresh_water_are_finite():
     case = _lake(Carbonate(alk_param=False), 101325.0, m_dic=1000.0, m_alk=950.0)
 

@@ -77,6 +77,7 @@ def test_a_map_with_plankton_is_a_batch_of_its_columns(tmp_path):
     np.testing.assert_allclose(totals, np.broadcast_to(totals[0], totals.shape), rtol=1e-12)
 
 
+@pytest.mark.long
 def test_substeps_of_sinking_are_those_of_the_thinnest_cells(tmp_path):
     life = {"name": "biogeochemistry", "models": {"npzd": {"name": "npzd", "w_d": -400.0}}}
     run = build_map(load_map(write(tmp_path, terms={"life": life | {"n_sinking_substeps": None}})))

@@ -5,7 +5,6 @@ import pytest
 
 from tests import test_closure_contract as contract
 from tests.extensions.learned.nori_numpy import random_networks, write_jld2
-from tests.helpers import some_long
 from tests.test_closure_contract import (  # noqa: F401
     run,
     test_columns_are_alone_and_have_no_preferred_direction,
@@ -23,7 +22,10 @@ CLOSURES = {
 }
 
 
-@pytest.fixture(scope="module", params=some_long(CLOSURES, "NORi".__ne__))
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module", params=CLOSURES)
 def closure(request, tmp_path_factory):
     """Each closure in turn."""
     if request.param == "NORi with networks":

@@ -134,6 +134,7 @@ def test_a_list_of_points_has_a_store_and_figures(tmp_path):
     assert "sections_temperature" in map_figures(path)
 
 
+@pytest.mark.long
 def test_what_is_no_store_is_not_written_over(tmp_path, made):
     other = tmp_path / "other.zarr"
     other.mkdir()

@@ -61,6 +61,7 @@ def fitted(fit):
     return fit_map(fit, 8, ThisProcess())
 
 
+@pytest.mark.long
 def test_a_twin_is_recovered(fit, fitted):
     assert fitted.losses[-1] < 1e-6 * fitted.losses[0] and fitted.n_left_out == 0
     np.testing.assert_allclose(fitted.correction, CORRECTION, atol=0.5)

@@ -62,6 +62,7 @@ def test_the_weather_of_a_zarr_store_over_http(server, store):
     assert len(server.asked) == before  # from the cache
 
 
+@pytest.mark.long
 def test_faults_of_a_store_are_one_message_and_leave_nothing(server, store, tmp_path):
     server.serve_folder(store, "/era5")
     piece = "/era5/2m_temperature/0.0.0"
