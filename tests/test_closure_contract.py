@@ -60,8 +60,9 @@ def of_closures(*names: str):
     return pytest.mark.parametrize("closure", names or CLOSURE_IDS, indirect=True, scope="module")
 
 
-def run_of(model, case, n_steps: int, dt: float):
-    """A smooth number of the end of a run per column, and all steps with the start."""
+def run_of(both, n_steps: int, dt: float):
+    """A smooth number of the end of a run per column, and all steps with the start, of a model and a case."""
+    model, case = both
     case = batched_case(model, case)
     start = start_of(model, case)
     _, steps = integrate(
@@ -120,7 +121,7 @@ class Run:
         self.both = columns
 
         def loss(inputs, both):
-            losses, frames = run_of(*eqx.tree_at(inputs_of, both, inputs), n_steps, dt)
+            losses, frames = run_of(eqx.tree_at(inputs_of, both, inputs), n_steps, dt)
             return jnp.sum(losses), (losses, frames)
 
         compiled: Any = partial(jax.jit, compiler_options=options)
@@ -244,7 +245,8 @@ def test_columns_are_alone_and_have_no_preferred_direction(run):
     for i, case in enumerate(CASES.values()):
         for found in in_all_columns(run, case):
             assert_close(found, column(run.result[1], i), rtol=1e-12, atol=1e-14)
-    case, fluxes = CASES["everything"], CASES["everything"].forcing.fluxes
+    case = CASES["everything"]
+    fluxes: Any = case.forcing.fluxes  # pyright: ignore[reportAttributeAccessIssue]
     turned = eqx.tree_at(
         lambda c: (c.forcing.fluxes.stress_u, c.forcing.fluxes.stress_v),
         case,
@@ -267,8 +269,9 @@ def test_compiled_equals_interpreted(closure, run):
     """One step of a column without a batch axis. Guards, too, against wrong code from the compiler."""
     model, time, dt = Model(closure), jnp.asarray(DT), jnp.asarray(DT)
     before, after = (jax.tree.map(lambda leaf, n=n: leaf[n, ..., LAST], run.result[1]) for n in (1, 2))
+    state, clo_state = jax.tree.map(jnp.asarray, before)
     with jax.disable_jit():
-        found = model.step(*jax.tree.map(jnp.asarray, before), list(CASES.values())[LAST], time, dt)
+        found = model.step(state, clo_state, list(CASES.values())[LAST], time, dt)
     # Relative to the column: where velocity decays downward, every cell adds rounding.
     assert_close(found, after, rtol=1e-10, atol=1e-13)
 
@@ -345,7 +348,7 @@ def test_derivatives_of_a_long_run(closure):
         np.testing.assert_allclose(
             ours, run.slope(path, pattern), rtol=SAME, atol=1e-12 * np.max(sizes) / scale, err_msg=path
         )
-    optimised = jax.jit(lambda both: run_of(*both, LONG_RUN, SHORT_STEP))
+    optimised = jax.jit(lambda both: run_of(both, LONG_RUN, SHORT_STEP))
     many = columns_of(closure, N_POINTS, LARGER_CASES)
     check_differences(closure, run, along(optimised, many))
     # The frames of both programs, as far as rounding does not grow over the base of a layer.

@@ -133,18 +133,19 @@ def of_mom6():
     lines = MOM6.strip().splitlines()
     for head, coefficients in zip(lines[::2], lines[1::2], strict=True):
         form, *numbers = head.split()
-        yield form, *map(float, numbers), [float(k) for k in coefficients.split()]
+        yield form, [float(number) for number in numbers], [float(k) for k in coefficients.split()]
 
 
 @pytest.mark.parametrize("form", ["om4", "rh18"])
 def test_as_in_mom6(form):
     """The depth to a millimetre, and K to 3e-5 of the largest, at steps of a minute to an hour."""
-    for case in of_mom6():
-        if case[0] == form:
-            check_step_of_mom6(*case)
+    for other, numbers, coefficients in of_mom6():
+        if other == form:
+            check_step_of_mom6(form, numbers, coefficients)
 
 
-def check_step_of_mom6(form, buoyancy_flux, coriolis, friction_velocity, dt, depth, coefficients):
+def check_step_of_mom6(form, numbers, coefficients):
+    buoyancy_flux, coriolis, friction_velocity, dt, depth = numbers
     faces = np.concatenate([[0.0], np.cumsum(MOM6_CELLS)])
     grid = Grid(faces - faces[-1])
     n_squared = np.where(np.asarray(grid.z_face[1:-1]) > -14.0, 1e-7, 2e-5)

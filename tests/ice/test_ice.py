@@ -228,7 +228,7 @@ def test_water_and_salt_of_ice_and_water_close(ice):
 ALL = [FreezingBound(), Lebedev(), MyLake(), Winton()]
 
 
-def names_of(ices) -> list[str]:
+def names_of(ices) -> list[str | None]:
     return [name_of(type(ice)) for ice in ices]
 
 

@@ -100,7 +100,7 @@ def test_teos10_is_as_near_to_the_75_terms_as_its_page_says():
 
 def check_distance(ranges, of_density, fraction):
     random = np.random.default_rng(0)
-    salinity, temperature, depth = (random.uniform(*limits, 20000) for limits in ranges)
+    salinity, temperature, depth = (random.uniform(low, high, 20000) for low, high in ranges)
     thermal, haline = gsw.alpha(salinity, temperature, depth), gsw.beta(salinity, temperature, depth)
     points, eos = arrays(temperature, salinity, -depth), Teos10()
     alpha, beta = eos.expansion(*points)

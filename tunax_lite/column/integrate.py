@@ -498,7 +498,7 @@ def _enough_memory(
 
     if _least_bytes(n_frames, most_columns, case) > _LARGE and not is_traced((model, case)):
         with contextlib.suppress(RuntimeError):  # a system that does not report it
-            devices = jax.devices()[:1] if mesh is None else list(mesh.devices.flat)
+            devices = list(mesh.devices.flat) if isinstance(mesh, Mesh) else jax.devices()[:1]
             on_host = devices[0].platform == "cpu"
             free = free_memory(devices[0]) * (1 if on_host else len(devices))
             if _least_bytes(n_frames, math.prod(shape_of_batch(model, case)), case) > free:

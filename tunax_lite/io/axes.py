@@ -127,7 +127,9 @@ def intervals_of(file: Contents, times: Variable, variable: Variable, unit: str 
     attrs = times.attrs | bounds.attrs
     ends = replace(bounds, dims=("ends",), values=bounds.values.reshape(-1), attrs=attrs)
     axis, own = read_time(ends, unit, increasing=False), read_time(times, unit, increasing=False)
-    between = 0.0 if axis.epoch is own.epoch is None else (axis.epoch - own.epoch).total_seconds()
+    between = 0.0
+    if axis.epoch is not None and own.epoch is not None:
+        between = (axis.epoch - own.epoch).total_seconds()
     found = np.sort(axis.seconds.reshape(-1, 2) + between, axis=1)
     return found if np.all(found[:, 1] > found[:, 0]) else None
 
@@ -282,22 +284,18 @@ def _epoch_of(reference: str, calendar: str) -> tuple[datetime.datetime, float]:
     found = _REFERENCE.match(reference)
     if found is None:
         raise ValueError(f"'{reference}'")
-    date = {
-        key: int(found[key] or (key in ("month", "day")))
-        for key in ("year", "month", "day", "hour", "minute")
-    }
-    second = float(found["second"] or 0.0)
-    ahead = 3600.0 * float((found["ahead"] or "0") + (found["part"] or "")) + 60.0 * float(
-        found["minutes"] or 0
-    )
-    seconds = second - (-ahead if found["sign"] == "-" else ahead)
-    if date["year"] >= _FIRST_GREGORIAN:
-        return datetime.datetime(**date) + datetime.timedelta(seconds=seconds), 0.0
+    year, month, day = (int(found[key] or 1) for key in ("year", "month", "day"))
+    hour, minute, second = (float(found[key] or 0.0) for key in ("hour", "minute", "second"))
+    datetime.time(int(hour), int(minute), int(second))  # refuses what is no time of the day
+    ahead = float((found["ahead"] or "0") + (found["part"] or "")) + float(found["minutes"] or 0.0) / 60.0
+    hour += ahead if found["sign"] == "-" else -ahead
+    clock = datetime.timedelta(hours=hour, minutes=minute, seconds=second)
+    if year >= _FIRST_GREGORIAN:
+        return datetime.datetime(year, month, day) + clock, 0.0
     # Python's dates have no Julian calendar, and none before the year 1.
-    start, later = (
-        cftime.datetime(**given, calendar=calendar) for given in (date, {"year": 1970, "month": 1, "day": 1})
-    )
-    return datetime.datetime(1970, 1, 1), (later - start).total_seconds() - seconds
+    start = cftime.datetime(year, month, day, calendar=calendar)
+    later = cftime.datetime(1970, 1, 1, calendar=calendar) - start
+    return datetime.datetime(1970, 1, 1), (later - clock).total_seconds()
 
 
 def read_time(variable: Variable, given_unit: str | None = None, *, increasing: bool = True) -> TimeAxis:

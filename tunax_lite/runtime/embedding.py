@@ -5,11 +5,11 @@ from typing import TypeVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
+import numpy as np
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec, use_abstract_mesh
 from jaxtyping import PyTree
 
-from .._types import leading_axes
+from .._types import is_traced, leading_axes
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ def varying_alike(tree: PyTree) -> PyTree:
     JAX rejects a loop or a branch whose results vary otherwise than its arguments. Gradients of what does not
     vary are then summed over the devices once, and not in every step.
     """
-    leaves = [leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.core.Tracer)]
+    leaves = [leaf for leaf in jax.tree.leaves(tree) if is_traced(leaf)]
     axes = frozenset[str]().union(*map(_varying, leaves))
     if not axes:
         return tree
@@ -86,7 +86,7 @@ def _batch(tree: PyTree) -> tuple[tuple[int, ...], tuple]:
         for leaf, n in zip(jax.tree.leaves(tree), axes, strict=True)
         if n >= 0
     ]
-    shape = jnp.broadcast_shapes((), *(of for of, _ in found))
+    shape = np.broadcast_shapes((), *(of for of, _ in found))
     names = [None] * len(shape)
     for of, given in found:
         for axis, (n, name) in enumerate(zip(of, given, strict=True), len(shape) - len(of)):

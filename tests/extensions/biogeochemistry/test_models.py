@@ -178,6 +178,7 @@ def test_the_equilibrium_holds_the_carbon_and_alkalinity_of_the_water():
     t, s = jnp.array([0.0, 15.0, 30.0])[:, None], jnp.asarray(35.0)
     found, constants = equilibrium(carbon, alkalinity, t, s), Constants.of(t, s)
     borate = constants.boron * constants.boric / (constants.boric + found.hydrogen)
+    assert constants.water is not None
     water = constants.water / found.hydrogen - found.hydrogen
     of_all = found.bicarbonate + 2.0 * found.carbonate + borate + water
     np.testing.assert_allclose(of_all, alkalinity, rtol=1e-12)
