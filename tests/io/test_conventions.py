@@ -262,3 +262,10 @@ def test_a_simulation_is_read_from_zarr_as_from_netcdf(tmp_path):
     (case, observed), (other, others) = (read_cf_netcdf(tmp_path / f"run.{end}") for end in ("nc", "zarr"))
     assert case.start_time == other.start_time and case.duration == other.duration
     np.testing.assert_array_equal(observed.profiles["temperature"], others.profiles["temperature"])
+
+
+def test_a_range_of_times_that_excludes_them_is_no_reason_to_lose_the_file(tmp_path):
+    path = weather(tmp_path / "w.nc", np.arange(3.0), "hours since 2015-01-01")
+    with netCDF4.Dataset(path, "a") as file:
+        file["time"].valid_min = 1e6
+    np.testing.assert_allclose(read_weather(path, start_time=START)[0].time, 3600.0 * np.arange(3))

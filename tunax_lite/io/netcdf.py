@@ -286,7 +286,7 @@ def _of_file(
         dims, values = tuple(variable.dimensions), np.asarray(variable[index or ...])
         if values.dtype == "S1" and dims and dims[-1] == "string1":
             dims, values = dims[:-1], values[..., 0]  # xarray's layout of single characters
-        values = _decoded(values, attributes)
+        values = _decoded(values, attributes, is_coordinate=dims == (variable.name,))
         variables[variable.name] = Variable(path, variable.name, dims, values, attributes)
     attributes = {name: file.getncattr(name) for name in file.ncattrs()}
     dims = {name: tuple(variable.dimensions) for name, variable in file.variables.items()}
@@ -325,13 +325,16 @@ def _of_dataset(
             attributes |= {"units": "seconds since 1970-01-01", "calendar": calendar}
             values = np.asarray(netCDF4.date2num(values, attributes["units"], calendar), dtype=float)
         else:
-            values = _decoded(values, attributes)
+            values = _decoded(values, attributes, is_coordinate=dims[name] == (name,))
         variables[name] = Variable(path, name, dims[name], values, attributes)
     return Contents(path, variables, dict(source.attrs), dims)
 
 
-def _decoded(values: np.ndarray, attributes: Attributes) -> np.ndarray:
-    """Apply fill values, valid range and packing to numbers, and remove attributes of fills and packing."""
+def _decoded(values: np.ndarray, attributes: Attributes, *, is_coordinate: bool) -> np.ndarray:
+    """Apply fill values, valid range and packing to numbers, and remove attributes of fills and packing.
+
+    A coordinate has no missing values (CF): files with times or depths outside of their declared range exist.
+    """
     if values.dtype.kind not in "fiu":
         return values
     missing = np.zeros(values.shape, dtype=bool)
@@ -343,7 +346,8 @@ def _decoded(values: np.ndarray, attributes: Attributes) -> np.ndarray:
             missing |= np.abs(values - one) <= 1e-6 * abs(one)
     is_unsigned = str(attributes.pop("_Unsigned", "false")).lower() == "true" and values.dtype.kind == "i"
     packed = values.view(f"u{values.dtype.itemsize}") if is_unsigned else values
-    lowest, highest = _valid_range(attributes, values.dtype, packed.dtype)
+    limits = {} if is_coordinate else attributes
+    lowest, highest = _valid_range(limits, values.dtype, packed.dtype)
     missing |= (packed < lowest) if lowest is not None else False
     missing |= (packed > highest) if highest is not None else False
     scale, offset = attributes.pop("scale_factor", None), attributes.pop("add_offset", None)
