@@ -22,7 +22,7 @@ from tests.errors import missing_from
 from tests.helpers import some_long
 from tests.io.observation_files import write_lesbrary
 from tunax_lite.cli.application import of_json
-from tunax_lite.config import load_comparison
+from tunax_lite.config import build_calibration, load_calibration, load_comparison
 from tunax_lite.io import read_trajectory
 from tunax_lite.io.netcdf import read_netcdf
 
@@ -150,10 +150,10 @@ def test_every_run_configuration_runs(invoke, tmp_path, path):
 
 
 @pytest.mark.long
-def test_every_calibration_and_comparison_configuration_is_fine(invoke):
+def test_every_calibration_and_comparison_configuration_is_fine():
     for path in CALIBRATIONS:
         _needs_data(path)
-        invoke("check", path)
+        build_calibration(load_calibration(path))
     for path in COMPARISONS:
         _needs_data(path)
         setup = load_comparison(path)
@@ -453,7 +453,7 @@ def test_answers_for_scripts_are_one_json_object_on_standard_output(invoke, tmp_
     assert of_json({"a": [math.nan, 1.0], "b": {"c": -math.inf}}) == {"a": [None, 1.0], "b": {"c": None}}
 
 
-@pytest.mark.long
+@pytest.mark.study  # `make run` does the same
 def test_demo_calibrates_runs_and_names_its_figures(invoke, tmp_path):
     output = invoke("demo", "--output", "demo").output
     assert {"calibration.yaml", "parameters.yaml", "profiles.png", "run.nc", "run_fit.png"} <= _files(
