@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.errors import error_naming
-from tunax_lite.io.sea_water import absolute_salinity, conservative_temperature, modelled_water, pressure
+from tunax_lite.io.sea_water import absolute_salinity, conservative_temperature, modelled_water, sea_pressure
 
 NAN = float("nan")
 
@@ -62,7 +62,7 @@ def test_profiles_in_time_and_gaps():
     )
     assert np.argwhere(np.isnan(absolute)).tolist() == [[1, 2]] == np.argwhere(np.isnan(temperature)).tolist()
     np.testing.assert_allclose(absolute[0], 34.0 * 35.16504 / 35.0, atol=5e-3)
-    np.testing.assert_allclose(pressure(z, 50.0), gsw.p_from_z(z, 50.0), rtol=1e-14)
+    np.testing.assert_allclose(sea_pressure(z, 50.0), gsw.p_from_z(z, 50.0), rtol=1e-14)
 
 
 def test_what_cannot_be_is_refused():

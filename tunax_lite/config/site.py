@@ -410,6 +410,9 @@ class SiteCase(DescribedCase):
         "of the temperature that is given", "conservative"
     )
     salinity_kind: Literal["absolute", "practical"] = key("of the salinity that is given", "absolute")
+    decibar_per_metre: bool = key(
+        "whether measured water is converted at one decibar per metre of depth, as in GOTM", False
+    )
     salinity_anomaly: bool = key(
         "whether practical salinity is converted with the anomaly of the place, or with the "
         "ratio of the standard ocean",
@@ -470,6 +473,7 @@ class SiteCase(DescribedCase):
                 "add the other, or leave the kinds out."
             )
         place = {"longitude": self.longitude, "latitude": self.latitude, "anomaly": self.salinity_anomaly}
+        place["pressure"] = -z if self.decibar_per_metre else None
         both = sea_water.modelled_water(values["temperature"], values["salinity"], z, **kinds, **place)
         return {**values, "temperature": both[0], "salinity": both[1]}
 

@@ -20,7 +20,7 @@ OF_THE_OCEAN = 35.0
 """Practical salinity where nothing is known of it: 1 off moves 10 degC by 0.02 K, 30 degC by 0.04 K."""
 
 
-def pressure(z: Numbers, latitude: Numbers) -> np.ndarray:
+def sea_pressure(z: Numbers, latitude: Numbers) -> np.ndarray:
     """Sea pressure [dbar] at heights z [m] and a latitude [degrees]; heights of pressures return to them.
 
     Source: IOC et al. (2010), as implemented in `gsw`.
@@ -67,7 +67,7 @@ def absolute_salinity(
 def salinity_of_the_ocean(z: np.ndarray, longitude: float, latitude: float) -> np.ndarray:
     """Absolute salinity [g kg-1] assumed at heights z [m] and a position [degrees] without measurements."""
     practical = np.full_like(z, OF_THE_OCEAN)
-    return absolute_salinity(practical, pressure(z, latitude), longitude=longitude, latitude=latitude)
+    return absolute_salinity(practical, sea_pressure(z, latitude), longitude=longitude, latitude=latitude)
 
 
 def practical_salinity(salinity: Numbers, z: Numbers, *, longitude: Numbers, latitude: Numbers) -> np.ndarray:
@@ -77,7 +77,7 @@ def practical_salinity(salinity: Numbers, z: Numbers, *, longitude: Numbers, lat
     """
     import gsw
 
-    return np.asarray(gsw.SP_from_SA(salinity, pressure(z, latitude), longitude, latitude))
+    return np.asarray(gsw.SP_from_SA(salinity, sea_pressure(z, latitude), longitude, latitude))
 
 
 def conservative_temperature(
@@ -127,6 +127,7 @@ def modelled_water(
     longitude: Numbers = 0.0,
     latitude: Numbers = MIDDLE_LATITUDE,
     anomaly: bool = True,
+    pressure: Numbers | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Conservative temperature [degC] and absolute salinity [g kg-1] of measured profiles.
 
@@ -135,13 +136,14 @@ def modelled_water(
         z: heights [m], at or below 0.
         temperature_kind: as in `conservative_temperature`.
         salinity_kind: "absolute" or "practical"; only the latter needs a position.
-        longitude, latitude, anomaly: as in `absolute_salinity`; the pressure depends on the latitude, too.
+        longitude, latitude, anomaly: as in `absolute_salinity`.
+        pressure: sea pressure [dbar]; by default that of the heights at the latitude.
 
     Raises:
         ValueError: an unknown kind, or values out of range.
     """
     _check("height z [m]", z, -12000.0, 0.0)
-    at = pressure(z, latitude)
+    at = sea_pressure(z, latitude) if pressure is None else pressure
     if salinity_kind == "practical":
         salinity = absolute_salinity(salinity, at, longitude=longitude, latitude=latitude, anomaly=anomaly)
     elif salinity_kind != "absolute":

@@ -193,9 +193,8 @@ def test_measured_profiles_are_converted_at_the_reader(tmp_path):
     z = np.asarray(run.case.grid.z_center)
     # Interpolated in time first: 59 of 120 days have passed.
     measured = (1 - 59 / 120) * (20 + 10 * z / 16) + 59 / 120 * 5.0
-    pressure = gsw.p_from_z(z, 45.0)
-    salinity = gsw.SA_from_SP(35.0, pressure, -30.0, 45.0)
-    expected = gsw.CT_from_t(salinity, measured, pressure)
+    salinity = gsw.SA_from_SP(35.0, -z, -30.0, 45.0)
+    expected = gsw.CT_from_t(salinity, measured, -z)
     np.testing.assert_allclose(run.case.initial_state.temperature, expected, atol=1e-12)
     np.testing.assert_allclose(run.case.initial_state.salinity, salinity, atol=1e-12)
     assert run.case.interior.relaxation is None

@@ -162,6 +162,7 @@ def _translated(settings: Settings, loaded: LoadedGotm, observed: ObservedInputs
         "depth": depth._replace(value=depth.value - below_ice),
         "hypsography": hypsography(settings),
         **water,
+        "decibar_per_metre": True,
         "salinity_anomaly": options.salinity_anomaly,
         "equation_of_state": equation_of_state(settings) | ({"draft": below_ice} if below_ice else {}),
         "ice": ice_section(settings),
