@@ -195,7 +195,7 @@ class _Kept(NamedTuple):
     step_starts: bool
     averages: tuple[str, ...]
 
-    def first(self, model: Model, case: Case, start: Restart, dt: Array) -> Carry:
+    def first(self, model: Model, case: Case, start: Restart, dt: ScalarLike) -> Carry:
         """The carry that enters the first step."""
         others, prepared = {}, model.with_von_karman(case)
         if self.averages:
@@ -283,7 +283,7 @@ class _Options(NamedTuple):
         return {name: value for name, value in self._asdict().items() if name not in ("mesh", "column_block")}
 
 
-def _run_columns(model: Model, case: Case, start: Restart, dt: Array, options: _Options) -> Carry:
+def _run_columns(model: Model, case: Case, start: Restart, dt: ScalarLike, options: _Options) -> Carry:
     """The frames of a batch, on one or several devices, each running its blocks of columns in turn."""
     has_columns = columns_of(model, case, start)
     kept, like = options.kept, options.kept.first(model, case, start, dt)
@@ -311,10 +311,12 @@ def _run_columns(model: Model, case: Case, start: Restart, dt: Array, options: _
 @functools.partial(jax.jit, static_argnames=("structures", "options"))
 def _simulate(arrays, dt, structures: tuple[Structure, ...], options: _Options) -> Trajectory:
     trees = (structure.tree(part) for structure, part in zip(structures, arrays, strict=True))
-    return embedded(functools.partial(_trajectory, options), *trees, dt)
+    return embedded(functools.partial(_trajectory, options), *trees, jnp.asarray(dt))
 
 
-def _trajectory(options: _Options, model: Model, case: Case, start: Restart | None, dt: Array) -> Trajectory:
+def _trajectory(
+    options: _Options, model: Model, case: Case, start: Restart | None, dt: ScalarLike
+) -> Trajectory:
     case = batched_case(model, case)
     start = _compiled_start(model, case) if start is None else start
     if not shape_of_batch(model, case):

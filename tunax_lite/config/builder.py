@@ -53,6 +53,7 @@ class DerivedSection(Section):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:  # Any: of pydantic
+        super().__pydantic_init_subclass__(**options)
         written = inspect.get_annotations(cls)  # what a class writes out is not derived
         cls.own_keys = {name: field for name, field in cls.own_keys.items() if name not in written}
 

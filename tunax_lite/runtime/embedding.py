@@ -35,6 +35,8 @@ def embedded(function: Callable[..., T], *arguments: PyTree) -> T:
         return function(*eqx.combine(arrays, others))
     shape, names = _batch(arrays)
     automatic = mesh.update_axis_types(dict.fromkeys(mesh.explicit_axes, AxisType.Auto))
+    shardings = [leaf.sharding for leaf in jax.tree.leaves(arrays) if not is_traced(leaf)]
+    meshes = [each.mesh for each in shardings if isinstance(each, NamedSharding) and each.mesh.explicit_axes]
 
     def placed(leaf: PyTree) -> PyTree:
         if not eqx.is_array(leaf):
@@ -42,6 +44,8 @@ def embedded(function: Callable[..., T], *arguments: PyTree) -> T:
         n_others = leaf.ndim - len(shape)
         is_batched = n_others > 0 and leaf.shape[n_others:] == shape
         spec = PartitionSpec(*[None] * n_others, *names) if is_batched else PartitionSpec()
+        if meshes and not is_traced(leaf):  # which may be on one device alone
+            return jax.device_put(leaf, NamedSharding(meshes[0], spec))
         return jax.sharding.reshard(leaf, NamedSharding(mesh, spec))
 
     with use_abstract_mesh(automatic):
