@@ -314,9 +314,7 @@ def _simulate(arrays, dt, structures: tuple[Structure, ...], options: _Options) 
     return embedded(functools.partial(_trajectory, options), *trees, jnp.asarray(dt))
 
 
-def _trajectory(
-    options: _Options, model: Model, case: Case, start: Restart | None, dt: ScalarLike
-) -> Trajectory:
+def _trajectory(options: _Options, model: Model, case: Case, start: Restart | None, dt: Array) -> Trajectory:
     case = batched_case(model, case)
     start = _compiled_start(model, case) if start is None else start
     if not shape_of_batch(model, case):
