@@ -113,12 +113,13 @@ class Record:
     """Start and end [s] of the interval of which each value is the mean, `(n_records, 2)`."""
 
 
-def intervals_of(file: Contents, times: Variable, variable: Variable, unit: str | None) -> np.ndarray | None:
+def intervals_of(file: Contents, own: TimeAxis, variable: Variable, unit: str | None) -> np.ndarray | None:
     """Start and end [s] of the interval of which each record is the mean, by the bounds of CF.
 
     Times count as those of the coordinate. `None` without bounds, and where `cell_methods` says that values
     are those of points in time.
     """
+    times = own.variable
     bounds = file.variables.get(str(times.attrs.get("bounds")))
     if bounds is None or bounds.values.shape != (times.values.size, 2):
         return None
@@ -126,7 +127,7 @@ def intervals_of(file: Contents, times: Variable, variable: Variable, unit: str 
         return None
     attrs = times.attrs | bounds.attrs
     ends = replace(bounds, dims=("ends",), values=bounds.values.reshape(-1), attrs=attrs)
-    axis, own = read_time(ends, unit, increasing=False), read_time(times, unit, increasing=False)
+    axis = read_time(ends, unit, increasing=False)
     between = 0.0
     if axis.epoch is not None and own.epoch is not None:
         between = (axis.epoch - own.epoch).total_seconds()

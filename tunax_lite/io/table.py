@@ -275,7 +275,7 @@ def record_of(
         raise coordinate.error("at least two records", values.size, "add more")
     check_measured(variable, quantity, values, axis)
     axis.check_gaps(longest_gap)
-    seconds, intervals = axis.since(start_time), intervals_of(table, coordinate, variable, time_unit)
+    seconds, intervals = axis.since(start_time), intervals_of(table, axis, variable, time_unit)
     bounds = None if intervals is None else intervals + (seconds[0] - axis.seconds[0])
     return Record(variable, axis, seconds, values, bounds)
 
