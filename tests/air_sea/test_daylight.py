@@ -26,6 +26,7 @@ from tunax_lite.air_sea import (
 )
 from tunax_lite.air_sea.daylight import time_between_records
 from tunax_lite.column.time_series import TimeSeries
+from tunax_lite.io.series import Series
 
 WATER, DAY = water_surface(0.0, 0.0, 10.0, 0.0), 86400.0
 DAILY = np.array([120.0, 310.0, 50.0, 226.0, 180.0, 260.0, 90.0])
@@ -160,6 +161,10 @@ def test_the_time_between_records_is_that_of_the_radiation():
     assert time_between_records(fine, np.interp(fine, days, DAILY)) == pytest.approx(DAY)  # on common times
     held = DAILY[np.minimum((fine // DAY).astype(int), DAILY.size - 1)]
     assert time_between_records(fine, held) > 10800.0 * 1.2  # written at every hour
+    for interval in (6 * 3600.0, DAY):  # means that hold over their interval
+        start = interval * np.arange(DAILY.size)
+        means = Series(start, DAILY).of_means(np.stack([start, start + interval], axis=1))
+        assert time_between_records(means.time, means.values) == pytest.approx(interval)
     assert time_between_records(np.array([-1e12, 1e12]), np.array([200.0, 200.0])) == np.inf
 
 

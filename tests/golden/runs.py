@@ -192,6 +192,8 @@ def _calibration(name: str, settings: Settings, in_reverse: bool) -> Entry:
     columns = {path: at_x.matrix[:, n] for n, path in enumerate(numbers.paths)}
     squares = at_x.residuals @ at_x.residuals
     found = {"start": x, "residuals": at_x.residuals, "jacobian": columns, "score": made.score(squares)}
+    slope = jax.grad(made.score)(squares)
+    found["gradient_by_columns"] = 2.0 * slope * at_x.residuals @ at_x.matrix
     if in_reverse:
         differentiate = eqx.filter_jit(eqx.filter_value_and_grad(loss, has_aux=True))
         (found["loss"], found["mean_squares"]), found["gradient"] = differentiate(x, comparison)

@@ -272,6 +272,23 @@ def order_in_time(times: Variable) -> tuple[np.ndarray, tuple[str, ...]]:
     return order, (f"{times.path}: {times.name}: {said}",) if late else ()
 
 
+def read_reference(reference: str) -> tuple[str, datetime.timedelta]:
+    """Day of the reference of a unit of time, as `2000-01-01`, and its clock in universal time.
+
+    Raises:
+        ValueError: no date, or a zone given by name.
+    """
+    found = _REFERENCE.match(reference.strip())
+    if found is None:
+        raise ValueError(f"'{reference}'")
+    hour, minute, second = (float(found[key] or 0.0) for key in ("hour", "minute", "second"))
+    datetime.time(int(hour), int(minute), int(second))  # refuses what is no time of the day
+    ahead = float((found["ahead"] or "0") + (found["part"] or "")) + float(found["minutes"] or 0.0) / 60.0
+    hour += ahead if found["sign"] == "-" else -ahead
+    day = "-".join(f"{int(found[key] or 1):02}" for key in ("year", "month", "day"))
+    return day.zfill(10), datetime.timedelta(hours=hour, minutes=minute, seconds=second)
+
+
 def _epoch_of(reference: str, calendar: str) -> tuple[datetime.datetime, float]:
     """A date in universal time, and the time [s] from the reference of a unit to it.
 
@@ -282,15 +299,8 @@ def _epoch_of(reference: str, calendar: str) -> tuple[datetime.datetime, float]:
 
     if calendar not in _CALENDARS:
         raise ValueError(f"the calendar '{calendar}'")
-    found = _REFERENCE.match(reference)
-    if found is None:
-        raise ValueError(f"'{reference}'")
-    year, month, day = (int(found[key] or 1) for key in ("year", "month", "day"))
-    hour, minute, second = (float(found[key] or 0.0) for key in ("hour", "minute", "second"))
-    datetime.time(int(hour), int(minute), int(second))  # refuses what is no time of the day
-    ahead = float((found["ahead"] or "0") + (found["part"] or "")) + float(found["minutes"] or 0.0) / 60.0
-    hour += ahead if found["sign"] == "-" else -ahead
-    clock = datetime.timedelta(hours=hour, minutes=minute, seconds=second)
+    text, clock = read_reference(reference)
+    year, month, day = map(int, text.split("-"))
     if year >= _FIRST_GREGORIAN:
         return datetime.datetime(year, month, day) + clock, 0.0
     # Python's dates have no Julian calendar, and none before the year 1.
@@ -308,7 +318,7 @@ def read_time(variable: Variable, given_unit: str | None = None, *, increasing: 
     try:
         scale, _ = conversion("interval", interval)
         if reference:
-            epoch, shift = _epoch_of(reference.strip(), calendar)
+            epoch, shift = _epoch_of(reference, calendar)
     except (ValueError, OverflowError):
         expected = "a unit such as 'seconds' or 'days since 2000-01-01 00:00 +02:00' in the standard calendar"
         got = f"'{unit}' in the calendar '{calendar}'"

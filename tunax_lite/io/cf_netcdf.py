@@ -218,15 +218,15 @@ def _read(file: Contents, mapping: Mapping) -> tuple[Case, Observations]:
 def _note_of_late_start(
     file: Contents, time: TimeAxis, profiles: dict[str, np.ndarray], first: int, earliest: float
 ) -> tuple[str, ...]:
-    """A note on records before the start that lack values."""
+    """A note on profiles before the start that have gaps."""
     wanted = int(np.argmax(time.seconds >= earliest))
     if first <= wanted:
         return ()
     lacking = [key for key, values in profiles.items() if not np.isfinite(values[wanted:first]).all()]
     return (
-        f"{file.path}: the run starts at {time.describe(first)}, not at {time.describe(wanted)}: until then "
-        f"{' and '.join(lacking)} lack values in {first - wanted} profiles; fill them, or choose a start "
-        "(mapping.start)",
+        f"{file.path}: the run starts at {time.describe(first)}, not at {time.describe(wanted)}: "
+        f"{first - wanted} earlier profiles have gaps in {' and '.join(lacking)}; fill them, or choose a "
+        "start (mapping.start)",
     )
 
 

@@ -45,6 +45,7 @@ from .errors import (
     names_its_file,
 )
 from .netcdf import read_contents
+from .series import Series, on_common_times
 from .units import Conversion, Conversions, as_conversion
 from .yaml_file import NAMES
 
@@ -120,7 +121,7 @@ def read_era5(
 ) -> BulkForcing:
     """Bulk forcing from ERA5: u10, v10, t2m, d2m, sp or msl, radiation, and tcc and tp if present.
 
-    Means of accumulated parameters are assigned to the middle of their interval and interpolated linearly.
+    Means of accumulated parameters hold over their interval, so that their sums are those of the file.
     The forcing includes evaporation, with and without precipitation.
 
     Args:
@@ -318,21 +319,19 @@ def _read_points(
 
 
 def _common(points: dict[str, _Point]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """All series on the union of time stamps and interval centres, interpolated linearly; sums as means."""
-    times = {key: point.time - 0.5 * point.interval for key, point in points.items()}
-    # A mean holds for half its interval on either side of the centre.
-    first = max(times[key][0] - 0.5 * point.interval for key, point in points.items())
-    last = min(times[key][-1] + 0.5 * point.interval for key, point in points.items())
-    common = np.unique(np.concatenate([*times.values(), [first, last]]))
-    common = common[(common >= first) & (common <= last)]
-    if common.size < 2:
-        path, expected = (
-            next(iter(points.values())).records[0].variable.path,
-            "times that all parameters have",
-        )
-        raise FileFormatError(path, "time", expected, "none", "download them again")
-    sums = {key: point.values / (_HOUR if point.interval else 1.0) for key, point in points.items()}
-    return common, {key: np.interp(common, times[key], values) for key, values in sums.items()}
+    """All series on common times: means over the intervals of sums, and instantaneous values."""
+    series = {}
+    for key, point in points.items():
+        intervals = np.stack([point.time - point.interval, point.time], axis=1)
+        sums = Series(point.time, point.values / _HOUR)
+        series[key] = sums.of_means(intervals) if point.interval else Series(point.time, point.values)
+    try:
+        time, values = on_common_times(series, 0.0)
+    except ValueError:
+        path = next(iter(points.values())).records[0].variable.path
+        expected = "times that all parameters have"
+        raise FileFormatError(path, "time", expected, "none", "download them again") from None
+    return time, {key: np.asarray(value) for key, value in values.items()}
 
 
 def _converted(point: _Point) -> _Point:

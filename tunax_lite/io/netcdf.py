@@ -61,7 +61,7 @@ class Variable:
         """The error to raise."""
         limits = [key for key in ("valid_range", "valid_min", "valid_max") if key in self.attrs]
         if limits and self.values.dtype.kind == "f" and np.isnan(self.values).all():
-            got = f"{got} ({' and '.join(limits)} of the file exclude every value)"
+            got = f"{got} (no value within {' and '.join(limits)} of the file)"
         return FileFormatError(self.path, self.name, expected, str(got), advice)
 
     def with_values(self, values: np.ndarray) -> "Variable":

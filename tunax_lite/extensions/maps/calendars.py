@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...io.axes import read_reference
 from ...io.netcdf import Variable
 
 _BY_DATE = ("standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "365_day")
@@ -173,7 +174,9 @@ def _dated(variable: Variable, epoch: datetime.datetime) -> tuple[np.ndarray, np
         warnings.simplefilter("ignore")  # warns that CF has no year 0
         options = {"only_use_cftime_datetimes": True, "has_year_zero": True}
         try:
-            dates = np.asarray(netCDF4.num2date(values, unit, calendar, **options)).tolist()
+            day, clock = read_reference(reference)
+            dates = np.asarray(netCDF4.num2date(values, f"{interval} since {day}", calendar, **options))
+            dates = (dates + clock).tolist()
         except (ValueError, OverflowError):
             raise refused from None
         begins = [date.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0) for date in dates]

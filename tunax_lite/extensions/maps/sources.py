@@ -201,7 +201,7 @@ class Reader:
         if sum(self.lengths) > 1:
             keys = [axis_of(file, name, "time", flat)[1] or "" for file in self.files]
             named = zip(self.files, keys, strict=True)
-            coordinates = [read_contents(file, only=(key,))[key] for file, key in named]
+            coordinates = [_middles(file, key, self.header) for file, key in named]
             self.times = read_times(coordinates, epoch, duration, given.repeats, given.stretched_years)
         examine(self.header, quantity, given=given, turned=given.upward or leaves_water(self.header))
 
@@ -286,6 +286,19 @@ class Reader:
             advice = f"fill the {missing.size} missing values in time"
             raise self.header.error("values at the same points at all times", got, advice)
         check_possible(self.header.path, self.name, self.quantity, values.ravel(), describe)
+
+
+def _middles(file: "xr.Dataset", name: str, header: Variable) -> Variable:
+    """Times of records; those of means are the middles of their bounds (CF), wherever they were stamped."""
+    bounds = str(file.variables[name].attrs.get("bounds"))
+    contents = read_contents(file, only=(name, bounds))
+    times, ends = contents[name], contents.variables.get(bounds)
+    is_point = "time: point" in str(header.attrs.get("cell_methods"))
+    if ends is None or is_point or ends.values.shape != (times.values.size, 2):
+        return times
+    if ends.attrs.get("units", times.attrs.get("units")) != times.attrs.get("units"):
+        return times
+    return dataclasses.replace(times, values=ends.numbers().mean(axis=1))
 
 
 def _horizontal_axes(file: "xr.Dataset", name: str) -> dict[str, list["xr.DataArray"]]:
