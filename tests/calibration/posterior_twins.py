@@ -6,28 +6,20 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
+import tunax_lite as tl
 from tests.calibration.twins import CHEAP_FREE, make_case, observe
 from tunax_lite.calibration import Target, with_parameters
 from tunax_lite.calibration.posterior import Likelihood
-from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.column.model import Model
-from tunax_lite.column.observations import Observations
 
 NOISE = 0.01  # [K]
-FREE = CHEAP_FREE.resolve(PacanowskiPhilander())
+FREE = CHEAP_FREE.resolve(tl.PacanowskiPhilander())
 
 
 @dataclasses.dataclass(frozen=True)
 class NoisyTwin:
-    """A case, its parameters, and temperatures with noise.
+    """A case, its parameters, and temperatures with noise."""
 
-    Args:
-        truth: unconstrained vector of the parameters.
-        target: what was observed.
-        likelihood: of the noise that was added.
-    """
-
-    truth: np.ndarray
+    truth: np.ndarray  # unconstrained
     target: Target
     likelihood: Likelihood
 
@@ -39,11 +31,11 @@ def noisy_twin(seed: int) -> NoisyTwin:
     truth = random.standard_normal(len(FREE.paths))
     physical = np.asarray(FREE.to_physical(jnp.asarray(truth))).tolist()
     values = dict(zip(FREE.paths, physical, strict=True))
-    model = Model(with_parameters(PacanowskiPhilander(), values))
+    model = tl.Model(with_parameters(tl.PacanowskiPhilander(), values))
     case = make_case(0.1, -100.0, n_cells=16, hours=24.0)
     exact = observe(model, case, dt=600.0, interval=7200.0)
     temperature = np.asarray(exact.profiles["temperature"])[1:]
     noisy = temperature + NOISE * random.standard_normal(temperature.shape)
-    observed = Observations(exact.time[1:], exact.z, {"temperature": jnp.asarray(noisy)}, name=case.name)
+    observed = tl.Observations(exact.time[1:], exact.z, {"temperature": jnp.asarray(noisy)}, name=case.name)
     target = Target(case, observed, {"temperature": 1.0}, dt=600.0)
     return NoisyTwin(truth, target, Likelihood(NOISE, float(noisy.size)))

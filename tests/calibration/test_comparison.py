@@ -14,64 +14,52 @@ from matplotlib import _pylab_helpers
 import tunax_lite as tl
 from tests.cli.running import invoked
 from tests.errors import error_naming
+from tests.io.observation_files import N_CELLS as N_CELLS_OF_FILE
 from tests.io.observation_files import write_lesbrary
-from tunax_lite.calibration.comparison import (
-    Candidate,
-    ComparisonRow,
-    KeptRows,
-    ProfileScore,
-    Reference,
-    StoredResult,
-    compare_closures,
-    summaries,
-)
+from tunax_lite.calibration import Target, comparison
+from tunax_lite.calibration.by_closure import compare_observed, tables
+from tunax_lite.calibration.comparison import Candidate, Reference, StoredResult, compare_closures, summaries
 from tunax_lite.closures import AbstractPlainClosure
 from tunax_lite.config import load_comparison
 from tunax_lite.io import write_trajectory
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.runs import read_stored_run
+from tunax_lite.plotting import plot_closures_and_cases
 from tunax_lite.runtime.engine import ThisProcess
 
-COLUMNS = (
-    "closure,case,n_cells,time_step,temperature_rms,velocity_rms,mixed_layer_depth_rms,microseconds_per_step,"
-    "finite,note,cell_thickness,group"
-).split(",")
 DEPTH, N_CELLS, DT = 32.0, 8, 60.0
 NAMES = ("temperature", "u", "v")
+CONSTANT = tl.Model(tl.Constant())
+BROKEN = eqx.tree_at(lambda model: model.closure.diffusivity, CONSTANT, jnp.asarray(np.nan))
+GIVEN: dict[str, Any] = {"n_cells": [N_CELLS], "time_steps": [DT], "start": 1200.0, "n_timings": 0}
 
 
-def _case(n_cells: int = N_CELLS) -> tl.Case:
-    grid = tl.Grid.uniform(DEPTH, n_cells)
+def _constant(label: str, mixing: float, **changes) -> Candidate:
+    return Candidate(label, tl.Model(tl.Constant(viscosity=mixing, diffusivity=mixing), **changes))
+
+
+def _case(forcing: tl.SurfaceFluxes | None = None, hours: float = 1.0) -> tl.Case:
+    grid = tl.Grid.uniform(DEPTH, N_CELLS)
     return tl.Case(
         grid=grid,
         initial_state=tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.02 * z),
-        forcing=tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1, stress_v=0.0, heat_flux=-100.0)),
+        forcing=tl.ConstantForcing(forcing or tl.SurfaceFluxes(stress_u=0.1, stress_v=0.0, heat_flux=-100.0)),
         coriolis_parameter=1e-4,
-        duration=3600.0,
+        duration=3600.0 * hours,
         name="small",
     )
 
 
-@pytest.fixture(scope="module")
-def reference():
+def _reference(case: tl.Case) -> Reference:
     """What constant coefficients give: a closure with the same has no error."""
-    case = _case()
-    run = tl.simulate(tl.Model(tl.Constant()), case, dt=DT, output_interval=600.0)
+    run = tl.simulate(CONSTANT, case, dt=DT, output_interval=600.0)
     profiles = {name: getattr(run.state, name) for name in NAMES}
     return Reference(case, tl.Observations(run.time, case.grid.z_center, profiles, name="small"))
 
 
-class Exploding(AbstractPlainClosure):
-    """Constant coefficients that are no numbers after the first step."""
-
-    inner: tl.Constant
-
-    def init(self, inputs):
-        return self.inner.init(inputs)
-
-    def step(self, clo_state, inputs, dt):
-        after = self.inner.step(clo_state, inputs, dt)
-        return eqx.tree_at(lambda c: c.eddy_diffusivity, after, after.eddy_diffusivity * jnp.nan)
+@pytest.fixture(scope="module")
+def reference():
+    return _reference(_case())
 
 
 class Refusing(AbstractPlainClosure):
@@ -89,18 +77,15 @@ def test_table_of_closures_one_of_which_blows_up(reference):
     seen = []
     compared = compare_closures(
         [
-            Candidate("same", tl.Model(tl.Constant())),
-            Candidate("exploding", tl.Model(Exploding(tl.Constant()))),
-            Candidate("explicit", tl.Model(tl.Constant(viscosity=1e3, diffusivity=1e3), theta=0.0)),
+            Candidate("same", CONSTANT),
+            Candidate("exploding", BROKEN),
+            _constant("explicit", 1e3, theta=0.0),
             Candidate("refusing", tl.Model(Refusing())),
-            Candidate("weak", tl.Model(tl.Constant(viscosity=1e-3, diffusivity=1e-3))),
+            _constant("weak", 1e-3),
         ],
         [reference],
-        n_cells=[N_CELLS],
-        time_steps=[DT, 600.0],
-        start=1200.0,
+        **GIVEN | {"time_steps": [DT, 600.0], "n_timings": 1},
         shown=(N_CELLS, DT),
-        n_timings=1,
         report=seen.append,
     )
     rows = {(row.closure, row.time_step): row for row in compared.rows}
@@ -129,44 +114,26 @@ def test_table_of_closures_one_of_which_blows_up(reference):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("cooling", "is_possible", "expected"),
-    [
-        # 4 m of still water at 19.96 degC lose Q 28 800 s / (1026 * 3992 * 4) K: 23.7 K, or 43.9 K.
-        (1.35e4, True, "unlikely water: temperature -3.7"),
-        (2.5e4, False, "water that cannot be: temperature -2"),
-    ],
-)
-def test_water_beyond_its_limits_is_noted_and_what_cannot_be_has_no_errors(cooling, is_possible, expected):
-    still = tl.Constant(viscosity=1e-8, diffusivity=1e-8)
-    fluxes = eqx.tree_at(lambda f: f.heat_flux, tl.SurfaceFluxes(heat_flux=-1.0), jnp.asarray(-cooling))
-    forcing = eqx.tree_at(lambda f: f.fluxes, tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-1.0)), fluxes)
-    case = dataclasses.replace(_case(), forcing=forcing, duration=28800.0)
-    run = tl.simulate(tl.Model(tl.Constant()), case, dt=DT, output_interval=3600.0)
-    profiles = {name: getattr(run.state, name) for name in NAMES}
-    reference = Reference(case, tl.Observations(run.time, case.grid.z_center, profiles, name="small"))
-    candidates = [Candidate("still", tl.Model(still))]
-    compared = compare_closures(candidates, [reference], n_cells=[N_CELLS], time_steps=[DT], n_timings=0)
-    (row,) = compared.rows
-    assert row.finite == is_possible and np.isfinite(row.temperature_rms) == is_possible
-    assert row.note.startswith(expected)
-    titles = [part.title for part in summaries(compared.rows, resolution=row.resolution, time_step=DT)]
-    assert titles[2:] == ["Unlikely water" if is_possible else "Not finite"]
+def test_water_beyond_its_limits_is_noted():
+    # 4 m of still water at 19.96 degC lose Q 43 200 s / (1026 * 3992 * 4) K = 23.7 K.
+    reference = _reference(_case(tl.SurfaceFluxes(heat_flux=-9e3), hours=12.0))
+    (row,) = compare_closures([_constant("still", 1e-8)], [reference], **GIVEN).rows
+    assert row.finite and np.isfinite(row.temperature_rms)
+    assert row.note.startswith("unlikely water: temperature -3.7")
+    titles = [part.title for part in summaries([row], resolution=row.resolution, time_step=DT)]
+    assert titles[2:] == ["Unlikely water"]
 
 
 def test_errors_are_those_of_means_on_the_coarser_grid(reference):
     for n_cells in (4, 16):
-        rng = np.random.default_rng(3)
-        grid = tl.Grid.uniform(DEPTH, n_cells)
-        score = ProfileScore(reference, grid, start=0.0, temperature_difference=0.05)
+        rng, grid = np.random.default_rng(3), tl.Grid.uniform(DEPTH, n_cells)
+        score = comparison.ProfileScore(reference, grid, start=0.0, temperature_difference=0.05)
         n_times = reference.observations.time.size
         model = {name: rng.normal(size=(n_cells, n_times)) for name in NAMES}
         les = {name: np.asarray(reference.observations.profiles[name]).T for name in NAMES}
         shape = min(n_cells, N_CELLS), -1, n_times
-        square = {
-            name: np.mean((model[name].reshape(shape).mean(1) - les[name].reshape(shape).mean(1)) ** 2)
-            for name in NAMES
-        }
+        means = {name: [each[name].reshape(shape).mean(1) for each in (model, les)] for name in NAMES}
+        square = {name: np.mean((one - other) ** 2) for name, (one, other) in means.items()}
         temperature, velocity, _ = score.scores(score.averaged(model))
         assert temperature == pytest.approx(np.sqrt(square["temperature"]), rel=1e-12)
         assert velocity == pytest.approx(np.sqrt(square["u"] + square["v"]), rel=1e-12)
@@ -184,7 +151,7 @@ def test_references_and_comparisons_that_are_refused(reference):
     ):
         with error_naming(ValueError, message):
             Reference(reference.case, dataclasses.replace(seen, **changed))
-    one = [Candidate("a", tl.Model(tl.Constant()))]
+    one = [Candidate("a", CONSTANT)]
     for settings, message in (
         ({"time_steps": [700.0]}, "small 600 700"),
         ({"time_steps": [1200.0]}, "small 600 1200"),
@@ -192,10 +159,8 @@ def test_references_and_comparisons_that_are_refused(reference):
         ({"candidates": []}, "compare_closures none"),
         ({"candidates": 2 * one}, "compare_closures a"),
     ):
-        given: dict[str, Any] = {"candidates": one, "n_cells": [N_CELLS], "time_steps": [DT], "start": 0.0}
-        given |= settings
         with error_naming(ValueError, message):
-            compare_closures(references=[reference], **given)
+            compare_closures(references=[reference], **{"candidates": one, **GIVEN, **settings})
 
 
 def test_error_of_the_mixed_layer_depth_of_linear_profiles():
@@ -206,7 +171,7 @@ def test_error_of_the_mixed_layer_depth_of_linear_profiles():
     zero = jnp.zeros((2, N_CELLS))
     observed = {"temperature": jnp.asarray(profile["reference"]), "u": zero, "v": zero}
     reference = Reference(case, tl.Observations(time, case.grid.z_center, observed))
-    score = ProfileScore(reference, case.grid, start=0.0, temperature_difference=0.1)
+    score = comparison.ProfileScore(reference, case.grid, start=0.0, temperature_difference=0.1)
     rest = np.zeros((N_CELLS, 2))
     *_, mixed_layer_depth = score.scores({"temperature": profile["model"].T, "u": rest, "v": rest})
     # 2 m below the surface lies the uppermost center; from there 0.1 K are 5 m and 10 m.
@@ -220,8 +185,7 @@ def test_initial_profiles_kept_and_stored_results_are_rows_too(reference):
     time = np.append(np.asarray(observed.time)[::2], 1e5)  # every other time, and one that the case lacks
     profiles = {name: np.append(values, values[:, -1:], axis=1) for name, values in profiles.items()}
     peer = StoredResult("peer", "small", time, reference.case.grid, profiles, 30.0)
-    given = {"n_cells": [N_CELLS], "time_steps": [DT], "start": 1200.0, "n_timings": 0}
-    given |= {"candidates": [Candidate("a", tl.Model(tl.Constant()))], "references": [reference]}
+    given = {"candidates": [Candidate("a", CONSTANT)], "references": [reference], **GIVEN}
     _, kept, stored = compare_closures(with_persistence=True, stored=[peer], **given).rows
     assert (kept.closure, kept.finite) == ("persistence", True) and np.isnan(kept.microseconds_per_step)
     start = np.asarray(reference.case.initial_state.temperature)
@@ -241,14 +205,13 @@ def test_initial_profiles_kept_and_stored_results_are_rows_too(reference):
 
 @pytest.mark.long
 def test_errors_at_the_levels_of_the_simulation_with_cells_of_a_thickness(reference):
-    candidates = [Candidate("a", tl.Model(tl.Constant(viscosity=1e-3, diffusivity=1e-3)))]
-    given = {"n_cells": [16.0], "time_steps": [DT], "start": 1200.0, "n_timings": 0, "averaging": "points"}
+    candidate, given = _constant("a", 1e-3), GIVEN | {"n_cells": [16.0], "averaging": "points"}
     references = [dataclasses.replace(reference, group="some")]
-    compared = compare_closures(candidates, references, shown=(16.0, DT), **given)
+    compared = compare_closures([candidate], references, shown=(16.0, DT), **given)
     (row,), (shown,) = compared.rows, compared.shown
     assert (row.n_cells, row.cell_thickness, row.resolution, row.group) == (3, 16.0, "cells of 16 m", "some")
     case = reference.case.on(tl.Grid.uniform(DEPTH, 3))
-    run = tl.simulate(candidates[0].model, case, dt=DT, output_interval=600.0).state.temperature
+    run = tl.simulate(candidate.model, case, dt=DT, output_interval=600.0).state.temperature
     z, centers = np.asarray(reference.observations.z), np.asarray(case.grid.z_center)
     at_levels = np.stack([np.interp(z, centers, profile) for profile in np.asarray(run)])
     difference = at_levels - np.asarray(reference.observations.profiles["temperature"])
@@ -257,15 +220,15 @@ def test_errors_at_the_levels_of_the_simulation_with_cells_of_a_thickness(refere
 
 
 def test_a_comparison_goes_on_with_what_is_done(reference, tmp_path):
-    candidates = [Candidate(name, tl.Model(tl.Constant(viscosity=x))) for name, x in (("a", 0.1), ("b", 0.2))]
-    given = {"n_cells": [4, 8.0], "time_steps": [DT], "start": 0.0, "n_timings": 0, "shown": (4, DT)}
+    candidates, resolutions = [_constant("a", 0.1), _constant("b", 0.2)], [4, 8.0]
+    given = GIVEN | {"n_cells": resolutions, "shown": (4, DT)}
     whole = compare_closures(candidates, [reference], **given)
 
     def interrupted(row):
         if (row.closure, row.resolution) == ("a", "cells of 8 m"):  # one resolution after another
             raise KeyboardInterrupt
 
-    kept = KeptRows(tmp_path / "rows", candidates, "settings")
+    kept = comparison.KeptRows(tmp_path / "rows", candidates, "settings")
     with pytest.raises(KeyboardInterrupt):
         compare_closures(candidates, [reference], kept=kept, report=interrupted, **given)
     assert len(list((tmp_path / "rows").iterdir())) == 3
@@ -281,8 +244,7 @@ def test_a_comparison_goes_on_with_what_is_done(reference, tmp_path):
     assert list(map(repr, again.rows)) == list(map(repr, whole.rows))  # NaN is not equal to itself
     for one, other in zip(again.shown, whole.shown, strict=True):
         np.testing.assert_array_equal(one.runs["a"]["u"], other.runs["a"]["u"])
-    changed = [Candidate("a", tl.Model(tl.Constant(viscosity=0.3)))]
-    assert KeptRows(tmp_path / "rows", changed, "settings").find("a", 4) is None
+    assert comparison.KeptRows(tmp_path / "rows", [_constant("a", 0.3)], "settings").find("a", 4) is None
     kept.clear()
     assert not (tmp_path / "rows").exists()
 
@@ -304,10 +266,6 @@ def write_gotm(path, **changes):
     return path
 
 
-def _compare(*arguments):
-    return invoked("compare", *arguments).output
-
-
 def test_results_of_gotm_and_of_this_package_are_read(tmp_path):
     run = read_stored_run(write_gotm(tmp_path / "gotm.nc"))
     np.testing.assert_array_equal(run.z_face, [-10.0, -4.0, 0.0])
@@ -321,7 +279,7 @@ def test_results_of_gotm_and_of_this_package_are_read(tmp_path):
         with error_naming(FileFormatError, message):
             read_stored_run(write_gotm(tmp_path / "bad.nc", **change))
     case = _case()
-    trajectory = tl.simulate(tl.Model(tl.Constant()), case, dt=DT, output_interval=600.0)
+    trajectory = tl.simulate(CONSTANT, case, dt=DT, output_interval=600.0)
     write_trajectory(trajectory, tmp_path / "own.nc")
     own = read_stored_run(tmp_path / "own.nc")
     np.testing.assert_array_equal(own.profiles["u"], np.asarray(trajectory.state.u).T)
@@ -329,13 +287,12 @@ def test_results_of_gotm_and_of_this_package_are_read(tmp_path):
 
 
 def test_summaries_show_means_and_what_failed():
-    def row(closure, case, dt, error, finite=True):
-        return ComparisonRow(
-            closure, case, 8, dt, error, 2.0 * error, 1e3 * error, 4.0, finite, "" if finite else "why"
-        )
+    def row(closure, case, dt, error, note=""):
+        errors = error, 2.0 * error, 1e3 * error
+        return comparison.ComparisonRow(closure, case, 8, dt, *errors, 4.0, not note, note)
 
     rows = [row("a", "x", 60.0, 0.001), row("a", "y", 60.0, 0.003), row("a", "x", 600.0, 0.002)]
-    rows += [row("b", "x", 60.0, 0.005), row("b", "y", 60.0, np.nan, finite=False), row("b", "x", 600.0, 0.1)]
+    rows += [row("b", "x", 60.0, 0.005), row("b", "y", 60.0, np.nan, "why"), row("b", "x", 600.0, 0.1)]
     by_case, by_resolution, failed = summaries(rows, resolution="8 cells", time_step=60.0)
     assert by_case.header[:4] == ("closure", "x", "y", "mean [mK]")
     assert by_case.rows == (
@@ -346,6 +303,10 @@ def test_summaries_show_means_and_what_failed():
     assert failed.rows == (("b", "y", "8", "60", "why"),)
 
 
+COLUMNS = (
+    "closure,case,n_cells,time_step,temperature_rms,velocity_rms,mixed_layer_depth_rms,microseconds_per_step,"
+    "finite,note,cell_thickness,group"
+).split(",")
 CONFIG = """
 closures:
   - constant
@@ -360,44 +321,137 @@ figures: {n_cells: 8, time_step: 60.0}
 """
 
 
-def _rows(path):
-    with open(path, newline="") as file:
-        lines = list(csv.reader(file))
-    assert lines[0] == COLUMNS
-    return [dict(zip(COLUMNS, line, strict=True)) for line in lines[1:]]
+def _rows(folder):
+    with open(folder / "comparison.csv", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 @pytest.mark.long
 def test_command_writes_table_summary_and_figures(tmp_path):
+    config, out = tmp_path / "few.yaml", tmp_path / "out"
     write_lesbrary(tmp_path / "little.jld2")
     (tmp_path / "values.yaml").write_text(
         "closure: Constant\nparameters: {viscosity: 0.03, diffusivity: {value: 0.02}}\n"
     )
-    config = tmp_path / "few.yaml"
     config.write_text(CONFIG)
-    output = _compare(config, "--output", tmp_path / "out")
-    rows = _rows(tmp_path / "out/comparison.csv")
+    output = invoked("compare", config, "--output", out).output
+    rows = _rows(out)
+    assert list(rows[0]) == COLUMNS
     labels = ["constant", "calibrated", "given", "persistence"]
     assert [row["closure"] for row in rows[::4]] == labels and len(rows) == 16
     assert {row["finite"] for row in rows} == {"true"}
     constant, calibrated, given = ([row["temperature_rms"] for row in rows[i : i + 4]] for i in (0, 4, 8))
     assert calibrated == given != constant
-    names = {"comparison.csv", "comparison.md", "cost.png"}
-    names |= {"profiles_little_case.png", "sections_little_case.png"}
-    assert {path.name for path in (tmp_path / "out").iterdir()} == names
-    assert all(f"wrote {tmp_path}/out/{name}" in output for name in names)
-    text = (tmp_path / "out/comparison.md").read_text()
-    assert "| calibrated |" in text and "](cost.png)" in text
+    names = set(
+        "comparison.csv comparison.md cost.png profiles_little_case.png sections_little_case.png".split()
+    )
+    assert {path.name for path in out.iterdir()} == names
+    assert all(f"wrote {out}/{name}" in output for name in names)
     assert not _pylab_helpers.Gcf.figs
     # Chosen ones alone, and the same numbers again.
-    _compare(config, "--output", tmp_path / "one", "--closures", "given", "--cases", "little_case")
-    again = _rows(tmp_path / "one/comparison.csv")
-    untimed = [{k: v for k, v in row.items() if k != "microseconds_per_step"} for row in rows + again]
+    chosen = ("--closures", "given", "--cases", "little_case")
+    invoked("compare", config, "--output", tmp_path / "one", *chosen)
+    untimed = [row | {"microseconds_per_step": ""} for row in rows + _rows(tmp_path / "one")]
     assert untimed[8:16] == untimed[16:]
     # Files of cases that are not chosen are not read.
-    absent = "cases: [{format: lesbrary, path: absent.jld2}, {format: lesbrary, path: little.jld2}]"
-    config.write_text(CONFIG.replace("cases: [{format: lesbrary, path: little.jld2}]", absent))
+    config.write_text(CONFIG.replace("cases: [", "cases: [{format: lesbrary, path: absent.jld2}, "))
     setup = load_comparison(config)
     assert [one.case.name for one in setup.references(["little_case"])] == ["little_case"]
     with error_naming(FileNotFoundError, "cases.0.path absent.jld2"):
         setup.references(["other"])
+
+
+def resting(name: str, **observed) -> Target:
+    """Uniform water at rest, which no closure changes, seen at unequal times by three instruments."""
+    grid = tl.Grid.uniform(10.0, 5)
+    state, forcing = tl.State.from_profiles(grid, temperature=15.0), tl.ConstantForcing(tl.SurfaceFluxes())
+    case = tl.Case(grid, state, forcing, name=name, duration=7200.0)
+    time = jnp.array([600.0, 1800.0, 6000.0])
+    seen = tl.Observations(time, z=jnp.array([-8.0, -3.0, -1.0]), name=name, source="mooring", **observed)
+    return Target(case, seen, dt=600.0, weights=dict.fromkeys(seen.names, 1.0))
+
+
+def warm(by: float):
+    values = np.full((3, 3), 15.0 + by)
+    values[1, 2] = np.nan  # a gap has no error
+    return jnp.asarray(values)
+
+
+def test_errors_are_those_of_the_observations_and_a_failed_run_has_a_reason():
+    targets = [
+        resting("warmer", profiles={"temperature": warm(0.5), "u": jnp.full((3, 3), 0.1)}),
+        resting("surface", profiles={}, series={"sea_surface_temperature": jnp.array([14.0, jnp.nan, 16.0])}),
+    ]
+    found = compare_observed([Candidate("constant", CONSTANT), Candidate("broken", BROKEN)], targets)
+    rows = {(row.closure, row.case, row.variable): row for row in found.rows}
+    assert len(rows) == 6
+    own = rows["constant", "warmer", "temperature"]
+    # The numbers are those put in: round-off of 15 degC.
+    assert (own.root_mean_square, own.mean, own.unit) == (pytest.approx(0.5), pytest.approx(-0.5), "K")
+    assert rows["constant", "warmer", "u"].root_mean_square == pytest.approx(0.1, rel=1e-12)
+    surface = rows["constant", "surface", "sea_surface_temperature"]
+    assert surface.root_mean_square == pytest.approx(1.0) and surface.mean == pytest.approx(0.0, abs=1e-12)
+    failed = rows["broken", "warmer", "temperature"]
+    assert np.isnan(failed.root_mean_square) and failed.note
+    assert [set(runs) for runs in found.runs] == [{"constant"}, {"constant"}]
+    parts = {part.title: part for part in tables(found.rows)}
+    assert parts["temperature [K]"].rows == (("constant", "0.5 (-0.5)"), ("broken", "–"))
+    assert {line[:2] for line in parts["Failed"].rows} == {("broken", "warmer"), ("broken", "surface")}
+    figure = plot_closures_and_cases(found)
+    titles = [axes.get_title().splitlines()[-1] for axes in figure.axes if axes.get_title()]
+    assert titles[:2] == ["constant: 0.5 K", "constant: 1 K"] and len(titles) == 4
+
+
+def stored(n_cells: int = 3, depth: float = 10.0, end: float = 7200.0, **changes) -> StoredResult:
+    """Water of another model that warms by 1 K in 7200 s, on a grid of its own."""
+    time = np.linspace(0.0, end, 5)
+    warming = np.tile(15.0 + time / 7200.0, (n_cells, 1))
+    profiles = {"temperature": warming, "u": 0.0 * warming, "v": 0.0 * warming} | changes
+    return StoredResult("GOTM", "warmer", time, tl.Grid.uniform(depth, n_cells), profiles, np.nan)
+
+
+def test_results_of_other_models_are_judged_on_the_cells_and_at_the_times_of_the_observations():
+    series = {"sea_surface_temperature": jnp.array([15.0 + 1.0 / 12.0, 15.25, jnp.nan])}
+    target = resting("warmer", profiles={"temperature": warm(0.0), "u": warm(-15.0)}, series=series)
+    candidates, salinity = [Candidate("constant", CONSTANT)], np.full((3, 5), 35.0)
+    found = compare_observed(candidates, [target], stored=[stored(salinity=salinity)])
+    rows = {(row.closure, row.variable): row for row in found.rows}
+    # Three instruments at 600 and 6000 s, two at 1800 s.
+    errors = np.repeat([600.0, 1800.0, 6000.0], [3, 2, 3]) / 7200.0
+    own = rows["GOTM", "temperature"]
+    assert own.root_mean_square == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-6)
+    assert own.mean == pytest.approx(np.mean(errors), rel=1e-6)
+    assert rows["GOTM", "u"].root_mean_square == 0.0
+    # The temperature of the profiles, not the `sst` of the step before.
+    assert rows["GOTM", "sea_surface_temperature"].root_mean_square < 1e-6
+    assert set(found.runs[0]) == {"constant", "GOTM"}
+    without = dataclasses.replace(stored(), profiles={"v": salinity})
+    for wrong, parts in (
+        (stored(depth=20.0), "GOTM 10 20 warmer"),
+        (stored(end=3600.0), "GOTM 6000 3600 observed.end"),
+        (without, "GOTM temperature u observed.variables"),
+    ):
+        with error_naming(ValueError, parts):
+            compare_observed(candidates, [target], stored=[wrong])
+
+
+@pytest.mark.long
+def test_the_command_writes_a_table_of_variables_and_one_figure(tmp_path):
+    write_lesbrary(tmp_path / "little.jld2")
+    (tmp_path / "few.yaml").write_text(
+        "closures: [constant, {name: constant, label: still, parameters: {viscosity: 0.0}}]\n"
+        "cases: [{format: lesbrary, path: little.jld2}]\nstart: 600.0\n"
+        "observed: {variables: [temperature, u], time_step: 60.0, grid: {kind: native}}\n"
+        "stored: [{label: GOTM, path: gotm.nc}]\n"
+    )
+    faces = np.tile(np.linspace(-4.0 * N_CELLS_OF_FILE, 0.0, 4), (3, 1))
+    of_cells = {name: (("time", "z"), np.full((3, 3), 19.0)) for name in ("temp", "u", "v")}
+    time = ("time", [0.0, 900.0, 1800.0], {"units": "seconds since 2000-01-01 00:00:00"})
+    write_gotm(tmp_path / "gotm.nc", time=time, zi=(("time", "zi"), faces), **of_cells)
+    invoked("compare", tmp_path / "few.yaml", "--output", tmp_path / "out")
+    rows = _rows(tmp_path / "out")
+    expected = [(label, name) for label in ("constant", "still", "GOTM") for name in ("temperature", "u")]
+    assert [(row["closure"], row["variable"]) for row in rows] == expected
+    assert all(float(row["root_mean_square"]) > 0.0 for row in rows)
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {f"comparison.{end}" for end in ("csv", "md", "png")}

@@ -1,19 +1,28 @@
-"""Methods that need gradients, on functions that cost nothing."""
+"""Methods on functions that cost nothing and on a cheap twin, several starts, and a few cases at a time."""
 
 import dataclasses
 import math
+from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
+import yaml
 
-from tests.calibration.twins import told
+import tunax_lite as tl
+from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, assert_same_history, cheap_targets
 from tests.errors import error_naming
-from tunax_lite.calibration import LBFGS, Adam, ConstantRate, CosineDecay, ExponentialDecay
+from tunax_lite import calibration as cal
+from tunax_lite.calibration import LBFGS, Adam, CosineDecay, EnsembleKalman, LevenbergMarquardt, MultiStart
+from tunax_lite.calibration.problem import EnsembleEvaluator, Evaluation, Fit, GradientEvaluator, Problem
+from tunax_lite.plotting import history_figures
+from tunax_lite.runtime.engine import ThisProcess
 
-METHODS = [Adam(0.1), Adam(0.1, CosineDecay(40, 5), largest_gradient=1.0), LBFGS()]
+MODEL = tl.Model(tl.PacanowskiPhilander())
+RESOLVED = CHEAP_FREE.resolve(MODEL.closure)
+METHODS = [Adam(0.1, CosineDecay(40, 5), largest_gradient=1.0), LBFGS()]
 
 
 @jax.jit
@@ -22,15 +31,25 @@ def rosenbrock(x):
     return jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
-def _steps(method, function, x, n):
+def _fit(loss) -> Fit:
+    return Fit(float(loss), np.array([float(loss)]), np.zeros((1, 1)))
+
+
+def _of_gradient(function, x):
+    loss, gradient = function(x)
+    return Evaluation(_fit(loss), np.asarray(gradient))
+
+
+def told(method, state, loss, gradient):
+    """The state of a method after an evaluation."""
+    return method.tell(state, _of_gradient(lambda x: (loss, gradient), None))
+
+
+def _steps(method, function, x, n, evaluate=_of_gradient):
     """States after each of n evaluations."""
-    state = method.init(jnp.asarray(x))
-    states = [state]
-    for _ in range(n):
-        state = told(method, state, *function(*method.ask(state)))
-        states.append(state)
-        if bool(state.finished):
-            break
+    states = [method.init(jnp.asarray(x))]
+    while len(states) <= n and not bool(states[-1].finished):
+        states.append(method.tell(states[-1], evaluate(function, *method.ask(states[-1]))))
     return states
 
 
@@ -40,13 +59,10 @@ def test_lbfgs_finds_the_minimum_of_a_curved_valley():
     for before, after in zip(states, states[1:], strict=False):
         assert float(jnp.abs(after.trial - after.base).max()) <= 0.5 + 1e-12
         assert float(after.base_loss) <= float(before.base_loss)
-
-
-def test_adam_finds_the_minimum_of_a_badly_scaled_bowl():
-    scales = jnp.array([1.0, 1e4])
-    bowl = jax.jit(jax.value_and_grad(lambda x: jnp.sum(scales * (x - 1.0) ** 2)))
-    last = _steps(Adam(0.1, CosineDecay(200, 5, 0.0)), bowl, np.full(2, -0.5), 200)[-1]
-    np.testing.assert_allclose(last.trial, 1.0, atol=1e-2)  # about what is left of the learning rate
+    # It ends where nothing lowers the loss.
+    states = _steps(LBFGS(), lambda x: (1.0, jnp.array([1.0])), [0.0], 100)
+    assert bool(states[-1].finished) and len(states) < 40
+    assert bool(_steps(LBFGS(), lambda x: (1.0, jnp.array([0.0])), [0.0], 5)[-1].finished)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
@@ -63,11 +79,9 @@ def test_values_that_are_not_finite_shorten_the_step(method):
     trials = np.array([float(state.trial[0]) for state in states])
     for before, after in zip(states[1:-1], states[2:], strict=True):
         if float(before.trial[0]) <= 0.0:  # what was told then is refused
-            assert not bool(after.accepted)
-            assert float(after.trial[0]) > float(before.trial[0])
+            assert not bool(after.accepted) and float(after.trial[0]) > float(before.trial[0])
             assert float(after.base[0]) > 0.0
-    assert np.isfinite(trials).all()
-    assert abs(trials[-1] - 0.1) < 0.5
+    assert np.isfinite(trials).all() and abs(trials[-1] - 0.1) < 0.5
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
@@ -81,49 +95,374 @@ def test_the_rejected_trial_is_halved_towards_the_last_good_point(method):
     assert not bool(bad.accepted) and not bool(worse.accepted)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=repr)
-def test_a_state_that_was_saved_goes_on_bit_by_bit(method, tmp_path):
-    states = _steps(method, rosenbrock, np.full(3, -0.5), 12)
-    eqx.tree_serialise_leaves(tmp_path / "state.eqx", states[6])
-    state = eqx.tree_deserialise_leaves(tmp_path / "state.eqx", method.init(jnp.zeros(3)))
-    for expected in states[7:]:
-        state = told(method, state, *rosenbrock(state.trial))
-        np.testing.assert_array_equal(state.trial, expected.trial)
-
-
-def test_lbfgs_ends_where_nothing_lowers_the_loss():
-    states = _steps(LBFGS(), lambda x: (1.0, jnp.array([1.0])), [0.0], 100)
-    assert bool(states[-1].finished) and len(states) < 40
-    assert bool(_steps(LBFGS(), lambda x: (1.0, jnp.array([0.0])), [0.0], 5)[-1].finished)
-
-
 def test_clipping_bounds_the_gradient_that_adam_remembers():
-    state = Adam(0.1, largest_gradient=1.0).init(jnp.zeros(2))
-    after = told(Adam(0.1, largest_gradient=1.0), state, 1.0, [3e8, 4e8])
-    _, moments = after.transformation  # pyright: ignore[reportGeneralTypeIssues]
-    np.testing.assert_allclose(
-        moments.mu,  # pyright: ignore[reportAttributeAccessIssue]
-        0.1 * np.array([0.6, 0.8]),
-        rtol=1e-12,
-    )
+    method = Adam(0.1, largest_gradient=1.0)
+    after: Any = told(method, method.init(jnp.zeros(2)), 1.0, [3e8, 4e8])
+    np.testing.assert_allclose(after.transformation[1].mu, 0.1 * np.array([0.6, 0.8]), rtol=1e-12)
 
 
 def test_schedules_rise_then_fall_to_their_final_fraction():
-    for schedule in (CosineDecay(100, 10, 0.05), ExponentialDecay(100, 10, 0.05)):
+    for schedule in (CosineDecay(100, 10, 0.05), cal.ExponentialDecay(100, 10, 0.05)):
         fractions = np.array([schedule.fraction(step) for step in range(150)])
         assert fractions[0] == pytest.approx(1.0 / 11.0)
         assert np.all(np.diff(fractions[:11]) > 0.0) and fractions[10] == pytest.approx(1.0)
         assert np.all(np.diff(fractions[10:100]) < 0.0)
         np.testing.assert_allclose(fractions[100:], 0.05, rtol=1e-6)
-    assert [ConstantRate().fraction(step) for step in (0, 7)] == [1.0, 1.0]
+    assert [cal.ConstantRate().fraction(step) for step in (0, 7)] == [1.0, 1.0]
 
 
 def test_bad_settings_are_refused():
     for make, message in (
         (lambda: Adam(math.inf), "learning_rate 0"),
+        (lambda: Adam(cases_per_step=0), "cases_per_step 1 0"),
         (lambda: CosineDecay(10, 10), "n_warmup n_steps 10"),
-        (lambda: ExponentialDecay(10, 0, 0.0), "final_fraction 0"),
+        (lambda: cal.ExponentialDecay(10, 0, 0.0), "final_fraction 0"),
         (lambda: LBFGS(backtracking=1.0), "backtracking 0 1"),
+        (lambda: LevenbergMarquardt(decrease=1.0), "decrease 1"),
+        (lambda: LevenbergMarquardt(tolerance=math.nan), "tolerance 0 nan"),
+        (lambda: EnsembleKalman(noise=1.0, n_members=2), "n_members 3 2"),
+        (lambda: EnsembleKalman(noise=1.0, n_members=4).init(jnp.zeros(4)), "EnsembleKalman 4"),
+        (lambda: MultiStart(LBFGS(), 0, 5), "n_starts 1 0"),
+        (lambda: MultiStart(LBFGS(), 2, 5, spread=0.0), "MultiStart spread 0"),
+        (lambda: MultiStart(EnsembleKalman(noise=1.0), 2, 5), "MultiStart EnsembleKalman"),
     ):
         with error_naming(ValueError, message):
             make()
+
+
+def two_valleys(x):
+    """Valleys at -1 and 2, the second one is lower: (x + 1)² (x - 2)² - x."""
+    x = np.asarray(x)
+    loss = float(((x + 1.0) ** 2 * (x - 2.0) ** 2 - x).sum())
+    return loss, 2.0 * (x + 1.0) * (x - 2.0) * (2.0 * x - 1.0) - 1.0
+
+
+def test_other_starts_find_the_lower_valley():
+    method = MultiStart(LBFGS(), n_starts=6, iterations_each=30, spread=4.0)
+    state, losses = method.init(jnp.array([-1.2])), {}
+    while not bool(state.finished):
+        number = state.start_number
+        loss, gradient = two_valleys(*method.ask(state))
+        losses.setdefault(number, []).append(loss)
+        state = told(method, state, loss, gradient)
+    assert list(losses) == list(range(6)) and max(map(len, losses.values())) <= 30
+    assert min(losses[0]) == pytest.approx(0.9, abs=0.1)  # where one start stays
+    assert min(min(each) for each in losses.values()) == pytest.approx(-2.0, abs=0.1)
+
+
+def test_every_case_comes_once_in_a_round_and_the_mean_is_that_of_all():
+    weights = np.array([0.1, 0.0, 0.4, 0.2, 0.3])  # one is only reported
+    for size in (1, 3, 9):
+        n_batches = -(-4 // size)
+        for round_ in range(3):
+            numbers = range(round_ * n_batches, (round_ + 1) * n_batches)
+            batches = [cal.problem.MiniBatch(size, 7, number).weights(weights) for number in numbers]
+            assert all(0 < np.count_nonzero(batch) <= size for batch in batches)
+            assert np.count_nonzero(batches) == 4
+            np.testing.assert_allclose(np.mean(batches, axis=0), weights, rtol=1e-14)
+
+
+BATCHES = Adam(0.1, cases_per_step=1, all_cases_every=4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("method", [BATCHES, MultiStart(BATCHES, 3, 5, 0.5)], ids=["one start", "three"])
+def test_a_calibration_goes_on_bit_by_bit(tmp_path, method):
+    def stop(iteration):
+        if iteration.number == 6:
+            raise KeyboardInterrupt
+
+    def calibrated(folder, **options):
+        return cal.calibrate(MODEL, CHEAP_FREE, cheap_targets(), method, 13, folder=folder, **options)
+
+    plain = calibrated(None)
+    wide = ThisProcess(4)  # with which later starts run ahead
+    with pytest.raises(KeyboardInterrupt):
+        calibrated(tmp_path, report=stop, engine=wide)
+    assert_same_history(calibrated(tmp_path, resume=True, engine=wide), plain)
+    history = plain.history
+    several = isinstance(method, MultiStart)
+    expected = [0, 4, 5, 9, 10] if several else [0, 4, 8, 12]
+    np.testing.assert_array_equal(np.flatnonzero(history.of_all_cases), expected)
+    np.testing.assert_array_equal(np.isnan(history.scores).sum(axis=1), np.where(history.of_all_cases, 0, 1))
+    np.testing.assert_array_equal(history.start, np.arange(13) // 5 if several else 0)
+    assert history.best_iteration in expected and plain.best_loss == history.loss[expected].min()
+    assert len(plain.lowest_by_start) == (3 if several else 1)
+    lowest = [loss for loss in plain.lowest_by_start if loss is not None]
+    assert plain.best_loss == min(lowest) < history.loss[0]
+    cal.write_history(tmp_path / "history.nc", plain)
+    with xr.open_dataset(tmp_path / "history.nc") as dataset:
+        np.testing.assert_array_equal(dataset["start"], history.start)
+        panel = history_figures(dataset)["loss"].axes[0]
+    labels = [line.get_label() for line in panel.lines]
+    assert labels.count("of a few cases") == 1 and len(panel.lines) == 5 + 2 * several
+
+
+def test_starts_are_those_of_the_seed_and_one_that_breaks_down_is_given_up():
+    first = {}
+    for seed in (0, 0, 1):
+        method = MultiStart(LBFGS(), n_starts=3, iterations_each=1, seed=seed)
+        state, trials = method.init(jnp.zeros(2)), []
+        for _ in range(3):
+            trials.append(np.asarray(state.trial))
+            state = told(method, state, 1.0, np.ones(2))
+        assert bool(state.finished)
+        np.testing.assert_array_equal(trials[0], 0.0)
+        assert np.abs(trials[1:]).min() > 0.0
+        np.testing.assert_array_equal(first.setdefault(seed, trials), trials)
+    assert np.abs(np.array(first[0][1:]) - np.array(first[1][1:])).min() > 0.0
+    method = MultiStart(LevenbergMarquardt(), n_starts=3, iterations_each=20)
+    after = told(method, method.init(jnp.zeros(2)), np.nan, np.full(2, np.nan))
+    assert after.start_number == 1 and not bool(after.accepted) and not bool(after.finished)
+
+
+@jax.jit
+def valley(x):
+    """Residuals of Rosenbrock's function, and their Jacobian."""
+
+    def residuals(x):
+        return jnp.concatenate([10.0 * (x[1:] - x[:-1] ** 2), 1.0 - x[:-1]])
+
+    return residuals(x), jax.jacfwd(residuals)(x)
+
+
+def _evaluate(function, x, loss_to_beat):
+    """What the evaluator would say of residuals and Jacobian."""
+    residuals, matrix = (np.asarray(part) for part in function(x))
+    loss = float(residuals @ residuals)
+    if not (math.isfinite(loss) and loss < loss_to_beat):
+        return Evaluation(_fit(loss))
+    return Evaluation(_fit(loss), 2.0 * matrix.T @ residuals, 2.0 * matrix.T @ matrix)
+
+
+def test_levenberg_marquardt_finds_the_minimum_of_a_curved_valley():
+    method = LevenbergMarquardt()
+    states = _steps(method, valley, np.full(4, -0.5), 60, _evaluate)
+    np.testing.assert_allclose(states[-1].trial, 1.0, rtol=1e-6)
+    rejected = [not bool(state.accepted) for state in states[1:]]
+    assert 0 < sum(rejected) < 30
+    for before, after in zip(states, states[1:], strict=False):
+        assert float(jnp.abs(after.trial - after.base).max()) <= 2.0 + 1e-12
+        assert float(after.base_loss) <= float(before.base_loss)
+    flat = _steps(method, lambda x: (np.ones(2), np.zeros((2, 1))), [0.0], 5, _evaluate)
+    assert bool(flat[-1].finished) and len(flat) == 2
+
+
+@pytest.mark.long
+def test_evaluators_agree_and_compute_the_jacobian_only_for_a_lower_loss(evaluators):
+    problem, normal, gradient = evaluators
+    x = problem.free_parameters.start() + 0.1
+    forward, reverse = normal(x), gradient(x)
+    loss = forward.fit.loss
+    assert loss == pytest.approx(reverse.fit.loss, rel=1e-12)
+    np.testing.assert_allclose(forward.fit.errors, reverse.fit.errors, rtol=1e-12)
+    np.testing.assert_allclose(forward.gradient, reverse.gradient, rtol=1e-8)
+    values = np.linalg.eigvalsh(forward.matrix)
+    assert values.min() > -1e-12 * values.max()
+    rejected = normal(x, loss)
+    assert not rejected.matrix.size and rejected.is_finite and math.isnan(rejected.gradient_norm)
+    assert normal(x, 1.001 * loss).matrix.size
+
+
+def test_a_linear_problem_takes_one_step_without_damping():
+    matrix, truth = np.random.default_rng(0).standard_normal((9, 3)), np.array([0.3, -0.2, 0.5])
+    method, function = LevenbergMarquardt(damping=1e-12), lambda x: (matrix @ (np.asarray(x) - truth), matrix)
+    states = _steps(method, function, np.zeros(3), 1, _evaluate)
+    np.testing.assert_allclose(states[-1].trial, truth, rtol=1e-9)
+
+
+def test_a_trial_that_is_not_finite_is_rejected_and_damped():
+    method = LevenbergMarquardt()
+    first = method.tell(method.init(jnp.zeros(2)), _evaluate(valley, jnp.zeros(2), math.inf))
+    bad = method.tell(first, _evaluate(lambda x: (np.full(2, np.nan), np.zeros((2, 2))), first.trial, 1.0))
+    worse = method.tell(bad, _evaluate(lambda x: (np.full(2, 1e9), np.zeros((2, 2))), bad.trial, 1.0))
+    np.testing.assert_array_equal(bad.base, first.base)
+    np.testing.assert_allclose([bad.damping, worse.damping], [0.02, 0.08], rtol=1e-12)  # twice, four times
+    assert not bool(bad.accepted) and not bool(worse.accepted)
+    lengths = [float(jnp.linalg.norm(state.trial - state.base)) for state in (first, bad, worse)]
+    assert lengths[0] > lengths[1] > lengths[2] > 0.0
+    spoilt = dataclasses.replace(_evaluate(valley, bad.trial, math.inf), matrix=np.full((2, 2), np.nan))
+    assert not bool(method.tell(bad, spoilt).accepted)
+
+
+def test_a_rejected_trial_is_never_evaluated_again():
+    """One number wants to go far beyond the largest step, which the growing damping does not change."""
+    method = LevenbergMarquardt(damping=1e-9)
+    state, trials = method.init(jnp.zeros(2)), []
+    residuals = lambda x: (np.array([1e3, 1.0]) + np.asarray(x), np.eye(2))  # noqa: E731
+    state = method.tell(state, _evaluate(residuals, state.trial, math.inf))
+    while len(trials) < 12 and not bool(state.finished):
+        trials.append(tuple(np.asarray(state.trial).tolist()))
+        state = method.tell(state, Evaluation(_fit(math.nan)))
+    assert len(trials) > 6 and len(set(trials)) == len(trials)
+    lengths = np.linalg.norm(trials, axis=1)
+    assert np.all(np.diff(lengths) < 0.0) and trials[0][0] == -2.0
+
+
+def test_a_problem_does_not_change():
+    """Evaluators share it: one with another weight of the priors is another problem."""
+    problem = Problem(MODEL, RESOLVED, cheap_targets(), cal.RootMeanSquare())
+    for name in ("prior_weight", "weights"):
+        with pytest.raises(AttributeError):
+            setattr(problem, name, getattr(problem, name))
+    for wrong in (-1.0, math.nan):
+        with error_naming(ValueError, f"prior_weight 0 {wrong:g}"):
+            problem.changed(prior_weight=wrong)
+
+
+@pytest.fixture(scope="module")
+def evaluators():
+    """With the root as score, whose slope weights the cases too."""
+    first, second = cheap_targets()
+    targets = [first, dataclasses.replace(second, weight=3.0)]
+    problem = Problem(MODEL, RESOLVED, targets, cal.RootMeanSquare())
+    return problem, cal.problem.NormalEquationsEvaluator(problem), GradientEvaluator(problem)
+
+
+@pytest.mark.long
+def test_a_prior_adds_half_the_square_of_the_unconstrained_vector(evaluators):
+    problem, normal, gradient = evaluators
+    x = problem.free_parameters.start() + jnp.array([0.1, -0.3, 0.2])
+    without = normal(x), gradient(x)
+    problem = problem.changed(prior_weight=0.3)
+    of_prior, gradient = normal.of(problem), gradient.of(problem)
+    for before, after in zip(without, (of_prior(x), gradient(x)), strict=True):
+        assert after.fit.loss - before.fit.loss == pytest.approx(0.15 * float(x @ x), rel=1e-9)
+        np.testing.assert_array_equal(after.fit.scores, before.fit.scores)
+        np.testing.assert_allclose(after.gradient - before.gradient, 0.3 * x, rtol=1e-9)
+    np.testing.assert_allclose(of_prior(x).matrix - without[0].matrix, 0.3 * np.eye(3), atol=1e-9)
+    assert not of_prior(x, without[0].fit.loss).matrix.size  # the loss to beat is with the prior
+    assert normal(x).fit.loss == without[0].fit.loss  # that of its own problem
+    with error_naming(ValueError, "prior_weight 0 0.3"):
+        EnsembleEvaluator(problem)
+
+
+@pytest.mark.long
+def test_what_the_data_do_not_tell_goes_to_the_median_of_its_prior(tmp_path):
+    (_, stable) = cheap_targets()  # warmed from above: no convection
+    free = cal.FreeParameters(
+        (
+            cal.FreeParameter("alpha", prior=cal.Uniform(1.0, 20.0)),
+            cal.FreeParameter("convective_coefficient", start=0.2, prior=cal.LogNormal(0.05, 0.5)),
+        ),
+        tied=(cal.Tied("exponent", to="alpha", factor=0.25, offset=1.0),),  # 2 at the true alpha, as it was
+    )
+    start = tl.Model(tl.PacanowskiPhilander(viscosity_scale=CHEAP_TRUTH["viscosity_scale"]))
+
+    def calibrated(prior_weight, **options):
+        options |= {"score": cal.MeanSquare(), "prior_weight": prior_weight, "folder": tmp_path}
+        return cal.calibrate(start, free, [stable], LevenbergMarquardt(), 30, **options)
+
+    result = calibrated(1e-4)
+    assert result.best["convective_coefficient"] == pytest.approx(0.05, rel=1e-2)
+    assert result.best["alpha"] == pytest.approx(CHEAP_TRUTH["alpha"], rel=1e-2)
+    x = result.history.x[result.history.best_iteration]
+    score = result.history.scores[result.history.best_iteration, 0]
+    assert result.best_loss == pytest.approx(score + 0.5e-4 * x @ x, rel=1e-9)
+    parameters, history = cal.write_results(result, tmp_path)
+    exponent = yaml.safe_load(parameters.read_text())["parameters"]["exponent"]
+    assert exponent["tied_to"] == "0.25 * alpha + 1.0"
+    assert [exponent[key] for key in ("start", "lower", "upper")] == [2.25, 1.25, 6.0]
+    assert result.best["exponent"] == 0.25 * result.best["alpha"] + 1.0
+    assert cal.read_parameters(parameters) == result.best
+    with xr.open_dataset(history) as dataset:
+        np.testing.assert_array_equal(dataset["exponent"], 0.25 * dataset["alpha"] + 1.0)
+        assert dataset.attrs["prior_weight"] == 1e-4
+    with error_naming(cal.OtherCalibrationError, "0.0001 0"):
+        calibrated(0.0, resume=True)
+
+
+@pytest.mark.long
+def test_members_of_a_batch_give_what_single_runs_give(evaluators):
+    problem, normal, _ = evaluators
+    x = np.asarray(problem.free_parameters.start())
+    members = jnp.asarray(x[:, None] + 0.2 * np.random.default_rng(0).standard_normal((3, 5)))
+    found = EnsembleEvaluator(problem)(members)
+    fits = [normal(members[:, i], 0.0).fit for i in range(5)]
+    np.testing.assert_allclose(found.losses, [fit.loss for fit in fits], rtol=1e-9)
+    mean = normal(members.mean(axis=1), 0.0).fit
+    np.testing.assert_allclose(found.fit.scores, mean.scores, rtol=1e-9)
+    np.testing.assert_allclose(found.fit.errors, mean.errors, rtol=1e-9)
+    # sum w s'(m) r_i · r_j with s' = 1 / 2 sqrt(m), the m being those of the mean.
+    of_members = np.array([fit.scores for fit in fits]) ** 2
+    expected = of_members @ (problem.weights / (2.0 * mean.scores))
+    np.testing.assert_allclose(np.diag(found.products), expected, rtol=1e-9)
+
+
+@pytest.mark.long
+def test_the_first_step_from_near_the_truth_is_taken():
+    """Small residuals with the same derivatives do not make the matrix small."""
+    near = (dataclasses.replace(one, start=1.05 * CHEAP_TRUTH[one.path]) for one in CHEAP_FREE.parameters)
+    free, method = cal.FreeParameters(tuple(near)), LevenbergMarquardt()
+    result = cal.calibrate(MODEL, free, cheap_targets(), method, 5, score=cal.MeanSquare())
+    assert not result.history.rejected.any()
+    for path, value in CHEAP_TRUTH.items():
+        assert result.best[path] == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.long
+def test_a_case_whose_observations_do_not_vary_is_calibrated():
+    """One value has no range that could limit the derivatives."""
+    target = cheap_targets()[0]
+    one = {"temperature": target.observations.profiles["temperature"][-1:, -1:]}
+    observed = tl.Observations(target.observations.time[-1:], target.observations.z[-1:], one)
+    target = cal.Target(target.case, observed, {"temperature": 1.0}, dt=target.dt, scale=cal.Physical())
+    free = cal.FreeParameters(CHEAP_FREE.parameters[:1])
+    result = cal.calibrate(MODEL, free, [target], LevenbergMarquardt(), 12, score=cal.MeanSquare())
+    assert result.best_loss < 1e-6 * result.history.loss[0]
+
+
+def _ensemble(matrix, observed, members) -> Evaluation:
+    residuals = matrix @ np.asarray(members) - observed[:, None]
+    products = residuals.T @ residuals
+    return Evaluation(_fit(1.0), losses=np.diag(products).copy(), products=products)
+
+
+def test_the_ensemble_arrives_at_the_exact_posterior_of_a_linear_problem():
+    random = np.random.default_rng(3)
+    matrix, observed = random.standard_normal((8, 3)), random.standard_normal(8)
+    prior, spread, noise = np.array([0.5, -1.0, 0.2]), 0.7, 0.3
+    method = EnsembleKalman(noise=noise, n_members=6, prior_spread=spread)
+    state = method.init(jnp.asarray(prior))
+    np.testing.assert_array_equal(state.members, method.init(jnp.asarray(prior)).members)  # those of the seed
+    other = dataclasses.replace(method, seed=2).init(jnp.asarray(prior))
+    assert not np.allclose(state.members, other.members)
+    while not bool(state.finished):
+        state = method.tell(state, _ensemble(matrix, observed, *method.ask(state)))
+    precision = matrix.T @ matrix / noise**2 + np.eye(3) / spread**2
+    mean = np.linalg.solve(precision, matrix.T @ observed / noise**2 + prior / spread**2)
+    assert int(state.step) > 2  # in several steps
+    # Without perturbed observations there is no sampling error: round-off only.
+    np.testing.assert_allclose(state.trial, mean, rtol=1e-9)
+    np.testing.assert_allclose(np.cov(state.members), np.linalg.inv(precision), rtol=1e-8, atol=1e-12)
+
+
+def test_members_that_fail_do_not_count_and_come_back():
+    random, method = np.random.default_rng(3), EnsembleKalman(noise=0.5, n_members=9)
+    matrix, observed = random.standard_normal((5, 2)), random.standard_normal(5)
+    state = method.init(jnp.zeros(2))
+    good = _ensemble(matrix, observed, state.members)
+    losses, products = good.losses.copy(), good.products.copy()
+    losses[[2, 5]] = np.nan, 1e6 * np.median(losses)
+    products[2, :] = products[:, 2] = np.nan
+    evaluation = Evaluation(good.fit, losses=losses, products=products)
+    assert evaluation.failed.sum() == 2 and evaluation.failed[[2, 5]].all()
+    told = method.tell(state, evaluation)
+    assert np.isfinite(told.members).all() and told.members.shape == (2, 9)
+    np.testing.assert_array_equal(told.members, method.tell(state, evaluation).members)
+    others = ~evaluation.failed
+    fewer = _ensemble(matrix, observed, state.members[:, others])
+    alone = dataclasses.replace(method, n_members=7)
+    expected = alone.tell(dataclasses.replace(state, members=state.members[:, others]), fewer)
+    np.testing.assert_allclose(told.members[:, others], expected.members, rtol=1e-12)
+    with error_naming(FloatingPointError, "EnsembleKalman 2 1 0 9"):
+        method.tell(state, Evaluation(good.fit, losses=losses * np.nan, products=products))
+
+
+def test_threads_compute_in_the_precision_of_the_caller():
+    engine = ThisProcess(2)
+    with jax.enable_x64(False):
+        assert engine.map(lambda index: jnp.zeros(1).dtype.name, [0, 1]) == ["float32", "float32"]
+        (found,) = engine.side_by_side([lambda check: jnp.zeros(1).dtype.name])
+        assert found == "float32"
+    assert engine.map(lambda index: jnp.zeros(1).dtype.name, [0, 1]) == ["float64", "float64"]

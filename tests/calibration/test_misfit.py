@@ -1,4 +1,4 @@
-"""Targets and the misfit: windows, weights, scales, interpolation, and the gradient."""
+"""Targets and the misfit: what is compared, where and when, by which operators, and with which weights."""
 
 import dataclasses
 import math
@@ -14,39 +14,33 @@ import pytest
 import tunax_lite as tl
 from tests.calibration.twins import CHEAP_FREE, make_case, observe
 from tests.errors import error_naming
-from tunax_lite.calibration import (
-    MeanSquare,
-    Physical,
-    RootMeanSquare,
-    Target,
-    Uncertainty,
-    ZScore,
-    errors_of,
-    misfit,
-)
-from tunax_lite.calibration.observed import AtCenters
+from tunax_lite import calibration as cal
+from tunax_lite.calibration import MeanSquare, RootMeanSquare, Target, errors_of, misfit, residuals
+from tunax_lite.calibration.observed import AtCenters, faces_from_centers, starting_at
 from tunax_lite.calibration.problem import GradientEvaluator, Problem
+from tunax_lite.column.observables import OBSERVABLES, ColumnState, observable, unit_of_difference
 from tunax_lite.physics import Teos10
 from tunax_lite.physics.equation_of_state import SpecificVolumeTeos10
 from tunax_lite.runtime.engine import ThisProcess
 
 DT = 300.0
 MODEL = tl.Model(tl.PacanowskiPhilander())
+FREE = CHEAP_FREE.resolve(MODEL.closure)
+TRUTH = tl.Model(tl.PacanowskiPhilander(alpha=4.0))
 CASE = make_case(0.1, -200.0)
+CENTERS = np.asarray(CASE.grid.z_center)
 
 
 def _noisy(case=CASE) -> tl.Observations:
     """Observations of another model, with noise that does not average out."""
-    clean = observe(tl.Model(tl.PacanowskiPhilander(alpha=4.0)), case, dt=DT, interval=1800.0)
+    clean = observe(TRUTH, case, dt=DT, interval=1800.0)
     random = np.random.default_rng(1)
-    profiles = {
-        name: values + jnp.asarray(0.01 * random.standard_normal(values.shape))
-        for name, values in clean.profiles.items()
-    }
+    noise = {name: 0.01 * random.standard_normal(values.shape) for name, values in clean.profiles.items()}
+    profiles = {name: clean.profiles[name] + jnp.asarray(added) for name, added in noise.items()}
     return dataclasses.replace(clean, profiles=profiles)
 
 
-OBSERVED = _noisy()
+OBSERVED, CLEAN = _noisy(), observe(TRUTH, CASE, dt=DT, interval=1800.0)
 
 
 def _modelled(name: str, interval: float = DT) -> np.ndarray:
@@ -54,8 +48,7 @@ def _modelled(name: str, interval: float = DT) -> np.ndarray:
 
 
 def _misfit(target: Target, score=None) -> float:
-    comparison = target.comparison
-    return float(misfit(MODEL, comparison, score or MeanSquare(), tl.SaveSegments())[0])
+    return float(misfit(MODEL, target.comparison, score or MeanSquare(), tl.SaveSegments())[0])
 
 
 def test_misfit_equals_a_plain_computation():
@@ -64,7 +57,7 @@ def test_misfit_equals_a_plain_computation():
     observed = dataclasses.replace(OBSERVED, profiles={**OBSERVED.profiles, "u": jnp.asarray(gap)})
     weights = {"temperature": 2.0, "u": 0.5, "v": 0.0}
     windows: dict[str, Any] = {"time_window": (3600.0, 9000.0), "depth_window": (-50.0, -6.0)}
-    target = Target(CASE, observed, weights, dt=DT, scale=ZScore(), **windows)
+    target = Target(CASE, observed, weights, dt=DT, scale=cal.ZScore(), **windows)
     time, z = np.asarray(observed.time), np.asarray(observed.z)
     inside = np.ix_((time >= 3600.0) & (time <= 9000.0), (z >= -50.0) & (z <= -6.0))
     _, found = misfit(MODEL, target.comparison, MeanSquare(), tl.SaveSegments())
@@ -78,16 +71,14 @@ def test_misfit_equals_a_plain_computation():
     assert _misfit(target, RootMeanSquare()) == pytest.approx(math.sqrt(expected), rel=1e-12)
     uncertain = dataclasses.replace(OBSERVED, uncertainty={"temperature": jnp.asarray(0.1)})
     target = Target(CASE, uncertain, dt=DT)
-    scaled = dataclasses.replace(target, scale=Uncertainty())
+    scaled = dataclasses.replace(target, scale=cal.Uncertainty())
     assert _misfit(scaled) == pytest.approx(100.0 * _misfit(target), rel=1e-12)
 
 
 def test_other_times_and_heights_are_interpolated():
     times, z = np.array([0.0, 1000.0, 4321.0, 10000.0]), np.array([-63.5, -40.3, -33.3, -0.4])
-    observed = tl.Observations(
-        jnp.asarray(times), jnp.asarray(z), {"temperature": jnp.full((4, 4), 20.0)}, name="mooring"
-    )
-    target = Target(CASE, observed, dt=DT)
+    twenty = {"temperature": jnp.full((4, 4), 20.0)}
+    target = Target(CASE, tl.Observations(jnp.asarray(times), jnp.asarray(z), twenty), dt=DT)
     steps = np.arange(len(_modelled("temperature"))) * DT
     at_z = np.stack([np.interp(z, CASE.grid.z_center, profile) for profile in _modelled("temperature")])
     at_times = np.stack([np.interp(times, steps, at_z[:, level]) for level in range(4)], axis=1)
@@ -128,15 +119,13 @@ def evaluated():
         Target(case, _noisy(case), {"temperature": 1.0, "u": 1.0}, weight=weight, dt=DT)
         for case, weight in ((CASE, 1.0), (make_case(0.2, 50.0), 3.0), (make_case(0.05, 0.0), 0.0))
     ]
-    free = CHEAP_FREE.resolve(MODEL.closure)
-    problem = Problem(MODEL, free, targets, RootMeanSquare())
-    return targets, free, GradientEvaluator(problem, ThisProcess(2))
+    return targets, GradientEvaluator(Problem(MODEL, FREE, targets, RootMeanSquare()), ThisProcess(2))
 
 
 @pytest.mark.long
 def test_loss_is_the_weighted_mean_of_the_scores(evaluated):
-    targets, free, evaluate = evaluated
-    first, *others = (evaluate(free.start()) for _ in range(4))
+    targets, evaluate = evaluated
+    first, *others = (evaluate(FREE.start()) for _ in range(4))
     assert evaluate.n_compiled == 1  # of cases of equal shape
     for target, score in zip(targets, first.fit.scores, strict=True):
         assert score == pytest.approx(_misfit(target, RootMeanSquare()), rel=1e-12)
@@ -147,15 +136,12 @@ def test_loss_is_the_weighted_mean_of_the_scores(evaluated):
 
 
 def test_gradient_equals_central_differences(evaluated):
-    _, free, evaluate = evaluated
-    x = np.asarray(free.start())
-    gradient = evaluate(jnp.asarray(x)).gradient
-    step = 1e-5
-    for i in range(x.size):
-        shift = step * np.eye(x.size)[i]
-        ahead, behind = (evaluate(jnp.asarray(x + way * shift)).fit.loss for way in (1.0, -1.0))
+    _, evaluate = evaluated
+    x = np.asarray(FREE.start())
+    for slope, step in zip(evaluate(jnp.asarray(x)).gradient, 1e-5 * np.eye(x.size), strict=True):
+        ahead, behind = (evaluate(jnp.asarray(x + way * step)).fit.loss for way in (1.0, -1.0))
         # Error of the difference: step² and round-off of the loss (1e-15 of 1e-2) over the step.
-        assert gradient[i] == pytest.approx((ahead - behind) / (2.0 * step), rel=1e-6, abs=1e-10)
+        assert slope == pytest.approx((ahead - behind) / 2e-5, rel=1e-6, abs=1e-10)
 
 
 @pytest.mark.long
@@ -166,23 +152,15 @@ def test_a_case_without_weight_cannot_spoil_the_loss():
         make_case(0.1, 0.0),
         (jnp.asarray(1e200), jnp.asarray(1e300)),
     )
-    twin = observe(MODEL, CASE, dt=DT, interval=1800.0)
-    targets = [Target(CASE, twin, dt=DT)]
-    targets.append(Target(broken, dataclasses.replace(OBSERVED, name="broken"), weight=0.0, dt=DT))
-    free = CHEAP_FREE.resolve(MODEL.closure)
-    evaluation = GradientEvaluator(Problem(MODEL, free, targets, MeanSquare()))(free.start())
+    targets = [
+        Target(CASE, observe(MODEL, CASE, dt=DT, interval=1800.0), dt=DT),
+        Target(broken, dataclasses.replace(OBSERVED, name="broken"), weight=0.0, dt=DT),
+    ]
+    evaluation = GradientEvaluator(Problem(MODEL, FREE, targets, MeanSquare()))(FREE.start())
     assert not np.isfinite(evaluation.fit.scores[1])
     # A perfect fit; compiled with its gradient, sums may differ in round-off from those of the plain run.
     assert evaluation.is_finite and evaluation.fit.loss < 1e-24
     assert np.abs(evaluation.gradient).max() < 1e-12
-
-
-@pytest.mark.long
-def test_checkpointing_does_not_change_the_gradient(evaluated):
-    targets, free, evaluate = evaluated
-    problem = Problem(MODEL, free, targets, RootMeanSquare(), tl.SaveEverything())
-    expected = GradientEvaluator(problem)(free.start()).gradient
-    np.testing.assert_allclose(evaluate(free.start()).gradient, expected, rtol=1e-10)
 
 
 def test_bad_targets_are_refused():
@@ -193,6 +171,10 @@ def test_bad_targets_are_refused():
     )
     deep = dataclasses.replace(OBSERVED, z=OBSERVED.z - 30.0)
     short = tl.TimeSeriesForcing(time, tl.SurfaceFluxes(stress_u=np.array([0.1, 0.1])))
+    temperature = {"temperature": profile[:, :2]}
+    instruments = {"observations": tl.Observations(OBSERVED.time, jnp.array([-50.0, -10.0]), temperature)}
+    velocity = dataclasses.replace(OBSERVED, profiles={"u": OBSERVED.profiles["u"]})
+    depth = {"weights": {"mixed_layer_depth": 1.0}}
     batch = dataclasses.replace(CASE, coriolis_parameter=jnp.array([0.0, 1e-4]))
     for change, message in (
         ({"weights": {"salt": 1.0}}, "salt temperature u v"),
@@ -206,17 +188,23 @@ def test_bad_targets_are_refused():
         ({"depth_window": (-1000.0, -100.0)}, "depth_window -1000 -100 -62 -2"),
         ({"dt": math.nan}, "dt"),
         ({"frame_interval": 400.0}, "frame_interval dt 300 400"),
-        ({"scale": Uncertainty()}, "uncertainty temperature"),
+        ({"scale": cal.Uncertainty()}, "uncertainty temperature"),
         ({"observations": nan}, "temperature NaN"),
-        ({"observations": constant, "scale": ZScore()}, "temperature 0"),
+        ({"observations": constant, "scale": cal.ZScore()}, "temperature 0"),
         ({"observations": deep}, "depth_window -64 -92 -32"),
         ({"case": dataclasses.replace(CASE, duration=3600.0)}, "time_window 0 3600 10800"),
         ({"case": dataclasses.replace(CASE, forcing=short)}, "forcing 0 10800 3600"),
         ({"case": batch}, "(2,)"),
+        ({**depth, "observations": velocity}, "mixed_layer_depth u"),
+        ({**depth, **instruments, "averaging": "cell_means"}, "averaging points -50 -10"),
+        # Two instruments, at 50 and at 10 m: nothing says how much heat is below them.
+        ({**instruments, "weights": {"heat_content": 1.0}}, "heat_content NaN 10"),
+        ({"averaging": "cell_mean"}, "averaging points cell_means cell_mean"),
+        ({"reduction": "max"}, "reduction mean sum max"),
+        ({"averaging": "cell_means", "depth_window": (-3.0, 0.0)}, "depth_window -3 0 -62 -2"),
     ):
-        target = dataclasses.replace(Target(CASE, OBSERVED, dt=DT, scale=Physical()), **change)
         with error_naming(ValueError, message):
-            _ = target.comparison
+            _ = dataclasses.replace(Target(CASE, OBSERVED, dt=DT), **change).comparison
     target = Target(CASE, OBSERVED, dt=DT)
     for targets, message in (
         ([], "targets none"),
@@ -224,26 +212,22 @@ def test_bad_targets_are_refused():
         ([dataclasses.replace(target, weight=0.0)], "targets weight 0"),
     ):
         with error_naming(ValueError, message):
-            Problem(MODEL, CHEAP_FREE.resolve(MODEL.closure), targets, MeanSquare())
+            Problem(MODEL, FREE, targets, MeanSquare())
 
 
 @pytest.mark.long  # the choice: test_checkpointing
 def test_auto_takes_the_fastest_layout_that_fits_and_says_which():
-    target, free = Target(CASE, OBSERVED, dt=DT), CHEAP_FREE.resolve(MODEL.closure)
-    chosen = []
-    for budget in (2**28, 40_000, 100):
-        problem = Problem(MODEL, free, [target], MeanSquare(), tl.Auto(budget))
-        if budget == 100:
-            with error_naming(MemoryError, "100"):
-                GradientEvaluator(problem)
-            continue
-        evaluate = GradientEvaluator(problem)
-        chosen.append((evaluate.explanations, evaluate(free.start())))
-    (roomy, first), (tight, second) = chosen
-    assert (
-        roomy[0].startswith("SaveSteps") and "SaveSteps" in tight[0] and not tight[0].startswith("SaveSteps")
-    )
-    np.testing.assert_allclose(first.gradient, second.gradient, rtol=1e-10)
+    problems = [
+        Problem(MODEL, FREE, [Target(CASE, OBSERVED, dt=DT)], MeanSquare(), tl.Auto(budget))
+        for budget in (2**28, 40_000, 100)
+    ]
+    with error_naming(MemoryError, "100"):
+        GradientEvaluator(problems.pop())
+    roomy, tight = (GradientEvaluator(problem) for problem in problems)
+    assert roomy.explanations[0].startswith("SaveSteps")
+    assert "SaveSteps" in tight.explanations[0] and not tight.explanations[0].startswith("SaveSteps")
+    first, second = (evaluate(FREE.start()).gradient for evaluate in (roomy, tight))
+    np.testing.assert_allclose(first, second, rtol=1e-10)
 
 
 @pytest.mark.long
@@ -269,3 +253,201 @@ def test_temperatures_of_the_surface_are_compared_in_situ(water):
     carried = dataclasses.replace(target, case=linear, weights={"sea_surface_temperature": 1.0}).comparison
     as_carried = errors_of(MODEL, carried)["sea_surface_temperature"]
     assert as_carried.mean == pytest.approx(conservative - 20.5, abs=1e-9)
+
+
+NAMES = (*OBSERVABLES, "heat_content_above_6m", "potential_energy_anomaly_above_30m", "temperature", "u")
+# Without the start, where N² is the same at all faces and its largest one chance.
+ALL = Target(CASE, CLEAN, dict.fromkeys(NAMES, 1.0), dt=DT, averaging="cell_means", time_window=(1.0, 1e9))
+run_residuals = eqx.filter_jit(residuals)
+run_misfit = eqx.filter_jit(lambda model, given: misfit(model, given, MeanSquare(), tl.SaveSegments())[0])
+
+
+def with_alpha(alpha) -> tl.Model:
+    return eqx.tree_at(lambda m: m.closure.alpha, MODEL, jnp.asarray(alpha))
+
+
+@pytest.fixture(scope="module")
+def all_found():
+    """All observables relative to their largest values: residuals, and what these change with alpha."""
+    comparison = ALL.comparison
+    sizes = {name: float(jnp.max(jnp.abs(values))) for name, values in comparison.observed.items()}
+    factors = {name: jnp.asarray(1.0 / max(size, 1e-30) ** 2) for name, size in sizes.items()}
+    comparison = dataclasses.replace(comparison, factors=factors)
+
+    def slopes(alpha):
+        return jax.jvp(lambda a: residuals(with_alpha(a), comparison)[0], (alpha,), (jnp.ones_like(alpha),))
+
+    return comparison, *jax.jit(slopes)(jnp.asarray(5.0))
+
+
+def test_observables_of_two_layers():
+    grid, eos = tl.Grid.uniform(40.0, 20), tl.LinearEquationOfState()
+    state = tl.State.from_profiles(grid, temperature=lambda z: jnp.where(z > -20.0, 20.0, 10.0), u=0.2)
+    water = ColumnState(state, grid, eos)
+    heat = float(eos.reference_density * eos.heat_capacity)
+    expected = {
+        "sea_surface_temperature": 20.0,
+        "heat_content_above_30m": heat * (20.0 * 20.0 + 10.0 * 10.0),
+        "heat_content_above_21m": heat * (20.0 * 20.0 + 10.0),
+        "salt_content_above_10m": 1.027 * 35.0 * 10.0,
+        "kinetic_energy": 0.5 * 1027.0 * 0.04 * 40.0,
+        # Two layers of thickness d: g (rho_1 - rho_2) d / 4 per volume, of 1027 kg m-3 times the buoyancy.
+        "potential_energy_anomaly": 1027.0 * 9.81 * 2e-4 * 10.0 * 20.0 / 4.0,
+        "potential_energy_anomaly_above_20m": 0.0,
+        "mixed_layer_depth_stratification": 20.0,
+    }
+    for name, value in expected.items():
+        assert float(observable(name)(water)) == pytest.approx(value, rel=1e-12, abs=1e-12), name
+    units = [unit_of_difference(name) for name in ("sea_surface_temperature", "heat_content_above_5m")]
+    assert units == ["K", "J m-2"]
+
+
+def test_heights_that_move_and_numbers_beside_them():
+    times = np.array([600.0, 1500.0, 4321.0])
+    z = np.array([[-60.0, -33.3, -0.4], [-41.0, -7.0, np.nan], [-30.0, -20.0, -11.0]])
+    values = np.where(np.isfinite(z), 20.0, np.nan)
+    values[2, 1] = np.nan
+    profiles = {"temperature": jnp.asarray(values)}
+    series = {"sea_surface_temperature": jnp.array([19.0, jnp.nan, 19.5])}
+    given = {"series": series, "rejected": {"temperature": 3}}
+    observed = tl.Observations(jnp.asarray(times), jnp.asarray(z), profiles, **given)
+    target = Target(CASE, observed, {"temperature": 1.0, "sea_surface_temperature": 2.0}, dt=DT)
+    temperature = _modelled("temperature")
+    steps = np.arange(len(temperature)) * DT
+    at_times = np.stack([np.interp(times, steps, column) for column in temperature.T], axis=1)
+    at_z = np.stack([np.interp(row, CENTERS, profile) for row, profile in zip(z, at_times, strict=True)])
+    profile = np.nanmean((at_z - values) ** 2)
+    surface = np.mean((at_times[[0, 2], -1] - [19.0, 19.5]) ** 2)
+    found = float(run_misfit(MODEL, target.comparison))
+    assert found == pytest.approx((profile + 2.0 * surface) / 3.0, rel=1e-12)
+    first, second = cal.account(target)
+    counted = first.n_counting, first.n_missing, first.n_rejected, first.n_above, first.n_below
+    assert counted == (7, 1, 3, 1, 0) and first.is_notable
+    assert not second.is_notable and second.n_counting == 2
+    times[2], at_z[2] = 4200.0, np.interp(z[2], CENTERS, temperature[14])
+    observed = dataclasses.replace(observed, time=jnp.asarray(times))  # at steps of the model
+    target = dataclasses.replace(target, observations=observed, weights={"temperature": 1.0})
+    expected = np.nanmean((at_z - values) ** 2)
+    assert float(run_misfit(MODEL, target.comparison)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_faces_of_cells_follow_from_their_centers():
+    grid = tl.Grid.stretched(80.0, 12, surface_zoom=1.5)
+    np.testing.assert_allclose(faces_from_centers(np.asarray(grid.z_center), "les"), grid.z_face, atol=1e-11)
+    with error_naming(ValueError, "mooring -100 -50 -10 averaging points"):
+        faces_from_centers(np.array([-100.0, -50.0, -10.0]), "mooring")
+
+
+def test_profiles_of_other_cells_are_compared_as_means():
+    start = np.asarray(CLEAN.profiles["temperature"])
+    for n_cells, expected, inside in (
+        (8, 0.5 * (start[:, ::2] + start[:, 1::2]), slice(3, 7)),  # of 8 m, wholly between -44 and -4 m
+        (32, start, slice(5, 15)),
+    ):
+        options = {"averaging": "cell_means", "depth_window": (-44.0, -4.0), "time_window": (1.0, 1e9)}
+        case = CASE.on(tl.Grid.uniform(64.0, n_cells))
+        comparison = Target(case, CLEAN, dt=DT, **options).comparison
+        counts = np.asarray(comparison.counts["temperature"])
+        assert np.flatnonzero(counts[1]).tolist() == list(range(16))[inside][: counts.shape[1]]
+        got = np.asarray(comparison.observed["temperature"])[1:]
+        np.testing.assert_allclose(got[:, inside], expected[1:, inside], rtol=1e-12)
+        profile = jnp.asarray(case.grid.z_center) ** 2
+        assert np.asarray(comparison.operators["temperature"](profile)).size == counts.shape[1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("gaps", "time"), [("none", 2500.0), ("common", 2500.0), ("changing", 0.0)])
+def test_whitened_residuals_sum_to_the_mahalanobis_distance(gaps, time):
+    target = correlated(gaps, time)
+    values = np.asarray(target.observations.profiles["temperature"])
+    t, z = np.meshgrid(np.asarray(CLEAN.time)[1:], CENTERS, indexing="ij")
+    difference = _modelled("temperature", 1800.0)[1:] - values[1:]
+    kept = np.isfinite(difference)
+    t, z, difference = t[kept], z[kept], difference[kept]
+    covariance = np.exp(-np.abs(z[:, None] - z) / 12.0)
+    in_time = np.exp(-np.abs(t[:, None] - t) / time) if time else (t[:, None] == t).astype(float)
+    expected = difference @ np.linalg.solve(covariance * in_time, difference)
+    comparison = target.comparison
+    assert float(run_misfit(MODEL, comparison)) == pytest.approx(expected, rel=1e-9)
+    found, mean_squares = run_residuals(MODEL, comparison)
+    assert float(jnp.sum(found["temperature"] ** 2)) == pytest.approx(expected, rel=1e-9)
+    assert float(mean_squares["temperature"]) == pytest.approx(np.mean(difference**2), rel=1e-12)
+
+
+def correlated(gaps: str, time: float) -> Target:
+    """Temperatures whose errors correlate over 12 m and some time [s], with gaps."""
+    values = np.array(CLEAN.profiles["temperature"])
+    if gaps == "common":
+        values[:, [3, 9]] = np.nan
+    elif gaps == "changing":
+        values[2, 4:7] = np.nan
+        values[5] = np.nan
+    profiles, uncertainty = {"temperature": jnp.asarray(values)}, {"temperature": jnp.asarray(0.02)}
+    observed = dataclasses.replace(CLEAN, profiles=profiles, uncertainty=uncertainty)
+    options = {"correlation": cal.Correlation(12.0, time), "reduction": "sum"}
+    return Target(CASE, observed, dt=DT, time_window=(1.0, 1e9), **options)
+
+
+def test_a_case_can_start_from_a_later_profile():
+    case, observed = starting_at(CASE, CLEAN, 3600.0)
+    np.testing.assert_allclose(case.initial_state.u, CLEAN.profiles["u"][2], rtol=1e-12, atol=1e-15)
+    assert (case.duration, float(observed.time[0]), observed.time.size) == (7200.0, 0.0, 5)
+    rest = tl.simulate(TRUTH, case, dt=DT, output_interval=3600.0).state.temperature[-1]
+    # The truth goes on where it was, but for the coefficients that the closure carries over a step.
+    np.testing.assert_allclose(rest, CLEAN.profiles["temperature"][-1], atol=2e-3)
+    with error_naming(ValueError, "initial_time 10800 3000 3600"):
+        starting_at(CASE, CLEAN, 3000.0)
+
+
+def test_operators_and_observations_that_are_refused():
+    with error_naming(ValueError, "temperature depth_window"):
+        _ = correlated("changing", 2500.0).comparison
+    for given in ((0.0, 0.0), (-1.0, 5.0), (np.inf, 0.0)):
+        with error_naming(ValueError, "Correlation 0"):
+            cal.Correlation(*given)
+    for name in ("heat", "buoyancy_above_10m", "heat_content_above_0m"):
+        with error_naming(ValueError, name):
+            observable(name)
+    profile = {"temperature": jnp.ones((3, 2))}
+    for z, series, message in (
+        ([[-2.0, -1.0], [-1.0, -2.0], [-2.0, -1.0]], {}, "1 -1"),
+        ([[-2.0, -1.0], [np.nan, -1.0], [-2.0, -1.0]], {}, "1 -1"),
+        ([-2.0, -1.0], {"temperature": jnp.zeros(3)}, "temperature time 3"),
+    ):
+        with error_naming(ValueError, message):
+            tl.Observations(jnp.arange(3.0), jnp.asarray(z), profile, series=series)
+
+
+@pytest.mark.long
+def test_a_perfect_model_leaves_nothing_and_derivatives_equal_central_differences(all_found):
+    perfect = dataclasses.replace(ALL, observations=observe(MODEL, CASE, dt=DT, interval=1800.0)).comparison
+    found, mean_squares = run_residuals(MODEL, perfect)
+    assert set(found) == set(NAMES)
+    comparison, single, slopes = all_found
+    step = 1e-4
+    ahead, behind = (run_residuals(with_alpha(5.0 + way * step), comparison)[0] for way in (1.0, -1.0))
+    for name in NAMES:
+        # A depth or an energy is some 1e0 to 1e10: round-off of each by its own size.
+        size = float(np.max(np.abs(np.asarray(perfect.observed[name]))))
+        assert float(jnp.sqrt(mean_squares[name])) <= 1e-12 * max(size, 1e-3), name
+        difference = (np.asarray(ahead[name]) - np.asarray(behind[name])) / (2.0 * step)
+        size = np.max(np.abs(difference))
+        # What does not change here: contents, and ice, of which there is none.
+        conserved = ("heat_content", "salt_content", "mixed_layer_depth_stratification", "ice_thickness")
+        assert size > 1e-8 or name in conserved, name
+        # Beside the error of the difference, round-off of values of size 1 over the step.
+        tolerances = {"rtol": 1e-4, "atol": 1e-6 * size + 1e-10}
+        np.testing.assert_allclose(slopes[name], difference, **tolerances, err_msg=name)
+
+
+@pytest.mark.long
+def test_members_of_a_batch_are_those_of_a_loop_and_reverse_mode_equals_forward_mode(all_found):
+    comparison, single, slopes = all_found
+    batched, _ = run_residuals(with_alpha(jnp.array([5.0, 9.0])), comparison)
+    for name in NAMES:
+        values = np.asarray(batched[name])
+        assert values.shape == (*np.shape(single[name]), 2)
+        np.testing.assert_allclose(values[..., 0], single[name], rtol=1e-7, atol=1e-9, err_msg=name)
+    forward = sum(2.0 * float(jnp.sum(single[name] * slopes[name])) for name in NAMES)
+    reverse = jax.jit(jax.grad(lambda alpha: run_misfit(with_alpha(alpha), comparison)))(jnp.asarray(5.0))
+    assert float(reverse) == pytest.approx(forward, rel=1e-9)

@@ -1,24 +1,127 @@
-"""Which numbers of a closure are free, from where, and how they get into it."""
+"""Free parameters and their priors, how they get into a closure, and the closures that files of them fit."""
+
+import dataclasses
+import math
+from pathlib import Path
+from statistics import NormalDist
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import tunax_lite as tl
 from tests.errors import error_naming
 from tests.helpers import get_leaf
+from tunax_lite import calibration as cal
 from tunax_lite._types import iterate_parameters
-from tunax_lite.calibration import (
-    FreeParameter,
-    FreeParameters,
-    LogNormal,
-    Normal,
-    Tied,
-    Uniform,
-    with_parameters,
-)
+from tunax_lite.calibration import FreeParameter, FreeParameters, Normal, Tied, Uniform, read_parameters
+from tunax_lite.calibration.parameters import Base, Bounded, LogBounded, Unbounded, with_parameters
 from tunax_lite.closures import KEpsilon
+from tunax_lite.config import load_calibration
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+BOUNDED = [Bounded(-3.0, 7.0), Bounded(1e-3, 2e-3), LogBounded(1e-12, 1e-3), LogBounded(0.5, 2.0)]
+EVEN = [Uniform(-3.0, 7.0), Uniform(1e-3, 2e-3), cal.LogUniform(1e-12, 1e-3), cal.LogUniform(0.5, 2.0)]
+NORMAL = [Normal(-1.5, 0.2), Normal(1.44, 0.1, 1.0, 2.5)]
+KNOWN = [*NORMAL, cal.LogNormal(0.3, 0.5), cal.LogNormal(1e-6, 1.5, 1e-12, 1.0)]
+
+
+def _value_at(prior, x) -> float:
+    return float(prior.to_physical(jnp.asarray(x)))
+
+
+def _value_and_slope(prior, x):
+    return jax.jvp(prior.to_physical, (x,), (jnp.ones_like(x),))
+
+
+def test_quantiles_are_those_of_the_distributions():
+    for x in (-3.0, -1.2816, 0.0, 2.5):
+        fraction, logistic = NormalDist().cdf(x), 1.0 / (1.0 + math.exp(-x))
+        normal, log_normal = NormalDist(1.44, 0.1), NormalDist(math.log(0.3), 0.5)
+        for prior, expected in (
+            (Uniform(-3.0, 7.0), -3.0 + 10.0 * fraction),
+            (cal.LogUniform(1e-12, 1e-3), 1e-12 * 1e9**fraction),
+            (Normal(1.44, 0.1, 1.0, 2.5), normal.inv_cdf(fraction)),
+            (cal.LogNormal(0.3, 0.5), math.exp(log_normal.inv_cdf(fraction))),
+            (Bounded(-3.0, 7.0), -3.0 + 10.0 * logistic),
+            (LogBounded(1e-12, 1e-3), 1e-12 * 1e9**logistic),
+        ):
+            assert _value_at(prior, x) == pytest.approx(expected, rel=1e-12), prior
+    # Tails are cut where a parameter loses its meaning.
+    normal, log_normal = Normal(1.0, 0.25).within(0.0, 5.0), cal.LogNormal(1.0, 0.5).within(-1.0, 9.0)
+    assert [_value_at(normal, x) for x in (-5.0, 20.0)] == [0.0, 5.0]
+    assert _value_at(log_normal, 1000.0) == 9.0 and log_normal.lower == 0.0
+    assert 0.0 < _value_at(log_normal, -100.0) < 1e-20
+    assert normal.within(0.0, 5.0) == normal
+
+
+@settings(deadline=None, max_examples=30)
+@given(fraction=st.floats(1e-6, 1.0 - 1e-6))
+def test_there_and_back(fraction):
+    for prior in (*BOUNDED, *EVEN):
+        if isinstance(prior, (LogBounded, cal.LogUniform)):
+            value = prior.lower * (prior.upper / prior.lower) ** fraction
+        else:
+            value = prior.lower + fraction * (prior.upper - prior.lower)
+        # The inverse loses what 1 / share amplifies of round-off; the way back damps it again.
+        assert _value_at(prior, prior.to_unconstrained(value)) == pytest.approx(value, rel=1e-12)
+    for prior in (*KNOWN, Unbounded()):
+        x = NormalDist().inv_cdf(fraction)
+        if abs(x) < 3.9:
+            assert prior.to_unconstrained(_value_at(prior, x)) == pytest.approx(x, abs=1e-10)
+
+
+@pytest.mark.parametrize("prior", [*BOUNDED, *EVEN, *KNOWN], ids=repr)
+def test_values_stay_within_the_bounds_with_the_right_gradient(prior):
+    assert _value_at(prior, 0.0) == pytest.approx(prior.middle, rel=1e-14)
+    ends = [5.0, 8.5, 37.0, 40.0, 700.0, 1e30, 1.7e308, math.inf]
+    x = jnp.array(sorted([*(-end for end in ends), -5e-324, 0.0, 5e-324, *ends]))
+    values, gradients = (np.asarray(part) for part in _value_and_slope(prior, x))
+    if prior in (KNOWN[0], KNOWN[2]):  # without bounds
+        assert not np.isnan(values).any() and not np.isnan(gradients).any()
+    else:
+        assert np.all((prior.lower <= values) & (values <= prior.upper))
+        assert np.isfinite(gradients).all() and np.all(gradients >= 0.0)
+    assert np.all(np.diff(values[np.isfinite(values)]) >= 0.0)
+    x = jnp.array([*np.random.default_rng(0).uniform(-3.9, 3.9, 20), 0.0])  # 0: two halves of a formula meet
+    step = 1e-5  # error of the difference about step² = 1e-10 and round-off / step = 1e-11, relative
+    difference = (prior.to_physical(x + step) - prior.to_physical(x - step)) / (2.0 * step)
+    # At the ends a fraction of 1e-4 of the range changes, against round-off of the whole range.
+    np.testing.assert_allclose(_value_and_slope(prior, x)[1], difference, rtol=1e-5)
+    value, gradient = _value_and_slope(prior, x.astype(jnp.float32))
+    assert value.dtype == gradient.dtype == jnp.float32 and np.isfinite(gradient).all()
+    np.testing.assert_allclose(value, prior.to_physical(x), rtol=3e-5)
+
+
+def test_starts_outside_and_priors_without_meaning_are_refused():
+    for prior in (*BOUNDED, *EVEN, KNOWN[1], KNOWN[3]):
+        for end in (prior.lower, prior.upper, 2.0 * prior.upper, math.nan):
+            with error_naming(ValueError, f"{prior.lower:g} {prior.upper:g} {end:g}"):
+                prior.to_unconstrained(end)
+    for make, message in (
+        (lambda: Bounded(1.0, 1.0), "lower upper 1"),
+        (lambda: Uniform(2.0, 1.0), "lower upper 2 1"),
+        (lambda: Bounded(0.0, math.inf), "0 inf"),
+        (lambda: LogBounded(0.0, 1.0), "logarithmic 0"),
+        (lambda: Normal(1.0, 0.0), "Normal standard_deviation 0"),
+        (lambda: Normal(math.nan, 1.0), "Normal mean nan"),
+        (lambda: cal.LogNormal(-1.0, 1.0), "LogNormal median 0 -1"),
+        (lambda: cal.LogNormal(1.0, math.inf), "LogNormal log_standard_deviation inf"),
+        (lambda: Normal(1.0, 0.3).within(-1.0, 2.0), "-1 2 1 0.3 3.33"),
+        (lambda: cal.LogNormal(1.0, 0.5).within(0.2, 9.0), "0.2 9 1 0.5 3.22"),
+        (lambda: cal.LogNormal(1.0, 0.5).within(-5.0, 0.0), "0 1 0.5 -inf"),
+        (lambda: Uniform(0.0, 2.0).within(0.0, 1.0), "0 1 2"),
+        (lambda: Unbounded().within(0.0, math.inf), "0 inf"),
+        (lambda: Unbounded().to_unconstrained(math.nan), "-inf inf nan"),
+    ):
+        with error_naming(ValueError, message):
+            make()
+
 
 FREE = FreeParameters(
     (
@@ -30,13 +133,22 @@ FREE = FreeParameters(
 )
 
 
-def test_bounds_and_starts_come_from_the_closure():
+def test_bounds_and_starts_come_from_the_closure_or_the_prior():
     free = FREE.resolve(KEpsilon())
     first, second, _, fourth = free.numbers
-    assert (first.lower, first.upper, first.start) == (1.0, 2.5, 1.44)
-    assert second.start == -0.6
+    assert (first.lower, first.upper, first.start) == (1.0, 2.5, 1.44) and second.start == -0.6
     assert (fourth.lower, fourth.upper, fourth.start) == (3.5, 7.0, 5.0)
     np.testing.assert_allclose(free.to_physical(free.start()), [1.44, -0.6, 1e-10, 5.0], rtol=1e-13)
+    free = _resolve(
+        FreeParameter("c_eps_1", prior=Normal(1.5, 0.1)),
+        FreeParameter("c_eps_2", prior=Uniform(2.0, 3.0)),
+        FreeParameter("c_eps_3_minus", prior=Normal(-0.5, 0.2)),
+        FreeParameter("sigma_eps", start=2.5, prior=cal.LogNormal(1.0, 0.2)),
+    )
+    assert [parameter.start for parameter in free.numbers] == [1.44, 2.5, -0.5, 2.5]
+    assert [(p.lower, p.upper) for p in free.numbers] == [(1.0, 2.5), (2.0, 3.0), (-5.0, 2.0), (0.1, 5.0)]
+    np.testing.assert_allclose(free.start(), [-0.6, 0.0, 0.0, np.log(2.5) / 0.2], atol=1e-12)
+    np.testing.assert_allclose(free.to_physical(free.start()), [1.44, 2.5, -0.5, 2.5])
 
 
 def test_insert_changes_the_free_parameters_only():
@@ -62,61 +174,43 @@ def _resolve(*parameters, tied=(), closure=None):
 def test_bad_free_parameters_are_refused():
     one = FreeParameter
     for free, message in (
-        (one("c_eps1"), "c_eps1 KEpsilon c_eps_1"),
-        (one("stability.cc9"), "stability.cc9 KEpsilon stability.cc6"),
-        (one("stability"), "stability KEpsilon stability.ctt"),
-        (one("c_eps_3_minus"), "c_eps_3_minus start"),
-        (one("c_eps_1", 0.5, 2.0), "c_eps_1 1 2.5 0.5 2"),
-        (one("c_eps_1", 2.0, 1.5), "c_eps_1 2 1.5"),
-        (one("c_eps_1", 1.44, 2.0), "c_eps_1 1.44 2"),
-        (one("c_eps_1", start=float("nan")), "c_eps_1 1 2.5 nan"),
-        (one("c_eps_3_plus", scale="log"), "c_eps_3_plus -2"),
-        (one("c_eps_1", prior=Normal(1.44, 0.2)), "c_eps_1 1 2.5 1.44 0.2 2.2"),
-        (one("c_eps_1", 1.2, 2.0, prior=Uniform(1.0, 2.0)), "c_eps_1 1.2 2"),
-        (one("c_eps_1", scale="log", prior=Normal(1.44, 0.1)), "c_eps_1 scale prior"),
-        (one("c_eps_1", start=3.0, prior=Normal(1.44, 0.1)), "c_eps_1 1 2.5 3"),
+        ((), "FreeParameters none"),
+        ((one("c_eps_1"), one("c_eps_1")), "FreeParameters c_eps_1"),
+        ((one("c_eps1"),), "c_eps1 KEpsilon c_eps_1"),
+        ((one("stability.cc9"),), "stability.cc9 KEpsilon stability.cc6"),
+        ((one("stability"),), "stability KEpsilon stability.ctt"),
+        ((one("c_eps_3_minus"),), "c_eps_3_minus start"),
+        ((one("c_eps_1", 0.5, 2.0),), "c_eps_1 1 2.5 0.5 2"),
+        ((one("c_eps_1", 2.0, 1.5),), "c_eps_1 2 1.5"),
+        ((one("c_eps_1", 1.44, 2.0),), "c_eps_1 1.44 2"),
+        ((one("c_eps_1", start=math.nan),), "c_eps_1 1 2.5 nan"),
+        ((one("c_eps_3_plus", scale="log"),), "c_eps_3_plus -2"),
+        ((one("c_eps_1", prior=Normal(1.44, 0.2)),), "c_eps_1 1 2.5 1.44 0.2 2.2"),
+        ((one("c_eps_1", 1.2, 2.0, prior=Uniform(1.0, 2.0)),), "c_eps_1 1.2 2"),
+        ((one("c_eps_1", scale="log", prior=Normal(1.44, 0.1)),), "c_eps_1 scale prior"),
+        ((one("c_eps_1", start=3.0, prior=Normal(1.44, 0.1)),), "c_eps_1 1 2.5 3"),
     ):
         with error_naming(ValueError, message):
-            _resolve(free)
+            _resolve(*free)
     with error_naming(ValueError, "c_eps_1 (2,)"):
         _resolve(one("c_eps_1"), closure=KEpsilon(c_eps_1=jnp.array([1.4, 1.5])))  # pyright: ignore
-    with error_naming(ValueError, "FreeParameters none"):
-        _resolve()
-    with error_naming(ValueError, "FreeParameters c_eps_1"):
-        _resolve(one("c_eps_1"), one("c_eps_1"))
-    for values, message in (
-        ({"c_epsilon_1": 1.4}, "c_epsilon_1 KEpsilon c_eps_1"),
-        ({"c_eps_1": 9.0}, "c_eps_1 1 2.5 9"),
-        ({"c_eps_1": float("nan")}, "c_eps_1 nan"),
+    for path, value, message in (
+        ("c_epsilon_1", 1.4, "c_epsilon_1 KEpsilon c_eps_1"),
+        ("c_eps_1", 9.0, "c_eps_1 1 2.5 9"),
+        ("c_eps_1", math.nan, "c_eps_1 nan"),
     ):
         with error_naming(ValueError, message):
-            with_parameters(KEpsilon(), values)
+            with_parameters(KEpsilon(), {path: value})
 
 
-def test_a_prior_starts_from_the_closure_or_from_its_median():
-    free = FreeParameters(
-        (
-            FreeParameter("c_eps_1", prior=Normal(1.5, 0.1)),
-            FreeParameter("c_eps_2", prior=Uniform(2.0, 3.0)),
-            FreeParameter("c_eps_3_minus", prior=Normal(-0.5, 0.2)),
-            FreeParameter("sigma_eps", start=2.5, prior=LogNormal(1.0, 0.2)),
-        )
-    ).resolve(KEpsilon())
-    assert [parameter.start for parameter in free.numbers] == [1.44, 2.5, -0.5, 2.5]
-    assert [(p.lower, p.upper) for p in free.numbers] == [(1.0, 2.5), (2.0, 3.0), (-5.0, 2.0), (0.1, 5.0)]
-    np.testing.assert_allclose(free.start(), [-0.6, 0.0, 0.0, np.log(2.5) / 0.2], atol=1e-12)
-    np.testing.assert_allclose(free.to_physical(free.start()), [1.44, 2.5, -0.5, 2.5])
-
-
-TIED = FreeParameters(
-    (FreeParameter("c_eps_2"), FreeParameter("c_eps_1", prior=Normal(1.44, 0.1))),
-    tied=(Tied("c_eps_3_plus", to="c_eps_1", factor=-2.0, offset=4.0), Tied("c_eps_3_minus", to="c_eps_1")),
-)
+TWO = FreeParameter("c_eps_2"), FreeParameter("c_eps_1", prior=Normal(1.44, 0.1))
 
 
 def test_tied_parameters_follow_their_free_one():
     closure = KEpsilon(c_eps_3_minus=-0.5)  # pyright: ignore[reportArgumentType]
-    free = FreeParameters(TIED.parameters, TIED.tied[:1]).resolve(closure)
+    free = _resolve(
+        *TWO, tied=(Tied("c_eps_3_plus", to="c_eps_1", factor=-2.0, offset=4.0),), closure=closure
+    )
     x = free.start() + 0.5
     second, first = free.to_physical(x)
     inserted = free.insert(closure, x)
@@ -137,7 +231,83 @@ def test_bad_ties_are_refused():
         (lambda: Tied("c_eps_3_plus", "sigma_eps"), "c_eps_3_plus sigma_eps c_eps_2 c_eps_1"),
         (lambda: Tied("c_eps_9", "c_eps_1"), "c_eps_9 KEpsilon"),
         (lambda: Tied("c_eps_2", "c_eps_1"), "FreeParameters c_eps_2"),
-        (lambda: TIED.tied[1], "c_eps_3_minus -5 2 [1] 1 2.5 c_eps_1"),
+        (lambda: Tied("c_eps_3_minus", "c_eps_1"), "c_eps_3_minus -5 2 [1] 1 2.5 c_eps_1"),
     ):
         with error_naming(ValueError, message):
-            _resolve(*TIED.parameters, tied=(make(),))
+            _resolve(*TWO, tied=(make(),))
+
+
+CALIBRATED = {"c_eps_1": 1.5, "length_limit": 0.4}
+
+
+def _file(path, closure, values, **changes):
+    """A file of parameters, as far as it is about the closure."""
+    base = Base.of(closure, values)
+    content = {"closure": base.closure, "base": {**base.content, **changes}, "parameters": dict(values)}
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def test_values_go_into_their_own_base_whatever_the_calibrated_numbers_were(tmp_path):
+    path = _file(tmp_path / "parameters.yaml", tl.KEpsilon.recommended(), CALIBRATED)
+    values = read_parameters(path, "KEpsilon")
+    assert values == CALIBRATED  # a mapping like any other
+    closure = with_parameters(tl.KEpsilon.recommended(c_eps_1=1.44, length_limit=None), values)
+    assert isinstance(closure, tl.KEpsilon)
+    assert closure.c_eps_1 == 1.5 and closure.length_limit == 0.4
+    assert with_parameters(tl.in_precision(tl.KEpsilon.recommended(), "float32"), values)
+    weak = tl.SecondMomentClosure(equilibrium="weak")
+    for other, named in (
+        # See `recommended.toml`.
+        (tl.KEpsilon(), "k_epsilon_recommended k_epsilon eddy_slope 0.25 lagrangian_stress True"),
+        (tl.KEpsilon.recommended(sigma_k=1.1), "sigma_k 1.0 1.1"),
+        (tl.KEpsilon.recommended(imposed_von_karman=None), "imposed_von_karman 0.4"),
+        (tl.KEpsilon.recommended(long_steps=True), "long_steps False True"),
+        (tl.KEpsilon.recommended(stability=weak), "stability.equilibrium quasi weak"),
+    ):
+        with error_naming(ValueError, named):
+            with_parameters(other, values)
+
+
+def test_bases_without_a_name_and_of_another_version(tmp_path):
+    own = tl.KEpsilon(sigma_k=1.2)
+    assert Base.of(own, ["sigma_k"]).name == "k_epsilon"
+    assert Base.of(own, []).name.startswith("k_epsilon with ")
+    assert Base.of(tl.MellorYamada.harcourt(), []).name == "mellor_yamada_harcourt"
+    path = _file(tmp_path / "old.yaml", own, CALIBRATED, version="0.1.0")
+    with error_naming(ValueError, "0.1.0 k_epsilon sigma_k 1.2 1.0"):
+        with_parameters(tl.KEpsilon(), read_parameters(path))
+    # Numbers of a vector that were not free do not hide a difference.
+    network = tl.NeuralCorrection(physical=tl.PacanowskiPhilander(), width=1, depth=1)
+    path = _file(tmp_path / "p.yaml", network, {"alpha": 1.0})
+    with error_naming(ValueError, "weights"):
+        with_parameters(dataclasses.replace(network, weights=network.weights + 1e-3), read_parameters(path))
+
+
+def test_a_file_without_base_goes_into_any_constants_and_a_name_is_a_base(tmp_path):
+    path = tmp_path / "own.yaml"
+
+    def values(base):
+        path.write_text(f"closure: KEpsilon\n{base}parameters: {{c_eps_1: 1.5}}\n")
+        return read_parameters(path)
+
+    recommended = "base: k_epsilon_recommended\n"
+    for base in ("", recommended):
+        assert get_leaf(with_parameters(tl.KEpsilon.recommended(), values(base)), "c_eps_1") == 1.5
+    for base, named in (
+        (recommended, "k_epsilon_recommended k_epsilon"),
+        ("base: {name: 1}\n", "own.yaml base name version options constants"),
+        ("base: k_epsilom\n", "own.yaml base"),
+    ):
+        with error_naming(ValueError, named):
+            with_parameters(tl.KEpsilon(), values(base))
+
+
+@pytest.mark.long
+def test_shipped_parameters_go_into_the_closure_of_their_calibration():
+    paths = [CONFIGS / "calibrations" / path.name for path in (CONFIGS / "parameters").glob("*.yaml")]
+    calibrations = [path for path in paths if path.exists()]
+    assert len(calibrations) > 5
+    for path in calibrations:
+        closure = load_calibration(path).config.model.closure.build()
+        assert with_parameters(closure, read_parameters(CONFIGS / "parameters" / path.name)), path.name

@@ -11,26 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
-import yaml
 
 import tunax_lite as tl
 from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
 from tests.errors import error_naming
-from tunax_lite.calibration import MeanSquare, OtherCalibrationError, read_parameters, with_parameters
-from tunax_lite.calibration.posterior import (
-    NUTS,
-    ImportanceSampling,
-    Laplace,
-    Likelihood,
-    bands_of_members,
-    estimate_likelihood,
-    infer,
-    influences,
-    predictive_bands,
-    recommended_members,
-    spectrum_of,
-    start_from,
-)
+from tunax_lite import calibration as cal
+from tunax_lite.calibration import posterior
+from tunax_lite.calibration.posterior import NUTS, ImportanceSampling, Laplace, Likelihood
 from tunax_lite.calibration.posterior.infer import (
     covariance_of,
     draw_normal,
@@ -44,7 +31,6 @@ from tunax_lite.calibration.posterior.infer import (
 from tunax_lite.calibration.posterior.samplers import resampled, sample_chains, start_chain, weigh_runs
 from tunax_lite.calibration.problem import Evaluation, Fit, Problem
 from tunax_lite.closures import recommended_sets
-from tunax_lite.declarations import name_of
 
 MODEL = tl.Model(tl.PacanowskiPhilander())
 NOISE_OF_LINE = 0.3
@@ -69,10 +55,8 @@ def sample_line(method: NUTS, scale: float = 1.0, **options):
     matrix, observed, mean, covariance = linear_problem()
     arguments = jnp.asarray(matrix), jnp.asarray(observed)
     value, gradient = jax.value_and_grad(of_line)(jnp.asarray(mean), *arguments)
-    starts = [
-        start_chain(method, chain, mean, value, gradient, scale * covariance)
-        for chain in range(method.n_chains)
-    ]
+    start = mean, value, gradient, scale * covariance
+    starts = [start_chain(method, chain, *start) for chain in range(method.n_chains)]
     return sample_chains(method, lambda: (of_line, arguments, "line"), starts, **options)
 
 
@@ -80,15 +64,12 @@ def test_both_methods_find_the_exact_posterior_of_a_linear_model():
     matrix, observed, mean, covariance = linear_problem()
     # L is the mean square of eight values, all of which count.
     likelihood = Likelihood(NOISE_OF_LINE, 8.0)
-    weight = likelihood.prior_weight
-    loss = np.mean((matrix @ mean - observed) ** 2) + 0.5 * weight * mean @ mean
-    gradient = 2.0 / 8.0 * matrix.T @ (matrix @ mean - observed) + weight * mean
+    weight, rest = likelihood.prior_weight, matrix @ mean - observed
+    loss = np.mean(rest**2) + 0.5 * weight * mean @ mean
+    gradient = 2.0 / 8.0 * matrix.T @ rest + weight * mean
     np.testing.assert_allclose(gradient, 0.0, atol=1e-12)
-    evaluation = Evaluation(
-        Fit(float(loss), np.array([loss]), np.zeros((1, 1))),
-        gradient,
-        2.0 / 8.0 * matrix.T @ matrix + weight * np.eye(3),
-    )
+    fit = Fit(float(loss), np.array([loss]), np.zeros((1, 1)))
+    evaluation = Evaluation(fit, gradient, 2.0 / 8.0 * matrix.T @ matrix + weight * np.eye(3))
     information = fisher_information(evaluation, weight)
     np.testing.assert_allclose(covariance_of(information), covariance, rtol=1e-10, atol=1e-15)
     drawn = draw_normal(Laplace(20_000), mean, covariance)
@@ -101,8 +82,8 @@ def test_both_methods_find_the_exact_posterior_of_a_linear_model():
     deviation = np.sqrt(np.diag(covariance))
     flat = draws.reshape(-1, 3)
     assert (np.abs(flat.mean(axis=0) - mean) < 4.0 * deviation / np.sqrt(sizes)).all()
-    scaled = np.cov(flat.T) / np.outer(deviation, deviation)
-    np.testing.assert_allclose(scaled, covariance / np.outer(deviation, deviation), atol=0.2)
+    across = np.outer(deviation, deviation)
+    np.testing.assert_allclose(np.cov(flat.T) / across, covariance / across, atol=0.2)
 
 
 def test_weighted_runs_find_the_exact_posterior_of_a_linear_model():
@@ -112,9 +93,8 @@ def test_weighted_runs_find_the_exact_posterior_of_a_linear_model():
 
     def density(members):
         n_seen.append(members.shape)
-        return -0.5 * np.sum((matrix @ members - observed[:, None]) ** 2, axis=0) / NOISE_OF_LINE**2 - (
-            0.5 * np.sum(members**2, axis=0)
-        )
+        squares = np.sum((matrix @ members - observed[:, None]) ** 2, axis=0)
+        return -0.5 * squares / NOISE_OF_LINE**2 - 0.5 * np.sum(members**2, axis=0)
 
     runs = weigh_runs(method, 3, density)
     assert n_seen == [(3, 200)] * method.n_rounds
@@ -151,7 +131,7 @@ def test_weighted_runs_see_through_ripples():
 
 def test_the_spectrum_tells_what_is_constrained():
     # Of two numbers only the sum is observed.
-    spectrum = spectrum_of(np.full((2, 2), 10.0))
+    spectrum = posterior.spectrum_of(np.full((2, 2), 10.0))
     np.testing.assert_allclose(spectrum.information, [20.0, 0.0], atol=1e-12)
     np.testing.assert_allclose(spectrum.directions[:, 0], math.sqrt(0.5))
     np.testing.assert_allclose(spectrum.reduction, [1.0 / math.sqrt(21.0), 1.0])
@@ -181,7 +161,7 @@ def test_chains_go_on_draw_by_draw(tmp_path):
     np.testing.assert_array_equal(longer[:, :30], whole.draws.position)
     other = sample_line(dataclasses.replace(method, seed=1)).draws.position
     assert not np.allclose(other, whole.draws.position)
-    with error_naming(OtherCalibrationError, "a b c"):
+    with error_naming(cal.OtherCalibrationError, "a b c"):
         sample_line(method, folder=tmp_path / "killed", parts={"a": "c"})
     path = tmp_path / "killed/posterior_chain_0.eqx"
     path.write_bytes(path.read_bytes()[:-100])
@@ -189,26 +169,24 @@ def test_chains_go_on_draw_by_draw(tmp_path):
         sample_line(method, **options)
 
 
+METHODS = {"laplace": Laplace(40), "nuts": NUTS(n_draws=40, n_warmup=20)}
+
+
 def infer_twin(method: str, folder, **options):
     twin = noisy_twin(1)
     options = {"likelihood": twin.likelihood, "folder": folder, **options}
-    return infer(MODEL, FREE, [twin.target], METHODS[method], **options)
+    return posterior.infer(MODEL, FREE, [twin.target], METHODS[method], **options)
 
 
 @pytest.fixture(scope="module")
 def inferred(tmp_path_factory):
     """By each method, as far as a test asks for it, with its folder."""
-
-    @functools.cache
-    def by(method):
-        folder = tmp_path_factory.mktemp(method)
-        return infer_twin(method, folder), folder
-
-    return by
+    folder = tmp_path_factory.mktemp("posterior")
+    return functools.cache(lambda method: (infer_twin(method, folder / method), folder / method))
 
 
 @pytest.mark.long
-def test_a_twin_is_found_and_a_posterior_goes_on_where_it_was(inferred):
+def test_a_twin_is_found_and_a_posterior_goes_on_where_it_was(inferred, tmp_path):
     nuts, folder = inferred("nuts")
     assert nuts.spectrum.n_constrained >= 1 and nuts.standard_deviation.max() < 1.3
     assert (np.abs(noisy_twin(1).truth - nuts.mean) < 4.0 * nuts.standard_deviation).all()
@@ -219,10 +197,19 @@ def test_a_twin_is_found_and_a_posterior_goes_on_where_it_was(inferred):
     assert nuts.subset(16).shape == (16, 3)
     with error_naming(ValueError, "level 0 1"):
         nuts.intervals(1.0)
+    write_posterior(tmp_path / "posterior.nc", nuts, {"tunax_lite_version": "1.2.3"})
+    write_summary(tmp_path / "posterior.yaml", nuts)
+    with xr.open_dataset(tmp_path / "posterior.nc") as dataset:
+        np.testing.assert_array_equal(dataset["x"], nuts.draws)
+        np.testing.assert_array_equal(dataset["alpha"], nuts.values()["alpha"])
+        assert dataset.attrs["method"] == "nuts" and dataset.attrs["tunax_lite_version"] == "1.2.3"
+        assert dataset["viscosity_scale"].attrs["units"] == "m2 s-1"
+        assert all(variable.attrs["long_name"] for variable in dataset.data_vars.values())
+    assert cal.read_parameters(tmp_path / "posterior.yaml", "PacanowskiPhilander") == nuts.best
     np.testing.assert_array_equal(infer_twin("nuts", folder, resume=True).draws, nuts.draws)
     with error_naming(ValueError, "posterior_chain_0.eqx"):
         infer_twin("nuts", folder)
-    with error_naming(OtherCalibrationError, "likelihood"):
+    with error_naming(cal.OtherCalibrationError, "likelihood"):
         infer_twin("nuts", folder, likelihood=Likelihood(0.5, 3.0), resume=True)
 
 
@@ -243,7 +230,7 @@ def test_the_density_is_that_of_normal_errors_and_priors():
     case = dataclasses.replace(twin.target.case, name="other")
     other = dataclasses.replace(twin.target, case=case, weight=3.0)
     weight = twin.likelihood.prior_weight
-    problem = Problem(MODEL, FREE, [twin.target, other], MeanSquare(), prior_weight=weight)
+    problem = Problem(MODEL, FREE, [twin.target, other], cal.MeanSquare(), prior_weight=weight)
     log_density, arguments, _ = log_posterior(problem)
     both = jax.jit(jax.value_and_grad(log_density))
     x = np.array([0.3, -0.2, 0.5])
@@ -259,7 +246,7 @@ def test_the_density_is_that_of_normal_errors_and_priors():
         assert float(gradient[i]) == pytest.approx(float(above - below) / 2e-5, rel=1e-4)
     # Padded cases, in forward mode.
     padded = [dataclasses.replace(target, padded=(14, 20)) for target in (twin.target, other)]
-    same, arguments, _ = log_posterior(Problem(MODEL, FREE, padded, MeanSquare(), prior_weight=weight))
+    same, arguments, _ = log_posterior(Problem(MODEL, FREE, padded, cal.MeanSquare(), prior_weight=weight))
     found = jax.jit(jax.value_and_grad(same))(jnp.asarray(x), *arguments)
     assert float(found[0]) == pytest.approx(float(value), rel=1e-10)
     np.testing.assert_allclose(found[1], gradient, rtol=1e-9)
@@ -268,14 +255,12 @@ def test_the_density_is_that_of_normal_errors_and_priors():
 @pytest.mark.long
 def test_noise_and_what_observations_are_worth():
     twin = noisy_twin(0)
-    problem = Problem(MODEL, FREE, [twin.target], MeanSquare())
-    found = estimate_likelihood(problem, jnp.asarray(twin.truth))
+    problem = Problem(MODEL, FREE, [twin.target], cal.MeanSquare())
+    found = posterior.estimate_likelihood(problem, jnp.asarray(twin.truth))
     n = twin.likelihood.n_observations
     assert found.noise == pytest.approx(NOISE, rel=5.0 / math.sqrt(2.0 * n))
     assert 0.75 * n < found.n_observations <= n  # a correlation found by chance makes them fewer
-    shape = 400, 3
-    counts = np.ones(shape, bool)
-    assert effective_number(np.ones(shape), counts) == 1.0
+    assert effective_number(np.ones((400, 3)), np.ones((400, 3), bool)) == 1.0
     # Red noise in time: a correlation of 0.8 with the next value leaves a ninth of them.
     random, values = np.random.default_rng(0), np.zeros((20_000, 1))
     for i in range(1, len(values)):
@@ -283,35 +268,11 @@ def test_noise_and_what_observations_are_worth():
     assert effective_number(values, np.ones(values.shape, bool)) == pytest.approx(len(values) / 9.0, rel=0.1)
 
 
-METHODS = {
-    "laplace": Laplace(40),
-    "nuts": NUTS(n_draws=40, n_warmup=20),
-    "importance": ImportanceSampling(n_draws=40, n_runs=16, n_rounds=4),
-}
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.long
-def test_files_hold_the_posterior(method, inferred, tmp_path):
-    found, _ = inferred(method)
-    write_posterior(tmp_path / "posterior.nc", found, {"tunax_lite_version": "1.2.3"})
-    write_summary(tmp_path / "posterior.yaml", found)
-    with xr.open_dataset(tmp_path / "posterior.nc") as dataset:
-        np.testing.assert_array_equal(dataset["x"], found.draws)
-        np.testing.assert_array_equal(dataset["alpha"], found.values()["alpha"])
-        assert dataset.attrs["method"] == method and dataset.attrs["tunax_lite_version"] == "1.2.3"
-        assert dataset["viscosity_scale"].attrs["units"] == "m2 s-1"
-        assert all(variable.attrs["long_name"] for variable in dataset.data_vars.values())
-    assert read_parameters(tmp_path / "posterior.yaml", "PacanowskiPhilander") == found.best
-    summary = yaml.safe_load((tmp_path / "posterior.yaml").read_text())
-    assert summary["parameters"]["alpha"]["interval"] == list(found.intervals()["alpha"])
-
-
 @pytest.mark.long
 def test_bands_are_the_quantiles_of_runs(inferred):
     case, draws = noisy_twin(1).target.case, inferred("laplace")[0].subset(5)
     times: dict[str, Any] = {"dt": 600.0, "duration": 7200.0, "output_interval": 3600.0}
-    bands = predictive_bands(MODEL, FREE, case, draws, quantiles=(0.0, 0.5, 1.0), **times)
+    bands = posterior.predictive_bands(MODEL, FREE, case, draws, quantiles=(0.0, 0.5, 1.0), **times)
     closures = (FREE.insert(MODEL.closure, jnp.asarray(x)) for x in draws)
     runs = [tl.simulate(tl.Model(closure), case, **times).state.temperature for closure in closures]
     for quantile, values in zip((0.0, 0.5, 1.0), bands.profiles["temperature"], strict=True):
@@ -320,27 +281,25 @@ def test_bands_are_the_quantiles_of_runs(inferred):
     np.testing.assert_array_equal(surface, bands.profiles["temperature"][..., -1])
     assert bands.series["mixed_layer_depth"].shape == (3, 3) and bands.n_failed == 0
     with error_naming(ValueError, "predictive_bands 1 3"):
-        predictive_bands(MODEL, FREE, case, draws[:1], **times)
+        posterior.predictive_bands(MODEL, FREE, case, draws[:1], **times)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", [tl.KEpsilon, tl.KOmega, tl.GenericLengthScale])
-def test_draws_of_recommended_constants_have_bands_with_the_assumed_error(kind):
+def test_draws_of_recommended_constants_have_bands_with_the_assumed_error():
     grid = tl.Grid.uniform(64.0, 16)
     water = tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.05 * z)
-    cooling = tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-400.0))
-    case = tl.Case(grid, water, cooling, coriolis_parameter=1e-4)
-    model = tl.Model(kind.recommended())
+    forcing = tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-400.0))
+    case = tl.Case(grid, water, forcing, coriolis_parameter=1e-4)
+    model = tl.Model(tl.KEpsilon.recommended())
     times: dict[str, Any] = {"dt": 600.0, "duration": 21600.0, "output_interval": 7200.0}
-    members, noise = recommended_members(model, 12)
-    known = recommended_sets()[str(name_of(kind))]
+    one = tl.simulate(model, case, **times).state.temperature
+    members, noise = posterior.recommended_members(model, 12)
+    known = recommended_sets()["k_epsilon"]
     for number, path in enumerate(known.calibrated):
         expected = [draw[number] for draw in known.draws[:12]]
         np.testing.assert_array_equal(getattr(members.closure, path), expected)
-    narrow, wide = (
-        bands_of_members(members, case, 12, quantiles=(0.05, 0.5, 0.95), noise=e, **times) for e in (0.0, 0.5)
-    )
-    one = tl.simulate(model, case, **times).state.temperature
+    times["quantiles"] = 0.05, 0.5, 0.95
+    narrow, wide = (posterior.bands_of_members(members, case, 12, noise=e, **times) for e in (0.0, 0.5))
     change = float(np.sqrt(np.mean(np.square(one - one[0]))))
     low, _, high = wide.profiles["temperature"][:, -1]
     # Much wider than the spread of the members: 3.29 standard deviations of the assumed error.
@@ -348,17 +307,17 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error(kind):
     assert (np.ptp(narrow.profiles["temperature"], axis=0)[-1] < 0.2 * (high - low)).all()
     np.testing.assert_array_equal(wide.series["mixed_layer_depth"], narrow.series["mixed_layer_depth"])
     assert 0.1 < noise < 0.2
-    with error_naming(ValueError, f"draws {name_of(kind)} constants: recommended"):
-        recommended_members(tl.Model(kind.recommended(length_limit=0.3)), 12)
+    with error_naming(ValueError, "draws k_epsilon constants: recommended"):
+        posterior.recommended_members(tl.Model(tl.KEpsilon.recommended(length_limit=0.3)), 12)
     with error_naming(ValueError, "draws 64 65"):
-        recommended_members(model, 65)
+        posterior.recommended_members(model, 65)
 
 
 @pytest.mark.long
 def test_influences_are_slopes(inferred):
     case, found = noisy_twin(1).target.case, inferred("laplace")[0]
     given = {"dt": 600.0, "duration": 7200.0, "outputs": ("sea_surface_temperature",)}
-    rows = influences(MODEL, FREE, case, found.mode, found.standard_deviation, **given)
+    rows = posterior.influences(MODEL, FREE, case, found.mode, found.standard_deviation, **given)
 
     def surface(x):
         closure = FREE.insert(MODEL.closure, jnp.asarray(x))
@@ -375,10 +334,10 @@ def test_influences_are_slopes(inferred):
 
 
 def test_a_start_on_a_bound_is_moved_off():
-    x = start_from(FREE, {"alpha": 20.0, "viscosity_scale": 1e-2})
+    x = posterior.start_from(FREE, {"alpha": 20.0, "viscosity_scale": 1e-2})
     np.testing.assert_allclose(x, [3.0, 0.0, float(FREE.start()[2])], atol=1e-12)
     closure = FREE.insert(tl.PacanowskiPhilander(), x)
-    assert with_parameters(closure, {"alpha": float(closure.alpha)})  # pyright: ignore[reportAttributeAccessIssue]
+    assert cal.with_parameters(closure, {"alpha": float(closure.alpha)})  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_bad_settings_are_refused():

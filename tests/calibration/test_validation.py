@@ -14,40 +14,12 @@ from tests.calibration.twins import CHEAP_FREE, cheap_targets
 from tests.cli.running import invoked
 from tests.conftest import ROOT
 from tests.errors import error_naming, missing_from
-from tunax_lite.calibration import LevenbergMarquardt, MeanSquare, Target, calibrate, with_parameters
-from tunax_lite.calibration.validation import (
-    AbstractCheck,
-    CheckRow,
-    CrossValidationRow,
-    EntrainmentLaw,
-    checks_in_words,
-    cross_validate,
-    cross_validation_in_words,
-    depth_of_thermocline,
-    folder_without,
-    left_out_together,
-    persistence_errors,
-    read_table,
-    run_checks,
-    write_table,
-)
-from tunax_lite.closures import PacanowskiPhilander
+from tests.helpers import get_leaf
+from tunax_lite import calibration as cal
+from tunax_lite.calibration import LevenbergMarquardt, MeanSquare, Target, validation, with_parameters
+from tunax_lite.calibration.validation import CheckRow, CrossValidationRow
 
-MODEL = tl.Model(PacanowskiPhilander())
-N_ITERATIONS = 3
-
-
-def _cross_validate(folder, begin=lambda left_out: None):
-    return cross_validate(
-        MODEL,
-        CHEAP_FREE,
-        cheap_targets(),
-        LevenbergMarquardt(),
-        N_ITERATIONS,
-        folder,
-        score=MeanSquare(),
-        begin=begin,
-    )
+MODEL = tl.Model(tl.PacanowskiPhilander())
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +27,10 @@ def validated(tmp_path_factory):
     """A cross-validation that was interrupted while the first case was left out, and the evaluators made."""
     folder, made = tmp_path_factory.mktemp("validation"), []
     original = LevenbergMarquardt.evaluator
+
+    def validate(**options):
+        fit = MODEL, CHEAP_FREE, cheap_targets(), LevenbergMarquardt(), 3, folder
+        return validation.cross_validate(*fit, score=MeanSquare(), **options), len(made)
 
     def interrupting(left_out):
         def report(*arguments):
@@ -67,12 +43,9 @@ def validated(tmp_path_factory):
         counted = staticmethod(lambda problem, engine: made.append(problem) or original(problem, engine))
         patch.setattr(LevenbergMarquardt, "evaluator", counted)
         with pytest.raises(KeyboardInterrupt):
-            _cross_validate(folder, interrupting)
-        counts, found = [len(made)], _cross_validate(folder)
-        counts.append(len(made))
-        again = _cross_validate(folder)
-        counts.append(len(made))
-    return found, again, counts, folder
+            validate(begin=interrupting)
+        n_before, (found, n_after), (again, n_end) = len(made), validate(), validate()
+    return found, again, [n_before, n_after, n_end], folder
 
 
 @pytest.mark.long
@@ -86,7 +59,7 @@ def test_a_case_left_out_has_no_part_in_the_calibration(validated):
     for path in folder.glob("without_*"):
         assert {file.name for file in path.iterdir()} == {"checkpoint.eqx", "parameters.yaml", "history.nc"}
     first, second = cheap_targets()
-    alone = calibrate(MODEL, CHEAP_FREE, [first], LevenbergMarquardt(), N_ITERATIONS, score=MeanSquare())
+    alone = cal.calibrate(MODEL, CHEAP_FREE, [first], LevenbergMarquardt(), 3, score=MeanSquare())
     without = found.without[second.case.name]
     np.testing.assert_array_equal(without.history.x, alone.history.x)
     (row,) = [r for r in found.rows if (r.case, r.variable) == (second.case.name, "temperature")]
@@ -103,62 +76,56 @@ def test_a_case_left_out_has_no_part_in_the_calibration(validated):
 
 
 def test_a_case_at_several_resolutions_is_left_out_as_a_whole(tmp_path):
-    found = left_out_together(dict.fromkeys(["wind@32", "calm", "wind@64,60s", "rain@32"]))
+    found = validation.left_out_together(dict.fromkeys(["wind@32", "calm", "wind@64,60s", "rain@32"]))
     assert found == {"wind": ("wind@32", "wind@64,60s"), "calm": ("calm",), "rain@32": ("rain@32",)}
-    of_groups = left_out_together({"a@32": "x", "b": "x", "c": "y", "d@32": None, "d@64": None})
+    of_groups = validation.left_out_together({"a@32": "x", "b": "x", "c": "y", "d@32": None, "d@64": None})
     assert of_groups == {"x": ("a@32", "b"), "y": ("c",), "d": ("d@32", "d@64")}
-    targets = cheap_targets()
-    same = [
-        dataclasses.replace(target, case=dataclasses.replace(target.case, name=f"a@{n_cells}"))
-        for n_cells, target in zip((16, 32), targets, strict=True)
-    ]
+    targets, names = cheap_targets(), ("a@16", "a@32")
+    cases = [dataclasses.replace(each.case, name=name) for each, name in zip(targets, names, strict=True)]
+    same = [dataclasses.replace(each, case=case) for each, case in zip(targets, cases, strict=True)]
     for given in (same, targets[:1]):  # which leaves none
         with error_naming(ValueError, "cross_validate weight 1"):
-            cross_validate(MODEL, CHEAP_FREE, given, LevenbergMarquardt(), 1, tmp_path)
+            validation.cross_validate(MODEL, CHEAP_FREE, given, LevenbergMarquardt(), 1, tmp_path)
     names = ["a b", "a/b", "c"]
-    assert [folder_without(name, names) for name in names] == ["without_a_b_1", "without_a_b_2", "without_c"]
+    folders = [validation.folder_without(name, names) for name in names]
+    assert folders == ["without_a_b_1", "without_a_b_2", "without_c"]
 
 
 def test_law_of_entrainment_and_its_error():
-    check = EntrainmentLaw("wind", MODEL, _wind_case(), 600.0, 14400.0, start=3600.0)
+    check = validation.EntrainmentLaw("wind", MODEL, _wind_case(), 600.0, 14400.0, start=3600.0)
     np.testing.assert_allclose(check.law(np.asarray([10000.0])), price_depth(10000.0), rtol=1e-6)
     cooled = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1, heat_flux=-10.0))
     for wrong in ({"coriolis_parameter": 1e-4}, {"forcing": cooled}):
         with error_naming(ValueError, "wind"):
-            EntrainmentLaw("wind", MODEL, _wind_case(**wrong), 600.0, 14400.0)
+            validation.EntrainmentLaw("wind", MODEL, _wind_case(**wrong), 600.0, 14400.0)
     ((variable, unit, value),) = check.errors(MODEL)
     run = tl.simulate(MODEL, check.case, dt=600.0, output_interval=3600.0)
     z = np.asarray(check.case.grid.z_center)
-    error = depth_of_thermocline(np.asarray(run.state.temperature), z) - price_depth(run.time)
+    error = validation.depth_of_thermocline(np.asarray(run.state.temperature), z) - price_depth(run.time)
     assert (variable, unit) == ("mixed_layer_depth", "m")
     assert value == pytest.approx(np.sqrt(np.mean(error[1:] ** 2)), rel=1e-6)
     for depth in (10.0, 17.35):  # on a face, and between
         profile = 20.0 + np.tanh((z + depth) / 3.0)
-        assert depth_of_thermocline(profile[None], z)[0] == pytest.approx(depth, abs=0.02)
+        assert validation.depth_of_thermocline(profile[None], z)[0] == pytest.approx(depth, abs=0.02)
 
 
 def test_persistence_between_centers_and_frames():
     target = cheap_targets()[0]
-    z = jnp.asarray([-50.0, -21.0, -3.0])
-    time = jnp.asarray([700.0, 5000.0])
+    time, z = jnp.asarray([700.0, 5000.0]), jnp.asarray([-50.0, -21.0, -3.0])
     observed = jnp.asarray([[19.0, 19.5, jnp.nan], [19.1, 19.4, 20.2]])
     observations = tl.Observations(time, z, {"temperature": observed})
     comparison = Target(target.case, observations, dt=300.0).comparison
     difference = (20.0 + 0.02 * np.asarray(z)) - np.asarray(observed)
     expected = np.sqrt(np.nanmean(difference**2))
-    assert persistence_errors(comparison)["temperature"] == pytest.approx(expected, rel=1e-12)
+    assert validation.persistence_errors(comparison)["temperature"] == pytest.approx(expected, rel=1e-12)
 
 
 def _wind_case(**changes):
     grid = tl.Grid.uniform(40.0, 80)
-    given = {
-        "grid": grid,
-        "initial_state": tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.05 * z),
-        "forcing": tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.06, stress_v=0.08)),
-        "duration": 14400.0,
-        "name": "wind",
-    }
-    return tl.Case(**(given | changes))
+    state = tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.05 * z)
+    forcing = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.06, stress_v=0.08))
+    case = tl.Case(grid, state, forcing, duration=14400.0, name="wind")
+    return dataclasses.replace(case, **changes)
 
 
 def price_depth(time):
@@ -168,23 +135,22 @@ def price_depth(time):
 
 
 @dataclasses.dataclass(frozen=True)
-class Asking(AbstractCheck):
+class Asking(validation.AbstractCheck):
     """A check whose errors are constants of the closure that it is given."""
 
     name: str
     model: tl.Model
 
     def errors(self, model):
-        value = model.closure.alpha  # pyright: ignore[reportAttributeAccessIssue]
-        return (("temperature", "K", float(value)),)
+        return (("temperature", "K", float(get_leaf(model.closure, "alpha"))),)
 
 
 def test_checks_keep_their_own_constants_or_take_the_closure():
-    after = with_parameters(PacanowskiPhilander(), {"alpha": 6.0})
-    own = tl.Model(with_parameters(PacanowskiPhilander(), {"alpha": 3.0, "viscosity_scale": 0.02}))
-    other = tl.Model(tl.Constant())
-    checks = [Asking("same", own), Asking("other", other)]
-    same, changed = run_checks(checks, PacanowskiPhilander(), after, {"alpha": 6.0, "forcing.bias": 1.0})
+    values = {"alpha": 6.0, "forcing.bias": 1.0}
+    before, after = tl.PacanowskiPhilander(), with_parameters(tl.PacanowskiPhilander(), {"alpha": 6.0})
+    own = tl.Model(with_parameters(before, {"alpha": 3.0, "viscosity_scale": 0.02}))
+    checks = [Asking("same", own), Asking("other", tl.Model(tl.Constant()))]
+    same, changed = validation.run_checks(checks, before, after, values)
     assert (same.uncalibrated, same.calibrated) == (3.0, 6.0)
     assert (changed.uncalibrated, changed.calibrated) == (5.0, 6.0)
     assert same.growth == 1.0 and same.too_large and changed.growth == pytest.approx(0.2)
@@ -194,20 +160,14 @@ def test_an_error_may_grow_by_a_tenth():
     rows = [CheckRow("kato_phillips", "mixed_layer_depth", "m", 1.0, x) for x in (0.5, 1.09, 1.12, math.nan)]
     rows.append(CheckRow("perfect", "u", "m s-1", 0.0, 0.0))
     assert [row.too_large for row in rows] == [False, False, True, True, False]
-    assert len(checks_in_words(rows[:2])) == 1
-    larger, undefined = checks_in_words(rows)
+    assert len(validation.checks_in_words(rows[:2])) == 1
+    larger, undefined = validation.checks_in_words(rows)
     assert not missing_from(larger, "kato phillips 12 1 1.12") and "no number" in undefined
 
 
 KATO, SYNTHETIC = (str(ROOT / f"configs/runs/{name}.yaml") for name in ("kato_phillips", "synthetic"))
-ENTRAINMENT = {
-    "model.closure.name": "pacanowski_philander",
-    "time.duration": 14400,
-    "time.step": 600,
-    "grid.n_cells": 16,
-}
-
-
+SHORT = {"time.duration": 14400, "time.step": 600, "grid.n_cells": 16}
+ENTRAINMENT = {"model.closure.name": "pacanowski_philander", **SHORT}
 COOLING = {"format": "cf_netcdf", "path": "synthetic:wind_and_cooling"}
 
 
@@ -217,21 +177,19 @@ def test_words_and_tables_of_cases_left_out(tmp_path):
         CrossValidationRow("strong_wind", "temperature", "K", 0.01, 0.0069, 0.0031, 0.0131),
         CrossValidationRow("strong_wind", "u", "m s-1", 0.01, 0.0069, 0.0031, math.nan),
     ]
-    temperature, velocity = cross_validation_in_words(rows)
+    temperature, velocity = validation.cross_validation_in_words(rows)
     assert not missing_from(temperature, "1 2 strong wind 0.0069 0.0131")
     assert not missing_from(velocity, "0 1 strong wind 0.0069")
-    write_table(tmp_path / "table.csv", rows)
-    again = read_table(tmp_path / "table.csv", CrossValidationRow)
+    validation.write_table(tmp_path / "table.csv", rows)
+    again = validation.read_table(tmp_path / "table.csv", CrossValidationRow)
     assert again[:2] == tuple(rows[:2]) and math.isnan(again[2].left_out)
     with error_naming(ValueError, "table.csv check variable unit uncalibrated calibrated"):
-        read_table(tmp_path / "table.csv", CheckRow)
+        validation.read_table(tmp_path / "table.csv", CheckRow)
 
 
+LESS_HEAT = {**COOLING, "mapping": {"name": "less_heat", "fluxes": {"heat_flux": -50.0}}}
 CONFIG = {
-    "cases": [
-        {"case": COOLING},
-        {"case": {**COOLING, "mapping": {"name": "less_heat", "fluxes": {"heat_flux": -50.0}}}},
-    ],
+    "cases": [{"case": COOLING}, {"case": LESS_HEAT}],
     "grid": {"kind": "uniform", "n_cells": 12},
     "model": {"closure": {"name": "pacanowski_philander"}},
     "time": {"step": 600.0},
@@ -259,24 +217,24 @@ def test_command_writes_tables_and_the_report_says_what_they_say(tmp_path):
     assert "kato_phillips mixed_layer_depth" in output
     names = {"cross_validation.csv", "cross_validation.png", "checks.csv", "parameters.yaml", "profiles.png"}
     assert names <= {path.name for path in folder.iterdir()}
-    rows = read_table(folder / "cross_validation.csv", CrossValidationRow)
+    rows = validation.read_table(folder / "cross_validation.csv", CrossValidationRow)
     assert [row.case for row in rows] == ["synthetic_wind_and_cooling", "less_heat"]
     again = _said("cross-validate", config, "--output", folder)
     assert "iteration" not in again.partition("all iterations")[0].replace("2 iterations", "")
-    assert read_table(folder / "cross_validation.csv", CrossValidationRow) == rows
+    assert validation.read_table(folder / "cross_validation.csv", CrossValidationRow) == rows
 
     _said("report", folder)
     page = (folder / "report.html").read_text()
-    assert all(sentence in page for sentence in cross_validation_in_words(rows))
+    assert all(sentence in page for sentence in validation.cross_validation_in_words(rows))
     assert 'id="checks"' in page and 'id="cross_validation"' in page
-    values = folder / "parameters.yaml"
-    assert "kato_phillips mixed_layer_depth" in _said("evaluate", config, "--parameters", values)
+    said = _said("evaluate", config, "--parameters", folder / "parameters.yaml")
+    assert "kato_phillips mixed_layer_depth" in said
 
 
 @pytest.mark.long
 def test_evaluate_takes_for_each_case_the_calibration_that_left_it_out(tmp_path):
     config, folder, errors = tmp_path / "two.yaml", tmp_path / "out", {}
-    cases = [{"group": "files", **CONFIG["cases"][0]}, CONFIG["cases"][1]]
+    cases = [{"group": "files", "case": COOLING}, {"case": LESS_HEAT}]
     config.write_text(yaml.safe_dump({**CONFIG, "cases": cases, "checks": []}))
     short = ("--set", "grid.n_cells=8", "--set", "time.step=1200")  # another resolution than CONFIG's
     left_out = (("synthetic_wind_and_cooling", "files", 3.0), ("less_heat", "less_heat", 9.0))

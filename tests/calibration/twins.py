@@ -1,24 +1,13 @@
 """Small twin problems: observations that a model with known parameters made."""
 
+import dataclasses
 import functools
 
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite import calibration
-from tunax_lite.calibration import (
-    LBFGS,
-    Adam,
-    CosineDecay,
-    EnsembleKalman,
-    FreeParameter,
-    FreeParameters,
-    LevenbergMarquardt,
-    Target,
-    ZScore,
-    with_parameters,
-)
-from tunax_lite.calibration.problem import Evaluation, Fit
+from tunax_lite import calibration as cal
+from tunax_lite.calibration import FreeParameter, FreeParameters, Target, with_parameters
 
 CHEAP_TRUTH = {"alpha": 4.0, "viscosity_scale": 0.02, "convective_coefficient": 0.05}
 CHEAP_FREE = FreeParameters(
@@ -30,10 +19,10 @@ CHEAP_FREE = FreeParameters(
 )
 
 
-def told(method, state, loss, gradient):
-    """The state of a method after an evaluation."""
-    fit = Fit(float(loss), np.array([float(loss)]), np.zeros((1, 1)))
-    return method.tell(state, Evaluation(fit, np.asarray(gradient)))
+def assert_same_history(result, expected) -> None:
+    for field in dataclasses.fields(expected.history):
+        found, wanted = (getattr(each.history, field.name) for each in (result, expected))
+        np.testing.assert_array_equal(found, wanted, err_msg=field.name)
 
 
 def make_case(stress: float, heat_flux: float, *, n_cells: int = 16, hours: float = 3.0) -> tl.Case:
@@ -59,7 +48,7 @@ def observe(model: tl.Model, case: tl.Case, *, dt: float, interval: float) -> tl
 def make_targets(truth: tl.Model, cases, *, dt: float, interval: float) -> tuple[Target, ...]:
     weights = {"temperature": 1.0, "u": 1.0, "v": 1.0}
     return tuple(
-        Target(case, observe(truth, case, dt=dt, interval=interval), weights, dt=dt, scale=ZScore())
+        Target(case, observe(truth, case, dt=dt, interval=interval), weights, dt=dt, scale=cal.ZScore())
         for case in cases
     )
 
@@ -72,22 +61,20 @@ def cheap_targets() -> tuple[Target, ...]:
 
 
 METHODS = {
-    "adam": Adam(0.1, CosineDecay(30, 3)),
-    "lbfgs": LBFGS(),
-    "levenberg_marquardt": LevenbergMarquardt(),
-    "ensemble_kalman": EnsembleKalman(noise=1e-3, n_members=8, prior_spread=0.5),
+    "adam": cal.Adam(0.1, cal.CosineDecay(30, 3)),
+    "lbfgs": cal.LBFGS(),
+    "levenberg_marquardt": cal.LevenbergMarquardt(),
+    "ensemble_kalman": cal.EnsembleKalman(noise=1e-3, n_members=8, prior_spread=0.5),
 }
 
 
-def calibrate_cheap(folder, method: str, n_iterations: int, **options):
-    """Calibrate the cheap twin from the closure's defaults."""
-    return calibration.calibrate(
-        tl.Model(tl.PacanowskiPhilander()),
-        CHEAP_FREE,
-        cheap_targets(),
-        METHODS[method],
-        n_iterations,
-        folder=folder,
-        score=calibration.MeanSquare(),
-        **options,
-    )
+def calibrate_cheap(folder, name: str, n_iterations: int, **changes):
+    """Calibrate the cheap twin from the closure's defaults, with changed arguments of `calibrate`."""
+    options = {
+        "model": tl.Model(tl.PacanowskiPhilander()),
+        "free_parameters": CHEAP_FREE,
+        "targets": cheap_targets(),
+        "method": METHODS[name],
+        "score": cal.MeanSquare(),
+    } | changes
+    return cal.calibrate(n_iterations=n_iterations, folder=folder, **options)
