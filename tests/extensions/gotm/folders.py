@@ -1,9 +1,13 @@
 """Small case folders of GOTM for tests."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
+
+from tests.helpers import get_leaf
+from tunax_lite.extensions.gotm import GotmOptions, build_gotm, load_gotm
 
 START, STOP = "2011-03-01 00:00:00", "2011-03-02 00:00:00"
 
@@ -40,6 +44,30 @@ def _update(data: dict, change: dict) -> None:
             _update(data[key], value)
         else:
             data[key] = value
+
+
+def build(folder: Path, *changes: dict, **options: bool) -> Any:
+    """The run of a case with changes, and its report."""
+    return build_gotm(load_gotm(write_case(folder, *changes), config=GotmOptions(**options)))
+
+
+def run_of(folder: Path, *changes: dict, **options: bool) -> Any:
+    """The run of a case of which everything is supported."""
+    made = build(folder, *changes, **options)
+    made.report.check()
+    return made.run
+
+
+def assert_fields(module: object, expected: dict[str, Any]) -> None:
+    """Values by dotted path: numbers, classes of parts, options."""
+    for path, value in expected.items():
+        found = get_leaf(module, path)
+        if isinstance(value, type):
+            assert isinstance(found, value), path
+        elif value is None or isinstance(value, bool | str | tuple):
+            assert found == value, path
+        else:
+            np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-14, err_msg=path)
 
 
 def write_series(path: Path, *columns, step: int = 3600, start: str = START) -> Path:

@@ -1,5 +1,7 @@
 """Corrections of cases and observations of GOTM's files, in configurations."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import yaml
@@ -12,12 +14,8 @@ from tunax_lite.config import ConfigError, build_calibration, build_run, load_ca
 
 SST = 12.0 + 0.1 * np.arange(25)
 OBSERVED = {"surface_temperature": True, "surface_interval": 7200.0}
-CORRECTIONS = {
-    "fluxes": ["stress_scale"],
-    "knot_interval": 36000.0,
-    "initial": ["temperature", "u"],
-    "z": [-12, -4],
-}
+KNOTS = {"fluxes": ["stress_scale"], "knot_interval": 36000.0}
+CORRECTIONS = KNOTS | {"initial": ["temperature", "u"], "z": [-12, -4]}
 
 
 @pytest.fixture
@@ -44,42 +42,36 @@ def write(tmp_path):
 
 
 def test_the_surface_temperature_of_the_files_is_observed(write):
-    observations = build_run(load_run(write())).observations
-    assert observations is not None
+    def observed(observations) -> Any:
+        return build_run(load_run(write({"observations": observations}))).observations
+
+    observations = observed(OBSERVED)
     np.testing.assert_array_equal(observations.time, 7200.0 * np.arange(13))
-    assert observations.names == ("sea_surface_temperature",)
     # The case is in conservative temperature already.
     np.testing.assert_allclose(observations.series["sea_surface_temperature"], SST[::2])
-    assert build_run(load_run(write({"observations": None}))).observations is None
-
-
-def test_what_is_not_observed_is_named(write):
-    for observed, parts in (
+    assert observations.names == ("sea_surface_temperature",) and observed(None) is None
+    assert (
+        observed(OBSERVED | {"surface_interval": 1e7}).time.size == 1
+    )  # the start is a multiple of anything
+    for wrong, parts in (
         ({"surface_temperature": True, "profiles": True}, "temperature.method constant"),
         ({"profiles": False}, "case.observations surface_temperature profiles"),
     ):
         with error_naming(ConfigError, parts):
-            build_run(load_run(write({"observations": observed})))
-    rare = OBSERVED | {"surface_interval": 1e7}  # the start is a multiple of anything
-    assert build_run(load_run(write({"observations": rare}))).observations.time.size == 1  # pyright: ignore
+            observed(wrong)
 
 
+CORRELATED = {"prior": "correlated_normal", "mean": 1.0, "standard_deviation": 0.2, "length": 36000.0}
 PARAMETERS = {
     "c_eps_1": {"lower": 1.2, "upper": 1.7},
-    "cases.small.forcing.stress_scale": {
-        "prior": "correlated_normal",
-        "mean": 1.0,
-        "standard_deviation": 0.2,
-        "length": 36000.0,
-    },
+    "cases.small.forcing.stress_scale": CORRELATED,
     "case.initial_correction.temperature": {"prior": "normal", "mean": 0.0, "standard_deviation": 0.5},
     "case.coriolis_parameter": {"lower": 0.9e-4, "upper": 1.1e-4},
 }
 
 
 def test_parameters_of_a_case_are_free_with_its_corrections(write):
-    setup = build_calibration(load_calibration(write(parameters=PARAMETERS)))
-    free = setup.free_parameters
+    free = build_calibration(load_calibration(write(parameters=PARAMETERS))).free_parameters
     assert free.paths == (
         "c_eps_1",
         *(f"cases.small.forcing.stress_scale[{i}]" for i in range(4)),  # a knot every ten hours of a day
@@ -110,13 +102,9 @@ def test_corrections_that_cannot_be_are_refused(write):
 
 
 def test_a_run_takes_the_numbers_of_its_corrections(write, tmp_path):
-    numbers = tmp_path / "parameters.yaml"
-    values = {
-        "c_eps_1": 1.5,
-        "cases.small.initial_correction.temperature": [0.1, -0.2],
-        "case.forcing.stress_scale": [1.0, 1.1, 1.2, 1.3],
-        "cases.another.coriolis_parameter": 1e-4,
-    }
+    numbers, forcing = tmp_path / "parameters.yaml", "case.forcing.stress_scale"
+    values = {"c_eps_1": 1.5, forcing: [1.0, 1.1, 1.2, 1.3], "cases.another.coriolis_parameter": 1e-4}
+    values["cases.small.initial_correction.temperature"] = [0.1, -0.2]
     numbers.write_text(yaml.safe_dump({"closure": "KEpsilon", "parameters": values}))
     run = build_source(load_run(write(corrections=CORRECTIONS)), numbers)
     assert "1 numbers of other cases are ignored" in "\n".join(run.notes)
@@ -124,15 +112,14 @@ def test_a_run_takes_the_numbers_of_its_corrections(write, tmp_path):
     np.testing.assert_allclose(increment, np.interp(run.case.grid.z_center, [-12.0, -4.0], [0.1, -0.2]))
     np.testing.assert_allclose(run.case.forcing.at(54000.0).stress_u, 1.15 * 0.1)  # pyright: ignore
     assert float(run.model.closure.c_eps_1) == 1.5  # pyright: ignore
-    with error_naming(ConfigError, "case.forcing.stress_scale[0] case.coriolis_parameter"):
+    with error_naming(ConfigError, f"{forcing}[0] case.coriolis_parameter"):
         build_source(load_run(write()), numbers)
 
 
 def test_a_calibration_has_grid_closure_and_step_of_the_set_up_unless_it_gives_them(write):
     path = write(parameters={"c_omega_1": {"lower": 0.4, "upper": 0.7}}, corrections={})
     content = yaml.safe_load(path.read_text())
-    for key in ("grid", "model", "time"):
-        content.pop(key, None)
+    del content["grid"]
     (target,) = content["cases"]
     target["case"]["settings"] = {"turbulence": {"len_scale_method": "omega"}}
     path.write_text(yaml.safe_dump(content))

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.errors import error_naming, missing_from
-from tests.extensions.gotm.folders import START, write_case, write_series
+from tests.extensions.gotm.folders import START, build, write_series
 from tunax_lite.config import ConfigError
-from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.io.dated_text import Column, Period, ProfileReader, SeriesReader
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.series import Series, on_common_times
@@ -99,15 +98,10 @@ def test_what_is_odd_is_noted_and_refused_strictly(tmp_path):
     lines = (tmp_path / "f.dat").read_text().splitlines()
     (tmp_path / "f.dat").write_text("\n".join([*lines[:2], lines[1], lines[2]]))
     tide = {"method": "tidal", "tidal": {"amp_1": 1e-6}}
-    path = write_case(
-        tmp_path,
-        {
-            "time": {"start": "2011/03/01 00:00", "stop": "2011.03.01T24:00:00"},
-            "surface": {"fluxes": {"tx": {"method": "file", "file": "f.dat"}}},
-            "mimic_3d": {"ext_pressure": {"dpdx": tide, "period_1": -44714.0}},
-        },
-    )
-    made = build_gotm(load_gotm(path))
+    times = {"start": "2011/03/01 00:00", "stop": "2011.03.01T24:00:00"}
+    stress = {"fluxes": {"tx": {"method": "file", "file": "f.dat"}}}
+    pressure = {"ext_pressure": {"dpdx": tide, "period_1": -44714.0}}
+    made = build(tmp_path, {"time": times, "surface": stress, "mimic_3d": pressure})
     made.report.check()
     assert len(made.report.warnings) == 2
     period, series = made.report.warnings
@@ -115,19 +109,16 @@ def test_what_is_odd_is_noted_and_refused_strictly(tmp_path):
     assert "line 3" in series and "(1 at the time of the record before)" in series
     with error_naming(ConfigError, "line 3 --strict"):
         made.report.check(strict=True)
-    slope = made.run.case.interior.pressure_gradient.series.at(44714.0 / 4).x  # pyright: ignore
+    slope = made.run.case.interior.pressure_gradient.series.at(44714.0 / 4).x
     np.testing.assert_allclose(slope, -1e-6, rtol=2e-3)  # linear between steps of 600 s
 
 
 def test_leap_days_and_centuries_count(tmp_path):
     text = "1900-02-28 00:00:00 1\n1900-03-01 00:00:00 2\n2000-02-29 00:00:00 3\n2012-02-29 00:00:01 4\n"
-    start = int(np.datetime64("1900-02-28", "s").astype(np.int64))
-    length = float(np.datetime64("2012-02-29T00:00:01", "s").astype(np.int64) - start)
-    series = read(tmp_path, text, period=Period(start, length))
-    begin = datetime.datetime(1900, 2, 28)
     dates = [(1900, 2, 28), (1900, 3, 1), (2000, 2, 29), (2012, 2, 29, 0, 0, 1)]
-    expected = [(datetime.datetime(*date) - begin).total_seconds() for date in dates]
-    np.testing.assert_array_equal(series.time, expected)
+    expected = [(datetime.datetime(*date) - datetime.datetime(*dates[0])).total_seconds() for date in dates]
+    start = int(np.datetime64("1900-02-28", "s").astype(np.int64))
+    np.testing.assert_array_equal(read(tmp_path, text, period=Period(start, expected[-1])).time, expected)
 
 
 def test_bad_series_name_line_time_and_value(tmp_path):
@@ -145,14 +136,14 @@ def test_bad_series_name_line_time_and_value(tmp_path):
     ):
         with error_naming(FileFormatError, f"f.dat {parts}"):
             read(tmp_path, text)
-
-
-def test_a_missing_file_names_the_line_of_the_configuration(tmp_path):
+    (tmp_path / "f.dat").unlink()
     with error_naming(FileNotFoundError, "c.yaml 4 surface.u10.file f.dat"):
         read(tmp_path)
 
 
 def test_units_that_cannot_be_right_are_caught(tmp_path):
+    series = read(tmp_path, day("285.15", "12", "274.15"), "air_temperature")  # above 100 they are Kelvin
+    np.testing.assert_allclose(series.values, [12.0, 12.0, 1.0], atol=1e-12)
     for quantity, value, advice in (
         ("air_pressure", "1013", "hPa scale_factor 100"),
         ("specific_humidity", "8.1", "g/kg scale_factor 0.001"),
@@ -168,11 +159,6 @@ def test_units_that_cannot_be_right_are_caught(tmp_path):
         message = str(error.value)
         assert not missing_from(message, f"line 1 {value} 00:00:00"), message
         assert all(part in message for part in advice.split()), message
-
-
-def test_air_temperatures_above_100_are_kelvin(tmp_path):
-    series = read(tmp_path, day("285.15", "12", "274.15"), "air_temperature")
-    np.testing.assert_allclose(series.values, [12.0, 12.0, 1.0], atol=1e-12)
 
 
 def test_long_gaps_are_warned_of(tmp_path):
@@ -262,9 +248,7 @@ def test_bad_profiles_name_line_time_and_value(tmp_path):
 
 def test_constants_are_checked_too(tmp_path):
     weather = {"fluxes": {"method": "kondo"}, "airp": 101300.0, "airt": 285.15, "hum": 80.0}
-    made = build_gotm(load_gotm(write_case(tmp_path, {"surface": weather})))
-    assert made.run is not None
-    assert float(made.run.case.forcing.weather.at(0.0).air_temperature) == pytest.approx(12.0)  # pyright: ignore
-    path = write_case(tmp_path, {"surface": weather | {"airp": 1013.0}})
+    forcing = build(tmp_path, {"surface": weather}).run.case.forcing
+    assert float(forcing.weather.at(0.0).air_temperature) == pytest.approx(12.0)
     with error_naming(ConfigError, "surface.airp 50000 120000 [Pa] 1013"):
-        build_gotm(load_gotm(path))
+        build(tmp_path, {"surface": weather | {"airp": 1013.0}})

@@ -1,11 +1,25 @@
-"""How the synthetic map is cut; JAX starts with its first number, which a fixture makes."""
+"""The synthetic map, cut and run once; JAX starts with its first number, which a fixture makes."""
+
+from pathlib import Path
 
 import pytest
 
 
 @pytest.fixture(scope="session")
 def plan():
-    from tests.extensions.maps.test_run import RUN
+    from tests.extensions.maps.synthetic import RUN
     from tunax_lite.extensions.maps.plan import planned
 
     return planned(RUN, 2**31)
+
+
+@pytest.fixture(scope="session")
+def whole(plan, tmp_path_factory) -> Path:
+    """The store of a run that nothing disturbed."""
+    from tests.extensions.maps.synthetic import RUN, SMALL
+    from tunax_lite.extensions.maps.run import run_map
+    from tunax_lite.runtime.engine import ThisProcess
+
+    path = tmp_path_factory.mktemp("whole") / "map.zarr"
+    run_map(RUN, path, SMALL, plan.variables, ThisProcess())
+    return path

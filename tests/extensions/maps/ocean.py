@@ -36,29 +36,20 @@ def ocean(latitude=None, longitude=None, *, fill=None) -> xr.Dataset:
     land = np.isnan(floor(lat, lon))
     dry = land | (DEPTH[:, None, None] > floor(lat, lon))
     month = np.arange(12)[:, None, None] + 0.5
+    depth = DEPTH[:, None, None]
+    of_month, of_depth = ("time", "lat", "lon"), ("depth", "lat", "lon")
+
+    def field(dims, is_missing, values, units, kind=None):
+        attributes = {"units": units} | ({} if fill is None else {"_FillValue": fill})
+        attributes |= {} if kind is None else {"standard_name": f"sea_water_{kind}"}
+        return dims, np.where(is_missing, np.nan if fill is None else fill, values), attributes
+
     variables = {
-        "thetao": (
-            ("depth", "lat", "lon"),
-            np.where(dry, np.nan, temperature(lat, lon, DEPTH[:, None, None])),
-            {"units": "degC", "standard_name": "sea_water_conservative_temperature"},
-        ),
-        "so": (
-            ("depth", "lat", "lon"),
-            np.where(dry, np.nan, 35.0 + 0.01 * DEPTH[:, None, None] + 0.0 * lat),
-            {"units": "g kg-1", "standard_name": "sea_water_absolute_salinity"},
-        ),
-        "heat": (("time", "lat", "lon"), np.where(land, np.nan, heat(month, lat, lon)), {"units": "W m-2"}),
-        "taux": (
-            ("time", "lat", "lon"),
-            np.where(land, np.nan, 0.1 + 0.0 * month + 0.0 * lat),
-            {"units": "N/m2"},
-        ),
+        "thetao": field(of_depth, dry, temperature(lat, lon, depth), "degC", "conservative_temperature"),
+        "so": field(of_depth, dry, 35.0 + 0.01 * depth + 0.0 * lat, "g kg-1", "absolute_salinity"),
+        "heat": field(of_month, land, heat(month, lat, lon), "W m-2"),
+        "taux": field(of_month, land, 0.1 + 0.0 * month + 0.0 * lat, "N/m2"),
     }
-    if fill is not None:
-        variables = {
-            name: (dims, np.where(np.isnan(values), fill, values), attributes | {"_FillValue": fill})
-            for name, (dims, values, attributes) in variables.items()
-        }
     coordinates = {
         "time": ("time", MONTHS, {"units": "days since 0001-01-01", "calendar": "noleap"}),
         "depth": ("depth", DEPTH, {"units": "m", "positive": "down"}),

@@ -9,9 +9,22 @@ from pathlib import Path
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+import pytest
+import xarray as xr
 
-from tunax_lite import Case, Grid, Model, State, TimeSeriesForcing, coriolis_parameter
+from tunax_lite import (
+    Case,
+    Grid,
+    Model,
+    PacanowskiPhilander,
+    State,
+    TimeSeriesForcing,
+    coriolis_parameter,
+)
 from tunax_lite.extensions.maps import ColumnMap
+from tunax_lite.extensions.maps import store as stores
+from tunax_lite.extensions.maps.run import run_tiles
+from tunax_lite.extensions.maps.setup import Layout, MapRun
 
 HOUR = 3600.0
 
@@ -82,8 +95,7 @@ class SyntheticMap(ColumnMap):
         number = np.arange(self.n_columns)[columns]
         lat, lon = self.latitude[number], self.longitude[number]
         depth = 40.0 + lon + 0.2 * np.abs(lat)
-        faces = np.linspace(-1.0, 0.0, self.n_cells + 1)[:, None] * depth
-        grid = Grid(faces)
+        grid = Grid(np.linspace(-1.0, 0.0, self.n_cells + 1)[:, None] * depth)
         first, n_times = int(start // self.interval), int(round((stop - start) / self.interval)) + 1
         times = self.interval * (first + np.arange(n_times))
         days = times[:, None] / 86400.0
@@ -95,15 +107,9 @@ class SyntheticMap(ColumnMap):
         if self.broken is not None:  # by a wind that no constructor accepts
             wind = np.where((number == self.broken[0]) & (times[:, None] > self.broken[1]), 1.7e308, wind)
             forcing = eqx.tree_at(lambda it: it.fluxes.stress_u, forcing, jnp.asarray(wind))
-        return Case(
-            grid=grid,
-            initial_state=State.from_profiles(
-                grid, temperature=temperature, salinity=35.0 + 0.0 * temperature
-            ),
-            forcing=forcing,
-            coriolis_parameter=coriolis_parameter(jnp.asarray(lat)),
-            duration=stop,
-        )
+        water = State.from_profiles(grid, temperature=temperature, salinity=35.0 + 0.0 * temperature)
+        coriolis = coriolis_parameter(jnp.asarray(lat))
+        return Case(grid, water, forcing, coriolis_parameter=coriolis, duration=stop)
 
     def read_together(self, columns: np.ndarray | None) -> None:
         """Nothing is read."""
@@ -114,3 +120,45 @@ class SyntheticMap(ColumnMap):
     def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
         lat = self.latitude[columns]
         return 20.0 - 0.2 * np.abs(lat) - 0.02 * times[:, None] / HOUR
+
+
+VARIABLES = "temperature", "eddy_diffusivity", "sea_surface_temperature", "mixed_layer_depth", "heat_content"
+RUN = MapRun(
+    model=Model(PacanowskiPhilander()),
+    columns=SyntheticMap(),
+    dt=1800.0,
+    output_interval=6 * HOUR,
+    duration=96 * HOUR,
+    variables=VARIABLES,
+    means=("temperature",),
+)
+SLOW = dataclasses.replace(RUN, columns=SyntheticMap(delay=0.2))
+"""The same numbers, with time between pieces to be killed in."""
+SMALL = Layout(n_rows=2, n_frames=5, block=4, width=12, memory=0)
+"""Tiles of 6, 12 and 12 columns; three pieces of five frames, and one frame that is left."""
+
+
+def by_column(values: xr.DataArray) -> np.ndarray:
+    """Values of a store in the columns of the synthetic map, the last axis."""
+    return values.values.reshape(*values.shape[:-2], -1)[..., RUN.columns.index]
+
+
+def assert_identical(path: Path, other: Path) -> None:
+    """The same axes, values and attributes, to the bit, and nothing beside them."""
+    assert not stores.parts_of(path).exists() and not list(path.rglob("*.partial"))
+    with xr.open_zarr(path, chunks=None) as one, xr.open_zarr(other, chunks=None) as two:
+        xr.testing.assert_identical(one, two)
+
+
+def interrupt(run: MapRun, path: Path, tiles: list[int], after: float = 0.5) -> None:
+    """Compute tiles until a share of their pieces is done, as if the process ended there."""
+
+    class Killed(BaseException):
+        pass
+
+    def end(done: float) -> None:
+        if done > after:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_tiles(run, path, tiles, end)

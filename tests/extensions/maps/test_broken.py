@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.dates import date2num
-from typer.testing import CliRunner
 
+from tests.cli.running import invoked
 from tests.errors import error_naming
-from tests.extensions.maps.synthetic import HOUR, SyntheticMap
-from tests.extensions.maps.test_run import RUN, SMALL
-from tunax_lite.cli.commands import app
+from tests.extensions.maps.synthetic import HOUR, RUN, SMALL, SyntheticMap
 from tunax_lite.extensions.maps import map_figures
 from tunax_lite.extensions.maps import store as stores
 from tunax_lite.extensions.maps.plan import planned
@@ -80,9 +78,8 @@ def test_figures_show_maps_and_points_of_a_store(made):
 
 def test_sites_have_names_sections_a_coast_and_say_who_is_missing(tmp_path):
     names = [f"site {i}" for i in range(10)]
-    heights = np.full((2, 10), -1.0)
+    heights, temperature = np.full((2, 10), -1.0), np.random.default_rng(3).uniform(5.0, 9.0, (2, 2, 10))
     heights[:, 3] = np.nan  # left out
-    temperature = np.random.default_rng(3).uniform(5.0, 9.0, (2, 2, 10))
     surface = temperature[:, 1].copy()
     surface[:, 5] = np.nan
     coordinates = {
@@ -93,10 +90,8 @@ def test_sites_have_names_sections_a_coast_and_say_who_is_missing(tmp_path):
         "site": ("point", names),
     }
     about = {"long_name": "temperature", "units": "degC"}
-    fields = {
-        "temperature": (("time", "z_center", "point"), temperature, about),
-        "sea_surface_temperature": (("time", "point"), surface, about),
-    }
+    fields: dict = {"temperature": (("time", "z_center", "point"), temperature, about)}
+    fields["sea_surface_temperature"] = ("time", "point"), surface, about
     store, coast = tmp_path / "s.zarr", tmp_path / "coast.geojson"
     xr.Dataset(fields, coordinates, {"tunax_lite_map_dims": ["point"]}).to_zarr(store, zarr_format=2)
     line = {"type": "LineString", "coordinates": [[170.0, 0.0], [179.0, 5.0], [-179.0, 6.0], [-170.0, 9.0]]}
@@ -105,21 +100,13 @@ def test_sites_have_names_sections_a_coast_and_say_who_is_missing(tmp_path):
     coast.write_text(json.dumps({"type": "FeatureCollection", "features": features}), encoding="utf-8")
     figures = map_figures(store, (), coast)
     panel = figures["map_sea_surface_temperature"].axes[0]
-    assert {text.get_text() for text in panel.texts} == set(names)
-    assert len(panel.lines) == 2 and np.isnan(
-        np.asarray(panel.lines[0].get_xdata())[2]
-    )  # no line across the map
+    assert {text.get_text() for text in panel.texts} == set(names) and len(panel.lines) == 2
+    assert np.isnan(np.asarray(panel.lines[0].get_xdata())[2])  # no line across the map
     titles = [ax.get_title() for n in (1, 2) for ax in figures[f"sections_temperature_{n}"].axes]
     assert [title.split(",")[0] for title in titles if title] == [n for n in names if n != "site 3"]
     with error_naming(FileFormatError, "coast.geojson lines polygons"):
         coast.write_text('{"type": "FeatureCollection", "features": []}', encoding="utf-8")
         map_figures(store, (), coast)
-
-
-def test_errors_come_back_from_workers():
-    told = FileFormatError("ocean.nc", "wind", "numbers", "none", "fill them")
-    error = pickle.loads(pickle.dumps(Raised(type(told), told.args))).error()
-    assert isinstance(error, FileFormatError) and str(error) == str(told)
 
 
 @pytest.mark.long
@@ -136,56 +123,52 @@ def test_a_list_of_points_has_a_store_and_figures(tmp_path):
 
 @pytest.mark.long
 def test_what_is_no_store_is_not_written_over(tmp_path, made):
-    other = tmp_path / "other.zarr"
+    other, damaged = tmp_path / "other.zarr", tmp_path / "damaged.zarr"
     other.mkdir()
     (other / "thesis.txt").write_text("")
-    with error_naming(OverwriteError, str(other)):
-        stores.prepare(other, "", resume=False, overwrite=True)
-    assert (other / "thesis.txt").exists()
-    damaged = tmp_path / "damaged.zarr"
     shutil.copytree(made[0], damaged)
     (damaged / "zarr.json").write_text("{")
-    with error_naming(OverwriteError, str(damaged)):
-        stores.prepare(damaged, "", resume=True, overwrite=False)
-    with error_naming(OverwriteError, "complete --overwrite"):
-        stores.prepare(made[0], TINY.fingerprint, resume=False, overwrite=False)
+    for path, resume, parts in (
+        (other, False, str(other)),
+        (damaged, True, str(damaged)),
+        (made[0], False, "complete --overwrite"),
+    ):
+        with error_naming(OverwriteError, parts):
+            stores.prepare(path, TINY.fingerprint, resume=resume, overwrite=path is other)
+    assert (other / "thesis.txt").exists()
 
 
 @pytest.mark.long
 def test_the_command_runs_refuses_goes_on_and_draws(tmp_path):
-    store, folder = str(tmp_path / "ocean.zarr"), str(tmp_path)
-    command = ["map", str(ROOT / "configs/maps/synthetic.yaml"), "--output", store]
+    store = tmp_path / "ocean.zarr"
+    command = ["map", ROOT / "configs/maps/synthetic.yaml", "--output", store]
     command += ["--set", "time.duration=172800", "--set", "model.closure.name=pacanowski_philander"]
 
-    def run(code: int, *arguments: str) -> str:
-        result = CliRunner().invoke(app, arguments)
-        assert result.exit_code == code, result.output
-        return result.output
+    def run(code: int, *more: str) -> str:
+        return invoked(*command, *more, code=code).output
 
-    said = run(0, *command)
+    said = run(0)
     assert "89 columns of 9 x 10 points, 96 steps of 1800 s, 2 frames" in said and f"wrote {store}" in said
-    assert "--overwrite" in run(2, *command)
-    assert "complete" in run(0, *command, "--resume")
+    assert "--overwrite" in run(2)
+    assert "complete" in run(0, "--resume")
     with open(tmp_path / ".ocean.zarr.lock", "w") as lock:  # as another process holds it
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "only process" in run(2, *command, "--resume")
-    assert "another" in run(2, *command, "--resume", "--set", "time.step=900")
-    assert "expected at least" in run(1, *command, "--overwrite", "--memory", "1MB")
-    assert "--memory" in run(2, *command, "--overwrite", "--memory", "2 pages")
-    drawn = run(0, "plot", store, "--output", folder)
+        assert "only process" in run(2, "--resume")
+    assert "another" in run(2, "--resume", "--set", "time.step=900")
+    assert "expected at least" in run(1, "--overwrite", "--memory", "1MB")
+    assert "--memory" in run(2, "--overwrite", "--memory", "2 pages")
+    drawn = invoked("plot", store, "--output", tmp_path).output
     assert drawn.count("wrote") == 3 and (tmp_path / "ocean_map_mixed_layer_depth.png").is_file()
-    assert "--point 91,0" in run(2, "plot", store, "--point", "91,0")
+    assert "--point 91,0" in invoked("plot", store, "--point", "91,0", code=2).output
 
 
-def test_an_engine_that_cannot_be_says_why(tmp_path):
-    none = tmp_path / "none.json"
-    for error, workers, options, parts in (
-        (ValueError, 2, {"scheduler": "tcp://127.0.0.1:1"}, "--workers --scheduler"),
-        (FileNotFoundError, None, {"scheduler_file": none}, str(none)),
-        (ValueError, 0, {}, "1 0"),
-    ):
-        with error_naming(error, parts), open_engine(workers, **options):  # pyright: ignore[reportArgumentType]
+def test_an_engine_that_cannot_be_says_why_and_errors_come_back_from_workers():
+    for workers, scheduler, parts in ((2, "tcp://127.0.0.1:1", "--workers --scheduler"), (0, None, "1 0")):
+        with error_naming(ValueError, parts), open_engine(workers, scheduler=scheduler):
             pass
+    told = FileFormatError("ocean.nc", "wind", "numbers", "none", "fill them")
+    error = pickle.loads(pickle.dumps(Raised(type(told), told.args))).error()
+    assert isinstance(error, FileFormatError) and str(error) == str(told)
 
 
 class _Runs:

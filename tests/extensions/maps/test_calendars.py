@@ -1,13 +1,17 @@
 """Times of records: calendars, years that repeat, windows of a constant number of records, gaps."""
 
 import datetime
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from tests.errors import error_naming
 from tunax_lite.extensions.maps.calendars import RecordTimes, read_times
+from tunax_lite.extensions.maps.settings import Gridded
+from tunax_lite.extensions.maps.sources import Reader
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.netcdf import Variable
 
@@ -59,43 +63,62 @@ def test_a_year_of_dates_repeats_where_it_is_said():
 def test_series_go_by_their_dates():
     noleap = times([58.0, 59.0, 60.0], "days since 2004-01-01", calendar="noleap")
     assert dates(noleap, [0, 1, 2]) == ["2004-02-28T00", "2004-03-01T00", "2004-03-02T00"]
-    with error_naming(FileFormatError, "time 360_day stretched_years"):
-        times([0.0, 30.0], "days since 2004-01-01", calendar="360_day")
     stretched = times([0.0, 180.0, 360.0], "days since 2004-01-01", stretched=True, calendar="360_day")
     assert dates(stretched, [0, 1, 2]) == ["2004-01-01T00", "2004-07-02T00", "2005-01-01T00"]
 
 
-@pytest.mark.parametrize("length", [0.0, 45.3 * DAY, 366 * DAY])
-def test_windows_of_equal_length_have_equally_many_records_that_cover_them(length):
+def test_windows_of_equal_length_have_equally_many_records_that_cover_them():
     monthly = times(FERRET, "hour since 0000-01-01")
     daily = times(np.arange(800.0) + 0.5, "days since 2003-02-20")
-    for found in (monthly, daily):
-        sizes = set()
-        for start in np.append(np.arange(0.0, 370 * DAY, 1.7 * DAY), [0.5 * DAY, 5.5 * DAY]):
-            window = found.seconds[found.window(float(start), float(start) + length)]
+    starts = [*np.arange(0.0, 370 * DAY, 1.7 * DAY), 0.5 * DAY, 5.5 * DAY]
+    for found, length in itertools.product((monthly, daily), (0.0, 45.3 * DAY, 366 * DAY)):
+        windows = [found.seconds[found.window(start, start + length)] for start in starts]
+        assert len({window.size for window in windows}) == 1
+        for start, window in zip(starts, windows, strict=True):
             assert window[0] <= start and window[-1] >= start + length and np.all(np.diff(window) > 0.0)
-            sizes.add(window.size)
-        assert len(sizes) == 1
 
 
 def test_times_that_cannot_be_used_are_refused():
-    days, since = np.arange(30.0), "days since 2003-02-20"
-    for values, units, attributes, parts in (
+    days, since, of_2000 = np.arange(30.0), "days since 2003-02-20", "days since 2000-01-01"
+    for values, units, options, parts in (
         (np.delete(FERRET, 4), "hour since 0000-01-01", {}, "time 107 168 3 4"),
         (np.delete(days, 7), since, {}, "time 2003-02-26T00:00 2003-02-28T00:00"),
         ([0.0, 1.0, 1.0], since, {}, "time 2003-02-21T00:00 2 1"),
         ([0.0, 1.0], "days", {}, "time days standard"),
         ([0.0, 1.0], "fortnights since 2000-01-01", {}, "time fortnights"),
-        ([0.0, 1.0], "days since 2000-01-01", {"calendar": "lunar"}, "time lunar"),
-        ([0.0, np.nan], "days since 2000-01-01", {}, "time NaN"),
+        ([0.0, 1.0], of_2000, {"calendar": "lunar"}, "time lunar"),
+        ([0.0, 30.0], of_2000, {"calendar": "360_day"}, "time 360_day stretched_years"),
+        ([0.0, np.nan], of_2000, {}, "time NaN"),
+        (np.arange(0.0, 410.0, 10.0) * 1.0037, "days since 2003-03-02", {"repeats": True}, "time 1.1"),
     ):
         with error_naming(FileFormatError, f"file.nc {parts}"):
-            times(values, units, **attributes)  # pyright: ignore[reportArgumentType]
-
-
-def test_a_series_that_is_too_short_says_from_when_to_when():
+            times(values, units, **options)  # pyright: ignore[reportArgumentType]
     found = times([0.0, 1.0, 2.0], "days since 2003-03-02")
     with error_naming(FileFormatError, "time 2003-03-01T00:00 2003-03-02T00:00 2003-03-04T00:00 repeats"):
         found.window(0.0, DAY)
-    with error_naming(FileFormatError, "time 1.1"):
-        times(np.arange(0.0, 410.0, 10.0) * 1.0037, "days since 2003-03-02", repeats=True)
+
+
+def test_zones_of_units_are_applied():
+    for zone, first in (("UTC+2", "2003-02-19T22"), ("GMT-05:00", "2003-02-20T05"), ("Z", "2003-02-20T00")):
+        assert dates(times(np.arange(30.0), f"days since 2003-02-20 00:00 {zone}"), [0]) == [first]
+    with error_naming(FileFormatError, "time EST"):
+        times([0.0, 1.0], "days since 2003-02-20 00:00 EST")
+
+
+@pytest.mark.parametrize(("method", "hour"), [("mean", 12), ("point", 0)])
+def test_means_are_placed_at_the_middle_of_their_bounds(method, hour):
+    day = np.arange(5.0)
+    attributes = {"units": "days since 2003-03-01", "bounds": "time_bnds"}
+    dataset = xr.Dataset(
+        {
+            "taux": (("time", "lat", "lon"), np.zeros((5, 1, 1)), {"cell_methods": f"time: {method}"}),
+            "time_bnds": (("time", "nv"), np.stack([day, day + 1.0], axis=1)),
+        },
+        {
+            "time": ("time", day, attributes),
+            "lat": ("lat", [50.0], {"units": "degrees_north"}),
+            "lon": ("lon", [-145.0], {"units": "degrees_east"}),
+        },
+    )
+    found = Reader("stress_u", Gridded("taux", unit="N m-2"), [dataset], EPOCH, DAY).times
+    assert found is not None and dates(found, [0, 4]) == [f"2003-03-0{n}T{hour:02}" for n in (1, 5)]

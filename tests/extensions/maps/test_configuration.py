@@ -1,4 +1,4 @@
-"""Configurations of maps: those that are shipped, short and long words for fields, and what is refused."""
+"""Configurations of maps: short and long words for fields, and what is refused."""
 
 from pathlib import Path
 from typing import Any
@@ -6,16 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from typer.testing import CliRunner
 
+from tests.cli.running import invoked
 from tests.errors import error_naming
 from tests.extensions.maps.ocean import ocean
-from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError, load_any
 from tunax_lite.extensions.maps import build_map, load_map
 from tunax_lite.extensions.maps.sections import MapConfig
 
-CONFIGS = Path(__file__).parents[3] / "configs" / "maps"
 MAP = """
 map:
   paths: ocean.nc
@@ -60,36 +58,23 @@ def test_a_map_converts_the_unit_first(tmp_path):
     """Then it applies factor, offset and sign."""
     heat, changed = "{variable: heat, factor: 2.0, offset: 0.5, sign: -1}", "{variable: heat, unit: W m-2}"
     given = "[heat, {variable: heat, factor: 0.5, upward: true}, 3]"
-    runs = [build_map(load_map(write(tmp_path, MAP.replace(given, one)))) for one in (heat, changed)]
-    cases: Any = [run.columns.case(np.arange(2), 0.0, 86400.0) for run in runs]
-    one, plain = (case.forcing.fluxes.heat_flux for case in cases)
+
+    def columns_of(old, new) -> Any:
+        return build_map(load_map(write(tmp_path, MAP.replace(old, new)))).columns
+
+    runs = [columns_of(given, one) for one in (heat, changed)]
+    one, plain = (run.case(np.arange(2), 0.0, 86400.0).forcing.fluxes.heat_flux for run in runs)
     np.testing.assert_allclose(one, -(2.0 * plain + 0.5))
-    assert any("map.fluxes.heat_flux" in note for note in runs[0].columns.notes)
+    assert any("map.fluxes.heat_flux" in note for note in runs[0].notes)
     with xr.open_dataset(tmp_path / "ocean.nc", decode_times=False) as dataset:
         kelvin = dataset.thetao.copy(data=dataset.thetao + 273.15).assign_attrs(units="K")
         kelvin.to_dataset(name="kelvin").to_netcdf(tmp_path / "kelvin.nc")
         warmest = float(dataset.thetao.max())
-    field = (
-        "  temperature: {variable: kelvin, paths: kelvin.nc, unit: K, factor: 2.0, offset: -1.0}\n  fluxes:"
-    )
-    columns = build_map(load_map(write(tmp_path, MAP.replace("  fluxes:", field)))).columns
-    case: Any = columns.case(slice(None), 0.0, 86400.0)
+    field = "{variable: kelvin, paths: kelvin.nc, unit: K, factor: 2.0, offset: -1.0}"
+    case = columns_of("  fluxes:", f"  temperature: {field}\n  fluxes:").case(slice(None), 0.0, 86400.0)
     assert float(np.max(case.initial_state.temperature)) <= 2.0 * warmest - 1.0 + 1e-3
     with error_naming(ConfigError, "map.fluxes.heat_flux upward sign -1"):
         load_map(write(tmp_path, MAP.replace(given, "{variable: heat, upward: true, sign: -1}")))
-
-
-def test_the_shipped_synthetic_map_needs_no_other_file():
-    parts = build_map(load_map(CONFIGS / "synthetic.yaml"))
-    counts = parts.columns.counts
-    assert parts.columns.shape == (9, 10) and counts["points"] == 90 == counts["columns"] + counts["land"]
-    case = parts.columns.case(slice(None), 0.0, 864000.0)
-    depth = np.asarray(case.grid.depth)
-    assert (
-        depth.min() >= 10.0
-        and depth.max() == 380.0
-        and np.ptp(np.asarray(case.initial_state.temperature[-1])) > 10.0
-    )
 
 
 def test_broken_maps_are_refused(tmp_path):
@@ -117,9 +102,7 @@ def test_broken_maps_are_refused(tmp_path):
 @pytest.mark.long
 def test_commands_say_what_a_map_is_and_that_it_is_no_run(tmp_path):
     path = write(tmp_path)
-    found = CliRunner().invoke(app, ["check", str(path)])
-    assert found.exit_code == 0, found.output
-    assert "map: 9 x 36 points, 10 cells in a column" in found.output and "480 steps" in found.output
+    output = invoked("check", path).output
+    assert "map: 9 x 36 points, 10 cells in a column" in output and "480 steps" in output
     for command in ("run", "evaluate", "calibrate"):
-        found = CliRunner().invoke(app, [command, str(path)])
-        assert found.exit_code == 2 and "got that of a map" in found.stderr
+        assert "got that of a map" in invoked(command, path, code=2).stderr

@@ -28,22 +28,18 @@ def test_mixed_layers_of_profiles_are_where_the_density_says():
     dataset = profiles()
     found = dataset.tunax.mixed_layer_depth(by="temperature")
     assert found.dims == ("lat", "lon") and found.attrs["units"] == "m"
-    west = found.sel(lon=slice(0.0, 100.0))
-    deep = west.lat > -20.0  # where there is water at 40 m
+    west, east = slice(0.0, 100.0), slice(180.0, 350.0)
+    deep = dataset.lat > -20.0  # where there is water at 40 m
     # Cell centers of the levels at 20 and 40 m; 0.2 K below the 20 degC at 10 m.
-    centers = 0.5 * (EDGES[1:] + EDGES[:-1])
-    crossing = centers[2] + 0.2 / 1.0 * (centers[3] - centers[2])
-    np.testing.assert_allclose(west.where(deep, drop=True), crossing)
+    upper, lower = 0.5 * (EDGES[2:4] + EDGES[3:5])
+    crossing = upper + 0.2 / 1.0 * (lower - upper)
+    np.testing.assert_allclose(found.sel(lon=west).where(deep, drop=True), crossing)
     # In the east nothing differs from the water at 10 m: no depth, as on land.
-    east = found.sel(lon=slice(180.0, 350.0))
-    assert np.isnan(east).all() and np.isfinite(dataset.thetao.sel(lon=slice(180.0, 350.0))).any()
+    assert np.isnan(found.sel(lon=east)).all() and np.isfinite(dataset.thetao.sel(lon=east)).any()
     by_density = dataset.tunax.mixed_layer_depth(0.125, 10.0)
-    rho = [gsw.sigma0(35.0, 20.0), gsw.sigma0(35.0, 19.0)]
-    crossing = centers[2] + 0.125 / (rho[1] - rho[0]) * (centers[3] - centers[2])
+    crossing = upper + 0.125 / (gsw.sigma0(35.0, 19.0) - gsw.sigma0(35.0, 20.0)) * (lower - upper)
     # Of the 55-term polynomial, which is fitted to it.
-    np.testing.assert_allclose(
-        by_density.sel(lon=slice(0.0, 100.0)).where(deep, drop=True), crossing, rtol=2e-3
-    )
+    np.testing.assert_allclose(by_density.sel(lon=west).where(deep, drop=True), crossing, rtol=2e-3)
 
 
 def test_heat_counts_down_to_the_bottom_and_kinds_are_converted():
@@ -90,12 +86,12 @@ def test_columns_that_were_run_come_back_on_the_map():
 
 
 def test_what_is_no_dataset_of_profiles_is_refused():
-    dataset = ocean()
-    with error_naming(ValueError, "buoyancy"):
-        dataset.tunax.diagnostic("buoyancy")
-    with error_naming(ValueError, "by density temperature wind"):
-        dataset.tunax.mixed_layer_depth(by="wind")
-    with error_naming(ValueError, "on_map latitude longitude depth lat lon time"):
-        dataset.tunax.on_map()
-    with error_naming(ValueError, "thetao lat lon positive axis standard_name"):
-        dataset.isel(depth=0).tunax.heat_content()
+    tunax, surface = ocean().tunax, ocean().isel(depth=0).tunax
+    for make, parts in (
+        (lambda: tunax.diagnostic("buoyancy"), "buoyancy"),
+        (lambda: tunax.mixed_layer_depth(by="wind"), "by density temperature wind"),
+        (lambda: tunax.on_map(), "on_map latitude longitude depth lat lon time"),
+        (lambda: surface.heat_content(), "thetao lat lon positive axis standard_name"),
+    ):
+        with error_naming(ValueError, parts):
+            make()

@@ -1,5 +1,7 @@
 """Remapping: fields that are linear, integrals over the sphere, coasts, and an independent library."""
 
+import itertools
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -43,14 +45,16 @@ def test_bilinear_is_exact_for_linear_fields_around_the_globe():
     assert np.abs(wave - np.cos(np.deg2rad(target.longitude))).max() < np.deg2rad(10.0) ** 2 / 8.0
 
 
-@pytest.mark.parametrize("start", [-180.0, 20.0])
-def test_any_longitude_convention_and_order_gives_the_same(start):
-    longitude = (LONGITUDE - start) % 360.0 + start
-    for lat, lon in ((LATITUDE, np.sort(longitude)), (LATITUDE[::-1], np.sort(longitude)[::-1])):
-        other = Points(lat, lon, True)
-        field = lambda lat, lon: np.cos(np.deg2rad(lon)) + 0.01 * lat  # noqa: E731
-        for target, method in ((grid_of(4.0), "bilinear"), (grid_of(4.0), "conservative")):
-            expected = weights(SOURCE, target, method) @ on(SOURCE, field)
+def field(lat, lon):
+    return np.cos(np.deg2rad(lon)) + 0.01 * lat
+
+
+def test_any_longitude_convention_and_order_gives_the_same():
+    target = grid_of(4.0)
+    for start, method in itertools.product((-180.0, 20.0), ("bilinear", "conservative")):
+        longitude = np.sort((LONGITUDE - start) % 360.0 + start)
+        expected = weights(SOURCE, target, method) @ on(SOURCE, field)
+        for other in (Points(LATITUDE, longitude, True), Points(LATITUDE[::-1], longitude[::-1], True)):
             found = weights(other, target, method) @ on(other, field)
             np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
 
@@ -61,9 +65,8 @@ def test_conservative_keeps_integrals_over_the_sphere(fine, coarse):
     matrix = weights(source, target, "conservative")
     values = np.random.default_rng(0).normal(size=source.latitude.size * source.longitude.size)
     np.testing.assert_allclose(matrix @ np.ones_like(values), 1.0)
-    np.testing.assert_allclose(
-        area(target) @ (matrix @ values), area(source) @ values, rtol=1e-12, atol=1e-12
-    )
+    found, expected = area(target) @ (matrix @ values), area(source) @ values
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_cell_counts_the_part_of_it_that_the_file_covers():
@@ -96,11 +99,8 @@ def test_coasts_take_wet_neighbours_and_what_is_farther_is_left_out():
     np.testing.assert_allclose((found @ values)[:2], [193.0, 195.0])
     assert filled.tolist() == [False, True, False] and empty.tolist() == [False, False, True]
     # 12 degrees on the equator are 1334 km.
-    near = (
-        around_coasts(matrix, wet, SOURCE, target.all(), 1.33e6)[2],
-        around_coasts(matrix, wet, SOURCE, target.all(), 1.34e6)[2],
-    )
-    assert near[0].tolist() == [False, True, True] and near[1].tolist() == [False, False, True]
+    for reach, expected in ((1.33e6, [False, True, True]), (1.34e6, [False, False, True])):
+        assert around_coasts(matrix, wet, SOURCE, target.all(), reach)[2].tolist() == expected
     assert isinstance(found, sparse.csr_array)
 
 

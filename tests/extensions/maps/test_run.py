@@ -11,76 +11,58 @@ import pytest
 import xarray as xr
 
 from tests.errors import error_naming
-from tests.extensions.maps.synthetic import HOUR, SyntheticMap
+from tests.extensions.maps.synthetic import (
+    HOUR,
+    RUN,
+    SLOW,
+    SMALL,
+    VARIABLES,
+    assert_identical,
+    by_column,
+    interrupt,
+)
 from tests.kills import started, wait_for
-from tunax_lite import Model, PacanowskiPhilander, simulate
+from tunax_lite import simulate
 from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.extensions.maps import store as stores
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map, run_tiles
-from tunax_lite.extensions.maps.setup import Layout, MapRun
 from tunax_lite.extensions.maps.sources import open_source
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.protection import OverwriteError
 from tunax_lite.runtime.engine import ThisProcess, open_engine
 
-VARIABLES = "temperature", "eddy_diffusivity", "sea_surface_temperature", "mixed_layer_depth", "heat_content"
-RUN = MapRun(
-    model=Model(PacanowskiPhilander()),
-    columns=SyntheticMap(),
-    dt=1800.0,
-    output_interval=6 * HOUR,
-    duration=96 * HOUR,
-    variables=VARIABLES,
-    means=("temperature",),
-)
-SMALL = Layout(n_rows=2, n_frames=5, block=4, width=12, memory=0)
-"""Tiles of 6, 12 and 12 columns; three pieces of five frames, and one frame that is left."""
 
-
-@pytest.fixture(scope="module")
-def whole(plan, tmp_path_factory) -> Path:
-    """The store of a run that nothing disturbed."""
-    path = tmp_path_factory.mktemp("whole") / "map.zarr"
-    run_map(RUN, path, SMALL, plan.variables, ThisProcess())
-    return path
-
-
-def assert_identical(path: Path, other: Path) -> None:
-    """The same axes, values and attributes, to the bit, and nothing beside them."""
-    assert not stores.parts_of(path).exists() and not list(path.rglob("*.partial"))
-    with xr.open_zarr(path, chunks=None) as one, xr.open_zarr(other, chunks=None) as two:
-        xr.testing.assert_identical(one, two)
+def simulated(duration: float):
+    """All columns as one batch."""
+    case = RUN.columns.case(np.arange(RUN.columns.n_columns), 0.0, duration)
+    times = {"dt": RUN.dt, "output_interval": RUN.output_interval, "duration": duration}
+    trajectory = simulate(RUN.model, case, **times, means=True)  # pyright: ignore
+    assert trajectory.means is not None
+    means = {"temperature_mean": trajectory.means.state.temperature}
+    return trajectory, case, {"temperature": trajectory.state.temperature} | means
 
 
 def test_columns_of_a_map_are_those_of_a_batch(whole):
-    columns = np.arange(RUN.columns.n_columns)
-    case = RUN.columns.case(columns, 0.0, RUN.duration)
-    trajectory = simulate(RUN.model, case, dt=RUN.dt, output_interval=RUN.output_interval, means=True)
-    expected = diagnose(trajectory, case, VARIABLES[2:])
-    expected["temperature"] = trajectory.state.temperature
+    trajectory, case, expected = simulated(RUN.duration)
+    expected |= diagnose(trajectory, case, VARIABLES[2:])
     expected["eddy_diffusivity"] = trajectory.clo_state.eddy_diffusivity
-    assert trajectory.means is not None
-    expected["temperature_mean"] = trajectory.means.state.temperature
     with xr.open_zarr(whole, chunks=None) as store:
         assert store.attrs["tunax_lite_complete"] is True
         ends = np.array(["2001-03-01T06", "2001-03-05"], "M8[ns]")
         np.testing.assert_array_equal(store.time.values[[0, -1]], ends)
+        # Profiles are kept in single precision; another number of columns side by side changes rounding.
+        close = {"rtol": 1e-6, "atol": 1e-9}
         for name, values in expected.items():
-            found = store[name].values.reshape(*store[name].shape[:-2], -1)[..., RUN.columns.index]
-            # Profiles are kept in single precision; another number of columns side by side changes rounding.
-            np.testing.assert_allclose(found, np.asarray(values)[1:], rtol=1e-6, atol=1e-9, err_msg=name)
-            if name == "temperature_mean":
-                assert f"initial_{name}" not in store
-                continue
+            np.testing.assert_allclose(by_column(store[name]), values[1:], **close, err_msg=name)
+        assert "initial_temperature_mean" not in store
+        for name in VARIABLES:
             first = store[f"initial_{name}"]
             assert first.long_name == f"{store[name].long_name} at the start, 2001-03-01 00:00"
-            first = first.values.reshape(*first.shape[:-2], -1)[..., RUN.columns.index]
-            np.testing.assert_allclose(first, np.asarray(values)[0], rtol=1e-6, atol=1e-9, err_msg=name)
+            np.testing.assert_allclose(by_column(first), expected[name][0], **close, err_msg=name)
         on_land = np.setdiff1d(np.arange(54), RUN.columns.index)
         assert np.isnan(store.temperature.values.reshape(16, 12, 54)[..., on_land]).all()
-        heights = store.height_face.values.reshape(13, 54)[:, RUN.columns.index]
-        np.testing.assert_array_equal(heights, case.grid.z_face)
+        np.testing.assert_array_equal(by_column(store.height_face), case.grid.z_face)
 
 
 SHORTER = dataclasses.replace(RUN, duration=94 * HOUR)
@@ -89,30 +71,15 @@ SHORTER = dataclasses.replace(RUN, duration=94 * HOUR)
 
 @pytest.mark.long
 def test_a_shorter_last_frame_is_at_the_end_wherever_a_run_is_ended(plan, tmp_path):
-    case = RUN.columns.case(np.arange(RUN.columns.n_columns), 0.0, SHORTER.duration)
-    lengths = {"output_interval": RUN.output_interval, "duration": SHORTER.duration}
-    trajectory = simulate(RUN.model, case, dt=RUN.dt, **lengths, means=True)  # pyright: ignore
-    assert trajectory.means is not None
     path, mixed = tmp_path / "map.zarr", tmp_path / "mixed.zarr"
     run_map(SHORTER, path, SMALL, plan.variables, ThisProcess(), 3)
     with xr.open_zarr(path, chunks=None, decode_times=False) as store:
         np.testing.assert_array_equal(store.time, np.append(np.arange(6.0, 91.0, 6.0), 94.0) * HOUR)
         np.testing.assert_array_equal(store.time_bounds[-1], [90.0 * HOUR, 94.0 * HOUR])
-        for name, mean in {"temperature": False, "temperature_mean": True}.items():
-            values = store[name].values.reshape(*store[name].shape[:-2], -1)[..., RUN.columns.index]
-            expected = (trajectory.means.state if mean else trajectory.state).temperature[1:]
-            np.testing.assert_allclose(values, expected, rtol=1e-6)
-
-    class Ended(Exception):
-        pass
-
-    def end(done: float) -> None:
-        if done == 0.75:  # three of four pieces: all whole ones
-            raise Ended
-
+        for name, values in simulated(SHORTER.duration)[2].items():
+            np.testing.assert_allclose(by_column(store[name]), values[1:], rtol=1e-6)
     stores.create(mixed, SHORTER, plan.variables, SMALL)
-    with pytest.raises(Ended):
-        run_tiles(SHORTER, mixed, [1], end)
+    interrupt(SHORTER, mixed, [1], 0.7)  # after three of four pieces: all whole ones
     store = stores.prepare(mixed, SHORTER.fingerprint, resume=True, overwrite=False)
     run_map(SHORTER, mixed, SMALL, plan.variables, ThisProcess(), store=store)
     assert_identical(mixed, path)
@@ -141,17 +108,8 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     """Ended in the middle of a tile; shards of a piece whose end was not noted are written again."""
     path = tmp_path / "map.zarr"
     stores.create(path, RUN, plan.variables, SMALL)
-
-    class Ended(Exception):
-        pass
-
-    def end(done: float) -> None:
-        if done > 0.5:
-            raise Ended
-
     run_tiles(RUN, path, [1])
-    with pytest.raises(Ended):
-        run_tiles(RUN, path, [0], end)
+    interrupt(RUN, path, [0])
     (path / "temperature" / "c" / "0" / "x.partial").write_bytes(b"half")
     with xr.open_zarr(path) as store:  # with dask, while it is not complete
         assert store.attrs["tunax_lite_complete"] is False
@@ -178,21 +136,15 @@ from pathlib import Path
 from tunax_lite.runtime import configure
 
 configure()  # before there are any numbers
-from tests.extensions.maps.test_run import SLOW, SMALL
+from tests.extensions.maps.synthetic import SLOW, SMALL
 from tunax_lite.runtime.engine import open_engine
-from tunax_lite.extensions.maps import store as stores
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 
 if __name__ == "__main__":
-    path, workers = Path(sys.argv[1]), int(sys.argv[2])
-    store = stores.prepare(path, SLOW.fingerprint, resume=True, overwrite=False)
-    with open_engine(workers) as engine:
-        variables = planned(SLOW, 2**31).variables
-        run_map(SLOW, path, SMALL, variables, engine, 2, store=store)
+    with open_engine(1) as engine:
+        run_map(SLOW, Path(sys.argv[1]), SMALL, planned(SLOW, 2**31).variables, engine, 2)
 """
-SLOW = dataclasses.replace(RUN, columns=SyntheticMap(delay=0.2))
-"""The same numbers, with time between pieces to be killed in."""
 
 
 @pytest.mark.long
@@ -218,7 +170,7 @@ def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, w
 def test_a_client_that_is_killed_goes_on(plan, whole, tmp_path):
     path = tmp_path / "map.zarr"
     (tmp_path / "run.py").write_text(KILLED)
-    process = started(tmp_path / "run.py", path, 1)
+    process = started(tmp_path / "run.py", path)
     wait_for(lambda: process.poll() is not None or any(stores.parts_of(path).glob("*.npz")))
     process.kill()
     assert process.wait() == -signal.SIGKILL

@@ -11,44 +11,22 @@ import zarr
 
 from tests.errors import error_naming
 from tests.extensions.maps.ocean import SETTINGS, ocean
-from tests.extensions.maps.test_run import RUN, SMALL, assert_identical
+from tests.extensions.maps.synthetic import HOUR, RUN, SMALL, assert_identical, interrupt
 from tunax_lite import Grid, Model, PacanowskiPhilander
 from tunax_lite.extensions.maps import GridPoints, map_input
 from tunax_lite.extensions.maps import store as stores
 from tunax_lite.extensions.maps.gridded import GriddedColumns
-from tunax_lite.extensions.maps.run import run_map, run_tiles
+from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.setup import Layout, MapRun, MapVariable
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.runtime.engine import ThisProcess
 
 
-class Killed(BaseException):
-    """Stands for the end of the process."""
-
-
-def begun(path: Path, run: MapRun, layout: Layout, variables, after: float = 0.5) -> None:
-    """A map that ended before it was complete."""
-    stores.create(path, run, variables, layout)
-
-    def end(done: float) -> None:
-        if done > after:
-            raise Killed
-
-    with pytest.raises(Killed):
-        run_tiles(run, path, list(run.tiles(layout)), end)
-
-
 @pytest.fixture(scope="module")
 def unfinished(plan, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("unfinished") / "map.zarr"
-    begun(path, RUN, SMALL, plan.variables)
-    return path
-
-
-@pytest.fixture(scope="module")
-def whole(plan, unfinished, tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("whole") / "map.zarr"
-    run_map(RUN, path, SMALL, plan.variables, ThisProcess())
+    stores.create(path, RUN, plan.variables, SMALL)
+    interrupt(RUN, path, list(RUN.tiles(SMALL)))
     return path
 
 
@@ -70,10 +48,10 @@ def exchange(one: Path, other: Path) -> None:
 
 TEMPERATURE = "temperature/c/{piece}/0/{tile}/0"
 DAMAGE = {
-    "an empty state": (lambda path, state, part: state(1).write_bytes(b""), "1.npz"),
-    "states exchanged": (lambda path, state, part: exchange(state(0), state(1)), "expected tile 0 of the"),
-    "a chunk that is gone": (lambda path, state, part: part(0, 1).unlink(), "got no file"),
-    "chunks exchanged": (lambda path, state, part: exchange(part(0, 0), part(0, 1)), "expected SHA-256"),
+    "an empty state": (lambda state, part: state(1).write_bytes(b""), "1.npz"),
+    "states exchanged": (lambda state, part: exchange(state(0), state(1)), "expected tile 0 of the"),
+    "a chunk that is gone": (lambda state, part: part(0, 1).unlink(), "got no file"),
+    "chunks exchanged": (lambda state, part: exchange(part(0, 0), part(0, 1)), "expected SHA-256"),
 }
 
 
@@ -87,7 +65,7 @@ def test_a_tile_with_a_damaged_file_is_computed_again(unfinished, whole, tmp_pat
     assert store is not None
     assert all((state := store.read_state(tile)) and 0 < state.done < 4 for tile in (0, 1))
     damage, named = DAMAGE[kind]
-    damage(path, store.state_path, lambda piece, tile: path / TEMPERATURE.format(piece=piece, tile=tile))
+    damage(store.state_path, lambda piece, tile: path / TEMPERATURE.format(piece=piece, tile=tile))
     run_map(RUN, path, SMALL, (), ThisProcess(), store=store, announce=said.append)
     assert named in said[0] and "is computed again" in said[0]
     assert len(said) == (2 if "exchanged" in kind else 1)
@@ -97,8 +75,8 @@ def test_a_tile_with_a_damaged_file_is_computed_again(unfinished, whole, tmp_pat
 @pytest.mark.long
 def test_a_complete_store_is_complete(whole, tmp_path):
     chunk = TEMPERATURE.format(piece=2, tile=1)
-    last = "zarr.json", lambda it: flip(it, 0.9)
-    for number, (name, damage) in enumerate(((chunk, flip), (chunk, cut), last)):
+    damages = ((chunk, flip), (chunk, cut), ("zarr.json", lambda it: flip(it, 0.9)))
+    for number, (name, damage) in enumerate(damages):
         path = tmp_path / f"{number}.zarr"
         shutil.copytree(whole, path)
         damage(path / name)
@@ -112,21 +90,19 @@ def test_a_complete_store_is_complete(whole, tmp_path):
 
 
 LEVELS, LAYOUT = Grid.stretched(1.0, 8, surface_zoom=1.0), Layout(1, 2, 9, 9, 0)
+FLOAT, SST = np.dtype(float), "sea_surface_temperature"
 VARIABLES = (
-    MapVariable("height_center", "height_center", (8,), ("z_center",), np.dtype(float)),
-    MapVariable("height_face", "height_face", (9,), ("z_face",), np.dtype(float)),
-    MapVariable("sea_surface_temperature", "sea_surface_temperature", (), (), np.dtype(float)),
-    MapVariable(
-        "initial_sea_surface_temperature", "sea_surface_temperature", (), (), np.dtype(float), is_initial=True
-    ),
+    MapVariable("height_center", "height_center", (8,), ("z_center",), FLOAT),
+    MapVariable("height_face", "height_face", (9,), ("z_face",), FLOAT),
+    MapVariable(SST, SST, (), (), FLOAT),
+    MapVariable(f"initial_{SST}", SST, (), (), FLOAT, is_initial=True),
 )
 
 
 def run_on(path: Path) -> MapRun:
     points = GridPoints(spacing=40.0, latitude=(-40.0, 40.0))
     columns = GriddedColumns(map_input(**SETTINGS, points=points), LEVELS, sources=[str(path)])
-    hour = 3600.0
-    return MapRun(Model(PacanowskiPhilander()), columns, hour, 6 * hour, 48 * hour, (VARIABLES[2].name,))
+    return MapRun(Model(PacanowskiPhilander()), columns, HOUR, 6 * HOUR, 48 * HOUR, (SST,))
 
 
 def triple_the_wind(path: Path) -> None:
@@ -152,7 +128,8 @@ def test_a_map_does_not_continue_with_another_input(tmp_path, kind):
     values = values[["thetao", "taux", "so", "heat"]]  # 2.1 MB, the stress amid
     values.to_netcdf(source) if kind == "nc" else values.to_zarr(source, zarr_format=3, consolidated=False)
     path, run = tmp_path / "map.zarr", run_on(source)
-    begun(path, run, LAYOUT, VARIABLES)
+    stores.create(path, run, VARIABLES, LAYOUT)
+    interrupt(run, path, list(run.tiles(LAYOUT)))
     triple_the_wind(source)
     other = run_on(source)
     assert other.fingerprint == run.fingerprint  # of settings; what is in the file is compared by itself

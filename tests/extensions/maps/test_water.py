@@ -6,15 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from tests.extensions.maps.synthetic import HOUR, SyntheticMap
-from tests.extensions.maps.test_run import RUN
+from tests.cli.running import invoked
+from tests.extensions.maps.synthetic import HOUR, RUN, SyntheticMap
 from tunax_lite import ConstantForcing, KEpsilon, Model, simulate
-from tunax_lite.cli.commands import app
-from tunax_lite.closures import Constant
+from tunax_lite.closures import Constant, recommended_sets
 from tunax_lite.closures.energy import TurbulenceState
-from tunax_lite.extensions.maps.command import late_convection
+from tunax_lite.extensions.maps.command import late_convection, recommended_constants
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.runtime.engine import ThisProcess
@@ -49,14 +47,13 @@ def test_water_below_its_freezing_point_is_found(tmp_path, variables, cooling, i
 @pytest.mark.long
 def test_the_command_ends_with_an_error_and_its_store(tmp_path):
     store = tmp_path / "cold.zarr"
-    command = ["map", str(ROOT / "configs/maps/synthetic.yaml"), "--output", str(store)]
     settings = ["time.duration=172800", "map.flux_corrections={heat_flux: -3000}"]
     settings.append("model.closure={name: constant, parameters: {diffusivity: 1.0e-8}}")
-    result = CliRunner().invoke(app, [*command, *(word for one in settings for word in ("--set", one))])
-    assert result.exit_code == 1, result.output
+    words = [word for one in settings for word in ("--set", one)]
+    output = invoked("map", ROOT / "configs/maps/synthetic.yaml", "--output", store, *words, code=1).output
     said = r"expected water, got temperature -\d+\.?\d* degC at \S+ m, \S+ [NS] \S+ [EW], 2001-01-03 00:00, "
-    assert re.search(said, result.output) and "ice: winton" in result.output
-    assert f"wrote {store}" in result.output and store.is_dir()
+    assert re.search(said, output) and "ice: winton" in output
+    assert f"wrote {store}" in output and store.is_dir()
 
 
 @pytest.mark.long
@@ -77,3 +74,12 @@ def test_convection_that_begins_late_is_said():
     assert tke[0] < 1e-6 < 1e-4 < tke[1]
     recommended = dataclasses.replace(run, model=Model(KEpsilon.recommended()))
     assert late_convection(recommended) == []
+
+
+def test_a_map_says_the_range_of_recommended_constants():
+    notes = recommended_constants(dataclasses.replace(RUN, model=Model(KEpsilon.recommended())))
+    stress = recommended_sets()["k_epsilon"].valid.stress[1]
+    assert any(f"up to {stress:.3g} N m-2" in note for note in notes)
+    # Cells of 1 / 12 of 42 m or more; the step of half an hour is longer than 600 s.
+    assert any("steps of at most 600 s" in note and "got 1800 s" in note for note in notes)
+    assert recommended_constants(RUN) == []

@@ -6,10 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.extensions.gotm.folders import write_case
+from tests.extensions.gotm.folders import assert_fields, build, run_of
 from tunax_lite import simulate
 from tunax_lite.column.terms import LidFriction
-from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.ice import BasalMelt
 
 AIR = -15.0
@@ -40,10 +39,10 @@ GOTM = {
 @pytest.mark.parametrize("model", GOTM)
 def test_ice_is_as_thick_as_in_gotm(model, tmp_path):
     ice = {"surface": WEATHER | {"ice": {"model": model, "H": 0.2}}}
-    made = build_gotm(load_gotm(write_case(tmp_path, FROST, ice)))
+    made = build(tmp_path, FROST, ice)
     made.report.check()
     run = made.run
-    assert run is not None and any("surface.ice.model" in line for line in made.report.differences)
+    assert any("surface.ice.model" in line for line in made.report.differences)
     case = run.case
     np.testing.assert_allclose(case.grid.depth, 16.0 - 0.2 * 910.0 / 1027.0, rtol=1e-12)
     if model == "winton":  # GOTM starts its upper half at the temperature of the air
@@ -61,16 +60,10 @@ def test_a_shelf_of_gotm(tmp_path):
     lid = {"mimic_3d": {"int_pressure": plume}, "surface": {"roughness": {"z0s_min": 0.01}}}
 
     def case_of(thickness):
-        shelf = {"surface": {"ice": {"model": "basal_melt", "H": thickness}}}
-        made = build_gotm(load_gotm(write_case(tmp_path, lid, shelf)))
-        made.report.check()
-        assert made.run is not None
-        return made.run.case
+        return run_of(tmp_path, lid, {"surface": {"ice": {"model": "basal_melt", "H": thickness}}}).case
 
-    case = case_of(10.0)
-    draft = 10.0 * 910.0 / 1027.0
-    assert isinstance(case.ice, BasalMelt) and float(case.ice.initial_thickness) == 10.0
-    assert float(case.equation_of_state.draft or 0.0) == pytest.approx(draft, rel=1e-12)
-    assert float(case.grid.depth) == pytest.approx(16.0 - draft, rel=1e-12)
+    case, draft = case_of(10.0), 10.0 * 910.0 / 1027.0
+    assert_fields(case, {"ice": BasalMelt, "ice.initial_thickness": 10.0, "grid.depth": 16.0 - draft})
+    assert_fields(case, {"equation_of_state.draft": draft})
     assert case.interior.lid_friction == LidFriction(0.01, None)
     assert case_of(0.0).ice is None
