@@ -31,13 +31,27 @@ def run(case: Case):
     return simulate(Model(KEpsilon()), case, dt=60.0, output_interval=3600.0)
 
 
-def test_contents_change_by_what_enters():
+def test_contents_change_by_what_enters_and_production_is_that_of_the_coefficients():
     case = case_of(-200.0)
     trajectory = run(case)
-    found = diagnose(trajectory, case, ["heat_content", "salt_content"])
+    found = diagnose(trajectory, case, list(DIAGNOSTICS))
     gained = np.asarray(found["heat_content"]) - found["heat_content"][0]
     np.testing.assert_allclose(gained, -200.0 * np.asarray(trajectory.time), rtol=1e-9, atol=1.0)
     np.testing.assert_allclose(found["salt_content"], 1e-3 * 1027.0 * 34.0 * 40.0, rtol=1e-12)
+    n_squared = 9.81 * 2e-4 * np.diff(trajectory.state.temperature, axis=1) / 2.0
+    eddy = np.asarray(trajectory.clo_state.eddy_diffusivity)[:, 1:-1]
+    shear = np.diff(trajectory.state.u, axis=1) ** 2 + np.diff(trajectory.state.v, axis=1) ** 2
+    for name, expected, atol in (
+        ("buoyancy_frequency_squared", n_squared, 1e-16),
+        ("buoyancy_production", -eddy * n_squared, 1e-18),
+        ("shear_squared", shear / 4.0, 1e-25),
+    ):
+        np.testing.assert_allclose(found[name][:, 1:-1], expected, rtol=1e-10, atol=atol)
+    for name, values in found.items():
+        size = {"center": (20,), "face": (21,), "scalar": ()}[QUANTITIES[name].location]
+        assert values.shape == (trajectory.n_frames, *size), name
+    with error_naming(ValueError, "mixed_layer"):
+        diagnose(trajectory, case, ["mixed_layer"])
 
 
 def test_mixing_raises_the_potential_energy_and_cools_the_mixed_layer():
@@ -48,66 +62,27 @@ def test_mixing_raises_the_potential_energy_and_cools_the_mixed_layer():
     assert np.all(np.diff(found["potential_energy"]) > 0.0)
     np.testing.assert_allclose(found["kinetic_energy"][0], 0.5 * 1027.0 * 0.01 * 40.0, rtol=1e-12)
     # A sharp base: the criteria agree within the cells that it spans, and the start has no mixed layer.
-    last = {name: float(found[name][-1]) for name in names}
-    assert all(8.0 < depth < 22.0 for depth in last.values()), last
+    assert all(8.0 < found[name][-1] < 22.0 for name in names)
     np.testing.assert_allclose(found["mixed_layer_depth"][0], 10.0 + 0.2 / 0.05, rtol=1e-9)
     in_salt_water = 0.03 / (1027.0 * 2e-4 * 0.05)
     np.testing.assert_allclose(found["mixed_layer_depth_density"][0], 10.0 + in_salt_water, rtol=1e-9)
 
 
 @pytest.mark.long
-def test_potential_energy_of_two_layers():
-    state = State.from_profiles(GRID, temperature=lambda z: jnp.where(z > -20.0, 20.0, 10.0), salinity=35.0)
-    case = Case(GRID, state, ConstantForcing(SurfaceFluxes()), duration=3600.0)
-    trajectory = simulate(SIMPLE, case, dt=600.0, output_interval=3600.0)
-    light = 9.81 * 2e-4 * 10.0
-    found = diagnose(trajectory, case, ["potential_energy", "buoyancy"])
-    np.testing.assert_allclose(found["buoyancy"][0][-1] - found["buoyancy"][0][0], light, rtol=1e-9)
-    # The upper 20 m at the temperature of reference count nothing, the lower 20 m are denser by `light`.
-    np.testing.assert_allclose(found["potential_energy"][0], -1027.0 * light * 20.0 * 30.0, rtol=1e-9)
-
-
-def test_production_terms_are_those_of_the_coefficients():
-    case = case_of(-200.0)
-    trajectory = run(case)
-    found = diagnose(trajectory, case, list(DIAGNOSTICS))
-    n_squared = 9.81 * 2e-4 * np.diff(trajectory.state.temperature, axis=1) / 2.0
-    np.testing.assert_allclose(
-        found["buoyancy_frequency_squared"][:, 1:-1], n_squared, rtol=1e-10, atol=1e-16
-    )
-    eddy = np.asarray(trajectory.clo_state.eddy_diffusivity)[:, 1:-1]
-    np.testing.assert_allclose(
-        found["buoyancy_production"][:, 1:-1], -eddy * n_squared, rtol=1e-10, atol=1e-18
-    )
-    shear = np.diff(trajectory.state.u, axis=1) ** 2 + np.diff(trajectory.state.v, axis=1) ** 2
-    np.testing.assert_allclose(found["shear_squared"][:, 1:-1], shear / 4.0, rtol=1e-10, atol=1e-25)
-    for name, values in found.items():
-        size = {"center": (20,), "face": (21,), "scalar": ()}[QUANTITIES[name].location]
-        assert values.shape == (trajectory.n_frames, *size), name
-
-
-@pytest.mark.long
 def test_fluxes_are_those_of_the_forcing_at_the_time_of_the_frame():
     time, rise = jnp.array([0.0, 36000.0]), jnp.array([0.0, 1.0])
-    drift = StokesDrift(TimeSeries(time, DriftVector(0.1 * rise, 0.0 * rise), "drift"), 4.0)
-    interior = Interior(
-        bottom_friction=BottomFriction(),
-        stokes_drift=drift,
-        surface_elevation=TimeSeries(time, 2.0 * rise, "elevation"),
-    )
+    drift = StokesDrift(TimeSeries(time, DriftVector(0.1 * rise, 0.0 * rise)), 4.0)
+    level = TimeSeries(time, 2.0 * rise)
+    interior = Interior(bottom_friction=BottomFriction(), stokes_drift=drift, surface_elevation=level)
     stress = TimeSeriesForcing.from_values(time, stress_u=0.3 * rise, stress_v=0.4)
     case = dataclasses.replace(case_of(0.0), forcing=stress, interior=interior)
     trajectory = run(case)
-    names = ["surface_stress_u", "friction_velocity", "surface_heat_flux", "surface_elevation"]
-    names += ["bottom_friction_velocity", "stokes_drift_u", "stokes_drift_v", "turbulent_energy"]
-    found = diagnose(trajectory, case, names)
+    found = diagnose(trajectory, case, list(DIAGNOSTICS))
     fraction = np.arange(11) / 10.0
     np.testing.assert_allclose(found["surface_stress_u"], 0.3 * fraction, atol=1e-12)
     np.testing.assert_allclose(found["friction_velocity"], (np.hypot(0.3 * fraction, 0.4) / 1027.0) ** 0.5)
     # Of a heat flux that nothing computed the parts are not known.
-    assert np.all(
-        np.isnan(diagnose(trajectory, case, ["surface_latent_heat_flux"])["surface_latent_heat_flux"])
-    )
+    assert np.all(np.isnan(found["surface_latent_heat_flux"]))
     assert not np.any(found["surface_heat_flux"]) and not np.any(found["stokes_drift_v"])
     np.testing.assert_allclose(found["surface_elevation"], 2.0 * fraction, atol=1e-12)
     faces = 4.0 * np.exp(np.asarray(GRID.z_face) / 4.0)
@@ -120,6 +95,17 @@ def test_fluxes_are_those_of_the_forcing_at_the_time_of_the_frame():
     tke = np.asarray(trajectory.clo_state.turbulent_kinetic_energy)
     expected = 1027.0 * np.trapezoid(tke, np.asarray(GRID.z_face), axis=1)
     np.testing.assert_allclose(found["turbulent_energy"], expected, rtol=1e-12)
+
+
+@pytest.mark.long
+def test_potential_energy_of_two_layers():
+    state = State.from_profiles(GRID, temperature=lambda z: jnp.where(z > -20.0, 20.0, 10.0), salinity=35.0)
+    case = Case(GRID, state, ConstantForcing(SurfaceFluxes()), duration=3600.0)
+    found = diagnose(simulate(SIMPLE, case, dt=600.0), case, ["potential_energy", "buoyancy"])
+    light = 9.81 * 2e-4 * 10.0
+    np.testing.assert_allclose(np.ptp(found["buoyancy"][0]), light, rtol=1e-9)
+    # The upper 20 m at the temperature of reference count nothing, the lower 20 m are denser by `light`.
+    np.testing.assert_allclose(found["potential_energy"][0], -1027.0 * light * 20.0 * 30.0, rtol=1e-9)
 
 
 class Restoring(AbstractForcing):
@@ -164,21 +150,11 @@ def test_what_acts_in_a_step_is_that_of_the_step_before_a_frame(means):
 
 @pytest.mark.long  # the columns of a run: test_case
 def test_a_batch_in_blocks_has_the_diagnostics_of_its_columns():
-    cases = [
-        dataclasses.replace(case_of(0.0), forcing=Restoring(k), duration=3600.0) for k in (4e3, 1e3, 9.0)
-    ]
+    hour = dataclasses.replace(case_of(0.0), duration=3600.0)
+    cases = [dataclasses.replace(hour, forcing=Restoring(k)) for k in (4e3, 1e3, 9.0)]
     both, options = stack_cases(cases), {"dt": 600.0, "output_interval": 1800.0, "step_starts": True}
-    names = list(DIAGNOSTICS)
-    together = diagnose(simulate(SIMPLE, both, column_block=2, **options), both, names, SIMPLE)
+    together = diagnose(simulate(SIMPLE, both, column_block=2, **options), both, list(DIAGNOSTICS), SIMPLE)
     for column, case in enumerate(cases):
-        alone = diagnose(simulate(SIMPLE, case, **options), case, names, SIMPLE)
-        for name in names:
-            np.testing.assert_allclose(
-                together[name][..., column], alone[name], rtol=1e-7, atol=1e-12, err_msg=name
-            )
-
-
-def test_unknown_names_are_refused():
-    case = case_of(-200.0)
-    with error_naming(ValueError, "mixed_layer"):
-        diagnose(run(case), case, ["mixed_layer"])
+        alone = diagnose(simulate(SIMPLE, case, **options), case, list(DIAGNOSTICS), SIMPLE)
+        for name, values in together.items():
+            np.testing.assert_allclose(values[..., column], alone[name], rtol=1e-7, atol=1e-12, err_msg=name)

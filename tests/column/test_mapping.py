@@ -15,14 +15,11 @@ GRID = tl.Grid.uniform(35.0, N)
 WATER = tl.State.from_profiles(GRID, temperature=lambda z: 20.0 + 0.05 * z)
 
 
-def case_of(heat_flux):
+def run(scale, heat_flux: tl.ScalarLike = -100.0, closure=None):
     forcing = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1, heat_flux=heat_flux))
-    return tl.Case(GRID, WATER, forcing, coriolis_parameter=1e-4, duration=7200.0)
-
-
-def run(scale, heat_flux: tl.ScalarLike = -100.0):
-    closure = tl.PacanowskiPhilander(viscosity_scale=scale)
-    return tl.simulate(tl.Model(closure), case_of(heat_flux), dt=600.0, output_interval=3600.0)
+    case = tl.Case(GRID, WATER, forcing, coriolis_parameter=1e-4, duration=7200.0)
+    closure = tl.PacanowskiPhilander(viscosity_scale=scale) if closure is None else closure
+    return tl.simulate(tl.Model(closure), case, dt=600.0, output_interval=3600.0)
 
 
 def loss(scale):
@@ -51,16 +48,11 @@ def test_a_mapped_run_equals_single_runs_and_keeps_the_columns_last():
             np.testing.assert_allclose(found[i], expected, rtol=1e-9, atol=1e-14)
     shapes = shapes_in_loops(jax.vmap(run), CONSTANTS)
     assert (N, SIZE) in shapes and (SIZE, N) not in shapes
-
-
-@pytest.mark.long  # along the first axis: above
-def test_a_map_over_forcing_and_constants_with_other_axes():
-    both = jax.vmap(run, in_axes=(None, 0), out_axes=-1)(0.012, jnp.asarray([-50.0, -100.0]))
-    assert both.state.temperature.shape == (3, N, 2)
-    np.testing.assert_allclose(both.state.temperature[..., 1], run(0.012).state.temperature, rtol=1e-12)
-    nested = jax.vmap(lambda c: jax.vmap(lambda q: run(c, q).state.temperature)(jnp.asarray([-50.0, -100.0])))
-    assert nested(CONSTANTS).shape == (SIZE, 2, 3, N)
-    np.testing.assert_allclose(nested(CONSTANTS)[1, 1], run(CONSTANTS[1]).state.temperature, rtol=1e-12)
+    fluxes = jnp.asarray([-50.0, -100.0])
+    over_fluxes = lambda c: jax.vmap(lambda q: run(c, q).state.temperature, out_axes=-1)(fluxes)  # noqa: E731
+    nested = jax.vmap(over_fluxes)(CONSTANTS[:3])
+    assert nested.shape == (3, 3, N, 2)
+    np.testing.assert_allclose(nested[1, ..., 1], run(CONSTANTS[1]).state.temperature, rtol=1e-12)
 
 
 @pytest.mark.long
@@ -77,18 +69,14 @@ def test_derivatives_outside_of_the_map_keep_the_columns_last_and_inside_name_th
 @pytest.mark.long
 def test_mapped_weights_and_closures_from_outside_keep_the_rule_of_jax():
     """Such a closure need not accept batches: one that looks at the whole column stays right."""
-    closures = eqx.filter_vmap(lambda key: eqx.tree_at(lambda c: c.net, Learned(), net(key)))(
-        jax.random.split(jax.random.key(1), 2)
-    )
+    net = lambda key: eqx.nn.MLP(2, 1, 4, 1, activation=jnp.tanh, key=key)  # noqa: E731
+    made = eqx.filter_vmap(lambda key: eqx.tree_at(lambda c: c.net, Learned(), net(key)))
+    closures = made(jax.random.split(jax.random.key(1), 2))
 
     def end(closure):
-        return tl.simulate(tl.Model(closure), case_of(-100.0), dt=600.0).state.temperature[-1]
+        return run(None, closure=closure).state.temperature[-1]
 
     found = eqx.filter_vmap(end)(closures)
     one = jax.tree.map(lambda leaf: leaf[1] if eqx.is_array(leaf) else leaf, closures)
     np.testing.assert_allclose(found[1], end(one), rtol=1e-12)
     assert (2, N) in shapes_in_loops(lambda c: jax.vmap(lambda x: end(Learned(largest=x)))(c), CONSTANTS[:2])
-
-
-def net(key):
-    return eqx.nn.MLP(2, 1, 4, 1, activation=jnp.tanh, key=key)

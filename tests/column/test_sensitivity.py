@@ -1,7 +1,5 @@
 """The Jacobian is right in every mode and chunk size; chunks fit budgets and compile nothing anew."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import jaxtyping
@@ -9,8 +7,6 @@ import numpy as np
 import pytest
 
 from tests.errors import error_naming
-from tests.helpers import cooled_case
-from tunax_lite import Model, PacanowskiPhilander, SaveEverything, SaveSegments, simulate
 from tunax_lite.column.sensitivity import BlockedJacobian, CompiledJacobian, jacobian, jacobian_by_case
 
 N_PARAMETERS = 10
@@ -33,29 +29,11 @@ def test_every_mode_and_chunk_gives_the_same_matrix(mode):
         result = jacobian(residuals, X, MATRIX, mode=mode, chunk_size=chunk_size)
         np.testing.assert_allclose(result.residuals, residuals(X, MATRIX), rtol=1e-14)
         np.testing.assert_allclose(result.matrix, expected_matrix(X, MATRIX), rtol=1e-13, atol=1e-15)
-        plan, expected = result.plan, min(chunk_size, n) if isinstance(chunk_size, int) else n
+        plan, size = result.plan, min(chunk_size, n) if isinstance(chunk_size, int) else n
         assert (plan.mode, plan.n_parameters, plan.n_residuals) == (mode, N_PARAMETERS, 7)
-        assert (plan.chunk_size, plan.n_chunks) == (expected, -(-n // expected))
+        assert (plan.chunk_size, plan.n_chunks) == (size, -(-n // size))
         # The memory holds at least parameters, constants, residuals and matrix.
         assert plan.n_bytes >= 8 * (10 + 70 + 7 + 70) and "\n" not in str(plan)
-
-
-@pytest.mark.long  # of functions: above
-@pytest.mark.parametrize("mode", ["forward", "reverse"])
-def test_jacobian_of_a_run_agrees_with_jax(mode):
-    layout = SaveSegments() if mode == "reverse" else SaveEverything()
-
-    def coldest(x, case):
-        closure = PacanowskiPhilander(**x)
-        run = simulate(Model(closure), case, duration=1200.0, output_interval=600.0, checkpointing=layout)
-        return run.state.temperature[-1, -3:]
-
-    x = {"alpha": jnp.asarray(5.0), "exponent": jnp.asarray(2.0)}
-    result = jacobian(coldest, x, cooled_case(), mode=mode)
-    expected = jax.jit(jax.jacfwd(coldest))(x, cooled_case())
-    assert np.all(np.any(np.asarray(result.matrix) != 0.0, axis=0))
-    for column, name in enumerate(sorted(x)):  # the order of the leaves of a dict
-        np.testing.assert_allclose(result.matrix[:, column], expected[name], rtol=1e-9, atol=1e-14)
 
 
 def test_columns_and_rows_follow_the_leaves():
@@ -73,8 +51,7 @@ def test_auto_is_reverse_only_for_far_fewer_residuals():
     assert CompiledJacobian(one, X).plan.mode == "reverse"
     assert CompiledJacobian(lambda x: x[:5] ** 2, X).plan.mode == "forward"
     assert CompiledJacobian(one, X[:3]).plan.mode == "forward"
-    result = jacobian(one, X)
-    np.testing.assert_allclose(result.matrix, 2.0 * np.asarray(X)[None], rtol=1e-14)
+    np.testing.assert_allclose(jacobian(one, X).matrix, 2.0 * np.asarray(X)[None], rtol=1e-14)
 
 
 def wide(x):
@@ -83,121 +60,81 @@ def wide(x):
 
 
 @pytest.mark.long
-def test_memory_is_a_straight_line_in_the_chunk_and_auto_takes_what_fits():
-    x = jnp.arange(1.0, 65.0)
-
-    def n_bytes(**options):
-        return CompiledJacobian(wide, x, mode="forward", **options).plan.n_bytes
-
-    chunks = np.array([1, 4, 8, 32])
-    memory = np.array([n_bytes(chunk_size=int(chunk)) for chunk in chunks], dtype=float)
-    slope, start = np.polyfit(chunks, memory, 1)
-    assert slope >= 4000 * 8  # a tangent of the residuals, in bytes
-    np.testing.assert_allclose(memory, start + slope * chunks, rtol=0.1)
-
-    plan = CompiledJacobian(wide, x, memory_budget=10**10).plan
+def test_memory_grows_with_the_chunk_and_auto_takes_what_fits():
+    plan_of = lambda **options: CompiledJacobian(wide, jnp.arange(1.0, 65.0), **options).plan  # noqa: E731
+    one, eight = (plan_of(mode="forward", chunk_size=chunk).n_bytes for chunk in (1, 8))
+    assert eight - one >= 7 * 4000 * 8  # a tangent of the residuals, in bytes
+    plan = plan_of(memory_budget=10**10)
     assert (plan.chunk_size, plan.n_chunks) == (32, 2)  # as large as pays on a CPU
-    plan = CompiledJacobian(wide, x, memory_budget=int(memory[2]) + 1).plan
-    assert plan.n_bytes <= memory[2] + 1
-    assert 6 <= plan.chunk_size <= 8
-    with error_naming(MemoryError, f"{int(memory[0])} 1000"):
-        CompiledJacobian(wide, x, memory_budget=1000)
+    plan = plan_of(memory_budget=eight + 1)
+    assert plan.n_bytes <= eight + 1 and 6 <= plan.chunk_size <= 8
+    with error_naming(MemoryError, f"{one} 1000"):
+        plan_of(memory_budget=1000)
 
 
 def test_nothing_is_traced_for_new_values_nor_for_more_chunks():
-    traced = []
-
-    def function(x, matrix):
-        traced.append(x)
-        return residuals(x, matrix)
-
-    compiled = CompiledJacobian(function, X, MATRIX, mode="forward", chunk_size=10)
-    for_one_chunk = len(traced)
-    for shift in (0.1, 0.2):
-        result = compiled(X + shift, MATRIX - shift)
-        np.testing.assert_allclose(
-            result.matrix, expected_matrix(X + shift, MATRIX - shift), rtol=1e-13, atol=1e-15
-        )
-    assert len(traced) == for_one_chunk
-    for_chunks = []
+    traced, counts = [], []
     for chunk_size in (5, 3):  # 2 full chunks; 3 full ones and one that is not
         traced.clear()
-        CompiledJacobian(function, X, MATRIX, mode="forward", chunk_size=chunk_size)(X, MATRIX)
-        for_chunks.append(len(traced))
-    assert for_chunks[0] == for_chunks[1]
+        count = lambda x, matrix: traced.append(x) or residuals(x, matrix)  # noqa: E731
+        compiled = CompiledJacobian(count, X, MATRIX, mode="forward", chunk_size=chunk_size)
+        counts.append(len(traced))
+        found, expected = compiled(X + 0.1, MATRIX - 0.1).matrix, expected_matrix(X + 0.1, MATRIX - 0.1)
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+        assert len(traced) == counts[-1]
+    assert counts[0] == counts[1]
 
 
 def test_cases_are_stacked_in_order_and_share_programs():
     matrices = (MATRIX, MATRIX[:5], 2.0 * MATRIX)
     blocked = BlockedJacobian([(residuals, (matrix,)) for matrix in matrices], X, chunk_size="auto")
     assert blocked.n_compiled == 2
-    result = blocked(X)
-    stacked = np.concatenate([residuals(X, matrix) for matrix in matrices])
-    np.testing.assert_allclose(result.residuals, stacked, rtol=1e-13)
-    stacked = np.concatenate([expected_matrix(X, matrix) for matrix in matrices])
-    np.testing.assert_allclose(result.matrix, stacked, rtol=1e-13, atol=1e-15)
+    result, normal = blocked(X), blocked.normal_equations(X)
+    vector = np.concatenate([residuals(X, matrix) for matrix in matrices])
+    matrix = np.concatenate([expected_matrix(X, matrix) for matrix in matrices])
+    np.testing.assert_allclose(result.residuals, vector, rtol=1e-13)
+    np.testing.assert_allclose(result.matrix, matrix, rtol=1e-13, atol=1e-15)
     assert [plan.n_residuals for plan in blocked.plans] == [7, 5, 7]
-    assert result.is_finite
-
-    normal = blocked.normal_equations(X)
-    matrix, vector = np.asarray(result.matrix), np.asarray(result.residuals)
+    assert result.is_finite and not jacobian(jnp.log, jnp.asarray([-1.0, 1.0])).is_finite
     np.testing.assert_allclose(normal.matrix, matrix.T @ matrix, rtol=1e-12)
     np.testing.assert_allclose(normal.gradient, matrix.T @ vector, rtol=1e-12)
     np.testing.assert_allclose(normal.sum_of_squares, vector @ vector, rtol=1e-12)
 
 
-def test_results_that_are_not_finite_are_returned():
-    assert not jacobian(jnp.log, jnp.asarray([-1.0, 1.0])).is_finite
+def compiled(**options):
+    return lambda: CompiledJacobian(residuals, X, MATRIX, **options)
 
 
-def test_options_without_meaning_are_refused():
-    wrong: list[tuple[dict[str, Any], str]] = [
-        ({"mode": "sideways"}, "mode auto forward reverse sideways"),
-        ({"chunk_size": 0}, "1 0"),
-        ({"chunk_size": 2.5}, "1 2.5"),
-        ({"chunk_size": True}, "1 True"),
-        ({"memory_budget": 0}, "memory_budget 0"),
-    ]
-    jaxtyping.config.update("jaxtyping_disable", True)  # as for a user, who checks no types
-    try:
-        for options, message in wrong:
-            with error_naming(ValueError, message):
-                CompiledJacobian(residuals, X, MATRIX, **options)
-    finally:
-        jaxtyping.config.update("jaxtyping_disable", False)
+def by(x, function=lambda x: jnp.ones(3)):
+    return lambda: jacobian(function, x)
 
 
-def test_parameters_without_meaning_are_refused():
-    for x, message in (
-        ({}, "parameters none"),
-        (jnp.zeros(0), "parameters none"),
-        ({"n": jnp.asarray([3])}, "int64 ['n']"),
-        ({"n": jnp.asarray([1.0, np.nan])}, "nan x['n'][1]"),
-        (jnp.asarray(np.inf), "inf x"),
+def by_case(*functions, **options):
+    return lambda: jacobian_by_case(functions, X, **options)
+
+
+def test_arguments_without_meaning_are_refused(monkeypatch):
+    # As for a user, who checks no types.
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    empty = lambda x: x[:0]  # noqa: E731
+    for make, error, message in (
+        (compiled(mode="sideways"), ValueError, "mode auto forward reverse sideways"),
+        (compiled(chunk_size=0), ValueError, "1 0"),
+        (compiled(chunk_size=2.5), ValueError, "1 2.5"),
+        (compiled(chunk_size=True), ValueError, "1 True"),
+        (compiled(memory_budget=0), ValueError, "memory_budget 0"),
+        (by({}), ValueError, "parameters none"),
+        (by(jnp.zeros(0)), ValueError, "parameters none"),
+        (by({"n": jnp.asarray([3])}), ValueError, "int64 ['n']"),
+        (by({"n": jnp.asarray([1.0, np.nan])}), ValueError, "nan x['n'][1]"),
+        (by(jnp.asarray(np.inf)), ValueError, "inf x"),
+        (by(X, lambda x: {"good": x > 0.0}), ValueError, "residuals bool"),
+        (by(X, empty), ValueError, "residuals"),
+        (by_case(), ValueError, "case none"),
+        (by_case(jnp.sin, jnp.cos, chunk_size=[1, 2, 3]), ValueError, "chunk_size 2 3"),
+        (by_case(jnp.sin, empty), ValueError, "case 1 jacobian residuals"),
+        (by_case(jnp.sin, memory_budget=1), MemoryError, "case 0 1"),
+        (lambda: jax.jit(lambda x: jacobian(jnp.sin, x).matrix)(X), ValueError, "jit"),
     ):
-        with error_naming(ValueError, message):
-            jacobian(lambda x: jnp.ones(3), x)
-
-
-def test_residuals_without_meaning_are_refused():
-    with error_naming(ValueError, "residuals bool"):
-        jacobian(lambda x: {"good": x > 0.0}, X)
-    with error_naming(ValueError, "residuals"):
-        jacobian(lambda x: x[:0], X)
-
-
-def test_cases_without_meaning_are_refused():
-    wrong: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
-        ([], {}, ValueError, "case none"),
-        ([jnp.sin, jnp.cos], {"chunk_size": [1, 2, 3]}, ValueError, "chunk_size 2 3"),
-        ([jnp.sin, lambda x: x[:0]], {}, ValueError, "case 1 jacobian residuals"),
-        ([jnp.sin], {"memory_budget": 1}, MemoryError, "case 0 1"),
-    ]
-    for functions, options, error, message in wrong:
         with error_naming(error, message):
-            jacobian_by_case(functions, X, **options)
-
-
-def test_it_says_that_it_cannot_be_traced():
-    with error_naming(ValueError, "jit"):
-        jax.jit(lambda x: jacobian(jnp.sin, x).matrix)(X)
+            make()

@@ -42,9 +42,9 @@ def run(closure=None, **options):
     return tl.simulate(tl.Model(closure or tl.Constant()), CASE, **given).state.temperature
 
 
-def observed(value, z=GRID.z_center):
+def observed(value, z=GRID.z_center, time=TIME):
     values = jnp.full((2, 4), 10.0).at[1, 2].set(value)
-    return tl.Observations(time=TIME, z=z, profiles={"temperature": values})
+    return tl.Observations(time=time, z=z, profiles={"temperature": values}, name="mooring")
 
 
 class Careless(AbstractDiagnosticClosure[EddyCoefficients]):
@@ -71,6 +71,11 @@ WRONG = [
     (lambda: observed(-9999.0), "temperature -5 60 -9999"),
     (lambda: observed(290.0), "temperature 290 K"),
     (lambda: observed(10.0, -GRID.z_center[::-1]), "heights 5 35"),
+    (lambda: observed(10.0, GRID.z_center[::-1]), "mooring heights"),
+    (lambda: observed(10.0, jnp.array([-jnp.inf, -3.0, -2.0, -1.0])), "mooring heights"),
+    (lambda: observed(10.0, time=jnp.zeros(2)), "mooring times"),
+    (lambda: observed(10.0, time=jnp.array([0.0, jnp.nan])), "mooring times"),
+    (lambda: tl.Observations(jnp.zeros(0), GRID.z_center, {"u": jnp.ones((0, 4))}), "times"),
     (lambda: BulkForcing(SERIES, humidity_measure="dew"), "humidity_measure dew_point dew"),
     (lambda: BulkForcing(AIR), "BulkForcing TimeSeries Weather"),
     (lambda: case(latitude=95.0), "latitude -90 90 95"),
@@ -82,10 +87,7 @@ WRONG = [
     (lambda: tl.Model(tl.Constant(), n_sweeps=1.5), "n_sweeps 1.5"),
     (lambda: tl.stack_cases(CASE), "stack_cases [case"),
     (lambda: run(Careless(jnp.ones(3))), "Careless eddy_viscosity 5"),
-    (
-        lambda: run(Careless(EddyCoefficients.within(jnp.ones(5), jnp.ones(5)))),
-        "Careless eddy_viscosity (7,)",
-    ),
+    (lambda: run(Careless(EddyCoefficients.within(*jnp.ones((2, 5))))), "Careless eddy_viscosity (7,)"),
 ]
 
 
@@ -100,7 +102,8 @@ def test_values_that_cannot_be_are_refused_in_one_sentence():
 def test_numbers_of_other_types_and_usual_dates_are_taken():
     for given in (jnp.asarray(600), np.float32(600), 600):
         assert (run(dt=given, output_interval=given) == run()).all()
-    assert observed(jnp.nan).profiles and BulkForcing(SERIES).humidity_measure == "relative"
+    assert jnp.isnan(observed(jnp.nan).profiles["temperature"][1, 2])  # gaps are kept
+    assert BulkForcing(SERIES).humidity_measure == "relative"
     for date in ("2012-06-10", "2012-06-10T00:00:00", "2012-06-10 12:00:00"):
         assert case(start_time=date).start_time == date
     assert tl.KEpsilon(length_limit=None).length_limit is None

@@ -5,46 +5,28 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 import yaml
+from typer.testing import CliRunner
 
 from tests.plausibility.inputs import cf_simulation, simulated
+from tunax_lite.cli.commands import app
 
-SUBMISSION = {
-    "label": "other",
-    "model": "Other 1.0",
-    "constants_from": "its authors",
-    "saw": ["there"],
-    "command": "other run.nml",
-    "time_step": 900.0,
-}
-BOARD = {
-    "protocol": {
-        "version": "test-1",
-        "cell_thickness": 4.0,
-        "time_step": 1800.0,
-        "reference": "constant",
-        "cost_reference": "constant",
-        "n_timings": 0,
-    },
-    "sources": {
-        "here": {"title": "a slab", "licence": "MIT"},
-        "there": {"title": "slabs", "licence": "MIT", "url": "https://example.org"},
-    },
-    "simulations": [
-        {"name": "slab", "source": "here", "case": {"format": "cf_netcdf", "path": "slab.nc"}},
-        {"name": "warm", "source": "there", "case": {"format": "cf_netcdf", "path": "warm.nc"}},
-        {"name": "gone", "source": "there", "case": {"format": "cf_netcdf", "path": "gone.nc"}},
-    ],
-    "rows": [
-        {"name": "constant", "constants_from": "defaults", "saw": []},
-        {
-            "name": "constant",
-            "label": "viscous",
-            "parameters": {"viscosity": 0.02, "diffusivity": 0.01},
-            "saw": ["there"],
-        },
-        {"name": "convective_adjustment"},
-    ],
-}
+SUBMISSION = {"label": "other", "model": "Other 1.0", "constants_from": "its authors", "saw": ["there"]}
+SUBMISSION |= {"command": "other run.nml", "time_step": 900.0}
+BOARD = """
+protocol: {version: test-1, cell_thickness: 4.0, time_step: 1800.0, n_timings: 0,
+           reference: constant, cost_reference: constant}
+sources:
+  here: {title: a slab, licence: MIT}
+  there: {title: slabs, licence: MIT, url: "https://example.org"}
+simulations:
+  - {name: slab, source: here, case: {format: cf_netcdf, path: slab.nc}}
+  - {name: warm, source: there, case: {format: cf_netcdf, path: warm.nc}}
+  - {name: gone, source: there, case: {format: cf_netcdf, path: gone.nc}}
+rows:
+  - {name: constant, constants_from: defaults, saw: []}
+  - {name: constant, label: viscous, parameters: {viscosity: 0.02, diffusivity: 0.01}, saw: [there]}
+  - {name: convective_adjustment}
+"""
 
 
 def write_board(folder: Path) -> Path:
@@ -58,8 +40,15 @@ def write_board(folder: Path) -> Path:
     with netCDF4.Dataset(folder / "slab.nc", "a") as file:
         file["time"].units = "s"
     path = folder / "board.yaml"
-    path.write_text(yaml.safe_dump(BOARD), encoding="utf-8")
+    path.write_text(BOARD, encoding="utf-8")
     return path
+
+
+def board(*arguments: object, code: int = 0) -> str:
+    """What the command says in the folder of the board."""
+    done = CliRunner().invoke(app, ["board", "board.yaml", *map(str, arguments)])
+    assert done.exit_code == code, done.output
+    return done.output
 
 
 def write_submission(folder: Path, **changed) -> Path:

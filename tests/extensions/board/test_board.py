@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import tunax_lite as tl
 from tests.errors import missing_from
-from tests.extensions.board.material import write_board, write_result, write_submission
+from tests.extensions.board.material import board, write_board, write_result, write_submission
 from tunax_lite.calibration.comparison import ComparisonRow
 from tunax_lite.cli.commands import app
 from tunax_lite.config import load_comparison
@@ -34,12 +34,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_board(tmp_path)
     return tmp_path
-
-
-def board(*arguments: object, code: int = 0) -> str:
-    done = CliRunner().invoke(app, ["board", "board.yaml", *map(str, arguments)])
-    assert done.exit_code == code, done.output
-    return done.output
 
 
 def rows_of(output: Path) -> dict[str, dict]:
@@ -129,11 +123,8 @@ def test_checks_have_columns_and_costs_are_relative(folder):
 
 def row_with(errors: dict[str, float], label: str = "row") -> Row:
     nothing = {"n_cells": 1, "time_step": 1.0, "velocity_rms": 0.0, "mixed_layer_depth_rms": 0.0}
-    nothing |= {"microseconds_per_step": 1.0, "finite": True}
-    of = (
-        ComparisonRow(closure=label, case=name, temperature_rms=error, **nothing)
-        for name, error in errors.items()
-    )
+    nothing |= {"closure": label, "microseconds_per_step": 1.0, "finite": True}
+    of = (ComparisonRow(case=name, temperature_rms=error, **nothing) for name, error in errors.items())
     return Row(label, "closure", "", (), "", tuple(of))
 
 
@@ -153,19 +144,28 @@ def test_intervals_are_those_of_the_mean_and_ratios_are_paired():
     assert failed is not None and np.isnan([failed.mean, failed.lower, failed.ratio]).all()
 
 
-def _changed(path: Path, name: str, change) -> None:
-    with netCDF4.Dataset(path, "a") as file:
-        change(file[name])
+def results_at_rest(folder: Path, **changed) -> Path:
+    made = write_submission(folder / "results_of_other", **changed)
+    write_result(made / "slab.nc", HOURS, LEVELS, AT_REST)
+    return made
+
+
+def _changed(change):
+    def act(path: Path) -> None:
+        with netCDF4.Dataset(path, "a") as file:
+            change(file)
+
+    return act
 
 
 def _values(name: str, at, values):
-    return lambda path: _changed(path, name, lambda variable: variable.__setitem__(at, values))
+    return _changed(lambda file: file[name].__setitem__(at, values))
 
 
 GAP = HOURS[19] + 10.0 * np.arange(1, 11)
 BAD_FILES = (
-    (lambda path: _changed(path, "v", lambda v: v.group().renameVariable("v", "x")), "slab.nc v variables"),
-    (lambda path: _changed(path, "u", lambda u: u.setncattr("units", "kg m-3")), "slab.nc u kg m-3 m s-1"),
+    (_changed(lambda file: file.renameVariable("v", "x")), "slab.nc v variables"),
+    (_changed(lambda file: file["u"].setncattr("units", "kg m-3")), "slab.nc u kg m-3 m s-1"),
     (_values("temperature", ..., 285.0), "slab.nc temperature 285 K"),
     (_values("time", ..., HOURS + 1e6), "slab.nc time 7200 172800 1e6"),
     (_values("time", ..., HOURS / 2.0), "slab.nc time 172800 86400"),
@@ -174,17 +174,30 @@ BAD_FILES = (
     (_values("u", (3, 2), np.nan), "slab.nc u finite"),
     (lambda path: path.write_bytes(path.read_bytes()[:3000]), "slab.nc"),
 )
+BAD_SUBMISSIONS = (
+    ({"saw": ["elsewhere"]}, 2, "submission.yaml saw elsewhere"),
+    ({"label": "constant"}, 2, "constant labels"),
+    ({"time_step": "fast"}, 2, "submission.yaml time_step"),
+    ({"mapping": {"variables": {"temperature": "temp"}}}, 3, "slab.nc temp mapping"),
+)
 
 
 @pytest.mark.long
-def test_a_bad_file_of_results_is_one_message(folder):
-    for change, parts in BAD_FILES:
-        made = write_submission(folder / "results_of_other")
-        write_result(made / "slab.nc", HOURS, LEVELS, AT_REST)
-        change(made / "slab.nc")
-        said = board("--enter", made, "--output", "out", code=3)
+def test_bad_results_are_one_message(folder):
+    def check(code: int, parts: str) -> None:
+        said = board("--enter", made, "--output", "out", code=code)
         assert said.count("tunax-lite: error:") == 1 and not missing_from(said, parts), said
         assert not (folder / "out/board.json").exists()
+
+    for changed, code, parts in BAD_SUBMISSIONS:
+        made = results_at_rest(folder, **changed)
+        check(code, parts)
+    for change, parts in BAD_FILES:
+        made = results_at_rest(folder)
+        change(made / "slab.nc")
+        check(3, parts)
+    (made / "slab.nc").unlink()
+    check(2, "slab.nc")
 
 
 BAD_REQUESTS = (
@@ -200,33 +213,18 @@ BAD_REQUESTS = (
 )
 
 
-def test_a_bad_request_is_one_message(folder):
+def test_a_bad_request_is_one_message_and_check_says_what_is_here(folder):
     for arguments, code, parts in BAD_REQUESTS:
         said = board(*arguments, "--output", "out", code=code)
         assert said.count("tunax-lite: error:") == 1 and not missing_from(said, parts), said
-
-
-@pytest.mark.long
-def test_a_bad_submission_is_one_message(folder):
-    for changed, code, parts in (
-        ({"saw": ["elsewhere"]}, 2, "submission.yaml saw elsewhere"),
-        ({"label": "constant"}, 2, "constant labels"),
-        ({"time_step": "fast"}, 2, "submission.yaml time_step"),
-        ({"mapping": {"variables": {"temperature": "temp"}}}, 3, "slab.nc temp mapping"),
-    ):
-        made = write_submission(folder / "results_of_other", **changed)
-        write_result(made / "slab.nc", HOURS, LEVELS, AT_REST)
-        said = board("--enter", made, "--output", "out", code=code)
-        assert not missing_from(said, parts), said
-    (made / "slab.nc").unlink()
-    assert "slab.nc" in board("--enter", write_submission(made), "--output", "out", code=2)
+    done = CliRunner().invoke(app, ["check", "board.yaml"])
+    assert done.exit_code == 0 and not missing_from(done.output, "2 of 3 simulations gone"), done.output
 
 
 @pytest.mark.long
 def test_the_template_of_the_page_enters(folder):
     page = (ROOT / "docs/board.md").read_text()
-    (about,) = re.findall(r"^```yaml\n(.*?)^```", page, re.M | re.S)
-    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    about, code = (re.findall(rf"^```{of}\n(.*?)^```", page, re.M | re.S)[0] for of in ("yaml", "python"))
     made = write_submission(folder / "mine")
     (made / "submission.yaml").write_text(about.replace("[lesbrary]", "[here]"))
     code = code.replace('"strong_wind.nc"', '"mine/slab.nc"')
@@ -237,35 +235,24 @@ def test_the_template_of_the_page_enters(folder):
 
 
 def test_the_shipped_board_has_all_simulations_and_says_what_recommended_sets_saw():
-    loaded = load_board(SHIPPED)
-    config = loaded.config
+    config, manifest = load_board(SHIPPED).config, read_manifest()
+    shown = [(one.source, one.case.format, str(getattr(one.case, "path", ""))) for one in config.simulations]
     cases = read_document(ROOT / "configs/cases/les.yaml").data["cases"]
-    paths = {one.name: str(getattr(one.case, "path", "")) for one in config.simulations}
-    shown = [(one.source, one.case.format, paths[one.name]) for one in config.simulations]
     known = [(one["group"], one["case"]["format"], one["case"]["path"]) for one in cases]
     assert shown[: len(known)] == known
-    unseen = {one.name for one in config.simulations[len(known) :]}
-    assert len(unseen) == 2 and {one.source for one in config.simulations[len(known) :]} == {
-        "lesbrary_unseen"
-    }
-    manifest = read_manifest()
-    for one in config.simulations:
+    assert [source for source, *_ in shown[len(known) :]] == ["lesbrary_unseen"] * 2
+    for one, (_, _, path) in zip(config.simulations, shown, strict=True):
         assert one.sha256 is not None
-        if paths[one.name] in manifest:
-            assert one.sha256 == manifest[paths[one.name]].sha256
+        assert path not in manifest or one.sha256 == manifest[path].sha256
+    seen = {one.name for one in config.simulations[: len(known)]}
     for row in config.rows:
         if row.constants == "recommended":
-            assert config.seen(row.saw or ()) == {one.name for one in config.simulations} - unseen, row.title
+            assert config.seen(row.saw or ()) == seen, row.title
         if str(row.parameters).startswith("../parameters/lesbrary"):
             assert row.saw == ["lesbrary"], row.title
     comparison = load_comparison(ROOT / "configs/comparisons/les.yaml").config
     for name in ("start", "averaging", "temperature_difference"):
         assert getattr(config.protocol, name) == getattr(comparison, name)
-
-
-def test_check_says_what_is_here(folder):
-    done = CliRunner().invoke(app, ["check", "board.yaml"])
-    assert done.exit_code == 0 and not missing_from(done.output, "2 of 3 simulations gone"), done.output
 
 
 def test_settings_reach_the_comparison():

@@ -3,17 +3,19 @@
 import dataclasses
 import inspect
 import re
+import warnings
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import tunax_lite as tl
+from tests.cli.test_notes import write_upward
 from tests.errors import error_naming
 from tunax_lite.column.trajectory import carried
+from tunax_lite.config import build_run, load_run
 from tunax_lite.extensions.coupling.bmi import Bmi
 from tunax_lite.extensions.coupling.component import Component
 
@@ -24,37 +26,21 @@ KATO_PHILLIPS = ROOT / "configs" / "runs" / "kato_phillips.yaml"
 
 
 def column(**fluxes) -> tl.Case:
-    grid = tl.Grid.uniform(depth=40.0, n_cells=20)
-    return tl.Case(
-        grid=grid,
-        initial_state=tl.State.from_profiles(
-            grid, temperature=lambda z: 15.0 + 0.05 * z, tracers={"dye": lambda z: -z}
-        ),
-        forcing=tl.ConstantForcing(tl.SurfaceFluxes(**fluxes)),
-        coriolis_parameter=1e-4,
-        duration=7200.0,
-    )
+    grid, tracers = tl.Grid.uniform(depth=40.0, n_cells=20), {"dye": lambda z: -z}
+    state = tl.State.from_profiles(grid, temperature=lambda z: 15.0 + 0.05 * z, tracers=tracers)
+    forcing = tl.ConstantForcing(tl.SurfaceFluxes(**fluxes))
+    return tl.Case(grid, state, forcing, coriolis_parameter=1e-4, duration=7200.0)
 
 
 FLUXES = {"stress_u": 0.1, "heat_flux": -80.0, "shortwave_flux": 200.0}
 MODEL = tl.Model(tl.PacanowskiPhilander())
 
 
-@pytest.fixture(scope="module")
-def simulated():
-    return tl.simulate(MODEL, column(**FLUXES), dt=120.0, output_interval=1200.0)
-
-
-@pytest.mark.parametrize(
-    "own",
-    [pytest.param(FLUXES, marks=pytest.mark.long), {"stress_u": 0.1, "heat_flux": 7.0}],
-    ids=["all", "some"],
-)
-def test_steps_under_the_same_fluxes_are_those_of_simulate(simulated, own):
-    """Whether the fluxes come from the case or from outside."""
-    component = Component(MODEL, column(**own), dt=120.0)
-    given = tl.SurfaceFluxes(**{name: x for name, x in FLUXES.items() if own.get(name) != x})
-    now = component.init()
+def test_steps_under_the_same_fluxes_are_those_of_simulate():
+    """Whether the fluxes come from the case, like the stress, or from outside."""
+    simulated = tl.simulate(MODEL, column(**FLUXES), dt=120.0, output_interval=1200.0)
+    component = Component(MODEL, column(stress_u=0.1, heat_flux=7.0), dt=120.0)
+    now, given = component.init(), tl.SurfaceFluxes(heat_flux=-80.0, shortwave_flux=200.0)
     for _ in range(6):
         now = component.step(now, given, 1200.0)
     assert int(now.step) == 60 and float(component.time(now)) == 7200.0
@@ -63,21 +49,18 @@ def test_steps_under_the_same_fluxes_are_those_of_simulate(simulated, own):
     expected |= {"dye": state.tracers["dye"], "sea_surface_temperature": state.temperature[:, -1]}
     expected |= {name: getattr(mixing, name) for name in ("eddy_viscosity", "eddy_diffusivity")}
     assert set(carried(now.state, now.clo_state)) <= set(expected)
-    for name, of_run in expected.items():
+    for name, values in expected.items():
         # Only the order of a few sums differs between the two programs.
-        values = of_run[-1]
-        scale = float(jnp.abs(values).max()) + 1e-12
-        np.testing.assert_allclose(component.get_value(now, name), values, rtol=0.0, atol=1e-11 * scale)
+        rounding = 1e-11 * (float(jnp.abs(values[-1]).max()) + 1e-12)
+        np.testing.assert_allclose(component.get_value(now, name), values[-1], rtol=0.0, atol=rounding)
 
 
 @pytest.mark.long
 def test_a_given_stress_replaces_both_components_and_the_drag():
-    case = column(stress_u=0.1, stress_v=0.2, surface_drag=0.01)
-    one, other = (Component(MODEL, each, dt=120.0) for each in (case, column(stress_v=0.3)))
-    ends = [
-        component.step(component.init(), tl.SurfaceFluxes(stress_v=0.3), 1200.0) for component in (one, other)
-    ]
-    np.testing.assert_allclose(ends[0].state.u, ends[1].state.u, rtol=1e-12, atol=1e-15)
+    cases = column(stress_u=0.1, stress_v=0.2, surface_drag=0.01), column(stress_v=0.3)
+    components = [Component(MODEL, case, dt=120.0) for case in cases]
+    one, other = (each.step(each.init(), tl.SurfaceFluxes(stress_v=0.3), 1200.0) for each in components)
+    np.testing.assert_allclose(one.state.u, other.state.u, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.long
@@ -87,74 +70,57 @@ def test_a_batch_is_the_loop_over_its_columns():
     together = Component(MODEL, batch, dt=120.0)
     end = together.step(together.init(), tl.SurfaceFluxes(heat_flux=heat), 1200.0)
     assert together.get_value(end, "mixed_layer_depth").shape == (2,)
-    for i, stress in enumerate((0.1, 0.05)):
-        alone = Component(MODEL, column(stress_u=stress, heat_flux=0.0), dt=120.0)
-        one = alone.step(alone.init(), tl.SurfaceFluxes(heat_flux=heat[i]), 1200.0)
-        np.testing.assert_allclose(end.state.temperature[:, i], one.state.temperature, rtol=1e-12)
+    alone = Component(MODEL, column(stress_u=0.05, heat_flux=0.0), dt=120.0)
+    one = alone.step(alone.init(), tl.SurfaceFluxes(heat_flux=heat[1]), 1200.0)
+    np.testing.assert_allclose(end.state.temperature[:, 1], one.state.temperature, rtol=1e-12)
 
 
 def test_values_are_set_and_read_by_name():
     component = Component(MODEL, column(stress_u=0.1), dt=120.0)
     now = component.set_value(component.init(), "dye", 3.0)
-    profile = jnp.linspace(10.0, 12.0, 20)
-    now = component.set_value(now, "temperature", profile)
+    now = component.set_value(now, "temperature", jnp.linspace(10.0, 12.0, 20))
     np.testing.assert_array_equal(component.get_value(now, "dye"), np.full(20, 3.0))
     assert float(component.get_value(now, "sea_surface_temperature")) == 12.0
-    with error_naming(ValueError, "temperature (20,) (3,)"):
-        component.set_value(now, "temperature", jnp.zeros(3))
-    with error_naming(ValueError, "temperature colour"):
-        component.set_value(now, "colour", 1.0)
-    with error_naming(ValueError, "colour"):
-        component.get_value(now, "colour")
-    with error_naming(ValueError, "dt 120"):
-        component.step(now, tl.SurfaceFluxes(), 100.0)
+    sun = tl.SurfaceFluxes(shortwave_flux=1e6)
+    for call, parts in (
+        (lambda: component.set_value(now, "temperature", jnp.zeros(3)), "temperature (20,) (3,)"),
+        (lambda: component.set_value(now, "colour", 1.0), "temperature colour"),
+        (lambda: component.get_value(now, "colour"), "colour"),
+        (lambda: component.step(now, tl.SurfaceFluxes(), 100.0), "dt 120"),
+        (lambda: component.step(now, sun), "Component.step shortwave_flux 1e6"),
+        (lambda: component.set_value(now, "salinity", -3.0), "salinity 0 60 -3"),
+    ):
+        with error_naming(ValueError, parts):
+            call()
 
 
-def check_derivatives(final, at, steps):
-    """Reverse and forward mode, and central differences."""
-    final = jax.jit(final)
-    reverse, forward = jax.grad(final)(at), jax.jacfwd(final)(at)
-    steps = jnp.diag(jnp.array(steps))
-    central = jnp.array([(final(at + step) - final(at - step)) / (2.0 * step.sum()) for step in steps])
-    np.testing.assert_allclose(reverse, forward, rtol=1e-9)
+@pytest.mark.long
+def test_derivatives_pass_through_the_steps_of_a_scan():
+    """By a number of the column, and by the fluxes that it is given: both modes, and central differences."""
+
+    @jax.jit
+    def final(numbers):
+        model = tl.Model(tl.PacanowskiPhilander(viscosity_scale=numbers[0]))
+        ocean, fluxes = (
+            Component(model, column(stress_u=0.1), dt=600.0),
+            tl.SurfaceFluxes(heat_flux=numbers[1]),
+        )
+        turn = lambda now, _: (ocean.step(now, fluxes, 1200.0), None)  # noqa: E731
+        return ocean.get_value(jax.lax.scan(turn, ocean.init(), None, 4)[0], "sea_surface_temperature")
+
+    at, steps = jnp.array([0.01, 100.0]), jnp.diag(jnp.array([1e-5, 1e-2]))
+    reverse = jax.grad(final)(at)
+    central = [(final(at + step) - final(at - step)) / (2.0 * step.sum()) for step in steps]
+    np.testing.assert_allclose(reverse, jax.jacfwd(final)(at), rtol=1e-9)
     np.testing.assert_allclose(reverse, central, rtol=2e-4)  # what limits of closures leave of a difference
     assert (np.abs(reverse) > 1e-6).all()
 
 
 @pytest.mark.long
-def test_derivatives_pass_through_the_steps_of_a_scan():
-    """By a number of the column, and by the fluxes that it is given."""
-
-    def final(numbers):
-        ocean = Component(
-            tl.Model(tl.PacanowskiPhilander(viscosity_scale=numbers[0])), column(stress_u=0.1), dt=600.0
-        )
-        fluxes = tl.SurfaceFluxes(heat_flux=numbers[1])
-        turn = lambda now, _: (ocean.step(now, fluxes, 1200.0), None)  # noqa: E731
-        return ocean.get_value(jax.lax.scan(turn, ocean.init(), None, 4)[0], "sea_surface_temperature")
-
-    check_derivatives(final, jnp.array([0.01, 100.0]), [1e-5, 1e-2])
-
-
-@pytest.fixture(scope="module")
-def guide():
-    names = {}
-    exec(compile(BLOCKS[0], "coupling.md", "exec"), names)  # noqa: S102
-    return names
-
-
-@pytest.mark.long
-def test_derivatives_pass_through_both_models(guide):
-    def final(numbers):
-        closure = eqx.tree_at(lambda c: c.c_eps_1, tl.KEpsilon(), numbers[0])
-        return guide["coupled"](closure, numbers[1], 2)[1][-1]
-
-    check_derivatives(final, jnp.array([1.44, 30.0]), [1e-4, 1e-2])
-
-
-@pytest.mark.long
-def test_a_year_of_both_models_has_a_gradient(guide):
-    exec(compile(BLOCKS[1], "coupling.md", "exec"), guide)  # noqa: S102
+def test_a_year_of_both_models_has_a_gradient():
+    guide = {}
+    for block in BLOCKS[:2]:
+        exec(compile(block, "coupling.md", "exec"), guide)  # noqa: S102
     run, (closure, exchange) = guide["mean_temperature"], guide["parameters"]
     higher, lower = (float(run((closure, exchange + step), 365)[0]) for step in (0.01, -0.01))
     assert 8.0 < float(guide["mean"]) < 20.0
@@ -163,19 +129,9 @@ def test_a_year_of_both_models_has_a_gradient(guide):
     assert np.isfinite(float(guide["by_closure"].c_eps_1))
 
 
-def test_bmi_has_every_method_of_the_interface():
-    bmipy = pytest.importorskip("bmipy")
-    for name in bmipy.Bmi.__abstractmethods__:
-        expected = list(inspect.signature(getattr(bmipy.Bmi, name)).parameters)
-        got = inspect.signature(getattr(Bmi, name)).parameters
-        assert list(got) == expected or "arguments" in got, name
-
-
 @pytest.mark.long
 def test_bmi_example_of_the_guide(monkeypatch):
     monkeypatch.chdir(ROOT)
-    from tunax_lite.config import build_run, load_run
-
     names = {}
     exec(compile(BLOCKS[2], "coupling.md", "exec"), names)  # noqa: S102
     run = build_run(load_run(KATO_PHILLIPS))
@@ -189,6 +145,14 @@ def test_bmi_example_of_the_guide(monkeypatch):
     two = slice(last, last + 2)
     expected = -np.interp(colder, temperature[two], z[two])
     np.testing.assert_allclose(names["depth"], expected, rtol=1e-9)
+
+
+def test_bmi_has_every_method_of_the_interface():
+    bmipy = pytest.importorskip("bmipy")
+    for name in bmipy.Bmi.__abstractmethods__:
+        expected = list(inspect.signature(getattr(bmipy.Bmi, name)).parameters)
+        got = inspect.signature(getattr(Bmi, name)).parameters
+        assert list(got) == expected or "arguments" in got, name
 
 
 UNITS = {
@@ -206,8 +170,8 @@ UNITS = {
 
 
 @pytest.mark.long
-def test_bmi_answers_what_frameworks_ask():
-    """The checks of CSDMS's bmi-tester 0.5.10, written anew."""
+def test_bmi_answers_what_frameworks_ask_with_the_numbers_of_simulate():
+    """The checks of CSDMS's bmi-tester 0.5.10, written anew; and what cannot be is refused."""
     bmi = Bmi()
     with error_naming(RuntimeError, "initialize"):
         bmi.get_time_step()
@@ -216,38 +180,25 @@ def test_bmi_answers_what_frameworks_ask():
     inputs, outputs = bmi.get_input_var_names(), bmi.get_output_var_names()
     assert isinstance(inputs, tuple) and bmi.get_input_item_count() == len(set(inputs))
     assert isinstance(outputs, tuple) and bmi.get_output_item_count() == len(set(outputs))
-    grids = set()
     assert {*inputs, *outputs} == set(UNITS)
-    for name in UNITS:
+    grids = {}
+    for name, unit in UNITS.items():
         assert bmi.get_var_location(name) in ("node", "edge", "face", "none")
-        values = np.full(
-            bmi.get_var_nbytes(name) // bmi.get_var_itemsize(name), 777.0, bmi.get_var_type(name)
-        )
+        size = bmi.get_var_nbytes(name) // bmi.get_var_itemsize(name)
+        values = np.full(size, 777.0, bmi.get_var_type(name))
         assert bmi.get_value(name, values) is values and not (values == 777.0).any()
-        assert bmi.get_var_units(name) == UNITS[name]
-        grids.add(grid := bmi.get_var_grid(name))
-        assert bmi.get_grid_size(grid) == values.size
-    assert grids == {0, 1, 2}
-    assert [bmi.get_grid_rank(grid) for grid in sorted(grids)] == [0, 1, 1]
+        grid = bmi.get_var_grid(name)
+        grids[grid] = bmi.get_grid_rank(grid)
+        assert bmi.get_var_units(name) == unit and bmi.get_grid_size(grid) == size
+    assert grids == {0: 0, 1: 1, 2: 1}
     shape, heights = np.zeros(1, np.int32), np.full(101, np.nan)
     assert bmi.get_grid_shape(2, shape) is shape and shape[0] == 101
     assert bmi.get_grid_x(2, heights) is heights and heights[0] == -50.0 and heights[-1] == 0.0
     assert bmi.update() is None and bmi.get_current_time() == 60.0
-    bmi.update_until(600.0)
-    bmi.finalize()
-
-
-@pytest.mark.long
-def test_bmi_gives_the_numbers_of_simulate_and_refuses_what_cannot_be():
-    from tunax_lite.config import build_run, load_run
-
+    bmi.update_until(1200.0)
     run = build_run(load_run(KATO_PHILLIPS))
     end = tl.simulate(run.model, run.case, dt=60.0, duration=1200.0, output_interval=1200.0)
-    bmi = Bmi()
-    bmi.initialize(str(KATO_PHILLIPS))
-    bmi.update_until(1200.0)
-    u = bmi.get_value("u", np.empty(100))
-    np.testing.assert_allclose(u, end.state.u[-1], rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(bmi.get_value("u", np.empty(100)), end.state.u[-1], rtol=0.0, atol=1e-12)
     assert bmi.get_value("surface_stress_u", np.empty(1))[0] == 0.1027
     bmi.set_value_at_indices("u", np.array([3]), np.array([0.5]))
     assert bmi.get_value_at_indices("u", np.empty(1), np.array([3]))[0] == 0.5
@@ -261,7 +212,32 @@ def test_bmi_gives_the_numbers_of_simulate_and_refuses_what_cannot_be():
     ):
         with error_naming(ValueError, problem):
             call()
-    with pytest.raises(NotImplementedError):
-        bmi.get_value_ptr("u")
-    with pytest.raises(NotImplementedError):
-        bmi.get_grid_spacing(1, np.empty(1))
+    for call in (lambda: bmi.get_value_ptr("u"), lambda: bmi.get_grid_spacing(1, np.empty(1))):
+        with pytest.raises(NotImplementedError):
+            call()
+    bmi.finalize()
+
+
+def test_a_coupled_model_rejects_what_cannot_be(tmp_path):
+    (tmp_path / "run.yaml").write_text(
+        "case: {format: idealised, depth: 16.0, duration: 3600.0, temperature: {surface: 20.0}}\n"
+        "grid: {kind: uniform, n_cells: 8}\nmodel: {closure: {name: k_epsilon}}\ntime: {step: 600.0}\n"
+    )
+    column = Bmi()
+    column.initialize(str(tmp_path / "run.yaml"))
+    for name, value in (("temperature", 293.0), ("turbulent_kinetic_energy", -1e-3)):
+        size = column.get_value(name, np.empty(column.get_var_nbytes(name) // 8)).size
+        with error_naming(ValueError, f"{value:g}"):
+            column.set_value(name, np.full(size, value))
+    with error_naming(ValueError, "-10000 10000 1e6"):
+        column.set_value("surface_heat_flux", np.array([1e6]))
+    column.set_value("surface_heat_flux", np.array([-100.0]))
+
+
+def test_the_basic_model_interface_warns_of_the_same(tmp_path, monkeypatch):
+    write_upward(tmp_path, monkeypatch)
+    with pytest.warns(UserWarning, match=r"profiles gain -2\.59e\+07.*accept: \[heat_budget\]"):
+        Bmi().initialize("run.yaml")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Bmi().initialize("accepting_run.yaml")

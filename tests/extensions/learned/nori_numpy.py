@@ -62,6 +62,9 @@ def clamped(k: int, n: int) -> int:
     return min(max(k, 2), n)
 
 
+CRITICAL = 0.4366901962987793
+
+
 def base_of(ri: np.ndarray, critical: float) -> int:
     """The deepest face of the layer; N + 1 without one. `ri` by face, from 2 to N."""
     n, stable, unstable = len(ri) + 1, 0, 0
@@ -114,53 +117,3 @@ def fluxes(content: dict, ri, dt_dz, ds_dz, drho_dz, cooling: float, critical: f
         for i, name in enumerate(("wT", "wS")):
             upward[i, k - 2] = content["scaling"][name]["σ"] * network_of(content["ps"][name], x)
     return upward
-
-
-PUBLISHED = dict(nu_0=1e-5, nu_s=0.0615914063656973, nu_c=0.7612393837759673)
-PRANDTL = dict(nu_0=1.0842017486284887, nu_s=1.0842017486284887, nu_c=0.1749433627329692)
-CRITICAL, SCALE = 0.4366901962987793, 0.009695724988589002
-
-
-def coefficients(ri: np.ndarray, divided_by: dict[str, float]) -> np.ndarray:
-    """nu, or kappa for Prandtl numbers."""
-    nothing, shear, convective = (PUBLISHED[name] / divided_by[name] for name in PUBLISHED)
-    stable = np.clip((nothing - shear) * ri / CRITICAL + shear, nothing, shear)
-    return np.where(ri < 0.0, (shear - convective) * np.tanh(ri / SCALE) + shear, stable)
-
-
-def run(content: dict | None, t, s, *, spacing, dt, n_steps, eos, fluxes_at_top, f):
-    """Temperature, salinity and velocity (u + i v) after backward Euler steps from rest, by dense solves.
-
-    `fluxes_at_top` are those of temperature [K m s-1] and momentum [m2 s-2] into the water; there is none of
-    salt. Fluxes of networks are those of the start of the step.
-    """
-    n, velocity = len(t), np.zeros(len(t), complex)
-    names = "gravity", "reference_density", "thermal_expansion", "haline_contraction"
-    gravity, density, expansion, contraction = (float(getattr(eos, name)) for name in names)
-    cooling = -gravity * expansion * fluxes_at_top[0]
-
-    def mixed(coefficient, values):
-        conductance = dt * coefficient / spacing**2
-        matrix = np.eye(n)
-        for i, k in enumerate(conductance):
-            matrix[i : i + 2, i : i + 2] += k * np.array([[1.0, -1.0], [-1.0, 1.0]])
-        return np.linalg.solve(matrix, values)
-
-    def gained(upward, at_top):
-        return -dt * np.diff(np.concatenate([[0.0], upward, [-at_top]])) / spacing
-
-    for _ in range(n_steps):
-        dt_dz, ds_dz, shear = (np.diff(each) / spacing for each in (t, s, velocity))
-        drho_dz = -(expansion * dt_dz - contraction * ds_dz) * density
-        n_squared = -gravity * drho_dz / density
-        ri = np.where(n_squared == 0.0, 0.0, n_squared / (np.abs(shear) ** 2 + 1e-11))
-        upward = np.zeros((2, n - 1))
-        if content is not None:
-            upward = fluxes(content, ri, dt_dz, ds_dz, drho_dz, cooling, CRITICAL)
-        kappa = coefficients(ri, PRANDTL)
-        t = mixed(kappa, t + gained(upward[0], fluxes_at_top[0]))
-        s = mixed(kappa, s + gained(upward[1], 0.0))
-        velocity = velocity * np.exp(-1j * f * dt)
-        velocity[-1] += dt * fluxes_at_top[1] / spacing
-        velocity = mixed(coefficients(ri, dict.fromkeys(PRANDTL, 1.0)), velocity)
-    return t, s, velocity

@@ -74,24 +74,17 @@ def test_the_layer_has_the_profile_until_its_energy_ends(buoyancy_flux):
     grid = Grid.uniform(60.0, 60)
     inputs = closure_inputs(grid, 1e-5, 0.0, friction_velocity=0.01, buoyancy_flux=buoyancy_flux)
     inputs = dataclasses.replace(inputs, coriolis_parameter=jnp.asarray(1e-4))
-    profile, depths = DiscoveredProfile(), []
+    profile, depths, below = DiscoveredProfile(), [], -np.asarray(grid.z_face)[1:-1]
+    forcing = SurfaceForcing(*map(jnp.asarray, (0.01, buoyancy_flux, 1e-4)))
+    others = {"profile": profile, "background_coefficient": 0.0, "convective_coefficient": 0.0}
     for scale in (0.5, 1.0):
-        closure = EPBL(
-            profile=profile,
-            background_coefficient=0.0,
-            convective_coefficient=0.0,
-            wind_energy=ConstantWindEnergy(scale=scale, decay=0.0),
-        )
+        closure = EPBL(wind_energy=ConstantWindEnergy(scale=scale, decay=0.0), **others)
         state = closure.step(closure.init(inputs), inputs, 600.0)
-        depth = state.boundary_layer_depth
-        forcing = SurfaceForcing(*map(jnp.asarray, (0.01, buoyancy_flux, 1e-4)))
-        below = -grid.z_face[1:-1]
-        whole = np.asarray(profile.diffusivity(below, depth[None], forcing))[:, 0]
-        found = np.asarray(state.eddy_diffusivity)[1:-1]
-        inside = np.asarray(below) < float(depth) - 1.0
+        depths.append(float(state.boundary_layer_depth))
+        whole = profile.diffusivity(jnp.asarray(below), state.boundary_layer_depth[None], forcing)[:, 0]
+        found, inside = np.asarray(state.eddy_diffusivity)[1:-1], below < depths[-1] - 1.0
         np.testing.assert_allclose(found[inside], whole[inside], rtol=1e-9)
-        assert np.all(found[np.asarray(below) > float(depth) + 1.0] == 0.0)
-        depths.append(float(depth))
+        assert np.all(found[below > depths[-1] + 1.0] == 0.0)
     assert 2.0 < depths[0] < depths[1] - 1.0
 
 

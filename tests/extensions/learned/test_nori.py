@@ -9,23 +9,14 @@ import numpy as np
 import pytest
 
 from tests.cli.test_recommended import run_of
-from tests.closures.columns import closure_inputs
+from tests.closures.columns import closure_inputs, column_of
 from tests.errors import error_naming, missing_from
-from tests.extensions.learned.nori_numpy import CRITICAL, fluxes, random_networks, run, write_jld2
-from tunax_lite import (
-    Case,
-    ConstantForcing,
-    Grid,
-    LinearEquationOfState,
-    Model,
-    State,
-    SurfaceFluxes,
-    simulate,
-)
+from tests.extensions.learned.nori_numpy import CRITICAL, fluxes, random_networks, write_jld2
+from tunax_lite import Grid
 from tunax_lite.cli.session import on_grid
 from tunax_lite.closures import EPBL
 from tunax_lite.config.closures import ClosureSection
-from tunax_lite.extensions.learned import Networks, NORi, read_networks
+from tunax_lite.extensions.learned import NORi, read_networks
 from tunax_lite.extensions.learned.nori import PUBLISHED
 from tunax_lite.io import FileFormatError, resolve
 
@@ -38,24 +29,6 @@ def content():
 @pytest.fixture(scope="module")
 def networks(content, tmp_path_factory):
     return str(write_jld2(tmp_path_factory.mktemp("nori") / "networks.jld2", content))
-
-
-def test_published_coefficients():
-    """At the ends of each regime and within it; kappa by the Prandtl numbers 1.0842 and 0.17494."""
-    ri = [0.0, 0.5 * CRITICAL, CRITICAL, 7.0, -0.009695724988589002, -5.0]
-    nu, kappa = NORi().coefficients(jnp.asarray(ri))
-    viscosity = [0.0615914, 0.0308007, 1e-5, 1e-5, 0.0615914 + 0.699648 * 0.761594, 0.7612394]
-    diffusivity = [0.0568081, 0.0284087, 9.22337e-6, 9.22337e-6, 0.0568081 + 4.294539 * 0.761594, 4.351347]
-    np.testing.assert_allclose(nu, viscosity, rtol=2e-6)
-    np.testing.assert_allclose(kappa, diffusivity, rtol=2e-6)
-
-
-def test_richardson_number():
-    """N² over S² + 1e-11 s-2, and 0 where N² is."""
-    inputs = closure_inputs(Grid.uniform(32.0, 4), np.array([0.0, 2e-6, -1e-6]), np.array([0.0, 1e-5, 0.0]))
-    np.testing.assert_allclose(
-        NORi().richardson_number(inputs), [0.0, 2e-6 / 1.001e-5 * 1.00099900, -1e5], rtol=1e-5
-    )
 
 
 # Cells, and the turbulent faces from and to a depth [faces below the surface].
@@ -89,12 +62,24 @@ def inputs_of(ri, dt_dz, ds_dz, cooling: float):
     shear_squared = np.full(n_cells - 1, 1e-5)
     inputs = closure_inputs(grid, ri * (shear_squared + 1e-11), shear_squared, buoyancy_flux=-cooling)
     profiles = [np.concatenate([[10.0], 10.0 + np.cumsum(8.0 * each)]) for each in (dt_dz, ds_dz)]
-    state = dataclasses.replace(
-        inputs.state, temperature=jnp.asarray(profiles[0]), salinity=jnp.asarray(profiles[1])
-    )
+    temperature, salinity = map(jnp.asarray, profiles)
+    state = dataclasses.replace(inputs.state, temperature=temperature, salinity=salinity)
     eos = inputs.equation_of_state
     density = -np.asarray(inputs.buoyancy_frequency_squared) * float(eos.reference_density / eos.gravity)
     return dataclasses.replace(inputs, state=state), density
+
+
+def test_published_coefficients():
+    """At the ends of each regime and within it; kappa by the Prandtl numbers 1.0842 and 0.17494."""
+    ri = np.array([0.0, 0.5 * CRITICAL, CRITICAL, 7.0, -0.009695724988589002, -5.0])
+    found = NORi().prepare().init(inputs_of(ri, 0.0 * ri, 0.0 * ri, 0.0)[0])
+    viscosity = [0.0615914, 0.0308007, 1e-5, 1e-5, 0.0615914 + 0.699648 * 0.761594, 0.7612394]
+    diffusivity = [0.0568081, 0.0284087, 9.22337e-6, 9.22337e-6, 0.0568081 + 4.294539 * 0.761594, 4.351347]
+    np.testing.assert_allclose(found.eddy_viscosity[1:-1], viscosity, rtol=2e-6)
+    np.testing.assert_allclose(found.eddy_diffusivity[1:-1], diffusivity, rtol=2e-6)
+    # N² over S² + 1e-11 s-2, and 0 where N² is.
+    inputs = closure_inputs(Grid.uniform(32.0, 4), np.array([0.0, 2e-6, -1e-6]), np.array([0.0, 1e-5, 0.0]))
+    np.testing.assert_allclose(NORi().richardson_number(inputs), [0.0, 2e-6 / 1.000001e-5, -1e5], rtol=1e-9)
 
 
 @pytest.mark.long  # on jax 0.10.2 one face at the edge of a switch differs
@@ -108,9 +93,10 @@ def test_fluxes_face_by_face(content, networks):
             found = stepper(inputs).entrainment
             theirs = fluxes(content, ri, dt_dz, ds_dz, drho_dz, cooling, CRITICAL)
             assert np.any(theirs != 0.0) == (cooling > 0.0 and len(turbulent) > 0)
-            ours = found.temperature, found.salinity
-            for flux, expected, unit in zip(ours, theirs, (1e-4, 2e-5), strict=True):
-                np.testing.assert_allclose(flux[1:-1], expected, rtol=1e-9, atol=1e-11 * unit)
+            acting = found.on_scalars(column_of(inputs.state, inputs.grid))
+            for name, expected, unit in zip(("temperature", "salinity"), theirs, (1e-4, 2e-5), strict=True):
+                np.testing.assert_allclose(-acting[name].downward, expected, rtol=1e-9, atol=1e-11 * unit)
+                flux = getattr(found, name)
                 assert flux[0] == 0.0 and flux[-1] == 0.0
 
 
@@ -142,71 +128,6 @@ def test_the_published_networks(published):
     heat, salt = heat + [-7.235601e-6] * 8 + [0.0], salt + [-4.503476e-6] * 8 + [0.0]
     np.testing.assert_allclose(fluxes_found.temperature[13:30], heat, rtol=1e-6)
     np.testing.assert_allclose(fluxes_found.salinity[13:30], salt, rtol=1e-6)
-
-
-def cooled() -> Case:
-    """Two days of wind and cooling in 32 cells of 8 m, as in the example of the authors."""
-    grid = Grid.uniform(256.0, 32)
-    state = State.from_profiles(
-        grid, temperature=lambda z: 13.0 + 1.2e-2 * z, salinity=lambda z: 36.0 + 7e-4 * z
-    )
-    return Case(
-        grid=grid,
-        initial_state=state,
-        forcing=ConstantForcing(SurfaceFluxes(stress_u=0.2, heat_flux=-1000.0)),
-        coriolis_parameter=1e-4,
-        equation_of_state=LinearEquationOfState(),
-        duration=2 * 86400.0,
-    )
-
-
-def two_days(closure, content, dt: float = 300.0):
-    """Temperature, salinity and velocity of the closure, and of loops over faces."""
-    case = cooled()
-    model = Model(closure, molecular_viscosity=0.0, molecular_diffusivity=0.0)
-    end = simulate(model, case, dt=dt, output_interval=86400.0).state
-    start, eos = case.initial_state, case.equation_of_state
-    density = float(eos.reference_density)
-    theirs = run(
-        content,
-        np.asarray(start.temperature),
-        np.asarray(start.salinity),
-        spacing=8.0,
-        dt=dt,
-        n_steps=round(172800.0 / dt),
-        eos=eos,
-        fluxes_at_top=(-1000.0 / (density * float(eos.heat_capacity)), 0.2 / density),
-        f=1e-4,
-    )
-    t, s, u, v = (np.asarray(each)[-1] for each in (end.temperature, end.salinity, end.u, end.v))
-    return (t, s, u + 1j * v), theirs
-
-
-@pytest.mark.long
-def test_two_days_with_the_published_networks(published):
-    """They entrain one more cell. The shear of a step is ours, to which networks respond more."""
-    ours, theirs = two_days(NORi.published(), content_of(read_networks(published)))
-    np.testing.assert_allclose(ours[0], theirs[0], rtol=0.0, atol=1.5e-3)
-    np.testing.assert_allclose(ours[1], theirs[1], rtol=0.0, atol=2e-4)
-    plain, _ = two_days(NORi(), None)
-    warmer = ours[0] - plain[0]
-    assert np.all(warmer[-12:] < -0.02) and np.all(warmer[17:19] > 0.1)
-
-
-def content_of(networks: Networks) -> dict:
-    """Networks in the form of the file."""
-    scales = {"∂T∂z": "temperature", "∂S∂z": "salinity", "∂ρ∂z": "density"}
-    scaling = {theirs: networks.gradients[ours] for theirs, ours in scales.items()}
-    scaling["wb"] = networks.buoyancy_flux
-    layers = {
-        name: {
-            f"layer_{i + 1}": {"weight": each.weight, "bias": each.offset} for i, each in enumerate(network)
-        }
-        for name, network in (("wT", networks.temperature), ("wS", networks.salinity))
-    }
-    units = {"wT": networks.temperature_flux, "wS": networks.salinity_flux}
-    scaling = {name: {"μ": each.mean, "σ": each.deviation} for name, each in scaling.items()}
-    return {"ps": layers, "scaling": scaling | {name: {"μ": 0.0, "σ": unit} for name, unit in units.items()}}
 
 
 def test_by_name_in_a_configuration(networks):
