@@ -1,5 +1,6 @@
 """Columns that several unit tests need."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -7,7 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tunax_lite import Grid, LinearEquationOfState, State, SurfaceFluxes, TwoBandAbsorption
+from tunax_lite import (
+    Case,
+    ConstantForcing,
+    Grid,
+    LinearEquationOfState,
+    State,
+    SurfaceFluxes,
+    TwoBandAbsorption,
+)
 from tunax_lite.closures import ClosureInputs, SurfaceWaves
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.column.terms import Column
@@ -90,12 +99,18 @@ def run_box(closure, start, n_squared, s_squared, dt, n_steps: int) -> tuple[np.
     return np.asarray(k)[:n_steps], np.asarray(eps)[:n_steps]
 
 
+def stratified(grid: Grid, gradient: float, case: dict | None = None, **fluxes) -> Case:
+    """Water at rest whose temperature rises by `gradient` [K m-1] to 20 degC, under constant fluxes."""
+    state = State.from_profiles(grid, temperature=lambda z: 20.0 + gradient * z)
+    return Case(grid, state, ConstantForcing(SurfaceFluxes(**fluxes)), **(case or {}))
+
+
 def closure_inputs(
-    grid: Grid, n_squared, s_squared, *, friction_velocity: float = 0.0, buoyancy_flux: float = 0.0
+    grid: Grid, n_squared, s_squared, *, friction_velocity=0.0, buoyancy_flux=0.0, **others
 ) -> ClosureInputs:
     """Inputs of a closure with given stratification and shear [s-2] on inner faces, or one number each."""
     inner, state = grid.center_spacing.shape, State.from_profiles(grid, temperature=10.0)
-    return ClosureInputs(
+    inputs = ClosureInputs(
         grid=grid,
         state=state,
         start=state,
@@ -108,6 +123,42 @@ def closure_inputs(
         coriolis_parameter=jnp.asarray(0.0),
         equation_of_state=LinearEquationOfState(),
     )
+    return dataclasses.replace(inputs, **others)
+
+
+def random_inputs(grid: Grid, seed: int) -> ClosureInputs:
+    """Stable and unstable faces, with and without net production, under wind."""
+    rng, n = np.random.default_rng(seed), grid.n_cells - 1
+    n_squared = rng.choice([-1.0, 1.0], n) * 10.0 ** rng.uniform(-7, -3, n)
+    return closure_inputs(grid, n_squared, 10.0 ** rng.uniform(-8, -3, n), friction_velocity=0.01)
+
+
+def budget_gaps(state: State, case: Case, dt: float) -> dict[str, float]:
+    """Largest gap of each budget in any step of a run whose steps are all in `state`.
+
+    Relative to the content and to what has passed the surface.
+    """
+    frames = jax.tree.map(np.asarray, state)
+    fluxes = jax.tree.map(np.asarray, jax.vmap(case.forcing.at)(dt * jnp.arange(1.0, len(frames.u))))
+    water, thickness = case.equation_of_state, np.asarray(case.grid.cell_thickness)
+    density = float(water.reference_density)
+    heat = (fluxes.heat_flux + fluxes.shortwave_flux) / float(water.heat_capacity)
+    dilution = -frames.salinity[:-1, -1] * fluxes.freshwater_flux
+    dye, dye_flux = frames.tracers["dye"], density * fluxes.tracer_fluxes["dye"]
+    # Momentum as a complex number: the column turns, then takes up the stress.
+    turn = np.exp(-1j * float(case.coriolis_parameter) * dt)
+    gaps = {}
+    for name, values, added, kept in (
+        ("heat", frames.temperature, heat, 1.0),
+        ("salt", frames.salinity, dilution + 1e3 * fluxes.salt_flux, 1.0),
+        ("dye", dye, dye_flux - dye[:-1, -1] * fluxes.freshwater_flux, 1.0),
+        ("momentum", frames.u + 1j * frames.v, fluxes.stress_u + 1j * fluxes.stress_v, turn),
+    ):
+        content, entered = values @ thickness, dt * added / density
+        gap = np.max(np.abs(content[1:] - kept * content[:-1] - entered))
+        passed = np.max(np.abs(values) @ thickness) + np.sum(np.abs(entered))
+        gaps[name] = float(gap / passed if passed > 0.0 else gap)
+    return gaps
 
 
 def column_of(state: State, grid: Grid, *, time: float = 0.0, dt: float = 60.0, **fluxes) -> Column:

@@ -1,15 +1,25 @@
-"""Lengths of the one-equation closure against their formulas, and against a parcel that is followed."""
+"""The one-equation closure, and its lengths against their formulas and a parcel that is followed."""
 
+import dataclasses
+from typing import Any
+
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.closures.columns import random_grid
+from tests.closures.columns import closure_inputs, random_grid, uniform_turbulence
+from tests.closures.turbulence_numpy import SecondMoments
 from tunax_lite.closures import (
     Blackadar,
     BougeaultAndre,
+    Boundary,
+    BreakingWaves,
+    ConstantStability,
+    OneEquation,
     Parabolic,
     RobertOuellet,
+    SecondMomentClosure,
     Triangular,
     XingDavies,
 )
@@ -54,17 +64,14 @@ def test_blackadar_takes_its_largest_length_from_the_turbulence():
     np.testing.assert_allclose(Blackadar()(place), expected, rtol=1e-12)
 
 
-def test_bougeault_andre_in_constant_stratification_is_the_buoyancy_length():
+def test_bougeault_andre_in_constant_stratification():
     grid = random_grid(5, 30)
-    place = place_of(grid, 1e-6, 1e-5)
-    length = np.sqrt(2.0 * 1e-6 / 1e-5)  # 0.45 m; cells have 0.5 m to 2.2 m
-    np.testing.assert_allclose(BougeaultAndre()(place)[1:-1], length, rtol=1e-12)
-
-
-def test_bougeault_andre_without_stratification_is_the_mean_of_the_distances():
-    grid = random_grid(6, 30)
-    place, z = place_of(grid, 1e-6, 0.0), np.asarray(grid.z_face)[1:-1]
-    np.testing.assert_allclose(BougeaultAndre()(place), np.sqrt(-z * (z + 40.0)), rtol=1e-12)
+    length = np.sqrt(2.0 * 1e-6 / 1e-5)  # that of buoyancy, 0.45 m; cells have 0.5 m to 2.2 m
+    np.testing.assert_allclose(BougeaultAndre()(place_of(grid, 1e-6, 1e-5))[1:-1], length, rtol=1e-12)
+    z = np.asarray(grid.z_face)[1:-1]  # without stratification the mean of the distances
+    np.testing.assert_allclose(
+        BougeaultAndre()(place_of(grid, 1e-6, 0.0)), np.sqrt(-z * (z + 40.0)), rtol=1e-12
+    )
 
 
 def follow_a_parcel(z_face, n_squared, face, tke, direction):
@@ -92,3 +99,45 @@ def test_bougeault_andre_follows_parcels_through_any_stratification(seed):
     found = BougeaultAndre()(place_of(grid, tke, n_squared))
     # The steps are 0.2 mm.
     np.testing.assert_allclose(found, np.sqrt(up * down), rtol=2e-3)
+
+
+GRID = random_grid(11, 10)
+step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))
+
+
+def test_local_equilibrium_balances_production_and_dissipation():
+    closure = OneEquation(
+        stability=ConstantStability(), length=Parabolic(), local_equilibrium=True, length_limit=None
+    )
+    s_squared, n_squared = 4e-4, 1e-4
+    inputs = closure_inputs(GRID, n_squared, s_squared)
+    state = uniform_turbulence(GRID, 1e-4, 1e-6, 1e-3)
+    for _ in range(60):  # a fixed point of k from the old length and the length of the place
+        state = step(closure, state, inputs, 60.0)
+    inner = slice(1, -1)
+    nu, kappa = np.asarray(state.eddy_viscosity)[inner], np.asarray(state.eddy_diffusivity)[inner]
+    produced = nu * s_squared - kappa * n_squared
+    np.testing.assert_allclose(produced, np.asarray(state.dissipation_rate)[inner], rtol=1e-10)
+    np.testing.assert_allclose(nu / kappa, 0.74, rtol=1e-12)
+    # k = l²/c_mu0² (S² - N²/Pr).
+    z = np.asarray(GRID.z_face)[inner]
+    up, down = -z + 0.02, z + 40.0 + 0.0015
+    length = 0.4 * up * down / (up + down)
+    expected = length**2 / 0.5477**2 * (s_squared - n_squared / 0.74)
+    np.testing.assert_allclose(np.asarray(state.turbulent_kinetic_energy)[inner], expected, rtol=1e-10)
+    calm = step(closure, state, closure_inputs(GRID, n_squared, 0.0), 60.0)
+    np.testing.assert_array_equal(calm.turbulent_kinetic_energy, 1e-10)  # its floor
+
+
+def test_decay_below_breaking_waves_balances_transport_and_dissipation():
+    a = SecondMoments("canuto_a")
+    for stability, c_mu_0, shear_free in (
+        (ConstantStability(), 0.5477, 0.5477),
+        (SecondMomentClosure(), a.c_mu_0, a.shear_free),
+    ):
+        closure = OneEquation(stability=stability, surface=Boundary(breaking_waves=BreakingWaves()))
+        waves: Any = dataclasses.replace(closure, sigma_k=jnp.asarray(1.2)).prepare().waves
+        # The length is that of a wall, kappa z.
+        assert waves.decay < 0.0 and waves.length_slope == 0.4
+        transport = shear_free / 1.2 * 0.4 * 1.5 * waves.decay**2
+        np.testing.assert_allclose(transport, c_mu_0**3 / 0.4, rtol=1e-12)

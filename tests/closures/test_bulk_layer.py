@@ -1,23 +1,19 @@
 """Bulk layers against the laws of their deepening, and the model of Price, Weller and Pinkel in loops."""
 
+import dataclasses
+
 import equinox as eqx
 import numpy as np
 import pytest
 
-from tests.closures.columns import closure_inputs, mixed_depth
-from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, TimeSeriesForcing, simulate
+from tests.closures.columns import closure_inputs, mixed_depth, stratified
+from tunax_lite import Grid, Model, TimeSeriesForcing, simulate
 from tunax_lite.closures import KrausTurner, PriceWellerPinkel
 
 GRAVITY, DENSITY, ALPHA, HEAT_CAPACITY = 9.81, 1027.0, 2e-4, 3991.86796
-N_CELLS, DAY = 80, 86400.0
-GRID = Grid.uniform(80.0, N_CELLS)
+BUOYANCY, DAY = GRAVITY * ALPHA, 86400.0
+GRID = Grid.uniform(80.0, 80)
 step = eqx.filter_jit(lambda closure, inputs: closure.step(closure.init(inputs), inputs, 600.0))
-
-
-def stratified(n_squared, forcing, coriolis=0.0):
-    gradient = n_squared / (GRAVITY * ALPHA)
-    state = State.from_profiles(GRID, temperature=lambda z: 20.0 + gradient * z)
-    return Case(GRID, state, forcing, coriolis, duration=DAY)
 
 
 def run(closure, case, dt, output_interval=6 * 3600.0):
@@ -28,25 +24,25 @@ def run(closure, case, dt, output_interval=6 * 3600.0):
 def test_kraus_turner_deepens_by_the_energy_of_the_wind():
     """N² h³ / 12 = m u*³ t, the energy of a mixed layer in water of constant stratification."""
     closure = KrausTurner(wind_efficiency=1.25, background_coefficient=0.0)
-    case = stratified(1e-4, ConstantForcing(SurfaceFluxes(stress_u=DENSITY * 1e-4, heat_flux=0.0)))
+    case = stratified(GRID, 1e-4 / BUOYANCY, {"duration": DAY}, stress_u=DENSITY * 1e-4, heat_flux=0.0)
     result = run(closure, case, 600.0)
     time = np.asarray(result.time[1:])
     law = (12.0 * 1.25 * 1e-6 * time / 1e-4) ** (1.0 / 3.0)
     np.testing.assert_allclose(mixed_depth(result.state.temperature[1:], 1e-4), law, atol=1.0)
     # The energy itself, with what the first, shallow steps and cells leave out.
     z, change = np.asarray(GRID.z_center), np.asarray(result.state.temperature - result.state.temperature[0])
-    gained = -GRAVITY * ALPHA * np.sum(change * z, axis=1)[1:]
+    gained = -BUOYANCY * np.sum(change * z, axis=1)[1:]
     np.testing.assert_allclose(gained, 1.25e-6 * time, rtol=0.05)
 
 
-@pytest.mark.parametrize(("efficiency", "entrainment"), [(0.0, 0.0), (0.2, 0.2)])
-def test_kraus_turner_convects_with_the_share_that_entrains(efficiency, entrainment):
+@pytest.mark.parametrize("efficiency", [0.0, 0.2])
+def test_kraus_turner_convects_with_the_share_that_entrains(efficiency):
     """h = sqrt(2 (1 + 2 A) B t) / N with A the flux of entrainment over that of the surface."""
     closure = KrausTurner(convective_efficiency=efficiency, background_coefficient=0.0)
-    heat_flux = -1e-7 / (GRAVITY * ALPHA) * DENSITY * HEAT_CAPACITY
-    case = stratified(1e-5, ConstantForcing(SurfaceFluxes(stress_u=0.0, heat_flux=heat_flux)))
+    heat_flux = -1e-7 / (BUOYANCY) * DENSITY * HEAT_CAPACITY
+    case = stratified(GRID, 1e-5 / BUOYANCY, {"duration": DAY}, stress_u=0.0, heat_flux=heat_flux)
     result = run(closure, case, 600.0)
-    law = np.sqrt(2.0 * (1.0 + 2.0 * entrainment) * 1e-7 * np.asarray(result.time[1:]) / 1e-5)
+    law = np.sqrt(2.0 * (1.0 + 2.0 * efficiency) * 1e-7 * np.asarray(result.time[1:]) / 1e-5)
     np.testing.assert_allclose(mixed_depth(result.state.temperature[1:], 1e-5), law, atol=1.0)
 
 
@@ -104,7 +100,7 @@ def price_weller_pinkel(temperature, fluxes, stress, coriolis, dt):
 
 def depth_of_fall(profiles, fall=0.1):
     """Where the temperature is 0.1 K below that of the surface [m]."""
-    return np.array([np.interp(fall, x[0] - x, np.arange(N_CELLS) + 0.5) for x in profiles])
+    return np.array([np.interp(fall, x[0] - x, np.arange(80) + 0.5) for x in profiles])
 
 
 @pytest.mark.parametrize("heat", [-200.0, pytest.param(200.0, marks=pytest.mark.long)])
@@ -117,7 +113,8 @@ def test_price_weller_pinkel_in_loops(heat):
     time = dt * np.arange(1441)
     flux = heat * np.sin(2.0 * np.pi * time / DAY)
     forcing = TimeSeriesForcing.from_values(time, stress_u=0.1 * np.ones_like(time), heat_flux=flux)
-    result = run(PriceWellerPinkel(), stratified(1e-4, forcing, coriolis), dt, 3600.0)
+    calm = stratified(GRID, 1e-4 / BUOYANCY, {"duration": DAY, "coriolis_parameter": coriolis})
+    result = run(PriceWellerPinkel(), dataclasses.replace(calm, forcing=forcing), dt, 3600.0)
     ours = np.asarray(result.state.temperature)[:, ::-1]
     theirs = price_weller_pinkel(ours[0].copy(), flux[1:], 0.1, coriolis, dt)[59::60]
     difference = np.abs(depth_of_fall(ours[1:]) - depth_of_fall(theirs))

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from tests.closures import catke_numpy
-from tests.closures.columns import closure_inputs, random_grid, surface_waves
-from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
+from tests.closures.columns import closure_inputs, random_grid, stratified, surface_waves
+from tunax_lite import Grid, Model, simulate
 from tunax_lite.closures import CATKE, CATKEState
 from tunax_lite.column.terms import BottomFriction, Interior
 
 N = 12
 U_STAR, COOLING = 8e-3, 6e-8
+START_AND_STEP = eqx.filter_jit(lambda closure, inputs: closure.step(closure.init(inputs), inputs, 60.0))
 
 
 def faces(inner):
@@ -68,69 +69,55 @@ def test_step_term_by_term(flux, n_substeps):
 
 def test_quiet_water_mixes_as_its_least_energy():
     """About C^hi e_min / N: the background mixing of the documentation of Oceananigans."""
-    grid = Grid.uniform(100.0, 20)
-    inputs = closure_inputs(grid, 1e-4, 0.0)
-    closure = CATKE()
-    new = eqx.filter_jit(lambda inputs: closure.step(closure.init(inputs), inputs, 60.0))(inputs)
+    new = START_AND_STEP(CATKE(), closure_inputs(Grid.uniform(100.0, 20), 1e-4, 0.0))
     np.testing.assert_allclose(new.eddy_diffusivity[1:-1], 0.098 * 1e-9 / 1e-2, rtol=1e-12)
     np.testing.assert_allclose(new.eddy_viscosity[1:-1], 0.242 * 1e-9 / 1e-2, rtol=1e-12)
-
-
-def currents_with_drift():
-    """Inputs for given currents and waves; a current, and a Stokes drift along it."""
-    grid, n_squared, u, v, _ = flow_with_everything()
-    inputs = closure_inputs(grid, n_squared, 0.0, friction_velocity=U_STAR)
-    drift = 0.1 * jnp.exp(grid.z_center / 10.0)
-    spacing = np.diff(np.asarray(grid.z_center))
-    of_drift, of_current = jnp.diff(drift) / spacing, jnp.diff(jnp.asarray(u)) / spacing
-    waves = surface_waves(grid, drift=(drift, 0.0 * drift), shear=of_drift * of_current)
-    waves = dataclasses.replace(waves, shear_squared=of_drift**2)
-
-    def given(u, waves):
-        shear_squared = sum((jnp.diff(jnp.asarray(each)) / spacing) ** 2 for each in (u, v))
-        found = dataclasses.replace(inputs, waves=waves, shear_squared=shear_squared)
-        return eqx.tree_at(lambda i: (i.state.u, i.state.v), found, (jnp.asarray(u), jnp.asarray(v)))
-
-    return given, u, drift, waves
 
 
 @pytest.mark.long
 def test_lagrangian_stress():
     """Currents mixed down U + U_S, whose shear produces e, give what Lagrangian velocities give."""
-    given, u, drift, waves = currents_with_drift()
+    grid, n_squared, u, v, _ = flow_with_everything()
+    u, v = jnp.asarray(u), jnp.asarray(v)
+    inputs = closure_inputs(grid, n_squared, 0.0, friction_velocity=U_STAR)
+    drift, spacing = 0.1 * jnp.exp(grid.z_center / 10.0), np.diff(np.asarray(grid.z_center))
+    of_drift = jnp.diff(drift) / spacing
+    waves = surface_waves(grid, drift=(drift, 0.0 * drift), shear=of_drift * jnp.diff(u) / spacing)
+    waves = dataclasses.replace(waves, shear_squared=of_drift**2)
     closure = CATKE(lagrangian_stress=True, c_waves=0.1)
-    old = dataclasses.replace(closure.init(given(u, None)), eddy_viscosity=faces(np.full(N - 1, 1e-2)))
-    step = eqx.filter_jit(lambda inputs: closure.step(old, inputs, 300.0))
-    currents = step(given(u, waves))
-    both = step(given(u + drift, dataclasses.replace(waves, in_velocity=True)))
+    old = dataclasses.replace(closure.init(inputs), eddy_viscosity=faces(np.full(N - 1, 1e-2)))
+
+    @eqx.filter_jit
+    def step(u, waves):
+        shear_squared = sum((jnp.diff(each) / spacing) ** 2 for each in (u, v))
+        given = dataclasses.replace(inputs, waves=waves, shear_squared=shear_squared)
+        return closure.step(old, eqx.tree_at(lambda i: (i.state.u, i.state.v), given, (u, v)), 300.0)
+
+    currents, both = step(u, waves), step(u + drift, dataclasses.replace(waves, in_velocity=True))
     for name in ("turbulent_kinetic_energy", "eddy_viscosity", "eddy_diffusivity"):
         np.testing.assert_allclose(getattr(currents, name), getattr(both, name), rtol=1e-10)
     assert eqx.tree_equal(currents.stokes_viscosity, currents.eddy_viscosity)
     assert both.stokes_viscosity is None
-    calm = step(given(u, None))
+    calm = step(u, None)
     assert calm.turbulent_kinetic_energy.sum() < currents.turbulent_kinetic_energy.sum()
 
 
 @pytest.mark.long
 def test_waves_lengthen_stratified_eddies():
     """By 1 + C U_s u* / (u*² + (1 mm/s)²), at most 5; without wind, swell has no effect."""
-    grid = Grid.uniform(100.0, 20)
-    drift = jnp.full(20, 0.08)
-    mixing = {}
-    for c_waves, speed in ((0.0, 1e-2), (0.1, 1e-2), (10.0, 1e-2), (10.0, 0.0)):
-        inputs = closure_inputs(grid, 1e-4, 0.0, friction_velocity=speed)
-        inputs = dataclasses.replace(inputs, waves=surface_waves(grid, drift=(drift, 0.0 * drift)))
-        closure = CATKE(c_waves=c_waves, c_w_u_star=0.0)
-        new = eqx.filter_jit(lambda i, c=closure: c.step(c.init(i), i, 60.0))(inputs)
-        mixing[c_waves, speed] = np.asarray(new.eddy_diffusivity)[1:-1] * 1e-2 / (0.098 * 1e-9)
+    grid, drift = Grid.uniform(100.0, 20), jnp.full(20, 0.08)
     factor = 1.0 + 0.1 * 0.08 * 1e-2 / (1e-4 + 1e-6)
-    for given, expected in (
-        ((0.0, 1e-2), 1.0),
-        ((0.1, 1e-2), factor),
-        ((10.0, 1e-2), 5.0),
-        ((10.0, 0.0), 1.0),
+    for c_waves, speed, expected in (
+        (0.0, 1e-2, 1.0),
+        (0.1, 1e-2, factor),
+        (10.0, 1e-2, 5.0),
+        (10.0, 0.0, 1.0),
     ):
-        np.testing.assert_allclose(mixing[given], expected, rtol=1e-12)
+        waves = surface_waves(grid, drift=(drift, 0.0 * drift))
+        inputs = closure_inputs(grid, 1e-4, 0.0, friction_velocity=speed, waves=waves)
+        closure = CATKE(c_waves=c_waves, c_w_u_star=0.0)
+        mixing = START_AND_STEP(closure, inputs).eddy_diffusivity[1:-1] * 1e-2 / (0.098 * 1e-9)
+        np.testing.assert_allclose(mixing, expected, rtol=1e-12)
 
 
 @pytest.mark.long
@@ -141,17 +128,10 @@ def test_law_of_the_wall_above_the_bottom(c_b):
     0.967, with which it is 0.4, is the number of pull request 6024 of Oceananigans.jl, which found that its
     0.28 has c_lo_u to the power of one.
     """
-    grid = Grid.uniform(40.0, 40)
-    forcing = ConstantForcing(SurfaceFluxes(stress_u=1027.0 * 1e-4))
-    case = Case(
-        grid,
-        State.from_profiles(grid, temperature=10.0),
-        forcing,
-        0.0,
-        duration=4 * 86400.0,
-        interior=Interior(bottom_friction=BottomFriction()),
-    )
-    run = simulate(Model(CATKE(c_b=c_b)), case, dt=300.0, output_interval=4 * 86400.0)
+    grid, four_days = Grid.uniform(40.0, 40), 4 * 86400.0
+    friction = {"duration": four_days, "interior": Interior(bottom_friction=BottomFriction())}
+    case = stratified(grid, 0.0, friction, stress_u=1027.0 * 1e-4)
+    run = simulate(Model(CATKE(c_b=c_b)), case, dt=300.0, output_interval=four_days)
     height = np.asarray(grid.z_center) + 40.0
     wall = (height > 2.0) & (height < 12.0)
     slope = np.polyfit(np.log(height[wall]), np.asarray(run.state.u[-1])[wall], 1)[0]

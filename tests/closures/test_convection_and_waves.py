@@ -1,4 +1,4 @@
-"""k-epsilon beyond GOTM: convection that starts by itself, eddies from elsewhere, momentum and the drift."""
+"""k-epsilon beyond GOTM: convection that starts by itself, interfaces in thick cells, and waves."""
 
 import dataclasses
 
@@ -7,23 +7,23 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.closures.columns import closure_inputs, random_grid, random_turbulence
+from tests.closures.columns import closure_inputs, random_grid, stratified
+from tests.helpers import some_long
 from tunax_lite import Case, ConstantForcing, Grid, KEpsilon, Model, State, SurfaceFluxes, simulate
-from tunax_lite.closures import GenericLengthScale, KEpsilonTheta, KOmega, SecondMomentClosure
+from tunax_lite.closures import GenericLengthScale, KEpsilonTheta, KOmega
 from tunax_lite.closures.energy import EnergyStepper, TurbulenceState
-from tunax_lite.closures.k_equation import EddyNumbers, Production, Rates, SchmidtNumber, Step
 from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.column.time_series import TimeSeries
+
+ROTATING = {"coriolis_parameter": 1e-4}
 
 
 def cooled(closure, floors=(1e-10, 1e-12)) -> np.ndarray:
     """Temperature after twelve hours of cooling without wind."""
-    grid = Grid.uniform(50.0, 25)
-    state = State.from_profiles(grid, temperature=lambda z: 20.0 + 0.01 * z)
-    case = Case(grid, state, ConstantForcing(SurfaceFluxes(heat_flux=-75.0)))
     options = dict(zip(("turbulent_kinetic_energy_floor", "dissipation_rate_floor"), floors, strict=True))
     # A background, as some large-eddy simulations have: it keeps the gradient too weak for GOTM's floors.
     model = Model(closure(**options), molecular_viscosity=1e-4, molecular_diffusivity=1e-4)
+    case = stratified(Grid.uniform(50.0, 25), 0.01, heat_flux=-75.0)
     return np.asarray(simulate(model, case, duration=43200.0, output_interval=43200.0).state.temperature[-1])
 
 
@@ -42,62 +42,18 @@ def test_convection_starts_whatever_the_floors():
     assert cooled(KEpsilon, (1e-14, 1e-12))[-1] < found[0][-1] - 0.1
 
 
-def test_eddies_from_elsewhere_are_the_longest_that_reach_a_place():
-    grid, slope, sigma = random_grid(5, 12), 0.3, 0.8
-    turbulence, functions = random_turbulence(grid, 6), SecondMomentClosure().stability_functions()
-    k, eps, nu = (
-        values[1:-1]
-        for values in (
-            turbulence.turbulent_kinetic_energy,
-            turbulence.dissipation_rate,
-            turbulence.eddy_viscosity,
-        )
-    )
-    nothing = jnp.zeros_like(k)
-    production = Production(nothing, nothing, None)
-    now = Step(
-        functions,
-        None,  # type: ignore[arg-type]  # walls play no part
-        None,  # type: ignore[arg-type]
-        closure_inputs(grid, 0.0, 0.0),
-        60.0,
-        k,
-        eps,
-        k,
-        eps,
-        Rates.of(k, eps, production),
-        nu,
-        production,
-        EddyNumbers(nothing, nothing, None),
-        False,
-    )
-    got = SchmidtNumber(jnp.asarray(sigma), jnp.asarray(sigma), slope=jnp.asarray(slope)).conductance(now)
-    z, c_mu_0 = np.asarray(grid.z_face)[1:-1], float(functions.c_mu_0)
-    k, eps, nu = (np.asarray(values) for values in (k, eps, nu))
-    length = c_mu_0**3 * k**1.5 / eps
-    longest = np.array([max(length - slope * np.abs(z - here)) for here in z])
-    assert np.any(longest > 1.5 * length)
-    carried = nu + c_mu_0 * np.sqrt(k) * (longest - length)
-    expected = 0.5 * (carried[1:] + carried[:-1]) / (sigma * np.asarray(grid.cell_thickness)[1:-1])
-    np.testing.assert_allclose(got, expected, rtol=1e-12)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [GenericLengthScale, KEpsilon, KOmega, KEpsilonTheta])
 def test_recommended_constants_have_the_logarithmic_layer(kind):
     """du/dln(z + z_0) = u* / kappa, kappa = 0.4 +- 0.01, where the stress is that of the surface."""
-    closure, friction_velocity = kind.recommended(), 0.01
-    case = Case(
-        grid := Grid.stretched(50.0, 100, surface_zoom=4.0),
-        State.from_profiles(grid, temperature=10.0),
-        ConstantForcing(SurfaceFluxes(stress_u=1027.0 * friction_velocity**2)),
-    )
+    closure, grid = kind.recommended(), Grid.stretched(50.0, 100, surface_zoom=4.0)
+    case = stratified(grid, 0.0, stress_u=1027.0 * 0.01**2)
     run = simulate(Model(closure), case, duration=86400.0, output_interval=86400.0)
     distance = -np.asarray(grid.z_center) + float(closure.surface_roughness_length)
     layer = (distance > 0.1) & (distance < 0.3)
     assert layer.sum() >= 4
     slope = np.polyfit(np.log(distance[layer]), np.asarray(run.state.u[-1])[layer], 1)[0]
-    np.testing.assert_allclose(-friction_velocity / slope, 0.4, atol=0.01)
+    np.testing.assert_allclose(-0.01 / slope, 0.4, atol=0.01)
 
 
 @pytest.mark.long
@@ -106,13 +62,14 @@ def test_momentum_down_the_lagrangian_gradient_is_the_same_in_both_frames():
     grid = Grid.uniform(40.0, 40)
     drift = StokesDrift(TimeSeries.constant(DriftVector(0.1, 0.02)), decay_depth=6.0)
     u_s, v_s = drift.at(grid, 0.0)
+    forcing = ConstantForcing(SurfaceFluxes(stress_u=0.1, heat_flux=-100.0))
+    closure = KEpsilon(lagrangian_stress=True, c_eps_4=1.0, convective_flux_factor=1.0)
     runs = []
-    for velocities, start in (("eulerian", (0.0 * u_s, 0.0 * v_s)), ("lagrangian", (u_s, v_s))):
-        state = State.from_profiles(grid, temperature=lambda z: 20.0 + 0.02 * z, u=start[0], v=start[1])
-        forcing = ConstantForcing(SurfaceFluxes(stress_u=0.1, heat_flux=-100.0))
+    for velocities, factor in (("eulerian", 0.0), ("lagrangian", 1.0)):
+        warm = lambda z: 20.0 + 0.02 * z  # noqa: E731
+        state = State.from_profiles(grid, temperature=warm, u=factor * u_s, v=factor * v_s)
         interior = Interior(stokes_drift=drift, velocities=velocities)
-        case = Case(grid, state, forcing, coriolis_parameter=1e-4, interior=interior)
-        closure = KEpsilon(lagrangian_stress=True, c_eps_4=1.0, convective_flux_factor=1.0)
+        case = Case(grid, state, forcing, **ROTATING, interior=interior)
         runs.append(simulate(Model(closure), case, duration=21600.0, output_interval=10800.0).state)
     eulerian, lagrangian = runs
     # The Coriolis force and implicit steps differ by the order of a step.
@@ -127,10 +84,8 @@ def test_waves_over_weak_cooling_do_not_stop_turbulence():
     grid = Grid.uniform(80.0, 64)
     state = State.from_profiles(grid, temperature=lambda z: 12.0 + 0.01 * jnp.minimum(z + 42.0, 0.0))
     drift = StokesDrift(TimeSeries.constant(DriftVector(0.3, 0.0)), decay_depth=2.0)
-    fluxes = SurfaceFluxes(stress_u=0.09, heat_flux=-50.0)
-    case = Case(
-        grid, state, ConstantForcing(fluxes), coriolis_parameter=1e-4, interior=Interior(stokes_drift=drift)
-    )
+    forcing = ConstantForcing(SurfaceFluxes(stress_u=0.09, heat_flux=-50.0))
+    case = Case(grid, state, forcing, **ROTATING, interior=Interior(stokes_drift=drift))
 
     def found(closure):
         run = simulate(Model(closure), case, dt=60.0, duration=172800.0, output_interval=3600.0)
@@ -150,14 +105,11 @@ def test_waves_over_weak_cooling_do_not_stop_turbulence():
 @pytest.mark.long
 def test_wind_starts_turbulence_in_thick_cells():
     """From the floors of GOTM turbulence decays: production is less than the floor of epsilon."""
-    grid = Grid.uniform(256.0, 32)
-    state = State.from_profiles(grid, temperature=lambda z: 20.0 + 0.01 * z)
-    forcing = ConstantForcing(SurfaceFluxes(stress_u=0.1))
-    case = Case(grid, state, forcing, coriolis_parameter=1e-4)
+    case = stratified(Grid.uniform(256.0, 32), 0.01, ROTATING, stress_u=0.1)
 
     def cooling(closure):
         run = simulate(Model(closure), case, dt=600.0, duration=86400.0, output_interval=86400.0)
-        return float(state.temperature[-1] - run.state.temperature[-1, -1])
+        return float(run.state.temperature[0, -1] - run.state.temperature[-1, -1])
 
     closure = KEpsilon.recommended()
     assert cooling(closure) > 0.03  # half the difference to the next cell is 0.04 K
@@ -169,12 +121,9 @@ def test_a_mixed_layer_of_one_thick_cell_deepens_as_in_thin_cells():
     """Five days of wind over cells of 8 m against cells of 1 m averaged to them."""
 
     def run(n_cells, **changes):
-        grid = Grid.uniform(96.0, n_cells)
-        state = State.from_profiles(grid, temperature=lambda z: 20.0 + 0.01 * z)
-        forcing = ConstantForcing(SurfaceFluxes(stress_u=0.04, heat_flux=10.0))
-        case = Case(grid, state, forcing, coriolis_parameter=1e-4)
-        closure = dataclasses.replace(KEpsilon.recommended(), **changes)
-        days = simulate(Model(closure), case, dt=600.0, duration=432000.0, output_interval=86400.0)
+        case = stratified(Grid.uniform(96.0, n_cells), 0.01, ROTATING, stress_u=0.04, heat_flux=10.0)
+        model = Model(dataclasses.replace(KEpsilon.recommended(), **changes))
+        days = simulate(model, case, dt=600.0, duration=432000.0, output_interval=86400.0)
         return np.asarray(days.state.temperature)[1:].reshape(5, 12, -1).mean(axis=-1)
 
     def error(found):
@@ -185,29 +134,26 @@ def test_a_mixed_layer_of_one_thick_cell_deepens_as_in_thin_cells():
     assert error(run(12, interface_thickness=None)) > 0.03
 
 
-def test_thin_cells_have_no_interface_within():
-    """The Richardson number is that of the cells where they are thinner than the jump, and in convection."""
+@pytest.mark.parametrize("closure", some_long((KEpsilon, KEpsilonTheta), lambda kind: kind is KEpsilonTheta))
+def test_all_of_a_step_sees_the_interface(closure):
+    """A step is that of the closure without one, in the stratification that it sees.
+
+    The Richardson number is that of the cells where they are thinner than the jump, and in convection.
+    """
     given = np.linspace(1e-4, -1e-5, 11)
     inputs = closure_inputs(random_grid(3, 12), given, 1e-4)
-    stepper = KEpsilon(interface_thickness=jnp.asarray(0.3)).prepare()
-    assert isinstance(stepper, EnergyStepper)
-    found = stepper.at_interface(inputs).buoyancy_frequency_squared
-    z = np.asarray(inputs.grid.z_face)
-    ratio = 0.3 * np.minimum(-z, z - z[0])[1:-1] / np.asarray(inputs.grid.center_spacing)
-    assert (ratio < 1.0).any() and (ratio > 1.0).any() and (given < 0.0).any()
-    expected = np.where(given > 0.0, given * np.minimum(ratio, 1.0), given)
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
-
-
-@pytest.mark.parametrize("closure", [KEpsilon, pytest.param(KEpsilonTheta, marks=pytest.mark.long)])
-def test_all_of_a_step_sees_the_interface(closure):
-    """A step is that of the closure without one, in the stratification that it sees."""
-    inputs = closure_inputs(random_grid(3, 12), np.linspace(1e-4, 1e-5, 11), 1e-4)
     stepper, without = (closure(interface_thickness=c).prepare() for c in (jnp.asarray(0.3), None))
     energy = getattr(stepper, "energy", stepper)
+    assert isinstance(energy, EnergyStepper)
+    at_interface = energy.at_interface(inputs)
+    z = np.asarray(inputs.grid.z_face)
+    ratio = 0.3 * np.minimum(-z, z - z[0])[1:-1] / np.asarray(inputs.grid.center_spacing)
+    assert (ratio < 1.0).any() and (ratio > 1.0).any()
+    seen = np.where(given > 0.0, given * np.minimum(ratio, 1.0), given)
+    np.testing.assert_allclose(at_interface.buoyancy_frequency_squared, seen, rtol=1e-14)
     start = stepper.init(inputs)
     found = stepper.step(start, inputs, 60.0)
-    expected, coarse = (without.step(start, each, 60.0) for each in (energy.at_interface(inputs), inputs))
+    expected, coarse = (without.step(start, each, 60.0) for each in (at_interface, inputs))
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     assert np.abs(found.dissipation_rate / coarse.dissipation_rate - 1.0).max() > 0.1

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.closures.columns import closure_inputs, mixed_depth, random_grid, surface_waves
-from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
+from tests.closures.columns import closure_inputs, exchange_matrix, random_grid, surface_waves
+from tunax_lite import Grid
 from tunax_lite.closures import (
     EPBL,
     ConstantWindEnergy,
@@ -21,9 +21,7 @@ from tunax_lite.closures import (
 )
 from tunax_lite.closures.epbl import SurfaceForcing
 
-GRAVITY, DENSITY, ALPHA, HEAT_CAPACITY = 9.81, 1027.0, 2e-4, 3991.86796
-N_CELLS, DAY = 80, 86400.0
-GRID = Grid.uniform(80.0, N_CELLS)
+GRID = Grid.uniform(80.0, 80)
 ONLY_ENERGY: dict[str, Any] = {"background_coefficient": 0.0, "convective_coefficient": 0.0}
 OTHERS: dict[str, Any] = {"exponent": 1, "transition": 0.05, "convective_efficiency": 0.2}
 step = eqx.filter_jit(lambda closure, inputs, dt: closure.step(closure.init(inputs), inputs, dt))
@@ -38,24 +36,20 @@ def work_of_mixing(coefficient, buoyancy, grid, dt):
     conductance = dt * np.asarray(coefficient) / np.asarray(grid.center_spacing)
 
     def gained(conductance):
-        matrix = np.diag(h)
-        for i, k in enumerate(conductance):
-            matrix[i : i + 2, i : i + 2] += k * np.array([[1.0, -1.0], [-1.0, 1.0]])
+        matrix = np.diag(h) - exchange_matrix(conductance, len(h))
         return -np.sum(h * z * (np.linalg.solve(matrix, h * buoyancy) - buoyancy))
 
     faces = np.arange(len(conductance))
     return [gained(np.where(faces >= i, conductance, 0.0)) for i in faces]
 
 
-def stirred(seed, buoyancy_flux, friction_velocity=0.008, coriolis=1e-4, n_cells=24):
+def stirred(seed, buoyancy_flux, n_cells=24):
     """A random column over 40 m, unstable at the top under cooling, with what it has after the forcing."""
     grid = random_grid(seed, n_cells)
     n_squared = np.random.default_rng(seed).uniform(0.2, 2.0, n_cells - 1) * 1e-5
     n_squared[-6:] = 1e-7 * np.sign(buoyancy_flux)
-    inputs = closure_inputs(
-        grid, n_squared, 0.0, friction_velocity=friction_velocity, buoyancy_flux=buoyancy_flux
-    )
-    inputs = dataclasses.replace(inputs, coriolis_parameter=jnp.asarray(coriolis))
+    options = {"friction_velocity": 0.008, "coriolis_parameter": jnp.asarray(1e-4)}
+    inputs = closure_inputs(grid, n_squared, 0.0, buoyancy_flux=buoyancy_flux, **options)
     steps = n_squared * np.asarray(grid.center_spacing)
     buoyancy = np.concatenate([[0.0], np.cumsum(steps)])
 
@@ -128,56 +122,25 @@ rh18 2e-08 0.0001 0.015 3600 24.5777
 """
 
 
-def of_mom6():
-    """Form, B, f, u*, step, depth and K of each case."""
-    lines = MOM6.strip().splitlines()
-    for head, coefficients in zip(lines[::2], lines[1::2], strict=True):
-        form, *numbers = head.split()
-        yield form, [float(number) for number in numbers], [float(k) for k in coefficients.split()]
-
-
 @pytest.mark.parametrize("form", ["om4", "rh18"])
 def test_as_in_mom6(form):
     """The depth to a millimetre, and K to 3e-5 of the largest, at steps of a minute to an hour."""
-    for other, numbers, coefficients in of_mom6():
-        if other == form:
-            check_step_of_mom6(form, numbers, coefficients)
-
-
-def check_step_of_mom6(form, numbers, coefficients):
-    buoyancy_flux, coriolis, friction_velocity, dt, depth = numbers
+    closure = EPBL(**ONLY_ENERGY) if form == "rh18" else EPBL.as_in_om4(least_rotation=0.0, **ONLY_ENERGY)
     faces = np.concatenate([[0.0], np.cumsum(MOM6_CELLS)])
     grid = Grid(faces - faces[-1])
     n_squared = np.where(np.asarray(grid.z_face[1:-1]) > -14.0, 1e-7, 2e-5)
-    inputs = closure_inputs(
-        grid, n_squared, 0.0, friction_velocity=friction_velocity, buoyancy_flux=buoyancy_flux
-    )
-    inputs = dataclasses.replace(inputs, coriolis_parameter=jnp.asarray(coriolis))
-    closure = EPBL(**ONLY_ENERGY) if form == "rh18" else EPBL.as_in_om4(least_rotation=0.0, **ONLY_ENERGY)
-    state = step(closure, inputs, dt)
-    np.testing.assert_allclose(state.boundary_layer_depth, depth, rtol=0.0, atol=1e-3)
-    theirs = np.pad(coefficients, (len(MOM6_CELLS) - 1 - len(coefficients), 0))
-    ours = np.asarray(state.eddy_diffusivity)[1:-1]
-    np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=3e-5 * max(coefficients))
-
-
-def simulated(closure, dt, n_squared, *, stress=0.0, heat_flux=0.0) -> Any:
-    gradient = n_squared / (GRAVITY * ALPHA)
-    state = State.from_profiles(GRID, temperature=lambda z: 20.0 + gradient * z)
-    forcing = ConstantForcing(SurfaceFluxes(stress_u=stress, heat_flux=heat_flux))
-    case = Case(GRID, state, forcing, 0.0, duration=DAY)
-    model = Model(closure, molecular_viscosity=0.0, molecular_diffusivity=0.0)
-    return simulate(model, case, dt=dt, output_interval=6 * 3600.0)
-
-
-@pytest.mark.long
-def test_convection_entrains_its_fraction():
-    """h = sqrt(2 (1 + 2 n*) B t) / N."""
-    closure = EPBL(convective_efficiency=0.2, **ONLY_ENERGY)
-    heat_flux = -1e-7 / (GRAVITY * ALPHA) * DENSITY * HEAT_CAPACITY
-    result = simulated(closure, 600.0, 1e-5, heat_flux=heat_flux)
-    law = np.sqrt(2.0 * (1.0 + 2.0 * 0.2) * 1e-7 * np.asarray(result.time[1:]) / 1e-5)
-    np.testing.assert_allclose(mixed_depth(result.state.temperature[1:], 1e-5), law, rtol=0.0, atol=3.0)
+    lines = MOM6.strip().splitlines()
+    for head, coefficients in zip(lines[::2], lines[1::2], strict=True):
+        if not head.startswith(form):
+            continue
+        flux, coriolis, friction_velocity, dt, depth = (float(number) for number in head.split()[1:])
+        options = {"friction_velocity": friction_velocity, "coriolis_parameter": jnp.asarray(coriolis)}
+        state = step(closure, closure_inputs(grid, n_squared, 0.0, buoyancy_flux=flux, **options), dt)
+        np.testing.assert_allclose(state.boundary_layer_depth, depth, rtol=0.0, atol=1e-3)
+        theirs = np.array([float(k) for k in coefficients.split()])
+        ours = np.asarray(state.eddy_diffusivity)[1:-1]
+        np.testing.assert_allclose(ours[-len(theirs) :], theirs, rtol=0.0, atol=3e-5 * max(theirs))
+        np.testing.assert_allclose(ours[: -len(theirs)], 0.0, rtol=0.0, atol=3e-5 * max(theirs))
 
 
 def test_efficiency_of_the_wind():
@@ -212,7 +175,7 @@ def test_nothing_mixes_at_rest_and_unstable_water_below_does():
     state = step(EPBL(), inputs, 600.0)
     np.testing.assert_allclose(state.eddy_diffusivity[1:-1], 1e-5, rtol=1e-12)
     np.testing.assert_allclose(state.boundary_layer_depth, 1.0)
-    n_squared = np.full(N_CELLS - 1, 1e-5)
+    n_squared = np.full(79, 1e-5)
     n_squared[10:12] = -1e-6
     heated = closure_inputs(GRID, n_squared, 0.0, buoyancy_flux=1e-7)
     state = step(EPBL(), heated, 600.0)
@@ -239,18 +202,16 @@ def test_waves_multiply_the_work_of_the_wind(surface_drift):
     inputs, _ = stirred(5, 0.0)
     # La² is u* over the mean drift of the upper fifth of the layer, where it is zero at the base.
     drift = jnp.where(jnp.arange(24) == 23, surface_drift, 0.0), jnp.zeros(24)
-    waves = dataclasses.replace(
-        surface_waves(inputs.grid, drift=drift), at_surface=(drift[0][-1], drift[1][-1])
-    )
+    at_surface = drift[0][-1], drift[1][-1]
+    waves = dataclasses.replace(surface_waves(inputs.grid, drift=drift), at_surface=at_surface)
     in_waves = dataclasses.replace(inputs, waves=waves)
     closure = EPBL(langmuir=LangmuirWork(), wind_energy=ConstantWindEnergy(scale=0.2, decay=0.0))
     state = dataclasses.replace(closure.init(inputs), boundary_layer_depth=jnp.asarray(30.0))
     fraction = min(float(inputs.grid.cell_thickness[-1]) / 6.0, 1.0)
     factor = min(1.0 + 0.447 * (surface_drift * fraction / 0.008) ** (0.5 * 1.33), 5.0)
     assert (factor == 5.0) == (surface_drift > 1.0)
-    more = dataclasses.replace(
-        closure, wind_energy=ConstantWindEnergy(scale=0.2 * factor, decay=0.0), langmuir=None
-    )
+    stronger = ConstantWindEnergy(scale=0.2 * factor, decay=0.0)
+    more = dataclasses.replace(closure, wind_energy=stronger, langmuir=None)
     calm = dataclasses.replace(closure, langmuir=None)
     found, expected, without = (
         each.step(state, forced, 600.0).boundary_layer_depth

@@ -23,8 +23,7 @@ from tunax_lite.closures import (
     VelocityScales,
 )
 from tunax_lite.closures.base import BottomFlow
-from tunax_lite.closures.kpp import Friction, first_crossing, means_over_upper_part, smoothed
-from tunax_lite.numerics.elementary import inverse_cube_root
+from tunax_lite.closures.kpp import Friction, first_crossing, smoothed
 
 FORCINGS = {
     "wind": (0.01, 0.0, 0.0),
@@ -45,9 +44,9 @@ def column_of(forcing: str, grid: Grid):
     parts = (0.1 * jnp.exp(z / 8.0), -0.02 * jnp.exp(z / 12.0), temperature)
     state = eqx.tree_at(lambda s: (s.u, s.v, s.temperature), state, parts)
     n_squared = 9.81 * 2e-4 * np.diff(np.asarray(temperature)) / np.asarray(grid.center_spacing)
-    inputs = closure_inputs(grid, n_squared, 1e-4, friction_velocity=speed, buoyancy_flux=flux)
-    light = sun * jnp.exp(grid.z_face / 5.0)
-    return dataclasses.replace(inputs, state=state, radiative_buoyancy_flux=light)
+    options = {"friction_velocity": speed, "buoyancy_flux": flux, "state": state}
+    inputs = closure_inputs(grid, n_squared, 1e-4, **options)
+    return dataclasses.replace(inputs, radiative_buoyancy_flux=sun * jnp.exp(grid.z_face / 5.0))
 
 
 def downward(inputs):
@@ -72,36 +71,41 @@ def same(ours, theirs, rtol=2e-6):
 STEP = eqx.filter_jit(lambda closure, state, inputs: closure.step(state, inputs, 60.0))
 
 
-@pytest.mark.parametrize(
-    "shape",
-    some_long(("simple", "parabolic_nonlocal", "match_gradient", "match_both"), "match_both".__ne__),
-)
-def test_step_against_loops(shape):
-    for forcing in FORCINGS:
-        check_step(forcing, shape)
-
-
-def check_step(forcing, shape):
-    grid = random_grid(3, 24)
-    inputs = column_of(forcing, grid)
-    closure = KPP(shape=shape, match_slope=shape.startswith("match"))
-    ours = STEP(closure, closure.init(inputs), inputs)
-    column, flux_above = downward(inputs)
-    depth = -np.asarray(grid.z_center)[::-1]
-    ri = kpp_numpy.bulk_richardson(column, FORCINGS[forcing][0], flux_above)
-    h = kpp_numpy.crossing(ri, depth, "quadratic")
-    same(ours.boundary_layer_depth, h, 2e-6 if FORCINGS[forcing][0] else 1e-4)
+def by_loops(column, depth, flux_at, speed, shape, interpolation="quadratic", **options):
+    """h, nu, kappa and the non-local fraction in the direction in which `depth` grows."""
+    h = kpp_numpy.crossing(kpp_numpy.bulk_richardson(column, speed, flux_at), depth, interpolation)
     assert 5.0 < h < 35.0
     shear = kpp_numpy.shear_mixing(column["n_squared"][1:-1] / (1e-4 + 1e-14))
     interior = [np.concatenate([[0.0], shear + more, [0.0]]) for more in (1e-4, 1e-5)]
-    speed = FORCINGS[forcing][0]
-    # Without wind, weak convection fades.
-    rtol = 2e-6 if speed else 1e-3
-    nu, kappa, fraction = kpp_numpy.coefficients(column, h, flux_above(h), speed, shape, interior)
-    same(ours.eddy_viscosity[1:-1][::-1], nu, rtol)
-    same(ours.eddy_diffusivity[1:-1][::-1], kappa, rtol)
-    if shape == "simple":
-        same(ours.nonlocal_transport[1:-1][::-1], fraction, max(rtol, 1e-4))
+    return h, *kpp_numpy.coefficients(column, h, flux_at(h), speed, shape, interior, **options)
+
+
+# Shape of the coefficients, and interpolation of the depth.
+SHAPES = {
+    "simple": "linear",
+    "parabolic_nonlocal": "quadratic",
+    "match_gradient": "cubic",
+    "match_both": "quadratic",
+}
+
+
+@pytest.mark.parametrize("shape", some_long(SHAPES, "match_both".__ne__))
+def test_step_against_loops(shape):
+    grid, interpolation = random_grid(3, 24), SHAPES[shape]
+    closure = KPP(shape=shape, match_slope=shape.startswith("match"), depth_interpolation=interpolation)
+    for forcing, (speed, *_) in FORCINGS.items():
+        inputs = column_of(forcing, grid)
+        ours = STEP(closure, closure.init(inputs), inputs)
+        column, flux_above = downward(inputs)
+        depth = -np.asarray(grid.z_center)[::-1]
+        h, nu, kappa, fraction = by_loops(column, depth, flux_above, speed, shape, interpolation)
+        # Without wind, weak convection fades.
+        rtol = 2e-6 if speed else 1e-3
+        same(ours.boundary_layer_depth, h, 2e-6 if speed else 1e-4)
+        same(ours.eddy_viscosity[1:-1][::-1], nu, rtol)
+        same(ours.eddy_diffusivity[1:-1][::-1], kappa, rtol)
+        if shape == "simple":
+            same(ours.nonlocal_transport[1:-1][::-1], fraction, max(rtol, 1e-4))
 
 
 def test_published_constants():
@@ -111,16 +115,6 @@ def test_published_constants():
     np.testing.assert_allclose(KPP()._nonlocal_strength(), 6.3274, rtol=1e-5)
 
 
-@pytest.mark.parametrize("speed", [0.0, 0.02])
-def test_velocity_scales(speed):
-    scales, friction = VelocityScales(), Friction.of(jnp.asarray(speed))
-    for flux in (-1e-6, -1e-7, -1e-9, 1e-9, 1e-7):
-        x = scales.forcing(jnp.asarray(3.0), jnp.asarray(flux))
-        ours = scales.momentum(x, friction), scales.scalar(x, friction)
-        # Without wind, weak convection fades by 8 f / w³, with w³ = 1e-8 and more at 1e-9 m2 s-3.
-        same(ours, kpp_numpy.velocity_scales(3.0, flux, speed), 1e-6 if speed else 1e-2 * 1e-9 / abs(flux))
-
-
 def test_derivative_at_neutral_forcing_is_the_mean_of_both_sides():
     scales, friction = VelocityScales(), Friction.of(jnp.asarray(0.01))
     for function, unstable in ((scales.momentum, -4.0), (scales.scalar, -8.0)):
@@ -128,34 +122,13 @@ def test_derivative_at_neutral_forcing_is_the_mean_of_both_sides():
         np.testing.assert_allclose(slope, 0.4 * 0.01 * 0.5 * (unstable - 5.0) / 0.01**3, rtol=1e-12)
 
 
-def test_means_over_the_upper_part_of_each_level():
-    grid = random_grid(5, 17)
-    rng = np.random.default_rng(0)
-    fields = tuple(jnp.asarray(rng.normal(size=17)) for _ in range(2))
-    part = jnp.asarray(rng.uniform(0.0, 40.0, 17))
-    thickness = np.asarray(grid.cell_thickness)[::-1]
-    for ours, values in zip(jax.jit(means_over_upper_part)(fields, part, grid), fields, strict=True):
-        from_above = np.asarray(values)[::-1]
-        expected = [kpp_numpy.upper_mean(from_above, thickness, p) for p in np.asarray(part)]
-        np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-13)
-
-
 @pytest.mark.parametrize("interpolation", some_long(("linear", "quadratic", "cubic"), "quadratic".__ne__))
 def test_first_crossing_and_its_derivative(interpolation):
     depth = jnp.asarray(np.linspace(19.0, 1.0, 10))
     numbers = jnp.asarray([3.0, 0.1, 2.0, 0.9, 0.35, 0.21, 0.1, 0.15, 0.02, 0.0])
-
-    @jax.jit
-    def of(ri):
-        return first_crossing(ri, jnp.asarray(0.3), depth, interpolation)
-
-    expected = kpp_numpy.crossing(np.asarray(numbers)[::-1], np.asarray(depth)[::-1], interpolation)
-    np.testing.assert_allclose(of(numbers), expected, rtol=1e-9)
-    slope = jax.jit(jax.grad(of))(numbers)
-    for k in range(10):
-        change = 1e-6 * np.eye(10)[k]
-        difference = (of(numbers + change) - of(numbers - change)) / 2e-6
-        np.testing.assert_allclose(slope[k], difference, rtol=1e-6, atol=1e-8)
+    of = jax.jit(lambda ri: first_crossing(ri, jnp.asarray(0.3), depth, interpolation))
+    differences = [(of(numbers + change) - of(numbers - change)) / 2e-6 for change in 1e-6 * np.eye(10)]
+    np.testing.assert_allclose(jax.jit(jax.grad(of))(numbers), differences, rtol=1e-6, atol=1e-8)
     # Nothing crosses: the lowest center. The second level crosses: no slope is known above.
     assert of(0.01 * numbers) == 19.0
     second = numbers.at[8].set(0.6)
@@ -242,18 +215,8 @@ def test_langmuir_factors():
     assert eqx.tree_equal(STEP(closure, state, inputs), plain)
 
 
-@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 3e-7), (np.float64, 1e-15)])
-def test_inverse_cube_root(dtype, rtol):
-    x = jnp.asarray(np.logspace(-25, 25, 301), dtype=dtype)
-    exact = np.asarray(x, dtype=np.float64) ** (-1.0 / 3.0)
-    root, slope = jax.jit(lambda x: jax.jvp(inverse_cube_root, (x,), (x,)))(x)
-    assert root.dtype == dtype
-    np.testing.assert_allclose(root, exact, rtol=2.0 * rtol)
-    np.testing.assert_allclose(slope, -exact / 3.0, rtol=20.0 * rtol)
-
-
 @pytest.mark.long  # against GOTM: test_gotm_folders
-def test_a_layer_on_the_bottom_is_that_of_the_column_upside_down(shape="match_gradient"):
+def test_a_layer_on_the_bottom_is_that_of_the_column_upside_down():
     """The loops, from the bottom up, with buoyancy of the other sign; the surface is left alone."""
     speed, grid = 0.012, random_grid(5, 24)
     inputs = column_of("cooling under the sun", grid)
@@ -261,30 +224,25 @@ def test_a_layer_on_the_bottom_is_that_of_the_column_upside_down(shape="match_gr
     parts = 0.1 * jnp.log1p(z), 10.0 + 2.0 / (1.0 + jnp.exp(14.0 - z))
     state = eqx.tree_at(lambda s: (s.u, s.temperature), inputs.state, parts)
     n_squared = np.asarray(9.81 * 2e-4 * jnp.diff(state.temperature) / grid.center_spacing)
-    changes = {"buoyancy_frequency_squared": jnp.asarray(n_squared)}
-    changes |= {"bottom": BottomFlow(jnp.asarray(speed), jnp.asarray(1e-3))}
-    inputs = dataclasses.replace(inputs, state=state, **changes)
-    own = BottomLayer(shape=shape, match_slope=shape != "simple")
+    bottom = BottomFlow(jnp.asarray(speed), jnp.asarray(1e-3))
+    inputs = dataclasses.replace(
+        inputs, state=state, buoyancy_frequency_squared=jnp.asarray(n_squared), bottom=bottom
+    )
+    own = BottomLayer(shape="match_gradient", match_slope=True)
     closure = KPP(surface_layer=False, bottom_layer=own)
     ours = STEP(closure, closure.init(inputs), inputs)
-    column = {
-        "thickness": np.asarray(grid.cell_thickness),
-        "n_squared": np.concatenate([[0.0], n_squared, [0.0]]),
-    }
+    column = {"u": np.asarray(state.u), "v": np.asarray(state.v)}
+    column |= {"n_squared": np.concatenate([[0.0], n_squared, [0.0]])}
     column |= {"buoyancy": -9.81 * 2e-4 * np.asarray(state.temperature)}
-    column |= {"u": np.asarray(state.u), "v": np.asarray(state.v)}
+    column |= {"thickness": np.asarray(grid.cell_thickness)}
     light, height = np.asarray(inputs.radiative_buoyancy_flux), np.asarray(grid.z_face - grid.z_face[0])
 
     def flux_below(above_bottom):
         return light[0] - np.interp(above_bottom, height, light)
 
-    ri = kpp_numpy.bulk_richardson(column, speed, flux_below)
-    h = kpp_numpy.crossing(ri, np.asarray(z), "quadratic")
+    h, nu, kappa, _ = by_loops(column, np.asarray(z), flux_below, speed, "match_gradient", enhanced=False)
     same(ours.bottom_layer_thickness, h)
-    assert 5.0 < h < 35.0 and float(ours.boundary_layer_depth) == 0.0
-    shear = kpp_numpy.shear_mixing(n_squared / (1e-4 + 1e-14))
-    interior = [np.concatenate([[0.0], shear + more, [0.0]]) for more in (1e-4, 1e-5)]
-    nu, kappa, _ = kpp_numpy.coefficients(column, h, flux_below(h), speed, shape, interior, enhanced=False)
+    assert float(ours.boundary_layer_depth) == 0.0
     same(ours.eddy_viscosity[1:-1], nu)
     same(ours.eddy_diffusivity[1:-1], kappa)
     np.testing.assert_array_equal(ours.nonlocal_transport, 0.0)

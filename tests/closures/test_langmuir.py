@@ -1,4 +1,4 @@
-"""Langmuir turbulence in the equations for second moments: functions, momentum, published behaviour."""
+"""Langmuir turbulence in the equations for second moments. Against GOTM: `test_gotm_folders`."""
 
 from typing import Any
 
@@ -6,14 +6,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from tests.closures.turbulence_numpy import SecondMoments
-from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
-from tunax_lite.closures import Harcourt, MellorYamada
+from tunax_lite.closures import Harcourt
 from tunax_lite.closures.stability import Flow, Waves
-from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
-from tunax_lite.column.time_series import TimeSeries
 
 A_1, A_2, B_1, B_2, C_1, C_2, C_3 = 0.92, 0.74, 16.6, 10.1, 0.08, 0.7, 0.2
 FUNCTIONS = Harcourt().stability_functions()
@@ -152,73 +148,3 @@ def test_without_waves_they_are_those_of_kantha_and_clayson():
     ours = FUNCTIONS.in_flow(Flow(jnp.full(4, 0.01), jnp.asarray(n_squared), jnp.asarray(n_squared)))
     theirs = known.in_flow(100.0 * n_squared, 100.0 * n_squared)
     np.testing.assert_allclose(np.stack(ours), np.stack(theirs), rtol=6e-3)
-
-
-STRESS, DENSITY = 0.037, 1027.0
-
-
-def langmuir_case(drift, n_cells, *, depth=90.0, coriolis=1e-4, days=2.0) -> Case:
-    """McWilliams, Sullivan and Moeng (1997): a layer of 33 m, weak wind and cooling, waves of 60 m."""
-    grid = Grid.uniform(depth, n_cells)
-    surface = TimeSeries.constant(DriftVector(drift, 0.0), "waves")
-    waves = StokesDrift(surface, decay_depth=30.0 / (2.0 * np.pi))
-    return Case(
-        grid=grid,
-        initial_state=State.from_profiles(
-            grid, temperature=lambda z: 12.0 + 0.01 * jnp.minimum(z + 33.0, 0.0), salinity=0.0
-        ),
-        forcing=ConstantForcing(SurfaceFluxes(stress_u=STRESS, heat_flux=-5.0)),
-        coriolis_parameter=coriolis,
-        interior=Interior(stokes_drift=waves),
-        duration=days * 86400.0,
-    )
-
-
-@pytest.mark.long  # against GOTM: test_gotm_folders
-def test_published_behaviour_at_a_langmuir_number_of_three_tenths():
-    closure, n_cells = MellorYamada.harcourt(), 45
-    case = langmuir_case(jnp.asarray([0.0, 0.068, 0.068]), n_cells)
-    run = simulate(Model(closure), case, dt=600.0, output_interval=case.duration)
-    state, turbulence = jax.tree.map(lambda leaf: np.asarray(leaf[-1]), (run.state, run.clo_state))
-    np.testing.assert_array_equal(state.u[:, 1], state.u[:, 2])
-    z_face, z = np.linspace(-90.0, 0.0, n_cells + 1), np.linspace(-89.0, -1.0, n_cells)
-    spacing, inner = 2.0, slice(1, -1)
-    edges = 0.068 * 30.0 / (2.0 * np.pi) * np.exp(2.0 * np.pi / 30.0 * z_face)
-    stokes = np.stack([0.0 * z, np.diff(edges) / spacing], axis=1)
-    stokes_shear = np.diff(stokes, axis=0) / spacing
-    u, v, temperature = (x[:, :2] for x in (state.u, state.v, state.temperature))
-    k, eps, nu, kappa, nu_s = (
-        getattr(turbulence, name)[inner, :2]
-        for name in (
-            "turbulent_kinetic_energy",
-            "dissipation_rate",
-            "eddy_viscosity",
-            "eddy_diffusivity",
-            "stokes_viscosity",
-        )
-    )
-    # Entrainment is stronger, and momentum nearly uniform, against the waves at the surface.
-    depth = -z_face[1:-1][np.argmax(np.diff(temperature, axis=0), axis=0)]
-    assert depth[1] > depth[0] > 35.0 and temperature[-1, 1] < temperature[-1, 0] - 0.002
-    upper = z > -25.0
-    spread = np.hypot(np.std(u[upper], axis=0), np.std(v[upper], axis=0))
-    assert spread[1] < 0.3 * spread[0] and u[-1, 1] < 0.0 < u[-1, 0]
-    # Waves give what a stress that falls linearly to the base of the layer takes down their shear.
-    u_shear = np.diff(u, axis=0) / spacing
-    by_waves = nu * u_shear * stokes_shear + nu_s * stokes_shear**2
-    down = np.clip(1.0 + z_face[1:-1] / depth[1], 0.0, None) * STRESS / DENSITY
-    assert np.sum(by_waves[:, 1]) == pytest.approx(np.sum(down * stokes_shear[:, 1]), rel=0.2)
-    # Mean vertical energy of the layer, from the closure of w'²; its increase by waves as in simulations
-    # (Van Roekel et al. 2012, J. Geophys. Res. 117, C05028, the square of what KPP takes from there).
-    length = 2.0**1.5 / B_1 * k**1.5 / eps
-    mean_length = np.sum(length * by_waves, axis=0) / np.maximum(np.sum(by_waves, axis=0), 1e-20)
-    f = np.tanh(0.25 * -z_face[1:-1, None] / np.maximum(mean_length, 1e-3))
-    buoyancy_gain = -kappa * 9.81 * 2e-4 * np.diff(temperature, axis=0) / spacing
-    q = np.sqrt(2.0 * k)
-    vertical = q**2 * (1.0 / 3.0 - 2.0 * A_1 / B_1) + 6.0 * A_1 * length / q * (buoyancy_gain + f * by_waves)
-    means = [np.mean(vertical[-z_face[1:-1] < h, i]) for i, h in enumerate(depth)]
-    thickness, decay = 0.2 * depth[1], 30.0 / (2.0 * np.pi)
-    of_layer = 0.068 * decay / thickness * (1.0 - np.exp(-thickness / decay))
-    la_squared = np.sqrt(STRESS / DENSITY) / of_layer
-    published = 1.0 + 1.0 / (1.5**2 * la_squared) + 1.0 / (5.4**4 * la_squared**2)
-    assert means[1] / means[0] == pytest.approx(published, rel=0.25)

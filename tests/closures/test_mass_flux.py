@@ -152,22 +152,3 @@ def test_stable_water_has_no_plumes_and_the_local_closure_alone():
     assert np.all(np.asarray(plumes.plume_mass_flux) == 0.0)
     np.testing.assert_allclose(state.u, local.u, rtol=1e-9, atol=1e-13)
     np.testing.assert_allclose(plumes.eddy_diffusivity, turbulence.eddy_diffusivity, rtol=1e-7, atol=1e-14)
-
-
-@pytest.mark.long
-def test_free_convection_follows_the_law_of_its_depth(dt=600.0):
-    """h = sqrt(2 (1 + 2 A) B t) / N, with A of the downward flux at the base over that of the surface."""
-    case, closure, hours = a_case(), MassFluxConvection(local=LOCAL), round(3600.0 / dt)
-    for days in (1, 2):
-        state, _ = after(closure, case, dt, days * 24 * hours)
-        temperature = np.asarray(state.temperature)
-        z, stratification = np.asarray(case.grid.z_face)[1:-1], THERMAL * np.diff(temperature) / 2.0
-        depth = -z[np.argmax(stratification)]
-        encroachment = np.sqrt(2.0 * LOSS * 86400.0 * days / N_SQUARED)
-        # From water that does not entrain to a tenth below A = 0.25: the base is a layer, not a jump.
-        assert 1.1 * encroachment < depth < 1.1 * np.sqrt(1.5) * encroachment + 2.0
-        # Heat goes up through water that is warmer above: against the gradient.
-        assert np.all(stratification[(z < -0.3 * depth) & (z > -0.8 * depth)] > 0.0)
-    later = np.asarray(after(closure, case, dt, 49 * hours)[0].temperature)
-    flux = np.cumsum(2.0 * (later - temperature)) * THERMAL / 3600.0
-    assert 0.1 < flux.max() / LOSS < 0.3

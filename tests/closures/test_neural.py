@@ -7,28 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.closures.columns import closure_inputs, random_grid
-from tunax_lite.calibration import (
-    FreeParameter,
-    FreeParameters,
-    in_short,
-    with_parameters,
-)
+from tests.closures.columns import closure_inputs, random_grid, surface_waves
+from tunax_lite.calibration import FreeParameter, FreeParameters, in_short, with_parameters
 from tunax_lite.closures import KEpsilon, KOmega, NeuralCorrection, PacanowskiPhilander, RiBased
-from tunax_lite.closures.base import SurfaceWaves
 from tunax_lite.closures.energy import TurbulenceState
-from tunax_lite.closures.neural import evaluate, layer_sizes
+from tunax_lite.closures.neural import evaluate
 from tunax_lite.config.closures import ClosureSection
 
 GRID = random_grid(3, 9)
 INNER = np.arange(8.0)
 N_SQUARED, S_SQUARED = 1e-5 * (INNER - 2.0), 2e-5 * (1.0 + INNER)
-INPUTS = dataclasses.replace(
-    closure_inputs(GRID, N_SQUARED, S_SQUARED, friction_velocity=0.01, buoyancy_flux=-3e-8),
-    coriolis_parameter=jnp.asarray(-1e-4),
-)
+FORCING = {"friction_velocity": 0.01, "buoyancy_flux": -3e-8, "coriolis_parameter": jnp.asarray(-1e-4)}
+INPUTS = closure_inputs(GRID, N_SQUARED, S_SQUARED, **FORCING)
 STEP = eqx.filter_jit(lambda closure, state: closure.prepare().step(state, INPUTS, 60.0))
-SMALL = NeuralCorrection(physical=PacanowskiPhilander(), width=2, depth=1)
 
 
 def random_weights(closure: NeuralCorrection, seed: int = 1) -> NeuralCorrection:
@@ -36,14 +27,13 @@ def random_weights(closure: NeuralCorrection, seed: int = 1) -> NeuralCorrection
     return dataclasses.replace(closure, weights=jnp.asarray(values))
 
 
-def turbulence(scale: float = 1.0) -> TurbulenceState:
-    faces = scale * (1.0 + 0.1 * jnp.arange(10.0))
-    return TurbulenceState(
-        eddy_viscosity=1e-2 * faces,
-        eddy_diffusivity=8e-3 * faces,
-        turbulent_kinetic_energy=1e-4 * faces,
-        dissipation_rate=1e-7 * faces,
-    )
+FACES = 1.0 + 0.1 * jnp.arange(10.0)
+TURBULENCE = TurbulenceState(
+    eddy_viscosity=1e-2 * FACES,
+    eddy_diffusivity=8e-3 * FACES,
+    turbulent_kinetic_energy=1e-4 * FACES,
+    dissipation_rate=1e-7 * FACES,
+)
 
 
 def dense(weights: np.ndarray, sizes, x: np.ndarray) -> np.ndarray:
@@ -57,28 +47,16 @@ def dense(weights: np.ndarray, sizes, x: np.ndarray) -> np.ndarray:
     return x
 
 
-def test_network_is_products_of_matrices_for_each_column():
-    sizes = layer_sizes(3, 4, 2, 2)
-    random = np.random.default_rng(0)
-    weights, x = random.normal(size=(16 + 20 + 10, 5)), random.normal(size=(3, 7, 5))
-    columns = [dense(weights[:, j], sizes, x[:, :, j]) for j in range(5)]
-    found = np.stack(evaluate(jnp.asarray(weights), sizes, list(jnp.asarray(x))))
-    np.testing.assert_allclose(found, np.stack(columns, axis=-1), rtol=1e-13, atol=1e-14)
-    # The same weights for all columns.
-    shared = np.stack(evaluate(jnp.asarray(weights[:, 2]), sizes, list(jnp.asarray(x))))
-    np.testing.assert_allclose(shared[..., 2], columns[2], rtol=1e-13, atol=1e-14)
-
-
 def test_new_network_is_the_physical_closure():
     physical = KEpsilon(sigma_k=1.2)
-    ours, theirs = STEP(NeuralCorrection(physical=physical), turbulence()), STEP(physical, turbulence())
+    ours, theirs = STEP(NeuralCorrection(physical=physical), TURBULENCE), STEP(physical, TURBULENCE)
     assert eqx.tree_equal(ours, theirs, rtol=1e-12)
 
 
 def test_correction_is_that_of_the_network_for_the_inputs_as_documented():
     closure = random_weights(NeuralCorrection(largest_correction=1.5, width=3, depth=2))
     assert closure.weights.shape == (6 * 3 + 3 + 9 + 3 + 6 + 2,)
-    ours, theirs = STEP(closure, turbulence()), STEP(closure.physical, turbulence())
+    ours, theirs = STEP(closure, TURBULENCE), STEP(closure.physical, TURBULENCE)
     nu, kappa, k, eps = (
         np.asarray(getattr(theirs, name))[1:-1]
         for name in ("eddy_viscosity", "eddy_diffusivity", "turbulent_kinetic_energy", "dissipation_rate")
@@ -120,10 +98,10 @@ def test_correction_of_entrainment_is_in_stable_water_within_the_ekman_layer():
         weight = (stirring / (stirring + 1e-9)) ** 2 * np.exp(-((d / ekman_layer) ** 8))
         weight = weight * stable / (stable + (S_SQUARED / 4.0) ** 2 + 1e-24)
         of_all, ours = (
-            dataclasses.replace(closure, where=where).prepare().step(turbulence(), inputs, 60.0)
+            dataclasses.replace(closure, where=where).prepare().step(TURBULENCE, inputs, 60.0)
             for where in ("everywhere", "entrainment")
         )
-        before = closure.physical.prepare().step(turbulence(), inputs, 60.0)
+        before = closure.physical.prepare().step(TURBULENCE, inputs, 60.0)
         assert np.all(weight[N_SQUARED <= 0.0] == 0.0)
         assert np.ptp(weight) > 0.1
         for name in ("eddy_viscosity", "eddy_diffusivity"):
@@ -133,18 +111,25 @@ def test_correction_of_entrainment_is_in_stable_water_within_the_ekman_layer():
             np.testing.assert_allclose(part, weight * whole, rtol=1e-9, atol=1e-15)
 
 
-def test_correction_of_entrainment_is_none_without_wind_and_cooling():
+def test_correction_of_entrainment_follows_wind_cooling_and_waves():
     closure = random_weights(NeuralCorrection(where="entrainment"))
-    heated = closure_inputs(GRID, N_SQUARED, S_SQUARED, friction_velocity=0.0, buoyancy_flux=3e-8)
-    ours, theirs = (c.prepare().step(turbulence(), heated, 60.0) for c in (closure, closure.physical))
-    assert eqx.tree_equal(ours, theirs, rtol=1e-14)
-    # Under wind, heating confines it to the Obukhov length, here half the depth.
-    d = -np.asarray(GRID.z_face)[1:-1]
-    flux = 0.01**3 / (0.5 * d.max())
-    heated = closure_inputs(GRID, N_SQUARED, S_SQUARED, friction_velocity=0.01, buoyancy_flux=flux)
-    ours, theirs = (c.prepare().step(turbulence(), heated, 60.0) for c in (closure, closure.physical))
-    changed = np.asarray(ours.eddy_viscosity / theirs.eddy_viscosity)[1:-1] != 1.0
-    np.testing.assert_array_equal(changed, (d < 0.5 * d.max()) & (N_SQUARED > 0.0))
+    clo_state, d = STEP(closure.physical, TURBULENCE), -np.asarray(GRID.z_face)[1:-1]
+
+    def correction(inputs):
+        changed = closure.corrected(clo_state, inputs)
+        return np.log(changed.eddy_viscosity[1:-1] / clo_state.eddy_viscosity[1:-1])
+
+    def heated(speed, flux):
+        return closure_inputs(GRID, N_SQUARED, S_SQUARED, friction_velocity=speed, buoyancy_flux=flux)
+
+    # None without wind and cooling. Under wind, heating confines it to the Obukhov length, half the depth.
+    np.testing.assert_allclose(correction(heated(0.0, 3e-8)), 0.0, atol=1e-14)
+    confined = correction(heated(0.01, 0.01**3 / (0.5 * d.max())))
+    np.testing.assert_array_equal(confined != 0.0, (d < 0.5 * d.max()) & (N_SQUARED > 0.0))
+    drift = jnp.linspace(0.0, 0.03, GRID.n_cells), jnp.linspace(0.0, 0.04, GRID.n_cells)
+    in_waves = correction(dataclasses.replace(INPUTS, waves=surface_waves(GRID, drift=drift)))
+    weaker = correction(INPUTS) * 0.011**2 / (0.011**2 + 0.05**2)
+    np.testing.assert_allclose(in_waves, weaker, rtol=1e-8, atol=1e-14)
 
 
 def test_recommended_weights_cannot_grow_through_the_memory_of_their_closure():
@@ -161,52 +146,26 @@ def test_recommended_weights_cannot_grow_through_the_memory_of_their_closure():
     assert factor * kept / (1.0 + kept) < 0.8
 
 
-@pytest.mark.long
-def test_waves_weaken_the_correction_of_entrainment():
-    closure = random_weights(NeuralCorrection(where="entrainment"))
-    drift = jnp.linspace(0.0, 0.03, GRID.n_cells), jnp.linspace(0.0, 0.04, GRID.n_cells)
-    nothing = jnp.zeros_like(jnp.asarray(N_SQUARED))
-    waves = SurfaceWaves(drift=drift, at_surface=None, shear=nothing, shear_squared=nothing)
-    clo_state = closure.physical.prepare().step(turbulence(), INPUTS, 60.0)
-    changed = [
-        np.log(closure.corrected(clo_state, inputs).eddy_viscosity[1:-1] / clo_state.eddy_viscosity[1:-1])
-        for inputs in (INPUTS, dataclasses.replace(INPUTS, waves=waves))
-    ]
-    np.testing.assert_allclose(
-        changed[1], changed[0] * 0.011**2 / (0.011**2 + 0.05**2), rtol=1e-8, atol=1e-14
-    )
-
-
-# Weights as parameters.
-
-
 def test_the_name_of_the_weights_frees_all_of_them():
-    free = FreeParameters((FreeParameter("physical.alpha"), FreeParameter("weights"))).resolve(SMALL)
+    small = NeuralCorrection(physical=PacanowskiPhilander(), width=2, depth=1)
+    free = FreeParameters((FreeParameter("physical.alpha"), FreeParameter("weights"))).resolve(small)
     assert free.paths == ("physical.alpha", *(f"weights[{i}]" for i in range(16)))
     x = free.start() + jnp.arange(17.0)
-    inserted = free.insert(SMALL, x)
+    inserted = free.insert(small, x)
     assert isinstance(inserted, NeuralCorrection)
-    np.testing.assert_allclose(inserted.weights, SMALL.weights + np.arange(1.0, 17.0))
+    np.testing.assert_allclose(inserted.weights, small.weights + np.arange(1.0, 17.0))
     values = dict(zip(free.paths, np.asarray(free.to_physical(x)).tolist(), strict=True))
-    assert eqx.tree_equal(with_parameters(SMALL, values), inserted)
-    assert in_short({"a": 2.0, "weights[0]": 3.0, "weights[1]": -4.0}) == {
-        "a": "2",
-        "weights (2 numbers)": "-4 to 3",
-    }
-
-
-# Configurations.
+    assert eqx.tree_equal(with_parameters(small, values), inserted)
+    shown = in_short({"a": 2.0, "weights[0]": 3.0, "weights[1]": -4.0})
+    assert shown == {"a": "2", "weights (2 numbers)": "-4 to 3"}
 
 
 def test_a_configuration_chooses_the_physical_closure_and_lists_the_weights():
     weights = [0.1 * i for i in range(20)]
+    physical = {"name": "k_omega", "options": {"stability": "schumann_gerz"}}
     closure = ClosureSection(
         name="neural",
-        options={
-            "physical": {"name": "k_omega", "options": {"stability": "schumann_gerz"}},
-            "width": 2,
-            "seed": 3,
-        },
+        options={"physical": physical, "width": 2, "seed": 3},
         parameters={"weights": weights, "physical": {"sigma_k": 1.5}},  # pyright: ignore[reportArgumentType]
     ).build()
     assert isinstance(closure, NeuralCorrection) and isinstance(closure.physical, KOmega)

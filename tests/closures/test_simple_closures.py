@@ -1,6 +1,5 @@
 """Formulas of the closures that follow from the stratification and shear at hand."""
 
-import dataclasses
 import re
 import runpy
 from pathlib import Path
@@ -20,79 +19,44 @@ S_SQUARED = jnp.array([2e-4, 1e-4, 1e-4, 0.0])
 INPUTS = closure_inputs(GRID, N_SQUARED, S_SQUARED)
 
 
-def of_step(closure):
-    """Coefficients on inner faces; those at both ends must be zero."""
-    state = closure.step(closure.init(INPUTS), INPUTS, 60.0)
-    for values in (state.eddy_viscosity, state.eddy_diffusivity):
-        assert values.shape == (6,)
-        assert values[0] == 0.0 and values[-1] == 0.0
-    assert state.terms(INPUTS.state) == ()
-    return np.asarray(state.eddy_viscosity[1:-1]), np.asarray(state.eddy_diffusivity[1:-1])
+CONVECTIVE = {"convective_diffusivity": 0.7, "convective_viscosity": 0.6}
+SHEAR_MIXING = {"viscosity_scale": 5e-3, "background_viscosity": 2e-4, "background_diffusivity": 3e-5}
+SHEAR_MIXING |= {"convective_coefficient": 0.5, "shear_squared_floor": 1e-5}
+# Ri = 0.5, 0, convective, and 40 with the floor of the shear.
+PACANOWSKI = [5e-3 / 27.0 + 2e-4, 5.2e-3, 0.5, 5e-3 / 161.0**3 + 2e-4]
 
 
 @pytest.mark.parametrize(
-    "closure", [Constant(), ConvectiveAdjustment(), PacanowskiPhilander(), MunkAndersonMixing()]
+    ("closure", "viscosity", "diffusivity"),
+    [
+        (Constant(viscosity=2e-3, diffusivity=5e-4), [2e-3] * 4, [5e-4] * 4),
+        (
+            ConvectiveAdjustment(**CONVECTIVE, background_diffusivity=2e-5, background_viscosity=3e-4),
+            [3e-4, 3e-4, 0.6, 3e-4],
+            [2e-5, 2e-5, 0.7, 2e-5],
+        ),
+        (
+            PacanowskiPhilander(**SHEAR_MIXING, alpha=4.0, exponent=3.0),
+            PACANOWSKI,
+            [PACANOWSKI[0] / 3.0 + 3e-5, 5.23e-3, 0.5, PACANOWSKI[3] / 161.0 + 3e-5],
+        ),
+        (
+            MunkAndersonMixing(
+                **SHEAR_MIXING, diffusivity_scale=4e-3, viscosity_slope=6.0, diffusivity_slope=2.0
+            ),
+            [5e-3 / 2.0 + 2e-4, 5.2e-3, 0.5, 5e-3 / np.sqrt(241.0) + 2e-4],
+            [4e-3 / 2.0**1.5 + 3e-5, 4.03e-3, 0.5, 4e-3 / 81.0**1.5 + 3e-5],
+        ),
+    ],
 )
-def test_nothing_to_prepare_and_no_memory(closure):
+def test_coefficients_without_memory(closure, viscosity, diffusivity):
     assert closure.prepare() is closure
     first = closure.init(INPUTS)
-    for state in (first, eqx.tree_at(lambda s: s.eddy_viscosity, first, 1e3 * jnp.ones(6))):
-        assert eqx.tree_equal(closure.step(state, INPUTS, 60.0), first)
-
-
-def test_constant():
-    viscosity, diffusivity = of_step(Constant(viscosity=2e-3, diffusivity=5e-4))
-    np.testing.assert_array_equal(viscosity, 2e-3)
-    np.testing.assert_array_equal(diffusivity, 5e-4)
-
-
-def test_convective_adjustment_mixes_where_unstable_only():
-    closure = ConvectiveAdjustment(
-        convective_diffusivity=0.7,
-        convective_viscosity=0.6,
-        background_diffusivity=2e-5,
-        background_viscosity=3e-4,
-    )
-    viscosity, diffusivity = of_step(closure)
-    np.testing.assert_array_equal(viscosity, [3e-4, 3e-4, 0.6, 3e-4])
-    np.testing.assert_array_equal(diffusivity, [2e-5, 2e-5, 0.7, 2e-5])
-
-
-def test_pacanowski_philander():
-    closure = PacanowskiPhilander(
-        viscosity_scale=5e-3,
-        alpha=4.0,
-        exponent=3.0,
-        background_viscosity=2e-4,
-        background_diffusivity=3e-5,
-        convective_coefficient=0.5,
-        shear_squared_floor=1e-5,
-    )
-    viscosity, diffusivity = of_step(closure)
-    # Ri = 0.5, 0, convective, and 40 with the floor of the shear.
-    expected = [5e-3 / 27.0 + 2e-4, 5.2e-3, 0.5, 5e-3 / 161.0**3 + 2e-4]
-    np.testing.assert_allclose(viscosity, expected, rtol=1e-13)
-    expected = [expected[0] / 3.0 + 3e-5, 5.23e-3, 0.5, expected[3] / 161.0 + 3e-5]
-    np.testing.assert_allclose(diffusivity, expected, rtol=1e-13)
-
-
-def test_munk_anderson():
-    closure = MunkAndersonMixing(
-        viscosity_scale=5e-3,
-        diffusivity_scale=4e-3,
-        viscosity_slope=6.0,
-        diffusivity_slope=2.0,
-        background_viscosity=2e-4,
-        background_diffusivity=3e-5,
-        convective_coefficient=0.5,
-        shear_squared_floor=1e-5,
-    )
-    viscosity, diffusivity = of_step(closure)
-    # Ri = 0.5, 0, convective, and 40 with the floor of the shear.
-    expected = [5e-3 / 2.0 + 2e-4, 5.2e-3, 0.5, 5e-3 / np.sqrt(241.0) + 2e-4]
-    np.testing.assert_allclose(viscosity, expected, rtol=1e-13)
-    expected = [4e-3 / 2.0**1.5 + 3e-5, 4.03e-3, 0.5, 4e-3 / 81.0**1.5 + 3e-5]
-    np.testing.assert_allclose(diffusivity, expected, rtol=1e-13)
+    for before in (first, eqx.tree_at(lambda s: s.eddy_viscosity, first, 1e3 * jnp.ones(6))):
+        state = closure.step(before, INPUTS, 60.0)
+        np.testing.assert_allclose(state.eddy_viscosity, [0.0, *viscosity, 0.0], rtol=1e-13)
+        np.testing.assert_allclose(state.eddy_diffusivity, [0.0, *diffusivity, 0.0], rtol=1e-13)
+    assert first.terms(INPUTS.state) == ()
 
 
 def test_a_mixed_layer_as_in_nemo(tmp_path):
@@ -101,8 +65,8 @@ def test_a_mixed_layer_as_in_nemo(tmp_path):
     (block,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "ekman.py").write_text(block)
     mixing = runpy.run_path(str(tmp_path / "ekman.py"))["EkmanMixing"]
-    inputs = closure_inputs(GRID, N_SQUARED, S_SQUARED, friction_velocity=6e-4)
-    inputs = dataclasses.replace(inputs, coriolis_parameter=jnp.asarray(-1e-4))
+    options = {"friction_velocity": 6e-4, "coriolis_parameter": jnp.asarray(-1e-4)}
+    inputs = closure_inputs(GRID, N_SQUARED, S_SQUARED, **options)
     local = PacanowskiPhilander().diagnose(inputs)
     found = mixing(layer_coefficient=2.0).diagnose(inputs)
     for name in ("eddy_viscosity", "eddy_diffusivity"):

@@ -28,11 +28,12 @@ def root_of(coefficients, *, positive=True) -> float:
 
 
 class SecondMoments:
-    """Functions of alpha_N and alpha_M, divided by d0; `cc6` may replace that of the set."""
+    """Functions of alpha_N and alpha_M, divided by d0; `cc6` and `ctt` may replace those of the set."""
 
-    def __init__(self, name="canuto_a", *, equilibrium="quasi", cc6=None, instability_limit=0.5):
-        cc1, cc2, cc3, cc4, _, own_cc6, ct1, ct2, ct3, _, ct5, ctt = SETS[name]
+    def __init__(self, name="canuto_a", *, equilibrium="quasi", cc6=None, ctt=None, instability_limit=0.5):
+        cc1, cc2, cc3, cc4, _, own_cc6, ct1, ct2, ct3, _, ct5, own_ctt = SETS[name]
         a1, a2, a3 = cc1 / 2.0, cc3 / 2.0, own_cc6 if cc6 is None else cc6
+        ctt = own_ctt if ctt is None else ctt
         a4, a5 = 2.0 * cc3 / 3.0 - cc2, (cc3 - cc4) / 2.0
         b1, b2, b3, b4, bt = ct1, ct2, ct5, ct3 - ct2, 2.0 * ctt
         q = 3.0 * a5**2 + 6.0 * a5 * (1.0 - a2) + 2.0 * (1.0 - a2) ** 2
