@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from tests.cli import test_notes as notes
-from tests.cli.test_cli import CONFIGS, KATO, SHORT, SYNTHETIC
+from tests.cli.running import invoked
 from tests.extensions.assimilation.test_command import CONFIG as ASSIMILATION
 from tests.extensions.board.material import write_board
 from tests.extensions.gotm.folders import write_case
@@ -78,43 +78,6 @@ def test_products_say_what_they_are(tmp_path):
     }
 
 
-def refused(*arguments: object, code: int = 2) -> str:
-    result = CliRunner().invoke(app, [str(one) for one in arguments])
-    assert result.exit_code == code, result.output
-    return result.output
-
-
-# Commands that write one file, with the endings that they accept.
-OF_ONE_FILE = {
-    "run": (["run", KATO, *SHORT], [".nc"]),
-    "evaluate": (["evaluate", SYNTHETIC], [".csv"]),
-    "schema": (["schema"], None),
-    "check": (["check", "case/gotm.yaml"], None),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("command", OF_ONE_FILE)
-def test_no_command_takes_the_product_of_another_for_its_own(tmp_path, monkeypatch, command):
-    monkeypatch.chdir(tmp_path)
-    given, endings = OF_ONE_FILE[command]
-    if command == "check":
-        (tmp_path / "case").mkdir()
-        given = ["check", write_case(tmp_path / "case")]
-    option = "--write-config" if command == "check" else "--output"
-    for name, (ending, make) in PRODUCTS.items():
-        if endings is not None and name not in ("run", "history", "figure", "user"):
-            continue  # only the ending of the command could lead to them
-        path = tmp_path / f"{name}{ending if endings is None else endings[0]}"
-        make(path)
-        before = path.read_bytes()
-        assert "--overwrite" in refused(*given, option, path), name
-        assert path.read_bytes() == before
-    folder = tmp_path / f"folder{'.nc' if endings is None else endings[0]}"
-    folder.mkdir()
-    refused(*given, option, folder, "--overwrite")
-
-
 # What each option for an output makes of the material below; without an option it is the default.
 OUTPUTS = {
     ("run", "output"): ["run", "run.yaml", "--output", "out.nc"],
@@ -144,19 +107,15 @@ READ |= {"scheduler_file", "data", "sites"}
 PRODUCING = [make for _, make in PRODUCTS.values()]
 
 
-def options_of_outputs() -> set[tuple[str, str]]:
-    """Commands, with their arguments and options that are paths to write."""
-    return {
+def test_the_table_has_every_output_of_every_command():
+    options = {
         (one.name or one.callback.__name__.replace("_", "-"), name)
         for one in app.registered_commands
         if one.callback is not None
         for name, parameter in inspect.signature(one.callback).parameters.items()
         if "Path" in str(parameter.annotation) and name not in READ
     }
-
-
-def test_the_table_has_every_output_of_every_command():
-    assert options_of_outputs() == {row for row in OUTPUTS if row[1]}
+    assert options == {row for row in OUTPUTS if row[1]}
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +151,7 @@ def material(tmp_path_factory) -> Path:
     (folder / "case").mkdir()
     write_case(folder / "case")
     with_budgets = ["--set", "output.budgets=true"]
-    refused("run", folder / "run.yaml", *with_budgets, "--output", folder / "results/run.nc", code=0)
+    invoked("run", folder / "run.yaml", *with_budgets, "--output", folder / "results/run.nc")
     return folder
 
 
@@ -210,10 +169,10 @@ def test_no_command_replaces_a_product_of_another_or_its_input(material, tmp_pat
     shutil.copytree(material, place)
     monkeypatch.chdir(place)
     monkeypatch.setattr(importlib.import_module("tunax_lite.cli.demo"), "_FOLDERS", (place / "configs",))
-    refused(*arguments, code=0)
+    invoked(*arguments)
     stores = {name[: name.index(".zarr/") + 5] for name in _contents(place) if ".zarr/" in name}
     written = sorted(stores or set(_contents(place)) - set(_contents(material)))
-    links = () if row[0] == "schema" else (_link, _hard_link)
+    links = () if row[0] == "schema" else (Path.symlink_to, Path.hardlink_to)
     for number, name in enumerate(written):
         attacks = [*_products(Path(name).suffix), _folder, *links]
         for attack in attacks if len(written) < 5 else attacks[number % len(attacks) :][:1]:
@@ -238,44 +197,29 @@ def _folder(path: Path, _: Path) -> None:
     (path / "mine.txt").write_text("mine")
 
 
-def _link(path: Path, read: Path) -> None:
-    path.symlink_to(read)
-
-
-def _hard_link(path: Path, read: Path) -> None:
-    path.hardlink_to(read)
-
-
 @pytest.mark.long
 def test_a_repeated_schema_is_no_other_file(tmp_path):
     path = tmp_path / "run.json"
     for _ in range(2):
-        refused("schema", "run", "--output", path, code=0)
-    assert "add --overwrite" in refused("schema", "map", "--output", path)
-    refused("schema", "map", "--output", path, "--overwrite", code=0)
+        invoked("schema", "run", "--output", path)
+    assert "add --overwrite" in invoked("schema", "map", "--output", path, code=2).output
+    invoked("schema", "map", "--output", path, "--overwrite")
     assert json.loads(path.read_text())["title"]
 
 
-@pytest.fixture
-def sea(tmp_path, monkeypatch):
-    """The input of a map as a Zarr store, with the arguments that name it."""
+@pytest.mark.long
+def test_a_map_neither_replaces_nor_enters_its_input(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with xr.open_dataset(ROOT / "data/synthetic_map.nc", decode_times=False) as found:
-        found.load().drop_encoding().to_zarr(tmp_path / "sea.zarr", zarr_format=3, consolidated=False)
-    return ["map", MAP, *SHORT_MAP, "--set", "map.paths=sea.zarr"]
-
-
-@pytest.mark.long
-def test_a_map_neither_replaces_nor_enters_its_input(tmp_path, sea):
-    link = tmp_path / "link"
-    link.symlink_to("sea.zarr")
+        found.load().drop_encoding().to_zarr("sea.zarr", zarr_format=3, consolidated=False)
+    Path("link").symlink_to("sea.zarr")
     before = _contents(tmp_path / "sea.zarr")
+    command = ["map", MAP, *SHORT_MAP, "--set", "map.paths=sea.zarr", "--output"]
     for output in ("sea.zarr", "sea.zarr/new/out.zarr", "link"):
         for options in ([], ["--overwrite"]):
-            said = refused(*sea, "--output", output, *options)
+            said = invoked(*command, output, *options, code=2).output
             assert "one of them" in said or "inside of" in said, said
-    assert _contents(tmp_path / "sea.zarr") == before
-    inside = refused("schema", "--output", "sea.zarr/schema.json", "--overwrite")
+    inside = invoked("schema", "--output", "sea.zarr/schema.json", "--overwrite", code=2).output
     assert "expected a path outside of Zarr stores" in inside
     assert _contents(tmp_path / "sea.zarr") == before
 
@@ -288,15 +232,14 @@ def test_a_map_leaves_folders_of_the_user(tmp_path, monkeypatch):
         path.parent.mkdir()
         path.write_text("mine")
     command = ["map", MAP, *SHORT_MAP, "--output", "out.zarr"]
+    foreign = "out.zarr.parts: expected nothing, or a folder that tunax_lite made"
     for options in ([], ["--overwrite"], ["--resume"]):
-        assert "out.zarr.parts: expected nothing, or a folder that tunax_lite made" in refused(
-            *command, *options
-        )
+        assert foreign in invoked(*command, *options, code=2).output
     shutil.move("out.zarr.parts", "kept")
     (tmp_path / "out.zarr.parts").symlink_to("kept")
-    assert "out.zarr.parts: expected nothing" in refused(*command)
+    assert foreign in invoked(*command, code=2).output
     (tmp_path / "out.zarr.parts").unlink()
-    refused(*command, code=0)
+    invoked(*command)
     assert not (tmp_path / "out.zarr.parts").exists()  # its own is gone
     mine[0] = Path("kept/notes.txt")
     assert [path.read_text() for path in mine] == ["mine"] * 3
@@ -313,8 +256,9 @@ def test_only_marked_folders_are_removed(tmp_path):
     assert not folder.exists()
     folder.mkdir()
     remove(folder)  # empty: nothing is lost
-    (tmp_path / "file").write_text("mine")
-    shutil.copytree(CONFIGS / "slurm", folder)
+    folder.mkdir()
+    for path in (folder / "notes.txt", tmp_path / "file"):
+        path.write_text("mine")
     for place in (folder, tmp_path / "file"):
         with pytest.raises(OverwriteError):
             remove(place)
@@ -327,22 +271,13 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 
 # What removes files itself: the guard, temporary files, and places that only this package knows.
-REMOVING = {
-    "io/protection.py",
-    "io/writing.py",
-    "runtime/interrupts.py",
-    "runtime/cache.py",
-    "runtime/engine/cluster.py",
-    "extensions/maps/store.py",  # incomplete shards in a store that is its own
-}
+REMOVING = {"io/protection.py", "io/writing.py", "runtime/interrupts.py", "runtime/cache.py"}
+REMOVING |= {"runtime/engine/cluster.py", "extensions/maps/store.py"}  # incomplete shards in its own store
 
 
 def test_everything_else_removes_through_the_guard():
     for path in (ROOT / "tunax_lite").rglob("*.py"):
-        calls = {
-            node.attr
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(node, ast.Attribute)
-        }
+        tree = ast.walk(ast.parse(path.read_text("utf-8")))
+        calls = {node.attr for node in tree if isinstance(node, ast.Attribute)}
         name = path.relative_to(ROOT / "tunax_lite").as_posix()
         assert name in REMOVING or not calls & {"unlink", "rmtree", "remove", "removedirs"}, name

@@ -1,5 +1,7 @@
 """A column of six cells under steady weather, cheap enough to be run in cycles, and observations of it."""
 
+import dataclasses
+
 import numpy as np
 
 from tunax_lite import Case, Constant, ConstantForcing, Grid, Model, State, SurfaceFluxes
@@ -40,14 +42,16 @@ def assimilation(
     *streams: Stream,
     processes: tuple[Process, ...] = (Process("heat_flux_bias", 100.0, 86400.0),),
     case: Case | None = None,
+    start: float = 0.0,
     end: float | None = None,
+    of_system: dict | None = None,
     **cycles,
 ) -> Assimilation:
     """Cycles of six hours with steps of an hour."""
     profiles = (ProfileError("temperature", 0.5, 10.0),)
-    system = System(
-        MODEL, case or column(), HOUR, tuple(each.operator for each in streams), processes, profiles
-    )
+    operators = tuple(each.operator for each in streams)
+    system = System(MODEL, case or column(), HOUR, operators, processes, profiles)
     last = max(float(each.time[-1]) for each in streams) if end is None else end
     options = {"interval": INTERVAL, "leads": (INTERVAL, 2.0 * INTERVAL)} | cycles
-    return Assimilation(system, streams, method, Cycles(0.0, last, **options))
+    system = dataclasses.replace(system, **(of_system or {}))
+    return Assimilation(system, streams, method, Cycles(start, last, **options))

@@ -7,19 +7,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
-from typer.testing import CliRunner
+import yaml
 
+from tests.cli.running import invoked
 from tests.errors import error_naming
-from tests.extensions.assimilation.columns import HOUR, INTERVAL, assimilation, column, stream
+from tests.extensions.assimilation.columns import HOUR, INTERVAL, MODEL, assimilation, column, stream
 from tests.extensions.assimilation.test_command import CONFIG, config  # noqa: F401  # a fixture
 from tests.extensions.assimilation.test_command import write as write_sst
 from tunax_lite import SurfaceFluxes, TimeSeriesForcing, simulate
-from tunax_lite.cli.commands import app
 from tunax_lite.column.observables import ColumnState
 from tunax_lite.extensions.assimilation import (
     Climatology,
     EnsembleTransform,
-    FreeRun,
     Operator,
     Persistence,
     Process,
@@ -49,8 +48,7 @@ def test_a_pool_is_shown_as_the_logarithm_of_chlorophyll():
 @pytest.mark.parametrize("method", [EnsembleTransform(40), Variational(n_outer=1, processes=1.0)])
 def test_the_bias_of_one_instrument_is_found_and_stays_out_of_the_water(method):
     """Two instruments at one place in water that is known, one of which shows half a degree too much."""
-    truth = simulate(assimilation(FreeRun(), stream([0.0])).system.model, column(), dt=HOUR,
-                     duration=8 * INTERVAL, output_interval=INTERVAL)  # fmt: skip
+    truth = simulate(MODEL, column(), dt=HOUR, duration=8 * INTERVAL, output_interval=INTERVAL)
     deep, top = (np.asarray(truth.state.temperature[1:, level]) for level in (0, 5))
     name = "temperature -2.5"
     bias = Process("observations", 1.0, 1e9, name)
@@ -69,17 +67,13 @@ def test_forecasts_have_the_weather_of_the_same_days_of_other_years():
     """Two years of cooling, one without: each member's forecast is a run with the weather of its year."""
     day = 86400.0
     dates = jnp.array([0.0, 365.0, 365.0 + 1e-6, 1100.0]) * day
-    forcing = TimeSeriesForcing(
-        dates, SurfaceFluxes(stress_u=jnp.full(4, 0.1), heat_flux=jnp.array([-400.0, -400.0, 50.0, 50.0]))
-    )
+    heat = jnp.array([-400.0, -400.0, 50.0, 50.0])
+    forcing = TimeSeriesForcing(dates, SurfaceFluxes(stress_u=jnp.full(4, 0.1), heat_flux=heat))
     case = dataclasses.replace(column(days=800.0), forcing=forcing, start_time="2001-01-01T00:00:00")
     values = dataclasses.replace(stream([12.0, 12.0]), time=day * (366.0 + np.array([0.25, 0.5])))
     method, start = EnsembleTransform(3), 366.0 * day
-    run = assimilation(method, values, case=case, processes=())
-    options = dataclasses.replace(
-        run.cycles, start=start, end=start + 2 * INTERVAL, weather_years=(2001, 2002)
-    )
-    run = dataclasses.replace(run, cycles=options)
+    options = {"case": case, "processes": (), "start": start, "end": start + 2 * INTERVAL}
+    run = assimilation(method, values, **options, weather_years=(2001, 2002))
     records = run.run()
     members = records.every.ensemble[0, :, 0]  # (frame, year and member)
     assert members.shape == (2, 6)
@@ -93,20 +87,17 @@ def test_forecasts_have_the_weather_of_the_same_days_of_other_years():
     expected = np.abs(x - y).mean() - 0.5 * np.abs(x[:, None] - x).mean()
     assert skill is not None and skill.crps == pytest.approx(expected, rel=1e-6)
     with error_naming(ValueError, "weather_years covers 2001-01-01T00:00:00 1999"):
-        dataclasses.replace(run, cycles=dataclasses.replace(options, weather_years=(1999,)))
+        assimilation(method, values, **options, weather_years=(1999,))
 
 
 @pytest.mark.long
 def test_climatology_is_what_was_observed_in_earlier_years():
     day, year = 86400.0, 365.2425 * 86400.0
     time = np.concatenate([[0.3 * day, year + 0.6 * day], 2.0 * year + INTERVAL * np.arange(1.0, 4.0)])
-    time = np.rint(time / HOUR) * HOUR
-    values = dataclasses.replace(
-        stream(np.zeros(5)), time=time, values=np.array([10.0, 13.0, 12.0, 12.5, 13.0]), error=np.ones(5)
-    )
-    begin = float(time[2]) - INTERVAL
-    run = assimilation(Climatology(), values, case=column(days=800.0), processes=())
-    run = dataclasses.replace(run, cycles=dataclasses.replace(run.cycles, start=begin))
+    seen = np.array([10.0, 13.0, 12.0, 12.5, 13.0])
+    values = dataclasses.replace(stream(seen, 1.0), time=np.rint(time / HOUR) * HOUR)
+    begin = float(values.time[2]) - INTERVAL
+    run = assimilation(Climatology(), values, case=column(days=800.0), processes=(), start=begin)
     records = run.run()
     np.testing.assert_allclose(records.innovation()[1:, 0, 0], [12.5 - 11.5, 13.0 - 11.5], atol=1e-6)
     # Two members 3 K apart: mean distances of 1.5 K, less half the mean distance of members, 0.75 K.
@@ -115,35 +106,26 @@ def test_climatology_is_what_was_observed_in_earlier_years():
     np.testing.assert_allclose(single.crps()[1:, 0, 0], [2.0, 1.0])
 
 
-LIFE = """    terms:
-      life:
-        name: biogeochemistry
-        models: {npzd: {name: npzd, w_p: 0.0, w_d: 0.0}}
-        initial: {npzd_nut: 5.0, npzd_phy: 0.3, npzd_zoo: 0.1}
-"""
-
-
 @pytest.mark.long
 def test_chlorophyll_changes_pools_and_two_parameters(config):  # noqa: F811
-    fluxes = "    fluxes: {heat_flux: 50.0, stress_u: 0.1}\n"
-    text = CONFIG.replace(fluxes, fluxes.replace("0.1}", "0.1, shortwave_flux: 150.0}") + LIFE)
-    text = text.replace(
-        "observations: {path: sst.dat}",
-        "observations: {path: sst.dat, variable: npzd_phy, depth: 2.5, factor: 1.6, logarithm: true}",
-    )
-    text = text.replace(
-        "uncertainty:\n",
-        """uncertainty:
-  parameters:
-    case.terms.life.models.npzd.rmax: {prior: log_normal, median: 1.0, log_standard_deviation: 0.5}
-    case.terms.life.models.npzd.gmax: {prior: log_normal, median: 0.5, log_standard_deviation: 0.5}
-""",
-    )
-    text = text.replace("    - {of: observations, standard_deviation: 0.05, memory: 86400.0}\n", "")
-    config.write_text(text)
+    given = yaml.safe_load(CONFIG)
+    life = {"name": "biogeochemistry", "models": {"npzd": {"name": "npzd", "w_p": 0.0, "w_d": 0.0}}}
+    life["initial"] = {"npzd_nut": 5.0, "npzd_phy": 0.3, "npzd_zoo": 0.1}
+    given["run"]["case"]["terms"] = {"life": life}
+    given["run"]["case"]["fluxes"]["shortwave_flux"] = 150.0
+    given["observations"] |= {"variable": "npzd_phy", "depth": 2.5, "factor": 1.6, "logarithm": True}
+    given["uncertainty"]["parameters"] = {
+        f"case.terms.life.models.npzd.{name}": {
+            "prior": "log_normal",
+            "median": x,
+            "log_standard_deviation": 0.5,
+        }
+        for name, x in (("rmax", 1.0), ("gmax", 0.5))
+    }
+    del given["uncertainty"]["processes"][1]
+    config.write_text(yaml.safe_dump(given))
     write_sst(np.array([-0.3, -0.2, -0.1, 0.0, 0.1, 0.2]))  # faster growth than the model's
-    done = CliRunner().invoke(app, ["assimilate", "six_cells.yaml", "--output", "out.nc"])
-    assert done.exit_code == 0, done.output
+    invoked("assimilate", "six_cells.yaml", "--output", "out.nc")
     with xr.open_dataset("out.nc", decode_timedelta=False) as found:
         before, after = (np.abs(found.observation - found[name]) for name in ("predicted", "fitted"))
         assert after.mean() < before.mean()

@@ -46,22 +46,19 @@ def truths():
 def test_identical_twins_are_found_with_a_spread_that_is_reliable():
     surface, profiles, fluxes = truths()
     noise = NOISE * np.random.default_rng(11).normal(size=surface.shape)
-    scores = []
+    scores, later = [], slice(SPIN_UP, None)
     for member in range(N_TRUTHS):
         seen = stream(surface[:, member] + noise[:, member], NOISE)
-        run = assimilation(
-            EnsembleTransform(40), seen, processes=(HEAT,), case=column(days=10.0), seed=member
+        options = {"processes": (HEAT,), "case": column(days=10.0), "seed": member}
+        every = assimilation(EnsembleTransform(40), seen, **options).run().every
+        differences = (
+            every.predicted[later, 0, 0] - surface[later, member],
+            every.predicted_spread[later, 0, 0],
+            every.analysis - profiles[..., member],
+            profiles.mean(axis=2) - profiles[..., member],
+            every.processes[later, 0] - fluxes[later, member],
         )
-        every, later = run.run().every, slice(SPIN_UP, None)
-        scores.append(
-            (
-                np.mean((every.predicted[later, 0, 0] - surface[later, member]) ** 2),
-                np.mean(every.predicted_spread[later, 0, 0] ** 2),
-                np.mean((every.analysis - profiles[..., member]) ** 2),
-                np.mean((profiles.mean(axis=2) - profiles[..., member]) ** 2),
-                np.mean((every.processes[later, 0] - fluxes[later, member]) ** 2),
-            )
-        )
+        scores.append([np.mean(each**2) for each in differences])
     error, spread, water, prior, flux = np.mean(scores, axis=0)
     # 200 forecasts, about half as many independent ones, know the ratio to 6 %.
     assert abs(np.sqrt(error / spread) - 1.0) < 0.10
@@ -76,9 +73,8 @@ def fraternal(method, **options):
     noise = 0.01 * np.random.default_rng(2).normal(size=24)
     seen = stream(np.asarray(truth.state.temperature[1:, -1]) + noise, 0.01)
     deep = stream(np.asarray(truth.state.temperature[1:, 0]) + noise[::-1], 0.01, height=-27.5)
-    run = assimilation(method, seen, deep, processes=(), case=column(days=10.0), **options)
-    run = dataclasses.replace(run, system=dataclasses.replace(run.system, parameters=FREE))
-    records = run.run()
+    options |= {"processes": (), "case": column(days=10.0), "of_system": {"parameters": FREE}}
+    records = assimilation(method, seen, deep, **options).run()
     diffusivity = float(FREE.to_physical(jnp.asarray(records.every.parameters[-1]))[0])
     error = np.abs(np.asarray(truth.state.temperature[-1]) - records.every.analysis[-1]).mean()
     return diffusivity, error

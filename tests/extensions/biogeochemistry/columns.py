@@ -4,7 +4,6 @@ import jax.numpy as jnp
 
 import tunax_lite as tl
 from tunax_lite.air_sea import BulkForcing, Kondo, Weather
-from tunax_lite.column.forcing import AbstractForcing
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.extensions.biogeochemistry import Biogeochemistry, Environment
 
@@ -13,30 +12,10 @@ N_CELLS, DEPTH = 8, 40.0
 
 def windy(shortwave: float = 150.0, wind: float = 8.0) -> BulkForcing:
     """Constant weather with sun."""
-    values = {
-        "wind_u": wind,
-        "wind_v": 0.0,
-        "air_temperature": 9.0,
-        "humidity": 80.0,
-        "air_pressure": 101300.0,
-        "shortwave": shortwave,
-        "longwave": -50.0,
-    }
+    values = {"wind_u": wind, "wind_v": 0.0, "air_temperature": 9.0, "humidity": 80.0}
+    values |= {"air_pressure": 101300.0, "shortwave": shortwave, "longwave": -50.0}
     weather = Weather(**{name: jnp.asarray(value) for name, value in values.items()})
     return BulkForcing(TimeSeries.constant(weather), bulk=Kondo(), evaporation=False)
-
-
-class Sunny(AbstractForcing):
-    """Constant light and wind, without bulk formulae."""
-
-    def at(self, time, water=None) -> tl.SurfaceFluxes:
-        return tl.SurfaceFluxes(shortwave_flux=150.0, freshwater_flux=1e-5)
-
-    def wind_speed(self, time, water=None):
-        return jnp.asarray(8.0)
-
-    def check_covers(self, start, end) -> None:
-        return None
 
 
 def column(term: Biogeochemistry, forcing=None, **values) -> tl.Case:

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tests.extensions.biogeochemistry.columns import environment as any_environment
 from tunax_lite.extensions.biogeochemistry import BFM17, Environment
 
 DAY = 86400.0
@@ -43,19 +44,14 @@ def one_cell_each(values) -> jax.Array:
 
 def environment() -> Environment:
     """The environment of these cells, as three columns of one cell."""
-    ones = jnp.ones((1, 3))
-    return Environment(
-        temperature=one_cell_each(TEMPERATURE),
-        salinity=one_cell_each(SALINITY),
-        density=1025.0 * ones,
-        depth=0.5 * ones,
-        thickness=150.0 / 152.0 * ones,
-        light=50.0 * ones,
-        surface_light=100.0 * ones[0],
+    cells = {"temperature": TEMPERATURE, "salinity": SALINITY, "density": 3 * (1025.0,), "light": 3 * (50.0,)}
+    cells |= {"depth": 3 * (0.5,), "thickness": 3 * (150.0 / 152.0,)}
+    return any_environment(
+        **{name: one_cell_each(values) for name, values in cells.items()},
+        surface_light=jnp.full(3, 100.0),
         shortwave=0.217 / 0.4 * jnp.asarray(LIGHT),
-        wind_speed=6.0 * ones[0],
-        bottom_stress=0.0 * ones[0],
-        time=0.0,
+        wind_speed=jnp.full(3, 6.0),
+        bottom_stress=jnp.zeros(3),
     )
 
 

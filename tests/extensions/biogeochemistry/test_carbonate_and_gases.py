@@ -53,6 +53,8 @@ def test_every_carbon_and_alkalinity_has_one_ph():
     residual = found.bicarbonate + 2.0 * found.carbonate + borate + water - alkalinity
     scale = carbon + np.abs(alkalinity) + borate + np.abs(water)
     assert np.max(np.abs(residual) / scale) < 1e-12
+    total = found.carbonic_acid + found.bicarbonate + found.carbonate
+    np.testing.assert_allclose(total, carbon, rtol=1e-9)
     assert np.all(np.isfinite(found.pressure)) and np.min(found.pressure) >= 0.0
 
 

@@ -39,17 +39,22 @@ FILE = """instances:
 """
 
 
-def term_of(folder: Path, text: str, **fabm) -> Biogeochemistry:
+def translated(folder: Path, text: str = FILE, **fabm) -> Any:
+    """A set-up of GOTM with a file of FABM."""
     (folder / "fabm.yaml").write_text(text)
-    report: Any = build_gotm(load_gotm(write_case(folder, {"fabm": {"use": True} | fabm})))
-    report.report.check()
-    term = report.run.case.terms["fabm"]
+    return build_gotm(load_gotm(write_case(folder, {"fabm": {"use": True} | fabm})))
+
+
+def term_of(folder: Path, text: str = FILE, **fabm) -> Biogeochemistry:
+    found = translated(folder, text, **fabm)
+    found.report.check()
+    term = found.run.case.terms["fabm"]
     assert isinstance(term, Biogeochemistry)
     return term
 
 
 def test_instances_become_models_with_their_parameters_and_couplings(tmp_path):
-    term = term_of(tmp_path, FILE, freshwater_impact=False, feedbacks={"shade": True})
+    term = term_of(tmp_path, freshwater_impact=False, feedbacks={"shade": True})
     assert list(term.models) == ["plankton", "carbonate"]
     plankton, carbonate = term.models["plankton"], term.models["carbonate"]
     assert isinstance(plankton, NPZD) and isinstance(carbonate, Carbonate)
@@ -61,42 +66,22 @@ def test_instances_become_models_with_their_parameters_and_couplings(tmp_path):
     assert term.surface_light == "shortwave"
 
 
-@pytest.mark.long
-def test_gases_pass_the_surface_as_in_a_calm_where_gotm_reads_no_wind(tmp_path):
-    """With prescribed fluxes; GOTM's wind is zero then."""
-    (tmp_path / "fabm.yaml").write_text(
-        "instances: {gas: {model: pml/carbonate, parameters: {pCO2a: 367.0}}}"
-    )
-    built = build_gotm(load_gotm(write_case(tmp_path, {"fabm": {"use": True}})))
-    assert built.run is not None and "as in a calm" in "\n".join(built.report.differences)
-    run = built.run
-    term = run.case.terms["fabm"]
-    assert isinstance(term, Biogeochemistry)
-    tracers = tl.simulate(run.model, run.case, dt=run.dt, duration=10 * run.dt).state.tracers
-    dic = np.sum(np.asarray(tracers["gas_dic"]), axis=1)
-    np.testing.assert_allclose(dic[-1], dic[0], rtol=1e-13)
-
-
 def test_numerics_follow_the_names_and_numbers_of_gotm(tmp_path):
     numerics = {"ode_method": 8, "split_factor": 3, "w_adv_discr": "Superbee"}
-    term = term_of(tmp_path, FILE, numerics=numerics, repair_state=True)
+    term = term_of(tmp_path, numerics=numerics, repair_state=True)
     assert isinstance(term.scheme, ModifiedPatankar2) and term.n_substeps == 3
     assert term.sinking.value == "superbee" and term.clipping
-    assert term_of(tmp_path, FILE).surface_exchange
+    found = translated(tmp_path)  # with prescribed fluxes GOTM's wind is zero
+    assert "as in a calm" in "\n".join(found.report.differences)
+    assert found.run.case.terms["fabm"].surface_exchange and found.run.case.terms["fabm"].wind_speed == 0.0
     # On request, and with the schemes that take production and destruction, as in GOTM.
     for change in ({"debug": {"no_surface": True}}, {"numerics": {"ode_method": "MP1"}}):
-        assert not term_of(tmp_path, FILE, **change).surface_exchange
-    (tmp_path / "fabm.yaml").write_text("instances: {baltic: {model: gotm/ergom}}")
-    fabm = {"use": True, "numerics": {"ode_method": "MP1"}}
-    differences = build_gotm(load_gotm(write_case(tmp_path, {"fabm": fabm}))).report.differences
-    assert not missing_from(str(differences), "gotm/ergom modified_patankar baltic")
+        assert not term_of(tmp_path, **change).surface_exchange
+    ergom = translated(tmp_path, "instances: {baltic: {model: gotm/ergom}}", numerics={"ode_method": "MP1"})
+    assert not missing_from(str(ergom.report.differences), "gotm/ergom modified_patankar baltic")
     with error_naming(ConfigError, "small.gotm.yaml fabm.numerics.split_factor 1 1000 0"):
-        term_of(tmp_path, FILE, numerics={"split_factor": 0})
-
-
-def test_rain_dilutes_implicitly_as_in_gotm(tmp_path):
-    """Explicitly, zooplankton at Ocean Weather Station Papa is 8e-4 off in three months of 9 mm a day."""
-    (tmp_path / "fabm.yaml").write_text(FILE)
+        term_of(tmp_path, numerics={"split_factor": 0})
+    # Explicitly, zooplankton at Ocean Weather Station Papa is 8e-4 off in three months of 9 mm a day.
     for rain in (0.0, 1e-7):
         changes = {"fabm": {"use": True}, "surface": {"precip": {"constant_value": rain}}}
         run: Any = build_gotm(load_gotm(write_case(tmp_path, changes))).run
@@ -105,10 +90,8 @@ def test_rain_dilutes_implicitly_as_in_gotm(tmp_path):
 
 def test_carbon_dioxide_of_the_air_comes_from_the_file_or_the_set_up(tmp_path):
     text, name = "instances: {gas: {model: pml/carbonate}}", "mole_fraction_of_carbon_dioxide_in_air"
-    (tmp_path / "fabm.yaml").write_text(text)
-    errors = build_gotm(load_gotm(write_case(tmp_path, {"fabm": {"use": True}}))).report.errors
-    assert len(errors) == 1 and "instances.gas.parameters.pCO2a: expected a mole fraction" in errors[0]
-    assert f"constant input {name}" in errors[0]
+    (error,) = translated(tmp_path, text).report.errors
+    assert not missing_from(error, f"instances.gas.parameters.pCO2a constant input {name}")
     gas = term_of(tmp_path, text, input={name: 410.0}).models["gas"]
     assert isinstance(gas, Carbonate) and float(gas.pCO2a) == 410.0
 
@@ -129,37 +112,24 @@ def test_what_is_not_available_is_named_with_its_line(tmp_path):
         ("  off:\n    model: a/b\n    use: false\n", "  off: a/b\n", "16 instances.off a/b"),
         ("plankton:", "pl ankton:", "2 instances.pl"),
     ):
-        (tmp_path / "fabm.yaml").write_text(FILE.replace(old, new))
-        report = build_gotm(load_gotm(write_case(tmp_path, {"fabm": {"use": True}}))).report
-        errors = "\n".join(report.errors)
+        errors = "\n".join(translated(tmp_path, FILE.replace(old, new)).report.errors)
         assert all(part in errors for part in f"fabm.yaml line {parts}".split()), errors
-
-
-PROFILES = """2010-01-01 00:00:00 3 2
-  0.0 1.0 10.0
- -5.0 2.0 20.0
--50.0 4.0 40.0
-2020-01-01 00:00:00 3 2
-  0.0 1.0 10.0
- -5.0 2.0 20.0
--50.0 4.0 40.0
-"""
 
 
 def test_inputs_give_initial_profiles_and_relaxation(tmp_path):
     """As GOTM's `input` does: the first profile is the start, and later ones are what pools relax to."""
-    (tmp_path / "fabm.yaml").write_text(FILE)
-    (tmp_path / "pools.dat").write_text(PROFILES)
+    levels = "  0.0 1.0 10.0\n -5.0 2.0 20.0\n-50.0 4.0 40.0\n"
+    (tmp_path / "pools.dat").write_text(
+        "".join(f"{year}-01-01 00:00:00 3 2\n{levels}" for year in (2010, 2020))
+    )
     named = {"method": "file", "file": "pools.dat"}
     inputs = {
         "plankton_nut": named | {"column": 2, "scale_factor": 0.5, "relax_tau": 7200.0},
         "plankton_det": named | {"thickness_bot": 3.0, "relax_tau_bot": 3600.0},
         "carbonate_dic": 2100.0,
     }
-    fabm = {"fabm": {"use": True, "input": inputs}}
-    built = build_gotm(load_gotm(write_case(tmp_path, fabm)))
+    built = translated(tmp_path, input=inputs)
     built.report.check()
-    assert built.run is not None
     case = built.run.case
     z, tracers = np.asarray(case.grid.z_center), case.initial_state.tracers
     profile = np.interp(z, [-50.0, -5.0, 0.0], [4.0, 2.0, 1.0])
@@ -167,7 +137,6 @@ def test_inputs_give_initial_profiles_and_relaxation(tmp_path):
     np.testing.assert_allclose(tracers["plankton_det"], profile, rtol=1e-13)
     np.testing.assert_array_equal(tracers["carbonate_dic"], 2100.0)
     assert float(tracers["plankton_phy"][0]) == 1e-15  # of the fabm.yaml
-    assert case.interior.relaxation is not None
     relaxation = case.interior.relaxation.tracers
     assert set(relaxation) == {"plankton_nut", "plankton_det"}
     np.testing.assert_allclose(relaxation["plankton_nut"].rate, 1.0 / 7200.0)
@@ -177,18 +146,16 @@ def test_inputs_give_initial_profiles_and_relaxation(tmp_path):
 
 
 def test_wrong_inputs_are_named_with_their_line(tmp_path):
-    (tmp_path / "fabm.yaml").write_text(FILE)
     for inputs, parts in (
         ({"plankton_nit": 1.0}, "fabm.input.plankton_nit plankton_nut"),
         ({"plankton_nut": {"metod": "file"}}, "plankton_nut.metod method"),
         ({"plankton_nut": {"method": "file"}}, "plankton_nut.file name"),
         ({"plankton_nut": {"constant_value": 1.0, "relax_tau": 0.0}}, "plankton_nut.relax_tau above 0"),
     ):
-        path = write_case(tmp_path, {"fabm": {"use": True, "input": inputs}})
         with error_naming(ConfigError, f"small.gotm.yaml line {parts}"):
-            build_gotm(load_gotm(path)).report.check()
-    unused = {"fabm": {"use": True, "input": {"plankton_nut": {"file": "nut.dat", "column": 1}}}}
-    warnings = build_gotm(load_gotm(write_case(tmp_path, unused))).report.warnings
+            term_of(tmp_path, input=inputs)
+    unused = {"plankton_nut": {"file": "nut.dat", "column": 1}}
+    warnings = translated(tmp_path, input=unused).report.warnings
     assert any(not missing_from(one, "fabm.input.plankton_nut.file constant method") for one in warnings)
 
 
@@ -208,21 +175,13 @@ def test_check_says_which_models_of_a_file_exist(tmp_path):
     assert "part of one" in output and not (tmp_path / "out.nc").exists()
 
 
-CASES = {
-    "nns_annual_npzd_shade": "nns_annual/meteo_file.dat",
-    "nns_annual_passive": "nns_annual/meteo_file.dat",
-    "nns_annual_fasham": "nns_annual/meteo_file.dat",
-    "nns_annual_carbonate": "nns_annual/meteo_file.dat",
-    "nns_annual_ergom": "nns_annual/meteo_file.dat",
-    "medsea_east_npzd": "medsea_east/Med_east_s_prof.dat",
-}
-
-
 BRIEF = ("nns_annual_npzd_shade", "nns_annual_carbonate", "nns_annual_ergom")
+LONG = ("nns_annual_passive", "nns_annual_fasham", "medsea_east_npzd")
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.long if n in BRIEF else pytest.mark.study) for n in CASES]
+    "name",
+    [pytest.param(n, marks=pytest.mark.long if n in BRIEF else pytest.mark.study) for n in (*BRIEF, *LONG)],
 )
 def test_a_year_is_that_of_gotm_with_fabm(name, tmp_path):
     """Root mean square over the year of every pool, relative to its range.
@@ -230,7 +189,8 @@ def test_a_year_is_that_of_gotm_with_fabm(name, tmp_path):
     GOTM was built without the table of salinity anomalies. Its files are in single precision.
     """
     reference = find_fabm_reference(name)
-    for file in (*find_gotm_case(CASES[name]).parent.iterdir(), *reference.iterdir()):
+    weather = "nns_annual/meteo_file.dat" if "nns" in name else "medsea_east/Med_east_s_prof.dat"
+    for file in (*find_gotm_case(weather).parent.iterdir(), *reference.iterdir()):
         if file.is_file() and not (tmp_path / file.name).exists():
             (tmp_path / file.name).symlink_to(file)
     run: Any = build_gotm(load_gotm(tmp_path / "gotm.yaml", config=GotmOptions(salinity_anomaly=False))).run

@@ -1,6 +1,5 @@
 """Pools in files: initial profiles, relaxation and observations, in text, CSV, CF NetCDF and of floats."""
 
-import dataclasses
 import re
 
 import gsw
@@ -12,7 +11,6 @@ import yaml
 import tunax_lite as tl
 from tests.conftest import _find
 from tests.errors import error_naming, missing_from
-from tests.extensions.biogeochemistry.columns import Sunny
 from tests.io import test_argo as argo
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.io import FileFormatError, read_argo, read_argo_profiles
@@ -55,22 +53,26 @@ def loaded(folder, evaluate="npzd_nut", **case):
     return load_run(path)
 
 
-def csv(folder, head="nitrate [mmol m-3]", water=False, values=NITRATE):
+def observed(path, name):
+    return {"format": "oceansites", "paths": path, "tracers": {"npzd_nut": name}}
+
+
+def csv(folder, head="nitrate [mmol m-3]", water=False, values=NITRATE, name="nitrate"):
     """Profiles of ten days, of nitrate, or with temperature and salinity."""
     lines = [f"time,depth [m],{head}" + (",TEMP [degC],PSAL [1]" if water else "")]
     for day in (1, 11):
         for z, value in zip(Z, values, strict=True):
             lines.append(f"2015-01-{day:02d},{-z:g},{value:g}" + (",10.0,35.0" if water else ""))
     (folder / "bottle.csv").write_text("\n".join(lines) + "\n")
-    return {"format": "oceansites", "paths": "bottle.csv"}
+    return observed("bottle.csv", name)
 
 
-def netcdf(folder, unit="mmol m-3"):
-    values = xr.DataArray(np.stack([NITRATE, NITRATE]), dims=("time", "z"), attrs={"units": unit})
+def netcdf(folder):
+    values = xr.DataArray(np.stack([NITRATE, NITRATE]), dims=("time", "z"), attrs={"units": "mmol m-3"})
     time = xr.DataArray([0.0, 10.0], dims="time", attrs={"units": "days since 2015-01-01"})
     z = xr.DataArray(Z, dims="z", attrs={"units": "m", "positive": "up"})
     xr.Dataset({"nitrate": values}, coords={"time": time, "z": z}).to_netcdf(folder / "bottle.nc")
-    return {"format": "oceansites", "paths": "bottle.nc"}
+    return observed("bottle.nc", "nitrate")
 
 
 def text(folder):
@@ -78,7 +80,7 @@ def text(folder):
     rows = "".join(f"{z:g} {value:g}\n" for z, value in zip(Z, NITRATE, strict=True))
     days = "".join(f"2015/01/{day:02d} 00:00:00 3 1\n{rows}" for day in (1, 11))
     (folder / "nitrate.dat").write_text(days)
-    return {"format": "oceansites", "paths": "nitrate.dat"}
+    return observed("nitrate.dat", "1")
 
 
 def started(run) -> np.ndarray:
@@ -90,22 +92,20 @@ def expected(run, values=NITRATE) -> np.ndarray:
     return np.interp(np.asarray(run.case.grid.z_center), Z, values)
 
 
-@pytest.mark.parametrize(("make", "name"), [(csv, "nitrate"), (netcdf, "nitrate"), (text, "1")])
-def test_a_measured_pool_is_start_and_observation(build, tmp_path, make, name):
-    run = build(observations=make(tmp_path) | {"tracers": {"npzd_nut": name}})
-    np.testing.assert_allclose(started(run), expected(run), rtol=1e-13)
-    assert float(run.case.initial_state.tracers["npzd_det"][0]) == 4.5  # not measured: that of the model
-    assert run.observations is not None
-    np.testing.assert_allclose(run.observations.profiles["npzd_nut"][-1], NITRATE, rtol=1e-13)
+def test_a_measured_pool_is_start_and_observation(build, tmp_path):
+    for make in (csv, netcdf, text):
+        run = build(observations=make(tmp_path))
+        np.testing.assert_allclose(started(run), expected(run), rtol=1e-13)
+        assert float(run.case.initial_state.tracers["npzd_det"][0]) == 4.5  # not measured: that of the model
+        np.testing.assert_allclose(run.observations.profiles["npzd_nut"][-1], NITRATE, rtol=1e-13)
 
 
 @pytest.mark.long
 def test_a_pool_is_relaxed_to_measured_values(build, tmp_path):
-    measured = csv(tmp_path) | {"tracers": {"npzd_nut": "nitrate"}}
     relaxation = {"tracers": {"npzd_nut": {"time_scale": 3600.0}}}
     ends = []
     for interior in ({"relaxation": relaxation}, {}):
-        run = build(observations=measured, interior=interior)
+        run = build(observations=csv(tmp_path), interior=interior)
         end = tl.simulate(run.model, run.case, dt=3600.0, output_interval=10 * DAY).state.tracers["npzd_nut"]
         ends.append(np.abs(np.asarray(end[-1]) - expected(run)).max())
     # Drawn back within an hour, while mixing acts over days.
@@ -114,13 +114,13 @@ def test_a_pool_is_relaxed_to_measured_values(build, tmp_path):
 
 def test_units_of_amounts_are_converted(build, tmp_path):
     for unit, factor in (("umol l-1", 1.0), ("mol m-3", 1e3), ("mmol N m-3", 1.0), ("nmol/L", 1e-3)):
-        run = build(observations=csv(tmp_path, f"nitrate [{unit}]") | {"tracers": {"npzd_nut": "nitrate"}})
+        run = build(observations=csv(tmp_path, f"nitrate [{unit}]"))
         np.testing.assert_allclose(started(run), factor * expected(run), rtol=1e-12)
 
 
 def test_text_without_a_unit_is_in_that_of_the_pool_with_a_note(build, tmp_path):
     def notes(column):
-        run = build(observations=csv(tmp_path, "nitrate") | {"tracers": {"npzd_nut": column}})
+        run = build(observations=csv(tmp_path, "nitrate", name=column))
         np.testing.assert_allclose(started(run), expected(run), rtol=1e-12)
         return [said for said in run.notes if "no unit" in said]
 
@@ -130,44 +130,40 @@ def test_text_without_a_unit_is_in_that_of_the_pool_with_a_note(build, tmp_path)
 
 
 def test_amounts_per_mass_take_the_density_of_the_water(build, tmp_path):
-    run = build(
-        observations=csv(tmp_path, "nitrate [umol kg-1]", water=True) | {"tracers": {"npzd_nut": "nitrate"}}
-    )
+    run = build(observations=csv(tmp_path, "nitrate [umol kg-1]", water=True))
     absolute = gsw.SA_from_SP(35.0, -Z, -30.0, 45.0)
     density = gsw.rho(absolute, gsw.CT_from_t(absolute, 10.0, gsw.p_from_z(Z, 45.0)), 0.0)
     # The pressure of conversions is that of 1 dbar per metre to 1 %.
     np.testing.assert_allclose(started(run), expected(run, NITRATE * density / 1e3), rtol=1e-6)
-    alone = build(observations=csv(tmp_path, "nitrate [umol kg-1]") | {"tracers": {"npzd_nut": "nitrate"}})
+    alone = build(observations=csv(tmp_path, "nitrate [umol kg-1]"))
     np.testing.assert_allclose(started(alone), started(run), rtol=5e-3)
 
 
 def test_a_mass_is_refused_unless_a_factor_makes_it_an_amount(build, tmp_path):
     text(tmp_path)
     own = {"npzd_nut": {"path": "nitrate.dat", "column": 1, "factor": 3.0}, "dye": 1.0}
-    run = build(observations=csv(tmp_path) | {"tracers": {"npzd_nut": "nitrate"}}, tracers=own)
+    run = build(observations=csv(tmp_path), tracers=own)
     np.testing.assert_allclose(started(run), 3.0 * expected(run), rtol=1e-13)  # replaces the measured one
-    measured = csv(tmp_path, "nitrate [mg m-3]")
     with error_naming(FileFormatError, "bottle.csv nitrate mmol m-3 mg molar mass factor"):
-        build(observations=measured | {"tracers": {"npzd_nut": "nitrate"}})
+        build(observations=csv(tmp_path, "nitrate [mg m-3]"))
     how = {"variable": "nitrate", "unit": "mmol m-3", "factor": 1.0 / 14.007}
-    run = build(observations=measured | {"tracers": {"npzd_nut": how}})
+    run = build(observations=csv(tmp_path, "nitrate [mg m-3]", name=how))
     np.testing.assert_allclose(started(run), expected(run) / 14.007, rtol=1e-12)
 
 
 def test_one_note_names_the_pools_that_start_from_defaults(build, tmp_path):
     life = CASE["terms"]["life"] | {"initial": {"npzd_phy": 0.1, "npzd_zoo": 0.1}}
-    observations = csv(tmp_path) | {"tracers": {"npzd_nut": "nitrate"}}
-    run = build(terms={"life": life}, observations=observations)
+    run = build(terms={"life": life}, observations=csv(tmp_path))
     (note,) = [said for said in run.notes if "default" in said]
     assert not missing_from(note, "run.yaml case.terms.life npzd_det 4.5 mmol tracers initial")
     assert not re.search("npzd_(nut|phy|zoo)", note)
     life["initial"] |= {"npzd_det": 0.0}
-    run = build(terms={"life": life}, observations=observations)
+    run = build(terms={"life": life}, observations=csv(tmp_path))
     assert not any("default" in said for said in run.notes)
 
 
 def test_measured_values_below_zero_start_from_zero_with_a_note(build, tmp_path):
-    run = build(observations=csv(tmp_path, values=NITRATE - 3.0) | {"tracers": {"npzd_nut": "nitrate"}})
+    run = build(observations=csv(tmp_path, values=NITRATE - 3.0))
     assert started(run).min() == 0.0 and any("npzd_nut" in note and "-1" in note for note in run.notes)
     assert float(run.observations.profiles["npzd_nut"].min()) == -1.0
 
@@ -182,14 +178,6 @@ def test_names_that_do_not_exist_are_refused(build, tmp_path):
         measured = csv(tmp_path) | {"tracers": tracers}
         with error_naming(error, parts):
             build(observations=measured, interior={"relaxation": {"tracers": relaxation}})
-
-
-def test_a_configuration_may_leave_the_substeps_of_sinking_to_the_speeds(build):
-    """Cells of 5 m and steps of an hour: 120 m per day is one cell in a step."""
-    for speed, n in ((-5.0, 1), (-500.0, 5)):
-        models = {"npzd": {"name": "npzd", "w_d": speed}}
-        life = {"name": "biogeochemistry", "models": models, "n_sinking_substeps": None}
-        assert build(terms={"life": life}).case.terms["life"].n_sinking_substeps == n
 
 
 def sprof(path, modes=("RRR", "RRR"), first="NITRATE", unit="micromole/kg", **arrays):
@@ -232,9 +220,8 @@ def test_adjusted_values_and_flags_of_each_parameter(tmp_path):
     path = sprof(tmp_path / "1_Sprof.nc", ("RRR", "RDR"), DOXY_QC="1131", **adjusted)
     found = read_argo_profiles(path, tracers=NAMES)
     per_volume = density_of_float() / 1e3
-    np.testing.assert_allclose(
-        found.tracers["nit"][0], np.array([1.0, 3.0, 9.0, 12.0]) * per_volume, rtol=1e-12
-    )
+    sent = np.array([1.0, 3.0, 9.0, 12.0]) * per_volume
+    np.testing.assert_allclose(found.tracers["nit"][0], sent, rtol=1e-12)
     wanted = np.array([0.5, np.nan, 8.5, 11.5]) * per_volume
     np.testing.assert_allclose(found.tracers["nit"][1], wanted, rtol=1e-12)
     assert np.isnan(found.tracers["oxy"][:, 2]).all() and found.n_rejected["oxy"] == 2
@@ -248,6 +235,9 @@ def test_a_parameter_of_which_every_value_is_flagged_is_told(tmp_path):
     assert "nit" in found.profiles and "oxy" not in found.profiles
     (note,) = [note for note in found.notes if "oxy" in note]
     assert not missing_from(note, "1_Sprof.nc oxy none 8 good_flags")
+    accepted = read_argo_profiles(path, tracers=NAMES, good_flags=(1, 2, 3, 5, 8)).tracers["oxy"]
+    oxygen = np.array([250.0, 250.0, 220.0, 200.0]) * density_of_float() / 1e3
+    np.testing.assert_allclose(accepted, [oxygen, oxygen], rtol=1e-12)
 
 
 def test_parameters_of_floats_that_do_not_fit_are_refused(tmp_path):
@@ -272,24 +262,18 @@ def test_a_float_in_real_time_gives_oxygen_only_if_its_flag_is_accepted():
 
 @pytest.mark.long
 def test_ph_of_a_float_is_compared_with_that_of_the_water(tmp_path):
-    """The profile that it starts from is measured; from the first step on it follows from the pools."""
     measured = np.array([8.05, 8.04, 7.95, 7.9])
     name = "PH_IN_SITU_TOTAL"
     path = sprof(tmp_path / "1_Sprof.nc", first=name, unit="dimensionless", **{name: measured})
-    floats = {"format": "argo", "paths": path.name, "tracers": {"carbon_pH": "PH_IN_SITU_TOTAL"}}
+    floats = {"format": "argo", "paths": path.name, "tracers": {"carbon_pH": name}, "z": [-40.0, -20.0]}
     models = {"carbon": {"name": "carbonate", "pCO2a": 420.0}}
-    life = {"name": "biogeochemistry", "models": models, "kept": ["carbon_pH"]}
-    config = loaded(
-        tmp_path, observations=floats | {"z": [-40.0, -20.0]}, terms={"life": life}, evaluate="carbon_pH"
-    )
-    run = build_run(config)
+    life = {"name": "biogeochemistry", "models": models, "kept": ["carbon_pH"], "wind_speed": 8.0}
+    run = build_run(loaded(tmp_path, observations=floats, terms={"life": life}, evaluate="carbon_pH"))
     start = np.asarray(run.case.initial_state.tracers["carbon_pH"])
     assert measured.min() - 1e-6 <= start.min() < start.max() <= measured.max() + 1e-6
     assert run.case.terms["life"].tracer_units()["carbon_pH"][0] == "1"
-    assert run.observations is not None
-    np.testing.assert_allclose(run.observations.profiles["carbon_pH"][0].max(), 8.05, atol=0.05)
-    windy = dataclasses.replace(run.case, forcing=Sunny())
-    end = tl.simulate(run.model, windy, dt=3600.0, output_interval=3600.0).state.tracers["carbon_pH"]
+    np.testing.assert_allclose(run.observations.profiles["carbon_pH"][0].max(), 8.05, atol=0.05)  # pyright: ignore
+    end = tl.simulate(run.model, run.case, dt=3600.0, output_interval=3600.0).state.tracers["carbon_pH"]
     # That of 2185 mmol m-3 carbon with the alkalinity of salinity 35, at 10 to 12 degC.
     np.testing.assert_allclose(end[-1], 7.95, atol=0.1)
     assert not np.allclose(end[-1], start, atol=5e-3)

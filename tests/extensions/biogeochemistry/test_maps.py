@@ -1,5 +1,7 @@
 """Biogeochemistry on a map: the columns of a batch, initial pools from gridded files, names and units."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -18,19 +20,14 @@ from tunax_lite.runtime.engine import ThisProcess
 DAY = 86400.0
 N_COLUMNS = 12
 POOLS = ["npzd_nut", "npzd_phy", "npzd_zoo", "npzd_det"]
+LIFE = {"name": "biogeochemistry", "models": {"npzd": {"name": "npzd"}}}
 MAP = {
     "map": {
         "paths": "ocean.nc",
         "start_time": "2001-01-01",
         "duration": 5 * DAY,
         "fluxes": {"stress_u": "taux", "heat_flux": "heat", "shortwave_flux": 150.0},
-        "terms": {
-            "life": {
-                "name": "biogeochemistry",
-                "models": {"npzd": {"name": "npzd"}},
-                "initial": {"npzd_phy": 0.1},
-            }
-        },
+        "terms": {"life": LIFE | {"initial": {"npzd_phy": 0.1}}},
         "tracers": {"npzd_nut": {"variable": "no3", "factor": 1.025}},
     },
     "grid": {"kind": "uniform", "n_cells": 10},
@@ -55,7 +52,7 @@ def test_a_map_with_plankton_is_a_batch_of_its_columns(tmp_path):
     run = build_map(load_map(write(tmp_path)))
     (note,) = [said for said in run.columns.notes if "default" in said]
     assert not missing_from(note, "map.terms.life npzd_zoo npzd_det 4.5") and "npzd_nut" not in note
-    case = run.columns.case(np.arange(N_COLUMNS), 0.0, run.duration)
+    case: Any = run.columns.case(np.arange(N_COLUMNS), 0.0, run.duration)
     start = np.asarray(case.initial_state.tracers["npzd_nut"])
     z = np.asarray(case.grid.z_center)
     # The file is linear over depth, down to its deepest level in water.
@@ -72,29 +69,32 @@ def test_a_map_with_plankton_is_a_batch_of_its_columns(tmp_path):
             np.testing.assert_allclose(found, expected[name][1:], rtol=1e-6, atol=1e-9)
         assert store.npzd_phy.units == "mmol m-3" and store.npzd_phy.long_name == "phytoplankton"
         assert store.npzd_phy_mean.units == "mmol m-3" and "npzd_phy" in store
-    life = case.terms["life"]
-    totals = life.totals(expected, {}, case.grid)["nitrogen"]  # pyright: ignore[reportAttributeAccessIssue]
+    totals = case.terms["life"].totals(expected, {}, case.grid)["nitrogen"]
     np.testing.assert_allclose(totals, np.broadcast_to(totals[0], totals.shape), rtol=1e-12)
 
 
 @pytest.mark.long
 def test_substeps_of_sinking_are_those_of_the_thinnest_cells(tmp_path):
-    life = {"name": "biogeochemistry", "models": {"npzd": {"name": "npzd", "w_d": -400.0}}}
-    run = build_map(load_map(write(tmp_path, terms={"life": life | {"n_sinking_substeps": None}})))
-    case = run.columns.case(np.arange(N_COLUMNS), 0.0, DAY)
+    life = LIFE | {"models": {"npzd": {"name": "npzd", "w_d": -400.0}}, "n_sinking_substeps": None}
+    columns = build_map(load_map(write(tmp_path, terms={"life": life}))).columns
+    case: Any = columns.case(np.arange(N_COLUMNS), 0.0, DAY)
     thinnest = np.min(np.diff(np.asarray(case.grid.z_face), axis=0))
-    taken = case.terms["life"].n_sinking_substeps  # pyright: ignore[reportAttributeAccessIssue]
+    assert case.terms["life"].n_sinking_substeps == 1 + int(400.0 / DAY * 3600.0 / thinnest) > 1
     bare = build_map(load_map(write(tmp_path, terms={})))  # tracers that no term carries are passive
     assert set(bare.columns.case(np.arange(2), 0.0, DAY).initial_state.tracers) == {"npzd_nut"}
     with error_naming(ConfigError, "map.terms.life npz npzd"):
         load_map(write(tmp_path, terms={"life": life | {"models": {"npzd": {"name": "npz"}}}}))
-    assert taken == 1 + int(400.0 / DAY * 3600.0 / thinnest) > 1
 
 
 @pytest.mark.long
 def test_a_map_names_pools_that_became_negative(tmp_path):
-    life = MAP["map"]["terms"]["life"] | {"scheme": "euler", "n_sinking_substeps": None}
-    life["models"] = {"npzd": {"name": "npzd", "rmax": 10.0, "rpdu": 4.0, "rpdl": 4.0}}
+    models = {"npzd": {"name": "npzd", "rmax": 10.0, "rpdu": 4.0, "rpdl": 4.0}}
+    life = LIFE | {
+        "models": models,
+        "initial": {"npzd_phy": 0.1},
+        "scheme": "euler",
+        "n_sinking_substeps": None,
+    }
     path = write(tmp_path, terms={"life": life})
     step = ["--set", "time.step=43200.0", "--set", "output.variables=[npzd_nut]", "--set", "output.means=[]"]
     said = invoked("map", path, *step, "--output", tmp_path / "out.zarr").output

@@ -10,7 +10,7 @@ import pytest
 
 import tunax_lite as tl
 from tests.errors import error_naming
-from tests.extensions.biogeochemistry.columns import Sunny, column, environment
+from tests.extensions.biogeochemistry.columns import column, environment
 from tests.helpers import central_difference
 from tunax_lite import config as config  # names all models
 from tunax_lite.declarations import names_of
@@ -21,12 +21,11 @@ from tunax_lite.extensions.biogeochemistry import (
     Carbonate,
     Ergom,
     ModifiedPatankar,
-    Oxygen,
-    Passive,
+    OceanBioMENPZD,
     Pool,
     check_model,
 )
-from tunax_lite.extensions.biogeochemistry.carbonate import Constants, equilibrium
+from tunax_lite.extensions.biogeochemistry.carbonate import Constants
 from tunax_lite.extensions.biogeochemistry.oxygen import oxygen_saturation, schmidt_number
 
 MODELS = {
@@ -51,23 +50,6 @@ def test_exchanges_fit_the_declarations():
         check_model(kind(), used_up=("o2o", "z5n", "z5p") if name == "bfm17" else ())
 
 
-@pytest.mark.long
-def test_a_long_step_stays_positive_and_keeps_what_it_holds():
-    """The modified Patankar scheme, at a step that makes an explicit one negative; all models together."""
-    term = Biogeochemistry({name: kind() for name, kind in MODELS.items()})
-    case = column(term)
-    run = tl.simulate(tl.Model(tl.Constant()), case, dt=DAY, duration=10 * DAY, output_interval=DAY)
-    signed = [key for key, pool in term.pools().items() if not pool.positive]
-    for key, values in run.state.tracers.items():
-        assert np.all(np.isfinite(values)), key
-        assert key in signed or np.all(np.asarray(values) >= 0.0), key
-    for name in ("npzd", "fasham"):
-        alone = Biogeochemistry({name: MODELS[name]()})
-        totals = alone.totals(run.state.tracers, run.state.surface, case.grid)["nitrogen"]
-        # Round-off of ten steps, relative to what the column holds.
-        np.testing.assert_allclose(totals, totals[0], rtol=1e-14)
-
-
 def check_gradient(loss, vector: jax.Array) -> None:
     """Reverse mode against forward mode and, for every number, central differences."""
     reverse = np.asarray(jax.jit(jax.grad(loss))(vector))
@@ -88,19 +70,15 @@ def check_gradient(loss, vector: jax.Array) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in ("bfm17", "passive", "age")])
 def test_the_gradient_of_two_steps_by_every_parameter_is_that_of_finite_differences(name):
-    """Exchanges in three cells, through the surface and through the bottom."""
     leaves, of = jax.tree.flatten(MODELS[name]())
-    scheme, dt = ModifiedPatankar(), 3600.0
+    scheme = ModifiedPatankar()
+    start = {f"m_{pool}": values for pool, values in filled(MODELS[name]()).items()}
 
     def loss(numbers):
-        model = jax.tree.unflatten(of, list(numbers))
-        term = Biogeochemistry({"m": model})
-        start = {f"m_{pool}": values for pool, values in filled(model).items()}
-        pools = dict(start)
+        term, pools = Biogeochemistry({"m": jax.tree.unflatten(of, list(numbers))}), start
         for _ in range(2):
-            pools = scheme.step(term.reactions(environment(), tl.Grid.uniform(30.0, 3)), pools, dt)
-        change = [jnp.mean((values - start[name]) ** 2) for name, values in pools.items()]
-        return sum(change)
+            pools = scheme.step(term.reactions(environment(), tl.Grid.uniform(30.0, 3)), pools, 3600.0)
+        return sum(jnp.mean((values - start[name]) ** 2) for name, values in pools.items())
 
     check_gradient(loss, jnp.asarray([float(leaf) for leaf in leaves]))
 
@@ -109,13 +87,14 @@ def test_the_gradient_of_two_steps_by_every_parameter_is_that_of_finite_differen
     "n_steps", [pytest.param(2, marks=pytest.mark.long), pytest.param(500, marks=pytest.mark.study)]
 )
 def test_the_gradient_of_a_column_is_that_of_finite_differences(n_steps):
-    """NPZD with sinking, light and mixing; all models in the long run."""
     kinds = MODELS if n_steps > 2 else {"npzd": NPZD}
     model, dt = tl.Model(tl.KEpsilon()), 600.0
     leaves, of = jax.tree.flatten({name: kind() for name, kind in kinds.items()})
+    sunny = tl.SurfaceFluxes(shortwave_flux=150.0, freshwater_flux=1e-5)
 
     def loss(numbers):
-        case = column(Biogeochemistry(jax.tree.unflatten(of, list(numbers))), Sunny())
+        term = Biogeochemistry(jax.tree.unflatten(of, list(numbers)), wind_speed=8.0)
+        case = column(term, tl.ConstantForcing(sunny))
         run = tl.simulate(model, case, dt=dt, duration=n_steps * dt, output_interval=n_steps * dt)
         # Relative changes: differences of large constants are all round-off.
         change = [(values[-1] - values[0]) / (1.0 + values[0]) for values in run.state.tracers.values()]
@@ -124,11 +103,20 @@ def test_the_gradient_of_a_column_is_that_of_finite_differences(n_steps):
     check_gradient(loss, jnp.asarray([float(leaf) for leaf in leaves]))
 
 
+NPZD_POOLS = ("nut", "phy", "zoo", "det")
+
+
+def check_rates(rates, expected) -> None:
+    """Rates [s-1] against numbers per day."""
+    assert rates.keys() == expected.keys()
+    for pair, value in expected.items():
+        assert float(rates[pair][0]) * DAY == pytest.approx(value, rel=1e-12), pair
+
+
 def test_npzd_rates_at_one_point():
     """Rates by hand, for N = 2, P = 1, Z = 0.5, D = 3 at 50 W m-2 below 200 W m-2."""
-    pools = {name: jnp.array([x]) for name, x in {"nut": 2.0, "phy": 1.0, "zoo": 0.5, "det": 3.0}.items()}
+    pools = {name: jnp.array([x]) for name, x in zip(NPZD_POOLS, (2.0, 1.0, 0.5, 3.0), strict=True)}
     around = environment(light=jnp.array([50.0]), surface_light=jnp.asarray(200.0))
-    rates = NPZD().rates(pools, around)
     expected = {
         # I / I_opt = 50 / max(200 / 4, 25) = 1: growth at its maximum of 1 d-1; 2 / 2.3 of it, of P + 0.0225.
         ("nut", "phy"): 1.0 * 2.0 / 2.3 * 1.0225,
@@ -136,21 +124,37 @@ def test_npzd_rates_at_one_point():
         **{("phy", "nut"): 0.01, ("zoo", "nut"): 0.005, ("det", "nut"): 0.009},
         **{("phy", "det"): 0.02, ("zoo", "det"): 0.01},
     }
-    assert rates.keys() == expected.keys()
-    for pair, value in expected.items():
-        assert float(rates[pair][0]) * DAY == pytest.approx(value, rel=1e-12), pair
+    check_rates(NPZD().rates(pools, around), expected)
 
 
 def test_a_smooth_change_of_mortality_is_the_mean_at_the_threshold():
-    light = jnp.array([25.0, 1e3, 0.0])
     pools = {"nut": jnp.zeros(3), "phy": jnp.ones(3), "zoo": jnp.zeros(3), "det": jnp.zeros(3)}
-    rates = NPZD(transition=2.0).rates(pools, environment(light=light))
-    np.testing.assert_allclose(rates["phy", "det"] * DAY, [0.06, 0.02, 0.1], rtol=1e-4)
-    gradient = jax.grad(
-        lambda x: NPZD(transition=2.0, i_min=x).rates(pools, environment(light=light))["phy", "det"][0]
-    )
+    around = environment(light=jnp.array([25.0, 1e3, 0.0]))
+    deaths = lambda x: NPZD(transition=2.0, i_min=x).rates(pools, around)["phy", "det"] * DAY  # noqa: E731
+    np.testing.assert_allclose(deaths(25.0), [0.06, 0.02, 0.1], rtol=1e-4)
     # d/di_min of (0.02 - 0.1) sigmoid((I - i_min) / 2) is 0.08 / 4 / 2 at I = i_min.
-    assert float(gradient(25.0)) * DAY == pytest.approx(0.01, rel=1e-6)
+    gradient = jax.grad(lambda x: deaths(x)[0])(25.0)
+    assert float(gradient) == pytest.approx(0.01, rel=1e-6)
+
+
+def test_oceanbiome_rates_at_one_point():
+    """Rates by hand: N = 2.3868, P = 0.5573, Z = 0.4, D = 1 at 10 degC half saturate uptake and grazing."""
+    pools = {name: jnp.array([x]) for name, x in zip(NPZD_POOLS, (2.3868, 0.5573, 0.4, 1.0), strict=True)}
+    # Light at which the initial slope would give the largest growth, so that it is 1 / sqrt(2) of it.
+    around = environment(temperature=jnp.array([10.0]), light=jnp.array([1.88 * 0.6989 / 0.1953]))
+    expected = {
+        ("nut", "phy"): 0.6989 * 1.88 / np.sqrt(2.0) * 0.5 * 0.5573,
+        ("phy", "zoo"): 0.9116 * 2.1522 * 0.5 * 0.4,
+        ("phy", "det"): 0.0884 * 2.1522 * 0.5 * 0.4 + 1.88 * 0.0101 * 0.5573,
+        ("phy", "nut"): 1.88 * 0.066 * 0.5573,
+        ("zoo", "nut"): 1.88 * 0.0102 * 0.4,
+        ("zoo", "det"): 1.88 * 0.3395 * 0.16,
+        ("det", "nut"): 0.1213,
+    }
+    check_rates(OceanBioMENPZD(warm="growth and losses").rates(pools, around), expected)
+    attenuation = OceanBioMENPZD().attenuation({"phy": jnp.array([0.0, 0.7 / 1.31])})
+    # One milligram of pigments per cubic metre is chi by definition.
+    np.testing.assert_allclose(attenuation, [0.0, 0.074], rtol=1e-12, atol=1e-8)
 
 
 def test_ergom_decay_uses_oxygen_then_nitrate_then_sulfate():
@@ -173,32 +177,13 @@ def test_constants_of_the_carbonate_system_have_their_published_values():
     assert float(jnp.log(found.boric)) == pytest.approx(-19.7964, abs=1e-4)
 
 
-def test_the_equilibrium_holds_the_carbon_and_alkalinity_of_the_water():
-    carbon, alkalinity = jnp.array([1900e-6, 2100e-6, 2300e-6]), jnp.asarray(2330e-6)
-    t, s = jnp.array([0.0, 15.0, 30.0])[:, None], jnp.asarray(35.0)
-    found, constants = equilibrium(carbon, alkalinity, t, s), Constants.of(t, s)
-    borate = constants.boron * constants.boric / (constants.boric + found.hydrogen)
-    assert constants.water is not None
-    water = constants.water / found.hydrogen - found.hydrogen
-    of_all = found.bicarbonate + 2.0 * found.carbonate + borate + water
-    np.testing.assert_allclose(of_all, alkalinity, rtol=1e-12)
-    total = found.carbonic_acid + found.bicarbonate + found.carbonate
-    np.testing.assert_allclose(total - carbon, 0.0, atol=3e-15)
-    first = found.hydrogen * found.bicarbonate / found.carbonic_acid
-    np.testing.assert_allclose(first / constants.first, 1.0, rtol=1e-9)
-    assert np.all(np.diff(np.asarray(found.ph)) < 0.0)
-
-
 def test_oxygen_at_saturation_is_that_of_the_teos_10_library():
     """Garcia and Gordon (1992) give 274.610 umol kg-1 at 10 degC and S = 35."""
     assert float(oxygen_saturation(jnp.asarray(10.0), jnp.asarray(35.0))) == pytest.approx(274.610, abs=6e-4)
     t, s = np.meshgrid(np.linspace(-1.0, 35.0, 7), np.linspace(0.0, 40.0, 5))
-    np.testing.assert_allclose(
-        # That library converts the temperature to the scale of 1968, 0.007 K more at 30 degC.
-        oxygen_saturation(jnp.asarray(t), jnp.asarray(s)),
-        gsw.O2sol_SP_pt(s, t),
-        rtol=3e-4,
-    )
+    # That library converts the temperature to the scale of 1968, 0.007 K more at 30 degC.
+    ours = oxygen_saturation(jnp.asarray(t), jnp.asarray(s))
+    np.testing.assert_allclose(ours, gsw.O2sol_SP_pt(s, t), rtol=3e-4)
 
 
 def test_the_schmidt_number_of_oxygen_is_568_at_20_degrees():
@@ -207,21 +192,15 @@ def test_the_schmidt_number_of_oxygen_is_568_at_20_degrees():
 
 
 @pytest.mark.long
-def test_gases_relax_to_equilibrium_with_the_air():
-    """Oxygen from half of saturation, and carbon from too much, in a mixed column over a year."""
-    term = Biogeochemistry({"o": Oxygen(), "c": Carbonate(pCO2a=400.0), "tracer": Passive()})
-    case = dataclasses.replace(column(term, o_oxy=140.0, c_dic=2300.0), duration=730 * DAY)
-    model = tl.Model(tl.Constant(0.1, 0.1))
-    run = tl.simulate(model, case, dt=DAY / 8, output_interval=365 * DAY)
-    end = jax.tree.map(lambda values: values[-1], run.state)
-    t, s = end.temperature[-1], end.salinity[-1]
-    density = case.equation_of_state.density(t, s, case.grid.z_center[-1])
-    saturated = 1e-3 * density * oxygen_saturation(t, s)
-    assert float(end.tracers["o_oxy"][-1]) == pytest.approx(float(saturated), rel=5e-3)
-    found = Carbonate().equilibrium(
-        {"dic": end.tracers["c_dic"]},
-        environment(temperature=end.temperature, salinity=end.salinity, density=density + 0.0 * end.salinity),
+def test_carbon_relaxes_to_equilibrium_with_the_air():
+    term = Biogeochemistry({"c": Carbonate(pCO2a=400.0)})
+    case = dataclasses.replace(column(term, c_dic=2300.0), duration=730 * DAY)
+    run = tl.simulate(tl.Model(tl.Constant(0.1, 0.1)), case, dt=DAY / 8, output_interval=365 * DAY).state
+    t, s, dic = (values[-1] for values in (run.temperature, run.salinity, run.tracers["c_dic"]))
+    around = environment(
+        temperature=t, salinity=s, density=case.equation_of_state.density(t, s, case.grid.z_center)
     )
+    found = Carbonate().equilibrium({"dic": dic}, around)
     assert float(found.pressure[-1]) * 1e6 == pytest.approx(400.0, rel=5e-2)
 
 
@@ -263,7 +242,6 @@ def test_a_model_that_does_not_fit_its_declarations_is_refused():
 
 
 def test_names_that_a_model_does_not_declare_are_refused_in_a_run():
-    """They were left out without a word."""
     for method, returned, parts in (MISTAKES[0], MISTAKES[9], MISTAKES[13]):
         case = column(Biogeochemistry({"mine": two_pools(method, returned)}))
         with error_naming(ValueError, parts):

@@ -1,11 +1,14 @@
 """Everyday mistakes with pools: what cannot be is an error of `check`, what is unlikely is one note."""
 
+import dataclasses
+
 import pytest
 import yaml
 
 import tunax_lite as tl
 from tests.cli.running import invoked
 from tests.errors import error_naming, missing_from
+from tests.extensions.biogeochemistry.columns import column
 from tests.extensions.biogeochemistry.test_files import CASE, DAY, csv, loaded
 from tunax_lite.config import ConfigError, build_calibration, build_run, load_calibration
 from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry, Euler, notes_on
@@ -63,8 +66,7 @@ def test_a_calibration_is_told_of_pools_that_sink_too_far_before_it_begins(tmp_p
     sinking = "case.terms.life.models.npzd.w_d"
 
     def build(**numbers):
-        observations = csv(tmp_path) | {"tracers": {"npzd_nut": "nitrate"}}
-        case = CASE | {"terms": npzd(**numbers), "observations": observations}
+        case = CASE | {"terms": npzd(**numbers), "observations": csv(tmp_path)}
         config = {
             "cases": [{"case": case}],
             "grid": {"kind": "uniform", "n_cells": 10},
@@ -86,12 +88,8 @@ def test_a_calibration_is_told_of_pools_that_sink_too_far_before_it_begins(tmp_p
 def test_python_is_told_what_the_commands_say():
     growing = NPZD(rmax=10.0, rpdu=4.0, rpdl=4.0)
     term = Biogeochemistry({"npzd": growing}, scheme=Euler(), n_sinking_substeps=2)
-    grid = tl.Grid.uniform(depth=60.0, n_cells=30)
-    start = term.with_pools(
-        tl.State.from_profiles(grid, temperature=lambda z: 12.0 + 0.05 * z), {"npzd_phy": 0.5}
-    )
     dark = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.05))
-    case = tl.Case(grid, start, dark, coriolis_parameter=1e-4, terms={"life": term}, duration=5 * DAY)
+    case = dataclasses.replace(column(term, dark, npzd_phy=0.5), duration=5 * DAY)
     defaults, light = notes_on(case)
     assert not missing_from(defaults, "terms.life npzd_nut npzd_zoo npzd_det") and "npzd_phy" not in defaults
     assert not missing_from(light, "terms.life light npzd shortwave_flux")

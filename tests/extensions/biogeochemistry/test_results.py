@@ -26,20 +26,14 @@ DAY = 86400.0
 def folder(tmp_path_factory):
     """A run of two days with budgets, beside bottles of nitrate and phytoplankton at three depths."""
     folder = tmp_path_factory.mktemp("pools")
-    rows = [
-        f"2015-01-{day:02d},{depth},{3.0 + 0.1 * depth - 0.2 * day},{0.2 * day}"
-        for day in (1, 2, 3)
-        for depth in (5, 20, 40)
-    ]
+    depths = [(day, depth) for day in (1, 2, 3) for depth in (5, 20, 40)]
+    rows = [f"2015-01-{day:02d},{z},{3.0 + 0.1 * z - 0.2 * day},{0.2 * day}" for day, z in depths]
     head = "time,depth [m],nitrate [mmol m-3],phytoplankton [mmol m-3]"
     (folder / "bottles.csv").write_text("\n".join([head, *rows]) + "\n")
     observed = {"npzd_nut": "nitrate", "npzd_phy": "phytoplankton"}
+    bottles = {"format": "oceansites", "paths": "bottles.csv", "tracers": observed}
     config = {
-        "case": CASE
-        | {
-            "duration": 2 * DAY,
-            "observations": {"format": "oceansites", "paths": "bottles.csv", "tracers": observed},
-        },
+        "case": CASE | {"duration": 2 * DAY, "observations": bottles},
         "grid": {"kind": "uniform", "n_cells": 10},
         "time": {"step": 3600.0, "output_interval": DAY / 4},
         "evaluation": {"start": 0.0},

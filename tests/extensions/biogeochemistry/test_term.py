@@ -1,9 +1,11 @@
 """Models in a column: sinking, light, rain, bottom, batches, and wrong input."""
 
 import dataclasses
+import functools
 import subprocess
 import sys
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 import tunax_lite as tl
 from tests.errors import error_naming, missing_from
 from tests.extensions.biogeochemistry.columns import DEPTH, N_CELLS, column, windy
+from tests.numerics.test_gpu_lowering import CUSPARSE, lowered_text
 from tests.verification.test_lake_levels import moving_case, ran, volumes
 from tests.verification.test_lakes import river
 from tunax_lite.column.terms.advection import AdvectionScheme
@@ -38,6 +41,11 @@ STILL = tl.Model(tl.Constant(0.0, 0.0), molecular_tracer_diffusivity=0.0)
 DARK = tl.ConstantForcing(tl.SurfaceFluxes())
 
 
+def after_hours(term, forcing=None, model=MIXED, dt=600.0, **values) -> tl.State:
+    """States of six hours of a column."""
+    return tl.simulate(model, column(term, forcing, **values), dt=dt, output_interval=3600.0).state
+
+
 def test_a_tracer_sinks_by_its_speed_and_stays_at_the_bottom():
     term = Biogeochemistry({"m": Passive(vertical_velocity=-10.0)}, sinking=AdvectionScheme.UPSTREAM)
     case = column(term, DARK, m_c=jnp.zeros(N_CELLS).at[-1].set(1.0))
@@ -54,28 +62,23 @@ def test_a_tracer_sinks_by_its_speed_and_stays_at_the_bottom():
 def test_a_step_in_which_a_pool_sinks_through_more_than_a_cell_is_an_error():
     term = Biogeochemistry({"m": Passive(vertical_velocity=-300.0)})
     with error_naming(ValueError, "m_c 2.5 cells 3600 n_sinking_substeps 3"):
-        tl.simulate(STILL, column(term, DARK), dt=3600.0, output_interval=3600.0)
-    enough = dataclasses.replace(term, n_sinking_substeps=3)
-    run = tl.simulate(STILL, column(enough, DARK), dt=3600.0, output_interval=3600.0)
-    assert np.all(np.asarray(run.state.tracers["m_c"]) >= 0.0)
+        after_hours(term, DARK, STILL, dt=3600.0)
+    enough = after_hours(dataclasses.replace(term, n_sinking_substeps=3), DARK, STILL, dt=3600.0)
+    assert np.all(np.asarray(enough.tracers["m_c"]) >= 0.0)
 
 
 @pytest.mark.long
 def test_pools_shade_the_water_below_by_beer_and_lambert():
     term = Biogeochemistry({"m": Passive(specific_light_attenuation=0.02)}, shading=True)
     case = column(term, m_c=3.0)
-    state = case.start_state
-    shade = term.shade(state, case.grid)
+    shade = term.shade(case.start_state, case.grid)
     assert shade is not None
     np.testing.assert_allclose(shade, np.exp(0.06 * np.asarray(case.grid.z_face)), rtol=1e-14)
     z = case.grid.z_face
     expected = case.absorption.infrared(z) + case.absorption.visible(z) * jnp.exp(0.06 * z)
     np.testing.assert_allclose(case.absorption.transmission(case.grid, shade)[1:], expected[1:], rtol=1e-14)
-    run = lambda term: tl.simulate(  # noqa: E731
-        MIXED, column(term, m_c=3.0), dt=600.0, output_interval=3600.0
-    )
-    clear, turbid = run(dataclasses.replace(term, shading=False)), run(term)
-    warmer = np.asarray(turbid.state.temperature[-1] - clear.state.temperature[-1])
+    clear, turbid = (after_hours(dataclasses.replace(term, shading=on), m_c=3.0) for on in (False, True))
+    warmer = np.asarray(turbid.temperature[-1] - clear.temperature[-1])
     # What is absorbed above is missing below.
     assert warmer[-1] > 1e-4 and warmer[0] < 0.0
 
@@ -95,35 +98,23 @@ def test_light_at_the_centers_is_that_of_the_cells_above():
             seen["light"] = environment
             return {}
 
-    term = Biogeochemistry({"m": Eye()}, scheme=Euler())
-    case = column(term, windy(shortwave=200.0))
-    model = MIXED
+    case = column(Biogeochemistry({"m": Eye()}, scheme=Euler()), windy(shortwave=200.0))
     with jax.disable_jit():
-        model.step(case.start_state, model.init(case), case, 0.0, 60.0)
+        MIXED.step(case.start_state, MIXED.init(case), case, 0.0, 60.0)
     z = np.asarray(case.grid.z_center)
     entering = float(seen["light"].shortwave)
     expected = entering * np.asarray(case.absorption.visible(case.grid.z_center)) * np.exp(0.1 * z)
     np.testing.assert_allclose(seen["light"].light, expected, rtol=1e-12)
-    batch = column(term, windy()).start_state
-    assert batch.tracers["m_c"].shape == (N_CELLS,)
 
 
 @pytest.mark.long
 def test_rain_dilutes_pools_as_it_dilutes_salt():
-    term = Biogeochemistry({"m": Passive(initial=35.0)})
+    term = Biogeochemistry({"m": Passive(initial=34.8)})
     rain = tl.ConstantForcing(tl.SurfaceFluxes(freshwater_flux=1e-3))
-    case = column(term, rain, m_c=35.0)
-    case = dataclasses.replace(
-        case, initial_state=dataclasses.replace(case.initial_state, salinity=jnp.full(N_CELLS, 35.0))
-    )
-    model = MIXED
-    end = tl.simulate(model, case, dt=600.0, output_interval=3600.0).state
+    end, kept = (after_hours(dataclasses.replace(term, dilution=on), rain) for on in (True, False))
     # Salinity mixes with the same coefficients.
     np.testing.assert_allclose(end.tracers["m_c"], end.salinity, rtol=1e-12)
-    kept = column(dataclasses.replace(term, dilution=False), rain, m_c=35.0)
-    assert np.all(
-        np.asarray(tl.simulate(model, kept, dt=600.0, output_interval=3600.0).state.tracers["m_c"]) == 35.0
-    )
+    np.testing.assert_array_equal(kept.tracers["m_c"], 34.8)
 
 
 @pytest.mark.long
@@ -146,8 +137,7 @@ def test_implicit_dilution_takes_from_what_is_left():
 def test_detritus_settles_as_fluff_where_the_water_is_calm():
     term = Biogeochemistry({"e": Ergom(fluff=True, w_de=-20.0)}, scheme=ExtendedModifiedPatankar2())
     case = column(term, windy(shortwave=0.0, wind=0.5), e_det=5.0)
-    model = MIXED
-    run = tl.simulate(model, case, dt=600.0, duration=5 * DAY, output_interval=DAY)
+    run = tl.simulate(MIXED, case, dt=600.0, duration=5 * DAY, output_interval=DAY)
     fluff = np.asarray(run.state.surface["e_flf"])
     assert fluff[0] == 0.0 and np.all(np.diff(fluff) > 0.0)
     assert all(np.all(np.asarray(run.state.tracers[f"e_{name}"]) >= 0.0) for name in ("det", "amm", "nit"))
@@ -161,8 +151,7 @@ def test_a_batch_is_a_loop_over_its_columns():
         shading=True,
     )
     cases = [column(term, windy(shortwave=s), npzd_phy=p) for s, p in ((100.0, 0.5), (250.0, 2.0))]
-    model = MIXED
-    run = lambda case: tl.simulate(model, case, dt=600.0, output_interval=3600.0).state  # noqa: E731
+    run = lambda case: tl.simulate(MIXED, case, dt=600.0, output_interval=3600.0).state  # noqa: E731
     together = run(tl.stack_cases(cases))
     for i, case in enumerate(cases):
         alone = run(case)
@@ -172,29 +161,24 @@ def test_a_batch_is_a_loop_over_its_columns():
             np.testing.assert_allclose(of_batch, values, rtol=1e-11, atol=1e-13, err_msg=name)
 
 
-def test_plankton_takes_carbon_from_a_coupled_pool():
-    term = Biogeochemistry({"npzd": NPZD(), "carbon": Carbonate()}, couplings=("npzd_dic = carbon_dic",))
-    case = column(term, npzd_phy=1.0)
-    calm = dataclasses.replace(case, forcing=windy(wind=0.0))
-    run = tl.simulate(MIXED, calm, dt=600.0, output_interval=6 * 3600.0).state.tracers
-    change = {name: float(jnp.sum(values[-1] - values[0])) for name, values in run.items()}
+def test_plankton_takes_carbon_from_a_coupled_pool_and_ph_follows():
+    term = Biogeochemistry(
+        {"npzd": NPZD(), "carbon": Carbonate()},
+        couplings=("npzd_dic = carbon_dic",),
+        kept=("carbon_pH",),
+    )
+    case = column(term, windy(wind=0.0), npzd_phy=1.0)
+    run = tl.simulate(MIXED, case, dt=600.0, output_interval=6 * 3600.0).state
+    pools = ("npzd_nut", "carbon_dic")
+    nutrients, carbon = (float(jnp.sum(run.tracers[name][-1] - run.tracers[name][0])) for name in pools)
     # Without wind no carbon leaves. It follows the nutrients by 106 / 16, up to the weights of the scheme, in
     # which the two pools differ.
-    assert change["carbon_dic"] == pytest.approx(106.0 / 16.0 * change["npzd_nut"], rel=2e-3)
-    assert change["npzd_nut"] < 0.0
-
-
-@pytest.mark.long
-def test_the_ph_of_a_run_is_that_of_its_water_and_pools():
-    term = Biogeochemistry({"npzd": NPZD(), "carbon": Carbonate()}, kept=("carbon_pH",))
-    case = column(term, npzd_phy=1.0)
-    model = MIXED
-    run = tl.simulate(model, case, dt=600.0, output_interval=3600.0).state
-    eos = case.equation_of_state
-    density = eos.density(run.temperature[-1], run.salinity[-1], eos.in_sea(case.grid.z_center))
-    alkalinity = 1e-6 * (520.1 + 51.24 * run.salinity[-1])
-    carbon = 1e-3 * run.tracers["carbon_dic"][-1] / density
-    expected = equilibrium(carbon, alkalinity, run.temperature[-1], run.salinity[-1]).ph
+    assert carbon == pytest.approx(106.0 / 16.0 * nutrients, rel=2e-3) and nutrients < 0.0
+    temperature, salinity, eos = run.temperature[-1], run.salinity[-1], case.equation_of_state
+    density = eos.density(temperature, salinity, eos.in_sea(case.grid.z_center))
+    alkalinity = 1e-6 * (520.1 + 51.24 * salinity)
+    dissolved = 1e-3 * run.tracers["carbon_dic"][-1] / density
+    expected = equilibrium(dissolved, alkalinity, temperature, salinity).ph
     # Nothing but its water and pools changes it, so that mixing does not.
     np.testing.assert_allclose(run.tracers["carbon_pH"][-1], expected, rtol=1e-13)
     assert 7.5 < float(expected.min()) < float(expected.max()) < 8.5
@@ -212,12 +196,8 @@ def test_wrong_settings_are_errors():
     ):
         with error_naming(ValueError, parts):
             Biogeochemistry(**({"models": {"npzd": NPZD()}} | changes))  # pyright: ignore[reportArgumentType]
-    case = column(Biogeochemistry({"carbon": Carbonate()}), DARK)
     with error_naming(ValueError, "wind weather"):
-        tl.simulate(tl.Model(tl.Constant()), case, dt=600.0, output_interval=3600.0)
-
-
-def test_a_state_without_pools_is_an_error():
+        after_hours(Biogeochemistry({"carbon": Carbonate()}), DARK)
     term = Biogeochemistry({"npzd": NPZD()})
     case = column(term)
     bare = dataclasses.replace(case, initial_state=dataclasses.replace(case.initial_state, tracers={}))
@@ -228,7 +208,6 @@ def test_a_state_without_pools_is_an_error():
 
 
 def in_a_lake(term: Biogeochemistry) -> tl.Case:
-    """A cone with steep shores."""
     case = column(term, npzd_phy=0.5, npzd_zoo=0.2)
     return dataclasses.replace(case, grid=case.grid.with_hypsography([-DEPTH, -10.0, 0.0], [0.0, 5e5, 1e6]))
 
@@ -238,10 +217,8 @@ def in_a_lake(term: Biogeochemistry) -> tl.Case:
 def test_a_lake_keeps_what_does_not_settle(open_bottom):
     """Frusta by hand; an open bottom takes what sinks onto the shores, and nothing else."""
     term = Biogeochemistry({"npzd": NPZD(w_p=0.0, w_d=-100.0)}, open_bottom=open_bottom, n_sinking_substeps=2)
-    case = in_a_lake(term)
-    run = tl.simulate(
-        tl.Model(tl.PacanowskiPhilander()), case, dt=1800.0, duration=43200.0, output_interval=1800.0
-    )
+    case, model = in_a_lake(term), tl.Model(tl.PacanowskiPhilander())
+    run = tl.simulate(model, case, dt=1800.0, duration=43200.0, output_interval=1800.0)
     roots = np.interp(np.linspace(-DEPTH, 0.0, N_CELLS + 1), [-DEPTH, -10.0, 0.0], np.sqrt([0.0, 5e5, 1e6]))
     volume = DEPTH / N_CELLS / 3.0 * (roots[1:] ** 2 + roots[1:] * roots[:-1] + roots[:-1] ** 2)
     pools = {name: np.asarray(run.state.tracers[f"npzd_{name}"]) for name in ("nut", "phy", "zoo", "det")}
@@ -272,34 +249,25 @@ def test_the_nitrogen_of_a_lake_whose_level_moves_is_what_its_rivers_bring():
     assert abs(float(run.state.surface["surface_elevation"][-1])) > 0.05
     expected = content[0] + 5.0 * sum(brought.values()) * np.asarray(run.time)
     np.testing.assert_allclose(content, expected, rtol=1e-12)
-
-
-@pytest.mark.long
-def test_a_stream_brings_tracers_of_the_column_only():
     with error_naming(ValueError, "streams dye phosphate"):
         ran(moving_case({"b": river(5.0, "bottom", tracers={"phosphate": 1.0})}))
 
 
 @pytest.mark.long
-def test_gases_stay_where_nothing_passes_the_surface():
-    term = Biogeochemistry({"gas": Oxygen()}, dilution=False, surface_exchange=False)
-    run = tl.simulate(MIXED, column(term, gas_oxy=100.0), dt=600.0, duration=DAY)
-    np.testing.assert_allclose(run.state.tracers["gas_oxy"][-1], 100.0, rtol=1e-13)
-
-
-@pytest.mark.long
-def test_ice_stops_gases():
-    """Oxygen stays as it is below ice, and goes to saturation without."""
+def test_gases_stay_below_ice_and_where_nothing_passes_the_surface():
+    """Oxygen goes to saturation otherwise."""
     ends = {}
-    for thickness in (0.0, 0.5):
-        case = column(Biogeochemistry({"gas": Oxygen()}, dilution=False), gas_oxy=100.0)
+    for thickness, exchange in ((0.0, True), (0.0, False), (0.5, True)):
+        term = Biogeochemistry({"gas": Oxygen()}, dilution=False, surface_exchange=exchange)
+        case = column(term, gas_oxy=100.0)
         cold = dataclasses.replace(case.initial_state, temperature=jnp.full(N_CELLS, -1.9))
         case = dataclasses.replace(case, initial_state=cold, ice=Winton(initial_thickness=thickness))
         run = tl.simulate(MIXED, case, dt=600.0, duration=DAY, output_interval=DAY)
         assert (float(run.state.surface["ice_thickness"][-1]) > 0.1) == (thickness > 0.0)
-        ends[thickness] = np.asarray(run.state.tracers["gas_oxy"][-1])
-    np.testing.assert_allclose(ends[0.5], 100.0, rtol=1e-13)
-    assert np.mean(ends[0.0]) > 101.0
+        ends[thickness, exchange] = np.asarray(run.state.tracers["gas_oxy"][-1])
+    assert np.mean(ends.pop((0.0, True))) > 101.0
+    for values in ends.values():
+        np.testing.assert_allclose(values, 100.0, rtol=1e-13)
 
 
 @pytest.mark.long
@@ -310,6 +278,26 @@ def test_the_bottom_of_a_lake_exchanges_nothing():
     rising = Biogeochemistry({"npzd": NPZD(w_d=100.0)})
     with error_naming(ValueError, "npzd_det n_sinking_substeps 3"):
         tl.simulate(MIXED, in_a_lake(rising), dt=3600.0, output_interval=3600.0)
+
+
+@pytest.mark.long
+def test_gpu_program_loops_over_time_only():
+    """Light is summed over the levels without a loop over them, and exchanges are solved in each cell."""
+    fluxes = tl.SurfaceFluxes(stress_u=jnp.array([0.1, 0.2]), shortwave_flux=jnp.array([100.0, 200.0]))
+    lit = column(Biogeochemistry({"npzd": NPZD()}, shading=True), tl.ConstantForcing(fluxes))
+    bare_state = dataclasses.replace(lit.initial_state, tracers={})
+    dark = dataclasses.replace(lit, terms={}, initial_state=bare_state)
+
+    def warmth(of_case, depth):
+        changed = eqx.tree_at(lambda case: case.absorption.visible_depth, of_case, depth)
+        run = tl.simulate(tl.Model(tl.KEpsilon()), changed, dt=600.0, duration=1200.0, output_interval=600.0)
+        return sum(value[-1].mean() for value in (run.state.temperature, *run.state.tracers.values()))
+
+    for of in (lambda function: function, jax.grad):
+        programs = [of(functools.partial(warmth, case)) for case in (dark, lit)]
+        bare, alive = (lowered_text(program, jnp.asarray(20.0)) for program in programs)
+        assert alive.count("stablehlo.while") == bare.count("stablehlo.while")
+        assert CUSPARSE in alive
 
 
 MISTAKES = {

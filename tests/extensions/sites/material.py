@@ -1,24 +1,43 @@
 """Files and a local server in the formats that the services publish."""
 
+import datetime
 import json
-import shutil
 import struct
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import netCDF4
 import numpy as np
 import xarray as xr
 
+from tests.cli.running import invoked
 from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
 from tunax_lite.extensions.sites.files import era5_names
+from tunax_lite.extensions.sites.sources import Found, Kind, Place, chosen
 
-PLACE = {"latitude": 50.1, "longitude": -144.9}
 FROM_1950 = 22806.0  # days from 1950-01-01 to 2012-06-10
+START, STOP = "2012-06-10", "2012-06-11T12:00"
+TIMES = ["--start", START, "--stop", STOP]
+HERE = ["--latitude", "50.1", "--longitude", "-144.9", *TIMES]
+
+
+def place(**changes: Any) -> Place:
+    start, stop = map(datetime.datetime.fromisoformat, (START, STOP))
+    papa = {"name": "papa", "latitude": 50.1, "longitude": -144.9, "start": start, "stop": stop}
+    return Place(**papa | changes)
+
+
+def fetch(kind: Kind, name: str, where: Place, text: object = "") -> Found:
+    return chosen(kind, name)[0].fetch(where, str(text))
+
+
+def site(*arguments: object, code: int = 0) -> str:
+    return invoked("site", *arguments, code=code).output
 
 
 def write_data(folder: Path) -> Path:
@@ -95,29 +114,24 @@ class Server:
         self.asked.append(path)
         faults = self.faults.get(path.partition("?")[0], [])
         fault = faults.pop(0) if faults else ""
-        if fault == "closed":
-            return
+        request.headers["broken"] = str(fault == "broken")
         if fault.isdigit():
             request.send_error(int(fault))
-            return
-        for start, function in self.answers:
-            if path.startswith(start):
-                request.headers["broken"] = str(fault == "broken")
-                function(request)
-                return
-        body = self.files.get(path)
-        if body is None:
-            request.send_error(404)
-            return
-        self.send(request, body, broken=fault == "broken")
+        elif fault != "closed":
+            for start, function in self.answers:
+                if path.startswith(start):
+                    return function(request)
+            if path in self.files:
+                self.send(request, self.files[path])
+            else:
+                request.send_error(404)
 
     @staticmethod
-    def send(request: BaseHTTPRequestHandler, body: bytes, *, broken: bool = False) -> None:
+    def send(request: BaseHTTPRequestHandler, body: bytes) -> None:
         request.send_response(200)
         request.send_header("Content-Length", str(len(body)))
         request.end_headers()
-        broken = broken or request.headers["broken"] == "True"
-        request.wfile.write(body[: len(body) // 2] if broken else body)
+        request.wfile.write(body[: len(body) // 2] if request.headers["broken"] == "True" else body)
 
     def serve_folder(self, folder: Path, at: str) -> None:
         for path in folder.rglob("*"):
@@ -130,9 +144,8 @@ class Server:
 
 def arco(folder: Path, **left_out: object) -> Path:
     """A Zarr store of version 2 with the names and axes of ARCO-ERA5, hours in pieces of twelve."""
-    source = era5.write(folder / "source.nc")
-    with xr.open_dataset(source, decode_cf=False) as file:
-        file = file.load()
+    with xr.open_dataset(era5.write(folder / "source.nc"), decode_cf=False) as opened:
+        file = opened.load()
     names = {name: long for name, long in era5_names().items() if name in file}
     dims = ("time", "latitude", "longitude")
     variables = {
@@ -141,18 +154,15 @@ def arco(folder: Path, **left_out: object) -> Path:
         if long not in left_out
     }
     hours = (file["valid_time"].values // 3600 + 613608).astype("i8")  # since 1900
-    dataset = xr.Dataset(
-        variables,
-        coords={
-            "time": ("time", hours, {"units": "hours since 1900-01-01"}),
-            "latitude": file["latitude"].values,
-            "longitude": file["longitude"].values % 360.0,
-        },
-    )
+    coordinates = {
+        "time": ("time", hours, {"units": "hours since 1900-01-01"}),
+        "latitude": file["latitude"].values,
+        "longitude": file["longitude"].values % 360.0,
+    }
+    dataset = xr.Dataset(variables, coordinates)
     encoding = {long: {"chunks": (12, 2, 2)} for long in variables}
     path = folder / "arco.zarr"
     dataset.to_zarr(path, zarr_format=2, consolidated=True, encoding=encoding)
-    shutil.rmtree(folder / "nothing", ignore_errors=True)
     assert json.loads((path / ".zmetadata").read_text())["zarr_consolidated_format"] == 1
     return path
 
@@ -167,12 +177,11 @@ def _opendap(dataset: xr.Dataset, request: BaseHTTPRequestHandler) -> None:
     if kind == "das":
         lines = []
         for name, one in dataset.variables.items():
-            lines += [f"  {name} {{"]
-            for key, value in one.attrs.items():
-                is_text = isinstance(value, str)
-                told = f'String {key} "{value}"' if is_text else f"Float32 {key} {float(value):.7g}"
-                lines.append(f"    {told};")
-            lines.append("  }")
+            texts = [f'String {key} "{value}"' for key, value in one.attrs.items() if isinstance(value, str)]
+            texts += [
+                f"Float32 {key} {float(v):.7g}" for key, v in one.attrs.items() if not isinstance(v, str)
+            ]
+            lines += [f"  {name} {{", *(f"    {text};" for text in texts), "  }"]
         Server.send(request, "\n".join(["Attributes {", *lines, "}", ""]).encode())
         return
     chosen = [each for each in query.split(",") if each] or list(map(str, dataset.variables))

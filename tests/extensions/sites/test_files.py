@@ -8,45 +8,24 @@ import gsw
 import numpy as np
 import pytest
 import xarray as xr
-from typer.testing import CliRunner
 
+from tests.cli.running import invoked
 from tests.errors import error_naming, missing_from
-from tests.extensions.sites.material import PLACE, atlas
+from tests.extensions.sites.material import FROM_1950, HERE, START, TIMES, atlas, fetch, place, site
 from tests.io import test_argo as argo
 from tunax_lite import io
-from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError
 from tunax_lite.extensions.sites import command, files, overview, region
-from tunax_lite.extensions.sites.sources import Found, Kind, Place, ask, chosen
+from tunax_lite.extensions.sites.sources import ask
 from tunax_lite.extensions.sites.tides import Harmonic, arguments, current
 from tunax_lite.io import FileFormatError
-
-START, STOP = "2012-06-10", "2012-06-11T12:00"
-HERE = ["--latitude", "50.1", "--longitude", "-144.9", "--start", START, "--stop", STOP]
-
-
-def fetch(kind: Kind, name: str, where: Place, text: str) -> Found:
-    return chosen(kind, name)[0].fetch(where, text)
-
-
-def place(**changes) -> Place:
-    start = datetime.datetime(2012, 6, 10)
-    return Place(
-        **{"name": "papa", **PLACE, "start": start, "stop": start + datetime.timedelta(days=1.5)} | changes
-    )
-
-
-def site(*arguments: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, ["site", *map(str, arguments)])
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 @pytest.fixture(scope="module")
 def written(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sites") / "papa"
-    small = ["--column", 100, "--set", "grid.n_cells=20", "--set", "model.closure.name=pacanowski_philander"]
-    small += ["--set", "model.closure.options={}", "--set", "output.figures=false"]
+    small = ["--column", 100, "--set", "grid.n_cells=20", "--set", "output.figures=false"]
+    small += ["--set", "model.closure={name: pacanowski_philander}"]
     said = site(*HERE, "--data", data, "--output", folder, *small)
     return folder, said
 
@@ -72,13 +51,12 @@ def test_a_folder_holds_inputs_a_run_figures_and_their_origin(written, tmp_path,
         assert len(digests["float.nc"]) == 64
         assert run.sizes["time"] == 37
     monkeypatch.chdir(tmp_path)
-    assert CliRunner().invoke(app, ["check", str(folder / "site.yaml")]).exit_code == 0
+    invoked("check", folder / "site.yaml")
 
 
 @pytest.mark.long
 def test_the_water_is_that_of_the_float(written):
     folder, _ = written
-    z, temperature, salinity = argo.expected()
     salinity = gsw.SA_from_SP(np.asarray(argo.SALINITY, "f4"), argo.PRESSURE, -144.9, 50.1)
     temperature = gsw.CT_from_t(salinity, np.asarray(argo.TEMPERATURE, "f4"), argo.PRESSURE)
     z = gsw.z_from_p(argo.PRESSURE, 50.1)
@@ -108,7 +86,7 @@ def test_nothing_is_left_where_a_source_fails(data, tmp_path):
     assert "elevation" in said and not list(tmp_path.iterdir())
     said = site(*HERE, "--data", data, "--output", tmp_path / "new", "--water", "agro", code=2)
     assert "did you mean 'argo'" in said and not list(tmp_path.iterdir())
-    late = ["--latitude", 50.1, "--longitude", -144.9, "--start", "2012-06-11", "--stop", "2012-07-11"]
+    late = [*HERE[:4], "--start", "2012-06-11", "--stop", "2012-07-11"]
     said = site(*late, "--data", data, "--output", tmp_path / "new", code=3)
     assert "2012-07-11" in said and "u10" in said and not list(tmp_path.iterdir())
     said = site(*HERE, "--output", tmp_path / "new", "--depth", 100, "--weather", "cds", code=2)
@@ -138,7 +116,7 @@ def test_all_mistakes_are_told_at_once(data, tmp_path):
 def test_several_sites_of_a_table(data, tmp_path):
     table = tmp_path / "sites.csv"
     table.write_text("name,latitude,longitude\none,50.1,-144.9\ntwo,10.0,-144.9\n")
-    given = ["--sites", table, "--start", START, "--stop", STOP, "--data", data, "--no-run"]
+    given = ["--sites", table, *TIMES, "--data", data, "--no-run"]
     said = site(*given, "--output", tmp_path / "out", code=1)
     assert "1 of 2 sites failed: two" in said
     overview = {"README.md", "sites.csv", "sites.png"}
@@ -201,10 +179,10 @@ def test_without_a_profile_during_the_run_it_starts_from_those_beside_it(data):
 
 def test_the_climatology_is_that_of_the_months_and_of_the_year_below(tmp_path):
     for month in (0, 5, 6, 7):  # axes are recognised by their units
-        for name, letter in (("t_an", "t"), ("s_an", "s")):
+        for name in ("t_an", "s_an"):
             file = atlas(month, name).rename(lat="YAXLEV", lon="XAXLEV", depth="ZAXLEV")
-            file.to_netcdf(tmp_path / f"woa23_decav_{letter}{month:02d}_01.nc")
-    found = fetch("water", "woa", place(column=900.0), str(tmp_path))
+            file.to_netcdf(tmp_path / f"woa23_decav_{name[0]}{month:02d}_01.nc")
+    found = fetch("water", "woa", place(column=900.0), tmp_path)
     water = found.files["water.nc"].set_coords("depth")
     # In-situ 16 - depth / 100 in June; the means of other months of the year where the file has none.
     salinity = gsw.SA_from_SP(34.0, gsw.p_from_z(-100.0, 50.1), -144.9, 50.1)
@@ -217,23 +195,20 @@ def test_the_climatology_is_that_of_the_months_and_of_the_year_below(tmp_path):
     assert abs(float(deep[0, 0]) - 5.0) < 0.1
 
 
-def test_land_and_places_outside_are_refused(data, tmp_path):
-    with error_naming(FileFormatError, "lat 52.5"):
-        fetch("depth", "gebco", place(latitude=60.0), str(data / "gebco"))
-    flat = xr.Dataset(
-        {"z": (("lat", "lon"), np.full((2, 2), 12.0))}, {"lat": [50.0, 51.0], "lon": [-145.0, -144.0]}
-    )
-    flat.to_netcdf(tmp_path / "land.nc")
-    with error_naming(FileFormatError, "z 12 --depth"):
-        fetch("depth", "etopo", place(), str(tmp_path / "land.nc"))
-
-
-def test_floats_that_are_too_far_or_lack_salinity(data, tmp_path):
-    with error_naming(FileFormatError, "--radius 1000 --water"):
-        fetch("water", "argo", place(latitude=-60.0, radius=1000.0), str(data / "argo"))
-    argo.write(tmp_path / "bad.nc", 1, days=[22806.0], PSAL_QC="4444")
-    with error_naming(FileFormatError, "2012-06-10"):
-        fetch("water", "argo", place(), str(tmp_path))
+def test_places_without_inputs_are_refused(data, tmp_path):
+    lat_lon = {"lat": [50.0, 51.0], "lon": [-145.0, -144.0]}
+    xr.Dataset({"z": (("lat", "lon"), np.full((2, 2), 12.0))}, lat_lon).to_netcdf(tmp_path / "land.nc")
+    (tmp_path / "salty").mkdir()
+    argo.write(tmp_path / "salty/bad.nc", 1, days=[FROM_1950], PSAL_QC="4444")
+    far = place(latitude=-60.0, radius=1000.0)
+    for kind, name, where, given, parts in (
+        ("depth", "gebco", place(latitude=60.0), data / "gebco", "lat 52.5"),
+        ("depth", "etopo", place(), tmp_path / "land.nc", "z 12 --depth"),
+        ("water", "argo", far, data / "argo", "--radius 1000 --water"),
+        ("water", "argo", place(), tmp_path / "salty", "2012-06-10"),
+    ):
+        with error_naming(FileFormatError, parts):
+            fetch(kind, name, where, given)
 
 
 def test_the_sea_floor_across_the_date_line(tmp_path):
@@ -244,15 +219,14 @@ def test_the_sea_floor_across_the_date_line(tmp_path):
 
 
 def test_waves_of_their_height_and_period(tmp_path):
-    hours = np.arange(0.0, 49.0)
+    clock = ("valid_time", np.arange(0.0, 49.0), {"units": "hours since 2012-06-10"})
+    axes = {"valid_time": clock, "latitude": [50.1], "longitude": [-144.9]}
     values = {"swh": ("m", 2.0), "mwp": ("s", 8.0), "mwd": ("Degree true", 270.0)}
-    dims = ("valid_time", "latitude", "longitude")
-    clock = ("valid_time", hours, {"units": "hours since 2012-06-10"})
-    xr.Dataset(
-        {name: (dims, np.full((49, 1, 1), value), {"units": unit}) for name, (unit, value) in values.items()},
-        {"valid_time": clock, "latitude": [50.1], "longitude": [-144.9]},
-    ).to_netcdf(tmp_path / "waves.nc")
-    found = fetch("waves", "era5", place(), str(tmp_path / "waves.nc"))
+    waves = {
+        name: (tuple(axes), np.full((49, 1, 1), x), {"units": unit}) for name, (unit, x) in values.items()
+    }
+    xr.Dataset(waves, axes).to_netcdf(tmp_path / "waves.nc")
+    found = fetch("waves", "era5", place(), tmp_path / "waves.nc")
     drift = found.files["waves.nc"]
     # A wave from the west of amplitude 2 / (2 sqrt(2)) m: a^2 omega k, and 1 / (2 k).
     omega = 2.0 * np.pi / 8.0
@@ -273,9 +247,8 @@ def test_tides_follow_the_moon_and_the_sun():
         turned = (phase[1] - phase[0] + 180.0) % 360.0 - 180.0
         assert abs(turned) < 0.05, name  # the node moves
     # At the new moon, moon and sun cross the meridian together: M2 is in phase with S2.
-    days = (
-        datetime.datetime(2012, 6, 19, 15, 2) - datetime.datetime(2000, 1, 1, 12)
-    ).total_seconds() / 86400.0
+    new_moon = datetime.datetime(2012, 6, 19, 15, 2) - datetime.datetime(2000, 1, 1, 12)
+    days = new_moon.total_seconds() / 86400.0
     _, phase = arguments("M2", np.array([days]))
     apart = (phase[0] - 720.0 * days + 180.0) % 360.0 - 180.0
     assert abs(apart) < 15.0  # the moon's longitude is its mean one, 6 degrees off at most
@@ -286,9 +259,9 @@ def test_tides_of_a_table(tmp_path):
     names = "constituent,amplitude_u,phase_u,amplitude_v,phase_v"
     table.write_text(f"{names}\nM2,0.3,20,0.1,110\nXX,0.1,0,0.1,0\n")
     with error_naming(FileFormatError, "tides.csv constituent XX M2"):
-        fetch("tides", "harmonics", place(), str(table))
+        fetch("tides", "harmonics", place(), table)
     table.write_text(table.read_text().replace("XX", "k1"))
-    found = fetch("tides", "harmonics", place(), str(table))
+    found = fetch("tides", "harmonics", place(), table)
     assert found.case["interior"]["pressure_gradient"]["kind"] == "mean_velocity"
     assert 0.2 < float(np.abs(found.files["tides.nc"].u).max()) < 0.45
 
@@ -305,7 +278,7 @@ def weather_table(path, hours=range(-6, 60, 6)):
 
 def test_the_weather_of_a_table(tmp_path):
     path = weather_table(tmp_path / "station.csv")
-    found = fetch("weather", "table", place(), str(path))
+    found = fetch("weather", "table", place(), path)
     assert found.case["air_sea"] == {"shortwave": "clear_sky", "longwave": "downward"}
     assert found.notes == ("shortwave radiation by the formula clear_sky",)
     weather = found.files["weather.nc"]
@@ -316,12 +289,13 @@ def test_the_weather_of_a_table(tmp_path):
     read, measure = io.read_weather(weather, start_time="2012-06-10T00:00:00", shortwave=None)
     assert measure == "relative" and read.values.wind_u.tolist() == list(range(-6, 43, 6))
     short = weather_table(tmp_path / "short.csv", range(0, 30, 6))
-    with error_naming(FileFormatError, "short.csv time 2012-06-11"):
-        fetch("weather", "table", place(), str(short))
-    with error_naming(FileNotFoundError, "none.csv"):
-        fetch("weather", "table", place(), str(tmp_path / "none.csv"))
-    with error_naming(ConfigError, "--weather table:"):
-        fetch("weather", "table", place(), "")
+    for error, given, parts in (
+        (FileFormatError, short, "short.csv time 2012-06-11"),
+        (FileNotFoundError, tmp_path / "none.csv", "none.csv"),
+        (ConfigError, "", "--weather table:"),
+    ):
+        with error_naming(error, parts):
+            fetch("weather", "table", place(), given)
 
 
 def test_settings_are_checked_before_any_source_is_asked(data, tmp_path, monkeypatch):
@@ -329,7 +303,7 @@ def test_settings_are_checked_before_any_source_is_asked(data, tmp_path, monkeyp
         monkeypatch.setattr(module, "ask", lambda *_: pytest.fail("a source was asked"))
     out = ["--output", tmp_path / "out", "--data", data]
     grid = ["--latitude", "50:51", "--longitude=-145:-144", "--every", 0.5]
-    for place in (HERE, [*HERE, *grid]):
+    for where in (HERE, [*HERE, *grid]):
         for wrong in ("time.stepp=3", "model.closure.name=kppp", "output.variables=3", "grid"):
-            assert f"--set {wrong.partition('=')[0]}" in site(*place, *out, "--set", wrong, code=2)
+            assert f"--set {wrong.partition('=')[0]}" in site(*where, *out, "--set", wrong, code=2)
     assert not (tmp_path / "out").exists()

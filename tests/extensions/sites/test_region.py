@@ -1,30 +1,19 @@
 """A map from the sources of a site: every column has the weather and the water of the site at its point."""
 
-import datetime
-
 import jax
 import numpy as np
 import pytest
 import xarray as xr
-from typer.testing import CliRunner
 
 from tests.errors import error_naming, missing_from
+from tests.extensions.sites.material import TIMES, place, site
 from tunax_lite.air_sea import BulkForcing
-from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.extensions.maps.build import build_map, load_map
 from tunax_lite.extensions.sites.region import Region
-from tunax_lite.extensions.sites.sources import Place
 
-TIMES = ["--start", "2012-06-10", "--stop", "2012-06-11T12:00"]
 # The weather ends at 50.5 N, a point at 50.75 N has none.
 HERE = ["--latitude", "50:51", "--longitude", "-145.25:-144.75", "--every", "0.5", *TIMES, "--column", "100"]
-
-
-def site(*arguments: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, ["site", *map(str, arguments)])
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 @pytest.fixture(scope="module")
@@ -96,12 +85,7 @@ def test_regions_that_are_none(data, tmp_path):
     said = site("--latitude", "10:11", *corner[2:], "--every", 0.5, *given, code=3)
     assert "grid around" in said and not missing_from(said, "none without depth 4 points first 10.25 N")
     assert not (tmp_path / "out").exists()
-    start = datetime.datetime(2012, 6, 10)
-    of = Place("x", 0.0, 0.0, start, start + datetime.timedelta(days=1))
-    for latitude, longitude in (
-        ((80.0, 91.0), (0.0, 1.0)),
-        ((1.0, 0.0), (0.0, 1.0)),
-        ((0.0, 1.0), (0.0, 361.0)),
-    ):
+    edges = (80.0, 91.0, 0.0, 1.0), (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 361.0)
+    for south, north, west, east in edges:
         with error_naming(ConfigError, "expected edges"):
-            Region.between(of, latitude, longitude, 1.0)
+            Region.between(place(), (south, north), (west, east), 1.0)

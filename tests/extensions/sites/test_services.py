@@ -1,6 +1,5 @@
 """Services, as a local server or a client in their place answers; every fault is one message."""
 
-import datetime
 import sys
 import threading
 import types
@@ -11,28 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from typer.testing import CliRunner
 
 from tests.errors import error_naming
-from tests.extensions.sites.material import PLACE, arco, atlas, sea_floor
+from tests.extensions.sites.material import HERE, arco, atlas, fetch, place, sea_floor, site
 from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
-from tunax_lite.cli.commands import app
 from tunax_lite.extensions.sites import downloads, services
-from tunax_lite.extensions.sites.sources import Found, Kind, Place, chosen
+from tunax_lite.extensions.sites.sources import chosen
 from tunax_lite.io import FileFormatError
 from tunax_lite.runtime.machine import MissingPackageError
-
-START = datetime.datetime(2012, 6, 10)
-
-
-def fetch(kind: Kind, name: str, where: Place, text: str) -> Found:
-    return chosen(kind, name)[0].fetch(where, text)
-
-
-def place(**changes) -> Place:
-    given = {"name": "papa", **PLACE, "start": START, "stop": START + datetime.timedelta(days=1.5)}
-    return Place(**given | changes)
 
 
 def client(monkeypatch, name: str, **members) -> None:
@@ -69,21 +55,16 @@ def test_faults_of_a_store_are_one_message_and_leave_nothing(server, store, tmp_
     server.faults[piece] = ["closed", "broken"]  # the third answer is good
     fetch("weather", "arco", place(), f"{server.url}/era5")
     assert server.asked.count(piece) == 3
-    damaged = next(
-        path for path in downloads.folder().glob("*0.0.0") if downloads.noted([path]) and path.stat().st_size
-    )
+    pieces = downloads.folder().glob("*0.0.0")
+    damaged = next(path for path in pieces if downloads.noted([path]) and path.stat().st_size)
     damaged.write_bytes(b"damaged")
     fetch("weather", "arco", place(), f"{server.url}/era5")  # fetched again
-    other = tmp_path / "other"
-    for faults, parts in (
-        (["broken"] * 3, "0.0.0 bytes"),
-        (["503"] * 3, "503"),
-        (["404"], "404"),
-        (["403"], "403 key"),
+    for n, (faults, parts) in enumerate(
+        ((["broken"] * 3, "0.0.0 bytes"), (["503"] * 3, "503"), (["404"], "404"), (["403"], "403 key"))
     ):
         server.faults[piece] = list(faults)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("TUNAX_LITE_DOWNLOADS", str(other / str(len(server.asked))))
+            patch.setenv("TUNAX_LITE_DOWNLOADS", str(tmp_path / f"other{n}"))
             with error_naming(FileFormatError, f"{server.url}{piece} {parts}"):
                 fetch("weather", "arco", place(), f"{server.url}/era5")
             assert not [path for path in downloads.folder().iterdir() if path.name.endswith(".tmp")]
@@ -132,12 +113,11 @@ def test_the_depth_of_erddap(server, tmp_path):
     server.answers.append(("/erddap/griddap/etopo180.nc?", lambda request: server.send(request, body)))
     found = fetch("depth", "erddap", place(column=2000.0), f"{server.url}/erddap/griddap/etopo180?altitude")
     assert found.case["depth"] == pytest.approx(1009.0, abs=1.0)  # whole metres at the points
-    assert server.asked == [
-        "/erddap/griddap/etopo180.nc?altitude[(50.0500):(50.1500)][(-144.9500):(-144.8500)]"
-    ]
+    ranges = "[(50.0500):(50.1500)][(-144.9500):(-144.8500)]"
+    assert server.asked == [f"/erddap/griddap/etopo180.nc?altitude{ranges}"]
 
 
-def test_the_climatology_of_opendap(server):
+def test_the_climatology_of_opendap(server, monkeypatch):
     for month in (0, 5, 6):
         base = "/woa/{}/netcdf/decav/1.00/woa23_decav_{}{:02d}_01.nc"
         server.serve_opendap(atlas(month), base.format("temperature", "t", month))
@@ -152,12 +132,11 @@ def test_the_climatology_of_opendap(server):
     fetch("water", "thredds", place(), f"{server.url}/woa")
     assert len(server.asked) == before
     path = "/woa/temperature/netcdf/decav/1.00/woa23_decav_t00_01.nc"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TUNAX_LITE_DOWNLOADS", str(downloads.folder() / "other"))
-        server.faults[f"{path}.dods"] = ["broken"] * 9
-        with error_naming(FileFormatError, f"{server.url}{path}"):
-            fetch("water", "thredds", place(), f"{server.url}/woa")
-        assert not list(downloads.folder().iterdir())
+    monkeypatch.setenv("TUNAX_LITE_DOWNLOADS", str(downloads.folder() / "other"))
+    server.faults[f"{path}.dods"] = ["broken"] * 9
+    with error_naming(FileFormatError, f"{server.url}{path}"):
+        fetch("water", "thredds", place(), f"{server.url}/woa")
+    assert not list(downloads.folder().iterdir())
     with error_naming(FileFormatError, "nowhere woa23_decav_t00_01.nc files"):
         fetch("water", "thredds", place(), f"{server.url}/nowhere")
 
@@ -195,39 +174,28 @@ def test_unknown_users_and_missing_packages(server, monkeypatch, tmp_path):
     client(monkeypatch, "cdsapi", Client=lambda **options: types.SimpleNamespace(retrieve=unknown))
     client(monkeypatch, "copernicusmarine", subset=unknown)
     with error_naming(FileFormatError, "reanalysis-era5-single-levels 401 cdsapirc"):
-        fetch("weather", "cds", place(), "")
+        fetch("weather", "cds", place())
     with error_naming(FileFormatError, "copernicusmarine 401 login"):
-        fetch("water", "copernicus", place(), "")
+        fetch("water", "copernicus", place())
     assert not list(downloads.folder().iterdir())
     with error_naming(MissingPackageError, "--water argopy tunax_lite[sites]"):
         chosen("water", "argopy")[0].ask(place(), "")
-    given = ["--latitude", "50.1", "--longitude", "-144.9", "--start", "2012-06-10", "--stop", "2012-06-11"]
-    output = tmp_path / "papa"
-    result = CliRunner().invoke(app, ["site", *given, "--depth", "100", "--output", str(output)])
-    assert result.exit_code == 3 and "cdsapirc" in result.output and not output.exists()
+    said = site(*HERE, "--depth", "100", "--output", tmp_path / "papa", code=3)
+    assert "cdsapirc" in said and not (tmp_path / "papa").exists()
 
 
 def test_the_reanalysis_of_copernicus(server, monkeypatch):
     def subset(*, dataset_id, output_directory, output_filename, **request):
         assert dataset_id == services.GLORYS and request["variables"] == ["thetao", "so"]
-        depth = np.array([0.5, 100.0, 400.0])
+        depth, time = np.array([0.5, 100.0, 400.0]), np.arange("2012-06-09", "2012-06-12", dtype="M8[D]")
+        axes = {"time": time.astype("M8[ns]"), "depth": depth}
+        axes |= {"latitude": [50.0, 50.2], "longitude": [-145.0, -144.8]}
         values = {"thetao": 10.0 - depth / 100.0, "so": np.full(3, 34.0)}
-        shape = (3, 3, 2, 2)
-        xr.Dataset(
-            {
-                n: (("time", "depth", "latitude", "longitude"), np.broadcast_to(v[:, None, None], shape))
-                for n, v in values.items()
-            },
-            {
-                "time": np.arange("2012-06-09", "2012-06-12", dtype="datetime64[D]").astype("datetime64[ns]"),
-                "depth": depth,
-                "latitude": [50.0, 50.2],
-                "longitude": [-145.0, -144.8],
-            },
-        ).to_netcdf(Path(output_directory) / output_filename)
+        cubes = {n: (tuple(axes), np.broadcast_to(v[:, None, None], (3, 3, 2, 2))) for n, v in values.items()}
+        xr.Dataset(cubes, axes).to_netcdf(Path(output_directory) / output_filename)
 
     client(monkeypatch, "copernicusmarine", subset=subset)
-    water = fetch("water", "copernicus", place(), "").files["water.nc"]
+    water = fetch("water", "copernicus", place()).files["water.nc"]
     np.testing.assert_allclose(water.time, [-86400.0, 0.0, 86400.0])
     assert water.TEMP.values[0, water.depth.values == 100.0] == pytest.approx(9.0, abs=0.02)  # conservative
 
@@ -249,7 +217,7 @@ def test_floats_of_argopy(server, monkeypatch, tmp_path):
             return types.SimpleNamespace(to_xarray=Points)
 
     client(monkeypatch, "argopy", DataFetcher=DataFetcher)
-    found = fetch("water", "argopy", place(), "")
+    found = fetch("water", "argopy", place())
     assert found.files["water.nc"].attrs["floats"] == "4900001, 4900002", found.notes
     assert boxes[0][6:] == ["2012-05-11", "2012-07-11"] and boxes[0][0] < -145.0 < boxes[0][1]
 
@@ -271,7 +239,7 @@ def test_tides_of_an_atlas_by_pytmd(monkeypatch, tmp_path):
     assert float(abs(file.u).max()) == pytest.approx(0.2) and file.u.attrs["units"] == "m s-1"
     assert found.case["interior"]["pressure_gradient"]["kind"] == "mean_velocity"
     assert asked_for["model"] == "FES2014" and asked_for["directory"] == tmp_path
-    assert asked_for["epoch"] == (*START.timetuple()[:6],) and asked_for["type"] == "time series"
+    assert asked_for["epoch"] == (2012, 6, 10, 0, 0, 0) and asked_for["type"] == "time series"
     assert [asked_for["x"], asked_for["y"]] == [[place().longitude], [place().latitude]]
     with error_naming(FileFormatError, "MODEL@DIR"):
         fetch("tides", "pytmd", place(), "FES2014@nowhere")
