@@ -23,14 +23,7 @@ def les_temperature(iteration: int) -> np.ndarray:
 def write_lesbrary(
     path: Path, *, change: dict[str, Any] | None = None, n_halo: int = N_HALO, n_cells: int = N_CELLS
 ) -> Path:
-    """A small file with the keys of LESbrary.
-
-    Args:
-        path: of the new file.
-        change: values by key that replace, or with `None` remove, those of a valid file.
-        n_halo: halo cells that are written at each end.
-        n_cells: what `grid/Nz` says; the profiles are as long as this.
-    """
+    """A small file with the keys of LESbrary; `change` replaces values by key, or removes them (`None`)."""
 
     def padded(values, n):
         return np.pad(np.asarray(values), n)[:, None, None]
@@ -58,9 +51,7 @@ def write_lesbrary(
             values = np.full(n_cells, 0.01 * time / 600.0, np.float32)
             content[f"timeseries/{name}/{iteration}"] = padded(values, n_halo)
     for key, value in (change or {}).items():
-        removed = [k for k in content if k == key or k.startswith(key + "/")]
-        for k in removed:
-            del content[k]
+        content = {k: old for k, old in content.items() if k != key and not k.startswith(key + "/")}
         if value is not None:
             content[key] = value
     with h5py.File(path, "w") as file:

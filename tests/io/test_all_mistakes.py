@@ -57,9 +57,6 @@ def columns_of_gotm(path: Path) -> object:
 TEXTS: list[tuple[str, str, Callable[[Path], object], list[str]]] = [
     ("csv", "time,a,b\n2010-01-01,1,2\nyesterday,1,2\n2010-01-03,x,2\n2010-01-04,1\n2010-01-05,1,y\n",
      read_table, ["line 5", "line 3", "line 4", "line 6"]),
-    # The days 6, 7 and 8; the others are counted.
-    ("csv", "time,a\n" + "".join(f"2010-01-{day:02},{'-' if day > 5 else 1}\n" for day in range(1, 21)),
-     read_table, ["line 7", "line 8", "line 9"]),
     ("csv", WEATHER + "2010-01-01,1,1,10,1e5,80\n2010-01-02,1,1,10,1013,80\n",
      lambda path: read_weather(path, start_time=START),
      ["air_temperature", "air_pressure", "shortwave", "longwave"]),
@@ -138,9 +135,6 @@ def test_every_mistake_of_a_file_has_a_line(tmp_path):
         dataset.to_netcdf(path)
         found = [line.split(": ")[1] for line in lines_of(lambda: read(path))]  # noqa: B023
         assert sorted(found) == sorted(named), number
-
-
-def test_every_file_of_a_mooring(tmp_path):
     (tmp_path / "one.csv").write_text(CAST + "2010-01-01,1,300,35\n2010-01-02,1,300,350\n")
     (tmp_path / "two.csv").write_text("time,depth [m],temperature [degC]\n2010-01-01,1,x\n2010-01-02,1,9\n")
     paths = [tmp_path / "one.csv", tmp_path / "two.csv"]

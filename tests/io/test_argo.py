@@ -6,7 +6,6 @@ from typing import Any
 import gsw
 import netCDF4
 import numpy as np
-import pytest
 import xarray as xr
 
 from tests.errors import error_naming, missing_from
@@ -68,23 +67,18 @@ def check(found, profile, *columns):
         np.testing.assert_allclose(values[profile], wanted, atol=1e-9)
 
 
-def test_profiles_as_sent(tmp_path):
-    found = read_argo_profiles(write(tmp_path / "f_prof.nc"))
-    assert list(found.time.astype(str)) == ["2015-01-01T00:00:00.000", "2015-01-11T00:00:00.000"]
-    assert list(found.data_mode) == ["R", "R"] and found.n_left_out == 0
-    check(found, 0, *expected())
-
-
-@pytest.mark.parametrize("mode", ["A", "D"])
-def test_adjusted_values_where_the_mode_says_so(tmp_path, mode):
+def test_adjusted_values_where_the_mode_says_so(tmp_path):
     adjusted = {
         "PRES_ADJUSTED": PRESSURE - 1.0,
         "TEMP_ADJUSTED": TEMPERATURE,
         "PSAL_ADJUSTED": SALINITY + 0.02,
     } | {f"{key}_ADJUSTED_QC": "1111" for key in ("PRES", "TEMP", "PSAL")}
-    found = read_argo_profiles(write(tmp_path / "a.nc", mode="R" + mode, **adjusted))
-    check(found, 0, *expected())
-    check(found, 1, *expected(salinity=SALINITY + 0.02, pressure=PRESSURE - 1.0))
+    for mode in ("A", "D"):
+        found = read_argo_profiles(write(tmp_path / "a.nc", mode="R" + mode, **adjusted))
+        assert list(found.time.astype(str)) == ["2015-01-01T00:00:00.000", "2015-01-11T00:00:00.000"]
+        assert list(found.data_mode) == ["R", mode] and found.n_left_out == 0
+        check(found, 0, *expected())
+        check(found, 1, *expected(salinity=SALINITY + 0.02, pressure=PRESSURE - 1.0))
 
 
 def test_adjusted_values_that_are_all_fill(tmp_path):
@@ -123,33 +117,17 @@ def test_interpolation_stays_within_the_profile(tmp_path):
     np.testing.assert_allclose(at_levels.profiles["temperature"][0], temperature[::-1], atol=1e-9)
 
 
-def test_secondary_sampling_and_bad_dates_are_left_out(tmp_path):
+def test_profiles_left_out_are_counted(tmp_path):
     scheme = ["Primary sampling: averaged", "Near-surface sampling: unpumped", "Primary sampling: averaged"]
     days = [FIRST_DAY, FIRST_DAY, 999999.0]
     path = write(tmp_path / "s.nc", 3, scheme=scheme, days=days, JULD_QC=[b"1", b"1", b"9"])
     found = read_argo_profiles(path)
     assert found.time.size == 1 and found.n_left_out == 2
-
-
-def test_a_profile_without_a_position_is_left_out_and_counted(tmp_path):
-    """Its values were lost in silence, for lack of heights."""
-
-    def nowhere(file):
-        return file.assign(LATITUDE=file["LATITUDE"].where(file["N_PROF"] != 1, 99999.0))
-
-    path = edited(write(tmp_path / "p.nc", 2), nowhere)
-    found = read_argo_profiles(path)
+    # Without a position: lost in silence once, for lack of heights.
+    with netCDF4.Dataset(write(tmp_path / "p.nc"), "a") as file:
+        file["LATITUDE"][1] = 99999.0
+    found = read_argo_profiles(tmp_path / "p.nc")
     assert found.time.size == 1 and found.n_left_out == 1 and np.isfinite(found.temperature).all()
-
-
-def test_cycles_in_files_of_their_own(tmp_path):
-    files = [
-        write(tmp_path / f"{i}.nc", 1, days=[FIRST_DAY + day]) for i, day in enumerate((20.0, 0.0, 10.0))
-    ]
-    found = read_argo(files, z=[-50.0, -10.0], start_time=START)
-    np.testing.assert_allclose(found.time, 864000.0 * np.arange(3.0))
-    with error_naming(FileFormatError, "JULD 2015-01-01T00:00:00.000"):
-        read_argo_profiles([files[1], files[1]])
 
 
 def test_profiles_out_of_order_are_sorted(tmp_path):
@@ -161,6 +139,12 @@ def test_profiles_out_of_order_are_sorted(tmp_path):
     np.testing.assert_array_equal(found.temperature, ordered.temperature)
     assert "JULD: 1 of 3 records are earlier than one before them: sorted" in " ".join(found.notes)
     assert not ordered.notes
+    # In files of their own.
+    files = [write(tmp_path / f"{after}.nc", 1, days=[day + after]) for after in (20.0, 0.0, 10.0)]
+    found = read_argo(files, z=[-50.0, -10.0], start_time=START)
+    np.testing.assert_allclose(found.time, 864000.0 * np.arange(3.0))
+    with error_naming(FileFormatError, "JULD 2015-01-01T00:00:00.000"):
+        read_argo_profiles([files[1], files[1]])
 
 
 def test_files_that_cannot_be_right(tmp_path):
@@ -182,28 +166,27 @@ def test_files_that_cannot_be_right(tmp_path):
             read_argo_profiles(path)
 
 
-def test_another_kind_of_file_and_bad_heights(tmp_path):
-    with netCDF4.Dataset(tmp_path / "traj.nc", "w") as file:
-        file.createDimension("N_MEASUREMENT", 2)
-        file.createVariable("JULD", "f8", ("N_MEASUREMENT",))[:] = 1.0
+def test_other_files_and_arguments(tmp_path):
+    path = write(tmp_path / "BR6903247_090.nc")
+    with error_naming(ValueError, "z -1 -10"):
+        read_argo(path, z=[-1.0, -10.0], start_time=START)
+    incomplete: Any = read_argo
+    with error_naming(TypeError, "read_argo start_time"):  # no fault of the file
+        incomplete(path)
+    with xr.open_dataset(path, decode_cf=False) as core:
+        names = [name for name in core if str(name)[:4] in ("TEMP", "PSAL")]
+        core.drop_vars(names).to_netcdf(tmp_path / "BR6903247_091.nc")
+    with error_naming(FileFormatError, "TEMP PRES R6903247_091.nc"):  # of biogeochemical parameters
+        read_argo(tmp_path / "BR6903247_091.nc", start_time=START)
+    xr.Dataset({"JULD": ("N_MEASUREMENT", [1.0, 1.0])}).to_netcdf(tmp_path / "traj.nc")
     with error_naming(FileFormatError, "traj.nc JULD N_PROF"):
         read_argo_profiles(tmp_path / "traj.nc")
-    with error_naming(ValueError, "z -1 -10"):
-        read_argo(write(tmp_path / "f.nc"), z=[-1.0, -10.0], start_time=START)
-
-
-def edited(path, change):
-    """The file again, after `change` of its dataset, which xarray does not decode."""
-    with xr.open_dataset(path, decode_cf=False, engine="netcdf4") as dataset:
-        changed = change(dataset.load())
-    path.unlink()
-    changed.to_netcdf(path, engine="netcdf4")
-    return path
 
 
 def test_floats_that_measured_temperature_alone(tmp_path):
     names = [f"PSAL{part}" for part in ("", "_QC", "_ADJUSTED", "_ADJUSTED_QC")]
-    path = edited(write(tmp_path / "t.nc"), lambda dataset: dataset.drop_vars(names))
+    with xr.open_dataset(write(tmp_path / "core.nc"), decode_cf=False) as dataset:
+        dataset.drop_vars(names).to_netcdf(path := tmp_path / "t.nc")
     found = read_argo(path, start_time=START)
     assert set(found.profiles) == {"temperature"}
     absolute = gsw.SA_from_SP(35.0, PRESSURE, LONGITUDE, LATITUDE)
@@ -211,10 +194,8 @@ def test_floats_that_measured_temperature_alone(tmp_path):
     np.testing.assert_allclose(found.profiles["temperature"][0], wanted, atol=1e-5)
     given = read_argo_profiles(path, salinity=(np.array([-1000.0, 0.0]), np.array([34.0, 36.0])))
     salty = np.interp(expected()[0], [-1000.0, 0.0], [34.0, 36.0])
-    absolute = gsw.SA_from_SP(salty, PRESSURE, LONGITUDE, LATITUDE)
-    np.testing.assert_allclose(
-        given.temperature[0], gsw.CT_from_t(absolute, TEMPERATURE, PRESSURE), atol=1e-5
-    )
+    wanted = gsw.CT_from_t(gsw.SA_from_SP(salty, PRESSURE, LONGITUDE, LATITUDE), TEMPERATURE, PRESSURE)
+    np.testing.assert_allclose(given.temperature[0], wanted, atol=1e-5)
     assert np.isnan(given.salinity).all()
 
 
@@ -261,28 +242,15 @@ def test_the_position_of_a_float_is_left_for_the_rules(tmp_path):
     assert "position" in {one.rule for one in findings_of(evidence, left)}
 
 
-def test_files_of_biogeochemical_parameters_alone(tmp_path):
-    path = write(tmp_path / "BR6903247_090.nc")
-    edited(
-        path, lambda dataset: dataset.drop_vars([name for name in dataset if name[:4] in ("TEMP", "PSAL")])
-    )
-    with error_naming(FileFormatError, "TEMP PRES R6903247_090.nc"):
-        read_argo(path, start_time=START)
-
-
 def test_the_mode_of_each_parameter(tmp_path):
     adjusted: dict[str, Any] = {"PSAL_ADJUSTED": SALINITY + 0.02, "TEMP_ADJUSTED": TEMPERATURE + 1.0}
     adjusted |= {f"{key}_ADJUSTED_QC": "1111" for key in ("TEMP", "PSAL")}
-
-    def synthetic(dataset):
-        names = np.array([[list(name.ljust(16)) for name in ("PRES", "TEMP", "PSAL")]] * 2, "S1")
+    with xr.open_dataset(write(tmp_path / "f.nc", **adjusted), engine="netcdf4") as core:
+        dims, names = ("N_PROF", "N_PARAM"), np.array([["PRES", "TEMP", "PSAL"]] * 2, "S16")
         modes = np.array([list("RRD"), list("RAD")], "S1")
-        dims = ("N_PROF", "N_PARAM")
-        return dataset.drop_vars("DATA_MODE").assign(
-            STATION_PARAMETERS=((*dims, "STRING16"), names), PARAMETER_DATA_MODE=(dims, modes)
-        )
-
-    found = read_argo_profiles(edited(write(tmp_path / "1_Sprof.nc", **adjusted), synthetic))
+        given = {"STATION_PARAMETERS": (dims, names), "PARAMETER_DATA_MODE": (dims, modes)}
+        core.drop_vars("DATA_MODE").assign(given).to_netcdf(tmp_path / "1_Sprof.nc")
+    found = read_argo_profiles(tmp_path / "1_Sprof.nc")
     assert list(found.data_mode) == ["R", "A"]
     check(found, 0, *expected(salinity=SALINITY + 0.02))
     check(found, 1, *expected(TEMPERATURE + 1.0, SALINITY + 0.02))
@@ -295,12 +263,9 @@ def test_profiles_of_copernicus_and_of_argopy(tmp_path):
     assert wanted.time.size == read_argo_profiles(core).time.size
     kept = core.drop_vars([n for n in map(str, core.variables) if n.endswith(("_ADJUSTED", "_QC"))])
     argopy = kept.drop_vars("DATA_MODE").rename(JULD="TIME")
-    copernicus = xr.Dataset(
-        {
-            name: (("TIME", "DEPTH"), argopy[name].values, argopy[name].attrs)
-            for name in ("PRES", "TEMP", "PSAL")
-        },
-        {name: (name, argopy[name].values) for name in ("TIME", "LATITUDE", "LONGITUDE")},
+    measured = argopy[["PRES", "TEMP", "PSAL"]]
+    copernicus = measured.rename_dims(N_PROF="TIME", N_LEVELS="DEPTH").assign_coords(
+        {name: (name, argopy[name].values) for name in ("TIME", "LATITUDE", "LONGITUDE")}
     )
     alone = read_argo_profiles(core.isel(N_PROF=1))
     check(alone, 0, wanted.z[1], wanted.temperature[1], wanted.salinity[1])
@@ -308,9 +273,3 @@ def test_profiles_of_copernicus_and_of_argopy(tmp_path):
         found = read_argo_profiles(dataset)
         np.testing.assert_array_equal(found.time, wanted.time)
         check(found, 1, wanted.z[1], wanted.temperature[1], wanted.salinity[1])
-
-
-def test_an_argument_that_is_missing_is_no_fault_of_the_file(tmp_path):
-    incomplete: Any = read_argo
-    with error_naming(TypeError, "read_argo start_time"):
-        incomplete(write(tmp_path / "f.nc"))

@@ -1,5 +1,6 @@
 """The reader of plain CF NetCDF files, its mapping, and the project's own observation files."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -11,6 +12,7 @@ import xarray as xr
 import tunax_lite as tl
 from tests.errors import error_naming
 from tests.io.observation_files import cf_dataset, fluxes_at
+from tests.io.test_dataset import make_case
 from tunax_lite.io import Mapping, read_cf_netcdf, write_observations
 
 
@@ -27,9 +29,7 @@ def test_finds_everything_by_cf_attributes(tmp_path):
     np.testing.assert_allclose(observations.profiles["temperature"][0], [16.6, 17.0, 17.4, 17.8])
     np.testing.assert_array_equal(case.initial_state.temperature, observations.profiles["temperature"][0])
     np.testing.assert_array_equal(case.grid.z_face, [-16.0, -12.0, -8.0, -4.0, 0.0])
-    assert case.start_time == "2010-06-01 06:00:00"
-    assert case.duration == 10800.0
-    assert case.name == "mooring"
+    assert (case.start_time, case.duration, case.name) == ("2010-06-01 06:00:00", 10800.0, "mooring")
     assert float(case.coriolis_parameter) == float(tl.coriolis_parameter(45.0))
     # Half an hour into a series that rises by 0.01 N m-2 an hour.
     np.testing.assert_allclose(fluxes_at(case, 1800.0).stress_u, 0.105)
@@ -69,9 +69,7 @@ def test_mapping_gives_names_units_signs_and_direction(tmp_path):
     assert (float(fluxes.stress_u), float(fluxes.heat_flux)) == (-0.1, -50.0)
     assert float(case.coriolis_parameter) == -1e-4
     assert float(case.initial_state.salinity[0]) == 34.0
-    assert float(case.grid.z_face[0]) == -20.0
-    assert case.name == "other"
-    assert case.start_time is None
+    assert float(case.grid.z_face[0]) == -20.0 and case.name == "other" and case.start_time is None
 
 
 def test_initial_values_lie_on_the_profile_of_uneven_levels(tmp_path):
@@ -87,11 +85,15 @@ def test_initial_values_lie_on_the_profile_of_uneven_levels(tmp_path):
     np.testing.assert_allclose(case.initial_state.temperature, [14.0, 18.0 - 1.575, 17.575, 17.9])
 
 
-def test_gaps_stay_gaps_and_the_first_complete_profile_starts_the_case(tmp_path):
+def test_the_first_complete_profile_starts_the_case_or_a_given_time(tmp_path):
     dataset = cf_dataset()
+    path = save(dataset, tmp_path / "m.nc")
+    for start in ("2010-06-01T08:00:00", "2010-06-01T10:00:00+02:00"):  # on a clock two hours ahead
+        case, observations = read_cf_netcdf(path, Mapping(start=start))
+        assert case.start_time == "2010-06-01 08:00:00" and observations.time.shape == (2,)
     dataset["TEMP"].values[0, 1] = np.nan
     dataset["TEMP"].values[2, 3] = np.nan
-    case, observations = read_cf_netcdf(save(dataset, tmp_path / "m.nc"))
+    case, observations = read_cf_netcdf(save(dataset, tmp_path / "gaps.nc"))
     assert case.start_time == "2010-06-01 07:00:00"
     np.testing.assert_array_equal(observations.time, [0.0, 3600.0, 7200.0])
     assert np.argwhere(np.isnan(observations.profiles["temperature"])).tolist() == [[1, 0]]
@@ -100,17 +102,7 @@ def test_gaps_stay_gaps_and_the_first_complete_profile_starts_the_case(tmp_path)
     case.forcing.check_covers(0.0, case.duration)
 
 
-def test_start_leaves_out_earlier_profiles(tmp_path):
-    path = save(cf_dataset(), tmp_path / "m.nc")
-    case, observations = read_cf_netcdf(path, Mapping(start="2010-06-01T08:00:00"))
-    assert case.start_time == "2010-06-01 08:00:00"
-    assert observations.time.shape == (2,)
-    # The same moment on a clock two hours ahead.
-    case, _ = read_cf_netcdf(path, Mapping(start="2010-06-01T10:00:00+02:00"))
-    assert case.start_time == "2010-06-01 08:00:00"
-
-
-def test_standard_names_say_the_direction_of_a_flux(tmp_path):
+def test_directions_and_kinematic_units_of_fluxes(tmp_path):
     for name, sign in (
         ("water_flux_into_sea_water_from_rivers", 1.0),
         ("water_flux_out_of_sea_water", -1.0),
@@ -120,6 +112,15 @@ def test_standard_names_say_the_direction_of_a_flux(tmp_path):
         dataset["rain"] = ((), 8.64, {"units": "mm day-1", "standard_name": name})
         case, _ = read_cf_netcdf(save(dataset, tmp_path / f"{name}.nc"), mapping)
         np.testing.assert_allclose(fluxes_at(case).freshwater_flux, sign * 1e-4, rtol=1e-12)
+    # The model divides by the density and heat capacity of the file: what it stated comes back.
+    dataset, density, capacity = cf_dataset(), 1035.0, 4181.3
+    dataset.attrs.update({"reference_density": density, "heat_capacity": capacity})
+    for name, unit, value in (("heat_flux", "K m s-1", -2e-5), ("stress_u", "m2 s-2", 1e-4)):
+        given = {key: 0.0 for key in ("stress_u", "stress_v", "heat_flux")} | {name: "kinematic"}
+        dataset["kinematic"] = ((), value, {"units": unit})
+        case, _ = read_cf_netcdf(save(dataset, tmp_path / f"{name}.nc"), Mapping(fluxes=given))
+        expected = value * density * (capacity if name == "heat_flux" else 1.0)
+        np.testing.assert_allclose(getattr(fluxes_at(case), name), expected, rtol=1e-12)
 
 
 def test_forcing_of_another_file_with_another_clock(tmp_path):
@@ -143,44 +144,26 @@ def test_forcing_of_another_file_with_another_clock(tmp_path):
     np.testing.assert_array_equal(case.forcing.time, 3600.0 * np.array([-3.0, 0.0, 3.0, 6.0]))
 
 
-def two_hours_of_a_case(forcing=None):
-    grid = tl.Grid.stretched(40.0, 8, surface_zoom=1.0)
-    fluxes = tl.SurfaceFluxes(stress_u=0.1, stress_v=0.0, heat_flux=-50.0)
-    state = tl.State.from_profiles(
-        grid, temperature=lambda z: 18.0 + 0.1 * z, salinity=34.7, u=0.01, tracers={"dye": 1.0}
-    )
-    case = tl.Case(
-        grid=grid,
-        initial_state=state,
-        forcing=tl.ConstantForcing(fluxes) if forcing is None else forcing,
-        coriolis_parameter=1e-4,
-        equation_of_state=tl.LinearEquationOfState(thermal_expansion=1.7e-4),
-        duration=7200.0,
-        name="two_hours",
-    )
-    profiles = {
-        name: jnp.stack([getattr(state, name) + 0.1 * i for i in range(3)])
-        for name in ("temperature", "salinity", "u", "v")
-    }
-    profiles["dye"] = jnp.ones((3, 8))
-    return case, tl.Observations(
-        time=jnp.array([0.0, 3600.0, 7200.0]),
-        z=grid.z_center,
-        profiles=profiles,
-        uncertainty={"temperature": jnp.asarray(0.01)},
-        name="two_hours",
-    )
+def two_hours_of_a_case(**changed):
+    time = jnp.array([0.0, 3600.0, 7200.0])
+    case = dataclasses.replace(make_case(name="two_hours"), duration=7200.0, **changed)
+    names = ("temperature", "salinity", "u", "v")
+    profiles = {name: getattr(case.initial_state, name) + time[:, None] / 36000.0 for name in names}
+    profiles["dye"] = jnp.ones((3, 6)) * case.initial_state.tracers["dye"]
+    options: Any = {"uncertainty": {"temperature": jnp.asarray(0.01)}, "name": "two_hours"}
+    return case, tl.Observations(time, case.grid.z_center, profiles, **options)
 
 
 @pytest.mark.parametrize("kind", ["constant", "same times", "other times"])
 def test_own_files_read_back_exactly(tmp_path, kind):
-    forcing = None
+    changed = {}
     if kind != "constant":
         times = [0.0, 3600.0, 7200.0] if kind == "same times" else [-100.0, 3000.0, 9000.0]
-        forcing = tl.TimeSeriesForcing.from_values(
-            jnp.array(times), stress_u=jnp.array([0.1, 0.2, 0.1]), stress_v=0.0, heat_flux=0.0
+        stress = jnp.array([0.1, 0.2, 0.1])
+        changed["forcing"] = tl.TimeSeriesForcing.from_values(
+            jnp.array(times), stress_u=stress, stress_v=0.0, heat_flux=0.0
         )
-    case, observations = two_hours_of_a_case(forcing)
+    case, observations = two_hours_of_a_case(**changed)
     path = tmp_path / "new" / "folder" / "own.nc"
     write_observations(path, case, observations, {"title": "synthetic test"})
     read_case, read_observations = read_cf_netcdf(path)
@@ -190,14 +173,10 @@ def test_own_files_read_back_exactly(tmp_path, kind):
     with xr.open_dataset(path, decode_times=False) as dataset:
         assert dataset.attrs["title"] == "synthetic test"
         assert dataset["surface_stress_u"].attrs["standard_name"] == "surface_downward_eastward_stress"
-
-
-def test_a_batch_is_not_written(tmp_path):
-    case, observations = two_hours_of_a_case()
-    case = tl.Case(**{**vars(case), "coriolis_parameter": jnp.array([0.0, 1e-4])})
+    batch = tl.Case(**{**vars(case), "coriolis_parameter": jnp.array([0.0, 1e-4])})
     with error_naming(ValueError, "a.nc (2,)"):
-        write_observations(tmp_path / "a.nc", case, observations)
-    assert list(tmp_path.iterdir()) == []
+        write_observations(tmp_path / "a.nc", batch, observations)
+    assert [found.name for found in tmp_path.iterdir()] == ["new"]
 
 
 def test_mistakes_in_a_mapping():
@@ -235,15 +214,3 @@ def test_a_gradient_held_at_the_bottom_is_seen_in_the_budget_of_heat(tmp_path, l
     if heat is not None:
         np.testing.assert_allclose(heat.heat_flux, expected)
         assert f"{-expected:.3g} W m-2 leaves" in said[0] and "explains -100 W m-2" in said[0]
-
-
-def test_kinematic_fluxes_belong_to_the_water_of_the_file(tmp_path):
-    """The model divides by the density and heat capacity of the file: what it stated comes back."""
-    dataset, density, capacity = cf_dataset(), 1035.0, 4181.3
-    dataset.attrs.update({"reference_density": density, "heat_capacity": capacity})
-    for name, unit, value in (("heat_flux", "K m s-1", -2e-5), ("stress_u", "m2 s-2", 1e-4)):
-        given = {key: 0.0 for key in ("stress_u", "stress_v", "heat_flux")} | {name: "kinematic"}
-        dataset["kinematic"] = ((), value, {"units": unit})
-        case, _ = read_cf_netcdf(save(dataset, tmp_path / f"{name}.nc"), Mapping(fluxes=given))
-        expected = value * density * (capacity if name == "heat_flux" else 1.0)
-        np.testing.assert_allclose(getattr(case.forcing.at(0.0), name), expected, rtol=1e-12)

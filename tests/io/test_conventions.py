@@ -8,6 +8,8 @@ import pytest
 import xarray as xr
 
 from tests.errors import error_naming
+from tests.io.test_layouts import IN_SITU, OF_DEPTH, SALT, instrument
+from tests.io.test_les_netcdf import les_dataset
 from tunax_lite.io import Mapping, read_cf_netcdf, read_oceansites, read_weather
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.netcdf import read_contents
@@ -24,53 +26,42 @@ NAMES = {
 }
 
 
-def weather(path, times, units, *, bounds=None, methods=None, **changed):
-    """A file of weather, with means over intervals if bounds are given."""
-    with netCDF4.Dataset(path, "w") as file:
-        file.createDimension("time", len(times))
-        time = file.createVariable("time", "f8", ("time",))
-        time.units, time.standard_name = units, "time"
-        time[:] = times
-        if bounds is not None:
-            file.createDimension("nv", 2)
-            file.createVariable("time_bnds", "f8", ("time", "nv"))[:] = bounds
-            time.bounds = "time_bnds"
-        for name, (value, unit, standard_name) in NAMES.items():
-            found = file.createVariable(name, "f8", ("time",), fill_value=-999.0)
-            found.units, found.standard_name = unit, standard_name
-            found[:] = changed.get(name, value)
-            if methods is not None:
-                found.cell_methods = methods
+def weather(path, times, units, *, bounds=None, methods=None, about=None, **changed):
+    """A file of weather, with means over intervals if bounds are given; `about` adds attributes of time."""
+    attributes = {"units": units, "standard_name": "time", **(about or {})}
+    dataset = xr.Dataset(coords={"time": ("time", np.asarray(times, float), attributes)})
+    for name, (value, unit, standard_name) in NAMES.items():
+        attributes = {"units": unit, "standard_name": standard_name}
+        attributes |= {} if methods is None else {"cell_methods": methods}
+        dataset[name] = ("time", np.broadcast_to(changed.get(name, value), len(times)), attributes)
+    if bounds is not None:
+        dataset["time_bnds"] = (("time", "nv"), bounds)
+        dataset["time"].attrs["bounds"] = "time_bnds"
+    dataset.to_netcdf(path, encoding={name: {"_FillValue": -999.0} for name in NAMES})
     return path
 
 
-@pytest.mark.parametrize(
-    ("reference", "hours"),
-    [
-        ("2015-01-01 00:00:00 +02:00", -2.0),
-        ("2015-01-01 00:00:00 +2", -2.0),
-        ("2015-01-01 00:00:00 UTC+2", -2.0),
-        ("2015-01-01 00:00 UTC +02:00", -2.0),
-        ("2015-01-01 00:00:00 GMT-05:00", 5.0),
-        ("2015-01-01T00:00:00UTC-6", 6.0),
-        ("2015-01-01 00:00:00 -0330", 3.5),
-        ("2015-01-01 00:00:00 +2.5", -2.5),
-        ("2015-01-01 12:30:15.5", 12.0 + 30.0 / 60.0 + 15.5 / 3600.0),
-        ("2015-01-01", 0.0),
-        ("2015-1-1 6", 6.0),
-        ("2015-01-01T00:00:00Z", 0.0),
-        ("2015-01-01 00:00:00 utc", 0.0),
-    ],
-)
+ZONES = [
+    ("2015-01-01 00:00:00 +02:00", -2.0), ("2015-01-01 00:00:00 +2", -2.0),
+    ("2015-01-01 00:00:00 UTC+2", -2.0), ("2015-01-01 00:00 UTC +02:00", -2.0),
+    ("2015-01-01 00:00:00 GMT-05:00", 5.0),
+    ("2015-01-01T00:00:00UTC-6", 6.0), ("2015-01-01 00:00:00 -0330", 3.5), ("2015-01-01 00:00:00 +2.5", -2.5),
+    ("2015-01-01 12:30:15.5", 12.0 + 30.0 / 60.0 + 15.5 / 3600.0), ("2015-01-01", 0.0), ("2015-1-1 6", 6.0),
+    ("2015-01-01T00:00:00Z", 0.0), ("2015-01-01 00:00:00 utc", 0.0), ("2015-01-01 00:00:00.0-7:00", 7.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reference", "hours"), ZONES)
 def test_zones_of_a_unit_of_time_are_applied(tmp_path, reference, hours):
     """Local time is that many hours ahead of universal time."""
     path = weather(tmp_path / "w.nc", np.arange(3.0), f"hours since {reference}")
     assert float(read_weather(path, start_time=START)[0].time[0]) == pytest.approx(3600.0 * hours, abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    "reference", ["2015-01-01 00:00 EST", "2015-01-01 Europe/Rome", "noon", "2015-13-01"]
-)
+NO_DATES = ["2015-01-01 00:00 EST", "2015-01-01 Europe/Rome", "noon", "2015-13-01"]
+
+
+@pytest.mark.parametrize("reference", NO_DATES)
 def test_references_that_are_no_date_in_universal_time_are_refused(tmp_path, reference):
     path = weather(tmp_path / "w.nc", np.arange(3.0), f"hours since {reference}")
     with error_naming(FileFormatError, reference):
@@ -83,9 +74,7 @@ def test_references_that_are_no_date_in_universal_time_are_refused(tmp_path, ref
 )
 def test_references_before_the_gregorian_calendar_are_those_of_cftime(tmp_path, units, calendar):
     first = cftime.date2num(cftime.datetime(2015, 1, 1, 6, calendar=calendar), units, calendar)
-    path = weather(tmp_path / "w.nc", first + np.arange(3.0), units)
-    with netCDF4.Dataset(path, "a") as file:
-        file["time"].calendar = calendar
+    path = weather(tmp_path / "w.nc", first + np.arange(3.0), units, about={"calendar": calendar})
     assert float(read_weather(path, start_time=START)[0].time[0]) == pytest.approx(6 * 3600.0, abs=1e-3)
 
 
@@ -127,9 +116,8 @@ def test_means_over_days_keep_their_integral_and_cover_all_days(tmp_path, given,
 def test_values_at_instants_stay_as_they_are_and_means_without_bounds_get_a_note(tmp_path):
     for methods, noted in (("time: point", False), ("time: mean", True)):
         bounds = BOUNDS if methods == "time: point" else None
-        path = weather(
-            tmp_path / "w.nc", DAYS, "hours since 2015-01-01", bounds=bounds, methods=methods, SW=SUN
-        )
+        given = {"bounds": bounds, "methods": methods, "SW": SUN}
+        path = weather(tmp_path / "w.nc", DAYS, "hours since 2015-01-01", **given)
         notes: list[str] = []
         series, _ = read_weather(path, start_time=START, notes=notes)
         np.testing.assert_array_equal(np.asarray(series.values.shortwave), SUN)
@@ -139,11 +127,9 @@ def test_values_at_instants_stay_as_they_are_and_means_without_bounds_get_a_note
 @pytest.mark.filterwarnings("ignore:WARNING. valid_max not used:UserWarning")
 def test_values_outside_the_declared_range_are_missing_as_in_netcdf4(tmp_path):
     path = tmp_path / "ranges.nc"
+    unsigned = {"_Unsigned": "true", "valid_range": np.array([0, -6], "i2"), "scale_factor": 0.001}
     kinds = {
-        "unsigned": (
-            "i2",
-            {"_Unsigned": "true", "valid_range": np.array([0, -6], "i2"), "scale_factor": 0.001},
-        ),
+        "unsigned": ("i2", unsigned),
         "packed": ("i2", {"valid_min": np.int16(-100), "valid_max": np.int16(30000), "add_offset": 5.0}),
         "floats": ("f4", {"valid_range": np.array([-2.5, 30.1], "f4")}),
         "wide": ("i2", {"valid_max": 1e9}),
@@ -165,98 +151,59 @@ def test_values_outside_the_declared_range_are_missing_as_in_netcdf4(tmp_path):
             np.testing.assert_allclose(found[name].values, expected, rtol=1e-6, err_msg=name)
 
 
+def deep_water(**where) -> xr.Dataset:
+    names = {
+        "TEMP_quality_control": None,
+        "DEPTH_quality_control": None,
+        "NOMINAL_DEPTH": None,
+        "DEPTH": None,
+    }
+    water = {"TEMP": ("TIME", np.full(6, 1.5), IN_SITU), "PSAL": ("TIME", np.full(6, 34.68), SALT)}
+    return instrument(**(names | water | where))
+
+
 def test_moorings_leave_out_values_beyond_the_range_of_their_file(tmp_path):
-    path = tmp_path / "mooring.nc"
-    _mooring(path, depth=True)
-    with netCDF4.Dataset(path, "a") as file:
-        file["TEMP"].valid_min, file["TEMP"].valid_max = np.float32(-2.5), np.float32(30.0)
-        file["TEMP"][1, 0] = 33.0
-    found = np.asarray(read_oceansites(path, start_time=START).profiles["temperature"])
-    assert np.isnan(found[1]).sum() == 1 and np.isfinite(found[[0, 2]]).all()
+    dataset = deep_water(DEPTH=((), 10.0, OF_DEPTH))
+    dataset["TEMP"].values[1] = 33.0
+    dataset["TEMP"].attrs |= {"valid_min": np.float32(-2.5), "valid_max": np.float32(30.0)}
+    dataset.to_netcdf(tmp_path / "mooring.nc", encoding={"TEMP": {"dtype": "f4"}})
+    found = read_oceansites(tmp_path / "mooring.nc", start_time="2018-12-13").profiles["temperature"]
+    assert np.isnan(found[1, 0]) and np.isnan(found).sum() == 1
 
 
 def test_a_range_that_excludes_everything_is_named():
-    simulation = _simulation()
+    simulation = les_dataset()
     simulation["temperature"].attrs["valid_range"] = np.array([100.0, 200.0])
     with error_naming(FileFormatError, "temperature valid_range"):
         read_cf_netcdf(simulation)
 
 
-def _mooring(path, depth: bool, pressure: float = 5000.0) -> None:
-    with netCDF4.Dataset(path, "w") as file:
-        file.createDimension("TIME", 3)
-        levels = ("TIME", "DEPTH") if depth else ("TIME",)
-        time = file.createVariable("TIME", "f8", ("TIME",))
-        time.units, time.standard_name = "days since 1950-01-01T00:00:00Z", "time"
-        time[:] = 23741 + np.arange(3) / 24
-        if depth:
-            file.createDimension("DEPTH", 2)
-            of_depth = file.createVariable("DEPTH", "f4", ("DEPTH",))
-            of_depth.units, of_depth.positive, of_depth.standard_name = "m", "down", "depth"
-            of_depth[:] = [10.0, 6000.0]
-        else:
-            of_pressure = file.createVariable("PRES", "f8", ("TIME",))
-            of_pressure.units, of_pressure.standard_name = "decibar", "sea_water_pressure_due_to_sea_water"
-            of_pressure[:] = pressure
-        for name, value, unit, standard_name in (
-            ("TEMP", 1.5, "degree_Celsius", "sea_water_temperature"),
-            ("PSAL", 34.68, "1", "sea_water_practical_salinity"),
-        ):
-            variable = file.createVariable(name, "f4" if depth else "f8", levels, fill_value=99999.0)
-            variable.units, variable.standard_name = unit, standard_name
-            variable[:] = value
-        for name, unit, value in (("LATITUDE", "degree_north", 50.0), ("LONGITUDE", "degree_east", -145.0)):
-            place = file.createVariable(name, "f8")
-            place.units = unit
-            place[...] = value
-
-
-def test_water_at_depth_is_converted_at_its_true_pressure(tmp_path):
+def test_water_at_depth_is_converted_at_its_true_pressure():
     """gsw at the measured pressure, and at that of 6 000 m: 16 mK from that at one decibar per metre."""
-    path = tmp_path / "deep.nc"
-    _mooring(path, depth=False)
-    found = read_oceansites(path, start_time=START, depths="measured")
-    absolute = gsw.SA_from_SP(34.68, 5000.0, -145.0, 50.0)
-    expected = gsw.CT_from_t(absolute, 1.5, 5000.0)
-    np.testing.assert_allclose(np.ravel(found.profiles["temperature"]), expected, atol=1e-9)
-    np.testing.assert_allclose(np.ravel(found.profiles["salinity"]), absolute, atol=1e-9)
-    _mooring(path, depth=True)
-    deepest = np.asarray(read_oceansites(path, start_time=START).profiles["temperature"])[:, 0]
-    pressure = gsw.p_from_z(-6000.0, 50.0)
-    absolute = gsw.SA_from_SP(np.float32(34.68), pressure, -145.0, 50.0)
-    np.testing.assert_allclose(deepest, gsw.CT_from_t(absolute, 1.5, pressure), atol=1e-6)
+    of_pressure = {"standard_name": "sea_water_pressure_due_to_sea_water", "units": "decibar"}
+    for pressure, where, depths in (
+        (5000.0, {"PRES": ("TIME", np.full(6, 5000.0), of_pressure)}, "measured"),
+        (gsw.p_from_z(-6000.0, -32.0), {"NOMINAL_DEPTH": ((), 6000.0, OF_DEPTH)}, "nominal"),
+    ):
+        found = read_oceansites(deep_water(**where), start_time="2018-12-13", depths=depths)
+        absolute = gsw.SA_from_SP(34.68, pressure, 115.4, -32.0)
+        expected = gsw.CT_from_t(absolute, 1.5, pressure)
+        np.testing.assert_allclose(np.ravel(found.profiles["temperature"]), expected, atol=1e-9)
+        np.testing.assert_allclose(np.ravel(found.profiles["salinity"]), absolute, atol=1e-9)
 
 
-def _simulation(missing: int = 0) -> xr.Dataset:
-    time, z = 3600.0 * np.arange(6), np.arange(-58.0, 0.0, 4.0)
-    temperature = np.broadcast_to(19.0 + 0.04 * z, (6, z.size)).copy()
-    temperature[:missing, 0] = np.nan
-    fluxes = {
-        "surface_stress_u": (0.066, "N m-2"),
-        "surface_stress_v": (0.0, "N m-2"),
-        "surface_heat_flux": (-50.0, "W m-2"),
-    }
-    return xr.Dataset(
-        {"temperature": (("time", "z"), temperature, {"units": "degC"})}
-        | {name: ((), value, {"units": unit}) for name, (value, unit) in fluxes.items()},
-        {
-            "time": ("time", time, {"units": "seconds since 2001-05-01"}),
-            "z": ("z", z, {"units": "m", "positive": "up"}),
-        },
-        {"coriolis_parameter": 1e-4},
-    )
-
-
-def test_a_start_that_moves_to_the_first_complete_profile_is_noted(tmp_path):
-    case, observed = read_cf_netcdf(_simulation(missing=2))
-    assert case.start_time == "2001-05-01 02:00:00"
-    assert any("2001-05-01T02:00:00" in note and "temperature" in note for note in observed.notes)
-    chosen = read_cf_netcdf(_simulation(missing=2), Mapping(start="2001-05-01T02:00:00"))[1]
+def test_a_start_that_moves_to_the_first_complete_profile_is_noted():
+    dataset = les_dataset()
+    dataset["temperature"] = dataset["temperature"].where(dataset["time"] + dataset["z"] > dataset["z"][0])
+    case, observed = read_cf_netcdf(dataset)
+    assert case.start_time == "2000-01-01 00:15:00"
+    assert any("2000-01-01T00:15:00" in note and "temperature" in note for note in observed.notes)
+    chosen = read_cf_netcdf(dataset, Mapping(start="2000-01-01T00:15:00"))[1]
     assert not any("starts at" in note for note in chosen.notes)
 
 
 def test_a_simulation_is_read_from_zarr_as_from_netcdf(tmp_path):
-    dataset = _simulation()
+    dataset = les_dataset()
     dataset.to_netcdf(tmp_path / "run.nc")
     dataset.to_zarr(tmp_path / "run.zarr", consolidated=False)
     (case, observed), (other, others) = (read_cf_netcdf(tmp_path / f"run.{end}") for end in ("nc", "zarr"))
@@ -265,7 +212,5 @@ def test_a_simulation_is_read_from_zarr_as_from_netcdf(tmp_path):
 
 
 def test_a_range_of_times_that_excludes_them_is_no_reason_to_lose_the_file(tmp_path):
-    path = weather(tmp_path / "w.nc", np.arange(3.0), "hours since 2015-01-01")
-    with netCDF4.Dataset(path, "a") as file:
-        file["time"].valid_min = 1e6
+    path = weather(tmp_path / "w.nc", np.arange(3.0), "hours since 2015-01-01", about={"valid_min": 1e6})
     np.testing.assert_allclose(read_weather(path, start_time=START)[0].time, 3600.0 * np.arange(3))

@@ -355,6 +355,14 @@ def test_what_sums_are_of_where_the_sky_does_not_tell(tmp_path):
         np.testing.assert_allclose(heat, -(20.0 + 80.0 + 60.0 + 24.0) / hours)
 
 
+def test_the_integral_over_each_hour_is_the_sum_of_the_file(tmp_path):
+    forcing = read_era5(write(tmp_path / "a.nc"), **PLACE, start_time=START)
+    time, light = np.asarray(forcing.weather.time), np.asarray(forcing.weather.values.shortwave)
+    integral = np.append(0.0, np.cumsum(np.diff(time) * 0.5 * (light[1:] + light[:-1])))
+    by_hour = np.diff(np.interp(3600.0 * HOURS, time, integral))
+    np.testing.assert_allclose(by_hour, SERIES["ssrd"][1][1:], rtol=1e-5, atol=10.0)
+
+
 def test_points_on_land(tmp_path):
     path = write(tmp_path / "e.nc")
     with netCDF4.Dataset(path, "a") as file:

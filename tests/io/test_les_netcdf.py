@@ -5,7 +5,6 @@ import dataclasses
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-import pytest
 import xarray as xr
 
 import tunax_lite as tl
@@ -55,16 +54,17 @@ def test_background_mixing_replaces_that_of_the_model():
     assert case.interior.stokes_drift is None and not observations.notes
     assert isinstance(case.forcing, tl.ConstantForcing)
     closure = Constant(viscosity=0.0, diffusivity=0.0)
-    same = tl.Model(closure, molecular_viscosity=1e-4, molecular_diffusivity=2e-5)
     without = dataclasses.replace(case, background_viscosity=None, background_diffusivity=None)
-    runs = [
-        tl.simulate(model, one) for model, one in ((tl.Model(closure), case), (same, without), (same, case))
-    ]
-    for run in runs[1:]:
-        np.testing.assert_array_equal(run.state.temperature, runs[0].state.temperature)
-        np.testing.assert_array_equal(run.state.u, runs[0].state.u)
+    same = tl.Model(closure, molecular_viscosity=1e-4, molecular_diffusivity=2e-5)
+    first, *others = (
+        tl.simulate(model, one).state
+        for model, one in ((tl.Model(closure), case), (same, without), (same, case))
+    )
+    for state in others:
+        np.testing.assert_array_equal(state.temperature, first.temperature)
+        np.testing.assert_array_equal(state.u, first.u)
     molecular = tl.simulate(tl.Model(closure), without)
-    assert np.abs(np.asarray(molecular.state.u - runs[0].state.u)).max() > 1e-3
+    assert np.abs(np.asarray(molecular.state.u - first.u)).max() > 1e-3
 
 
 def test_a_drift_over_time_or_depth_alone_lies_on_the_cells_of_any_grid():
@@ -88,23 +88,16 @@ def test_a_drift_over_time_or_depth_alone_lies_on_the_cells_of_any_grid():
         assert np.all(np.diff(np.asarray(u)[inside]) > 0.0)
 
 
-@pytest.mark.parametrize(
-    ("comment", "mapping", "mean"),
-    [
-        ("u and v are Lagrangian means: no Stokes-Coriolis force", Mapping(), "lagrangian"),
-        ("u and v are Eulerian means", Mapping(), "eulerian"),
-        ("Lagrangian", Mapping(velocities="eulerian"), "eulerian"),
-    ],
-)
-def test_the_file_or_the_mapping_says_what_velocities_are(comment, mapping, mean):
-    case, observations = read_cf_netcdf(les_dataset(drift=DRIFT, comment=comment), mapping)
-    assert case.interior.velocities == mean and not observations.notes
-
-
-def test_velocities_of_which_nothing_is_said_and_of_which_too_much():
-    case, observations = read_cf_netcdf(les_dataset(drift=DRIFT))
-    assert case.interior.velocities == "eulerian"
-    assert "assumed eulerian" in observations.notes[0]
+def test_the_file_or_the_mapping_says_what_velocities_are():
+    for comment, mapping, mean, noted in (
+        ("u and v are Lagrangian means: no Stokes-Coriolis force", Mapping(), "lagrangian", False),
+        ("u and v are Eulerian means", Mapping(), "eulerian", False),
+        ("Lagrangian", Mapping(velocities="eulerian"), "eulerian", False),
+        ("", Mapping(), "eulerian", True),
+    ):
+        case, observations = read_cf_netcdf(les_dataset(drift=DRIFT, comment=comment), mapping)
+        assert case.interior.velocities == mean
+        assert any("assumed eulerian" in note for note in observations.notes) == noted
     with error_naming(FileFormatError, "u v velocities"):
         read_cf_netcdf(les_dataset(drift=DRIFT, comment="Lagrangian, or Eulerian"))
 

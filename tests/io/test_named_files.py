@@ -11,6 +11,7 @@ from tests.errors import error_naming
 from tunax_lite.io import FileFormatError, named_files, read_manifest, resolve
 
 NAME = "lesbrary:two_day_suite/8m/strong_wind"
+SHIPPED = Path(__file__).resolve().parents[2] / "data"
 REAL_DATA = os.environ.get(named_files.ENVIRONMENT_VARIABLE)
 FILE = "lesbrary/strong_wind_instantaneous_statistics.jld2"
 
@@ -36,16 +37,7 @@ def put(folder: Path, content: bytes = b"les") -> Path:
     return path
 
 
-@pytest.fixture
-def small_file_is_right(monkeypatch):
-    """The manifest with the checksum of the three bytes that `put` writes."""
-    entries = read_manifest()
-    entry = entries[NAME]
-    values = vars(entry) | {"sha256": hashlib.sha256(b"les").hexdigest()}
-    monkeypatch.setattr(named_files, "read_manifest", lambda: entries | {NAME: named_files.Entry(**values)})
-
-
-def test_manifest_is_complete():
+def test_manifest_is_complete_and_has_the_checksums_of_real_files():
     entries = read_manifest()
     assert NAME in entries and "synthetic:wind_and_cooling" in entries
     for name, entry in entries.items():
@@ -53,39 +45,15 @@ def test_manifest_is_complete():
         if name.startswith("lesbrary:"):
             assert entry.url is not None and entry.url.endswith(Path(entry.file).name)
             assert entry.sha256 is not None and len(entry.sha256) == 64
+        for path in (folder / entry.file for folder in (SHIPPED, *map(Path, (REAL_DATA or "").split(":")))):
+            if path.is_file():
+                assert entry.sha256 == hashlib.sha256(path.read_bytes()).hexdigest(), name
 
 
-def test_shipped_files_are_those_of_the_manifest():
-    repository = Path(__file__).resolve().parents[2]
-    for entry in read_manifest().values():
-        path = repository / "data" / entry.file
-        if path.is_file():
-            assert entry.sha256 == hashlib.sha256(path.read_bytes()).hexdigest(), entry.name
-
-
-@pytest.mark.long
-@pytest.mark.skipif(REAL_DATA is None, reason="$TUNAX_LITE_DATA is not set: needs lesbrary/ below it")
-def test_real_files_have_the_checksums(monkeypatch):
-    monkeypatch.setenv(named_files.ENVIRONMENT_VARIABLE, str(REAL_DATA))
-    for case in ("free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling"):
-        path = resolve(f"lesbrary:two_day_suite/8m/{case}")
-        assert path.name == f"{case}_instantaneous_statistics.jld2"
-
-
-@pytest.mark.usefixtures("small_file_is_right")
-def test_folders_are_searched_in_order(tmp_path, monkeypatch):
-    put(Path("data"))
-    assert resolve(NAME) == Path("data") / FILE
-    second = put(tmp_path / "second")
-    monkeypatch.setenv(named_files.ENVIRONMENT_VARIABLE, f"{tmp_path / 'first'}:{tmp_path / 'second'}")
-    assert resolve(NAME) == second
-    first = put(tmp_path / "first")
-    assert resolve(NAME) == first
-
-
-@pytest.mark.usefixtures("small_file_is_right")
-def test_downloads_with_the_checksum_into_the_cache(tmp_path, monkeypatch):
-    asked = {}
+def test_folders_are_searched_in_order_before_a_download_into_the_cache(tmp_path, monkeypatch):
+    entries, asked = read_manifest(), {}
+    entry = named_files.Entry(**vars(entries[NAME]) | {"sha256": hashlib.sha256(b"les").hexdigest()})
+    monkeypatch.setattr(named_files, "read_manifest", lambda: entries | {NAME: entry})
 
     def retrieve(url, known_hash, fname, path):
         asked.update(url=url, known_hash=known_hash)
@@ -94,7 +62,12 @@ def test_downloads_with_the_checksum_into_the_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(pooch, "retrieve", retrieve)
     assert resolve(NAME) == tmp_path / "cache" / "tunax_lite" / FILE
     assert asked["url"].startswith("https://github.com/CliMA/OceananigansArtifacts.jl/raw/glw/lesbrary2/")
-    assert asked["known_hash"] == "sha256:" + hashlib.sha256(b"les").hexdigest()
+    assert asked["known_hash"] == f"sha256:{entry.sha256}"
+    put(Path("data"))
+    assert resolve(NAME) == Path("data") / FILE
+    monkeypatch.setenv(named_files.ENVIRONMENT_VARIABLE, f"{tmp_path / 'first'}:{tmp_path / 'second'}")
+    for folder in ("second", "first"):
+        assert put(tmp_path / folder) == resolve(NAME)
 
 
 def test_offline_says_what_to_do(tmp_path, monkeypatch):
@@ -112,19 +85,12 @@ def test_offline_says_what_to_do(tmp_path, monkeypatch):
 def test_a_wrong_checksum_is_refused(tmp_path, monkeypatch):
     path = put(tmp_path / "data", b"another file")
     monkeypatch.setenv(named_files.ENVIRONMENT_VARIABLE, str(tmp_path / "data"))
-    with error_naming(
-        FileFormatError, "SHA-256 ebfa95ca1dd8f4b3870f96a8eac50b495a768a0ef11add5c2e1720431f66c71c"
-    ):
+    with error_naming(FileFormatError, f"SHA-256 {hashlib.sha256(b'another file').hexdigest()}"):
         resolve(NAME)
     assert resolve(str(path)) == path
 
 
-def test_unknown_names_suggest_known_ones():
-    with error_naming(FileNotFoundError, f"lesbrary:two_day_suite/8m/strong_winds {NAME}"):
-        resolve("lesbrary:two_day_suite/8m/strong_winds")
-
-
-def test_plain_paths_start_from_the_base_and_then_from_here(tmp_path):
+def test_plain_paths_start_from_the_base_and_unknown_names_suggest_known_ones(tmp_path):
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs" / "a.nc").touch()
     Path("a.nc").touch()
@@ -134,3 +100,5 @@ def test_plain_paths_start_from_the_base_and_then_from_here(tmp_path):
     assert resolve("a.nc") == Path("a.nc")
     with error_naming(FileNotFoundError, "c.nc configs/c.nc here/c.nc $TUNAX_LITE_DATA"):
         resolve("c.nc", tmp_path / "configs")
+    with error_naming(FileNotFoundError, f"lesbrary:two_day_suite/8m/strong_winds {NAME}"):
+        resolve("lesbrary:two_day_suite/8m/strong_winds")

@@ -6,7 +6,7 @@ from typing import Any
 import gsw
 import netCDF4
 import numpy as np
-import pytest
+import xarray as xr
 
 from tests.errors import error_naming
 from tunax_lite.io import FileFormatError, read_oceansites
@@ -20,39 +20,27 @@ TEMPERATURE = 12.0 - 0.1 * DEPTHS + 0.25 * np.arange(4.0)[:, None]
 SALINITY = 32.5 + 0.01 * DEPTHS + 0.0 * np.arange(4.0)[:, None]
 
 
-def write(path, name="TEMP", values=TEMPERATURE, flags=None, *, depths=DEPTHS, hours=HOURS, **options: Any):
+def write(
+    path, name="TEMP", values=TEMPERATURE, flags=None, *, depths=DEPTHS, hours=HOURS, **attributes: Any
+):
     """A file with the layout of the format manual: everything over TIME, DEPTH, LATITUDE, LONGITUDE."""
-    attributes = {
-        "TEMP": {"standard_name": "sea_water_temperature", "units": "degree_Celsius"},
-        "PSAL": {"standard_name": "sea_water_practical_salinity", "units": "1"},
-        "UCUR": {"standard_name": "eastward_sea_water_velocity", "units": "cm s-1"},
-    }[name]
-    fill_name = options.pop("fill_name", "_FillValue")
-    attributes = attributes | options.pop("attributes", {})
-    with netCDF4.Dataset(path, "w") as file:
-        for dimension, length in (("TIME", None), ("DEPTH", len(depths)), ("LATITUDE", 1), ("LONGITUDE", 1)):
-            file.createDimension(dimension, length)
-        time = file.createVariable("TIME", "f8", ("TIME",))
-        time.setncatts({"standard_name": "time", "units": "days since 1950-01-01T00:00:00Z", "axis": "T"})
-        time[:] = FIRST_DAY + np.asarray(hours) / 24.0
-        depth = file.createVariable("DEPTH", "f4", ("DEPTH",))
-        depth.setncatts({"standard_name": "depth", "units": "meters", "positive": "down", "axis": "Z"})
-        depth[:] = depths
-        for axis, degrees in (("LATITUDE", 50.1), ("LONGITUDE", -144.9)):
-            file.createVariable(axis, "f4", (axis,))[:] = degrees
-        dimensions = ("TIME", "DEPTH", "LATITUDE", "LONGITUDE")
-        fill = 1e35 if fill_name == "_FillValue" else False
-        variable = file.createVariable(name, "f4", dimensions, fill_value=fill)
-        variable.setncatts(attributes)
-        if fill_name == "FillValue_":
-            variable.setncattr("FillValue_", np.float32(1e35))
-        variable[:] = np.asarray(values)[:, :, None, None]
-        if flags is not None:
-            kind = np.asarray(flags).dtype.kind
-            quality = file.createVariable(f"{name}_QC", "S1" if kind == "S" else "i1", dimensions)
-            quality[:] = np.asarray(flags)[:, :, None, None]
-        for key, value in options.items():
-            file.setncattr(key, value)
+    dims = ("TIME", "DEPTH", "LATITUDE", "LONGITUDE")
+    kind, unit = {"TEMP": ("temperature", "degree_Celsius"), "PSAL": ("practical_salinity", "1")}[name]
+    attributes = {"standard_name": f"sea_water_{kind}", "units": unit} | attributes
+    of_time = {"standard_name": "time", "units": "days since 1950-01-01T00:00:00Z", "axis": "T"}
+    of_depth = {"standard_name": "depth", "units": "meters", "positive": "down", "axis": "Z"}
+    dataset = xr.Dataset(
+        {name: (dims, np.asarray(values, "f4")[:, :, None, None], attributes)},
+        {
+            "TIME": ("TIME", FIRST_DAY + np.asarray(hours) / 24.0, of_time),
+            "DEPTH": ("DEPTH", np.asarray(depths, "f4"), of_depth),
+            "LATITUDE": ("LATITUDE", [50.1]),
+            "LONGITUDE": ("LONGITUDE", [-144.9]),
+        },
+    )
+    if flags is not None:
+        dataset[f"{name}_QC"] = (dims, np.asarray(flags)[:, :, None, None])
+    dataset.to_netcdf(path, unlimited_dims=["TIME"], encoding={name: {"_FillValue": np.float32(1e35)}})
     return path
 
 
@@ -69,29 +57,17 @@ def test_depths_become_heights_and_means_keep_the_middle_of_their_hour(tmp_path)
     np.testing.assert_array_equal(later.time, found.time)
 
 
-@pytest.mark.parametrize("as_characters", [False, True])
-def test_only_values_with_a_good_flag_are_kept(tmp_path, as_characters):
+def test_only_values_with_a_good_flag_are_kept(tmp_path):
     flags = np.array([[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 1, 1]])
     values = np.where(flags == 4, 280.0, TEMPERATURE)  # what is flagged may be nonsense
-    shown = flags.astype("S1") if as_characters else flags
-    found = read(write(tmp_path / "t.nc", values=values, flags=shown)).profiles["temperature"]
     expected = np.where(np.isin(flags, (1, 2, 5, 8)), TEMPERATURE, np.nan)
-    np.testing.assert_allclose(found, expected[:, ::-1], rtol=1e-6)
-
-
-def test_values_that_nobody_checked_need_consent(tmp_path):
-    path = write(tmp_path / "t.nc", flags=np.zeros((4, 3), int))
-    with error_naming(FileFormatError, "t.nc TEMP_QC 12 good_flags"):
+    for shown in (flags.astype("i1"), flags.astype("S1")):
+        found = read(write(tmp_path / "t.nc", values=values, flags=shown)).profiles["temperature"]
+        np.testing.assert_allclose(found, expected[:, ::-1], rtol=1e-6)
+    path = write(tmp_path / "unchecked.nc", flags=np.zeros((4, 3), "i1"))
+    with error_naming(FileFormatError, "unchecked.nc TEMP_QC 12 good_flags"):
         read(path)
     assert np.isfinite(read(path, good_flags=(0, 1)).profiles["temperature"]).all()
-
-
-@pytest.mark.parametrize("fill_name", ["_FillValue", "FillValue_"])
-def test_fill_values_by_the_wrong_name_too(tmp_path, fill_name):
-    values = TEMPERATURE.copy()
-    values[1, 2] = 1e35
-    found = read(write(tmp_path / "t.nc", values=values, fill_name=fill_name)).profiles["temperature"]
-    assert np.isnan(found[1, 0]) and np.isnan(found).sum() == 1
 
 
 def test_temperature_and_salinity_apart_become_those_of_the_column(tmp_path):
@@ -120,16 +96,6 @@ def test_one_year_after_the_other_and_contradictions(tmp_path):
         read([first, other])
 
 
-def test_no_salinity_to_convert_with(tmp_path):
-    path = write(tmp_path / "t.nc")
-    for salinity, notes in ((None, 1), (32.6, 0)):
-        found = read(path, conservative=True, salinity=salinity)
-        absolute = gsw.SA_from_SP(salinity or 35.0, PRESSURES, -144.9, 50.1)
-        expected = gsw.CT_from_t(absolute, TEMPERATURE.astype("f4"), PRESSURES)
-        np.testing.assert_allclose(found.profiles["temperature"], expected[:, ::-1], atol=1e-6)
-        assert set(found.profiles) == {"temperature"} and len(found.notes) == notes
-
-
 def test_files_that_cannot_be_right(tmp_path):
     gap = {"longest_gap": 3600.0}
     written: Any
@@ -137,7 +103,6 @@ def test_files_that_cannot_be_right(tmp_path):
     for number, (written, options, message) in enumerate(
         (
             ({"values": TEMPERATURE + 273.15}, {}, "TEMP temperature 281.15 2010-06-01T00:30:00 K"),
-            ({"attributes": {"units": "K"}}, {}, "TEMP temperature -265.15 2010-06-01T00:30:00"),
             ({"name": "PSAL", "values": SALINITY / 1e3}, {}, "PSAL salinity 0.0329 kg"),
             ({"hours": [0.5, 1.5, 1.5, 3.5]}, {}, "TIME 2010-06-01T01:30:00 2 1"),
             ({"hours": [0.5, np.nan, 2.5, 3.5]}, {}, "TIME nan 1"),
@@ -152,30 +117,8 @@ def test_files_that_cannot_be_right(tmp_path):
             read(path, **options)
 
 
-def test_one_instrument_with_its_depth_beside_the_dimensions(tmp_path):
-    with netCDF4.Dataset(tmp_path / "one.nc", "w") as file:
-        for dimension, length in (("TIME", 4), ("DEPTH", 1)):
-            file.createDimension(dimension, length)
-        time = file.createVariable("TIME", "f8", ("TIME",))
-        time.units = "days since 1950-01-01T00:00:00Z"
-        time[:] = FIRST_DAY + HOURS / 24.0
-        # A stamp that is flagged as bad need not be in order.
-        file.createVariable("TIME_QC", "i1", ("TIME",))[:] = [1, 1, 4, 1]
-        time[2] = 0.0
-        depth = file.createVariable("DEPTH", "f4", ("DEPTH",))
-        depth.units = "m"
-        depth[:] = 20.0
-        variable = file.createVariable("TEMP", "f4", ("TIME",))
-        variable.units = "degree_C"
-        variable[:] = [8.0, 9.0, 10.0, 11.0]
-    found = read(tmp_path / "one.nc")
-    np.testing.assert_array_equal(found.z, [-20.0])
-    np.testing.assert_allclose(found.time, 3600.0 * HOURS[[0, 1, 3]])
-    np.testing.assert_allclose(found.profiles["temperature"][:, 0], [8.0, 9.0, 11.0])
-
-
 def test_nothing_to_read(tmp_path):
-    path = write(tmp_path / "t.nc", attributes={"standard_name": "x"})
+    path = write(tmp_path / "t.nc", standard_name="x")
     with netCDF4.Dataset(path, "a") as file:
         file.renameVariable("TEMP", "AIRT")
     with error_naming(FileFormatError, "TEMP PSAL UCUR VCUR AIRT"):

@@ -11,7 +11,7 @@ import netCDF4
 import pytest
 from matplotlib.figure import Figure
 
-from tests.cli.test_cli import CONFIGS, KATO, SHORT, SYNTHETIC, _files, invoke  # noqa: F401
+from tests.cli.test_cli import CONFIGS, KATO, SHORT, _files, invoke  # noqa: F401
 from tests.errors import error_naming, missing_from
 from tunax_lite.cli.streaming import run_to_file
 from tunax_lite.config import build_run, load_run
@@ -86,60 +86,15 @@ def test_files_say_what_they_are_made_of(tmp_path):
 
 
 @pytest.mark.long
-def test_a_run_repeats_itself_and_replaces_nothing_else(invoke, tmp_path):  # noqa: F811
-    command = ["run", KATO, *SHORT, "--output", "out.nc"]
-    invoke(*command)
-    invoke(*command)
-    kept = (tmp_path / "out.nc").read_bytes()
-    refused = invoke(*command, "--set", "grid.n_cells=20", code=2).stderr
-    assert "out.nc: expected no file, or the result of the same run" in refused
-    for name in ("link.nc", "hard.nc"):
-        path = tmp_path / name
-        path.symlink_to("out.nc") if name == "link.nc" else path.hardlink_to(tmp_path / "out.nc")
-        goes_on = ["run", KATO, *SHORT, "--set", "time.duration=1800", "--restart", "out.nc"]
-        assert name in invoke(*goes_on, "--output", name, "--overwrite", code=2).stderr
-    assert (tmp_path / "out.nc").read_bytes() == kept
-    invoke(*command, "--set", "grid.n_cells=20", "--overwrite")
+def test_commands_repeat_themselves_and_go_on_in_their_own_folder(invoke, tmp_path):  # noqa: F811
+    """What they do to files of others: `test_guard`."""
+    run = ["run", KATO, *SHORT, "--output", "out.nc"]
+    calibrate = ["calibrate", CALIBRATION, *SMALL, "--set", "output.figures=false", "--output", "out"]
+    for command in (run, run, calibrate, *[["report", "out"]] * 2, *[["plot", "out/history.nc"]] * 2):
+        invoke(*command)
+    invoke(*run, "--set", "grid.n_cells=20", code=2)
+    invoke(*run, "--set", "grid.n_cells=20", "--overwrite")
     assert read_netcdf(tmp_path / "out.nc").sizes["z_center"] == 20
-
-
-def test_no_command_replaces_a_file_of_the_user(invoke, tmp_path):  # noqa: F811
-    observed = tmp_path / "observed.nc"
-    observed.write_bytes((CONFIGS.parent / "data/synthetic_wind_and_cooling.nc").read_bytes())
-    own = ("--set", f"case.path={observed}")
-    assert str(observed) in invoke("run", SYNTHETIC, *own, "--output", observed, "--overwrite", code=2).stderr
-    mine = {name: tmp_path / name for name in ("x.nc", "x.csv", "out/loss.png", "out/checks.csv", "x.html")}
-    (tmp_path / "out").mkdir()
-    for path in mine.values():
-        path.write_text("mine", encoding="utf-8")
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    for command in (
-        ["run", KATO, *SHORT, "--output", "x.nc"],
-        ["evaluate", SYNTHETIC, "--output", "x.csv"],
-        ["calibrate", CALIBRATION, *SMALL, "--output", "out"],
-        ["cross-validate", CALIBRATION, *SMALL, "--output", "out"],
-        ["calibrate", CALIBRATION, *SMALL, "--set", "output.figures=false", "--output", "out"],
-    ):
-        assert "got another file; add --overwrite" in invoke(*command, code=2).stderr
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
-
-
-@pytest.mark.long  # of a run: below
-def test_plot_and_report_repeat_themselves_and_replace_nothing_else(invoke, tmp_path):  # noqa: F811
-    invoke("calibrate", CALIBRATION, *SMALL, "--set", "output.figures=false", "--output", "out")
-    for command, product in (("report", "report.html"), ("plot", "history_loss.png")):
-        given = "out" if command == "report" else "out/history.nc"
-        invoke(command, given)
-        invoke(command, given)
-        (tmp_path / "out" / product).write_text("mine", encoding="utf-8")
-        assert product in invoke(command, given, code=2).stderr
-        assert (tmp_path / "out" / product).read_text(encoding="utf-8") == "mine"
-        invoke(command, given, "--overwrite")
-    for name in ("parameters.yaml", "history.nc"):
-        assert (
-            f"out/{name}" in invoke("report", "out", "--output", f"out/{name}", "--overwrite", code=2).stderr
-        )
-    # A calibration goes on in its folder, but not over what is not its own.
     again = ["calibrate", CALIBRATION, *SMALL[2:], "--output", "out", "--resume", "--set", "n_iterations=2"]
     (tmp_path / "out/loss.png").write_text("mine", encoding="utf-8")
     assert "loss.png: expected no file" in invoke(*again, code=2).stderr
@@ -165,7 +120,6 @@ def test_a_restart_names_what_differs(invoke, tmp_path):  # noqa: F811
     for setting, parts in (
         ("model.closure.name=k_omega", "KOmega KEpsilon"),  # of one family, with the same state
         ("model.closure.options.stability=canuto_b", "stability canuto_b"),
-        ("precision=float32", "float32 float64"),
         ("grid={kind: stretched, n_cells: 16, surface_zoom: 2.0}", "16 50"),
     ):
         assert not missing_from(invoke(*again, "--set", setting, code=2).stderr, parts)

@@ -4,12 +4,11 @@ import subprocess
 import sys
 from typing import Any
 
-import gsw
 import numpy as np
 import pytest
 
 from tests.errors import error_naming
-from tunax_lite.io.sea_water import absolute_salinity, conservative_temperature, modelled_water, sea_pressure
+from tunax_lite.io.sea_water import absolute_salinity, conservative_temperature, modelled_water
 
 NAN = float("nan")
 
@@ -45,24 +44,6 @@ def test_kinds_differ_as_they_should():
     potential = conservative_temperature(10.0, 35.0, NAN, "potential")
     np.testing.assert_allclose(potential, surface, atol=1e-10)
     assert conservative_temperature(10.0, NAN, NAN, "conservative") == 10.0
-
-
-def test_profiles_in_time_and_gaps():
-    z = np.linspace(-100.0, 0.0, 4)
-    salinity = np.full((3, 4), 34.0)
-    salinity[1, 2] = NAN
-    temperature, absolute = modelled_water(
-        np.full((3, 4), 12.0),
-        salinity,
-        z,
-        temperature_kind="in_situ",
-        salinity_kind="practical",
-        longitude=-145.0,
-        latitude=50.0,
-    )
-    assert np.argwhere(np.isnan(absolute)).tolist() == [[1, 2]] == np.argwhere(np.isnan(temperature)).tolist()
-    np.testing.assert_allclose(absolute[0], 34.0 * 35.16504 / 35.0, atol=5e-3)
-    np.testing.assert_allclose(sea_pressure(z, 50.0), gsw.p_from_z(z, 50.0), rtol=1e-14)
 
 
 def test_what_cannot_be_is_refused():

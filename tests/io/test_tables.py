@@ -1,17 +1,25 @@
 """Series and profiles in text, in the formats in which others write them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+import xarray as xr
 
 from tests.errors import error_naming
 from tunax_lite.io import FileFormatError, read_oceansites, read_series, read_table, read_weather
+from tunax_lite.io.units import Conversion
 
 START = "2010-11-10"
-DEGREES = {"variables": {"temperature": "1"}, "units": {"temperature": "degC"}, "conservative": False}
+DEGREES: dict[str, Any] = {
+    "variables": {"temperature": "1"},
+    "units": {"temperature": "degC"},
+    "conservative": False,
+}
 
 
-def write(path, text):
-    path.write_text(text)
+def write(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
     return path
 
 
@@ -28,15 +36,6 @@ def test_series_of_others(tmp_path):
         found = read_series(path, column, "surface_heat_flux", start_time=START, unit="W m-2")
         np.testing.assert_array_equal(found.time, [25200.0, 28800.0])
         np.testing.assert_array_equal(found.values, [-87.5, -82.5])
-
-
-def test_columns_that_are_not_there(tmp_path):
-    path = write(tmp_path / "a.dat", "2010/11/10 07:00:00 1.0\n2010/11/10 08:00:00 2.0 3.0\n")
-    with error_naming(FileFormatError, "a.dat 2 3"):
-        read_table(path)
-    path = write(tmp_path / "b.csv", "depth,temp\n1.0,2.0\n")
-    with error_naming(FileFormatError, "b.csv 1 time datetime depth temp"):
-        read_table(path)
 
 
 PROFILES = "2010/11/10 00:00:00  3 2\n 1. 9.0\n 5. 8.0\n 10. 7.0\n2010/11/11 00:00:00 2 2\n1. 9.5\n10. 7.5\n"
@@ -62,22 +61,20 @@ BLOCKS = """ Location: 50N 145W    10 Nov 2010 to  11 Nov 2010 (    2 times, 3 d
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "options"),
-    [
+def test_profiles_in_text(tmp_path):
+    downward = PROFILES.replace(" 5.", "-5.").replace(" 1", "-1").replace("\n1", "\n-1")
+    options: Any
+    for name, text, options in (
         ("p.dat", PROFILES, DEGREES),
-        ("p.dat", PROFILES.replace(" 5.", "-5.").replace(" 1", "-1").replace("\n1", "\n-1"), DEGREES),
+        ("p.dat", downward, DEGREES),
         ("p.csv", TABLE, DEGREES | {"variables": {"temperature": "temp"}}),
         ("p.csv", WIDE, {"conservative": False}),
         ("p.dat", BLOCKS, {"conservative": False}),
-    ],
-)
-def test_profiles_in_text(tmp_path, name, text, options):
-    found = read_oceansites(write(tmp_path / name, text), start_time=START, **options)
-    np.testing.assert_array_equal(found.time, [0.0, 86400.0])
-    np.testing.assert_array_equal(found.z, [-10.0, -5.0, -1.0])
-    values = [[7.0, 8.0, 9.0], [7.5, np.nan, 9.5]]
-    np.testing.assert_array_equal(found.profiles["temperature"], values)
+    ):
+        found = read_oceansites(write(tmp_path / name, text), start_time=START, **options)
+        np.testing.assert_array_equal(found.time, [0.0, 86400.0])
+        np.testing.assert_array_equal(found.z, [-10.0, -5.0, -1.0])
+        np.testing.assert_array_equal(found.profiles["temperature"], [[7.0, 8.0, 9.0], [7.5, np.nan, 9.5]])
 
 
 def test_profiles_at_other_depths_each_time(tmp_path):
@@ -94,31 +91,23 @@ def test_codes_of_pmel_are_flags(tmp_path):
     assert found.rejected == {"temperature": 2} and "practical salinity 35" in found.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_text_that_is_no_profile_or_table(tmp_path):
+    for text, message in (
         (PROFILES.replace("3 2", "2 2"), "4"),
         (PROFILES.replace("2 2\n1.", "3 2\n1."), "5 3 2"),
         (PROFILES.replace("8.0", "8.0x"), "3 8.0x"),
         (BLOCKS.replace(" 222 ", " 22 "), "7 3 555"),
-    ],
-)
-def test_text_that_is_no_profile(tmp_path, text, message):
-    with error_naming(FileFormatError, f"p.dat {message}"):
-        read_oceansites(write(tmp_path / "p.dat", text), start_time=START, **DEGREES)
-
-
-def test_names_of_columns_that_say_their_unit(tmp_path):
-    """As in files of LakeEnsemblR: nothing has to be named for a chain of thermistors in a lake."""
-    lines = [f"2010-01-0{day} 00:00:00,{depth},{8.0 - depth}\n" for depth in (1.0, 3.0) for day in (1, 2)]
-    path = write(tmp_path / "lake.csv", "datetime,Depth_meter,Water_Temperature_celsius\n" + "".join(lines))
-    found = read_oceansites(
-        path, start_time="2010-01-01T00:00:00", position=(53.9, -9.5), salinity=0.0, conservative=False
-    )
-    np.testing.assert_array_equal(found.z, [-3.0, -1.0])
-    np.testing.assert_allclose(found.profiles["temperature"], [[5.0, 7.0]] * 2, rtol=1e-7)
-    path = write(tmp_path / "air.csv", "datetime,Surface_Level_Barometric_Pressure_pascal\n2010-01-01,1e5\n")
-    assert read_table(path)["Surface_Level_Barometric_Pressure_pascal"].attrs["units"] == "Pa"
+    ):
+        with error_naming(FileFormatError, f"p.dat {message}"):
+            read_oceansites(write(tmp_path / "p.dat", text), start_time=START, **DEGREES)
+    for name, text, message in (
+        ("a.dat", "2010/11/10 07:00:00 1.0\n2010/11/10 08:00:00 2.0 3.0\n", "2 3"),
+        ("b.csv", "depth,temp\n1.0,2.0\n", "1 time datetime depth temp"),
+        ("b.csv", "2019-05-01,1\n2019-05-02,2\n", "line 1 names time"),
+        ("b.csv", "time;a\n2019-05-01;1.5\n2019-05-02;1,5\n", "line 3 a 1,5"),
+    ):
+        with error_naming(FileFormatError, f"{name} {message}"):
+            read_table(write(tmp_path / name, text))
 
 
 def test_temperature_and_salinity_in_two_files_are_one_mooring(tmp_path):
@@ -160,9 +149,13 @@ def test_weather_of_a_lake_under_its_own_names(tmp_path):
     np.testing.assert_array_equal(values.wind_v, [0.0, 0.0])
     assert values.precipitation is not None
     np.testing.assert_allclose(values.precipitation, [1e-6, 1e-6], rtol=1e-7)  # 86.4 mm in 86400 s
-    np.testing.assert_array_equal(values.shortwave, [100.0, 100.0])
-    np.testing.assert_array_equal(values.longwave, [300.0, 300.0])
-    np.testing.assert_array_equal(values.cloud_cover, [0.5, 0.5])
+    for field, expected in {
+        "shortwave": 100.0,
+        "longwave": 300.0,
+        "cloud_cover": 0.5,
+        "air_pressure": 1e5,
+    }.items():
+        np.testing.assert_array_equal(getattr(values, field), [expected] * 2)
     with error_naming(FileFormatError, "surface_net_downward_shortwave_flux variables.shortwave"):
         read_weather(path, start_time="2010-01-01T00:00:00", shortwave="net")
 
@@ -188,3 +181,135 @@ def test_means_hold_over_their_interval(tmp_path, stamp, time, wind):
     found, _ = read_weather([path], start_time=START, shortwave=None, longwave=None, stamp=stamp)
     np.testing.assert_allclose(found.time, time, atol=0.01)
     np.testing.assert_allclose(found.values.wind_u, wind)
+
+
+# As people keep them: local dates and numbers, units in brackets, wind by direction, codes.
+MAY = "2019-05-01T00:00:00"
+HOURS = (0.0, 3600.0, 7200.0)
+NAMES = {
+    "wind_speed": "Wind",
+    "wind_direction": "Dir",
+    "air_temperature": "Air",
+    "humidity": "RH",
+    "air_pressure": "P",
+    "cloud_cover": "Clouds",
+    "shortwave": "Sun",
+    "longwave": 300.0,
+}
+ENGLISH = """\
+Date,Time (UTC),Wind (kn),Dir (°),Air (°C),RH (%),P (hPa),Clouds (okta),Sun (W/m²)
+2019-05-01,0:00,10,270,7.5,80,1013.5,4,0
+2019-05-01,1:00,10,180,-999,80,1013.5,4,0
+2019-05-01,2:00,10,90,8.5,80,1013.5,4,0
+"""
+GERMAN = """\
+Datum;Wind (kn);Dir (°);Air (°C);RH (%);P (hPa);Clouds (okta);Sun (W/m²)
+1.5.2019 0:00;10;270;7,5;80;1013,5;4;0
+1.5.2019 1:00;10;180;;80;1013,5;4;0
+1.5.2019 2:00;10;90;8,5;80;1013,5;4;0
+"""
+
+
+def read_sheet(path, **options):
+    notes: list[str] = []
+    given = {"variables": NAMES, "humidity_measure": "relative", "longest_gap": 21600.0} | options
+    weather, _ = read_weather(path, start_time=MAY, notes=notes, **given)
+    return weather, notes
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [(ENGLISH, "utf-8"), (GERMAN, "cp1252"), (GERMAN, "utf-16"), (GERMAN.replace(";", "\t"), "utf-8")],
+)
+def test_the_weather_of_a_spreadsheet(tmp_path, text, encoding):
+    weather, notes = read_sheet(write(tmp_path / "w.csv", text, encoding))
+    np.testing.assert_array_equal(weather.time, HOURS)
+    speed = 10.0 * 1852.0 / 3600.0
+    # From the west, from the south, from the east.
+    np.testing.assert_allclose(weather.values.wind_u, [speed, 0.0, -speed], atol=1e-12)
+    np.testing.assert_allclose(weather.values.wind_v, [0.0, speed, 0.0], atol=1e-12)
+    np.testing.assert_allclose(weather.values.air_temperature, [7.5, 8.0, 8.5])
+    np.testing.assert_allclose(weather.values.air_pressure, 101350.0)
+    np.testing.assert_allclose(np.asarray(weather.values.cloud_cover), 0.5)
+    assert any("bridged" in note for note in notes) and any("blows from" in note for note in notes)
+    assert any("-999" in note for note in notes) == ("-999" in text)
+
+
+def test_the_direction_that_the_wind_blows_to(tmp_path):
+    path = write(tmp_path / "w.csv", ENGLISH)
+    turned, _ = read_sheet(path, units={"wind_direction": "deg", "wind_speed": "m s-1"})
+    np.testing.assert_allclose(turned.values.wind_u, [10.0, 0.0, -10.0], atol=1e-12)
+    turned, _ = read_sheet(path, units={"wind_direction": Conversion(offset=180.0)})
+    assert turned.values.wind_u[0] < 0.0 < turned.values.wind_u[2]
+
+
+def test_mistakes_about_the_wind_are_named(tmp_path):
+    path = write(tmp_path / "w.csv", ENGLISH)
+    beyond = write(tmp_path / "x.csv", ENGLISH.replace(",270,", ",500,"))
+    for source, options, message in (
+        (path, {"variables": {**NAMES, "wind_u": 0.0}}, "w.csv wind wind_u wind_direction both"),
+        (path, {"variables": {**NAMES, "wind_direction": "Dirr"}}, "w.csv Dirr wind_direction"),
+        (beyond, {}, "x.csv Dir 360 500"),
+        (path, {"units": {"wind_direction": "rad"}}, "w.csv Dir degrees rad"),
+        (path, {"variables": {}, "humidity_measure": None}, "variables.wind_v variables.air_pressure"),
+        (path, {"longest_gap": 3601.0}, "w.csv Air longest_gap"),
+    ):
+        with error_naming(FileFormatError, message):
+            read_sheet(source, **options)
+
+
+def dated(path, *dates):
+    return write(path, "time,a\n" + "".join(f"{date},1\n" for date in dates))
+
+
+def test_local_dates(tmp_path):
+    path = tmp_path / "t.csv"
+    days_first = ("1.5.2019", "2.5.2019"), ("1/5/2019 7:30", "13/5/2019 7:30")
+    for dates in (*days_first, ("5/1/2019", "5/13/2019"), ("2019/5/1", "2019/5/2")):
+        assert "2019-05-01" in str(read_table(dated(path, *dates))["time"].attrs["units"])
+    # Dates that can be two are refused.
+    for dates in (("1/5/2019", "2/5/2019"), ("13/5/2019", "5/13/2019"), ("32.5.2019", "1.5.2019")):
+        with error_naming(FileFormatError, f"time ISO {dates[0]}"):
+            read_table(dated(path, *dates))
+
+
+def test_times_that_are_local_are_refused(tmp_path):
+    """They were taken for Universal Time."""
+    path = tmp_path / "t.csv"
+    for names in ("local time", "TIMESTAMP_LT", "Time (UTC+2)", "Datum (MESZ)", "Date (local)"):
+        with error_naming(FileFormatError, f"1: Universal {names}"):
+            read_table(write(path, f"{names},a\n2019-05-01 00:00,1\n2019-05-02 00:00,2\n"))
+        write(path, f"time,a,{names}\n2019-05-01 00:00,1,x\n2019-05-02 00:00,2,y\n")
+        if names == "Date (local)":  # the day to which `time` would belong
+            with error_naming(FileFormatError, f"1: Universal {names}"):
+                read_table(path)
+        else:
+            assert "time" in read_table(path)
+
+
+def test_a_netcdf_file_in_local_time():
+    about = {"units": "hours since 2019-05-01", "long_name": "local time"}
+    dataset = xr.Dataset(
+        {"TEMP": ("time", [9.0, 9.5], {"units": "degC"})}, {"time": ("time", [0.0, 1.0], about)}
+    )
+    options = {"start_time": MAY, "conservative": False, "depths": 5.0}
+    with error_naming(FileFormatError, "time: 'local time' +2:00' (units)"):
+        read_oceansites(dataset, **options)
+    found = read_oceansites(dataset, units={"time": "hours since 2019-05-01 00:00 +2:00"}, **options)
+    np.testing.assert_allclose(found.time, [-7200.0, -3600.0])
+
+
+def test_a_cast_over_pressure_read_twice_and_its_flags(tmp_path):
+    line = "2019-05-01T00:00:00,"
+    text = f"time,pressure [dbar],temp [degC],T_flag\n{line}100,9,1\n{line}100,9.5,4\n{line}5,10,1\n"
+    options: dict[str, Any] = {"variables": {"temperature": "temp"}, "conservative": False}
+    found = read_oceansites(write(tmp_path / "t.csv", text), start_time=MAY, **options)
+    np.testing.assert_allclose(found.z, [[-99.16, -4.96]], atol=0.01)
+    np.testing.assert_allclose(found.profiles["temperature"], [[9.25, 10.0]])
+    assert any("temp: 1 of 3 values" in note and "averaged" in note for note in found.notes)
+    assert any("T_flag are not used" in note and "temp_QC" in note for note in found.notes)
+
+
+def test_large_values_of_one_kind_are_no_codes(tmp_path):
+    fluxes = read_table(write(tmp_path / "q.csv", "time,q\n2019-05-01,-999\n2019-05-02,-700\n"))
+    np.testing.assert_array_equal(fluxes["q"].values, [-999.0, -700.0])
