@@ -31,15 +31,12 @@ def started(script: Path, *arguments: object, errors: Path | None = None) -> sub
 
 def workers_of(pid: int) -> list[int]:
     """The spawned processes that a process started."""
-    found = []
-    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # it ended meanwhile
-            found += [int(one) for one in thread.read_text().split()]
     workers = []
-    for one in found:
-        with contextlib.suppress(OSError):
-            if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes():
-                workers.append(one)
+    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # one ended meanwhile
+            for one in map(int, thread.read_text().split()):
+                if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes():
+                    workers.append(one)
     return workers
 
 
@@ -55,14 +52,8 @@ def kill_at_random(
     """Kill the command or some of its workers, also while these start, and start it again where it ended.
 
     A command may end by itself where it is done, or where a worker was killed before all had started.
-
-    Args:
-        errors: what the command says.
-        has_saved: whether it saved something after some time [ns].
-        after_kill: called after the command was killed; after_end: after it has come to its end.
-
-    Returns:
-        How often the command was killed, and workers were.
+    `errors` is what it says, `has_saved` whether it saved something after some time [ns]; `after_kill` and
+    `after_end` are called once it was killed or is done. Return the numbers of kills of it, and of workers.
     """
     random = np.random.default_rng(seed)
     n_of_client = n_of_workers = 0

@@ -12,17 +12,6 @@ N = len(NUMBERS.names)
 SEEN = RANDOM.normal(size=(5, 12, 150))
 
 
-def test_free_numbers_stay_in_their_ranges_and_come_back():
-    free = RANDOM.normal(size=N)
-    values = NUMBERS.values(free)
-    assert np.all((values > NUMBERS.low) & (values < NUMBERS.high))
-    np.testing.assert_allclose(NUMBERS.free(values), free, rtol=1e-9)
-    np.testing.assert_allclose(NUMBERS.values(np.stack([free, free], 1))[:, 1], values)
-    # The error of a central difference is of the order of its step squared.
-    slopes = (NUMBERS.values(free + 1e-5) - NUMBERS.values(free - 1e-5)) / 2e-5
-    np.testing.assert_allclose(NUMBERS.slopes(free), slopes, rtol=1e-8)
-
-
 def test_the_misfit_is_difference_and_correlation():
     fields = SEEN + 0.5 * RANDOM.normal(size=SEEN.shape) + 0.1
     rest = np.asarray(Misfit(SEEN, WEIGHTS)(fields))
@@ -40,21 +29,28 @@ def test_derivatives_of_the_misfit():
     misfit, fields, tangent = Misfit(SEEN, WEIGHTS), SEEN + 0.3, RANDOM.normal(size=SEEN.shape)
     along = misfit.along(fields, tangent[..., None])[:, 0]
     step = 1e-5
-    difference = (
-        np.asarray(misfit(fields + step * tangent)) - np.asarray(misfit(fields - step * tangent))
-    ) / (2 * step)
-    np.testing.assert_allclose(along, difference, atol=1e-8)
+    higher, lower = (np.asarray(misfit(fields + sign * step * tangent)) for sign in (1, -1))
+    np.testing.assert_allclose(along, (higher - lower) / (2 * step), atol=1e-8)
     moved = misfit.moved(fields, tangent[..., None])[:, 0]
     for i, of in enumerate(moved):
-        higher, lower = (
-            np.corrcoef((fields + sign * step * tangent)[i].ravel(), SEEN[i].ravel())[0, 1]
-            for sign in (1, -1)
-        )
+        ends = ((fields + sign * step * tangent)[i].ravel() for sign in (1, -1))
+        higher, lower = (np.corrcoef(end, SEEN[i].ravel())[0, 1] for end in ends)
         np.testing.assert_allclose(of, (higher - lower) / (2 * step), atol=1e-8)
 
 
 @pytest.fixture
-def linear(monkeypatch):
+def observe(monkeypatch):
+    """Put fields in the place of the observations."""
+
+    def observe(seen) -> None:
+        observed = {name: np.asarray(seen[i]).T for i, name in enumerate(bfm17.FIELDS)}
+        monkeypatch.setattr(bfm17, "observed", lambda site: observed)
+
+    return observe
+
+
+@pytest.fixture
+def linear(observe):
     """A column linear in the unbounded numbers, and observations of it with other numbers."""
     matrix = jnp.asarray(RANDOM.normal(size=(5, 12, 150, N)))
     span = jnp.asarray(NUMBERS.high - NUMBERS.low)
@@ -68,9 +64,7 @@ def linear(monkeypatch):
         return jnp.einsum("fmzn,nk->fmzk", matrix, directions / (span * place * (1.0 - place))[:, None])
 
     truth = NUMBERS.free(NUMBERS.first) + 0.3 * RANDOM.normal(size=N)
-    seen = np.asarray(run(jnp.asarray(NUMBERS.values(truth)), None))
-    observed = {name: seen[i].T for i, name in enumerate(bfm17.FIELDS)}
-    monkeypatch.setattr(bfm17, "observed", lambda site: observed)
+    observe(run(jnp.asarray(NUMBERS.values(truth)), None))
     return Programs(run, run, pushed), truth
 
 
@@ -88,7 +82,7 @@ def test_the_search_finds_the_numbers_of_a_linear_column(linear):
 
 
 @pytest.mark.long  # the search by itself: above
-def test_the_coarse_search_finds_the_numbers_of_the_finer_column(monkeypatch):
+def test_the_coarse_search_finds_the_numbers_of_the_finer_column(observe):
     """Two columns, quadratic and linear in the numbers, of which the estimate belongs to the finer one."""
     random = np.random.default_rng(5)
     matrix, more = random.normal(size=(2, 5, 12, 150, N))
@@ -101,10 +95,8 @@ def test_the_coarse_search_finds_the_numbers_of_the_finer_column(monkeypatch):
 
     truth = first + 0.3 * random.normal(size=N)
     columns = Columns(run, lambda free: base + matrix @ (free - first) + 1.0, ratio=0.25)
-    seen = run(truth)
-    observed = {name: seen[i].T for i, name in enumerate(bfm17.FIELDS)}
-    monkeypatch.setattr(bfm17, "observed", lambda site: observed)
-    search = CoarseSearch(columns, seen, lambda line: None)
+    observe(run(truth))
+    search = CoarseSearch(columns, run(truth), lambda line: None)
     search.until(150.0)
     total, free, fields = search.best
     np.testing.assert_allclose(free, truth, atol=0.05)  # the prior draws towards the first guess

@@ -18,31 +18,29 @@ MONTHS = np.arange(13.0)[:, None]  # from December to December
 def files(tmp_path, monkeypatch):
     """Input of the program with a number for every month and level."""
     monkeypatch.setenv("TUNAX_LITE_DATA", str(tmp_path))
-    inputs = tmp_path / "biogeochemistry/bats/inputs"
-    flat = 0.0 * LEVELS
+    inputs, flat = tmp_path / "biogeochemistry/bats/inputs", 0.0 * (MONTHS + LEVELS)
     of_months = {
         "mon_vprof_temp": 20.0 + MONTHS % 12.0 - 0.01 * LEVELS,
-        "mon_vprof_sal": 36.0 + 0.001 * LEVELS + 0.0 * MONTHS,
-        "mon_vprof_wgen": -1e-6 + 0.0 * (MONTHS + LEVELS),
+        "mon_vprof_sal": 36.0 + 0.001 * LEVELS + flat,
+        "mon_vprof_wgen": -1e-6 + flat,
         "vprof_weddy1": MONTHS + flat,
         "vprof_weddy2": MONTHS + 0.5 + flat,
         "mon_botnut": np.tile([200.0, 2.0, 0.1, 0.001], (13, 1)),
         "mon_surf_wind_stress": np.tile([0.03, 0.04], (13, 1)),
         "mon_surf_rad": np.tile([150.0, 0.0, 0.0], (13, 1)),
     }
-    starts = {name: 1.0 + 0.01 * LEVELS for name in ("Pc", "Zc", "POC", "DOC", "Oxy", "Pho", "Nit")}
+    pools = [f"init_vprof_{name}" for name in ("Pc", "Zc", "POC", "DOC", "Oxy", "Pho", "Nit")]
+    starts = dict.fromkeys(pools, 1.0 + 0.01 * LEVELS)
     for folder, contents in (("bfm17_pom", of_months), ("bfm17_init", starts)):
         (inputs / folder).mkdir(parents=True)
         for name, values in contents.items():
-            name = name if folder == "bfm17_pom" else f"init_vprof_{name}"
             (inputs / folder / f"{name}.da").write_bytes(values.astype("<f8").tobytes())
 
 
 def test_months_are_in_their_places(files):
     _, case = bfm17.column("bats")
     around, wind = case.terms["surroundings"], case.forcing.wind_speed(5.0 * YEAR)
-    assert isinstance(around, Surroundings)
-    assert wind is not None
+    assert isinstance(around, Surroundings) and wind is not None
     # The middle of January; the first cell is the lowest, level 150.
     january = around.months.at(0.5 * MONTH)
     np.testing.assert_allclose(january.temperature[0], 21.0 - 1.49, rtol=1e-12)
@@ -62,8 +60,7 @@ def test_a_day_stays_positive_in_prescribed_water(files):
     kept = tl.simulate(model, case, dt=3600.0, duration=DAY, output_interval=DAY)
     around = case.terms["surroundings"]
     assert isinstance(around, Surroundings)
-    temperature = around.months.at(DAY).temperature
-    np.testing.assert_allclose(kept.state.temperature[-1], temperature, rtol=1e-12)
+    np.testing.assert_allclose(kept.state.temperature[-1], around.months.at(DAY).temperature, rtol=1e-12)
     for name, values in kept.state.tracers.items():
         assert np.all(np.isfinite(values)) and np.all(np.asarray(values) > 0.0), name
 

@@ -30,26 +30,21 @@ def test_exchange_is_that_of_the_profiles_of_monin_and_obukhov():
 def test_a_column_upside_down_has_the_same_wind():
     """Below held profiles of temperature, the ground is a bottom with the same roughness."""
     mirrored = gabls.case_of(32, cooling=0.0)
-    gradient = mirrored.interior.pressure_gradient
-    mirrored = dataclasses.replace(
-        mirrored, interior=Interior(pressure_gradient=gradient, held=("temperature",))
-    )
+    interior = Interior(pressure_gradient=mirrored.interior.pressure_gradient, held=("temperature",))
+    mirrored = dataclasses.replace(mirrored, interior=interior)
     friction = BottomFriction(physical_roughness=0.0, additional_roughness=gabls.ROUGHNESS, viscosity=1e-12)
+    air = lambda z: 1.5 + 0.01 * jnp.maximum(z + 300.0, 0.0)  # noqa: E731
     upright = tl.Case(
         mirrored.grid,
-        tl.State.from_profiles(
-            mirrored.grid, temperature=lambda z: 1.5 + 0.01 * jnp.maximum(z + 300.0, 0.0), u=gabls.WIND
-        ),
+        tl.State.from_profiles(mirrored.grid, temperature=air, u=gabls.WIND),
         tl.ConstantForcing(tl.SurfaceFluxes()),
         coriolis_parameter=gabls.CORIOLIS,
         equation_of_state=mirrored.equation_of_state,
-        interior=Interior(pressure_gradient=gradient, held=("temperature",), bottom_friction=friction),
+        interior=dataclasses.replace(interior, bottom_friction=friction),
         duration=gabls.DURATION,
     )
-    ends = [
-        tl.simulate(tl.Model(gabls.over_land(tl.KEpsilon())), case, dt=10.0, output_interval=32400.0).state
-        for case in (mirrored, upright)
-    ]
+    model, times = tl.Model(gabls.over_land(tl.KEpsilon())), {"dt": 10.0, "output_interval": 32400.0}
+    ends = [tl.simulate(model, case, **times).state for case in (mirrored, upright)]
     for name in ("u", "v"):
         np.testing.assert_allclose(getattr(ends[0], name)[-1][::-1], getattr(ends[1], name)[-1], atol=2e-3)
     assert ends[1].u[-1][0] < 5.0  # the ground has slowed the wind

@@ -27,8 +27,8 @@ def test_the_mixed_layer_ends_where_it_differs_by_a_fifth_of_a_kelvin():
 
 def test_the_mooring_is_read_with_gaps_and_changing_depths(tmp_path, monkeypatch):
     hourly, daily = tmp_path / "moorings/papa_hourly", tmp_path / "moorings/oce_papa"
-    hourly.mkdir(parents=True)
-    daily.mkdir()
+    for folder in (hourly, daily):
+        folder.mkdir(parents=True)
     monkeypatch.setenv("TUNAX_LITE_DATA", str(tmp_path))
     (hourly / "sst_file.dat").write_text("2011/01/01 00:00:00 6.5\n2011/01/01 01:00:00 6.25\n")
     (hourly / "t_prof_file.dat").write_text("2011/01/16 02:00:00  2 2\n 1.0 8.0\n 121.0 2.0\n")
@@ -50,11 +50,8 @@ def test_the_mooring_is_read_with_gaps_and_changing_depths(tmp_path, monkeypatch
 
 def test_a_run_that_is_too_warm_is_judged_so():
     times = pd.date_range("2011-01-01", "2011-12-31 18:00", freq="6h")
-    run = pd.DataFrame(
-        np.column_stack([np.full(times.size, 10.5), np.repeat(profiles(45.0), times.size, axis=0) + 0.5]),
-        index=times,
-        columns=[0.0, *DEPTHS],
-    )
+    warm = np.column_stack([np.full(times.size, 10.5), np.repeat(profiles(45.0), times.size, axis=0) + 0.5])
+    run = pd.DataFrame(warm, index=times, columns=[0.0, *DEPTHS])
     months = pd.period_range("2011-01", "2011-12", freq="M")
     monthly = pd.DataFrame(np.repeat(profiles(35.0), 12, axis=0), index=months, columns=list(DEPTHS))
     daily = pd.DataFrame(profiles(45.0), index=[pd.Timestamp("2011-02-01")], columns=list(DEPTHS))

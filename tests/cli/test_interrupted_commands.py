@@ -13,126 +13,83 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import xarray as xr
 import yaml
 from typer.testing import CliRunner
 
-from tests.cli.test_startup import CONFIG
+from tests.cli.running import CALIBRATION, RUN, configuration
 from tests.errors import missing_from
 from tunax_lite.cli.commands import app
 from tunax_lite.io.netcdf import read_netcdf
 from tunax_lite.runtime import interrupts
 
 COMMAND = (sys.executable, "-X", "faulthandler", "-c", "from tunax_lite.cli import main; main()")
+TO_FOLDER = ("config.yaml", "--output", "out")
 ENDS_IN_A_ROW = 5
 LONGEST = 900.0  # s, of a process; one that takes longer hangs
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
-CALIBRATION = """
-cases:
-  - case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}
-grid: {kind: uniform, n_cells: 16}
-model: {closure: {name: pacanowski_philander}}
-time: {step: 300.0}
-misfit: {weights: {temperature: 1.0}, scale: z_score, start: 7200.0}
-parameters:
-  viscosity_scale: {lower: 1.0e-3, upper: 0.1}
-  alpha: {lower: 1.0, upper: 10.0}
-posterior: {n_draws: 60, n_warmup: 40, n_members: 4, most_doublings: 3, noise: 0.5, n_observations: 20}
-output: {figures: false}
-"""
-RUN = """
-case:
-  format: idealised
-  depth: 50.0
-  duration: 864000.0
-  temperature: {surface: 20.0, gradient: 0.01}
-  latitude: 45.0
-  forcing: {stress_u: 0.1, heat_flux: -50.0}
-grid: {kind: uniform, n_cells: 40}
-model: {closure: {name: pacanowski_philander}}
-time: {step: 5.0, output_interval: 3600.0}
-output: {figures: false, diagnostics: [heat_content]}
-"""
+LONG_CALIBRATION = CALIBRATION | {
+    "time": {"step": 300.0},
+    "misfit": {"weights": {"temperature": 1.0}, "scale": "z_score", "start": 7200.0},
+    "posterior": {
+        **{"n_draws": 60, "n_warmup": 40, "n_members": 4, "most_doublings": 3},
+        **{"noise": 0.5, "n_observations": 20},
+    },
+}
 OPTIMISERS = {
-    "adam": "{name: adam}",
-    "lbfgs": "{name: lbfgs}",
-    "levenberg_marquardt": "{name: levenberg_marquardt, tolerance: 1.0e-12}",
-    "ensemble_kalman": "{name: ensemble_kalman, noise: 0.5, n_members: 12}",
+    "adam": (150, {}),
+    "lbfgs": (80, {}),
+    "levenberg_marquardt": (40, {"tolerance": 1e-12}),
+    "ensemble_kalman": (40, {"noise": 0.5, "n_members": 12}),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """A command that is interrupted: its configuration, arguments, output, and what is added to go on.
-
-    Args:
-        uses: arguments of a command that makes a file it needs, before anything else.
-    """
+    """A command that is interrupted; `needs` is one that makes a file for it before anything else."""
 
     name: str
-    config: str
-    arguments: tuple[str, ...]
-    output: str
+    config: dict[str, Any]
+    command: list[str]
     resume: tuple[str, ...] = ()
-    uses: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
 def subjects() -> Iterator[Subject]:
     """Every command that goes on after an interruption."""
-    for name, optimiser in OPTIMISERS.items():
-        n = {"adam": 150, "lbfgs": 80}.get(name, 40)
-        config = f"{CALIBRATION}optimiser: {optimiser}\nn_iterations: {n}\n"
-        yield Subject(f"calibrate {name}", config, ("calibrate",), "out", ("--resume",))
+    for name, (n, options) in OPTIMISERS.items():
+        config = LONG_CALIBRATION | {"optimiser": {"name": name, **options}, "n_iterations": n}
+        yield Subject(f"calibrate {name}", config, ["calibrate", *TO_FOLDER], ("--resume",))
     for method in ("laplace", "nuts"):
-        config = f"{CALIBRATION}n_iterations: 10\n"
-        yield Subject(f"posterior {method}", config, ("posterior", "--method", method), "out", ("--resume",))
-    yield Subject("run in parts", RUN, ("run",), "out.nc")
-    half = ("run", "--set", "time.duration=432000")
-    yield Subject("run --restart", RUN, ("run", "--restart", "half.nc"), "out.nc", uses=half)
-
-
-def command_of(subject: Subject, folder: Path, *more: str) -> list[str]:
-    """The command line of a subject; its configuration is written first."""
-    config = folder / "config.yaml"
-    if not config.exists():
-        config.write_text(subject.config, encoding="utf-8")
-    first, *others = subject.arguments
-    return [*COMMAND, first, config.name, *others, "--output", subject.output, *more]
+        command = ["posterior", *TO_FOLDER, "--method", method]
+        yield Subject(f"posterior {method}", LONG_CALIBRATION | {"n_iterations": 10}, command, ("--resume",))
+    run = ["run", "config.yaml", "--output", "out.nc"]
+    yield Subject("run in parts", RUN, run)
+    half = ("run", "config.yaml", "--set", "time.duration=432000", "--output", "half.nc")
+    yield Subject("run --restart", RUN, [*run, "--restart", "half.nc"], needs=half)
 
 
 def end_after(
     command: list[str], folder: Path, seconds: float, number: signal.Signals | None
 ) -> tuple[int, str]:
-    """Start a command and send it a signal after some time; its exit code and what it said.
-
-    Raises:
-        TimeoutError: it did not end.
-    """
-    with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen(command, cwd=folder, stdout=said, stderr=said, text=True)
+    """Exit code and output of a command that gets a signal after some time; `TimeoutError` if it hangs."""
+    pipes: dict = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    process = subprocess.Popen([*COMMAND, *command], cwd=folder, **pipes)
+    # The fault handler says where every thread of one that hangs is.
+    for longest, sent in (*([] if number is None else [(seconds, number)]), (LONGEST, signal.SIGABRT)):
         try:
-            process.wait(seconds if number is not None else LONGEST)
+            said, _ = process.communicate(timeout=longest)
+            return process.returncode, said
         except subprocess.TimeoutExpired:
-            if number is not None:
-                process.send_signal(number)
-        try:
-            process.wait(LONGEST if number is not None else 0.0)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGABRT)  # the fault handler says where every thread is
-            process.wait()
-            said.seek(0)
-            raise TimeoutError(f"hangs after {number}\n{said.read()}") from None
-        said.seek(0)
-        return process.returncode, said.read()
+            process.send_signal(sent)
+    raise TimeoutError(f"hangs after {number}\n{process.communicate()[0]}")
 
 
 def content_of(folder: Path) -> dict[str, object]:
@@ -141,32 +98,14 @@ def content_of(folder: Path) -> dict[str, object]:
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "config.yaml"):
         content: Any = path.read_bytes()
         if path.suffix == ".nc":
-            with xr.open_dataset(path, decode_times=False) as dataset:
-                values = {str(key): np.asarray(one.values) for key, one in dataset.variables.items()}
-            content = {key: (one.dtype.str, one.shape, one.tobytes()) for key, one in values.items()}
+            variables = xr.load_dataset(path, decode_times=False).variables.items()
+            content = {key: (one.dtype.str, one.shape, one.values.tobytes()) for key, one in variables}
         elif path.suffix == ".yaml":
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
             for name in ("tunax_lite_command", "tunax_lite_date"):
                 content.get("provenance", {}).pop(name, None)
         found[str(path.relative_to(folder))] = content
     return found
-
-
-def differences(expected: dict[str, object], got: dict[str, object]) -> list[str]:
-    """Names of what is missing, left over or different."""
-    return [name for name in {**expected, **got} if name not in got or expected.get(name) != got[name]]
-
-
-def begin(subject: Subject, folder: Path, reference: Path | None) -> None:
-    folder.mkdir()
-    if not subject.uses:
-        return
-    if reference is not None:
-        shutil.copy(reference / "half.nc", folder)
-        return
-    needed = dataclasses.replace(subject, arguments=subject.uses, output="half.nc")
-    code, said = end_after(command_of(needed, folder), folder, LONGEST, None)
-    assert code == 0, said
 
 
 def faults_of(code: int, said: str, sent: signal.Signals | None, after: float) -> list[str]:
@@ -206,35 +145,33 @@ def invoke(tmp_path, monkeypatch):
     return run
 
 
-def assert_same(one, other):
-    xr.testing.assert_equal(read_netcdf(one), read_netcdf(other))
-
-
 @pytest.mark.long
 def test_a_calibration_ended_by_sigterm_can_be_reported_and_goes_on(invoke, tmp_path):
-    (tmp_path / "calibration.yaml").write_text(CONFIG.replace("n_iterations: 1", "n_iterations: 6"))
-    said = invoke("calibrate", "calibration.yaml", "--output", "cut", ends_after=3, code=143)
+    configuration(tmp_path / "config.yaml", CALIBRATION, n_iterations=6)
+    calibrate = ("calibrate", "config.yaml", "--output")
+    said = invoke(*calibrate, "cut", ends_after=3, code=143)
     assert not missing_from(said, "SIGTERM 3 6 cut/parameters.yaml")
     content = yaml.safe_load((tmp_path / "cut/parameters.yaml").read_text())
     assert content["calibration"]["stop_reason"] == "interrupted after 3 of 6 iterations"
     invoke("report", "cut")
     invoke("plot", "cut/history.nc", "--output", "figures")
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
+        "history_loss.png",
+        "history_parameters.png",
+    }
     assert "3 of 6 iterations" in (tmp_path / "cut/report.html").read_text()
-    invoke("calibrate", "calibration.yaml", "--output", "cut", "--resume")
-    invoke("calibrate", "calibration.yaml", "--output", "whole")
-    assert_same("cut/history.nc", "whole/history.nc")
-    cut, whole = (
-        yaml.safe_load((tmp_path / folder / "parameters.yaml").read_text()) for folder in ("cut", "whole")
-    )
-    assert all(cut[part] == whole[part] for part in ("parameters", "calibration"))
-    names = {path.name for path in (tmp_path / "cut").iterdir()}
-    assert names == {"checkpoint.eqx", "history.nc", "parameters.yaml", "report.html"}
+    (tmp_path / "cut/report.html").unlink()
+    invoke(*calibrate, "cut", "--resume")
+    invoke(*calibrate, "whole")
+    assert set(content_of(tmp_path / "cut")) == {"checkpoint.eqx", "history.nc", "parameters.yaml"}
+    cut, whole = (content_of(tmp_path / name) | {"checkpoint.eqx": None} for name in ("cut", "whole"))
+    assert cut == whole
 
 
 @pytest.mark.long
 def test_a_run_ended_by_sigterm_can_be_drawn_and_goes_on(invoke, tmp_path):
-    (tmp_path / "run.yaml").write_text(RUN.replace("step: 5.0", "step: 600.0").replace("3600.0", "7200.0"))
-    run = ("run", "run.yaml", "--output")
+    configuration(tmp_path / "config.yaml", RUN, time={"step": 600.0, "output_interval": 7200.0})
+    run = ("run", "config.yaml", "--output")
     said = invoke(*run, "cut.nc", ends_after=2, code=143)
     assert not missing_from(said, "cut.nc.parts plot cut.nc") and not (tmp_path / "cut.nc").exists()
     invoke("plot", "cut.nc", "--output", "figures")
@@ -242,37 +179,39 @@ def test_a_run_ended_by_sigterm_can_be_drawn_and_goes_on(invoke, tmp_path):
     assert figures == {"cut_sections.png", "cut_profiles.png"}
     invoke(*run, "cut.nc")
     invoke(*run, "whole.nc")
-    assert_same("cut.nc", "whole.nc")
+    xr.testing.assert_equal(read_netcdf("cut.nc"), read_netcdf("whole.nc"))
     assert not list(tmp_path.glob("*.parts"))
 
 
 @pytest.mark.study
 @pytest.mark.parametrize("subject", list(subjects()), ids=lambda subject: subject.name)
 def test_a_command_that_is_killed_goes_on_bit_by_bit(subject, tmp_path):
-    reference, chance, number = tmp_path / "reference", random.Random(f"1 {subject.name}"), 5
-    begin(subject, reference, None)
+    begun, chance, number = tmp_path / "begun", random.Random(f"1 {subject.name}"), 5
+    begun.mkdir()
+    configuration(begun / "config.yaml", subject.config)
+    if subject.needs:
+        assert end_after([*subject.needs], begun, LONGEST, None)[0] == 0
     seconds = 0.0
-    for _ in range(2):  # the second finds compiled programs, and says how long such a process lives
-        shutil.rmtree(reference / subject.output, ignore_errors=True)
-        (reference / subject.output).unlink(missing_ok=True)
+    for name in ("first", "reference"):  # the second finds compiled programs, and tells how long one lives
+        shutil.copytree(begun, tmp_path / name)
         start = time.perf_counter()
-        code, said = end_after(command_of(subject, reference), reference, LONGEST, None)
+        code, said = end_after(subject.command, tmp_path / name, LONGEST, None)
         seconds = time.perf_counter() - start
         assert code == 0, said
-    expected, moments = content_of(reference), 0
+    expected, moments = content_of(tmp_path / "reference"), 0
     while moments < number:
         place = tmp_path / str(moments)
-        begin(subject, place, reference)
+        shutil.copytree(begun, place)
         sent = 0
         for sent in range(min(ENDS_IN_A_ROW, number - moments) + 1):
             is_last = sent == min(ENDS_IN_A_ROW, number - moments)
             signal_sent = None if is_last else chance.choice(SIGNALS)
             more = subject.resume if sent else ()
             after = chance.uniform(0.0, seconds)
-            code, said = end_after(command_of(subject, place, *more), place, after, signal_sent)
+            code, said = end_after([*subject.command, *more], place, after, signal_sent)
             assert not faults_of(code, said, signal_sent, after)
             if code == 0:
                 break
         moments += max(1, sent)
-        assert not differences(expected, content_of(place))
+        assert content_of(place) == expected
         shutil.rmtree(place)

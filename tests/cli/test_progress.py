@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from tunax_lite.calibration import Iteration
 from tunax_lite.cli import progress
 
 JOB = """
@@ -35,23 +34,12 @@ def test_a_log_gets_the_first_the_last_and_a_line_every_few_seconds(clock, capsy
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "run: compiling ..."
     # A report every second, a line every five seconds, and the last report whenever it comes.
-    assert [line.partition(",")[0] for line in lines[1::2]] == [
-        f"run: {round(2.5 * step)}%" for step in (1, 6, 11, 16, 21, 26, 31, 36, 40)
-    ]
+    shown = [f"run: {round(2.5 * step)}%" for step in (*range(1, 40, 5), 40)]
+    assert [line.partition(",")[0] for line in lines[1::2]] == shown
     assert lines[1] == "run: 2%, day 1, 1 s" and lines[2] == "  detail 1"
     # Five steps in five seconds: 34 are left after the sixth.
     assert lines[3] == "run: 15%, day 6, 6 s, about 34 s left"
     assert lines[-2:] == ["run: 100%, day 40, 40 s", "  detail 40"]
-
-
-def test_parameters_are_printed_on_request_only(clock, capsys):
-    iteration = Iteration(0, 0.5, 0.25, {"papa": 0.125}, {"c_mu": 0.5}, {"c_mu": 0.1}, 0)
-    for wanted in (False, True):
-        with progress.progress_of(1, wanted) as show:
-            show(iteration)
-        said = capsys.readouterr().out
-        assert "calibration: 100%, iteration 1 of 1, loss 0.5, best 0.25, 0 s" in said
-        assert ("c_mu=0.5  score of papa=0.125" in said) is wanted
 
 
 @pytest.mark.long

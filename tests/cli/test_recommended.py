@@ -9,66 +9,62 @@ import pytest
 import xarray as xr
 
 import tunax_lite as tl
-from tests.cli.running import invoked
+from tests.cli.running import invoked, settings
+from tests.cli.test_cli import SYNTHETIC
 from tests.errors import missing_from
 from tunax_lite.cli.session import on_recommended
 from tunax_lite.closures import KEpsilon, recommended_sets
 from tunax_lite.config import Run
 
 HOURS = jnp.array([0.0, 12.0, 24.0])
-VALID = recommended_sets()["k_epsilon"].valid
 
 
-def run_of(closure, stress_u=0.05, stress_v=0.0, heat_flux=-100.0) -> Run:
-    """A day with fluxes that have these values at noon, over cells of 4 m."""
+def run_of(closure, stress_u=0.05, stress_v=0.0, heat_flux=-100.0, n_cells=16, dt=300.0) -> Run:
+    """A day with fluxes that have these values at noon, over 64 m of water."""
     noon = jnp.array([0.0, 1.0, 0.0])
-    grid = tl.Grid.uniform(64.0, 16)
+    grid = tl.Grid.uniform(64.0, n_cells)
     forcing = tl.TimeSeriesForcing.from_values(
         3600.0 * HOURS, stress_u=stress_u * noon, stress_v=stress_v * noon, heat_flux=heat_flux * noon
     )
     water = tl.State.from_profiles(grid, temperature=20.0, salinity=35.0)
     case = tl.Case(grid, water, forcing, coriolis_parameter=1e-4, duration=86400.0)
-    settings = {"observations": None, "dt": 300.0, "output_interval": 3600.0, "duration": None}
+    settings = {"observations": None, "dt": dt, "output_interval": 3600.0, "duration": None}
     return Run(model=tl.Model(closure), case=case, start=None, source=Path("run.yaml"), **settings)
 
 
-def test_stress_and_heat_beyond_their_range_are_noted():
+def test_fluxes_cells_and_steps_beyond_their_range_are_noted():
+    valid = recommended_sets()["k_epsilon"].valid
     # The constants were judged with the simulations of the LESbrary and Legay et al., see the file.
-    assert VALID.stress[1] > 0.1 and VALID.heat_flux[0] < -100.0
+    assert valid.stress[1] > 0.1 and valid.heat_flux[0] < -100.0
+    strong, (low, high) = ("wind stress", valid.stress[1], 2.5), valid.heat_flux
     for fluxes, expected in (
         ({}, []),
-        # Of both components together: 1.5 and 2 N m-2 are 2.5.
-        ({"stress_u": 1.5, "stress_v": -2.0}, [("wind stress", "N m-2", 2.5)]),
-        ({"heat_flux": -2500.0}, [("heat flux", "W m-2", -2500.0)]),
-        (
-            {"stress_u": 2.5, "heat_flux": 900.0},
-            [("wind stress", "N m-2", 2.5), ("heat flux", "W m-2", 900.0)],
-        ),
+        ({"stress_u": 1.5, "stress_v": -2.0}, [strong]),  # 1.5 and 2 N m-2 are 2.5 together
+        ({"heat_flux": -2500.0}, [("heat flux", low, -2500.0)]),
+        ({"stress_u": 2.5, "heat_flux": 900.0}, [strong, ("heat flux", high, 900.0)]),
+        ({"n_cells": 4, "dt": 900.0}, [("cells", 8.0, 16.0), ("steps", 600.0, 900.0)]),
     ):
         notes = on_recommended(run_of(KEpsilon.recommended(), **fluxes))
-        for note, (what, unit, got) in zip(notes, expected, strict=True):
-            found = re.search(rf"expected {what}.* (\S+) {unit}, .*, got (\S+) {unit};", note)
+        for note, (what, limit, got) in zip(notes, expected, strict=True):
+            found = re.search(rf"expected {what}.* (\S+) ([NW] m-2|m|s), .*, got (\S+) ", note)
             assert found is not None, note
-            assert float(found[2]) == pytest.approx(got, rel=1e-2)  # at one of 500 times
-            assert float(found[1]) in (*(round(x, 6) for x in (*VALID.stress, *VALID.heat_flux)),)
+            assert float(found[1]) == pytest.approx(limit, rel=1e-5)
+            assert float(found[3]) == pytest.approx(got, rel=1e-2)  # at one of 500 times
         assert on_recommended(run_of(KEpsilon(), **fluxes)) == []
-
-
-CONFIG = """
-case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}
-grid: {kind: uniform, n_cells: 8}
-model: {closure: {name: generic_length_scale, constants: recommended}}
-time: {step: 600.0, duration: 7200.0, output_interval: 3600.0}
-"""
 
 
 @pytest.mark.long
 def test_draws_of_a_run_are_in_a_file_beside_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("run.yaml").write_text(CONFIG)
+    small = settings(
+        grid__n_cells=8,
+        model__closure="{name: generic_length_scale, constants: recommended}",
+        time="{step: 600.0, duration: 7200.0, output_interval: 3600.0}",
+    )
 
     def run(*arguments: str, code: int = 0) -> str:
-        return invoked("run", "run.yaml", "--output", "out.nc", "--draws", "3", *arguments, code=code).output
+        command = ("run", SYNTHETIC, *small, "--output", "out.nc", "--draws", "3", *arguments)
+        return invoked(*command, code=code).output
 
     assert "out_draws.nc" in run()
     with xr.open_dataset("out_draws.nc") as bands, xr.open_dataset("out.nc") as whole:
@@ -78,9 +74,9 @@ def test_draws_of_a_run_are_in_a_file_beside_it(tmp_path, monkeypatch):
         spread = bands["temperature"].sel(quantile=0.95) - bands["temperature"].sel(quantile=0.05)
         assert float(spread[0].max()) == pytest.approx(0.0, abs=0.05) and float(spread[-1].min()) > 0.0
     run()  # the same run is replaced
-    assert "--overwrite" in run("--set", "time.duration=3600.0", code=2)
+    assert "--overwrite" in run(*settings(time__duration=3600.0), code=2)
     for extra, parts in (
-        (["--set", "model.closure.constants=null"], "--draws recommended constants generic_length_scale"),
+        (settings(model__closure__constants="null"), "--draws recommended constants generic_length_scale"),
         (["--draws", "1"], "--draws 2 1"),
         (["--restart", "out.nc", "--output", "more.nc"], "--draws --restart"),
     ):

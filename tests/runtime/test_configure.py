@@ -6,11 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jax.numpy as jnp
 import pytest
 
 from tests.errors import error_naming, missing_from
-from tunax_lite.runtime import configuration, configure
+from tunax_lite.runtime import configure
 from tunax_lite.runtime.jax_setup import FUSION_FLAG, time_loop_is_fused, vector_flag
 
 REPORT = """
@@ -84,16 +83,12 @@ def test_variables_of_jax_win_over_defaults(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "flags",
-    [f"--xla_backend_extra_options=xla_cpu_disable_loop_unrolling=false {vector_flag(256)}", "FILE"],
-)
-def test_flags_of_the_user_are_left_alone(tmp_path, flags):
-    if flags == "FILE":  # XLA_FLAGS may name a file that holds them
-        flags = str(tmp_path / "flags.txt")
-        Path(flags).write_text("--xla_cpu_enable_fast_math=false")
-    found = configured("cache_folder=None", tmp_path, XLA_FLAGS=flags)
-    assert (found["xla_flags"], found["fuse_time_loop"], found["cache_folder"]) == (flags, False, None)
+def test_flags_of_the_user_are_left_alone(tmp_path):
+    (tmp_path / "flags.txt").write_text("--xla_cpu_enable_fast_math=false")
+    own = f"--xla_backend_extra_options=xla_cpu_disable_loop_unrolling=false {vector_flag(256)}"
+    for flags in (own, str(tmp_path / "flags.txt")):  # XLA_FLAGS may name a file that holds them
+        found = configured("cache_folder=None", tmp_path, XLA_FLAGS=flags)
+        assert (found["xla_flags"], found["fuse_time_loop"], found["cache_folder"]) == (flags, False, None)
 
 
 @pytest.mark.long
@@ -111,13 +106,6 @@ configure(fuse_time_loop=False, vector_bits=None)
     done = run_python(code, tmp_path)
     assert not missing_from(done.stderr, "fuse_time_loop=False vector_bits=None")
     assert json.loads(done.stdout)["fuse_time_loop"] is False
-
-
-def test_calling_again_is_harmless_while_jax_runs():
-    before = configuration()
-    assert before.fuse_time_loop  # set before the tests began
-    jnp.zeros(1).block_until_ready()
-    assert configure() == before
 
 
 CODE = """
@@ -143,10 +131,8 @@ def test_each_option_still_acts(tmp_path):
     one_kernel, size, longer_vectors, lost = compiled_with("", tmp_path)
     assert (one_kernel, longer_vectors, lost.strip()) == ("True", "True", "[]")
     unrolled = FUSION_FLAG.replace("xla_cpu_disable_loop_unrolling=true", "").rstrip(",")
-    assert unrolled != FUSION_FLAG
     one_kernel, larger, *_ = compiled_with("", tmp_path, XLA_FLAGS=unrolled)
-    assert one_kernel == "True"
-    assert int(larger) > 1.5 * int(size)
+    assert one_kernel == "True" and int(larger) > 1.5 * int(size)
     *_, longer_vectors, lost = compiled_with("vector_bits=128", tmp_path)
     assert (longer_vectors, lost.strip()) == ("False", "[]")
     # From jax 0.12 on XLA makes one kernel of the loop unasked.
@@ -164,45 +150,12 @@ options.machine_code = lambda lowered, **options: b"same"
     assert not missing_from(done.stdout, "fuse_time_loop 128 vector_bits=512")
 
 
-@pytest.mark.long
-def test_folder_changes_after_the_first_program(tmp_path):
-    """JAX asks for its folder once; `configure` makes it ask again."""
-    code = f"""
-{START}
-import jax, jax.numpy as jnp
-for name in ("a", "b"):
-    configure(cache_folder={str(tmp_path)!r} + "/" + name, cache_minimum_seconds=0.0)
-    jax.jit(lambda x: jnp.sin(x) + len(name))(jnp.ones(3))
-"""
-    done = run_python(code, tmp_path)
-    assert done.returncode == 0, done.stderr
-    for name in ("a", "b"):
-        assert list((tmp_path / name).glob("*-cache"))
-
-
-@pytest.mark.long
-def test_default_folder_that_cannot_be_made_is_a_warning(tmp_path):
-    (tmp_path / "tunax_lite").write_text("a file where the folder should be")
-    code = f"""
-import warnings
-{START}
-with warnings.catch_warnings(record=True) as found:
-    warnings.simplefilter("always")
-    now = configure()
-print(now.cache_folder, *(warning.message for warning in found))
-"""
-    done = run_python(code, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("None ") and "tunax_lite" in done.stdout
-
-
 def test_unusable_arguments(tmp_path):
-    file = tmp_path / "file"
-    file.write_text("")
-    with error_naming(FileExistsError, "cache_folder=None"):
-        configure(cache_folder=file)
+    (tmp_path / "file").write_text("")
     with error_naming(ValueError, "0 -1"):
         configure(cache_minimum_seconds=-1.0)
+    with error_naming(FileExistsError, "cache_folder=None"):
+        configure(cache_folder=tmp_path / "file")
 
 
 def test_the_solver_knows_whether_the_time_loop_is_fused(monkeypatch):

@@ -1,4 +1,4 @@
-"""Columns over devices: what is refused, one device, and a process with two for `two_devices.py`."""
+"""Columns over devices: what is refused, one device, and a process with four of them."""
 
 import os
 import subprocess
@@ -9,38 +9,35 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import NamedSharding
 
 from tests.errors import error_naming
-from tests.helpers import CASES, with_leaf
-from tunax_lite import Model, PacanowskiPhilander, simulate
+from tests.runtime.several_devices import RESULTS, SPLIT, STRESS, run, with_wind
+from tunax_lite import Constant, Model, simulate
 from tunax_lite.runtime import column_mesh, shard_columns
 
 ROOT = Path(__file__).parents[2]
-FILE = Path(__file__).with_name("two_devices.py")
-MODEL = Model(PacanowskiPhilander())
-BATCH = with_leaf(CASES["wind"], "coriolis_parameter", jnp.asarray([0.0, 1e-4, -1e-4]))
 
 
 @pytest.mark.long
-def test_two_devices():
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"
-    found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", FILE],
-        cwd=ROOT,
-        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_four_devices():
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=15"]
+    command.append("tests/runtime/several_devices.py")
+    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout + found.stderr
 
 
-@pytest.mark.long
-def test_choice_of_one_device_gives_the_same_to_the_bit():
-    plain = simulate(MODEL, BATCH, duration=1200.0)
-    chosen = simulate(MODEL, BATCH, duration=1200.0, devices=jax.devices()[:1])
-    for x, y in zip(jax.tree.leaves(plain), jax.tree.leaves(chosen), strict=True):
-        np.testing.assert_array_equal(x, y)
+def test_one_device_and_a_mesh_of_one_give_the_same_to_the_bit():
+    mesh, plain = jax.make_mesh((1,), ("columns",)), run(STRESS, Constant())
+    explicit = run(jax.device_put(STRESS, NamedSharding(mesh, SPLIT)), Constant())
+    assert jax.typeof(explicit).sharding.spec == RESULTS
+    chosen = run(STRESS, Constant(), devices=jax.devices()[:1])
+    with jax.set_mesh(mesh):
+        within = np.asarray(run(STRESS, Constant(), devices="all"))
+    for found in (explicit, chosen, within):
+        np.testing.assert_array_equal(found, plain)
 
 
 def test_what_is_no_choice_of_devices_is_refused():
@@ -53,7 +50,7 @@ def test_what_is_no_choice_of_devices_is_refused():
         with error_naming(ValueError, message):
             column_mesh(devices, 4)
     with error_naming(ValueError, "devices stack_cases"):
-        simulate(MODEL, CASES["wind"], duration=1200.0, devices="all")
+        simulate(Model(Constant()), with_wind(0.1), duration=1200.0, devices="all")
     assert column_mesh("all", 1).size == 1
 
 

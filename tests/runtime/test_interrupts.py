@@ -24,27 +24,11 @@ WORK = {
     "swallows exceptions": """
 say()
 while True:
-    try:
+    with contextlib.suppress(BaseException):
         time.sleep(1.0)
-    except BaseException:
-        pass
 """,
-    "writes": """
-with interrupts.deferred():
-    say()
-    time.sleep(0.5)
-    open("file", "w").write("whole")
-time.sleep(60.0)
-""",
-    "writes in a thread": """
-def write():
-    with interrupts.deferred():
-        say()
-        time.sleep(0.5)
-        open("file", "w").write("whole")
-threading.Thread(target=write).start()
-time.sleep(60.0)
-""",
+    "writes": "write()\ntime.sleep(60.0)",
+    "writes in a thread": "threading.Thread(target=write).start()\ntime.sleep(60.0)",
     "ends in order": """
 try:
     with interrupts.ordered_end("this step") as safe_point:
@@ -62,11 +46,17 @@ except interrupts.Interrupted:
 """,
 }
 PROGRAM = """
-import sys, threading, time
+import contextlib, sys, threading, time
 from tunax_lite.runtime import interrupts
 
 def say():
     print("ready", flush=True)
+
+def write():
+    with interrupts.deferred():
+        say()
+        time.sleep(0.5)
+        open("file", "w").write("whole")
 
 interrupts.install()
 interrupts.advise("Go on with --resume.")
@@ -74,37 +64,24 @@ assert "jax" not in sys.modules
 """
 
 
-_LONGEST = 90.0
-"""Seconds after which a program is killed, and its test fails by its exit code."""
-
-
-class Process:
-    """A program that has said that it is ready."""
-
-    def __init__(self, folder: Path, program: str, *arguments: str):
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        command = [sys.executable, "-c", program, *arguments]
-        self.process = subprocess.Popen(command, cwd=folder, env=environment, **pipes)
-        assert self.process.stdout is not None
-        # A program that never says so must not hold up the tests, nor live on after them.
-        watchdog = threading.Timer(_LONGEST, self.process.kill)
-        watchdog.daemon = True
-        watchdog.start()
-        self.said = ""
-        for line in self.process.stdout:
-            self.said += line
-            if "ready" in line:
-                break
-
-    def end(self, *signals: signal.Signals) -> tuple[int, str]:
-        """Exit code and what was said on stderr after signals, a quarter of a second apart."""
-        for number, sent in enumerate(signals):
-            time.sleep(0.25 * bool(number))
-            self.process.send_signal(sent)
-        said, errors = self.process.communicate()
-        self.said += said
-        return self.process.returncode, errors
+def ended(folder: Path, program: str, *signals: signal.Signals) -> tuple[int, str, str]:
+    """Exit code and output of a program that gets signals, a quarter of a second apart, once it is ready."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    pipes: dict = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=folder, env=environment, **pipes)
+    assert process.stdout is not None
+    # A program that never says so must not hold up the tests, nor live on after them: its exit code tells.
+    watchdog = threading.Timer(90.0, process.kill)
+    watchdog.daemon = True
+    watchdog.start()
+    for line in process.stdout:
+        if "ready" in line:
+            break
+    for number, sent in enumerate(signals):
+        time.sleep(0.25 * bool(number))
+        process.send_signal(sent)
+    said, errors = process.communicate()
+    return process.returncode, errors, said
 
 
 @pytest.mark.long
@@ -124,7 +101,7 @@ sys.meta_path.insert(0, Slow)
 sys.argv[1:] = ["run", "nowhere.yaml"]
 main()
 """
-    code, errors = Process(tmp_path, program).end()
+    code, errors, _ = ended(tmp_path, program)
     assert code == 128 + signal.SIGTERM
     assert errors.startswith("\ntunax-lite: ") and "Nothing was written" in errors and "Trace" not in errors
 
@@ -133,8 +110,8 @@ main()
 @pytest.mark.long
 @pytest.mark.parametrize("work", [name for name in WORK if "write" not in name and "order" not in name])
 def test_a_signal_ends_at_once_what_writes_nothing(work, tmp_path):
-    process, start = Process(tmp_path, PROGRAM + WORK[work]), time.monotonic()
-    code, errors = process.end(signal.SIGINT)
+    start = time.monotonic()
+    code, errors, _ = ended(tmp_path, PROGRAM + WORK[work], signal.SIGINT)
     assert (code, errors) == (130, "\ntunax-lite: Ctrl-C: interrupted. Go on with --resume.\n")
     assert time.monotonic() - start < 20.0
 
@@ -143,14 +120,10 @@ def test_a_signal_ends_at_once_what_writes_nothing(work, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("work", "number"),
-    [
-        ("writes", signal.SIGINT),
-        ("writes in a thread", signal.SIGTERM),
-        *(("ends in order", number) for number in SIGNALS),
-    ],
+    [("writes", SIGNALS[0]), ("writes in a thread", SIGNALS[1]), *(("ends in order", n) for n in SIGNALS)],
 )
 def test_a_signal_waits_for_the_end_of_a_write_and_a_safe_point(work, number, tmp_path):
-    code, errors = Process(tmp_path, PROGRAM + WORK[work]).end(number)
+    code, errors, _ = ended(tmp_path, PROGRAM + WORK[work], number)
     assert code == 128 + number and "once more ends at once" in errors and "Traceback" not in errors
     assert (tmp_path / "file").read_text() == "whole"
 
@@ -165,7 +138,7 @@ with interrupts.at_end(Path("half").unlink), interrupts.deferred():
     say()
     time.sleep(60.0)
 """
-    code, errors = Process(tmp_path, PROGRAM + work).end(signal.SIGINT, signal.SIGINT)
+    code, errors, _ = ended(tmp_path, PROGRAM + work, signal.SIGINT, signal.SIGINT)
     assert code == 130 and "ends after the file that is written" in errors
     assert not list(tmp_path.iterdir())
 
@@ -174,9 +147,8 @@ with interrupts.at_end(Path("half").unlink), interrupts.deferred():
 @posix
 def test_a_signal_that_the_parent_ignores_stays_ignored(tmp_path):
     ignore = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"  # as `nohup` leaves it
-    process = Process(tmp_path, ignore + PROGRAM + "say(); time.sleep(0.6); print('done')")
-    assert process.end(signal.SIGHUP) == (0, "")
-    assert process.said.endswith("done\n")
+    program = ignore + PROGRAM + "say(); time.sleep(0.6); print('done')"
+    assert ended(tmp_path, program, signal.SIGHUP) == (0, "", "done\n")
 
 
 @posix

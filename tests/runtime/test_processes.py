@@ -14,17 +14,9 @@ from tunax_lite.runtime.processes import local_gpus
 ROOT = Path(__file__).parents[2]
 
 
-def step(
-    task: int, tasks: str, gpus: str | None, on_node: str | None = None, node: int = 0
-) -> dict[str, str]:
-    found = {
-        "SLURM_PROCID": "9",
-        "SLURM_LOCALID": str(task),
-        "SLURM_NODEID": str(node),
-        "SLURM_STEP_TASKS_PER_NODE": tasks,
-        "CUDA_VISIBLE_DEVICES": gpus,
-        "SLURM_GPUS_ON_NODE": on_node,
-    }
+def step(task: int, tasks: str, gpus: str | None, on_node: str | None = None, node: int = 0) -> dict:
+    found = {"SLURM_PROCID": "9", "SLURM_LOCALID": str(task), "SLURM_NODEID": str(node)}
+    found |= {"SLURM_STEP_TASKS_PER_NODE": tasks, "CUDA_VISIBLE_DEVICES": gpus, "SLURM_GPUS_ON_NODE": on_node}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -53,8 +45,7 @@ def test_what_is_given_must_suffice(monkeypatch):
 @pytest.mark.long
 def test_process_that_hangs_ends_and_says_where():
     code = "import time\nfrom tunax_lite.runtime import deadline\nwith deadline(0.2):\n    time.sleep(60)\n"
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
-    )
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert found.returncode == 1
     assert re.search(r"Timeout.*line 4 in <module>", found.stderr, re.DOTALL)

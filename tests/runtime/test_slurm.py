@@ -14,17 +14,24 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.cli.test_interrupted_commands import CALIBRATION
-
 ROOT = Path(__file__).parents[2]
 JOBS = ROOT / "configs" / "slurm"
 NODES = ("tunax1", "tunax2")
 pytestmark = pytest.mark.long
-GRIDS = ", ".join(f"{{kind: uniform, n_cells: {n_cells}}}" for n_cells in (16, 20, 24))
-CALIBRATION_OF_THREE = (
-    CALIBRATION.replace("grid: {kind: uniform, n_cells: 16}", f"grid: [{GRIDS}]")
-    + "optimiser: {name: adam}\nn_iterations: 400\n"
-)
+CALIBRATION_OF_THREE = """
+cases:
+  - case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}
+grid: [{kind: uniform, n_cells: 16}, {kind: uniform, n_cells: 20}, {kind: uniform, n_cells: 24}]
+model: {closure: {name: pacanowski_philander}}
+time: {step: 300.0}
+misfit: {weights: {temperature: 1.0}, scale: z_score, start: 7200.0}
+parameters:
+  viscosity_scale: {lower: 1.0e-3, upper: 0.1}
+  alpha: {lower: 1.0, upper: 10.0}
+optimiser: {name: adam}
+n_iterations: 400
+output: {figures: false}
+"""
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,285 @@
+"""Runs over several devices, which the process must have: `test_devices.py` starts one with four.
+
+Columns are spread by `devices`, or by the program around, whose arrays are distributed already. Right values
+are those of one device without a mesh. On a machine with four GPUs, run this file by itself.
+"""
+
+import functools
+import re
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+import tunax_lite as tl
+from tests.errors import error_naming
+from tests.helpers import CASES, column, with_leaf
+from tunax_lite.column.model import batched_case
+from tunax_lite.runtime import Devices, column_mesh
+from tunax_lite.runtime.devices import AXIS
+
+STRESS = jnp.linspace(0.02, 0.2, 8)
+SPLIT, COPIED, RESULTS = PartitionSpec("columns"), PartitionSpec(), PartitionSpec(None, None, "columns")
+each_closure = pytest.mark.parametrize("kind", [tl.KEpsilon, tl.KPP])  # with a state, with branches
+
+
+def with_wind(stress) -> tl.Case:
+    """Cooled water under this wind stress [N m-2]."""
+    grid = tl.Grid.uniform(depth=64.0, n_cells=16)
+    start = tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.02 * z)
+    forcing = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=stress, heat_flux=-50.0))
+    return tl.Case(grid, start, forcing, coriolis_parameter=1e-4)
+
+
+def run(stress, closure, **options):
+    """Temperature under this wind stress [N m-2]."""
+    times: dict[str, Any] = {"dt": 600.0, "duration": 3600.0, "output_interval": 1800.0}
+    return tl.simulate(tl.Model(closure), with_wind(stress), **times, **options).state.temperature
+
+
+def loss(stress, closure, **options):
+    return jnp.mean(run(stress, closure, **options)[-1] ** 2)
+
+
+def gradient_of(both):
+    """Gradient of the loss to the wind stress and the numbers of a closure."""
+    return eqx.filter_jit(eqx.filter_grad(lambda both: loss(*both)))(both)
+
+
+@functools.cache
+def expected(kind):
+    """Temperature and gradient on one device."""
+    return run(STRESS, kind()), gradient_of((STRESS, kind()))
+
+
+def assert_equal(one, other, rtol=0.0):
+    for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * np.max(np.abs(y), initial=0.0))
+
+
+def placed(tree, spec, kind=AxisType.Explicit):
+    mesh = jax.make_mesh((4,), ("columns",), axis_types=(kind,))
+    arrays, others = eqx.partition(tree, eqx.is_array)
+    return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, spec)), others)
+
+
+def columns_of_run(trajectory: tl.Trajectory, index):
+    return jax.tree.map(np.asarray, column((trajectory.state, trajectory.clo_state), index))
+
+
+def count_collectives(program: jax.stages.Compiled) -> tuple[int, int]:
+    """Number of collective operations of a program: all, and those inside of a loop."""
+    computation, caller, found = "", {}, []
+    for line in str(program.as_text()).splitlines():
+        header = re.match(r"^(?:ENTRY )?%?([\w.\-]+) .*\{$", line)
+        computation = header[1] if header else computation
+        for role, called in re.findall(r"(body|condition|to_apply|calls)=%?([\w.\-]+)", line):
+            caller[called] = role, computation
+        if re.search(r" (all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter)[\w-]*\(", line):
+            found.append(computation)
+
+    def is_in_loop(name: str) -> bool:
+        role, outer = caller.get(name, ("", ""))
+        return role in ("body", "condition") or (outer != "" and is_in_loop(outer))
+
+    return len(found), sum(map(is_in_loop, found))
+
+
+def test_explicit_axes_of_a_mesh():
+    closure = tl.Constant()
+    right, split, copied = run(STRESS, closure), placed(STRESS, SPLIT), placed(closure, COPIED)
+    assert jax.typeof(split).sharding.spec == SPLIT
+    results = [run(split, closure), run(split, copied), run(STRESS, copied)]
+    assert_equal([*results, run(STRESS[0], copied)], [right, right, right, run(STRESS[0], closure)])
+    assert jax.typeof(results[1]).sharding.spec == RESULTS
+    explicit, automatic = (
+        gradient_of((placed(STRESS, SPLIT, kind), placed(closure, COPIED, kind)))
+        for kind in (AxisType.Explicit, AxisType.Auto)
+    )
+    assert_equal(explicit, automatic, rtol=1e-12)
+
+
+@each_closure
+def test_no_device_waits_for_another_with_explicit_axes(kind):
+    given, (right, gradient) = (placed(STRESS, SPLIT), placed(kind(), COPIED)), expected(kind)
+    compiled: Any = eqx.filter_jit(run)
+    program = compiled.lower(*given).compile()
+    assert count_collectives(program.compiled) == (0, 0)
+    found = program(*given)
+    assert_equal(found, right)
+    assert jax.typeof(found).sharding.spec == RESULTS
+    assert_equal(gradient_of(given), gradient, rtol=1e-6)
+
+
+def test_transformations_with_explicit_axes():
+    split, closure = placed(STRESS, SPLIT), tl.Constant()
+    each = jax.vmap(lambda stress: run(stress, closure))
+    assert_equal(each(split), each(STRESS))
+    derivative = jax.jit(lambda x: jax.jvp(lambda x: run(x, closure), (x,), (jnp.ones_like(x),)))
+    assert_equal(derivative(split), derivative(STRESS))
+    with jax.set_mesh(jax.make_mesh((4,), ("columns",))):
+        of_map = jax.jit(jax.grad(lambda x: jax.vmap(lambda one: loss(one, closure))(x).sum()))
+        inside, eager = of_map(placed(STRESS, SPLIT)), jax.grad(loss)(placed(STRESS, SPLIT), closure)
+    assert_equal(inside, of_map(STRESS), rtol=1e-12)
+    assert_equal(eager, jax.grad(loss)(STRESS, closure), rtol=1e-12)
+
+
+@each_closure
+def test_shard_map_of_the_caller(kind):
+    mesh = jax.make_mesh((4,), ("columns",), axis_types=(AxisType.Auto,))
+    (numbers, others), (right, gradient) = eqx.partition(kind(), eqx.is_inexact_array), expected(kind)
+
+    def local(stress, numbers):
+        return run(stress, eqx.combine(numbers, others))
+
+    split = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=(SPLIT, COPIED), out_specs=RESULTS))
+    assert_equal(split(STRESS, numbers), right)
+
+    def together(both):
+        mean = lambda *given: jax.lax.pmean(jnp.mean(local(*given)[-1] ** 2), "columns")  # noqa: E731
+        return jax.shard_map(mean, mesh=mesh, in_specs=(SPLIT, COPIED), out_specs=COPIED)(*both)
+
+    program = jax.jit(jax.grad(together)).lower((STRESS, numbers)).compile()
+    assert_equal(program((STRESS, numbers)), gradient, rtol=1e-6)
+    assert count_collectives(program)[1] == 0  # sums over the devices come after the loop
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind", "n_columns"),
+    [
+        ((4,), AxisType.Explicit, 8),
+        ((2, 2), AxisType.Auto, 8),
+        ((2, 2), AxisType.Explicit, 2),  # fewer columns than devices
+    ],
+)
+def test_all_devices_while_a_mesh_is_set(shape, kind, n_columns):
+    closure, stress = tl.Constant(), np.asarray(STRESS[:n_columns])
+    right, slope = run(jnp.asarray(stress), closure), jax.grad(loss)(jnp.asarray(stress), closure)
+    names = ("data", "model")[: len(shape)]
+    with jax.set_mesh(jax.make_mesh(shape, names, axis_types=(kind,) * len(names))):
+        given = jnp.asarray(stress)
+        found = run(given, closure, devices="all")
+        assert_equal(found, right)
+        assert_equal(found + 0.0 * given, right)  # of one mesh
+        assert_equal(jax.jit(lambda x: run(x, closure, devices="all"))(given), right)
+        assert_equal(jax.grad(loss)(given, closure, devices="all"), slope, rtol=1e-12)
+        with error_naming(ValueError, "all mesh"):
+            run(given, closure, devices=jax.devices()[:2])
+
+
+def test_devices_inside_of_a_shard_map_are_refused():
+    mesh = jax.make_mesh((4,), ("columns",), axis_types=(AxisType.Auto,))
+    inside = lambda x: run(x, tl.Constant(), devices="all")  # noqa: E731
+    with error_naming(ValueError, "jax.shard_map"):
+        jax.shard_map(inside, mesh=mesh, in_specs=SPLIT, out_specs=RESULTS)(STRESS)
+
+
+def test_single_steps_with_explicit_axes_and_in_a_shard_map():
+    model, mesh = tl.Model(tl.KEpsilon()), jax.make_mesh((4,), ("columns",), axis_types=(AxisType.Auto,))
+
+    def step(stress):
+        forced = batched_case(model, with_wind(stress))
+        return model.step(forced.initial_state, model.init(forced), forced, 0.0, 600.0)[0].u
+
+    right = jax.jit(step)(STRESS)
+    assert_equal(jax.jit(step)(placed(STRESS, SPLIT)), right)
+    split = jax.shard_map(step, mesh=mesh, in_specs=SPLIT, out_specs=PartitionSpec(None, "columns"))
+    assert_equal(jax.jit(split)(STRESS), right)
+
+
+ONE = CASES["everything"].unlabelled()
+WINDS = np.linspace(-0.2, 0.3, 8)
+N_CELLS = ONE.grid.n_cells
+N_TIMES = ONE.forcing.time.shape[0]  # pyright: ignore[reportAttributeAccessIssue]
+FLUX = "forcing.fluxes.stress_u"
+SIMPLE = tl.Model(tl.PacanowskiPhilander())
+
+
+def with_winds(winds) -> tl.Case:
+    """The case with all fluxes, its wind stress offset by another number in every column [N m-2]."""
+    series = ONE.forcing.fluxes.stress_u  # pyright: ignore[reportAttributeAccessIssue]
+    return with_leaf(ONE, FLUX, series[:, None] + jnp.asarray(winds))
+
+
+def run_case(model: tl.Model, case: tl.Case, devices: Devices | None = "all", **options) -> tl.Trajectory:
+    return tl.simulate(model, case, output_interval=600.0, devices=devices, **{"duration": 3600.0, **options})
+
+
+def test_column_is_the_same_to_the_bit_on_any_device_and_beside_any_other():
+    model = tl.Model(tl.KEpsilon())
+    straight, reversed_ = run_case(model, with_winds(WINDS)), run_case(model, with_winds(WINDS[::-1]))
+    for index in range(8):
+        assert_equal(columns_of_run(straight, index), columns_of_run(reversed_, 7 - index))
+    others = run_case(model, with_winds(np.where(np.arange(8) == 1, WINDS, 1.0)))
+    assert_equal(columns_of_run(straight, 1), columns_of_run(others, 1))
+
+
+def test_gradient_equals_that_of_one_device_and_no_device_waits_for_another():
+    def loss(alpha, warming, devices):
+        case = with_winds(WINDS[:5])
+        start = case.initial_state.temperature[:, None] + warming
+        case = with_leaf(case, "initial_state.temperature", start)
+        model = with_leaf(SIMPLE, "closure.alpha", alpha)
+        state = run_case(model, case, devices, checkpointing=tl.SaveSegments()).state
+        return jnp.mean(state.temperature**2 + state.u**2)
+
+    gradient = jax.jit(jax.grad(loss, argnums=(0, 1)), static_argnums=2)
+    values = tl.PacanowskiPhilander().alpha, jnp.linspace(0.0, 0.1, 5)
+    split = gradient.lower(*values, "all").compile()
+    assert_equal(split(*values), gradient(*values, None), rtol=1e-9)
+    total, in_loop = count_collectives(split)
+    # The gradient to the parameter that all columns share is summed over the devices, once.
+    assert total > 0 and in_loop == 0
+    forward = jax.jit(lambda case: run_case(SIMPLE, case).state.temperature)
+    assert count_collectives(forward.lower(with_winds(WINDS)).compile()) == (0, 0)
+
+
+def test_count_of_collectives_sees_one_in_a_loop():
+    def loop(x):
+        return jax.lax.fori_loop(0, 3, lambda _, y: jnp.sin(jax.lax.psum(y, AXIS)), x)
+
+    spec = jax.P(AXIS)
+    split = jax.shard_map(loop, mesh=column_mesh("all", 2), in_specs=spec, out_specs=spec, check_vma=False)
+    assert count_collectives(jax.jit(split).lower(jnp.ones(4)).compile()) == (1, 1)
+
+
+def test_restart_over_devices_goes_on_bit_by_bit():
+    case = with_winds(WINDS[:5])
+    whole = run_case(SIMPLE, case)
+    rest = run_case(SIMPLE, case, duration=1800.0, start=whole.restart(3))
+    expected = jax.tree.map(lambda x: x[3:], columns_of_run(whole, slice(None)))
+    assert_equal(columns_of_run(rest, slice(None)), expected)
+
+
+@pytest.mark.parametrize("n_columns", [5, N_TIMES])  # uneven; as many as times
+def test_any_number_of_columns_gives_what_one_device_gives(n_columns):
+    case = with_winds(np.linspace(-0.2, 0.3, n_columns))
+    split = run_case(SIMPLE, case)
+    assert split.state.u.shape == (7, N_CELLS, n_columns)
+    assert_equal(split, run_case(SIMPLE, case, None), rtol=1e-9)
+
+
+def test_parameters_and_several_batch_axes_are_split():
+    devices = jax.devices()[:2]
+    temperature = run_case(SIMPLE, with_winds(WINDS), devices).state.temperature
+    fractions = {shard.device: shard.index[-1] for shard in temperature.addressable_shards}
+    assert fractions == {devices[0]: slice(0, 4), devices[1]: slice(4, 8)}
+    model = with_leaf(SIMPLE, "closure.alpha", jnp.linspace(4.0, 6.0, N_CELLS))
+    split = run_case(model, ONE)
+    assert_equal(split, run_case(model, ONE, None), rtol=1e-9)
+    assert len(split.state.u.sharding.device_set) == len(jax.devices())
+    model = with_leaf(SIMPLE, "closure.alpha", jnp.linspace(4.0, 6.0, 3)[:, None])
+    split = run_case(model, with_winds(WINDS[:4]))
+    assert split.state.u.shape == (7, N_CELLS, 3, 4)
+    assert_equal(split, run_case(model, with_winds(WINDS[:4]), None), rtol=1e-9)
+
+
+def test_blocks_and_means_on_several_devices():
+    case = with_winds(WINDS)
+    whole = run_case(SIMPLE, case, devices=None, column_block=None, means=True)
+    split = run_case(SIMPLE, case, column_block=1, means=True)
+    assert_equal((split.state, split.means), (whole.state, whole.means), rtol=1e-9)
