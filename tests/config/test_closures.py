@@ -2,28 +2,12 @@
 
 import equinox as eqx
 import pytest
+import yaml
 from pydantic import ValidationError
 
 from tests.errors import error_naming
 from tests.helpers import get_leaf
-from tunax_lite.closures import (
-    EPBL,
-    TKE,
-    BougeaultAndre,
-    Boundary,
-    BreakingWaves,
-    Exponents,
-    GenericLengthScale,
-    KEpsilon,
-    MassFluxConvection,
-    MunkAnderson,
-    OneEquation,
-    Parabolic,
-    Penetration,
-    ReichlHallbergWindEnergy,
-    SecondMomentClosure,
-    WithinColumn,
-)
+from tunax_lite import closures
 from tunax_lite.config import ConfigError, load_run
 from tunax_lite.config.closures import ClosureSection
 
@@ -32,61 +16,51 @@ def build(name, options, **parameters):
     return ClosureSection(name=name, options=options, parameters=parameters).build()
 
 
-CHOSEN = [
-    (
-        "k_epsilon",
-        {
-            "stability": {"name": "cheng", "equilibrium": "weak"},
-            "surface": {"tke": "value", "breaking_waves": True},
-            "length_limit": None,
-        },
-        KEpsilon(
-            stability=SecondMomentClosure.of("cheng", equilibrium="weak"),
-            surface=Boundary(tke="value", breaking_waves=BreakingWaves()),
-            length_limit=None,
+CHOSEN = {
+    "k_epsilon": (
+        "{stability: {name: cheng, equilibrium: weak}, surface: {tke: value, breaking_waves: true}}",
+        closures.KEpsilon(
+            stability=closures.SecondMomentClosure.of("cheng", equilibrium="weak"),
+            surface=closures.Boundary(tke="value", breaking_waves=closures.BreakingWaves()),
         ),
     ),
-    (
-        "one_equation",
-        {"stability": "munk_anderson", "length": "bougeault_andre", "local_equilibrium": True},
-        OneEquation(stability=MunkAnderson(), length=BougeaultAndre(), local_equilibrium=True),
+    "one_equation": (
+        "{stability: munk_anderson, length: bougeault_andre, local_equilibrium: true}",
+        closures.OneEquation(
+            stability=closures.MunkAnderson(), length=closures.BougeaultAndre(), local_equilibrium=True
+        ),
     ),
-    (
-        "generic_length_scale",
-        {"exponents": [3.0, 1.0, -1.06]},
-        GenericLengthScale(exponents=Exponents(3.0, 1.0, -1.06)),
+    "generic_length_scale": (
+        "{exponents: [3.0, 1.0, -1.06], length_limit: null}",
+        closures.GenericLengthScale(exponents=closures.Exponents(3.0, 1.0, -1.06), length_limit=None),
     ),
-    (
-        "tke",
-        {
-            "length_bounds": {"name": "within_column", "half_spacing": True},
-            "langmuir_cells": None,
-            "penetration": {"name": "exponential", "time_step": 3600.0},
-            "charnock_constant": None,
-        },
-        TKE(
-            length_bounds=WithinColumn(half_spacing=True),
+    "tke": (
+        "{length_bounds: {name: within_column, half_spacing: true}, langmuir_cells: null, "
+        "penetration: {name: exponential, time_step: 3600.0}, charnock_constant: null}",
+        closures.TKE(
+            length_bounds=closures.WithinColumn(half_spacing=True),
             langmuir_cells=None,
-            penetration=Penetration(time_step=3600.0),
+            penetration=closures.Penetration(time_step=3600.0),
             charnock_constant=None,
         ),
     ),
-    (
-        "epbl_om4",
-        {"wind_energy": "reichl_hallberg"},
-        EPBL.as_in_om4(wind_energy=ReichlHallbergWindEnergy()),
+    "epbl_om4": (
+        "{wind_energy: reichl_hallberg}",
+        closures.EPBL.as_in_om4(wind_energy=closures.ReichlHallbergWindEnergy()),
     ),
-    (
-        "mass_flux",
-        {"local": {"name": "one_equation", "options": {"length": "parabolic"}}, "carries_turbulence": False},
-        MassFluxConvection(local=OneEquation(length=Parabolic()), carries_turbulence=False),
+    "mass_flux": (
+        "{local: {name: one_equation, options: {length: parabolic}}, carries_turbulence: false}",
+        closures.MassFluxConvection(
+            local=closures.OneEquation(length=closures.Parabolic()), carries_turbulence=False
+        ),
     ),
-]
+}
 
 
-@pytest.mark.parametrize(("name", "options", "expected"), CHOSEN, ids=[name for name, *_ in CHOSEN])
-def test_options_choose_the_parts(name, options, expected):
-    assert eqx.tree_equal(build(name, options), expected)
+@pytest.mark.parametrize("name", CHOSEN)
+def test_options_choose_the_parts(name):
+    options, expected = CHOSEN[name]
+    assert eqx.tree_equal(build(name, yaml.safe_load(options)), expected)
 
 
 def test_parameters_reach_into_chosen_parts():
@@ -119,13 +93,12 @@ def test_wrong_options_say_what_is_expected(tmp_path):
 
 
 def test_recommended_constants_by_their_name():
-    section = ClosureSection.model_validate({"name": "k_epsilon", "constants": "recommended"})
-    closure = section.build()
-    assert eqx.tree_equal(closure, KEpsilon.recommended())
-    changed = {"name": "k_epsilon", "constants": "recommended", "parameters": {"c_eps_1": 1.5}}
-    chosen = ClosureSection.model_validate(changed).build()
-    assert isinstance(chosen, KEpsilon) and float(chosen.c_eps_1) == 1.5
+    given = {"name": "k_epsilon", "constants": "recommended"}
+    closure = ClosureSection.model_validate(given).build()
+    assert eqx.tree_equal(closure, closures.KEpsilon.recommended())
+    chosen = ClosureSection.model_validate(given | {"parameters": {"c_eps_1": 1.5}}).build()
+    assert isinstance(chosen, closures.KEpsilon) and float(chosen.c_eps_1) == 1.5
     with error_naming(ValueError, "constants k_epsilon recomended recommended"):
         ClosureSection.model_validate({"name": "k_epsilon", "constants": "recomended"})
     with error_naming(ValueError, "constants constant recommended"):
-        ClosureSection.model_validate({"name": "constant", "constants": "recommended"})
+        ClosureSection.model_validate(given | {"name": "constant"})

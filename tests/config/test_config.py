@@ -9,6 +9,7 @@ import pytest
 
 import tunax_lite as tl
 from tests.errors import error_naming
+from tests.helpers import get_leaf
 from tunax_lite.calibration import FreeParameter, LogNormal, LogUniform, Normal, Tied, Uniform
 from tunax_lite.config import ConfigError, Run, build_run, load_calibration, load_run
 from tunax_lite.config.build import build_calibration
@@ -43,29 +44,16 @@ def config(tmp_path):
     return path
 
 
-def _parameter(run: Run, path: str) -> float:
-    return {
-        info.path: float(info.value)
-        for info in tl.iterate_parameters(run.model.closure)
-        if info.value is not None
-    }[path]
+def _chosen(run: Run) -> tuple[float, float]:
+    """Values of the two parameters that the configuration sets."""
+    return get_leaf(run.model.closure, "c_eps_1"), get_leaf(run.model.closure, "stability.cc1")
 
 
 def test_numbers_and_texts_are_read_as_in_yaml_1_2(tmp_path):
     path = tmp_path / "values.yaml"
     path.write_text("a: 1e-3\nb: 12:30\nc: 2020-01-01\nd: on\ne: 010\nf: .5\ng:\nh: true\ni: [1, 2.0]\n")
     data = read_document(path).data
-    assert data == {
-        "a": 1e-3,
-        "b": "12:30",
-        "c": "2020-01-01",
-        "d": "on",
-        "e": 10,
-        "f": 0.5,
-        "g": None,
-        "h": True,
-        "i": [1, 2.0],
-    }
+    assert list(data.values()) == [1e-3, "12:30", "2020-01-01", "on", 10, 0.5, None, True, [1, 2.0]]
     assert isinstance(data["i"][0], int) and isinstance(data["i"][1], float)
 
 
@@ -73,14 +61,9 @@ def test_overrides_reach_dotted_names_lists_and_new_sections(config):
     document = read_document(config)
     document.data["parameters"] = {"stability.cc1": {"lower": 1.0}}
     document.data["cases"] = [{"weight": 1.0}, {"weight": 1.0}]
-    settings = [
-        "parameters.stability.cc1.lower=2",
-        "cases.1.weight=0.5",
-        "output.folder=elsewhere",
-        "time={step: 10}",
-        "time.output_interval=100",
-    ]
-    changed = with_overrides(document, settings).data
+    settings = "parameters.stability.cc1.lower=2 cases.1.weight=0.5 output.folder=elsewhere"
+    times = ["time={step: 10}", "time.output_interval=100"]
+    changed = with_overrides(document, [*settings.split(), *times]).data
     assert changed["parameters"] == {"stability.cc1": {"lower": 2}}
     assert changed["cases"] == [{"weight": 1.0}, {"weight": 0.5}]
     assert changed["output"] == {"folder": "elsewhere"}
@@ -103,24 +86,14 @@ def test_everything_of_an_idealised_case_arrives(config):
     fluxes = run.case.forcing.at(2700.0)
     given = np.array([fluxes.stress_u, fluxes.heat_flux, fluxes.tracer_fluxes["dye"]], dtype=float)
     np.testing.assert_allclose(given, [0.05, -100.0, 1e-6], rtol=1e-13)
-    assert run.model.theta == 0.5
-    assert _parameter(run, "c_eps_1") == 1.5
-    assert _parameter(run, "stability.cc1") == 4.5
-    assert run.dt == 30.0
+    assert run.model.theta == 0.5 and _chosen(run) == (1.5, 4.5) and run.dt == 30.0
+    # A file of parameters replaces those of the configuration; without any there are the closure's own.
+    assert _chosen(build_run(load_run(config), {"c_eps_1": 1.3})) == (1.3, 4.5)
+    model = build_run(load_run(config, ["model={}"])).model
+    assert eqx.tree_equal(model.closure, tl.KEpsilon()) and model.theta == 1.0
     # The case ends at 5400 s, which is no multiple of 960 s: the last frame is shorter, also after a restart.
     assert run.duration_from(0.0) == 5400.0
     assert run.duration_from(960.0) == 4440.0
-
-
-def test_defaults_are_the_constants_of_the_closure(config):
-    model = build_run(load_run(config, ["model={}"])).model
-    assert eqx.tree_equal(model.closure, tl.KEpsilon()) and model.theta == 1.0
-
-
-def test_parameters_of_a_file_replace_those_of_the_configuration(config):
-    run = build_run(load_run(config), {"c_eps_1": 1.3})
-    assert _parameter(run, "c_eps_1") == 1.3
-    assert _parameter(run, "stability.cc1") == 4.5
 
 
 def test_message_names_file_line_key_and_hint(config):
@@ -129,13 +102,16 @@ def test_message_names_file_line_key_and_hint(config):
         load_run(config)
 
 
-def test_calibration_arrives(tmp_path):
+def _calibration(tmp_path, text: str):
     path = tmp_path / "calibration.yaml"
-    path.write_text(
-        """
+    path.write_text("grid: {kind: native}\n" + text)
+    return load_calibration(path)
+
+
+def test_calibration_arrives(tmp_path):
+    text = """
 cases:
   - {case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}, weight: 2.0, weights: {u: 1.0}}
-grid: {kind: native}
 parameters:
   c_eps_1: {lower: 1.2, upper: 1.7, start: 1.5}
   stability.cc1:
@@ -143,26 +119,21 @@ misfit: {scale: z_score, score: mean_square, start: 3600, end: 86400, lowest: -5
 optimiser: {name: lbfgs, memory_size: 5}
 n_iterations: 7
 """
-    )
-    setup = build_calibration(load_calibration(path))
+    setup = build_calibration(_calibration(tmp_path, text))
     (target,) = setup.targets
     assert target.case.grid.n_cells == 32
     assert (dict(target.weights), target.weight, target.dt) == ({"u": 1.0}, 2.0, 60.0)
     assert (target.time_window, target.depth_window) == ((3600.0, 86400.0), (-50.0, -5.0))
-    assert type(target.scale).__name__ == "ZScore"
-    assert type(setup.score).__name__ == "MeanSquare"
-    assert (type(setup.method).__name__, setup.n_iterations) == ("LBFGS", 7)
+    kinds = [type(part).__name__ for part in (target.scale, setup.score, setup.method)]
+    assert kinds == ["ZScore", "MeanSquare", "LBFGS"] and setup.n_iterations == 7
     free = setup.free_parameters
     assert free.paths == ("c_eps_1", "stability.cc1")
     assert [(f.lower, f.upper, f.start) for f in free.numbers] == [(1.2, 1.7, 1.5), (2.0, 12.0, 5.0)]
 
 
 def test_priors_arrive(tmp_path):
-    path = tmp_path / "calibration.yaml"
-    path.write_text(
-        """
+    text = """
 cases: [{case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}}]
-grid: {kind: native}
 parameters:
   c_eps_1: {prior: normal, mean: 1.44, standard_deviation: 0.1}
   sigma_eps: {prior: log_normal, median: 1.3, log_standard_deviation: 0.2, start: 1.5}
@@ -172,18 +143,19 @@ parameters:
   sigma_k: {tied_to: sigma_eps, factor: 0.5, offset: 0.3}
 misfit: {prior_weight: 0.01}
 """
-    )
-    loaded = load_calibration(path)
-    assert free_parameters(loaded.config.parameters).tied == (Tied("sigma_k", "sigma_eps", 0.5, 0.3),)
+    loaded = _calibration(tmp_path, text)
+    free = free_parameters(loaded.config.parameters)
+    assert free.tied == (Tied("sigma_k", "sigma_eps", 0.5, 0.3),)
     assert loaded.config.misfit.prior_weight == 0.01
-    first, second, third, fourth, fifth = free_parameters(loaded.config.parameters).parameters
-    assert first == FreeParameter("c_eps_1", prior=Normal(1.44, 0.1))
-    assert second == FreeParameter("sigma_eps", start=1.5, prior=LogNormal(1.3, 0.2))
-    assert (third.prior, fourth.prior) == (Uniform(1.5, 2.5), LogUniform(1e-12, 1e-5))
-    assert fifth == FreeParameter("c_eps_3_plus", upper=2.0)
-    again = tmp_path / "again.yaml"
-    again.write_text(loaded.text)
-    assert load_calibration(again).config == loaded.config
+    assert free.parameters == (
+        FreeParameter("c_eps_1", prior=Normal(1.44, 0.1)),
+        FreeParameter("sigma_eps", start=1.5, prior=LogNormal(1.3, 0.2)),
+        FreeParameter("c_eps_2", prior=Uniform(1.5, 2.5)),
+        FreeParameter("turbulent_kinetic_energy_floor", prior=LogUniform(1e-12, 1e-5)),
+        FreeParameter("c_eps_3_plus", upper=2.0),
+    )
+    (tmp_path / "again.yaml").write_text(loaded.text)
+    assert load_calibration(tmp_path / "again.yaml").config == loaded.config
 
 
 @pytest.mark.parametrize("name", ["simplified", "teos10"])
@@ -224,9 +196,9 @@ def test_a_term_of_ones_own_acts_in_a_run(config, tmp_path, monkeypatch):
     (tmp_path / "my_heater.py").write_text(TERM)
     monkeypatch.syspath_prepend(tmp_path)
     run = build_run(load_run(config, ["case.terms={sun: {name: 'my_heater:Heater', rate: 2e-5}}"]))
-    assert float(run.case.terms["sun"].rate) == 2e-5  # pyright: ignore
+    assert float(get_leaf(run.case.terms["sun"], "rate")) == 2e-5
     usual = build_run(load_run(config, ["case.terms={sun: 'my_heater:Heater'}"])).case.terms["sun"]
-    assert float(usual.rate) == 1e-5  # pyright: ignore
+    assert float(get_leaf(usual, "rate")) == 1e-5
     for said, message in (
         ("{sun: {name: 'my_heater:Heater', rate: 2.0}}", "case.terms.sun.rate 0.001 2"),
         ("{sun: {name: 'my_heater:Heater', rat: 2.0}}", "case.terms.sun.rat rate"),

@@ -15,7 +15,7 @@ from tests.io.observation_files import cf_dataset, fluxes_at, write_lesbrary
 from tunax_lite.config import build_run, load_run
 from tunax_lite.config.section import Section
 from tunax_lite.config.series import ConversionSection, notes_on_conversions
-from tunax_lite.io import read_argo_profiles, read_cf_netcdf, read_lesbrary, read_oceansites
+from tunax_lite.io import read_argo_profiles, read_cf_netcdf, read_lesbrary
 from tunax_lite.io.cf_netcdf import Mapping
 from tunax_lite.io.errors import ConfigError, FileFormatError
 from tunax_lite.io.table import read_series
@@ -23,20 +23,12 @@ from tunax_lite.io.units import Conversion
 
 HOW = {"factor": 2.0, "offset": 0.5, "sign": -1}
 START = "2012-06-10T00:00:00"
-SITE = {
-    "format": "site",
-    "latitude": 50.0,
-    "longitude": -145.0,
-    "start_time": START,
-    "duration": 86400.0,
-    "depth": 40.0,
-    "temperature": 10.0,
-    "salinity": 33.0,
-}
+PLACE = {"format": "site", "latitude": 50.0, "longitude": -145.0, "start_time": START}
+SITE = {**PLACE, "duration": 86400.0, "depth": 40.0, "temperature": 10.0, "salinity": 33.0}
 
 
-def said(x):
-    """What the conversion says of a value in the package's unit."""
+def converted(x):
+    """The value that `HOW` makes of one in the package's unit."""
     return -(2.0 * np.asarray(x) + 0.5)
 
 
@@ -52,33 +44,28 @@ def flux_of(folder, **given) -> tuple[Any, Any]:
 
 
 def table(folder):
-    lines = [f"2012-06-{10 + day} 00:00:00 {value}\n" for day, value in enumerate((3.0, 3.0, 3.0))]
-    (folder / "gotm.dat").write_text("".join(lines), encoding="utf-8")
-    lines = [f"2012-06-{10 + day}T00:00:00,3.0\n" for day in range(3)]
-    (folder / "q.csv").write_text("time,q [W m-2]\n" + "".join(lines), encoding="utf-8")
+    days = [f"2012-06-{10 + day}" for day in range(3)]
+    (folder / "gotm.dat").write_text("".join(f"{day} 00:00:00 3.0\n" for day in days))
+    (folder / "q.csv").write_text("time,q [W m-2]\n" + "".join(f"{day}T00:00:00,3.0\n" for day in days))
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"constant": 3.0},
-        {"time": [0.0, 86400.0], "values": [3.0, 3.0]},
-        {"harmonics": [{"amplitude": 0.0, "period": 3600.0}], "constant": 3.0},
-        {"path": "gotm.dat", "column": 1},
-        {"path": "q.csv", "variable": "q"},
-    ],
-    ids=["number", "list", "tide", "GOTM", "CSV"],
-)
+GIVEN = {
+    "number": {"constant": 3.0},
+    "list": {"time": [0.0, 86400.0], "values": [3.0, 3.0]},
+    "tide": {"harmonics": [{"amplitude": 0.0, "period": 3600.0}], "constant": 3.0},
+    "GOTM": {"path": "gotm.dat", "column": 1},
+    "CSV": {"path": "q.csv", "variable": "q"},
+}
+
+
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
 def test_a_flux_however_it_is_given(tmp_path, given):
     table(tmp_path)
-    found, made = flux_of(tmp_path, **given, **HOW)
-    np.testing.assert_allclose(found, said(3.0))
-    words = "case.fluxes.heat_flux: values are multiplied by 2, then shifted by +0.5, then reversed in sign"
-    assert words in made.notes
     # The unit comes first: 3 kW are 3 000 W.
     found, made = flux_of(tmp_path, **given, **HOW, unit="kW m-2")
-    np.testing.assert_allclose(found, said(3000.0))
-    assert any("taken to be in kW m-2, then multiplied by 2" in note for note in made.notes)
+    np.testing.assert_allclose(found, converted(3000.0))
+    (note,) = [note for note in made.notes if note.startswith("case.fluxes.heat_flux: values are")]
+    assert not missing_from(note, "kW multiplied 2 shifted +0.5 reversed")
     found, made = flux_of(tmp_path, **given, unit="kW m-2")
     np.testing.assert_allclose(found, 3000.0)
     assert not any("heat_flux: values are" in note for note in made.notes)  # a unit alone says it itself
@@ -86,17 +73,15 @@ def test_a_flux_however_it_is_given(tmp_path, given):
 
 def test_profiles_that_are_given_in_numbers(tmp_path):
     kelvin = {"unit": "K", "factor": 2.0, "offset": -5.0}
+    (tmp_path / "t.dat").write_text("2012-06-10 00:00:00 2 2\n-1.0 283.15\n-39.0 283.15\n")
     for given in (
         {"surface": 283.15, "gradient": 0.0},
         {"z": [-40.0, 0.0], "values": [283.15, 283.15]},
         {"two_layer": {"upper": 283.15, "lower": 283.15, "upper_depth": 5.0, "lower_depth": 9.0}},
+        {"path": "t.dat", "column": 1},
     ):
         made = run_of(tmp_path, fluxes={"heat_flux": 0.0}, temperature=given | kelvin)
         np.testing.assert_allclose(made.case.initial_state.temperature, 15.0)
-    lines = ["2012-06-10 00:00:00 2 2\n", "-1.0 283.15\n", "-39.0 283.15\n"]
-    (tmp_path / "t.dat").write_text("".join(lines), encoding="utf-8")
-    made = run_of(tmp_path, fluxes={"heat_flux": 0.0}, temperature={"path": "t.dat", "column": 1} | kelvin)
-    np.testing.assert_allclose(made.case.initial_state.temperature, 15.0)
 
 
 def test_nonsense_is_an_error_that_names_the_key(tmp_path):
@@ -123,31 +108,26 @@ def test_weather_of_era5_counts_from_the_package_s_zero_and_hour(tmp_path):
         "wind_u": Conversion(**HOW),
         "precipitation": Conversion(factor=2.0, offset=1e-8),
     }
-    found = era5.read(tmp_path / "e.nc", units=units)
-    weather = found.weather.at(10.5 * 3600.0)
+    weather = era5.read(tmp_path / "e.nc", units=units).weather.at(10.5 * 3600.0)
     np.testing.assert_allclose(weather.air_temperature, 0.5 * plain.air_temperature + 1.0)
     np.testing.assert_allclose(weather.longwave, 0.9 * plain.longwave + 7.0)
-    np.testing.assert_allclose(weather.wind_u, said(plain.wind_u))
+    np.testing.assert_allclose(weather.wind_u, converted(plain.wind_u))
     np.testing.assert_allclose(weather.precipitation, 2.0 * plain.precipitation + 1e-8)
     # Upward radiation in kJ, and the air in degC.
     sun, air = -era5.SERIES["ssrd"][1] / 1e3, era5.SERIES["t2m"][1] - 273.15
     era5.write(tmp_path / "other.nc", ssrd=sun, t2m=air)
     units = {"shortwave": Conversion(unit="kJ m-2", sign=-1), "air_temperature": "degC"}
-    weather = era5.read(tmp_path / "other.nc", units=units).weather
-    np.testing.assert_allclose(weather.at(10.5 * 3600.0).shortwave, plain.shortwave, rtol=1e-12)
-    np.testing.assert_allclose(weather.at(10.5 * 3600.0).air_temperature, plain.air_temperature)
-    with error_naming(FileFormatError, "ssrd") as caught:
+    weather = era5.read(tmp_path / "other.nc", units=units).weather.at(10.5 * 3600.0)
+    np.testing.assert_allclose(weather.shortwave, plain.shortwave, rtol=1e-12)
+    np.testing.assert_allclose(weather.air_temperature, plain.air_temperature)
+    with error_naming(FileFormatError, "ssrd J m**-2 m s-1"):
         era5.read(tmp_path / "e.nc", units={"shortwave": "m s-1"})
-    assert "expected a unit that converts to J m**-2, got 'm s-1'" in str(caught.value)
 
 
 def test_moorings_and_floats(tmp_path):
     oceansites.write(tmp_path / "t.nc")
     plain = oceansites.read(tmp_path / "t.nc").profiles["temperature"]
-    how = Conversion(factor=1.01, offset=-0.2)
-    found = read_oceansites(
-        tmp_path / "t.nc", start_time=oceansites.START, conservative=False, units={"temperature": how}
-    )
+    found = oceansites.read(tmp_path / "t.nc", units={"temperature": Conversion(factor=1.01, offset=-0.2)})
     np.testing.assert_allclose(found.profiles["temperature"], 1.01 * plain - 0.2, rtol=1e-6)
     with error_naming(ValueError, "units.z"):
         oceansites.read(tmp_path / "t.nc", units={"z": Conversion(sign=-1)})
@@ -168,15 +148,13 @@ def test_simulations_and_cf_files(tmp_path):
     (plain, before), (case, after) = read_lesbrary(path), read_lesbrary(path, units=units)
     halved = 0.5 * before.profiles["temperature"] + 1.0
     np.testing.assert_allclose(after.profiles["temperature"], halved, rtol=1e-6)
-    flux, other = (fluxes_at(one) for one in (case, plain))
-    np.testing.assert_allclose(flux.heat_flux, -other.heat_flux)
-    np.testing.assert_allclose(flux.stress_u, other.stress_u)
+    np.testing.assert_allclose(fluxes_at(case).heat_flux, -fluxes_at(plain).heat_flux)
     with error_naming(FileFormatError, "timeseries/T degC m"):
         read_lesbrary(path, units={"temperature": "m"})
     cf_dataset().to_netcdf(tmp_path / "cf.nc")
     mapping = Mapping(units={"heat_flux": Conversion(**HOW), "stress_u": Conversion(factor=3.0)})
     flux = fluxes_at(read_cf_netcdf(tmp_path / "cf.nc", mapping)[0])
-    np.testing.assert_allclose([flux.heat_flux, flux.stress_u], [float(said(-100.0)), 0.3])
+    np.testing.assert_allclose([flux.heat_flux, flux.stress_u], [float(converted(-100.0)), 0.3])
     with error_naming(ValueError, "heat_flux upward sign -1"):
         Mapping(upward=("heat_flux",), units={"heat_flux": Conversion(sign=-1)})
 
@@ -184,7 +162,7 @@ def test_simulations_and_cf_files(tmp_path):
 def test_a_tracer_keeps_its_unit_and_takes_the_rest(tmp_path):
     table(tmp_path)
     found = read_series(tmp_path / "q.csv", "q", "dye", start_time=START, unit=Conversion(**HOW))
-    np.testing.assert_allclose(found.values, said(3.0))
+    np.testing.assert_allclose(found.values, converted(3.0))
     with error_naming(ValueError, "dye"):
         read_series(tmp_path / "q.csv", "q", "dye", start_time=START, unit="m")
 
@@ -206,19 +184,16 @@ LAKE = {"salinity": 0.1, "temperature": 10.0, "fluxes": {"heat_flux": 0.0}}
 
 def test_the_basin_of_a_lake(tmp_path):
     """Area at the surface and at the bottom: 4 and 1 km2."""
-    foot = 0.3048
-    (tmp_path / "basin.csv").write_text(f"depth,area\n0,4\n{40.0 / foot!r},1\n")
+    (tmp_path / "basin.csv").write_text(f"depth,area\n0,4\n{40.0 / 0.3048!r},1\n")  # a foot
     (tmp_path / "basin.dat").write_text("2 1\n1.0 4.0\n-39.0 1.0\n")
-    scaled = {"z": {"factor": 10.0}, "area": {"unit": "ha", "factor": 2.0}}
-    cases: list[tuple[dict[str, Any], dict[str, Any]]] = [
-        ({"z": [-40.0, 0.0], "area": [1.0, 4.0]}, {"area": "km2"}),
-        ({"z": [0.0, 40.0], "area": [4e6, 1e6]}, {"z": {"sign": -1}}),
-        ({"z": [-4.0, 0.0], "area": [50.0, 200.0]}, scaled),
-        ({"path": "basin.csv"}, {"z": "ft", "area": "km2"}),
-        ({"path": "basin.dat"}, {"z": {"offset": -1.0}, "area": {"factor": 1e6}}),
-    ]
-    for given, units in cases:
-        made = run_of(tmp_path, **LAKE, hypsography=given | {"units": units})
+    given: dict[str, Any]
+    for given in (
+        {"z": [0.0, 4.0], "area": [200.0, 50.0]}
+        | {"units": {"z": {"factor": 10.0, "sign": -1}, "area": {"unit": "ha", "factor": 2.0}}},
+        {"path": "basin.csv", "units": {"z": "ft", "area": "km2"}},
+        {"path": "basin.dat", "units": {"z": {"offset": -1.0}, "area": {"factor": 1e6}}},
+    ):
+        made = run_of(tmp_path, **LAKE, hypsography=given)
         np.testing.assert_allclose(np.asarray(made.case.grid.area)[[0, -1]], [1e6, 4e6])
     for name, unit in (("area", "m"), ("z", "km2")):
         given = {"z": [-40.0, 0.0], "area": [1.0, 4.0], "units": {name: unit}}
@@ -247,40 +222,30 @@ def test_numbers_beside_a_file_of_legay(tmp_path):
         run()
 
 
-WITHOUT_CONVERSION = {
-    "AbstractFileCase",  # abstract
-    "CfNetcdfCase",  # has it in its `mapping`
-    "RestartSection",  # reads our own output
-    "StoredResultSection",  # the same
-}
+# The first is abstract, the second has conversions in its `mapping`, the others read our own output.
+WITHOUT_CONVERSION = {"AbstractFileCase", "CfNetcdfCase", "RestartSection", "StoredResultSection"}
 
 
 def test_every_input_file_of_a_configuration_has_sign_factor_and_unit():
     def below(kind):
         return {kind}.union(*map(below, kind.__subclasses__()))
 
-    assert "units" in Mapping.__dataclass_fields__
-
     def of_an_extension(kind) -> bool:  # itself, or all that is derived from it
         derived = kind.__subclasses__()
         own = kind.__module__.startswith("tunax_lite.extensions.")
         return own or bool(derived) and all(map(of_an_extension, derived))
 
-    inputs = [kind for kind in below(Section) if not of_an_extension(kind)]
-    inputs = [kind for kind in inputs if {"path", "paths"} & kind.model_fields.keys()]
-    bare = {
-        kind.__name__
-        for kind in inputs
-        if not issubclass(kind, ConversionSection) and "units" not in kind.model_fields
-    }
-    assert len(inputs) > 12 and bare <= WITHOUT_CONVERSION
+    inputs = [kind for kind in below(Section) if {"path", "paths"} & kind.model_fields.keys()]
+    inputs = [kind for kind in inputs if not of_an_extension(kind)]
+    others = [kind for kind in inputs if not issubclass(kind, ConversionSection)]
+    assert len(inputs) > 12 and "units" in Mapping.__dataclass_fields__
+    assert {kind.__name__ for kind in others if "units" not in kind.model_fields} <= WITHOUT_CONVERSION
     assert {"unit", "factor", "offset", "sign"} == set(Conversion.__dataclass_fields__)
 
 
 def test_all_mistakes_of_the_files_of_a_site_at_once(tmp_path):
-    (tmp_path / "q.csv").write_text("time,q [K]\n2012-06-10,3.0\n2012-06-12,3.0\n", encoding="utf-8")
-    profile = "2012-06-10 00:00:00 2 1\n-40 10\n0 x\n"
-    (tmp_path / "t.dat").write_text(profile, encoding="utf-8")
+    (tmp_path / "q.csv").write_text("time,q [K]\n2012-06-10,3.0\n2012-06-12,3.0\n")
+    (tmp_path / "t.dat").write_text("2012-06-10 00:00:00 2 1\n-40 10\n0 x\n")
     fluxes = {
         "heat_flux": {"path": "q.csv", "variable": "q"},
         "stress_u": {"path": "q.csv", "variable": "tau"},
@@ -288,7 +253,6 @@ def test_all_mistakes_of_the_files_of_a_site_at_once(tmp_path):
     }
     with pytest.raises(FileFormatError) as caught:
         run_of(tmp_path, fluxes=fluxes, temperature={"path": "t.dat", "column": 1})
-    found = str(caught.value)
-    assert len(found.splitlines()) == 4
+    assert len(str(caught.value).splitlines()) == 4
     for words in ("t.dat: line 3: ", "q.csv: q: ", "q.csv: tau: ", "case.fluxes.stress_v.path: gone.csv: "):
-        assert words in found
+        assert words in str(caught.value)

@@ -11,36 +11,23 @@ from tunax_lite.io.errors import FileFormatError
 VALUES = {hour: "nan" if hour in (5, 6) else f"{3.0 * hour}" for hour in range(-1, 26)}
 
 
-@pytest.fixture(params=["csv", "dat"])
-def given(request, tmp_path):
-    moment = {h: np.datetime64("2012-06-10T00:00:00") + np.timedelta64(h, "h") for h in VALUES}
-    if request.param == "csv":
-        lines = [f"{moment[h]},{VALUES[h]}\n" for h in VALUES]
-        (tmp_path / "q.csv").write_text("time,q [W m-2]\n" + "".join(lines), encoding="utf-8")
-        return tmp_path, {"path": "q.csv", "variable": "q"}
-    lines = [f"{str(moment[h]).replace('T', ' ')} {VALUES[h]}\n" for h in VALUES]
-    (tmp_path / "q.dat").write_text("".join(lines), encoding="utf-8")
-    return tmp_path, {"path": "q.dat", "column": 1}
-
-
-def test_missing_values_are_bridged_with_a_note(given):
-    folder, keys = given
-    _, made = flux_of(folder, **keys, longest_gap=10800.0)
+@pytest.mark.parametrize("keys", [{"path": "q.csv", "variable": "q"}, {"path": "q.dat", "column": 1}])
+def test_missing_values_are_bridged_with_a_note_up_to_a_length_and_inside(tmp_path, keys):
+    moments = [np.datetime64("2012-06-10T00:00:00") + np.timedelta64(hour, "h") for hour in VALUES]
+    rows = list(zip(map(str, moments), VALUES.values(), strict=True))
+    csv = "time,q [W m-2]\n" + "".join(f"{moment},{value}\n" for moment, value in rows)
+    dat = "".join(f"{moment.replace('T', ' ')} {value}\n" for moment, value in rows)
+    (tmp_path / keys["path"]).write_text(csv if "variable" in keys else dat)
+    _, made = flux_of(tmp_path, **keys, longest_gap=10800.0)
     hours = np.arange(0.0, 24.5, 0.5)
     # The line through the gap is the one that the known values lie on: rounding only.
     found = [float(made.case.forcing.at(3600.0 * hour, None).heat_flux) for hour in hours]
     np.testing.assert_allclose(found, 3.0 * hours, rtol=0.0, atol=1e-9)
     (note,) = [note for note in made.notes if "bridged" in note]
     assert "2 missing values" in note and "3 h" in note and "2012-06-10" in note
-
-
-def test_longer_gaps_and_gaps_without_the_key_are_refused(given):
-    folder, keys = given
-    name = keys["path"]
-    with error_naming(FileFormatError, f"{name} longest_gap 3 2"):
-        flux_of(folder, **keys, longest_gap=7200.0)
-    with error_naming(FileFormatError, f"{name} longest_gap nan"):
-        flux_of(folder, **keys)
+    for gap, parts in (({"longest_gap": 7200.0}, "longest_gap 3 2"), ({}, "longest_gap nan")):
+        with error_naming(FileFormatError, f"{keys['path']} {parts}"):
+            flux_of(tmp_path, **keys, **gap)
 
 
 def test_a_gap_at_an_end_is_not_bridged(tmp_path):

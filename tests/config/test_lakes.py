@@ -11,17 +11,9 @@ from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.io import FileFormatError, read_hypsography
 
 DAY = 86400.0
-CASE = {
-    "format": "site",
-    "latitude": 53.9,
-    "longitude": -9.5,
-    "start_time": "2010-01-01T00:00:00",
-    "duration": DAY,
-    "depth": 12.0,
-    "temperature": 10.0,
-    "salinity": 0.0,
-    "fluxes": {"heat_flux": -50.0},
-}
+PLACE = {"format": "site", "latitude": 53.9, "longitude": -9.5, "start_time": "2010-01-01T00:00:00"}
+WATER = {"depth": 12.0, "temperature": 10.0, "salinity": 0.0}
+CASE = {**PLACE, **WATER, "duration": DAY, "fluxes": {"heat_flux": -50.0}}
 TABLE = {"z": [-12.0, -4.0, 0.0], "area": [0.0, 4e5, 9e5]}
 RIVER = {"discharge": {"time": [0.0, DAY], "values": [1.0, 3.0]}, "temperature": 6.0}
 
@@ -29,24 +21,20 @@ RIVER = {"discharge": {"time": [0.0, DAY], "values": [1.0, 3.0]}, "temperature":
 @pytest.fixture
 def lake(tmp_path):
     def build(**case):
-        path = tmp_path / "lake.yaml"
-        times = {"step": 3600.0, "output_interval": DAY}
-        grid = {"kind": "uniform", "n_cells": 6}
-        path.write_text(yaml.safe_dump({"case": CASE | case, "grid": grid, "time": times}))
-        return build_run(load_run(path)).case
+        times, grid = {"step": 3600.0, "output_interval": DAY}, {"kind": "uniform", "n_cells": 6}
+        text = yaml.safe_dump({"case": CASE | case, "grid": grid, "time": times})
+        (tmp_path / "lake.yaml").write_text(text)
+        return build_run(load_run(tmp_path / "lake.yaml")).case
 
     return build
 
 
-def test_a_hypsography_of_numbers_or_a_file(lake, tmp_path):
+def test_a_hypsography_of_numbers_or_a_file_in_every_order(lake, tmp_path):
     areas = np.interp([-12, -10, -8, -6, -4, -2, 0], TABLE["z"], np.sqrt(TABLE["area"])) ** 2
     np.testing.assert_allclose(lake(hypsography=TABLE).grid.area, areas, rtol=1e-13)
     (tmp_path / "basin.csv").write_text('"Depth_meter","Area_meterSquared"\n0,9e5\n4,4e5\n12,0\n')
     np.testing.assert_allclose(lake(hypsography={"path": "basin.csv"}).grid.area, areas, rtol=1e-13)
     assert lake().grid.area is None
-
-
-def test_a_basin_in_every_order(tmp_path):
     for text in (
         "3 1\n-12 0\n-4 4e5\n0 9e5\n",
         "3\t2\n0\t9e5\n-4\t4e5\n-12\t0\n",
@@ -76,12 +64,15 @@ def test_broken_hypsographies(tmp_path):
             read_hypsography(tmp_path / "basin.dat")
 
 
-def test_streams_arrive(lake):
+def test_streams_arrive_with_what_they_bring(lake):
     outlet = {"discharge": -2.0, "place": "range", "lower": -5.0, "upper": -1.0}
+    brought = {"npzd_nut": 40.0, "dye": {"time": [0.0, DAY], "values": [1.0, 3.0]}}
     case = lake(
         hypsography=TABLE,
         temperature_kind="in_situ",
-        interior={"streams": {"river": RIVER, "outlet": outlet}},
+        interior={"streams": {"river": RIVER | {"tracers": brought}, "outlet": outlet}},
+        tracers={"dye": 0.0},
+        terms={"life": {"name": "biogeochemistry", "models": {"npzd": "npzd"}}},
     )
     river, out = (case.interior.streams.streams[name] for name in ("river", "outlet"))
     water = river.series.at(0.5 * DAY)
@@ -90,17 +81,6 @@ def test_streams_arrive(lake):
     # The column carries conservative temperature, which is 5 % higher in fresh water.
     np.testing.assert_allclose(water.temperature, gsw.CT_from_t(0.0, 6.0, 0.0), rtol=1e-12)
     assert out.series.at(0.0).temperature is None
-
-
-def test_what_streams_bring_arrives(lake):
-    brought = {"npzd_nut": 40.0, "dye": {"time": [0.0, DAY], "values": [1.0, 3.0]}}
-    case = lake(
-        hypsography=TABLE,
-        interior={"streams": {"river": RIVER | {"tracers": brought}}},
-        tracers={"dye": 0.0},
-        terms={"life": {"name": "biogeochemistry", "models": {"npzd": "npzd"}}},
-    )
-    water = case.interior.streams.streams["river"].series.at(0.5 * DAY)
     assert {name: float(value) for name, value in water.tracers.items()} == {"npzd_nut": 40.0, "dye": 2.0}
 
 
@@ -114,12 +94,12 @@ def test_levels_arrive(lake):
     np.testing.assert_allclose(case.interior.level.prescribed.at(0.25 * DAY), 0.25)
 
 
-def streams(**changed):
-    return {"hypsography": TABLE, "interior": {"streams": {"a": RIVER | changed}}}
-
-
 def level(**interior):
     return {"hypsography": TABLE, "interior": interior}
+
+
+def streams(**changed):
+    return level(streams={"a": RIVER | changed})
 
 
 IMPOSSIBLE = [
@@ -131,10 +111,7 @@ IMPOSSIBLE = [
     ({"hypsography": {"z": [-12.0, 0.0]}}, "case.hypsography path z area"),
     ({"hypsography": TABLE | {"area": [1.0, 2.0]}}, "case.hypsography 3 2"),
     ({"hypsography": {"z": [-9.0, 0.0], "area": [1.0, 2.0]}}, "case.hypsography -12 -9"),
-    (
-        level(streams={"a": {"discharge": 1.0, "place": "interleaving"}}),
-        "case.interior.streams.a temperature",
-    ),
+    (streams(place="interleaving", temperature=None), "case.interior.streams.a temperature"),
     (streams(discharge=1e9), "case.interior.streams.a.discharge -1e6 1e6 1e9"),
     (streams(tracers={"dye": 1.0}), "case.interior.streams.a.tracers.dye none dye"),
 ]

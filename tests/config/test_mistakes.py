@@ -9,23 +9,16 @@ from tunax_lite.cli.commands import app
 from tunax_lite.runtime.memory import TooLargeError, check_memory, check_steps, lift_limits
 
 RUN = """
-case:
-  format: idealised
-  depth: 50.0
-  duration: 7200.0
-  temperature: {surface: 20.0, gradient: 0.01}
-  forcing: {stress_u: 0.1}
+case: {format: idealised, depth: 50.0, duration: 7200.0, temperature: {surface: 20.0, gradient: 0.01},
+       forcing: {stress_u: 0.1}}
 grid: {kind: uniform, n_cells: 10}
-model:
-  closure: {name: k_epsilon, parameters: {c_eps_1: 1.44}}
+model: {closure: {name: k_epsilon, parameters: {c_eps_1: 1.44}}}
 time: {step: 60.0, output_interval: 600.0}
 """
 CALIBRATION = """
-cases:
-  - case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}
+cases: [{case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}}]
 grid: {kind: uniform, n_cells: 8}
-parameters:
-  c_eps_1: {lower: 1.2, upper: 1.7}
+parameters: {c_eps_1: {lower: 1.2, upper: 1.7}}
 """
 COMPARISON = """
 closures: [k_epsilon, {name: constant, parameters: {viscosity: 0.1}}]
@@ -37,15 +30,10 @@ start: 600.0
 """
 SITE = """
 case:
-  format: site
-  latitude: 48.0
-  longitude: -9.0
-  start_time: 2015-03-01T00:00:00
-  duration: 86400.0
-  depth: 150.0
-  observations: {format: oceansites, paths: "synthetic:station_profiles"}
-  weather: {format: table, paths: "synthetic:station_weather"}
-  air_sea: {longwave: clark, shortwave: clear_sky}
+  {format: site, latitude: 48.0, longitude: -9.0, start_time: "2015-03-01T00:00:00", duration: 86400.0,
+  depth: 150.0, observations: {format: oceansites, paths: "synthetic:station_profiles"},
+  weather: {format: table, paths: "synthetic:station_weather"},
+  air_sea: {longwave: clark, shortwave: clear_sky}}
 grid: {kind: uniform, n_cells: 10}
 time: {step: 3600.0, output_interval: 86400.0}
 """
@@ -54,29 +42,20 @@ FILES = {"run": RUN, "calibration": CALIBRATION, "comparison": COMPARISON, "site
 # Settings of a good run; exit code, if it is not 2; and what the message names.
 SETTINGS = [
     ("tme={step: 60}", "tme time"),
-    ("time.stpe=60", "time.stpe step"),
     ("time.step=fast", "time.step [s] fast"),
     ("time.step=true", "time.step True"),
-    ("time.step=-60", "time.step 0 -60"),
     ("time.step=.nan", "time.step nan"),
     ("time.output_interval=90", "time 60 90"),
     ("time.duration=700", "700"),
     ("time.step=1e-300", "1e9 7.2e303 --no-limits"),
-    ("case.duration=1e300", "1e9 1e300"),
     ("grid.kind=unifrm", "grid stretched unifrm"),
     ("grid={n_cells: 10}", "grid kind uniform none"),
-    ("grid.n_cells=0", "grid.n_cells 3 0"),
-    ("grid.n_cells=10.5", "grid.n_cells 10.5"),
     ("grid={kind: native}", "grid idealised native"),
     ("grid={kind: faces, z_face: [-50, -20, -30, 0]}", "grid -30"),
-    ("grid={kind: faces, z_face: [-50, -20, -10, -5]}", "grid z 0"),
     ("model.closure.name=k_epsilom", "model.closure.name k_epsilon k_epsilom"),
     ("model.closure.parameters.c_eps_9=1.0", "model.closure.parameters c_eps_9 c_eps_1"),
     ("model.closure.parameters.c_eps_1=7.0", "c_eps_1 1 2.5 7"),
-    ("model.closure.parameters.c_eps_1=large", "model.closure.parameters.c_eps_1 large"),
     ("model.theta=1.5", "model.theta 1 1.5"),
-    ("precision=float16", "precision float64 float16"),
-    ("case.format=grib", "case lesbrary grib"),
     ("case={format: idealised, duration: 60, temperature: 20}", "case.depth"),
     ("case.temperature=293.15", "case -5 60 [degC] 293.15"),
     ("case.temperature.gradient=10", "temperature -5 60 [degC] -455"),
@@ -92,7 +71,6 @@ SETTINGS = [
     ("case.forcing={time: [0, 3600], heat_flux: [1, 2]}", "7200 3600"),
     ("case.forcing={time: [0, 7200, 3600], heat_flux: [1, 2, 3]}", "case.forcing increase"),
     ("case={format: lesbrary, path: nowhere.jld2}", 3, "case.path nowhere.jld2"),
-    ("case={format: lesbrary, path: 'lesbrary:weakest_wind'}", 3, "case.path lesbrary:weakest_wind"),
     ("case={format: cf_netcdf, path: 'synthetic:wind_and_cooling', mapping: {variables: {temp: t}}}",
      "mapping.variables temp temperature"),
     ("time.step", "--set time.step key.path=value"),
@@ -106,30 +84,23 @@ SLOPE = "case.interior.pressure_gradient={kind: surface_slope, x: "
 CONSTANT = "case.weather={format: constant, wind_u: 1, "
 SITES = [
     ("case={format: site}", "case.latitude"),
-    ("case.longitude=400", "case.longitude 360 400"),
     ("case.start_time=June 2015", "case.start_time 8601 June"),
     ("case.start_time=2019-01-01", "case.observations start_time"),
     ("case.duration=1e8", "case.duration 1e8"),
     ("case.weather=null", "case weather fluxes"),
     ("case.fluxes={heat_flux: 1}", "case weather fluxes both"),
     ("case.observations=null", "case temperature"),
-    ("case.salinity=1025", "case salinity 0 60 1025"),
     ("grid={kind: native}", "grid uniform site native"),
     ("grid={kind: faces, z_face: [-9, -5, -2, 0]}", "grid 150 9"),
-    ("case.weather.format=era6", "case.weather era5 era6"),
-    ("case.weather={format: era5}", "case.weather.paths"),
-    ("case.weather.paths=7", "case.weather.paths 7"),
     ("case.weather.paths=x.csv", 3, "case.weather.paths x.csv"),
     ("case.weather.variables={wind: u}", "case.weather wind_u wind"),
     ("case.weather.variables={precipitation: tp}", 3, "precipitation tp"),
-    ("case.weather.units={wind: m}", "case.weather units wind"),
     (CONSTANT + "air_temperature: 9, humidity: 80, air_pressure: 1013}", "case.weather.air_pressure 1013"),
     (CONSTANT + "air_temperature: 9, humidity: 0.8, cloud_cover: 0.5}", "case.weather 0.8 100"),
     ("case.air_sea.bulk=coar36", "case.air_sea.bulk coare36 coar36"),
     ("case.air_sea.bulk={name: kondo, air_height: 4}", "case.air_sea.bulk"),
     ("case.air_sea.shortwave={name: clear_sky, transmissivity: 7}", "shortwave.transmissivity 1 7"),
     ("case.air_sea.shortwave=downward", 3, "shortwave wind_u"),
-    ("case.air_sea.albedo=6", "case.air_sea.albedo 1 6"),
     ("case.air_sea={shortwave: net, albedo: payne}", "air_sea albedo"),
     ("case.air_sea.offsets={wind: 1}", "air_sea.offsets.wind wind_v"),
     ("case.air_sea.rain_heat=1", "air_sea.rain_heat 1"),
@@ -137,24 +108,17 @@ SITES = [
      " duration: 9, depth: 9, temperature: 9, salinity: 35}", "case air_sea weather"),
     ("case.equation_of_state={name: linear, thermal_expansion: 2e-4,"
      " tangent_to_teos10: {temperature: 10, salinity: 35}}", "tangent_to_teos10 thermal_expansion"),
-    ("case.absorption=IV", "case.absorption IB IV"),
-    ("case.observations.good_flags=[12]", "case.observations.good_flags.0 9 12"),
     ("case.observations={format: argo, paths: a.nc, z: [0, -9]}", "observations.z increase"),
     (INTERIOR + "relaxation.salinity={}", "relaxation.salinity none"),
     (INTERIOR + "relaxation.salinity={surface_height: 10}", "relaxation.salinity surface_time_scale"),
     (INTERIOR + "relaxation.velocity={time_scale: 3600}", "case.interior.relaxation.velocity temperature"),
-    (INTERIOR + "pressure_gradient={kind: slope}", "pressure_gradient surface_slope"),
-    (INTERIOR + "pressure_gradient={kind: velocity_at_height}", "pressure_gradient.height"),
     (SLOPE + "1.0}", "pressure_gradient.x 1"),
     (SLOPE + "{constant: 0, path: a}}", "pressure_gradient.x harmonics path"),
-    (SLOPE + "{time: [0, 1], values: [0, 0, 0]}}", "pressure_gradient.x (2) 3"),
-    (SLOPE + "{time: [1, 0], values: [0, 0]}}", "pressure_gradient.x increase"),
     (SLOPE + "{time: [0, 60], values: [0, 0]}}", "pressure gradient 60"),
     (SLOPE + "{harmonics: [{amplitude: 1, period: 0}]}}", "x.harmonics.0.period 0"),
     (SLOPE + "{path: 'synthetic:station_weather', variable: dpdx}}", 3, "dpdx wind_u"),
     (INTERIOR + "buoyancy_gradient={salinity_x: 0.5}", "buoyancy_gradient salinity_x 0.5"),
     (INTERIOR + "vertical_velocity={velocity: 1e-5, height: 50}", "vertical_velocity.height 50"),
-    (INTERIOR + "bottom_friction={physical_roughness: -1}", "bottom_friction physical_roughness -1"),
     (INTERIOR + "stokes_drift={kind: wind_sea, u: 8}", "stokes_drift u v"),
     ("case.interior={held: [salinity], relaxation: {salinity: {time_scale: 9.0}}}", "relaxation.salinity"),
     (INTERIOR + "held=[u]", "interior.held temperature salinity u"),
@@ -164,39 +128,27 @@ SITES = [
 CALIBRATIONS = [
     ("parameters={}", "parameters 1"),
     ("parameters={c_eps_9: {}}", "parameters c_eps_9 c_eps_1"),
-    ("parameters.c_eps_1={lower: 1.7, upper: 1.2}", "c_eps_1 1.7 1.2"),
     ("parameters.c_eps_1.upper=99", "c_eps_1 99"),
-    ("parameters.c_eps_1.start=1.2", "c_eps_1 1.2"),
     ("parameters={c_eps_3_minus: {lower: -1, upper: 1}}", "c_eps_3_minus start"),
-    ("parameters={c_eps_3_plus: {lower: -1, upper: 2, scale: log}}", "c_eps_3_plus positive"),
     ("parameters.c_eps_1={prior: gaussian}", "parameters.c_eps_1 gaussian normal"),
     ("parameters.c_eps_1={prior: normal}", "c_eps_1.mean none"),
     ("parameters.c_eps_1={prior: normal, mean: 1.4, median: 1.4}", "parameters.c_eps_1 median"),
     ("parameters.c_eps_1={prior: normal, mean: 1.44, standard_deviation: 1.0}", "parameters c_eps_1 1 2.5"),
-    ("parameters.c_eps_1={prior: uniform, lower: 2, upper: 1}", "c_eps_1 2 1"),
-    ("parameters.c_eps_2={tied_to: sigma}", "c_eps_2 sigma c_eps_1"),
     ("parameters.c_eps_2={tied_to: c_eps_1, factor: 0}", "c_eps_2 factor 0"),
-    ("optimiser={name: sgd}", "optimiser adam sgd"),
-    ("misfit.weights={temperature: -1}", "misfit.weights.temperature 0 -1"),
     ("misfit.weights={nitrate: 1}", "cases.0 nitrate temperature"),
     ("misfit.start=1e9", "cases.0 time_window 1e9"),
-    ("misfit.highest=-5000", "cases.0 depth_window"),
     ("cases.0.case={format: idealised, depth: 9, duration: 60, temperature: 20}", "cases.0.case"),
     ("cases.3.weight=1", "--set cases.3.weight=1 0"),
     ("time.step=1e-9", "1e9"),
 ]
 
 COMPARISONS = [
-    ("closures=[k_epsilom]", "closures k_epsilon k_epsilom"),
-    ("closures=[7]", "closures 7"),
     ("closures=[constant, all]", "labels constant label"),
-    ("closures.1.parametres=1", "closures.1 parameters"),
     ("closures.1.options={stability: cheng}", "closures.1.options stability"),
     ("closures.1.parameters={speed: 1.0}", "closures.1 speed viscosity"),
     ("closures.1.parameters=nowhere.yaml", "constant parameters nowhere.yaml"),
     ("closures.1.parameters=other.yaml", "closure Constant KEpsilon"),
     ("time_steps=[60.0, 700.0]", "cases.0 600 700"),
-    ("time_steps=[60.0, 1e-9]", "1e9"),
     ("figures.n_cells=16", "figures.n_cells 4 8 16"),
     ("start=1e6", "little_case 1800 1e6"),
     ("cases=[{format: idealised, depth: 9, duration: 60, temperature: 20}]", "cases.0.format"),
@@ -208,7 +160,6 @@ TEXTS = [
     ("", "bad.yaml empty"),
     ("- 1\n- 2\n", "bad.yaml list"),
     ("case:\n  format: idealised\n depth: 5\n", "bad.yaml 3"),
-    (RUN + "time: {step: 30.0}\n", "bad.yaml 12 time 11"),
     ("\x00\x01", "bad.yaml YAML"),
     ("grid: {kind: uniform, n_cells: 10}\n", "bad.yaml case"),
 ]
@@ -218,14 +169,12 @@ PARAMETERS = [
     ("closure: KEpsilon\nparameters: {c_eps_9: 1.0}\n", "bad.yaml c_eps_9 c_eps_1"),
     ("closure: KEpsilon\nparameters: {c_eps_1: {value: 9.0}}\n", "bad.yaml c_eps_1 2.5 9"),
     ("closure: KEpsilon\nparameters: {c_eps_1: {value: high}}\n", "bad.yaml c_eps_1 high"),
-    ("closure: KEpsilon\nparameters: {c_eps_1: {value: .nan}}\n", "bad.yaml c_eps_1 nan"),
     ("closure: Constant\nparameters: {viscosity: 1.0}\n", "bad.yaml closure KEpsilon Constant"),
     ("closure: KEpsilon\n", "bad.yaml parameters"),
     ("parameters: {c_eps_1: [\n", "bad.yaml YAML"),
 ]
 
 ARGUMENTS = [
-    ("run nowhere.yaml", "nowhere.yaml YAML"),
     ("run .", "folder"),
     ("run run.yaml --output out.txt", "--output out.txt .nc"),
     ("run run.yaml --output run.yaml/out.nc", "run.yaml"),
@@ -234,11 +183,15 @@ ARGUMENTS = [
     ("run run.yaml --restart run.yaml", 3, "run.yaml NetCDF"),
     ("evaluate run.yaml", "case.format observations"),
     ("calibrate run.yaml", "calibration run case"),
-    ("run comparison.yaml", "run comparison closures"),
     ("evaluate comparison.yaml", "comparison compare"),
     ("compare comparison.yaml --closures k_epsilom", "--closures k_epsilon"),
     ("compare comparison.yaml --cases large_case", "--cases little_case"),
     ("plot run.yaml", 3, "run.yaml NetCDF"),
+    # All mistakes of a configuration come at once.
+    (
+        "check run.yaml --set time.step=-1 --set precision=double --set grid.n_cells=1",
+        "time.step precision grid.n_cells",
+    ),
 ]
 
 
@@ -265,36 +218,27 @@ def refused(tmp_path, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize(
-    ("command", "settings"),
-    [
-        ("run run.yaml --output out.nc", SETTINGS),
-        ("check site.yaml", SITES),
-        ("calibrate calibration.yaml --output out", CALIBRATIONS),
-        ("compare comparison.yaml --output out", COMPARISONS),
-    ],
-    ids=["run", "site", "calibration", "comparison"],
-)
-def test_settings_are_refused(refused, command, settings):
+COMMANDS = {
+    "run run.yaml --output out.nc": SETTINGS,
+    "check site.yaml": SITES,
+    "calibrate calibration.yaml --output out": CALIBRATIONS,
+    "compare comparison.yaml --output out": COMPARISONS,
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_settings_are_refused(refused, command):
+    settings = COMMANDS[command]
     assert not refused([([*command.split(), "--set", setting], *rest) for setting, *rest in settings])
-
-
-def test_all_mistakes_of_a_configuration_come_at_once(refused):
-    settings = "check run.yaml --set time.step=-1 --set precision=double --set grid.n_cells=1"
-    assert not refused([(settings.split(), "time.step precision grid.n_cells")])
 
 
 def test_arguments_are_refused(refused):
     assert not refused([(arguments.split(), *rest) for arguments, *rest in ARGUMENTS])
 
 
-@pytest.mark.parametrize(
-    ("command", "texts"),
-    [("run bad.yaml", TEXTS), ("run run.yaml --parameters bad.yaml", PARAMETERS)],
-    ids=["configurations", "parameters"],
-)
-def test_texts_are_refused(refused, tmp_path, command, texts):
-    for text, parts in texts:
+@pytest.mark.parametrize("command", ["run bad.yaml", "run run.yaml --parameters bad.yaml"])
+def test_texts_are_refused(refused, tmp_path, command):
+    for text, parts in TEXTS if command == "run bad.yaml" else PARAMETERS:
         (tmp_path / "bad.yaml").write_text(text)
         assert not refused([(command.split(), parts)])
 

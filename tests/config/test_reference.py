@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
+from tests.errors import missing_from
 from tunax_lite.cli.commands import app
 from tunax_lite.config.builder import declared_fields
 from tunax_lite.config.reference import configurations, describe, json_schema
@@ -14,37 +15,20 @@ from tunax_lite.declarations import all_names, meanings
 from tunax_lite.io.yaml_file import read_document
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = {
-    "run": "runs",
-    "calibration": "calibrations",
-    "comparison": "comparisons",
-    "map": "maps",
-    "assimilation": "assimilations",
-    "board": "boards",
-}
-FILES = [
-    (kind, path) for kind, name in FOLDERS.items() for path in sorted((ROOT / "configs" / name).iterdir())
-]
+KINDS = ("run", "calibration", "comparison", "map", "assimilation", "board")
+FILES = [(kind, path) for kind in KINDS for path in sorted((ROOT / f"configs/{kind}s").iterdir())]
 CASE = {"format": "idealised", "depth": 50.0, "duration": 7200.0, "temperature": 20.0}
 
 
-@pytest.fixture(scope="module")
-def validators():
+@pytest.mark.long
+def test_shipped_configurations_follow_the_schema_and_broken_ones_do_not():
     schemas = {kind: json_schema(kind) for kind in configurations()}
+    validators = {kind: jsonschema.Draft202012Validator(schema) for kind, schema in schemas.items()}
     for schema in schemas.values():
         jsonschema.Draft202012Validator.check_schema(schema)
-    return {kind: jsonschema.Draft202012Validator(schema) for kind, schema in schemas.items()}
-
-
-@pytest.mark.long
-def test_shipped_configurations_follow_the_schema(validators):
     for kind, path in FILES:
         found = [error.message for error in validators[kind].iter_errors(read_document(path).data)]
         assert found == [], path
-
-
-@pytest.mark.long
-def test_broken_configurations_do_not(validators):
     closure = lambda **section: {"model": {"closure": {"name": "k_epsilon"} | section}}  # noqa: E731
     for broken, place in (
         ({"tme": {}}, []),
@@ -61,9 +45,7 @@ def test_broken_configurations_do_not(validators):
 def test_every_name_is_described_with_all_that_a_file_may_set():
     for each in all_names():
         for field, _ in declared_fields(each.kind):
-            assert meanings(each.kind).get(field.name), (
-                f"{each.kind.__name__}.{field.name}: no meaning in Args"
-            )
+            assert meanings(each.kind).get(field.name), f"{each.kind.__name__}.{field.name} in Args"
         assert any(found.kind is each.kind and found.summary for found in describe(each.name)), each
 
 
@@ -71,11 +53,9 @@ def test_commands_show_what_a_configuration_may_hold(tmp_path):
     runner = CliRunner()
     shown = runner.invoke(app, ["describe", "k_epsilon"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0
-    for expected in ("c_eps_1", "1.44", "1 to 2.5", "stability.cc1", "canuto_a", "Source: Rodi (1987)"):
-        assert expected in shown.output
+    assert not missing_from(shown.output, "c_eps_1 1.44 1 2.5 stability.cc1 canuto_a Rodi 1987")
     unknown = runner.invoke(app, ["describe", "k_epsilom"])
-    assert unknown.exit_code == 2
-    assert "did you mean 'k_epsilon'" in " ".join(unknown.output.split())
+    assert unknown.exit_code == 2 and not missing_from(unknown.output, "k_epsilon")
     path = tmp_path / "run.json"
     assert runner.invoke(app, ["schema", "run", "--output", str(path)]).exit_code == 0
     assert json.loads(path.read_text(encoding="utf-8")) == json_schema("run")

@@ -16,15 +16,9 @@ from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
 from tunax_lite.air_sea import AlbedoOfTheDay, Clark, Coare36, Cogley, DownwardLongwave, Fairall, Payne
 from tunax_lite.column.observations import Observations
-from tunax_lite.column.terms import (
-    AdvectionScheme,
-    BuoyancyGradient,
-    MeanVelocity,
-    PlumeOnSlope,
-    VelocityAtHeight,
-)
-from tunax_lite.config import build_calibration, build_run, evaluation_of, load_calibration, load_run
-from tunax_lite.io import FileFormatError, read_era5
+from tunax_lite.column.terms import AdvectionScheme, MeanVelocity, PlumeOnSlope, VelocityAtHeight
+from tunax_lite.config import build_run, evaluation_of, load_run
+from tunax_lite.io import read_era5
 from tunax_lite.io.errors import ConfigError
 from tunax_lite.io.series import profiles_on_grid
 from tunax_lite.physics import RgbAbsorption
@@ -32,22 +26,11 @@ from tunax_lite.physics.equation_of_state import LinearEquationOfState, Teos10
 
 START = "2012-06-10T00:00:00"
 DAY = 86400.0
-BASE = {
-    "format": "site",
-    "latitude": 50.1,
-    "longitude": -144.9,
-    "start_time": START,
-    "duration": DAY,
-    "depth": 40.0,
-}
+PLACE = {"latitude": 50.1, "longitude": -144.9, "start_time": START}
+BASE = {"format": "site", **PLACE, "duration": DAY, "depth": 40.0}
 WEATHER = {"format": "constant", "wind_u": 8.0, "air_temperature": 9.0, "humidity": 85.0, "cloud_cover": 0.6}
 SKY = {"longwave": "clark", "shortwave": "clear_sky"}
 WATER = {"temperature": {"surface": 10.0, "gradient": 0.05}, "salinity": 33.0}
-
-
-def case_of(loaded) -> Any:
-    """Of no stated type, because its parts are of many."""
-    return build_run(loaded).case
 
 
 @pytest.fixture
@@ -62,73 +45,66 @@ def load(tmp_path, monkeypatch):
             "time": {"step": 3600.0, "output_interval": 21600.0},
             "evaluation": {"start": 0.0, "variables": ["temperature", "salinity"]},
         }
-        path = tmp_path / "site.yaml"
-        path.write_text(yaml.safe_dump(config))
-        return load_run(path)
+        (tmp_path / "site.yaml").write_text(yaml.safe_dump(config))
+        return load_run(tmp_path / "site.yaml")
 
     return run
 
 
-def test_weather_and_formulae_arrive(load):
-    case = case_of(
-        load(
-            **WATER,
-            weather=WEATHER | {"precipitation": 1e-7},
-            air_sea=SKY
-            | {
-                "bulk": {"name": "coare36", "wind_height": 4.0, "air_height": 3.0, "iterations": 7},
-                "albedo": "cogley",
-                "offsets": {"air_temperature": 0.5},
-                "heat_factor": 0.9,
-                "rain_heat": True,
-                "relative_wind": False,
-            },
-        )
-    )
+@pytest.fixture
+def build(load):
+    """Load a configuration of a case and build its run."""
+
+    def run(**case) -> Any:  # of no stated type, because its parts are of many
+        return build_run(load(**case))
+
+    return run
+
+
+def test_weather_and_formulae_arrive(build):
+    bulk = {"name": "coare36", "wind_height": 4.0, "air_height": 3.0, "iterations": 7}
+    numbers = {"offsets": {"air_temperature": 0.5}, "heat_factor": 0.9}
+    sky = {**SKY, **numbers, "bulk": bulk, "albedo": "cogley", "rain_heat": True, "relative_wind": False}
+    case = build(**WATER, weather=WEATHER | {"precipitation": 1e-7}, air_sea=sky).case
     forcing = case.forcing
-    assert isinstance(forcing.bulk, Coare36)
+    assert isinstance(forcing.bulk, Coare36) and isinstance(case.equation_of_state, Teos10)
     assert (forcing.bulk.wind_height, forcing.bulk.air_height, forcing.bulk.iterations) == (4.0, 3.0, 7)
     assert isinstance(forcing.longwave, Clark) and isinstance(forcing.albedo, Cogley)
     assert (float(forcing.offsets.air_temperature), float(forcing.heat_factor)) == (0.5, 0.9)
     assert (forcing.rain_heat, forcing.relative_wind, forcing.evaporation) == (True, False, True)
     assert (float(forcing.sun.latitude), forcing.sun.start_time) == (50.1, START)
     assert (float(forcing.weather.at(0.0).wind_u), float(forcing.weather.at(DAY).cloud_cover)) == (8.0, 0.6)
-    assert isinstance(case.equation_of_state, Teos10) and case.start_time == START
+    assert case.start_time == START
     np.testing.assert_allclose(case.coriolis_parameter, gsw.f(50.1), rtol=1e-5)
 
 
 DAYS = {"time": [DAY * day for day in range(-1, 4)], "values": [100.0, 150.0, 250.0, 90.0, 200.0]}
 
 
-@pytest.mark.parametrize(("wanted", "kind"), [({}, AlbedoOfTheDay), ({"albedo_of": "instant"}, Payne)])
-def test_daily_weather_takes_the_albedo_of_the_day(load, wanted, kind):
+def test_daily_weather_takes_the_albedo_of_the_day(build):
     weather = WEATHER | {"format": "series", "shortwave": DAYS, "longwave": -50.0}
-    run = build_run(load(**WATER, weather=weather, air_sea={"longwave": "net", **wanted}))
-    forcing: Any = run.case.forcing
-    assert type(forcing.albedo) is kind
-    assert sum("24 h apart" in note for note in run.notes) == 1
+    cycle, instant = {"diurnal_cycle": True}, {"albedo_of": "instant"}
+    for how, kind in (({}, AlbedoOfTheDay), (instant, Payne), (cycle, Payne)):
+        run = build(**WATER, weather=weather, air_sea={"longwave": "net", **how})
+        assert type(run.case.forcing.albedo) is kind and sum("24 h apart" in note for note in run.notes) == 1
+        assert (run.case.forcing.diurnal_cycle is None) == (how is not cycle)
 
 
-@pytest.mark.parametrize("part", ["weather", "fluxes"])
 @pytest.mark.long
-def test_the_sun_of_daily_weather_is_spread_over_the_day(load, part):
-    cycle = {"diurnal_cycle": True, "albedo": 0.0}
-    if part == "fluxes":
-        given: Any = {"fluxes": {"shortwave_flux": DAYS, **cycle}}
-    else:
-        weather = WEATHER | {"format": "series", "shortwave": DAYS, "longwave": -50.0}
-        given = {"weather": weather, "air_sea": {"longwave": "net", **cycle}}
-    run = build_run(load(**WATER, **given))
+def test_the_sun_of_prescribed_days_is_spread_over_the_day(build):
+    run = build(**WATER, fluxes={"shortwave_flux": DAYS, "diurnal_cycle": True, "albedo": 0.0})
     water = water_surface(0.0, 0.0, 10.0, 33.0)
-    forcing: Any = run.case.forcing
-    found = [float(forcing.at(3600.0 * hour, water).shortwave_flux) for hour in range(1, 25)]
+    found = [float(run.case.forcing.at(3600.0 * hour, water).shortwave_flux) for hour in range(1, 25)]
     np.testing.assert_allclose(np.mean(found), 150.0, rtol=1e-9)
     # Local noon is at 21:40 universal time, midnight at 9:40.
     assert 380.0 < max(found) < 420.0 and found[9] < 1e-3 and np.argmax(found) + 1 in (21, 22)
     assert any("spread over the day" in note for note in run.notes)
 
 
-def test_parts_of_the_interior_arrive(load):
+RISING = {"time": [0.0, DAY], "values": [0.0, 0.1]}
+
+
+def test_parts_of_the_interior_arrive(build):
     layers = {"time_scale": 1e6, "surface_height": 5.0, "surface_time_scale": 1e4}
     interior = {
         "relaxation": {
@@ -143,15 +119,11 @@ def test_parts_of_the_interior_arrive(load):
         "buoyancy_gradient": {"salinity_x": -5e-4, "advect_salinity": True},
         "vertical_velocity": {"velocity": 1e-5, "height": -20.0, "scheme": "muscl", "n_substeps": 2},
         "bottom_friction": {"physical_roughness": 0.02},
-        "stokes_drift": {
-            "kind": "exponential",
-            "u": {"time": [0.0, DAY], "values": [0.0, 0.1]},
-            "decay_depth": 7.0,
-        },
+        "stokes_drift": {"kind": "exponential", "u": RISING, "decay_depth": 7.0},
         "surface_elevation": {"harmonics": [{"amplitude": 1.5, "period": 44714.0}]},
         "held": ["salinity"],
     }
-    case = case_of(load(**WATER, weather=WEATHER, air_sea=SKY, interior=interior))
+    case = build(**WATER, weather=WEATHER, air_sea=SKY, interior=interior).case
     got, z = case.interior, np.asarray(case.grid.z_center)
     target = got.relaxation.temperature
     np.testing.assert_allclose(target.profiles.at(0.5 * DAY), 10.0 + 0.05 * z, rtol=1e-13)
@@ -164,22 +136,20 @@ def test_parts_of_the_interior_arrive(load):
     tide = 0.1 + 0.2 * np.sin(2.0 * np.pi * (times - 600.0) / 44714.0)
     wanted = [float(got.pressure_gradient.series.at(t).x) for t in times]
     np.testing.assert_allclose(wanted, tide, atol=0.2 * 0.5 * (np.pi / 400) ** 2)
-    assert isinstance(got.buoyancy_gradient, BuoyancyGradient) and got.buoyancy_gradient.advect_salinity
+    assert got.buoyancy_gradient.advect_salinity
     np.testing.assert_array_equal(got.buoyancy_gradient.series.at(0.0).salinity_x, -5e-4)
     velocity = got.vertical_velocity
     assert (velocity.scheme, velocity.n_substeps) == (AdvectionScheme.MUSCL, 2)
     assert float(velocity.series.at(0.0).height) == -20.0
     assert float(got.bottom_friction.physical_roughness) == 0.02
-    assert (float(got.stokes_drift.series.at(0.25 * DAY).u), float(got.stokes_drift.decay_depth)) == (
-        0.025,
-        7.0,
-    )
+    drift = got.stokes_drift
+    assert (float(drift.series.at(0.25 * DAY).u), float(drift.decay_depth)) == (0.025, 7.0)
     np.testing.assert_allclose(got.surface_elevation.at(44714.0 / 4.0), 1.5, rtol=1e-4)
 
 
-def test_waves_follow_the_wind_or_a_file(load, tmp_path):
+def test_waves_follow_the_wind_or_a_file(build, tmp_path):
     def drift_at_noon(weather=WEATHER, **section):
-        case = case_of(load(**WATER, weather=weather, air_sea=SKY, interior={"stokes_drift": section}))
+        case = build(**WATER, weather=weather, air_sea=SKY, interior={"stokes_drift": section}).case
         return np.stack(case.interior.stokes_drift.at(case.grid, 0.5 * DAY)), case
 
     of_weather, case = drift_at_noon(kind="wind_sea")
@@ -198,24 +168,20 @@ def test_waves_follow_the_wind_or_a_file(load, tmp_path):
     assert not np.any(read[1])
 
 
-def test_other_parts_by_name(load):
-    water = {"name": "linear", "tangent_to_teos10": {"temperature": 10.0, "salinity": 33.0}}
-    case = case_of(
-        load(
-            **WATER,
-            fluxes={"heat_flux": {"time": [0.0, DAY], "values": [0.0, -100.0]}, "stress_u": 0.1},
-            equation_of_state=water,
-            absorption={"name": "rgb", "chlorophyll": 0.5},
-            interior={"pressure_gradient": {"kind": "mean_velocity", "x": 0.1}, "plume": {"slope_x": 0.01}},
-        )
-    )
+def test_other_parts_by_name(build):
+    case = build(
+        **WATER,
+        fluxes={"heat_flux": RISING | {"factor": -1000.0}, "stress_u": 0.1},
+        equation_of_state={"name": "linear", "tangent_to_teos10": {"temperature": 10.0, "salinity": 33.0}},
+        absorption={"name": "rgb", "chlorophyll": 0.5},
+        interior={"pressure_gradient": {"kind": "mean_velocity", "x": 0.1}, "plume": {"slope_x": 0.01}},
+    ).case
     assert isinstance(case.interior.pressure_gradient, MeanVelocity)
     assert isinstance(case.interior.plume, PlumeOnSlope)
     assert isinstance(case.absorption, RgbAbsorption) and float(case.absorption.chlorophyll) == 0.5
     assert isinstance(case.equation_of_state, LinearEquationOfState)
-    np.testing.assert_allclose(
-        case.equation_of_state.thermal_expansion, gsw.alpha(33.0, 10.0, 0.0), rtol=5e-3
-    )
+    expansion = case.equation_of_state.thermal_expansion
+    np.testing.assert_allclose(expansion, gsw.alpha(33.0, 10.0, 0.0), rtol=5e-3)
     fluxes = case.forcing.at(0.25 * DAY)
     np.testing.assert_allclose([fluxes.heat_flux, fluxes.stress_u], [-25.0, 0.1])
 
@@ -235,24 +201,19 @@ def test_mooring_and_era5_from_the_configuration(load, tmp_path):
     run = build_run(loaded)
     case: Any = run.case
     z = np.asarray(case.grid.z_center)
-    direct: Any = read_era5(
-        weather, latitude=50.1, longitude=-144.9, start_time=START, interpolation="nearest"
-    )
+    direct: Any = read_era5(weather, **PLACE, interpolation="nearest")
+    found, expected = case.forcing.weather.values, direct.weather.values
     for name in ("wind_u", "humidity", "shortwave", "longwave"):
-        np.testing.assert_array_equal(
-            getattr(case.forcing.weather.values, name), getattr(direct.weather.values, name)
-        )
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert isinstance(case.forcing.bulk, Fairall) and isinstance(case.forcing.longwave, DownwardLongwave)
     assert isinstance(case.forcing.albedo, Payne) and case.forcing.humidity_measure == "dew_point"
     # The start is the record of 00:00, the second; by the library, at the instruments, linear in between.
     pressures = gsw.p_from_z(-depths, 50.1)
     absolute = gsw.SA_from_SP(salinity[1].astype("f4"), pressures, -144.9, 50.1)
     conservative = gsw.CT_from_t(absolute, temperature[1].astype("f4"), pressures)
-    start = np.interp(z, -depths[::-1], conservative[::-1])
+    start, salt = (np.interp(z, -depths[::-1], values[::-1]) for values in (conservative, absolute))
     np.testing.assert_allclose(case.initial_state.temperature, start, atol=1e-6)
-    np.testing.assert_allclose(
-        case.initial_state.salinity, np.interp(z, -depths[::-1], absolute[::-1]), atol=1e-6
-    )
+    np.testing.assert_allclose(case.initial_state.salinity, salt, atol=1e-6)
     np.testing.assert_allclose(case.interior.relaxation.temperature.profiles.at(0.0), start, atol=1e-6)
     # The mooring goes on before and after the case; what is compared does not.
     assert run.observations is not None
@@ -261,41 +222,21 @@ def test_mooring_and_era5_from_the_configuration(load, tmp_path):
     assert set(target.weights) == {"temperature", "salinity"}
 
 
-def test_radiation_of_era5_is_read_only_where_no_formula_gives_it(load, tmp_path):
-    era5.write(tmp_path / "era5.nc", era5.without("strd", "ssrd"))
-    weather = {"format": "era5", "paths": "era5.nc"}
-    forcing = case_of(load(**WATER, weather=weather, air_sea=SKY)).forcing
-    assert forcing.weather.values.longwave is None and isinstance(forcing.longwave, Clark)
-    era5.write(tmp_path / "era5.nc", era5.without("strd", "tcc"))
-    with error_naming(FileFormatError, "tcc total_cloud_cover Clark"):
-        case_of(load(**WATER, weather=weather, air_sea={"longwave": "clark"}))
-
-
-def test_argo_gives_the_start(load, tmp_path):
+def test_argo_gives_the_start(build, tmp_path):
     argo.write(tmp_path / "a_prof.nc", 1, days=[argo.FIRST_DAY - 3.0])
-    case = case_of(
-        load(
-            start_time=argo.START,
-            latitude=45.0,
-            longitude=-30.0,
-            initial={"format": "argo", "paths": "a_prof.nc"},
-            weather=WEATHER,
-            air_sea=SKY,
-        )
-    )
+    initial = {"format": "argo", "paths": "a_prof.nc"}
+    place = {"start_time": argo.START, "latitude": 45.0, "longitude": -30.0}
+    case = build(**place, initial=initial, weather=WEATHER, air_sea=SKY).case
     heights, temperature, salinity = argo.expected()
     z = np.asarray(case.grid.z_center)
-    for got, values in (
-        (case.initial_state.temperature, temperature),
-        (case.initial_state.salinity, salinity),
-    ):
-        # Linear between the levels, constant above the uppermost cell that has values around it.
-        np.testing.assert_allclose(
-            got, np.interp(np.minimum(z, z[z <= heights[0]][-1]), heights[::-1], values[::-1]), atol=1e-9
-        )
+    # Linear between the levels, constant above the uppermost cell that has values around it.
+    inside = np.minimum(z, z[z <= heights[0]][-1])
+    for name, values in (("temperature", temperature), ("salinity", salinity)):
+        expected = np.interp(inside, heights[::-1], values[::-1])
+        np.testing.assert_allclose(getattr(case.initial_state, name), expected, atol=1e-9)
 
 
-def test_a_mooring_that_moves_and_fluxes_of_era5(load, tmp_path):
+def test_a_mooring_that_moves_and_fluxes_of_era5(build, tmp_path):
     """Temperature alone, compared where it was measured; the surface from a grid."""
     hours = np.arange(25.0)
     of_depth = {"standard_name": "depth", "units": "m", "positive": "down"}
@@ -313,10 +254,9 @@ def test_a_mooring_that_moves_and_fluxes_of_era5(load, tmp_path):
         "series": {"sea_surface_temperature": {"path": "era5.nc", "variable": "sst", "kind": "conservative"}},
         "fluxes": {"era5": {"paths": "era5.nc", "interpolation": "nearest"}},
     }
-    run = build_run(load(**WATER, **site))
-    forcing: Any = run.case.forcing
-    np.testing.assert_allclose(forcing.at(3600.0 * 20.5).heat_flux, -181.0)
-    found: Any = run.observations
+    run = build(**WATER, **site)
+    np.testing.assert_allclose(run.case.forcing.at(3600.0 * 20.5).heat_flux, -181.0)
+    found = run.observations
     np.testing.assert_allclose(found.z[:, 0], -20.0 - 0.1 * hours, atol=1e-6)
     pressure = gsw.p_from_z(-(20.0 + 0.1 * hours), 50.1)
     conservative = gsw.CT_from_t(33.0, 9.0 + 0.01 * hours, pressure)
@@ -330,46 +270,19 @@ def test_a_mooring_that_moves_and_fluxes_of_era5(load, tmp_path):
     absolute = gsw.SA_from_SP(33.0, pressure[0], -144.9, 50.1)
     for salinity in ({"z": [-40.0, 0.0], "values": [34.0, 32.0]}, "climate.nc"):
         salty = site["observations"] | {"practical_salinity": salinity}
-        other: Any = build_run(load(**WATER, **site | {"observations": salty})).observations
-        first = other.profiles["temperature"][0, 0]
+        first = build(**WATER, **site | {"observations": salty}).observations.profiles["temperature"][0, 0]
         np.testing.assert_allclose(first, gsw.CT_from_t(absolute, 9.0, pressure[0]), atol=1e-5)
-    fresh: Any = build_run(load(**site))
+    fresh = build(**site)
     at_place = gsw.SA_from_SP(35.0, gsw.p_from_z(np.asarray(fresh.case.grid.z_center), 50.1), -144.9, 50.1)
     np.testing.assert_allclose(fresh.case.initial_state.salinity, at_place)
     assert sum("practical salinity 35" in note or "salinity: neither" in note for note in fresh.notes) == 2
     with error_naming(ConfigError, "case.fluxes era5 heat_flux"):
-        load(**WATER, **site | {"fluxes": site["fluxes"] | {"heat_flux": 0.0}})
-
-
-def test_calibration_on_a_site(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    case = BASE | {
-        "start_time": "2015-03-01T00:00:00",
-        "duration": 2.0 * DAY,
-        "depth": 150.0,
-        "observations": {"format": "oceansites", "paths": "synthetic:station_profiles"},
-        "weather": {"format": "table", "paths": "synthetic:station_weather"},
-        "air_sea": SKY,
-    }
-    config = {
-        "cases": [{"case": case}],
-        "grid": {"kind": "uniform", "n_cells": 10},
-        "time": {"step": 3600.0},
-        "parameters": {"c_eps_1": None},
-    }
-    path = tmp_path / "calibration.yaml"
-    path.write_text(yaml.safe_dump(config))
-    (target,) = build_calibration(load_calibration(path)).targets
-    np.testing.assert_array_equal(target.observations.time, [0.5 * DAY, 1.5 * DAY])
+        build(**WATER, **site | {"fluxes": site["fluxes"] | {"heat_flux": 0.0}})
 
 
 def _observations(values, time=(0.0, 10.0, 20.0, 30.0), z=(-30.0, -10.0)):
-    return Observations(
-        time=jnp.asarray(time),
-        z=jnp.asarray(z),
-        profiles={"temperature": jnp.asarray(values)},
-        name="mooring",
-    )
+    profiles = {"temperature": jnp.asarray(values)}
+    return Observations(jnp.asarray(time), jnp.asarray(z), profiles, name="mooring")
 
 
 def test_gaps_are_bridged_in_time_then_in_height():
@@ -396,9 +309,9 @@ def test_profiles_are_held_at_the_ends_of_a_case():
         profiles_on_grid(given, "temperature", np.array([-20.0]), longest_gap=20.0, duration=60.0)
 
 
-def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(load, tmp_path):
+def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(build, tmp_path):
     def noted(**case):
-        made = build_run(load(**WATER | {"fluxes": {"stress_u": 0.1}} | case))
+        made = build(**WATER | {"fluxes": {"stress_u": 0.1}} | case)
         return [note for note in made.notes if "bottom" in note or "to the surface" in note]
 
     given = {"z": [-20.0, -8.0], "values": [8.0, 9.0]}
@@ -413,14 +326,13 @@ def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(load, 
     assert not missing_from(note, "-20 -8 bottom surface temperature 8 9")
 
 
-def test_a_number_that_stands_for_missing_values_of_a_series_is_told(load, tmp_path):
+def test_a_number_that_stands_for_missing_values_of_a_series_is_told(build, tmp_path):
     values = [9.0, -999.0, 9.5, 10.0, 9.75]
     rows = [f"{START[:-8]}{hour:02d}:00:00,{value}" for hour, value in enumerate(values)]
     (tmp_path / "sst.csv").write_text("\n".join(["time,sst [degC]", *rows]))
     series = {"sea_surface_temperature": {"path": "sst.csv", "variable": "sst", "kind": "conservative"}}
-    run = build_run(load(**WATER, fluxes={"stress_u": 0.1}, series=series))
+    run = build(**WATER, fluxes={"stress_u": 0.1}, series=series)
     (note,) = [note for note in run.notes if "sst" in note]
     assert not missing_from(note, "case.series.sea_surface_temperature sst.csv sst -999 1 5 missing")
-    assert run.observations is not None
     found = np.asarray(run.observations.series["sea_surface_temperature"])
     np.testing.assert_array_equal(np.isnan(found), np.array(values) < 0.0)

@@ -12,7 +12,6 @@ import xarray as xr
 import tunax_lite as tl
 from tunax_lite import io
 from tunax_lite.air_sea import BulkForcing, ClearSky, DownwardLongwave, SolarPosition
-from tunax_lite.air_sea.air import HumidityMeasure
 from tunax_lite.physics import Teos10, coriolis_parameter
 from tunax_lite.plausibility import collecting, remarks
 
@@ -133,29 +132,19 @@ def _column(given: Given, forcing: Any) -> tl.Case:
 def _dataset(given: Given, axis: str = "", dims: tuple[str, ...] = ()) -> xr.Dataset:
     """Variables over time, or over `dims` if they are matrices; `axis` is a coordinate."""
     since = {"units": f"seconds since {given.options['start']}", "standard_name": "time"}
-    variables = {
-        name: (
-            dims if values.ndim == 2 else ("time",),
-            values,
-            {"units": given.units[name]} | given.attrs.get(name, {}),
-        )
-        for name, values in given.values.items()
-        if name not in ("time", axis)
-    }
+    variables = {}
+    for name, values in given.values.items():
+        if name not in ("time", axis):
+            attributes = {"units": given.units[name]} | given.attrs.get(name, {})
+            variables[name] = (dims if values.ndim == 2 else ("time",), values, attributes)
     return xr.Dataset(variables, {"time": ("time", given.values["time"], since)})
-
-
-_MEASURES: dict[str, HumidityMeasure] = {
-    "relative_humidity": "relative",
-    "specific_humidity": "specific",
-    "dew_point": "dew_point",
-}
 
 
 def weather_file(given: Given, folder: Path) -> Notes:
     """Notes on the weather of a NetCDF file."""
     o, path = given.options, folder / "weather.nc"
-    humidity, longwave = o.get("humidity", "relative_humidity"), o.get("longwave", "downward")
+    humidity: Any = o.get("humidity", "relative_humidity")
+    longwave = o.get("longwave", "downward")
     _dataset(given).rename(o.get("names", {})).to_netcdf(path)
 
     def make() -> tuple[Any, Any]:
@@ -163,7 +152,7 @@ def weather_file(given: Given, folder: Path) -> Notes:
             path,
             start_time=o["start"],
             longwave=longwave,
-            humidity_measure=_MEASURES[humidity],
+            humidity_measure=humidity.removesuffix("_humidity"),
             variables={"humidity": humidity} | o.get("names", {}),
         )
         sky = DownwardLongwave() if longwave == "downward" else None
@@ -225,8 +214,8 @@ def cf_simulation(given: Given, folder: Path) -> Notes:
     heights = ("z", given.values["z"], {"units": "m", "positive": "up", "axis": "Z"})
     data = _dataset(given, "z", ("time", "z")).assign_coords(z=heights)
     data.attrs |= {key: o[key] for key in ("coriolis_parameter", "latitude") if key in o}
-    data.attrs |= {"title": "large-eddy simulation", "reference_density": DENSITY}
-    data.attrs |= {"heat_capacity": HEAT_CAPACITY}
+    constants = {"reference_density": DENSITY, "heat_capacity": HEAT_CAPACITY}
+    data.attrs |= {"title": "large-eddy simulation", **constants}
     data.to_netcdf(path)
     return noted(lambda: io.read_cf_netcdf(path))
 
@@ -258,8 +247,6 @@ def mooring(given: Given, folder: Path) -> Notes:
         LONGITUDE=("LONGITUDE", [place[1]], {"units": "degrees_east"}),
     )
     data.to_netcdf(folder / "mooring.nc")
-    steady = tl.TimeSeriesForcing.from_values(
-        [0.0, 60.0 * DAY], stress_u=[0.1, 0.1], heat_flux=[-50.0, -50.0]
-    )
-    observed = lambda: io.read_oceansites(folder / "mooring.nc", start_time=o["start"])  # noqa: E731
-    return noted(lambda: (_column(given, steady), observed()))
+    steady = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1, heat_flux=-50.0))
+    path = folder / "mooring.nc"
+    return noted(lambda: (_column(given, steady), io.read_oceansites(path, start_time=o["start"])))

@@ -1,5 +1,7 @@
 """The table of inputs and the budgets that `check` shows, against numbers of their own."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -46,13 +48,11 @@ def test_gaps_are_times_without_records_and_straight_lines_across_many():
     assert series(HOUR * hours, sun).gaps() == (0, 0.0)
 
 
-def column(forcing, **options) -> tl.Case:
+def column(forcing) -> tl.Case:
     grid = tl.Grid.uniform(40.0, 20)
     water = LinearEquationOfState(reference_density=1000.0, heat_capacity=4000.0)
     state = tl.State.from_profiles(grid, temperature=10.0 + 0.1 * grid.z_center, salinity=35.0)
-    return tl.Case(
-        grid=grid, initial_state=state, forcing=forcing, equation_of_state=water, duration=7200.0, **options
-    )
+    return tl.Case(grid, state, forcing, equation_of_state=water, duration=7200.0)
 
 
 def observed(case: tl.Case, warming: float, freshening: float = 0.0) -> Observations:
@@ -65,16 +65,8 @@ def observed(case: tl.Case, warming: float, freshening: float = 0.0) -> Observat
 
 
 def test_budgets_of_heat_and_salt_are_those_of_the_numbers():
-    time = jnp.array([0.0, 7200.0])
-    forcing = TimeSeriesForcing(
-        time,
-        SurfaceFluxes(
-            heat_flux=jnp.array([-100.0, -300.0]),
-            shortwave_flux=jnp.array([50.0, 50.0]),
-            freshwater_flux=jnp.array([1e-3, 1e-3]),
-        ),
-    )
-    case = column(forcing)
+    fluxes: dict[str, Any] = {"heat_flux": [-100.0, -300.0], "shortwave_flux": 50.0, "freshwater_flux": 1e-3}
+    case = column(TimeSeriesForcing.from_values([0.0, 7200.0], **fluxes))
     heat, salt = budgets_of(case, observed(case, -0.25, 0.01))
     assert (heat.quantity, heat.unit, heat.depth, heat.stop) == ("heat", "J m-2", 40.0, 7200.0)
     assert heat.gained == pytest.approx(-0.25 * 40.0 * 1000.0 * 4000.0)
@@ -85,7 +77,7 @@ def test_budgets_of_heat_and_salt_are_those_of_the_numbers():
 
 
 def test_levels_that_are_never_measured_do_not_hide_a_budget():
-    case = column(ConstantForcing(SurfaceFluxes(heat_flux=jnp.asarray(200.0))))
+    case = column(ConstantForcing(SurfaceFluxes(heat_flux=200.0)))
     whole = observed(case, 0.1)
     holes = np.asarray(whole.profiles["temperature"]).copy()
     holes[:, :4] = np.nan  # never
@@ -98,7 +90,7 @@ def test_levels_that_are_never_measured_do_not_hide_a_budget():
 
 
 def test_inputs_have_their_names_units_and_ranges():
-    case = column(ConstantForcing(SurfaceFluxes(stress_u=jnp.asarray(0.2))))
+    case = column(ConstantForcing(SurfaceFluxes(stress_u=0.2)))
     found = {one.name: one for one in inputs_of(case, observed(case, 0.5))}
     assert list(found)[:2] == ["stress_u", "initial temperature"]
     assert found["stress_u"].unit == "N m-2" and found["stress_u"].is_constant

@@ -33,12 +33,12 @@ def plus(offset: float, name: str) -> Change:
     return lambda given: given.scale(name, 1.0, offset)
 
 
-def code(value: float, name: str) -> Change:
-    return lambda given: given.put(name, value, 100, 101, 102, 500)
+def put(name: str, value: float, *at: Any) -> Change:
+    return lambda given: given.put(name, value, *at)
 
 
-def stuck(name: str) -> Change:
-    return lambda given: given.put(name, float(given.values[name][200]), slice(200, 290))
+def stuck(given: Given) -> None:
+    given.put("air_pressure", float(given.values["air_pressure"][200]), slice(200, 290))
 
 
 def spike(size: float, name: str, *at: int) -> Change:
@@ -61,19 +61,17 @@ def later(hours: int, name: str) -> Change:
     return lambda given: given.values.update({name: np.roll(given.values[name], hours)})
 
 
-def as_other(name: str, other: str, factor: float = 1.0) -> Change:
-    return lambda given: given.values.update({name: factor * given.values[other]})
+def as_other(name: str, other: str) -> Change:
+    return lambda given: given.values.update({name: given.values[other]})
 
 
 def both(*changes: Change) -> Change:
     return lambda given: [change(given) for change in changes]
 
 
-def sunny(*changes: Change) -> Change:
-    """A simulation with shortwave radiation."""
-    change = as_other("surface_shortwave_flux", "surface_heat_flux", -0.5)
-    unit = lambda given: given.units.update(surface_shortwave_flux="W m-2")  # noqa: E731
-    return both(change, unit, *changes)
+def sunny(given: Given) -> None:
+    given.values["surface_shortwave_flux"] = -0.5 * given.values["surface_heat_flux"]
+    given.units["surface_shortwave_flux"] = "W m-2"
 
 
 def with_sun(given: Given) -> None:
@@ -89,12 +87,8 @@ def polar(given: Given) -> None:
     given.values |= {"wind_u": np.hypot(u, v), "wind_v": np.arctan2(v, u) % (2.0 * np.pi)}
 
 
-def upside_down(name: str) -> Change:
-    return lambda given: given.values.update({name: given.values[name][:, ::-1].copy()})
-
-
-def sensors(given: Given) -> None:
-    given.values["TEMP"] = given.values["TEMP"][:, [0, 4, 2, 3, 1, 5]].copy()
+def levels(name: str, *order: int) -> Change:
+    return lambda given: given.values.update({name: given.values[name][:, order]})
 
 
 def latitude_south(given: Given) -> None:
@@ -109,13 +103,11 @@ ERROR = "error"
 
 # Input, mistake, and the rule that notes it (or that reading it is an error).
 MISTAKES: list[tuple[str, Change, str]] = [
-    ("weather", code(-9.99, "air_temperature"), "missing_code"),
-    ("weather", code(99.0, "longwave"), "missing_code"),
-    ("mooring", lambda given: given.put("PSAL", 0.0, (slice(100, 103), 1)), "missing_code"),
-    ("fluxes", code(-9999.0, "heat_flux"), "missing_code"),
+    ("weather", put("air_temperature", -9.99, 100, 101, 102, 500), "missing_code"),
+    ("mooring", put("PSAL", 0.0, (slice(100, 103), 1)), "missing_code"),
     ("weather", spike(9.0, "air_temperature", 333), "spike"),
     ("mooring", spike(3.0, "UCUR", 200, 1), "spike"),
-    ("weather", stuck("air_pressure"), "stuck"),
+    ("weather", stuck, "stuck"),
     ("weather", times(3.6, "wind_u", "wind_v"), "wind_speed"),
     ("weather", plus(273.15, "air_temperature"), ERROR),
     ("weather", plus(30.0, "air_temperature"), "air_temperature"),
@@ -128,12 +120,11 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("weather", octas_as_tenths, "cloud_cover_steps"),
     ("weather", both(times(-1.0, "cloud_cover"), plus(1.0, "cloud_cover")), "cloud_and_sun"),
     ("weather", times(24.0, "precipitation"), "precipitation"),
-    ("weather", times(-1.0, "precipitation"), "precipitation"),
     ("weather", times(1e-3, "shortwave"), "sun_amount"),
     ("weather", times(2.2, "shortwave"), "shortwave"),
     ("weather", later(6, "shortwave"), "sun_by_night"),
     ("weather", option(longitude=140.0), "sun_by_night"),
-    ("weather", lambda given: given.put("shortwave", 0.0, slice(300, 324)), "no_sun_by_day"),
+    ("weather", put("shortwave", 0.0, slice(300, 324)), "no_sun_by_day"),
     ("weather", later(12, "air_temperature"), "warm_nights"),
     ("weather", times(0.5, "longwave"), "longwave"),
     ("weather", option(longwave="net"), ERROR),
@@ -147,7 +138,6 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("weather", called("air_pressure", long_name="air pressure (hPa)"), "unit_of_name"),
     ("weather", option(names={"wind_u": "wind_kn"}), "unit_of_name"),
     ("weather", called("wind_u", standard_name="northward_wind"), "another_quantity"),
-    ("weather", called("air_temperature", long_name="sea surface temperature"), "another_quantity"),
     ("fluxes", times(1e-3, "heat_flux"), "surface_heat_flux"),
     ("fluxes", times(-1.0, "heat_flux"), "heat_sign"),
     ("fluxes", with_sun, "sun_counted_twice"),
@@ -162,11 +152,11 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("simulation", times(FRICTION, *STRESS), "momentum_budget"),
     ("simulation", swapped(*STRESS), "momentum_budget"),
     ("simulation", latitude_south, "momentum_budget"),
-    ("simulation", upside_down("temperature"), "unstable_profile"),
+    ("simulation", levels("temperature", *range(31, -1, -1)), "unstable_profile"),
     ("simulation", called("surface_heat_flux", long_name="heat loss of the ocean"), "sign_of_name"),
     ("simulation", called("surface_heat_flux", positive="up"), "sign_of_name"),
     ("simulation", called("surface_freshwater_flux", long_name="E-P"), "sign_of_name"),
-    ("simulation", sunny(called("surface_heat_flux", long_name="net surface heat flux")), "net_of_the_sun"),
+    ("simulation", both(sunny, called("surface_heat_flux", long_name="net heat flux")), "net_of_the_sun"),
     ("simulation", times(100.0, "u", "v"), "water_velocity"),
     ("mooring", plus(28.0, "TEMP"), "water_temperature"),
     ("mooring", swapped("TEMP", "PSAL"), "water_swapped"),
@@ -174,7 +164,7 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("mooring", lambda given: given.values.update(PSAL=38.0 + 0.9 * given.values["TEMP"]), "salinity"),
     ("mooring", times(1e-3, "PSAL"), ERROR),
     ("mooring", times(1e-3, "depth"), "deep_water"),
-    ("mooring", sensors, "swapped_levels"),
+    ("mooring", levels("TEMP", 0, 4, 2, 3, 1, 5), "swapped_levels"),
     ("mooring", option(position=(48.0, 9.0)), "position"),
     ("mooring", option(position=(-9.0, 48.0)), "position"),
     ("mooring", called("PSAL", long_name="sea water electrical conductivity"), "another_quantity"),
@@ -191,9 +181,7 @@ def test_mistakes_are_noted_and_good_input_is_not(base, tmp_path):
         if kind == base:
             given = copy.deepcopy(good)
             change(given)
-            folder = tmp_path / f"{number}"
-            folder.mkdir()
-            notes = read(given, folder)
+            notes = read(given, tmp_path)
             wanted = "error: " if rule == ERROR else f"accept: [{rule}]"
             if not any(wanted in note for note in notes):
                 missed.append((number, rule, notes))
@@ -226,13 +214,10 @@ DIRECT: list[tuple[dict, str]] = [
 ]
 
 
-def test_rules_of_lakes_and_of_water_at_the_start():
+def test_rules_of_lakes_and_of_water_at_the_start_and_every_rule_has_its_mistake():
     assert findings_of(Evidence(**LAKE)) == ()
     for evidence, rule in DIRECT:
         assert rule in {one.rule for one in findings_of(Evidence(**evidence))}, rule
-
-
-def test_every_rule_has_its_mistake():
     limits = {"specific_humidity", "relative_humidity"}  # below, with all limits
     assert {rule for *_, rule in MISTAKES} - {ERROR} | {rule for _, rule in DIRECT} | limits == set(RULES)
 
@@ -246,10 +231,8 @@ def test_every_limit_notes_what_lies_beyond():
         for bound, outward in ((limit.lowest, -1.0), (limit.highest, 1.0)):
             if np.isfinite(bound):
                 step = outward * 0.02 * max(abs(bound), 1e-9)
-                inside, beyond = (
-                    samples(limit.quantity, np.full(time.size, bound + change), time=time)
-                    for change in (-step, step)
-                )
+                records = (np.full(time.size, bound + change) for change in (-step, step))
+                inside, beyond = (samples(limit.quantity, values, time=time) for values in records)
                 assert not list(limit.find(inside)) and list(limit.find(beyond)), limit
                 found = findings_of(Evidence(**{group: {limit.quantity: beyond}}, **lake))
                 assert limit.rule in {one.rule for one in found}, limit

@@ -63,28 +63,22 @@ def test_the_delay_goes_with_the_square_of_the_cells():
     np.testing.assert_allclose(coarse, expected, rtol=0.1)
 
 
-@pytest.mark.parametrize(
-    ("closure", "changes", "expected"),
-    [
-        (KEpsilon.recommended(), {}, None),
-        (ConvectiveAdjustment(), {}, None),
-        (KEpsilon(), {"heat_flux": 100.0}, None),
-        (KEpsilon(), {"stress": 0.3}, 0.0),
-        (KEpsilon(turbulent_kinetic_energy_floor=1e-8), {}, 0.0),
-    ],
-)
-def test_what_does_not_wait(closure, changes, expected):
-    case = _case(**changes)
-    delay = delay_of_convection(tl.Model(closure), case, case.duration)
-    assert delay is None if expected is None else delay is not None and delay < HOUR
+def test_convection_without_a_delay():
+    for closure, changes, has_onset in (
+        (KEpsilon.recommended(), {}, False),
+        (ConvectiveAdjustment(), {}, False),
+        (KEpsilon(), {"heat_flux": 100.0}, False),
+        (KEpsilon(), {"stress": 0.3}, True),
+        (KEpsilon(turbulent_kinetic_energy_floor=1e-8), {}, True),
+    ):
+        case = _case(**changes)
+        delay = delay_of_convection(tl.Model(closure), case, case.duration)
+        assert delay is not None and delay < HOUR if has_onset else delay is None
 
 
 def test_mellor_and_yamada_wait_with_the_flux_too():
     """Their length stays that of the floors: a run of a day does not ignite."""
     case = _case(hours=200.0)
-    delays = [
-        delay_of_convection(tl.Model(MellorYamada(convective_flux_factor=factor)), case, case.duration)
-        for factor in (None, 1.0)
-    ]
-    first, second = delays
+    models = [tl.Model(MellorYamada(convective_flux_factor=factor)) for factor in (None, 1.0)]
+    first, second = (delay_of_convection(model, case, case.duration) for model in models)
     assert first is not None and first == second and first > 3.0 * HOUR

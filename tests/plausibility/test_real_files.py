@@ -3,25 +3,19 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.observation_files import START
 from tunax_lite import io
 from tunax_lite.config import build_run, load_run
-from tunax_lite.plausibility import (
-    Evidence,
-    collecting,
-    evidence_of,
-    evidence_of_observations,
-    findings_of,
-)
+from tunax_lite.plausibility import collecting, evidence_of, evidence_of_observations, findings_of
 
 ROOT = Path(__file__).parents[2]
 DATA = [Path(one) for one in os.environ.get("TUNAX_LITE_DATA", "").split(os.pathsep) if one]
-MOST = 0.05
-"""Fraction of good files with a note that is accepted."""
-READERS: dict[str, Callable[[Path], Evidence]] = {
+MOST = 0.05  # accepted fraction of good files with a note
+READERS: dict[str, Callable[[Path], Any]] = {
     "les": lambda path: evidence_of(*io.read_cf_netcdf(path)),
     "lesbrary": lambda path: evidence_of(*io.read_lesbrary(path)),
     "les_legay": lambda path: evidence_of(*io.read_legay(path)),

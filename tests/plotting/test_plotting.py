@@ -34,33 +34,17 @@ from tunax_lite.plotting.style import panels as panels_of
 @pytest.fixture(scope="module")
 def trajectory():
     grid = tl.Grid.uniform(20.0, 8)
-    case = tl.Case(
-        grid=grid,
-        initial_state=tl.State.from_profiles(
-            grid, temperature=lambda z: 20.0 + 0.05 * z, tracers={"dye": lambda z: -z}
-        ),
-        forcing=tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1, heat_flux=-100.0)),
-        duration=7200.0,
-    )
+    state = tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.05 * z, tracers={"dye": lambda z: -z})
+    forcing = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1, heat_flux=-100.0))
+    case = tl.Case(grid, state, forcing, duration=7200.0)
     return tl.simulate(tl.Model(tl.KEpsilon()), case, dt=60.0, output_interval=600.0)
 
 
-@pytest.fixture(scope="module")
-def observations(trajectory):
-    return tl.Observations(
-        time=trajectory.time[::2],
-        z=trajectory.grid.z_center,
-        profiles={"temperature": trajectory.state.temperature[::2] + 0.1, "u": trajectory.state.u[::2]},
-        name="observed",
-    )
-
-
 def _with_temperature(trajectory, values):
-    """The run with a profile of temperature of one's own at all times."""
+    """The run with the same profile of temperature at all times."""
     temperature = jnp.broadcast_to(jnp.asarray(values), trajectory.state.temperature.shape)
-    return dataclasses.replace(
-        trajectory, state=dataclasses.replace(trajectory.state, temperature=temperature)
-    )
+    state = dataclasses.replace(trajectory.state, temperature=temperature)
+    return dataclasses.replace(trajectory, state=state)
 
 
 def _case(trajectory, **options):
@@ -79,21 +63,26 @@ def _panels(figure):
     return [panel for panel in figure.axes if panel.get_visible() and panel.get_label() != "<colorbar>"]
 
 
+def _x(line) -> np.ndarray:
+    return np.asarray(line.get_xdata(), float)
+
+
+def _y(line) -> np.ndarray:
+    return np.asarray(line.get_ydata(), float)
+
+
+def _legend(panel) -> list[str]:
+    return [text.get_text() for text in panel.get_legend().get_texts()]
+
+
 @pytest.mark.long  # from the command line: tests/cli/test_cli
-def test_sections_show_every_variable_that_varies(trajectory):
+def test_sections_show_the_values_of_every_variable_that_varies(trajectory):
     figure = plot_sections(trajectory, title="a run")
     titles = [panel.get_title() for panel in _panels(figure)]
-    assert set(titles) == {
-        "temperature",
-        "eastward velocity",
-        "dye",
-        "eddy viscosity",
-        "eddy diffusivity",
-        "turbulent kinetic energy per mass",
-        "dissipation rate of turbulent kinetic energy",
-    }
     # v and salinity stay constant: no rotation, no salt flux.
-    assert "salinity" not in titles and "northward velocity" not in titles
+    turbulence = {"turbulent kinetic energy per mass", "dissipation rate of turbulent kinetic energy"}
+    coefficients = {"eddy viscosity", "eddy diffusivity"}
+    assert set(titles) == {"temperature", "eastward velocity", "dye", *coefficients, *turbulence}
     colour_bars = [panel.get_ylabel() for panel in figure.axes if panel.get_label() == "<colorbar>"]
     assert "[°C]" in colour_bars and "[m2 s-1]" not in colour_bars and "[mg m⁻³]" not in colour_bars
     dye = {"dye": ("mg m-3", "rhodamine")}
@@ -102,16 +91,9 @@ def test_sections_show_every_variable_that_varies(trajectory):
         (panel,) = _panels(plot_profiles(trajectory, ["dye"], tracers=tracers))
         assert panel.get_xlabel() == f"{label} [mg m⁻³]"
     assert figure.get_suptitle() == "a run"
-
-
-@pytest.mark.long
-def test_sections_have_the_values_of_the_run(trajectory):
-    figure = plot_sections(trajectory, ["temperature"])
-    (panel,) = _panels(figure)
-    values = panel.collections[0].get_array()
-    np.testing.assert_array_equal(
-        np.asarray(values).reshape(8, 13), np.asarray(trajectory.state.temperature).T
-    )
+    (panel,) = _panels(plot_sections(trajectory, ["temperature"]))
+    values = np.asarray(panel.collections[0].get_array()).reshape(8, 13)
+    np.testing.assert_array_equal(values, trajectory.state.temperature.T)
     assert panel.get_ylim() == (-20.0, 0.0)
     assert (panel.get_xlabel(), panel.get_ylabel()) == ("time [h]", "z [m]")
 
@@ -120,25 +102,23 @@ def test_profiles_have_a_line_per_time(trajectory):
     figure = plot_profiles(trajectory, ["temperature", "eddy_diffusivity"], n_times=4)
     temperature, diffusivity = _panels(figure)
     assert len(temperature.lines) == 4
-    np.testing.assert_array_equal(temperature.lines[-1].get_xdata(), trajectory.state.temperature[-1])
+    np.testing.assert_array_equal(_x(temperature.lines[-1]), trajectory.state.temperature[-1])
     assert temperature.get_xlabel() == "temperature [°C]"
     assert diffusivity.get_xscale() == "log"
+    # Zeros at the ends have no spike on a logarithmic axis.
+    last = _x(diffusivity.lines[-1])
+    assert np.isnan(last[[0, -1]]).all() and (last[1:-1] > 0.0).all()
 
 
-def test_fits_show_runs_observations_and_errors(trajectory, observations):
+def test_fits_show_runs_observations_and_errors(trajectory):
+    profiles = {"temperature": trajectory.state.temperature[::2] + 0.1, "u": trajectory.state.u[::2]}
+    observations = tl.Observations(trajectory.time[::2], trajectory.grid.z_center, profiles, name="observed")
     fit = CaseRuns("a_case", {"before": trajectory, "after": trajectory}, observations)
     figure = plot_fits([fit, fit])
     panels = _panels(figure)
     assert len(panels) == 6  # temperature, u and the error of temperature, for two cases
-    legend = panels[0].get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "observations",
-        "before",
-        "after",
-    ]
-    error = np.asarray(panels[2].lines[-1].get_xdata())
-    np.testing.assert_allclose(error, -0.1, atol=1e-12)
+    assert _legend(panels[0]) == ["observations", "before", "after"]
+    np.testing.assert_allclose(_x(panels[2].lines[-1]), -0.1, atol=1e-12)
     assert panels[2].get_xlabel() == "error of temperature [K]"
     assert panels[0].get_title(loc="left") == "a case, 2 h"
 
@@ -146,11 +126,10 @@ def test_fits_show_runs_observations_and_errors(trajectory, observations):
 def test_loss_leaves_a_gap_where_it_is_not_finite():
     loss = np.array([3.0, 2.0, np.nan, 1.0])
     rejected = np.array([False, False, True, False])
-    figure = plot_loss(loss, {"one": loss, "two": 2.0 * loss}, rejected)
-    (panel,) = _panels(figure)
+    (panel,) = _panels(plot_loss(loss, {"one": loss, "two": 2.0 * loss}, rejected))
     labels = [line.get_label() for line in panel.lines]
     assert labels == ["one", "two", "loss", "lowest so far", "rejected"]
-    np.testing.assert_array_equal(panel.lines[3].get_ydata(), [3.0, 2.0, 2.0, 1.0])
+    np.testing.assert_array_equal(_y(panel.lines[3]), [3.0, 2.0, 2.0, 1.0])
 
 
 def test_parameters_have_a_panel_each_with_unit():
@@ -181,11 +160,10 @@ def test_unknown_variables_and_batches_are_refused(trajectory):
 def test_sections_show_the_mixed_layer(trajectory):
     z = trajectory.grid.z_center  # -18.75, -16.25, ..., -1.25
     profile = jnp.where(z > -11.0, 20.0, 20.0 + (z + 8.75))  # spans 10 K
-    figure = plot_sections(_with_temperature(trajectory, profile), ["temperature"])
-    (panel,) = _panels(figure)
+    (panel,) = _panels(plot_sections(_with_temperature(trajectory, profile), ["temperature"]))
     (line,) = [line for line in panel.lines if not str(line.get_label()).startswith("_")]
     # By hand: 20 degC at -8.75 m and 17.5 degC at -11.25 m are 18.75 degC at 10 m, and 0.2 K less at 10.2 m.
-    np.testing.assert_allclose(np.asarray(line.get_ydata(), float), -10.2, atol=1e-12)
+    np.testing.assert_allclose(_y(line), -10.2, atol=1e-12)
     assert line.get_label() == "mixed layer (0.2 K from 10 m)"
 
 
@@ -193,71 +171,50 @@ def test_cases_with_a_date_have_an_axis_of_dates(trajectory):
     (panel,) = _panels(plot_sections(trajectory, ["temperature"], start_time="2012-02-28T23:00:00"))
     begin, end = (num2date(place).replace(tzinfo=None).isoformat() for place in panel.get_xlim())
     assert (begin, end) == ("2012-02-28T23:00:00", "2012-02-29T01:00:00")
-    (panel,) = _panels(
-        plot_profiles(trajectory, ["temperature"], n_times=2, start_time="2012-02-28T23:00:00")
-    )
-    legend = panel.get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["2012-02-28 23:00", "2012-02-29 01:00"]
+    figure = plot_profiles(trajectory, ["temperature"], n_times=2, start_time="2012-02-28T23:00:00")
+    (panel,) = _panels(figure)
+    assert _legend(panel) == ["2012-02-28 23:00", "2012-02-29 01:00"]
 
 
-def test_zeros_at_the_ends_have_no_spike_on_a_logarithmic_axis(trajectory):
-    (panel,) = _panels(plot_profiles(trajectory, ["eddy_diffusivity"]))
-    last = np.asarray(panel.lines[-1].get_xdata(), dtype=float)
-    assert np.isnan(last[[0, -1]]).all() and (last[1:-1] > 0.0).all()
-
-
-def _finer_simulation(grid, n_fine):
-    """A parabola in depth as means over fine cells: T = 20 - z²/1000."""
-    faces = np.linspace(float(grid.z_face[0]), 0.0, n_fine + 1)
-    mean = 20.0 - (faces[1:] ** 3 - faces[:-1] ** 3) / (3000.0 * np.diff(faces))
-    centers = jnp.asarray(0.5 * (faces[1:] + faces[:-1]))
-    profiles = {"temperature": jnp.asarray(np.broadcast_to(mean, (2, n_fine)))}
-    return tl.Observations(time=jnp.asarray([0.0, 7200.0]), z=centers, profiles=profiles, source="LES")
+def _simulation(z, temperature) -> tl.Observations:
+    profiles = {"temperature": jnp.asarray(np.broadcast_to(temperature, (2, len(z))))}
+    return tl.Observations(jnp.asarray([0.0, 7200.0]), jnp.asarray(z), profiles, source="LES")
 
 
 def test_a_finer_simulation_is_compared_by_cell_means(trajectory):
     """A run that has the exact means over its cells has no error: there was a hook at the surface."""
-    faces = np.asarray(trajectory.grid.z_face)
-    exact = 20.0 - (faces[1:] ** 3 - faces[:-1] ** 3) / (3000.0 * np.diff(faces))
-    fit = CaseRuns(
-        "a", {"model": _with_temperature(trajectory, exact)}, _finer_simulation(trajectory.grid, 64)
-    )
-    figure = plot_fits([fit], ["temperature"])
-    first, error = _panels(figure)
-    assert np.asarray(error.lines[-1].get_xdata()).shape == (8,)
-    np.testing.assert_allclose(np.asarray(error.lines[-1].get_xdata(), float), 0.0, atol=1e-12)
+
+    def means(faces):  # of the parabola T = 20 - z²/1000
+        return 20.0 - (faces[1:] ** 3 - faces[:-1] ** 3) / (3000.0 * np.diff(faces))
+
+    run = _with_temperature(trajectory, means(np.asarray(trajectory.grid.z_face)))
+    fine = np.linspace(-20.0, 0.0, 65)
+    fit = CaseRuns("a", {"model": run}, _simulation(0.5 * (fine[1:] + fine[:-1]), means(fine)))
+    first, error = _panels(plot_fits([fit], ["temperature"]))
+    assert _x(error.lines[-1]).shape == (8,)
+    np.testing.assert_allclose(_x(error.lines[-1]), 0.0, atol=1e-12)
     assert first.get_legend_handles_labels()[1] == ["LES", "model"]
 
 
 def test_a_simulation_on_a_stretched_grid_is_compared_at_its_levels(trajectory):
     """Levels 1 m apart above and 3 m below are not in the middle of any cells from the surface down."""
     z = np.concatenate([np.arange(-17.5, -6.0, 3.0), np.arange(-5.5, 0.0)])
-    profiles = {"temperature": jnp.asarray(np.broadcast_to(20.0 + 0.01 * z, (2, z.size)))}
-    observed = tl.Observations(jnp.asarray([0.0, 7200.0]), jnp.asarray(z), profiles, source="LES")
+    observed = _simulation(z, 20.0 + 0.01 * z)
     centers = np.asarray(trajectory.grid.z_center)
     run = _with_temperature(trajectory, 20.25 + 0.01 * centers)
     _, error = _panels(plot_fits([CaseRuns("a", {"model": run}, observed)], ["temperature"]))
     inside = (z >= centers[0]) & (z <= centers[-1])
-    np.testing.assert_allclose(np.asarray(error.lines[-1].get_ydata(), float), z)
-    np.testing.assert_allclose(np.asarray(error.lines[-1].get_xdata(), float)[inside], 0.25, rtol=1e-9)
+    np.testing.assert_allclose(_y(error.lines[-1]), z)
+    np.testing.assert_allclose(_x(error.lines[-1])[inside], 0.25, rtol=1e-9)
 
 
 def test_differences_are_of_the_model_at_the_sensors(trajectory):
     z, seconds = jnp.asarray([-17.5, -10.0, -2.5]), trajectory.time[1::2] + 30.0
     # The run linear between its frames and centers, and 0.25 K on top.
-    at = np.array(
-        [
-            [
-                np.interp(float(t), trajectory.time, np.asarray(trajectory.state.temperature)[:, :] @ weight)
-                for weight in np.stack([np.interp(z, trajectory.grid.z_center, row) for row in np.eye(8)], 1)
-            ]
-            for t in seconds[:-1]
-        ]
-    )
+    frames = np.array([np.interp(z, trajectory.grid.z_center, row) for row in trajectory.state.temperature])
+    at = np.stack([np.interp(seconds[:-1], trajectory.time, column) for column in frames.T], axis=1)
     observed = tl.Observations(time=seconds[:-1], z=z, profiles={"temperature": jnp.asarray(at + 0.25)})
-    figure = plot_differences(CaseRuns("a_mooring", {"model": trajectory}, observed))
-    panels = _panels(figure)
+    panels = _panels(plot_differences(CaseRuns("a_mooring", {"model": trajectory}, observed)))
     assert [panel.get_title() for panel in panels] == ["observations", "model", "model − observations"]
     difference = np.asarray(panels[2].collections[0].get_array()).ravel()
     np.testing.assert_allclose(difference, -0.25, atol=1e-12)
@@ -268,8 +225,8 @@ def test_each_quantity_is_shown_at_its_own_heights_and_times(trajectory):
     dye = np.full((13, 8), np.nan)
     dye[:7, [0, 3, 6]] = [9.0, 5.0, 2.0]
     profiles = {"temperature": trajectory.state.temperature, "dye": jnp.asarray(dye)}
-    observations = tl.Observations(time=trajectory.time, z=trajectory.grid.z_center, profiles=profiles)
-    fit = CaseRuns("a_case", {"run": trajectory}, observations, fitted=("dye",))
+    observed = tl.Observations(trajectory.time, trajectory.grid.z_center, profiles)
+    fit = CaseRuns("a_case", {"run": trajectory}, observed, fitted=("dye",))
     first, second, error = _panels(plot_fits([fit]))
     bottles, run = first.get_lines()
     np.testing.assert_array_equal(bottles.get_xdata(), [9.0, 5.0, 2.0])
@@ -289,17 +246,14 @@ def test_series_show_the_uppermost_sensor_the_mixed_layer_and_observed_numbers(t
     observed = _sensors(times, temperature, heat_content=1e9 + 0.0 * times)
     case = _case(trajectory, start_time="2012-02-28T23:00:00")
     panels = _panels(plot_series(CaseRuns("a", {"model": trajectory}, observed, case)))
-    assert [panel.get_ylabel().split(" [")[0] for panel in panels] == [
-        "temperature at 5 m",
-        "mixed layer (0.2 K from 10 m)",
-        "heat content",
-    ]
+    labels = [panel.get_ylabel().split(" [")[0] for panel in panels]
+    assert labels == ["temperature at 5 m", "mixed layer (0.2 K from 10 m)", "heat content"]
     seen, modelled = panels[0].lines
-    np.testing.assert_allclose(np.asarray(seen.get_ydata(), float), 19.8)
+    np.testing.assert_allclose(_y(seen), 19.8)
     expected = [np.interp(-5.0, trajectory.grid.z_center, row) for row in trajectory.state.temperature]
-    np.testing.assert_allclose(np.asarray(modelled.get_ydata(), float), expected, atol=1e-12)
+    np.testing.assert_allclose(_y(modelled), expected, atol=1e-12)
     # Linear between the sensors: 10 m has 19.4 degC, 0.2 K less in 12.5 m.
-    np.testing.assert_allclose(np.asarray(panels[1].lines[0].get_ydata(), float), 12.5, atol=1e-9)
+    np.testing.assert_allclose(_y(panels[1].lines[0]), 12.5, atol=1e-9)
 
 
 def test_profiles_are_shown_where_a_series_has_more_times(trajectory):
@@ -309,12 +263,11 @@ def test_profiles_are_shown_where_a_series_has_more_times(trajectory):
     temperature = jnp.stack([gap, profile, gap, gap])
     observed = _sensors(times, temperature, sea_surface_temperature=jnp.full(4, 20.0))
     panels = _panels(plot_fits([CaseRuns("a", {"model": trajectory}, observed)]))
-    np.testing.assert_array_equal(np.asarray(panels[0].lines[0].get_xdata(), float), profile)
+    np.testing.assert_array_equal(_x(panels[0].lines[0]), profile)
     # At 1200 s, between no two frames.
     frame = int(np.argmin(np.abs(np.asarray(trajectory.time) - 1200.0)))
     modelled = np.interp([-15.0, -5.0], trajectory.grid.z_center, trajectory.state.temperature[frame])
-    error = np.asarray(panels[1].lines[1].get_xdata(), float)
-    np.testing.assert_allclose(error, modelled - profile, atol=1e-12)
+    np.testing.assert_allclose(_x(panels[1].lines[1]), modelled - profile, atol=1e-12)
 
 
 def test_a_lake_is_shown_in_the_temperature_that_was_measured(trajectory):
@@ -332,11 +285,11 @@ def test_a_lake_is_shown_in_the_temperature_that_was_measured(trajectory):
     for panel in (_panels(plot_fits([fit]))[0], *_panels(alone_of_run)):
         assert "potential temperature" in panel.get_xlabel()
         for line in panel.lines:
-            np.testing.assert_allclose(np.asarray(line.get_xdata(), float), measured, atol=0.006)
+            np.testing.assert_allclose(_x(line), measured, atol=0.006)
     (lines,) = [panel.lines for panel in _panels(plot_series(fit)) if "surface" in panel.get_ylabel()]
     assert len(lines) == 2
     for line in lines:
-        np.testing.assert_allclose(np.asarray(line.get_ydata(), float), measured, atol=0.006)
+        np.testing.assert_allclose(_y(line), measured, atol=0.006)
 
 
 def test_lines_end_where_months_are_missing():
@@ -347,7 +300,7 @@ def test_lines_end_where_months_are_missing():
 
 
 def test_deep_columns_show_their_upper_hundred_metres():
-    figure, ((panel,),) = panels_of(1, 1, (3.0, 3.0))
+    _, ((panel,),) = panels_of(1, 1, (3.0, 3.0))
     height_axis(panel, -4000.0)
     lowest, at_100m, top = panel.transData.transform([(0.0, z) for z in (-4000.0, -100.0, 0.0)])[:, 1]
     assert 0.4 < (top - at_100m) / (top - lowest) < 0.6
@@ -355,10 +308,9 @@ def test_deep_columns_show_their_upper_hundred_metres():
 
 def test_many_closures_have_lines_of_their_own(trajectory):
     """No two closures of a row share colour and dashes, and none is missing."""
-    grid = trajectory.grid
     profiles: Profiles = {name: np.zeros((8, 2)) for name in ("temperature", "u", "v")}
     runs: dict[str, Profiles] = {f"closure {number}": profiles for number in range(23)}
-    shown = ShownCase("a_case", np.array([0.0, 7200.0]), grid, profiles, runs)
+    shown = ShownCase("a_case", np.array([0.0, 7200.0]), trajectory.grid, profiles, runs)
     panels = _panels(plot_closure_profiles(shown))
     assert len(panels) == 12
     drawn = []

@@ -11,18 +11,8 @@ import pytest
 from matplotlib.lines import Line2D
 from typer.testing import CliRunner
 
+import tunax_lite as tl
 from tests.errors import error_naming
-from tunax_lite import (
-    Case,
-    Constant,
-    ConstantForcing,
-    Grid,
-    Model,
-    Observations,
-    State,
-    SurfaceFluxes,
-    simulate,
-)
 from tunax_lite.cli.commands import app
 from tunax_lite.config import build_run, load_run
 from tunax_lite.config.build import with_observations
@@ -39,46 +29,37 @@ CONFIGS = Path(__file__).parents[2] / "configs/runs"
 
 def write_run(path: Path, temperature: float, start: str | None) -> Path:
     """Twelve hours of water that warms by 0.1 K per hour in its uppermost cell of 2 m."""
-    grid = Grid.uniform(20.0, 10)
-    state = State.from_profiles(grid, temperature=temperature)
-    water = LinearEquationOfState()
-    heat = float(water.reference_density * water.heat_capacity)
-    forcing = ConstantForcing(SurfaceFluxes(heat_flux=heat * 2.0 * 0.1 / 3600.0))
-    case = Case(grid, state, forcing, equation_of_state=water, start_time=start, duration=43200.0)
-    run = simulate(
-        Model(Constant(0.0, 0.0), molecular_diffusivity=0.0), case, dt=3600.0, output_interval=3600.0
-    )
-    write_trajectory(run, path, case=case)
+    grid, water = tl.Grid.uniform(20.0, 10), LinearEquationOfState()
+    state = tl.State.from_profiles(grid, temperature=temperature)
+    heat_flux = float(water.reference_density * water.heat_capacity) * 2.0 * 0.1 / 3600.0
+    forcing = tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=heat_flux))
+    case = tl.Case(grid, state, forcing, equation_of_state=water, start_time=start, duration=43200.0)
+    still = tl.Model(tl.Constant(0.0, 0.0), molecular_diffusivity=0.0)
+    write_trajectory(tl.simulate(still, case, dt=3600.0, output_interval=3600.0), path, case=case)
     return path
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("together")
-    return [
-        write_run(folder / "early.nc", 11.0, "2015-03-02T00:00:00"),
-        write_run(folder / "late.nc", 12.0, "2015-03-02T06:00:00"),
-        write_run(folder / "undated.nc", 12.0, None),
-    ]
+    starts = {"early": "2015-03-02T00:00:00", "late": "2015-03-02T06:00:00", "undated": None}
+    first = {"early": 11.0, "late": 12.0, "undated": 12.0}
+    return [write_run(folder / f"{name}.nc", first[name], start) for name, start in starts.items()]
 
 
 def test_runs_share_the_dates_and_stand_beside_the_observations(runs):
     figures = files_figures([*runs[:2], MOORING])
-    panel = figures["series"].axes[0]
-    observed, early, late = panel.get_lines()
+    observed, early, late = figures["series"].axes[0].get_lines()
     assert [line.get_label() for line in (early, late)] == ["early", "late"]
     hours = 24.0 * np.diff([dates.date2num(np.asarray(line.get_xdata())[0]) for line in (early, late)])
     np.testing.assert_allclose(hours, 6.0, atol=1e-6)
     # At the instrument at 1 m, in the center of the uppermost cell.
     np.testing.assert_allclose(np.asarray(late.get_ydata()), 12.0 + 0.1 * np.arange(13), rtol=1e-9)
     with netCDF4.Dataset(MOORING) as file:
-        measured = file["TEMP"][:]
-        uppermost = np.argmin(file["DEPTH"][:])
+        measured = np.asarray(file["TEMP"][:])
+        uppermost = measured.reshape(len(measured), -1)[:5, np.argmin(file["DEPTH"][:])]
     # A potential temperature at 1 m is that in situ to a thousandth of a kelvin.
-    near = np.asarray(observed.get_ydata())[:5]
-    np.testing.assert_allclose(
-        near, np.asarray(measured).reshape(len(measured), -1)[:5, uppermost], atol=2e-3
-    )
+    np.testing.assert_allclose(np.asarray(observed.get_ydata())[:5], uppermost, atol=2e-3)
     profiles = figures["profiles"].axes[0].get_lines()
     # At the last record of the mooring before both runs end: noon, 12 h and 6 h after their starts.
     tops = {line.get_label(): float(np.asarray(line.get_xdata())[-1]) for line in profiles}
@@ -90,12 +71,13 @@ def test_runs_without_dates_count_from_their_starts_and_do_not_mix_with_others(r
     copy.write_bytes(runs[2].read_bytes())
     panel = files_figures([runs[2], copy])["series"].axes[-1]
     assert panel.get_xlabel() == "time [h]"
-    with error_naming(FileFormatError, "undated start_time"):
-        files_figures([runs[0], runs[2]])
-    with error_naming(FileFormatError, f"{MOORING.name} start_time"):
-        files_figures([runs[2], MOORING])
-    with error_naming(FileFormatError, f"{MOORING.name} run"):
-        files_figures([MOORING])
+    for wrong, parts in (
+        ([runs[0], runs[2]], "undated start_time"),
+        ([runs[2], MOORING], f"{MOORING.name} start_time"),
+        ([MOORING], f"{MOORING.name} run"),
+    ):
+        with error_naming(FileFormatError, parts):
+            files_figures(wrong)
 
 
 @pytest.mark.long  # of a file: above
@@ -107,9 +89,8 @@ def test_observations_of_a_configuration_stand_where_those_of_their_file_do(runs
     known = np.isin(places(seen), places(others))  # the case ends before the mooring does, or starts later
     assert known.sum() > 100 and (places(seen)[0] - places(others)[0]) * 24.0 < 1.0
     at = np.searchsorted(places(others), places(seen)[known])
-    np.testing.assert_allclose(
-        np.asarray(seen.get_ydata())[known], np.asarray(others.get_ydata())[at], atol=1e-6
-    )
+    found, expected = np.asarray(seen.get_ydata())[known], np.asarray(others.get_ydata())[at]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
     for wrong, parts in (([runs[2]], "undated.nc start_time"), ([runs[1], MOORING], MOORING.name)):
         with error_naming(FileFormatError, parts):
             files_figures(wrong, beside)
@@ -128,12 +109,9 @@ def test_the_depth_of_a_moving_instrument_stands_in_the_label():
     fixed, moving = np.full(5, -4.0), np.array([-4.0, -4.5, -9.0, -6.0, -5.0])
     assert reference_depth(fixed) == (-4.0, "4 m")
     assert reference_depth(moving) == (-5.0, "5 m\n(measured at 4 to 9 m)")
-    seen = Observations(
-        time=3600.0 * jnp.arange(5.0),
-        z=jnp.asarray(moving)[:, None],
-        profiles={"temperature": jnp.full((5, 1), 9.0)},
-    )
     times, z = 3600.0 * np.arange(5.0), np.array([-10.0, -5.0, 0.0])
+    profiles = {"temperature": jnp.full((5, 1), 9.0)}
+    seen = tl.Observations(jnp.asarray(times), jnp.asarray(moving)[:, None], profiles)
     run = Line(times, z, {"temperature": 8.0 + np.linspace(0.0, 1.0, 15).reshape(5, 3)}, None)
     panel = together_figures({"run": run}, seen)["series"].axes[0]
     mixed = dataclasses.replace(run, layer=("mixed layer", np.full(5, np.nan)))  # to the bottom: not drawn

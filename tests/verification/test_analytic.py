@@ -8,23 +8,8 @@ import pytest
 
 from tests.closures.columns import beyond
 from tests.helpers import order_of_accuracy, some_long
-from tunax_lite import (
-    Case,
-    Constant,
-    ConstantForcing,
-    ConvectiveAdjustment,
-    GenericLengthScale,
-    Grid,
-    KEpsilon,
-    KOmega,
-    MellorYamada,
-    Model,
-    SecondMomentClosure,
-    State,
-    SurfaceFluxes,
-    simulate,
-)
-from tunax_lite.closures import CATKE, EPBL, TKE, LargeShear
+from tunax_lite import Case, Constant, ConstantForcing, Grid, Model, State, SurfaceFluxes, closures, simulate
+from tunax_lite.closures import KEpsilon, SecondMomentClosure
 
 NO_FORCING = ConstantForcing(SurfaceFluxes())
 
@@ -117,6 +102,12 @@ def test_ekman_spiral_is_stationary():
     assert np.all(np.array(errors) < [0.0019, 0.0092, 0.0182])
 
 
+def stratified(depth: float, n_cells: int, n_squared: float, **fluxes) -> Case:
+    grid, gradient = Grid.uniform(depth, n_cells), n_squared / (9.81 * 2e-4)
+    state = State.from_profiles(grid, temperature=lambda z: 20.0 + gradient * z)
+    return Case(grid, state, ConstantForcing(SurfaceFluxes(**fluxes)))
+
+
 def depth_of_largest_stratification(grid: Grid, temperature) -> np.ndarray:
     gradients = np.diff(np.asarray(temperature), axis=-1)
     return -np.asarray(grid.z_face)[1:-1][np.argmax(gradients, axis=-1)]
@@ -141,14 +132,14 @@ KATO_PHILLIPS = {
         beyond(KEpsilon(stability=KANTHA_CLAYSON, steady_state_richardson_number=0.2), **NO_LIMIT),
         [14.5, 21.0, 26.0, 30.0],
     ),
-    "k-omega": (KOmega(length_limit=None, stability=WEAK), [14.5, 21.0, 26.0, 30.5]),
-    "generic": (GenericLengthScale(length_limit=None, stability=WEAK), [15.5, 21.5, 26.5, 30.5]),
-    "Mellor-Yamada": (MellorYamada(), []),
+    "k-omega": (closures.KOmega(length_limit=None, stability=WEAK), [14.5, 21.0, 26.0, 30.5]),
+    "generic": (closures.GenericLengthScale(length_limit=None, stability=WEAK), [15.5, 21.5, 26.5, 30.5]),
+    "Mellor-Yamada": (closures.MellorYamada(), []),
     "k-epsilon, recommended": (KEpsilon.recommended(), []),
-    "generic, recommended": (GenericLengthScale.recommended(), []),
-    "CATKE": (CATKE(), []),
-    "NEMO": (TKE(), []),
-    "ePBL with mixing by shear": (EPBL(interior_shear=LargeShear()), []),
+    "generic, recommended": (closures.GenericLengthScale.recommended(), []),
+    "CATKE": (closures.CATKE(), []),
+    "NEMO": (closures.TKE(), []),
+    "ePBL with mixing by shear": (closures.EPBL(interior_shear=closures.LargeShear()), []),
 }
 
 
@@ -160,61 +151,45 @@ def test_kato_phillips_mixed_layer_deepens_as_in_the_laboratory(name):
     """Wind on stratified water without rotation: D = 1.05 u* N0^-1/2 t^1/2 (Price 1979)."""
     closure, others = KATO_PHILLIPS[name]
     friction_velocity, stratification = 1e-2, 1e-2
-    grid = Grid.uniform(50.0, 100)
-    gradient = stratification**2 / (9.81 * 2e-4)
-    case = Case(
-        grid,
-        State.from_profiles(grid, temperature=lambda z: 20.0 + gradient * z),
-        ConstantForcing(SurfaceFluxes(stress_u=1027.0 * friction_velocity**2)),
-    )
+    case = stratified(50.0, 100, stratification**2, stress_u=1027.0 * friction_velocity**2)
     run = simulate(Model(closure), case, dt=60.0, duration=86400.0, output_interval=21600.0)
-    depth = depth_of_largest_stratification(grid, run.state.temperature[1:])
+    depth = depth_of_largest_stratification(case.grid, run.state.temperature[1:])
     law = 1.05 * friction_velocity * np.sqrt(np.asarray(run.time[1:]) / stratification)
     np.testing.assert_allclose(depth, law, rtol=0.1)
     # Other codes with the same closure differ by two faces.
     np.testing.assert_allclose(depth[: len(others)], others, atol=1.0)
 
 
-@pytest.mark.parametrize(
-    "closure",
-    [
-        ConvectiveAdjustment(background_diffusivity=0.0),
-        pytest.param(TKE(convective_diffusivity=100.0), marks=pytest.mark.long),
-    ],
-    ids=["convective adjustment", "NEMO"],
-)
-def test_mixing_of_unstable_water_encroaches(closure):
+BUOYANCY_FLUX, N_SQUARED = 1e-7, 1e-5
+COOLING = -BUOYANCY_FLUX / (9.81 * 2e-4) * 1027.0 * 3991.86796
+
+
+def encroachment(time) -> np.ndarray:
+    return np.sqrt(2.0 * BUOYANCY_FLUX * np.asarray(time) / N_SQUARED)
+
+
+ENCROACHING = {
+    "convective adjustment": closures.ConvectiveAdjustment(background_diffusivity=0.0),
+    "NEMO": closures.TKE(convective_diffusivity=100.0),
+}
+
+
+@pytest.mark.parametrize("name", some_long(ENCROACHING, "NEMO".__eq__))
+def test_mixing_of_unstable_water_encroaches(name):
     """Cooling mixes as deep as its buoyancy reaches, h = sqrt(2 B0 t) / N0, without entrainment."""
-    buoyancy_flux, stratification_squared = 1e-7, 1e-5
-    grid = Grid.uniform(100.0, 100)
-    gradient = stratification_squared / (9.81 * 2e-4)
-    heat_flux = -buoyancy_flux / (9.81 * 2e-4) * 1027.0 * 3991.86796
-    case = Case(
-        grid,
-        State.from_profiles(grid, temperature=lambda z: 20.0 + gradient * z),
-        ConstantForcing(SurfaceFluxes(heat_flux=heat_flux)),
-    )
-    run = simulate(Model(closure, molecular_diffusivity=0.0), case, dt=60.0, output_interval=86400.0)
-    law = np.sqrt(2.0 * buoyancy_flux * np.asarray(run.time[1:]) / stratification_squared)
-    stratified = np.diff(np.asarray(run.state.temperature[1:]), axis=1) > 0.5 * gradient
-    highest = np.asarray(grid.z_face)[1:-1][stratified.shape[1] - 1 - np.argmax(stratified[:, ::-1], axis=1)]
-    np.testing.assert_allclose(-highest, law, atol=1.0)  # one cell
+    case = stratified(100.0, 100, N_SQUARED, heat_flux=COOLING)
+    model = Model(ENCROACHING[name], molecular_diffusivity=0.0)
+    run = simulate(model, case, dt=60.0, output_interval=86400.0)
+    is_stratified = np.diff(np.asarray(run.state.temperature[1:]), axis=1) > 0.5 * N_SQUARED / (9.81 * 2e-4)
+    base = np.asarray(case.grid.z_face)[-2 - np.argmax(is_stratified[:, ::-1], axis=1)]
+    np.testing.assert_allclose(-base, encroachment(run.time[1:]), atol=1.0)  # one cell
 
 
 @pytest.mark.long
 def test_catke_convects_and_entrains():
     """Between encroachment, h = sqrt(2 B0 t) / N0, and an entrainment flux of a quarter of B0."""
-    buoyancy_flux, stratification_squared = 1e-7, 1e-5
-    grid = Grid.uniform(100.0, 50)
-    gradient = stratification_squared / (9.81 * 2e-4)
-    heat_flux = -buoyancy_flux / (9.81 * 2e-4) * 1027.0 * 3991.86796
-    case = Case(
-        grid,
-        State.from_profiles(grid, temperature=lambda z: 20.0 + gradient * z),
-        ConstantForcing(SurfaceFluxes(heat_flux=heat_flux)),
-        duration=172800.0,
-    )
-    run = simulate(Model(CATKE()), case, dt=600.0, output_interval=86400.0)
-    depth = depth_of_largest_stratification(grid, run.state.temperature[1:])
-    encroached = np.sqrt(2.0 * buoyancy_flux * np.asarray(run.time[1:]) / stratification_squared)
+    case = stratified(100.0, 50, N_SQUARED, heat_flux=COOLING)
+    run = simulate(Model(closures.CATKE()), case, dt=600.0, output_interval=86400.0)
+    depth = depth_of_largest_stratification(case.grid, run.state.temperature[1:])
+    encroached = encroachment(run.time[1:])
     assert np.all(encroached < depth) and np.all(depth < np.sqrt(1.5) * encroached)

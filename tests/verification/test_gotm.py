@@ -92,6 +92,16 @@ def rms(values) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
+def run_of(closure, path, interval: float = 3600.0):
+    case, _ = read_lesbrary(path)
+    return simulate(Model(closure), case, dt=60.0, output_interval=interval)
+
+
+def results_of(path, *keys: str) -> dict[str, np.ndarray]:
+    with xr.open_dataset(path) as reference:
+        return {key: reference[key].values.squeeze() for key in keys}
+
+
 # Convection and wind with cooling, of all closures; of one all cases.
 @pytest.mark.long
 @pytest.mark.parametrize(
@@ -99,12 +109,10 @@ def rms(values) -> float:
     [*((name, "keps") for name in LES_CASES), *itertools.product(LES_CASES[::3], list(CLOSURES)[1:])],
 )
 def test_closure_reproduces_gotm(name, closure, lesbrary_path, reference_path):
-    case, _ = read_lesbrary(lesbrary_path(name))
     interval, limits = (600.0 if closure == "keps" else 3600.0), (JUMPS if closure == "tke" else Limits())
-    run = simulate(Model(CLOSURES[closure]), case, dt=60.0, output_interval=interval)
-    with xr.open_dataset(reference_path(f"les_{name}_{closure}")) as reference:
-        keys = ("temp", "u", "v", "tke", "eps", "num", "nuh")
-        expected = {key: reference[key].values.squeeze() for key in keys}
+    run = run_of(CLOSURES[closure], lesbrary_path(name), interval)
+    keys = ("temp", "u", "v", "tke", "eps", "num", "nuh")
+    expected = results_of(reference_path(f"les_{name}_{closure}"), *keys)
     assert expected["temp"].shape == run.state.temperature.shape == (172800.0 / interval + 1, 64)
 
     # Between the ends, where GOTM's algebraic lengths are half of ours; they do not enter the next step.
@@ -127,23 +135,17 @@ def test_closure_reproduces_gotm(name, closure, lesbrary_path, reference_path):
 @pytest.mark.parametrize("name", LES_CASES[::3])
 def test_bougeault_andre_without_gotms_errors(name, lesbrary_path, reference_path):
     """The length of the paper changes the temperature by 0.1 to 0.3 mK."""
-    case, _ = read_lesbrary(lesbrary_path(name))
-    closure = OneEquation(stability=Brueggemann(), length=BougeaultAndre())
-    run = simulate(Model(closure), case, dt=60.0, output_interval=3600.0)
-    with xr.open_dataset(reference_path(f"les_{name}_tke")) as reference:
-        theirs = reference["temp"].values.squeeze()
+    run = run_of(OneEquation(stability=Brueggemann(), length=BougeaultAndre()), lesbrary_path(name))
+    theirs = results_of(reference_path(f"les_{name}_tke"), "temp")["temp"]
     assert 5e-5 < rms(run.state.temperature - theirs) < 5e-4
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", LES_CASES[::3])
 def test_kpp_reproduces_gotm(name, lesbrary_path, reference_path):
-    case, _ = read_lesbrary(lesbrary_path(name))
     closure = KPP(shear=None, background_viscosity=0.0, background_diffusivity=0.0)
-    run = simulate(Model(closure), case, dt=60.0, output_interval=3600.0)
-    with xr.open_dataset(reference_path(f"les_{name}_kpp")) as reference:
-        keys = ("temp", "u", "v", "num", "nuh", "cvmix_zsbl")
-        expected = {key: reference[key].values.squeeze() for key in keys}
+    run, keys = run_of(closure, lesbrary_path(name)), ("temp", "u", "v", "num", "nuh", "cvmix_zsbl")
+    expected = results_of(reference_path(f"les_{name}_kpp"), *keys)
     # What differs is how weak convection without wind fades, in free convection.
     assert rms(run.state.temperature - expected["temp"]) < 1e-7
     assert rms(run.state.u - expected["u"]) < 1e-9

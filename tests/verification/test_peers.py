@@ -71,34 +71,18 @@ def test_diffusivities_of_veros():
     column = lambda values: np.asarray(values, float)[None, None, :, None]  # noqa: E731
     flat = np.zeros((1, 1, n))
     place = dict(zw=np.asarray(GRID.z_face)[1:-1], dzw=spacing, dzt=thickness[:-1], tau=0)
-    settings = SimpleNamespace(
-        enable_tke=True,
-        tke_mxl_choice=1,
-        mxl_min=1e-8,
-        kappaM_max=100.0,
-        kappaM_min=2e-4,
-        kappaH_min=2e-5,
-        c_k=0.1,
-        enable_idemix=False,
-        enable_cyclic_x=False,
-        enable_Prandtl_tke=True,
-        enable_kappaH_profile=False,
-    )
+    off = dict.fromkeys(("enable_idemix", "enable_cyclic_x", "enable_kappaH_profile"), False)
+    limits = dict(mxl_min=1e-8, kappaM_max=100.0, kappaM_min=2e-4, kappaH_min=2e-5)
+    on = dict(enable_tke=True, enable_Prandtl_tke=True, tke_mxl_choice=1, c_k=0.1)
+    settings = SimpleNamespace(**off, **limits, **on)
 
     def of_veros(mean_dissipation):
-        variables = SimpleNamespace(
-            **place,
-            tke=column(ours.turbulent_kinetic_energy[1:-1]),
-            Nsqr=column(N_SQUARED),
-            maskW=np.ones_like(flat),
-            ht=np.full((1, 1), float(GRID.depth)),
-            K_diss_v=mean_dissipation,
-            kappaM=flat.copy(),
-            Prandtlnumber=flat.copy(),
-        )
-        state = SimpleNamespace(
-            variables=variables, settings=settings, dimensions={"xt": 1, "yt": 1, "zt": n}
-        )
+        squares = dict(tke=column(ours.turbulent_kinetic_energy[1:-1]), Nsqr=column(N_SQUARED))
+        ground = dict(maskW=np.ones_like(flat), ht=np.full((1, 1), float(GRID.depth)))
+        found = dict(K_diss_v=mean_dissipation, kappaM=flat.copy(), Prandtlnumber=flat.copy())
+        variables = SimpleNamespace(**place, **squares, **ground, **found)
+        sizes = {"xt": 1, "yt": 1, "zt": n}
+        state = SimpleNamespace(variables=variables, settings=settings, dimensions=sizes)
         return kernels.set_tke_diffusivities_kernel.function(state)
 
     first = of_veros(flat.copy())
