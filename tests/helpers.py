@@ -204,11 +204,6 @@ def with_leaf(module, path: str, value):
     return eqx.tree_at(lambda m: get_leaf(m, path), module, value)
 
 
-def stack_columns(modules: list):
-    """Modules of equal structure as one with a trailing batch axis."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves, axis=-1), *modules)
-
-
 def column(module, index: int):
     """One column of a batch."""
     return jax.tree.map(lambda leaf: leaf[..., index], module)

@@ -97,10 +97,8 @@ print(json.dumps(found, default=float))
 
 
 def test_a_new_flux_and_a_new_variable_of_the_weather_are_everywhere(tmp_path):
-    """In the configuration, the run, its file, tables, offsets, the map and the inputs."""
-    shutil.copytree(
-        ROOT / "tunax_lite", tmp_path / "tunax_lite", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "tunax_lite", tmp_path / "tunax_lite", ignore=ignored)
     guide = (ROOT / "CONTRIBUTING.md").read_text()
     edits = EDIT.findall(guide[guide.index("**A surface flux**") : guide.index("**A reader**")])
     names = [name.removeprefix("tunax_lite/") for name, *_ in edits]

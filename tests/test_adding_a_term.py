@@ -15,7 +15,6 @@ from tunax_lite.column.terms import AbstractTerm, Tendency
 
 GUIDE = Path(__file__).parents[1] / "docs" / "terms.md"
 GRID = tl.Grid.stretched(20.0, 8, surface_zoom=1.0)
-H = np.asarray(GRID.cell_thickness)
 
 
 @pytest.fixture(scope="module")

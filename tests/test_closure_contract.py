@@ -27,7 +27,6 @@ from tests.helpers import (
     get_leaf,
     small_cases,
     some_long,
-    with_leaf,
 )
 from tunax_lite import Grid, Model, SaveSteps, simulate, stack_cases
 from tunax_lite._types import iterate_parameters, iterate_vectors
@@ -315,18 +314,6 @@ def test_derivatives_of_a_long_run(closure, long_run):
     assert_close(found, jax.tree.map(lambda leaf: leaf[:20], run.result[1]), rtol=1e-7, atol=1e-8)
 
 
-@pytest.mark.long
-@of_closures("Constant", "KEpsilon")
-def test_optimised_program_equals_one_without_optimisation(closure, long_run):
-    """Losses and gradients: the compiler has given wrong code in silence before."""
-    ours, theirs = Run(long_run.both, LONG_RUN, SHORT_STEP), long_run
-    np.testing.assert_allclose(ours.result[0], theirs.result[0], rtol=1e-9)
-    for path, scale in directions(closure):
-        gradients = (leaf_of(run.gradient, path) for run in (ours, theirs))
-        atol = 1e-11 * np.max(np.abs(theirs.result[0])) / scale
-        np.testing.assert_allclose(*gradients, rtol=1e-6, atol=atol)
-
-
 def test_known_case_inside_a_traced_function():
     """Where only a parameter is traced, the checks of the case must still see its numbers."""
     case, finer, closure = CASES["everything"], Grid.uniform(DEPTH, 2 * N_CELLS), UNDER_TEST["KEpsilon"]
@@ -340,21 +327,3 @@ def test_known_case_inside_a_traced_function():
     with error_naming(ValueError, "0 43200"):
         too_long = 2.0 * case.duration
         jax.eval_shape(lambda nu: simulate(Model(closure, nu), case, duration=too_long), jnp.asarray(1e-6))
-
-
-@pytest.mark.long
-@of_closures("KEpsilon", "KPP", "NeuralCorrection")
-def test_new_numbers_do_not_compile_again(closure, monkeypatch):
-    kind, traces = type(closure.prepare()), []
-    step = kind.step
-    monkeypatch.setattr(kind, "step", lambda *arguments: (traces.append(None), step(*arguments))[1])
-    # No other test has compiled a run of that many steps.
-    run = partial(simulate, dt=DT, duration=17.0 * DT, output_interval=17.0 * DT)
-    run(Model(closure), CASES["wind"])
-    first = len(traces)
-    assert first > 0
-    for info in [*iterate_parameters(closure), *iterate_vectors(closure)]:
-        if info.value is not None:
-            run(Model(with_leaf(closure, info.path, 1.01 * info.value)), CASES["cooling"])
-    run(Model(closure, molecular_viscosity=1e-5), CASES["everything"])
-    assert len(traces) == first

@@ -1,8 +1,7 @@
-"""The site: every public name has its place, examples run, pages stand alone."""
+"""The site: every public name has its place, examples run, links lead somewhere, tables are current."""
 
 import doctest
 import importlib
-import inspect
 import os
 import re
 import subprocess
@@ -15,6 +14,7 @@ from typer.testing import CliRunner
 
 from tests.helpers import some_long
 from tunax_lite.cli.commands import app
+from tunax_lite.config import load_calibration
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -35,6 +35,7 @@ interface, pages = _module_of_docs("interface"), _module_of_docs("pages")
 
 def test_every_public_name_is_on_a_page():
     documented = interface.documented()
+    assert len(interface.listed()) > 100
     missing = [
         f"{module}.{name}"
         for module in interface.modules()
@@ -42,14 +43,6 @@ def test_every_public_name_is_on_a_page():
         if id(value) not in documented
     ]
     assert not missing, f"add them to a page below docs/api: {missing}"
-
-
-def test_every_documented_name_is_described():
-    assert len(interface.listed()) > 100
-    for module, name in interface.listed():
-        value = getattr(importlib.import_module(module), name)
-        own = str(getattr(value, "__module__", "")).startswith("tunax_lite")
-        assert inspect.getdoc(value) or not own, f"{module}.{name} has no docstring"
 
 
 @pytest.mark.parametrize("page", some_long(API, lambda page: page not in SHORT_PAGES))
@@ -60,15 +53,12 @@ def test_examples_of_a_page_of_the_interface(page):
     assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.long if name in SHORT_EXAMPLES else pytest.mark.study)
-        for name in EXAMPLES
-    ],
-)
+def _of_tier(name: str):
+    return pytest.param(name, marks=pytest.mark.long if name in SHORT_EXAMPLES else pytest.mark.study)
+
+
+@pytest.mark.parametrize("name", map(_of_tier, EXAMPLES))
 def test_example_of_the_gallery(name):
-    """In a process of its own, as a reader runs it; warnings of the package are errors."""
     command = [sys.executable, "-W", "error:::tunax_lite", f"{name}.py"]
     environment = os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT / "gallery", env=environment, capture_output=True, text=True)
@@ -115,3 +105,55 @@ def test_faults_and_broken_links_of_pages_are_found(tmp_path):
     assert pages.broken_links(found) == [f"{other}: #gone leads nowhere"]
     other.unlink()
     assert pages.broken_links({index: text}) == [f"{index}: sub/other%20page.html#there leads nowhere"]
+
+
+PAGES = sorted(
+    path
+    for pattern in ("*.md", "docs/**/*.md", "gallery/*.md", "paper/*.md")
+    for path in ROOT.glob(pattern)
+    if "_build" not in path.parts and path.relative_to(ROOT).parts[:2] != ("docs", "gallery")
+)
+FENCED = re.compile(r"^(```|~~~)(.*?)\n(.*?)^\1[ ]*$", flags=re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def slug(heading: str) -> str:
+    """The anchor that a code host gives to a heading."""
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+def test_links_of_pages_lead_to_stored_files_and_headings():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    files = {ROOT / line for line in listed.stdout.splitlines()}
+    stored = {folder for file in files for folder in (file, *file.parents)}  # empty: no checkout
+    texts = {page: FENCED.sub("", text_of(page)) for page in PAGES}
+    headings = {page: re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE) for page, text in texts.items()}
+    broken = []
+    for page, text in texts.items():
+        for link in LINK.findall(text):
+            file, _, place = link.partition("#")
+            target = (page.parent / file).resolve() if file else page
+            is_there = target.exists() and (not stored or target in stored)
+            if not is_there or (place and place not in map(slug, headings.get(target, [place]))):
+                broken.append(f"{page.relative_to(ROOT)}: {link}")
+    assert not broken
+
+
+@pytest.mark.long  # in a process of its own, where no test has declared names
+def test_tables_of_pages_are_what_is_declared_and_measured():
+    command = [sys.executable, DOCS / "generated.py", "--check"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"run: python docs/generated.py\n{done.stdout}{done.stderr}"
+
+
+def test_the_example_of_overfitting_is_a_configuration(tmp_path):
+    (block,) = re.findall(r"^```yaml\n(.*?)^```", text_of(DOCS / "calibration/overfitting.md"), re.M | re.S)
+    (tmp_path / "two.yaml").write_text(block)
+    config = load_calibration(tmp_path / "two.yaml").config
+    assert len(config.cases) == 2 and len(config.parameters) == 4

@@ -51,7 +51,6 @@ def test_nothing_else_names_an_extension():
 
 @pytest.mark.long
 def test_everything_else_works_without_extensions(tmp_path):
-    """In a copy of the repository without their folders, and without those of their tests."""
     ignored = shutil.ignore_patterns("__pycache__", ".*", "results", "_build", "gallery", "notebooks")
     for folder in ("tunax_lite", "tests", "configs", "data", "docs", "benchmarks"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)

@@ -38,27 +38,16 @@ print(json.dumps([found, rules, RunConfig.model_json_schema(), str(tl.Model(tl.K
 
 
 def python(*arguments, **environment):
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command, variables = [sys.executable, *arguments], {**os.environ, **environment}
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_docstrings_are_found_in_the_source():
     own = [each.kind for each in all_names() if each.kind.__module__.startswith("tunax_lite.")]
-    documented = [
-        *own,
-        Model,
-        tunax_lite.Case,
-        *(rule.look for rule in RULES.values() if "<" not in rule.look.__qualname__),
-    ]
-    for each in documented:
+    looks = [rule.look for rule in RULES.values() if "<" not in rule.look.__qualname__]
+    for each in (*own, Model, tunax_lite.Case, *looks):
         in_source = _docstrings(each.__module__)[each.__qualname__]
         assert in_source.split() == str(each.__doc__).split(), each
 

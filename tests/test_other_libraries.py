@@ -36,14 +36,10 @@ def example(common):
     return run
 
 
-@pytest.mark.long  # calibrations use the same library
-def test_optax_finds_the_constant(example):
-    assert float(example("optax")["found"]) == pytest.approx(math.log(8.0), abs=0.01)
-
-
-@pytest.mark.long
-def test_optimistix_finds_the_constant(example):
-    assert float(example("optimistix")["found"]) == pytest.approx(math.log(8.0), abs=1e-4)
+@pytest.mark.long  # calibrations use the first of them
+@pytest.mark.parametrize(("library", "tolerance"), [("optax", 0.01), ("optimistix", 1e-4)])
+def test_optimisers_find_the_constant(example, library, tolerance):
+    assert float(example(library)["found"]) == pytest.approx(math.log(8.0), abs=tolerance)
 
 
 @pytest.mark.long

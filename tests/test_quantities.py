@@ -9,20 +9,13 @@ from tunax_lite.io.units import conversion
 from tunax_lite.quantities import QUANTITIES, quantity_of
 
 
-def test_names_are_identifiers_and_long_names_have_no_symbols():
+def test_names_are_identifiers_and_standard_names_are_unique():
     for name, variable in QUANTITIES.items():
-        assert name.isidentifier()
-        assert variable.long_name.isascii()
-        assert variable.unit
-
-
-def test_standard_names_are_unique():
+        assert name.isidentifier() and variable.long_name.isascii() and variable.unit
     standard_names = [v.standard_name for v in QUANTITIES.values() if v.standard_name is not None]
     assert len(standard_names) == len(set(standard_names))
     assert all(name == name.lower().replace(" ", "_") for name in standard_names)
-
-
-def test_fluxes_are_found_by_their_names_in_the_forcing():
+    # Fluxes are found by their names in the forcing, too.
     assert quantity_of("heat_flux") is QUANTITIES["surface_heat_flux"] and quantity_of("u").unit == "m s-1"
 
 
@@ -46,7 +39,5 @@ def test_every_reader_says_what_a_value_looks_like():
     ):
         with error_naming(FileFormatError, advice):
             check_possible("a.nc", "x", quantity, np.array([value]))
-
-
-def test_a_passive_tracer_may_have_any_value():
+    # A passive tracer may have any value.
     check_possible("a.nc", "dye", "dye", np.array([1e30]))

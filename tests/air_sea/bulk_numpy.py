@@ -133,9 +133,4 @@ def coare(w, ta, ts, qa, qs, p, version, iterations):
     rho = p / (287.05 * absolute * (1 + eps * qz))
     rho = (p - rho * g * 10.0) / (287.05 * absolute * (1 + eps * qz))
     water = rho * us * qstar
-    return (
-        rho * us**2 / s * w,
-        rho * (1005 + 1860 * qz) * us * tstar,
-        (2.501e6 - 2370 * ts) * water,
-        water,
-    )
+    return (rho * us**2 / s * w, rho * (1005 + 1860 * qz) * us * tstar, (2.501e6 - 2370 * ts) * water, water)

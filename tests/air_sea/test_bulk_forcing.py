@@ -1,6 +1,5 @@
 """Fluxes from the weather: what the switches do, gradients, batches, and what is refused."""
 
-import dataclasses
 from typing import Any
 
 import gsw
@@ -12,24 +11,14 @@ import pytest
 from tests.air_sea.bulk_numpy import fairall, humidity_of, saturation
 from tests.errors import error_naming
 from tests.helpers import central_difference, get_leaf, water_surface, with_leaf
-from tunax_lite import Case, Grid, KEpsilon, Model, State, simulate
-from tunax_lite.air_sea import (
-    BulkForcing,
-    Clark,
-    ClearSky,
-    Coare36,
-    DownwardLongwave,
-    Fairall,
-    Payne,
-    SolarPosition,
-    Weather,
-)
+from tunax_lite import Case, Grid, KEpsilon, Model, State, air_sea, simulate
 from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.column.time_series import TimeSeries
-from tunax_lite.physics import RgbAbsorption, Teos10
+from tunax_lite.physics import Teos10
 
 TIMES = np.linspace(0.0, 86400.0, 9)
-SUN = SolarPosition("2011-06-21T00:00:00", 50.0, -145.0)
+SUN = air_sea.SolarPosition("2011-06-21T00:00:00", 50.0, -145.0)
+SKY = {"longwave": air_sea.Clark(), "shortwave": air_sea.ClearSky(), "albedo": air_sea.Payne(), "sun": SUN}
 WATER = water_surface(0.3, -0.2, 10.0, 33.0)
 
 
@@ -46,11 +35,11 @@ def weather(**changes) -> Any:
         shortwave=300.0 * np.maximum(np.sin(day), 0.0),
         longwave=-60.0 + 10.0 * np.cos(day),
     )
-    return TimeSeries(jnp.asarray(TIMES), Weather(**(values | changes)), "station")
+    return TimeSeries(jnp.asarray(TIMES), air_sea.Weather(**(values | changes)), "station")
 
 
 def forcing(**changes) -> Any:
-    return BulkForcing(weather(), **changes)
+    return air_sea.BulkForcing(weather(), **changes)
 
 
 def at(name, time) -> float:
@@ -70,11 +59,10 @@ def expected_exchange(time):
 
 
 def test_the_wind_that_gases_feel_is_that_of_the_stress():
-    """Over a current where the fluxes follow it."""
-    time, water = 30000.0, water_surface(0.3, -0.2, 10.0, 33.0)
+    time = 30000.0
     u, v = at("wind_u", time), at("wind_v", time)
     for relative, expected in ((True, np.hypot(u - 0.3, v + 0.2)), (False, np.hypot(u, v))):
-        speed = forcing(relative_wind=relative).wind_speed(time, water)
+        speed = forcing(relative_wind=relative).wind_speed(time, WATER)
         np.testing.assert_allclose(speed, expected, rtol=1e-12)
     np.testing.assert_allclose(forcing().wind_speed(time), np.hypot(u, v), rtol=1e-12)
 
@@ -111,30 +99,22 @@ def test_parts_add_up():
 
 def test_radiation_by_formula_or_by_series():
     time = 3600.0 * 22.0
-    computed = forcing(longwave=Clark(), shortwave=ClearSky(), albedo=Payne(), sun=SUN).at(time, WATER)
+    computed = forcing(**SKY).at(time, WATER)
     # Midsummer noon at 50 N in 145 W is at 21:40 UTC.
     assert 300.0 < computed.shortwave_flux < 1000.0
-    night = forcing(longwave=Clark(), shortwave=ClearSky(), albedo=Payne(), sun=SUN).at(3600.0 * 10.0, WATER)
-    assert night.shortwave_flux == 0.0
-    downward: Any = BulkForcing(weather(longwave=300.0 + 0.0 * TIMES), longwave=DownwardLongwave())
-    net = forcing()
+    assert forcing(**SKY).at(3600.0 * 10.0, WATER).shortwave_flux == 0.0
+    of_sky = weather(longwave=300.0 + 0.0 * TIMES)
+    downward: Any = air_sea.BulkForcing(of_sky, longwave=air_sea.DownwardLongwave())
     loss = 0.97 * 5.670374419e-8 * 283.14**4
-    np.testing.assert_allclose(
-        downward.at(time, WATER).heat_flux - net.at(time, WATER).heat_flux,
-        300.0 - loss - at("longwave", time),
-        atol=0.1,
-    )
+    more = downward.at(time, WATER).heat_flux - forcing().at(time, WATER).heat_flux
+    np.testing.assert_allclose(more, 300.0 - loss - at("longwave", time), atol=0.1)
 
 
 def test_rain_and_evaporation():
     time = 0.0
     dry, rainy, salty = (
         forcing(**switches).at(time, WATER)
-        for switches in (
-            {"evaporation": False},
-            {"rain_heat": True, "rain_stress": True},
-            {},
-        )
+        for switches in ({"evaporation": False}, {"rain_heat": True, "rain_stress": True}, {})
     )
     rain = 2e-4  # kg m-2 s-1
     np.testing.assert_allclose(dry.freshwater_flux, rain, rtol=1e-12)
@@ -145,96 +125,56 @@ def test_rain_and_evaporation():
     np.testing.assert_allclose(evaporated, -expected_exchange(time)[-1], rtol=5e-3)
 
 
-def column(bulk_forcing: BulkForcing) -> Case:
+def column(bulk_forcing: air_sea.BulkForcing, duration=86400.0) -> Case:
     grid = Grid.uniform(50.0, 25)
-    return Case(
-        grid=grid,
-        initial_state=State.from_profiles(grid, temperature=lambda z: 10.0 + 0.02 * z, salinity=33.0),
-        forcing=bulk_forcing,
-        coriolis_parameter=1.1e-4,
-        equation_of_state=Teos10(),
-        absorption=RgbAbsorption(bottom_absorbs=False),
-        duration=86400.0,
-    )
+    state = State.from_profiles(grid, temperature=lambda z: 10.0 + 0.02 * z, salinity=33.0)
+    return Case(grid, state, bulk_forcing, equation_of_state=Teos10(), duration=duration)
 
 
-def full_forcing(bulk=None) -> BulkForcing:
-    return forcing(
-        bulk=bulk or Fairall(),
-        longwave=Clark(),
-        shortwave=ClearSky(),
-        albedo=Payne(),
-        sun=SUN,
-        rain_heat=True,
-        rain_stress=True,
-        evaporation=True,
-    )
+def full_forcing(bulk=None) -> air_sea.BulkForcing:
+    return forcing(bulk=bulk or air_sea.Fairall(), **SKY, rain_heat=True, rain_stress=True)
 
 
-# What of weather, sky and water is free, and the size of a change of it.
+# What of weather and sky is free, and the size of a change of it.
 FREE = {
-    "forcing.offsets.wind_u": 1.0,
-    "forcing.offsets.air_temperature": 1.0,
-    "forcing.offsets.humidity": 5.0,
-    "forcing.offsets.cloud_cover": 0.1,
-    "forcing.offsets.precipitation": 1e-6,
-    "forcing.wind_factor": 0.1,
-    "forcing.heat_factor": 0.1,
-    "forcing.shortwave.transmissivity": 0.05,
-    "absorption.chlorophyll": 0.02,
+    "offsets.wind_u": 1.0,
+    "offsets.air_temperature": 1.0,
+    "offsets.humidity": 5.0,
+    "offsets.cloud_cover": 0.1,
+    "offsets.precipitation": 1e-6,
+    "wind_factor": 0.1,
+    "heat_factor": 0.1,
+    "shortwave.transmissivity": 0.05,
 }
 FLUXES = ("stress_u", "stress_v", "surface_drag", "heat_flux", "shortwave_flux", "freshwater_flux")
-# Which of them each number changes, by the formulae.
-ACTS_ON = {
-    "wind_u": "stress_u stress_v surface_drag heat_flux freshwater_flux",
-    "air_temperature": "stress_u stress_v surface_drag heat_flux freshwater_flux",
-    "humidity": "stress_u stress_v surface_drag heat_flux freshwater_flux",
-    "cloud_cover": "heat_flux shortwave_flux",
-    "precipitation": "stress_u stress_v surface_drag heat_flux freshwater_flux",
-    "wind_factor": "stress_u stress_v surface_drag heat_flux freshwater_flux",
-    "heat_factor": "heat_flux",
-    "transmissivity": "shortwave_flux",
-}
-
-
-def with_numbers(case: Case, values) -> Case:
-    for path, value in zip(FREE, values, strict=True):
-        case = with_leaf(case, path, value)
-    return case
-
-
-def assert_slopes(function, point, slopes) -> None:
-    """The derivatives are central differences, which do not know them; `slopes` has the numbers last."""
-    for i, (path, scale) in enumerate(FREE.items()):
-
-        def of_numbers(numbers, i=i):
-            return np.stack([np.asarray(function(point.at[i].set(number))) for number in numbers])
-
-        found = central_difference(of_numbers, float(point[i]), scale)
-        assert np.all(found.holds(0.0, fraction=1e-5)), f"{path}: {found}"
-        np.testing.assert_allclose(slopes[..., i], found.value, rtol=1e-5, err_msg=path)
 
 
 @pytest.mark.long
 def test_gradient_of_the_fluxes_equals_central_differences():
-    case, noon = column(full_forcing()), 3600.0 * 20.0
+    bulk = full_forcing()
 
     @jax.jit
-    def fluxes(values):
-        now = with_numbers(case, values).forcing.at(noon, WATER)
+    def fluxes(numbers):
+        changed = bulk
+        for path, number in zip(FREE, numbers, strict=True):
+            changed = with_leaf(changed, path, number)
+        now = changed.at(3600.0 * 20.0, WATER)
         return jnp.stack([getattr(now, name) for name in FLUXES])
 
-    point = jnp.stack([jnp.asarray(get_leaf(case, path)) for path in FREE])
+    point = jnp.stack([jnp.asarray(get_leaf(bulk, path)) for path in FREE])
     slopes = np.asarray(jax.jit(jax.jacrev(fluxes))(point))
-    changed = {path.split(".")[-1]: slopes[:, i] != 0.0 for i, path in enumerate(FREE)}
-    for name, found in changed.items():
-        expected = ACTS_ON.get(name, "").split()
-        assert [flux for flux, acts in zip(FLUXES, found, strict=True) if acts] == expected, name
-    assert_slopes(fluxes, point, slopes)
+    for i, (path, scale) in enumerate(FREE.items()):
+
+        def of_numbers(numbers, i=i):
+            return np.stack([np.asarray(fluxes(point.at[i].set(number))) for number in numbers])
+
+        found = central_difference(of_numbers, float(point[i]), scale)
+        assert np.all(found.holds(0.0, fraction=1e-5)), f"{path}: {found}"
+        np.testing.assert_allclose(slopes[:, i], found.value, rtol=1e-5, err_msg=path)
 
 
 def test_columns_of_a_batch_have_their_own_weather():
-    single = full_forcing(Coare36(iterations=3))
+    single = full_forcing(air_sea.Coare36(iterations=3))
     offsets = jnp.asarray([-2.0, 0.0, 3.0])
     batch = with_leaf(single, "offsets.air_temperature", offsets)
     spread = jax.tree.map(lambda x: jnp.broadcast_to(x, (3,)), WATER)
@@ -255,7 +195,7 @@ REFUSED = [
     ({"wind_u": np.where(TIMES > 5e4, 999.0, 5.0)}, {}, "999 54000 5"),
     ({"longwave": None}, {}, "weather.longwave"),
     ({"shortwave": None}, {}, "weather.shortwave"),
-    ({}, {"longwave": Clark()}, "sun longwave"),
+    ({}, {"longwave": air_sea.Clark()}, "sun longwave"),
     ({"precipitation": None}, {"rain_heat": True}, "weather.precipitation"),
 ]
 
@@ -263,11 +203,11 @@ REFUSED = [
 def test_weather_that_cannot_be_is_refused():
     for changes, options, message in REFUSED:
         with error_naming(ValueError, message):
-            BulkForcing(weather(**changes), **options)
+            air_sea.BulkForcing(weather(**changes), **options)
 
 
 def test_run_beyond_the_weather_is_refused():
-    case = dataclasses.replace(column(forcing()), duration=90000.0)
+    case = column(forcing(), duration=90000.0)
     with error_naming(ValueError, "station"):
         simulate(Model(KEpsilon()), case, dt=3600.0, output_interval=90000.0)
     with error_naming(ValueError, "water"):

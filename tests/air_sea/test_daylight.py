@@ -14,17 +14,15 @@ import pytest
 
 from tests.helpers import water_surface
 from tunax_lite.air_sea import (
-    AlbedoOfTheDay,
     BulkForcing,
     Cogley,
     ConstantAlbedo,
-    MeanSun,
     Payne,
     SolarPosition,
     Weather,
     with_mean_sun,
 )
-from tunax_lite.air_sea.daylight import time_between_records
+from tunax_lite.air_sea.daylight import AlbedoOfTheDay, MeanSun, time_between_records
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.io.series import Series
 
@@ -34,9 +32,8 @@ DAILY = np.array([120.0, 310.0, 50.0, 226.0, 180.0, 260.0, 90.0])
 
 def forcing(time, light, albedo=None, latitude=43.1, longitude=-89.4, start="2011-06-21T00:00:00"):
     one = np.ones(len(time))
-    weather = Weather(
-        5.0 * one, 0.0 * one, 10.0 * one, 80.0 * one, 1e5 * one, shortwave=light, longwave=-50.0 * one
-    )
+    values = 5.0 * one, 0.0 * one, 10.0 * one, 80.0 * one, 1e5 * one
+    weather = Weather(*values, shortwave=light, longwave=-50.0 * one)
     sun = SolarPosition(start, latitude, longitude)
     series = TimeSeries(jnp.asarray(time, dtype=float), weather, "station")
     return BulkForcing(series, albedo=albedo or Payne(), sun=sun)
@@ -86,9 +83,8 @@ def test_albedo_of_the_day_is_weighted_with_the_clear_sky():
 
 
 def test_albedo_of_the_day_has_finite_gradients_everywhere():
-    slope = jax.jit(
-        jax.grad(lambda latitude, day: AlbedoOfTheDay(Cogley(), latitude).value(0.0, day), (0, 1))
-    )
+    of_cogley = lambda latitude, day: AlbedoOfTheDay(Cogley(), latitude).value(0.0, day)  # noqa: E731
+    slope = jax.jit(jax.grad(of_cogley, (0, 1)))
     for latitude in (-90.0, -66.55, 0.0, 66.56, 90.0):
         for day in (1.0, 172.0, 355.0):
             assert np.all(np.isfinite(slope(jnp.asarray(latitude), jnp.asarray(day)))), (latitude, day)
@@ -102,9 +98,8 @@ def test_a_daily_mean_loses_what_the_sun_of_the_day_reflects():
     ends = 3600.0 * np.arange(1, 24 * 6 + 1)
     downward = entering(dataclasses.replace(plain, albedo=ConstantAlbedo(0.0)), ends).mean()
     assert "24 h apart" in notes[0] and "diurnal_cycle" in notes[0]
-    np.testing.assert_allclose(
-        1.0 - entering(made, ends).mean() / downward, independent_albedo(43.1, 174), rtol=0.02
-    )
+    lost = 1.0 - entering(made, ends).mean() / downward
+    np.testing.assert_allclose(lost, independent_albedo(43.1, 174), rtol=0.02)
     # What it was: the sun is down for 8.6 of 24 hours.
     assert 0.3 < 1.0 - entering(plain, ends).mean() / downward < 0.4
     kept, said = with_mean_sun(plain, MeanSun("instant"), step=3600.0, duration=time[-1])
@@ -140,9 +135,8 @@ def test_gradients_through_the_cycle_are_finite():
     def total(offset, latitude):
         assert made.sun is not None
         sun = dataclasses.replace(made.sun, latitude=latitude)
-        other = dataclasses.replace(
-            made, offsets=dataclasses.replace(made.offsets, shortwave=offset), sun=sun
-        )
+        offsets = dataclasses.replace(made.offsets, shortwave=offset)
+        other = dataclasses.replace(made, offsets=offsets, sun=sun)
         return _entering(other, jnp.asarray(3600.0 * np.arange(1, 49))).mean()  # pyright: ignore[reportOptionalMemberAccess]
 
     slopes = jax.jit(jax.grad(total, (0, 1)))(jnp.asarray(0.0), jnp.asarray(43.1))
@@ -168,17 +162,13 @@ def test_the_time_between_records_is_that_of_the_radiation():
     assert time_between_records(np.array([-1e12, 1e12]), np.array([200.0, 200.0])) == np.inf
 
 
-def lake(name: str) -> Path:
-    folder = os.environ.get("TUNAX_LITE_DATA")
-    if not folder or not (Path(folder) / "lakes" / name).is_file():
-        pytest.skip(f"TUNAX_LITE_DATA has no lakes/{name}")
-    return Path(folder) / "lakes" / name
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("diurnal_cycle", [False, True])
 def test_daily_means_of_a_lake_absorb_what_its_hourly_record_does(diurnal_cycle):
-    with lake("gotmr/swr_input_file.dat").open() as file:
+    path = Path(os.environ.get("TUNAX_LITE_DATA", "")) / "lakes/gotmr/swr_input_file.dat"
+    if not path.is_file():
+        pytest.skip(f"needs {path} below $TUNAX_LITE_DATA")
+    with path.open() as file:
         hourly = np.array([float(row[1]) for row in list(csv.reader(file, delimiter="\t"))[1:]])
     n_days, place = 364, {"latitude": 53.9, "longitude": -9.5, "start": "2010-01-01T00:00:00"}
     ends = 3600.0 * np.arange(3.0, 24.0 * n_days, 3.0)

@@ -39,21 +39,12 @@ def test_evaporation_follows_the_latent_heat_with_and_without_rain(rain):
 
 
 LAKE = """
-case:
-  format: site
-  name: arid_reservoir
-  latitude: 33.0
-  longitude: 35.6
-  start_time: 2015-07-01T00:00:00
-  duration: 86400.0
-  depth: 20.0
-  temperature: 25.0
-  salinity: 0.0
-  hypsography: {{z: [-20.0, 0.0, 5.0], area: [1.0e6, 1.0001e6, 1.0002e6]}}
+case: {{format: site, name: arid_reservoir, latitude: 33.0, longitude: 35.6,
+  start_time: "2015-07-01T00:00:00", duration: 86400.0, depth: 20.0, temperature: 25.0, salinity: 0.0,
+  hypsography: {{z: [-20.0, 0.0, 5.0], area: [1.0e6, 1.0001e6, 1.0002e6]}},
   weather: {{format: constant, wind_u: 8.0, wind_v: 0.0, air_temperature: 30.0, humidity: 30.0,
-    air_pressure: 101325.0, shortwave: 200.0, longwave: 400.0}}
-  interior: {{level: {{initial: 0.0}}}}
-  air_sea: {{{said}}}
+    air_pressure: 101325.0, shortwave: 200.0, longwave: 400.0}},
+  interior: {{level: {{initial: 0.0}}}}, air_sea: {{{said}}}}}
 grid: {{kind: uniform, n_cells: 4}}
 model: {{closure: {{name: constant}}}}
 time: {{step: 3600.0, output_interval: 86400.0}}
@@ -80,13 +71,9 @@ def test_the_level_of_a_lake_and_the_salinity_of_a_sea_follow_the_latent_heat():
     ):
         state = State.from_profiles(where, temperature=25.0, salinity=salinity)
         case = Case(where, state, forcing(), interior=interior, duration=days * 86400.0)
-        run: Any = simulate(
-            Model(Constant(1e-2, 1e-2)),
-            case,
-            dt=3600.0,
-            output_interval=days * 86400.0,
-            averages=("surface_latent_heat_flux",),
-        )
+        times = {"dt": 3600.0, "output_interval": days * 86400.0}
+        averages = ("surface_latent_heat_flux",)
+        run: Any = simulate(Model(Constant(1e-2, 1e-2)), case, **times, averages=averages)
         mean_flux = float(run.means.others["surface_latent_heat_flux"][-1])
         # Mass of the water that the latent heat took, as water of the reference density of the column.
         expected = -mean_flux * days * 86400.0 / VAPORISATION_HEAT / 1027.0

@@ -23,14 +23,8 @@ def cycle(ice, salinity=30.0, diffusivity=1e-4, dt=3600.0):
     constants = {"wind_u": 6.0, "wind_v": 0.0, "humidity": 90.0, "air_pressure": 101300.0, "cloud_cover": 0.6}
     values |= {name: jnp.full(4, each) for name, each in (constants | {"shortwave": 100.0}).items()}
     sun = SolarPosition(latitude=70.0, longitude=0.0, start_time="2020-12-01T00:00:00")
-    forcing = BulkForcing(
-        TimeSeries(time, Weather(**values)),
-        Kondo(),
-        longwave=Clark(),
-        albedo=ConstantAlbedo(0.06),
-        sun=sun,
-        evaporation=False,
-    )
+    formulae = {"longwave": Clark(), "albedo": ConstantAlbedo(0.06), "evaporation": False}
+    forcing = BulkForcing(TimeSeries(time, Weather(**values)), Kondo(), sun=sun, **formulae)
     grid = Grid.uniform(5 * H, 5)
     state = State.from_profiles(grid, temperature=-0.05 * salinity, salinity=salinity, tracers={"dye": 2.0})
     case = Case(grid, state, forcing, ice=ice, duration=90 * DAY)
@@ -41,10 +35,7 @@ def cycle(ice, salinity=30.0, diffusivity=1e-4, dt=3600.0):
 
 @pytest.mark.parametrize(
     "ice",
-    [
-        MyLake(),
-        pytest.param(Winton(exchanges_water=True), marks=pytest.mark.long),
-    ],
+    [MyLake(), pytest.param(Winton(exchanges_water=True), marks=pytest.mark.long)],
     ids=["mylake", "winton"],
 )
 def test_a_cycle_of_freezing_and_melting_leaves_salt_and_dye_as_they_were(ice):
@@ -85,9 +76,8 @@ def test_a_step_by_hand():
 
     np.testing.assert_allclose(step(0.0, 10.0 / 60.0, 0.0, 30.0), [300.0, 0.0], atol=1e-12)
     # Diluting 4 kg with 20 g kg-1 takes 80 g m-2, with 30 g kg-1 120 g m-2.
-    np.testing.assert_allclose(
-        step(10.0, -4.0 / 60.0, 300.0, 20.0), [180.0, (80.0 - 120.0) / 60.0], rtol=1e-12
-    )
+    melted = step(10.0, -4.0 / 60.0, 300.0, 20.0)
+    np.testing.assert_allclose(melted, [180.0, (80.0 - 120.0) / 60.0], rtol=1e-12)
     # More than half of the cell is not taken at once, but later.
     left, _ = step(6.0, -6.0 / 60.0, 180.0, 0.1)
     np.testing.assert_allclose(left, 180.0 - 0.5 * 1000.0 * 0.1, rtol=1e-12)

@@ -10,35 +10,23 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import tunax_lite as tl
 from tests.errors import error_naming
 from tests.helpers import Differentiated
-from tunax_lite import (
-    Case,
-    Constant,
-    ConstantForcing,
-    Grid,
-    KEpsilon,
-    Model,
-    State,
-    SurfaceFluxes,
-    io,
-    simulate,
-    stack_cases,
-)
+from tunax_lite import io
 from tunax_lite.air_sea import BulkForcing, Clark, ConstantAlbedo, Kondo, SolarPosition, Weather
 from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.column.forcing import FLUXES
 from tunax_lite.column.grid import Hypsography
 from tunax_lite.column.terms import Interior, LakeLevel, LidFriction
 from tunax_lite.column.time_series import TimeSeries
-from tunax_lite.declarations import name_of
 from tunax_lite.ice import BasalMelt, FreezingBound, Lebedev, MyLake, UppermostCell, Winton
 from tunax_lite.ice.base import below_cover
 from tunax_lite.ice.winton import Layers
 from tunax_lite.physics.equation_of_state import SpecificVolumeTeos10
 
 DAY, S, FREEZING = 86400.0, 32.0, -0.0575 * 32.0
-MIXED = Model(Constant(1e-3, 1e-3))
+MIXED = tl.Model(tl.Constant(1e-3, 1e-3))
 
 
 def weather(air_temperature=-15.0, shortwave=0.0, **more) -> BulkForcing:
@@ -51,25 +39,25 @@ def weather(air_temperature=-15.0, shortwave=0.0, **more) -> BulkForcing:
     return BulkForcing(series, Kondo(), sun=sun, **formulae)
 
 
-def column(ice, forcing=None, temperature=-1.0, days=10.0, **more) -> Case:
-    grid = Grid.uniform(20.0, 10)
-    state = State.from_profiles(grid, temperature=temperature, salinity=S)
+def column(ice, forcing=None, temperature=-1.0, days=10.0, **more) -> tl.Case:
+    grid = tl.Grid.uniform(20.0, 10)
+    state = tl.State.from_profiles(grid, temperature=temperature, salinity=S)
     forcing = weather() if forcing is None else forcing
-    return Case(grid, state, forcing, ice=ice, duration=days * DAY, **more)
+    return tl.Case(grid, state, forcing, ice=ice, duration=days * DAY, **more)
 
 
 def run(case, model=MIXED, dt=3600.0, **options):
-    return simulate(model, case, dt=dt, **{"output_interval": case.duration} | options)
+    return tl.simulate(model, case, dt=dt, **{"output_interval": case.duration} | options)
 
 
 def test_water_enters_a_step_at_its_freezing_point_or_above():
-    grid = Grid.uniform(8.0, 4)
-    state = State.from_profiles(grid, temperature=jnp.array([-2.5, 3.0, 1.0, -2.5]), salinity=30.0)
-    cold = ConstantForcing(SurfaceFluxes(heat_flux=-500.0))
-    case = Case(grid, state, cold, ice=FreezingBound(), duration=DAY)
+    grid = tl.Grid.uniform(8.0, 4)
+    state = tl.State.from_profiles(grid, temperature=jnp.array([-2.5, 3.0, 1.0, -2.5]), salinity=30.0)
+    cold = tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-500.0))
+    case = tl.Case(grid, state, cold, ice=FreezingBound(), duration=DAY)
     below = case.at_surface(case.start_state, 0.0, 600.0)
     np.testing.assert_allclose(below.temperature, -0.0575 * 30.0, rtol=1e-14)
-    last = simulate(Model(Constant(diffusivity=0.0)), case, dt=600.0, output_interval=DAY).state
+    last = tl.simulate(tl.Model(tl.Constant(diffusivity=0.0)), case, dt=600.0, output_interval=DAY).state
     # Below the bound by what one step takes.
     loss = 500.0 * 600.0 / (1027.0 * 3991.86796 * 2.0)
     np.testing.assert_allclose(last.temperature[-1, -1], -0.0575 * 30.0 - loss, rtol=1e-3)
@@ -92,8 +80,8 @@ def test_ice_that_stores_heat_grows_as_stefan_found_where_its_surface_is_held():
     warmth = 1e4  # W m-2 K-1: the air holds the surface at its temperature
     ice, surface = Winton(initial_thickness=1.0), -20.0
     cell = UppermostCell(*(jnp.asarray(x) for x in (FREEZING, S, 1.0, 1.0, 3990.0, 1027.0, 0.0)))
-    sky = lambda met: SurfaceFluxes(heat_flux=warmth * (surface - met.temperature))  # noqa: E731
-    state = State.from_profiles(Grid.uniform(3.0, 3), temperature=FREEZING, salinity=S)
+    sky = lambda met: tl.SurfaceFluxes(heat_flux=warmth * (surface - met.temperature))  # noqa: E731
+    state = tl.State.from_profiles(tl.Grid.uniform(3.0, 3), temperature=FREEZING, salinity=S)
     step = lambda carried, _: (ice.step(carried, cell, sky, None, 3600.0).ice, None)  # noqa: E731
     settled = jax.lax.scan(step, ice.start(state), length=24 * 30)[0]
     later = jax.lax.scan(step, settled, length=24 * 60)[0]
@@ -128,7 +116,10 @@ def held_heat(ice, carried):
     return -910.0 * 333500.0 * (carried["ice_thickness"] + carried.get("frazil_thickness", 0.0))
 
 
-@pytest.mark.parametrize("ice", [Lebedev(), MyLake(), Winton()], ids=["lebedev", "mylake", "winton"])
+ICES, IDS = [Lebedev(), MyLake(), Winton()], ["lebedev", "mylake", "winton"]
+
+
+@pytest.mark.parametrize("ice", ICES, ids=IDS)
 def test_the_heat_of_ice_and_water_closes_to_round_off_in_a_long_step(ice, dt=86400.0):
     """Thin and thick, freezing and melting, with snow and without: both gain what the air gives."""
     random, n = np.random.default_rng(0), 3000
@@ -153,7 +144,7 @@ def test_the_heat_of_ice_and_water_closes_to_round_off_in_a_long_step(ice, dt=86
 
     def sky(met):
         lit = light * (1.0 - jnp.where(met.covers, met.albedo, 0.06))
-        return SurfaceFluxes(
+        return tl.SurfaceFluxes(
             heat_flux=20.0 * (air - met.temperature), shortwave_flux=lit, freshwater_flux=rain
         )
 
@@ -172,7 +163,6 @@ def test_the_heat_of_ice_and_water_closes_to_round_off_in_a_long_step(ice, dt=86
 @pytest.mark.parametrize(("ice", "in_lake"), [(MyLake(), True), (Winton(), False)], ids=["mylake", "winton"])
 @pytest.mark.long  # in one step: above
 def test_a_run_loses_what_the_air_takes(ice, in_lake):
-    """Water and ice over a run that freezes, from the start of each step as the model makes it."""
     case = column(ice, temperature=-1.83, days=2.0)
     if in_lake:
         lake = case.grid.with_hypsography([-20.0, 0.0], [1e4, 1e6])
@@ -184,9 +174,8 @@ def test_a_run_loses_what_the_air_takes(ice, in_lake):
     for step in range(found.n_frames - 1):
         start = jax.tree.map(lambda leaf, step=step: leaf[step], found.state)
         below = at_surface(start, jnp.asarray((step + 1) * 3600.0), 3600.0)
-        given.append(
-            3600.0 * float(below.heat_from_air + below.fluxes.heat_flux + below.fluxes.shortwave_flux)
-        )
+        passed = below.fluxes.heat_flux + below.fluxes.shortwave_flux
+        given.append(3600.0 * float(below.heat_from_air + passed))
     np.testing.assert_allclose(np.diff(total), given, atol=1e-9 * np.abs(total).max())
     assert float(found.state.surface["ice_thickness"][-1]) > 0.03
 
@@ -225,17 +214,9 @@ def test_water_and_salt_of_ice_and_water_close(ice):
     np.testing.assert_allclose(np.diff(mass), 3600.0 * fall * area[:-1], atol=1e-14 * mass[0])
 
 
-ALL = [FreezingBound(), Lebedev(), MyLake(), Winton()]
-
-
-def names_of(ices) -> list[str | None]:
-    return [name_of(type(ice)) for ice in ices]
-
-
-@pytest.mark.parametrize("ice", ALL[1:], ids=names_of(ALL[1:]))
+@pytest.mark.parametrize("ice", ICES, ids=IDS)
 @pytest.mark.long  # compiles for long
 def test_thickness_by_the_weather_is_that_of_central_differences(ice):
-    """From open water, through freezing: reverse, forward, and differences."""
 
     def thickness(warmer):
         forcing = weather()
@@ -250,19 +231,19 @@ def test_thickness_by_the_weather_is_that_of_central_differences(ice):
     assert reverse < -1e-3  # m K-1
 
 
-@pytest.mark.parametrize("ice", ALL[2:], ids=names_of(ALL[2:]))
+@pytest.mark.parametrize("ice", ICES[1:], ids=IDS[1:])
 @pytest.mark.long  # compiles for long
 def test_a_batch_is_its_columns_and_a_run_goes_on_from_its_file(ice, tmp_path):
     cases = [column(ice, weather(air)) for air in (-25.0, -10.0)]
     times: dict = {"dt": 3600.0, "output_interval": DAY}
-    together = simulate(MIXED, stack_cases(cases), **times)
+    together = tl.simulate(MIXED, tl.stack_cases(cases), **times)
     for k, case in enumerate(cases):
-        alone = simulate(MIXED, case, **times)
+        alone = tl.simulate(MIXED, case, **times)
         for name, values in alone.state.surface.items():
             np.testing.assert_allclose(together.state.surface[name][:, k], values, rtol=1e-10, atol=1e-12)
-    whole = simulate(MIXED, cases[0], **times)
+    whole = tl.simulate(MIXED, cases[0], **times)
     io.write_trajectory(whole, tmp_path / "whole.nc")
-    rest = simulate(MIXED, cases[0], start=io.read_trajectory(tmp_path / "whole.nc").restart(5), **times)
+    rest = tl.simulate(MIXED, cases[0], start=io.read_trajectory(tmp_path / "whole.nc").restart(5), **times)
     assert jax.tree.all(jax.tree.map(lambda a, b: bool(jnp.all(a[-1] == b[-1])), rest.state, whole.state))
     with xr.open_dataset(tmp_path / "whole.nc") as dataset:
         assert dataset["ice_thickness"].attrs["standard_name"] == "sea_ice_thickness"
@@ -283,14 +264,11 @@ def test_ice_keeps_wind_and_light_from_the_water():
 
 def test_ice_is_refused_without_the_air_or_the_salt_that_it_needs():
     with error_naming(ValueError, "Lebedev weather"):
-        column(Lebedev(), ConstantForcing(SurfaceFluxes(heat_flux=-100.0)))
-    grid = Grid.uniform(20.0, 10)
-    fresh = State.from_profiles(grid, temperature=4.0, salinity=0.1)
+        column(Lebedev(), tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-100.0)))
+    grid = tl.Grid.uniform(20.0, 10)
+    fresh = tl.State.from_profiles(grid, temperature=4.0, salinity=0.1)
     with error_naming(ValueError, "Winton -0.054"):
-        Case(grid, fresh, weather(), ice=Winton())
-
-
-# Below a shelf.
+        tl.Case(grid, fresh, weather(), ice=Winton())
 
 
 def shelf_cell(temperature=0.5, friction_velocity=0.01, salinity=34.0):
@@ -312,9 +290,8 @@ def test_melting_fulfils_the_three_equations():
 
     heat, salt = transfer(13.8) * (0.5 - t_b), transfer(2432.0) * (34.0 - s_b)
     np.testing.assert_allclose(float(layer.heat_exchange), heat, rtol=1e-12)
-    np.testing.assert_allclose(
-        heat, melt * (1995.0 / 3991.87 * (t_b + 20.0) + 333500.0 / 3991.87), rtol=1e-12
-    )
+    taken = 1995.0 / 3991.87 * (t_b + 20.0) + 333500.0 / 3991.87
+    np.testing.assert_allclose(heat, melt * taken, rtol=1e-12)
     np.testing.assert_allclose(salt, melt * s_b, rtol=1e-9)
     assert 1e-7 < melt < 1e-5  # 3 to 300 m in a year
 
@@ -336,21 +313,13 @@ def test_nothing_melts_below_water_at_rest_and_derivatives_are_finite_there():
 
 @pytest.mark.long
 def test_a_shelf_gives_the_water_what_it_loses():
-    """Heat and salt of the water change by the melting, and so does ice that is not replaced."""
-    grid, density, capacity = Grid.uniform(20.0, 10), 1027.0, 3991.86796
-    state = State.from_profiles(grid, temperature=0.5, salinity=34.0, u=0.2)
+    grid, density, capacity = tl.Grid.uniform(20.0, 10), 1027.0, 3991.86796
+    state = tl.State.from_profiles(grid, temperature=0.5, salinity=34.0, u=0.2)
     ice = BasalMelt(replenished=False)
     eos = SpecificVolumeTeos10(draft=265.8)
-    case = Case(
-        grid,
-        state,
-        ConstantForcing(SurfaceFluxes()),
-        interior=Interior(lid_friction=LidFriction()),
-        equation_of_state=eos,
-        ice=ice,
-        duration=7200.0,
-    )
-    found = run(case, Model(KEpsilon()), dt=60.0, output_interval=60.0)
+    forcing, interior = tl.ConstantForcing(tl.SurfaceFluxes()), Interior(lid_friction=LidFriction())
+    case = tl.Case(grid, state, forcing, interior=interior, equation_of_state=eos, ice=ice, duration=7200.0)
+    found = run(case, tl.Model(tl.KEpsilon()), dt=60.0, output_interval=60.0)
     thickness = np.asarray(found.state.surface["ice_thickness"])
     melted = -np.diff(thickness) * 910.0 / density  # of water [m]
     assert 1e-6 < melted.sum() < 1e-2
@@ -359,12 +328,8 @@ def test_a_shelf_gives_the_water_what_it_loses():
     np.testing.assert_allclose(np.diff(salt), -melted * 34.0, atol=1e-10)
     # The surroundings of the ice are colder than the water by what melting and warming the ice takes.
     heat = np.sum(np.asarray(found.state.temperature) * 2.0, axis=1)
-    frames = zip(
-        thickness[:-1],
-        *(np.asarray(x)[:-1, -1] for x in (found.state.temperature, found.state.u)),
-        strict=True,
-    )
-    for (h, t, u), lost, m in zip(frames, -np.diff(heat), melted, strict=True):
+    uppermost = [np.asarray(x)[:-1, -1] for x in (found.state.temperature, found.state.u)]
+    for h, t, u, lost, m in zip(thickness[:-1], *uppermost, -np.diff(heat), melted, strict=True):
         u_star = 0.4 / math.log1p(0.5 * 2.0 / 0.01) * abs(u)
         cell = UppermostCell(*(jnp.asarray(x) for x in (t, 34.0, 2.0, 2.0, capacity, density, u_star)))
         t_b = float(ice.melt(jnp.asarray(h), cell).temperature)
@@ -378,16 +343,11 @@ def test_a_shelf_gives_the_water_what_it_loses():
 
 
 def test_heights_below_a_shelf_count_from_the_sea(tmp_path):
-    grid = Grid.uniform(20.0, 10)
-    state = State.from_profiles(grid, temperature=0.5, salinity=34.0)
-    case = Case(
-        grid,
-        state,
-        ConstantForcing(SurfaceFluxes()),
-        equation_of_state=SpecificVolumeTeos10(draft=300.1),
-        duration=600.0,
-    )
-    found = simulate(MIXED, case, dt=60.0, output_interval=600.0)
+    grid = tl.Grid.uniform(20.0, 10)
+    state = tl.State.from_profiles(grid, temperature=0.5, salinity=34.0)
+    forcing, eos = tl.ConstantForcing(tl.SurfaceFluxes()), SpecificVolumeTeos10(draft=300.1)
+    case = tl.Case(grid, state, forcing, equation_of_state=eos, duration=600.0)
+    found = tl.simulate(MIXED, case, dt=60.0, output_interval=600.0)
     io.write_trajectory(found, tmp_path / "shelf.nc", case=case)
     with xr.open_dataset(tmp_path / "shelf.nc") as dataset:
         np.testing.assert_allclose(dataset["z_center"][-1], -301.1, rtol=1e-12)
@@ -403,10 +363,9 @@ def test_heights_below_a_shelf_count_from_the_sea(tmp_path):
 @pytest.mark.parametrize("gained", [None, 0.0])
 def test_nothing_that_a_file_may_prescribe_passes_through_ice(gained):
     """A flux that is added later, too: only light and, where the ice exchanges water, fresh water do."""
-    sky = SurfaceFluxes(**dict.fromkeys(FLUXES, jnp.asarray(0.5)), tracer_fluxes={"dye": jnp.asarray(0.5)})
-    below = below_cover(
-        jnp.asarray(True), sky, jnp.asarray(0.1), None if gained is None else jnp.asarray(gained)
-    )
+    sky = tl.SurfaceFluxes(**dict.fromkeys(FLUXES, jnp.asarray(0.5)), tracer_fluxes={"dye": jnp.asarray(0.5)})
+    exchanged = None if gained is None else jnp.asarray(gained)
+    below = below_cover(jnp.asarray(True), sky, jnp.asarray(0.1), exchanged)
     passing = {"shortwave_flux"} | (set() if gained is None else {"freshwater_flux"})
     assert {name for name in FLUXES if float(getattr(below, name)) != 0.0} == passing
     assert float(below.tracer_fluxes["dye"]) == 0.0

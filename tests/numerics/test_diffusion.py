@@ -5,13 +5,7 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import exchange_matrix, random_grid
-from tunax_lite import Grid
-from tunax_lite.numerics import (
-    Added,
-    CarryingRates,
-    EndValues,
-    diffuse,
-)
+from tunax_lite.numerics import Added, CarryingRates, EndValues, diffuse
 
 N = 12
 every_theta = pytest.mark.parametrize("theta", [0.0, 0.5, 1.0])
@@ -46,19 +40,6 @@ def test_equals_dense_matrices(theta):
     right = (np.diag(thickness) + (1.0 - theta) * dt * exchange) @ values + dt * np.asarray(source)
     new = diffuse(values, conductance, thickness, dt, source=Added(source), sink_rate=sink, theta=theta)
     np.testing.assert_allclose(new, np.linalg.solve(left, right), rtol=1e-11)
-
-
-@every_theta
-def test_cosine_is_an_eigenvector_on_a_uniform_grid(theta):
-    depth, diffusivity, dt, mode = 100.0, 1e-2, 400.0, 3
-    grid = Grid.uniform(depth, 16)
-    spacing, wavenumber = depth / 16, mode * np.pi / depth
-    wave = jnp.cos(wavenumber * grid.z_center)
-    rate = diffusivity * dt * (2.0 - 2.0 * np.cos(wavenumber * spacing)) / spacing**2
-    factor = (1.0 - (1.0 - theta) * rate) / (1.0 + theta * rate)
-    conductance = diffusivity / grid.center_spacing
-    new = diffuse(wave, conductance, grid.cell_thickness, dt, source=Added(), theta=theta)
-    np.testing.assert_allclose(new, factor * wave, atol=1e-14)
 
 
 def test_boundary_fluxes_enter_the_end_cells():

@@ -1,7 +1,4 @@
-"""The program for an NVIDIA GPU, lowered without having one, and that it is what was meant.
-
-What `python -m benchmarks --only gpu` measures: k-epsilon of 64 levels, all columns in one batch.
-"""
+"""The program that `python -m benchmarks --only gpu` measures, lowered for an NVIDIA GPU on any machine."""
 
 import re
 from collections import Counter
@@ -16,6 +13,7 @@ from jax.sharding import AbstractDevice, AbstractMesh, AxisType, use_abstract_me
 
 import tunax_lite as tl
 from benchmarks.gpu import Job, computation
+from tests.helpers import cooled_case
 from tunax_lite.numerics import ThomasKernel, ThomasScan, TridiagonalMatrix, VendorLibrary, solve_tridiagonal
 from tunax_lite.runtime import compile_program
 
@@ -23,17 +21,6 @@ from tunax_lite.runtime import compile_program
 pytestmark = pytest.mark.filterwarnings("ignore:The Pallas Triton backend is deprecated:DeprecationWarning")
 
 CUSPARSE, TRITON = "cusparse_gtsv2_ffi", "__gpu$xla.gpu.triton"
-
-
-@pytest.fixture(scope="module")
-def case():
-    grid = tl.Grid.uniform(50.0, 16)
-    return tl.Case(
-        grid=grid,
-        initial_state=tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.01 * z),
-        forcing=tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1, stress_v=0.0, heat_flux=-50.0)),
-        duration=1200.0,
-    )
 
 
 def lowered_text(function, *arguments, platform="cuda"):
@@ -92,7 +79,9 @@ def step_of(text):
 
 
 @pytest.mark.long
-def test_gpu_program_solves_with_cusparse_and_loops_over_time_only(case):
+def test_gpu_program_solves_with_cusparse_and_loops_over_time_only():
+    case = cooled_case(duration=1200.0)
+
     def final_heat(c_eps_1):
         closure = eqx.tree_at(lambda c: c.c_eps_1, tl.KEpsilon(), c_eps_1)
         trajectory = tl.simulate(tl.Model(closure), case, output_interval=600.0)
@@ -124,25 +113,19 @@ def test_solve_of_a_batch_is_one_call_without_a_loop(method, precision, n_column
 
 def test_library_solves_mapped_columns_in_one_call():
     column = jax.ShapeDtypeStruct((7, 50), "float32")
-    text = lowered_text(
-        jax.vmap(lambda *system: solve_tridiagonal(*system, method=VendorLibrary())), *4 * [column]
-    )
+    solve = jax.vmap(lambda *system: solve_tridiagonal(*system, method=VendorLibrary()))
+    text = lowered_text(solve, *4 * [column])
     assert "stablehlo.while" not in text
     assert targets(text) == {CUSPARSE: 1}
 
 
 @pytest.mark.long
-def test_no_host_is_called_back():
-    """A callback or an outfeed would stop the GPU in every step."""
+def test_no_host_is_called_back_and_float32_has_no_float64():
     text = text_of_job("gradient")
+    # A callback or an outfeed would stop the GPU in every step.
     assert set(targets(text)) == {CUSPARSE}
     assert not re.findall(r"stablehlo\.(?:infeed|outfeed|send|recv)", text)
-
-
-@pytest.mark.long
-def test_float32_has_no_float64():
-    """Where float64 is enabled, `jnp.where(x, 0.0, y)` hands over 0.0 as float64: constants, folded away."""
-    text = text_of_job("gradient")
+    # Where float64 is enabled, `jnp.where(x, 0.0, y)` hands over 0.0 as float64: constants, folded away.
     assert not re.findall(r"tensor<[\dx]+xf64>", text)
     handing_over = re.compile(r"stablehlo\.(constant|convert) |call @|func\.func")
     assert not [line for line in text.splitlines() if "f64" in line and not handing_over.search(line)]

@@ -13,7 +13,6 @@ from tests.helpers import some_long
 from tunax_lite.numerics import (
     CarryingMatrix,
     ParallelCyclicReduction,
-    PlatformDefault,
     ThomasKernel,
     ThomasScan,
     TridiagonalMatrix,
@@ -24,18 +23,17 @@ from tunax_lite.numerics import (
 )
 
 ELIMINATIONS = [ThomasScan(), TwistedThomas(), ParallelCyclicReduction(), ThomasKernel()]
-name_of_type = lambda method: type(method).__name__  # noqa: E731
-METHODS = [*ELIMINATIONS, VendorLibrary(), PlatformDefault()]
-both_methods, some_methods = (
-    pytest.mark.parametrize(
-        "method",
-        # The default of the platform is one of the others; its usual choice is in every run.
-        some_long(
-            methods, lambda method: not isinstance(method, TwistedThomas | VendorLibrary), name_of_type
-        ),
-    )
-    for methods in (METHODS[:-1], [TwistedThomas(), ParallelCyclicReduction(), VendorLibrary()])
-)
+METHODS = [*ELIMINATIONS, VendorLibrary()]  # the default of the platform is one of them
+
+
+def each_of(methods):
+    """The usual choice of the platform is in every run."""
+    is_long = lambda method: not isinstance(method, TwistedThomas | VendorLibrary)  # noqa: E731
+    return pytest.mark.parametrize("method", some_long(methods, is_long, lambda each: type(each).__name__))
+
+
+both_methods = each_of(METHODS)
+some_methods = each_of([TwistedThomas(), ParallelCyclicReduction(), VendorLibrary()])
 
 
 def random_system(seed, n, batch=()):
@@ -69,9 +67,8 @@ def solve_dense(matrix, rhs):
     shape = np.broadcast_shapes(rhs.shape, matrix.diagonal.shape)
     diagonals = [np.broadcast_to(x, shape).reshape(shape[0], -1) for x in matrix]
     columns = np.broadcast_to(rhs, shape).reshape(shape[0], -1)
-    solved = [
-        np.linalg.solve(dense([d[:, i] for d in diagonals]), columns[:, i]) for i in range(columns.shape[1])
-    ]
+    each = range(columns.shape[1])
+    solved = [np.linalg.solve(dense([d[:, i] for d in diagonals]), columns[:, i]) for i in each]
     return np.stack(solved, axis=-1).reshape(shape)
 
 
@@ -113,12 +110,10 @@ def test_a_batch_is_solved_in_a_loop_without_copies_of_its_arrays():
 @some_methods
 def test_shared_matrix_and_shared_right_hand_side_broadcast(method):
     rng = np.random.default_rng(3)
-    shared, many = random_system(4, 7, (1,)), jnp.asarray(rng.normal(size=(7, 4)))
-    solution = solve_one(shared, many, method)
-    np.testing.assert_allclose(solution, solve_dense(shared, many), rtol=1e-11, atol=1e-13)
-    differing, one = random_system(5, 7, (4,)), jnp.asarray(rng.normal(size=(7, 1)))
-    solution = solve_one(differing, one, method)
-    np.testing.assert_allclose(solution, solve_dense(differing, one), rtol=1e-11, atol=1e-13)
+    for n_matrices, n_sides in ((1, 4), (4, 1)):
+        matrix, rhs = random_system(4, 7, (n_matrices,)), jnp.asarray(rng.normal(size=(7, n_sides)))
+        expected = solve_dense(matrix, rhs)
+        np.testing.assert_allclose(solve_one(matrix, rhs, method), expected, rtol=1e-11, atol=1e-13)
 
 
 @some_methods
@@ -184,9 +179,8 @@ def test_derivative_to_one_of_several_right_hand_sides(method):
     expected = np.linalg.solve(dense(matrices[0]).T, np.asarray(c))
     np.testing.assert_allclose(reverse, expected, rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(forward, expected @ np.asarray(b), rtol=1e-11)
-    np.testing.assert_allclose(
-        by_matrix.diagonal, -expected * solve_dense(matrices[0], a), rtol=1e-10, atol=1e-12
-    )
+    by_diagonal = -expected * solve_dense(matrices[0], a)
+    np.testing.assert_allclose(by_matrix.diagonal, by_diagonal, rtol=1e-10, atol=1e-12)
 
 
 def exact_solution(own, upward, downward, rhs) -> np.ndarray:
@@ -233,3 +227,44 @@ def test_amounts_that_pass_between_volumes_leave_nothing_behind(method):
     assert abs(float(np.sum(own * change))) < 1e-13 * float(np.sum(own * values))
     exact = exact_solution(own, exchange, exchange, own * values)
     np.testing.assert_allclose(values + np.asarray(change), exact, rtol=1e-13)
+
+
+def diffusion_matrix(n: int, strength: float) -> TridiagonalMatrix:
+    """One implicit step of diffusion whose coefficient varies a hundredfold from level to level."""
+    exchange = strength * np.exp(np.random.default_rng(n).normal(size=n - 1) * 1.5)
+    lower, upper = np.append(0.0, -exchange), np.append(-exchange, 0.0)
+    return TridiagonalMatrix(*(jnp.asarray(x) for x in (lower, 1.0 - lower - upper, upper)))
+
+
+def error(matrix: TridiagonalMatrix, method, dtype) -> float:
+    """Largest error of a solution that is known: of the matrix as it is after rounding."""
+    rounded = TridiagonalMatrix(*(jnp.asarray(np.asarray(x), dtype) for x in matrix))
+    rhs = jnp.asarray(20.0 + np.random.default_rng(1).normal(size=matrix.diagonal.shape), dtype)
+    exact = np.linalg.solve(dense([np.asarray(x, float) for x in rounded]), np.asarray(rhs, float))
+    found = solve_one(rounded, rhs, method)
+    assert found.dtype == dtype
+    return float(np.abs(np.asarray(found, float) - exact).max())
+
+
+@pytest.mark.parametrize(("n", "strength"), [(64, 1.0), (257, 1e3)])
+def test_cyclic_reduction_in_single_precision_is_as_accurate_as_elimination(n, strength):
+    matrix = diffusion_matrix(n, strength)
+    reduced = error(matrix, ParallelCyclicReduction(), jnp.float32)
+    eliminated = error(matrix, ThomasScan(), jnp.float32)
+    assert reduced <= 5.0 * eliminated + 1e-5
+
+
+def test_cyclic_reduction_for_any_strength_of_diffusion_and_number_of_levels():
+    # Rows of a strength K nearly cancel: as many digits are lost as K has.
+    for n, strength in ((256, 1.0), (256, 1e6), (3, 10.0), (7, 10.0), (8, 10.0), (33, 10.0)):
+        found = error(diffusion_matrix(n, strength), ParallelCyclicReduction(), jnp.float64)
+        assert found < 2e-12 * strength, n
+
+
+def test_cyclic_reduction_has_no_loop_over_the_levels():
+    matrix, method = diffusion_matrix(64, 1.0), ParallelCyclicReduction()
+    solved = lambda m: solve_tridiagonal(*m, m.diagonal, method)  # noqa: E731
+    program = str(jax.make_jaxpr(solved)(matrix))
+    assert "scan" not in program and "while" not in program
+    # Six steps for 64 levels, each with one division, and the one that scales the rows.
+    assert len(re.findall(r"\bdiv\b", program)) <= 7

@@ -21,7 +21,7 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("water", ["I", "III"])
+@pytest.mark.parametrize("water", PUBLISHED)
 def test_cells_absorb_the_integral_of_the_light_and_together_all_of_it(water):
     fraction, infrared, visible = PUBLISHED[water]
     grid = random_grid(50, 12)

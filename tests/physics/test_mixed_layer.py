@@ -6,7 +6,6 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from tests.closures.columns import random_grid
 from tunax_lite import Grid, mixed_layer_depth
@@ -16,18 +15,12 @@ depth_of = jax.jit(from_top)
 gradient_of = jax.jit(jax.grad(from_top))
 
 
-def ramp(z, mixed, slope):
-    """Uniform above `mixed` [m], a straight line below."""
-    return 20.0 + slope * jnp.minimum(z + mixed, 0.0)
-
-
-@pytest.mark.parametrize("mixed", [15.3])
-def test_uniform_layer_over_a_straight_line_is_exact(mixed):
-    grid, slope = random_grid(60, 40), 0.02
-    depth = from_top(ramp(grid.z_center, mixed, slope), grid)
+def test_uniform_layer_over_a_straight_line_is_exact(mixed=15.3, slope=0.02):
+    grid = random_grid(60, 40)
+    temperature = 20.0 + slope * jnp.minimum(grid.z_center + mixed, 0.0)
     # 0.2 K lie 10 m below the kink, where linear interpolation is exact.
-    np.testing.assert_allclose(depth, mixed + 0.2 / slope, rtol=1e-12)
-    depth = from_top(ramp(grid.z_center, mixed, slope), grid, difference=0.1)
+    np.testing.assert_allclose(from_top(temperature, grid), mixed + 0.2 / slope, rtol=1e-12)
+    depth = from_top(temperature, grid, difference=0.1)
     np.testing.assert_allclose(depth, mixed + 0.1 / slope, rtol=1e-12)
 
 
@@ -47,16 +40,10 @@ def test_gradient_to_the_profile_is_that_of_the_two_cells_and_the_surface():
     assert np.count_nonzero(found) == 3
 
 
-def test_shallowest_crossing_counts():
+def test_the_shallowest_crossing_counts_and_water_that_is_warmer_below_ends_the_layer_too():
     grid = Grid.uniform(10.0, 5)
     # Warm water below a cold intrusion.
-    temperature = jnp.array([15.0, 20.0, 19.0, 20.0, 20.0])
-    depth = from_top(temperature, grid)
-    assert 3.0 < depth < 5.0
-
-
-def test_water_that_is_warmer_below_ends_the_layer_too():
-    grid = Grid.uniform(10.0, 5)
+    assert 3.0 < from_top(jnp.array([15.0, 20.0, 19.0, 20.0, 20.0]), grid) < 5.0
     # 20.2 degC lies three quarters of the way from the center at 5 m, 0.1 K colder, to that at 7 m.
     temperature = jnp.array([21.0, 20.3, 19.9, 20.0, 20.0])
     np.testing.assert_allclose(from_top(temperature, grid), 5.0 + 2.0 * 0.3 / 0.4, rtol=1e-12)
@@ -82,26 +69,17 @@ def by_interpolation(temperature, z, reference):
     return -fine[np.argmax(change > 0.2)]
 
 
-@pytest.mark.parametrize(("depth", "reference"), [(19.0, 1.0), (21.0, 10.0), (80.0, 10.0)])
-def test_the_usual_reference_is_10_m_and_1_m_in_shallow_water(depth, reference):
+def test_the_usual_reference_is_10_m_and_1_m_in_lakes_and_columns_of_shallow_water():
     """A skin of the day above 4 m does not count in the sea (de Boyer Montegut et al. 2004)."""
-    grid = Grid.uniform(depth, 50)
+    grid = Grid(jnp.linspace(-1.0, 0.0, 51)[:, None] * jnp.array([19.0, 21.0, 80.0]))
     z = np.asarray(grid.z_center)
     temperature = 20.0 + 0.5 * np.clip(z + 4.0, 0.0, None) + 0.05 * np.minimum(z + 12.0, 0.0)
-    expected = by_interpolation(temperature, z, reference)
+    references = enumerate((1.0, 10.0, 10.0))
+    expected = [by_interpolation(temperature[:, i], z[:, i], reference) for i, reference in references]
     np.testing.assert_allclose(mixed_layer_depth(jnp.asarray(temperature), grid), expected, rtol=1e-4)
-    assert (expected < 3.0) == (reference == 1.0)
-    lake = dataclasses.replace(grid, area=jnp.linspace(1e5, 1e6, 51))
-    in_lake = mixed_layer_depth(jnp.asarray(temperature), lake)
-    np.testing.assert_allclose(in_lake, by_interpolation(temperature, z, 1.0), rtol=1e-4)
-
-
-def test_the_usual_reference_is_that_of_each_column():
-    depths = jnp.array([15.0, 60.0])
-    together = Grid(jnp.linspace(-1.0, 0.0, 41)[:, None] * depths)
-    z = np.asarray(together.z_center)
-    temperature = 20.0 + 0.3 * np.clip(z + 5.0, 0.0, None) + 0.05 * np.minimum(z + 12.0, 0.0)
-    expected = [
-        by_interpolation(temperature[:, i], z[:, i], reference) for i, reference in ((0, 1.0), (1, 10.0))
-    ]
-    np.testing.assert_allclose(mixed_layer_depth(jnp.asarray(temperature), together), expected, rtol=1e-4)
+    assert expected[0] < 3.0 < min(expected[1:])
+    sea, deepest = Grid.uniform(80.0, 50), temperature[:, 2]
+    lake = dataclasses.replace(sea, area=jnp.linspace(1e5, 1e6, 51))
+    for column, reference in ((sea, 10.0), (lake, 1.0)):
+        found = mixed_layer_depth(jnp.asarray(deepest), column)
+        np.testing.assert_allclose(found, by_interpolation(deepest, z[:, 2], reference), rtol=1e-4)
