@@ -57,7 +57,7 @@ def _of_tier(name: str):
     return pytest.param(name, marks=pytest.mark.long if name in SHORT_EXAMPLES else pytest.mark.study)
 
 
-@pytest.mark.parametrize("name", map(_of_tier, EXAMPLES))
+@pytest.mark.parametrize("name", list(map(_of_tier, EXAMPLES)))
 def test_example_of_the_gallery(name):
     command = [sys.executable, "-W", "error:::tunax_lite", f"{name}.py"]
     environment = os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(ROOT)}
