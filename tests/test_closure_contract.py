@@ -56,7 +56,6 @@ def closure(request):
 
 
 def of_closures(*names):
-    """Only these."""
     return pytest.mark.parametrize("closure", names, indirect=True, scope="module")
 
 
@@ -89,7 +88,6 @@ def columns_of(closure, times: int, cases=CASES):
 
 
 def spread(tree, n_columns: int):
-    """A tree with its numbers in every column."""
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf[..., None], (*leaf.shape, n_columns)), tree)
 
 
@@ -123,7 +121,6 @@ class Run:
         )
 
     def values(self, both):
-        """Losses, and frames, for other inputs."""
         return self.program(inputs_of(both), both)[0][1]
 
     def gradient_at(self, both):
@@ -133,7 +130,6 @@ class Run:
 
     @cached_property
     def result(self):
-        """Losses and frames."""
         return self.values(self.both)
 
     @cached_property

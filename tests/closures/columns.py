@@ -8,53 +8,35 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tunax_lite import (
-    Case,
-    ConstantForcing,
-    Grid,
-    LinearEquationOfState,
-    State,
-    SurfaceFluxes,
-    TwoBandAbsorption,
-)
+import tunax_lite as tl
 from tunax_lite.closures import ClosureInputs, SurfaceWaves
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.column.terms import Column
 
 
-def random_grid(seed: int, n_cells: int, depth: float = 40.0) -> Grid:
+def random_grid(seed: int, n_cells: int, depth: float = 40.0) -> tl.Grid:
     """Cells whose thickness varies by a factor of four from one to the next."""
     thickness = np.random.default_rng(seed).uniform(0.5, 2.0, n_cells)
     heights = np.concatenate([[0.0], np.cumsum(thickness)])
     z_face = depth * (heights / heights[-1] - 1.0)
     z_face[-1] = 0.0
-    return Grid(z_face)
+    return tl.Grid(z_face)
 
 
-def random_turbulence(grid: Grid, seed: int) -> TurbulenceState:
+def random_turbulence(grid: tl.Grid, seed: int) -> TurbulenceState:
     """Eddy coefficients, k and epsilon over several orders of magnitude, each face for itself."""
     rng = np.random.default_rng(seed)
 
     def values(low, high):
         return jnp.asarray(10.0 ** rng.uniform(low, high, grid.n_cells + 1))
 
-    return TurbulenceState(
-        eddy_viscosity=values(-5, -1),
-        eddy_diffusivity=values(-5, -1),
-        turbulent_kinetic_energy=values(-6, -3),
-        dissipation_rate=values(-9, -6),
-    )
+    return TurbulenceState(values(-5, -1), values(-5, -1), values(-6, -3), values(-9, -6))
 
 
-BOX = Grid.uniform(4.0, 4)
+BOX = tl.Grid.uniform(4.0, 4)
 N_IN_BOX = 20000  # one program per kind of closure, however many of the steps a test needs
-FREE: dict[str, Any] = dict(
-    surface_roughness_length=1e30,
-    bottom_roughness_length=1e30,
-    length_limit=None,
-    turbulent_kinetic_energy_floor=1e-300,
-    dissipation_rate_floor=1e-300,
-)
+FREE: dict[str, Any] = dict(surface_roughness_length=1e30, bottom_roughness_length=1e30, length_limit=None)
+FREE |= dict(turbulent_kinetic_energy_floor=1e-300, dissipation_rate_floor=1e-300)
 """Numbers with which a uniform column is turbulence in a box: no walls, floors or limits; for `beyond`."""
 
 
@@ -69,16 +51,11 @@ def beyond(module, **values: float | None):
 
 
 def uniform_turbulence(
-    grid: Grid, tke: float, dissipation: float, coefficient: float = 0.0
+    grid: tl.Grid, tke: float, dissipation: float, coefficient: float = 0.0
 ) -> TurbulenceState:
     """The same k, epsilon and eddy coefficients on all faces."""
     ones = jnp.ones(grid.n_cells + 1)
-    return TurbulenceState(
-        eddy_viscosity=coefficient * ones,
-        eddy_diffusivity=coefficient * ones,
-        turbulent_kinetic_energy=tke * ones,
-        dissipation_rate=dissipation * ones,
-    )
+    return TurbulenceState(coefficient * ones, coefficient * ones, tke * ones, dissipation * ones)
 
 
 @eqx.filter_jit
@@ -99,17 +76,17 @@ def run_box(closure, start, n_squared, s_squared, dt, n_steps: int) -> tuple[np.
     return np.asarray(k)[:n_steps], np.asarray(eps)[:n_steps]
 
 
-def stratified(grid: Grid, gradient: float, case: dict | None = None, **fluxes) -> Case:
+def stratified(grid: tl.Grid, gradient: float, case: dict | None = None, **fluxes) -> tl.Case:
     """Water at rest whose temperature rises by `gradient` [K m-1] to 20 degC, under constant fluxes."""
-    state = State.from_profiles(grid, temperature=lambda z: 20.0 + gradient * z)
-    return Case(grid, state, ConstantForcing(SurfaceFluxes(**fluxes)), **(case or {}))
+    state = tl.State.from_profiles(grid, temperature=lambda z: 20.0 + gradient * z)
+    return tl.Case(grid, state, tl.ConstantForcing(tl.SurfaceFluxes(**fluxes)), **(case or {}))
 
 
 def closure_inputs(
-    grid: Grid, n_squared, s_squared, *, friction_velocity=0.0, buoyancy_flux=0.0, **others
+    grid: tl.Grid, n_squared, s_squared, *, friction_velocity=0.0, buoyancy_flux=0.0, **others
 ) -> ClosureInputs:
     """Inputs of a closure with given stratification and shear [s-2] on inner faces, or one number each."""
-    inner, state = grid.center_spacing.shape, State.from_profiles(grid, temperature=10.0)
+    inner, state = grid.center_spacing.shape, tl.State.from_profiles(grid, temperature=10.0)
     inputs = ClosureInputs(
         grid=grid,
         state=state,
@@ -121,23 +98,20 @@ def closure_inputs(
         surface_momentum_flux=(jnp.asarray(0.0), jnp.asarray(0.0)),
         surface_buoyancy_flux=jnp.asarray(buoyancy_flux),
         coriolis_parameter=jnp.asarray(0.0),
-        equation_of_state=LinearEquationOfState(),
+        equation_of_state=tl.LinearEquationOfState(),
     )
     return dataclasses.replace(inputs, **others)
 
 
-def random_inputs(grid: Grid, seed: int) -> ClosureInputs:
+def random_inputs(grid: tl.Grid, seed: int) -> ClosureInputs:
     """Stable and unstable faces, with and without net production, under wind."""
     rng, n = np.random.default_rng(seed), grid.n_cells - 1
     n_squared = rng.choice([-1.0, 1.0], n) * 10.0 ** rng.uniform(-7, -3, n)
     return closure_inputs(grid, n_squared, 10.0 ** rng.uniform(-8, -3, n), friction_velocity=0.01)
 
 
-def budget_gaps(state: State, case: Case, dt: float) -> dict[str, float]:
-    """Largest gap of each budget in any step of a run whose steps are all in `state`.
-
-    Relative to the content and to what has passed the surface.
-    """
+def budget_gaps(state: tl.State, case: tl.Case, dt: float) -> dict[str, float]:
+    """Largest gap of each budget in any step, relative to the content and to what passed the surface."""
     frames = jax.tree.map(np.asarray, state)
     fluxes = jax.tree.map(np.asarray, jax.vmap(case.forcing.at)(dt * jnp.arange(1.0, len(frames.u))))
     water, thickness = case.equation_of_state, np.asarray(case.grid.cell_thickness)
@@ -161,16 +135,16 @@ def budget_gaps(state: State, case: Case, dt: float) -> dict[str, float]:
     return gaps
 
 
-def column_of(state: State, grid: Grid, *, time: float = 0.0, dt: float = 60.0, **fluxes) -> Column:
+def column_of(state: tl.State, grid: tl.Grid, *, time: float = 0.0, dt: float = 60.0, **fluxes) -> Column:
     """What terms see of a column without turbulence, waves and rotation."""
-    entering, still = SurfaceFluxes(**fluxes), jnp.zeros_like(grid.z_face)
+    entering, still = tl.SurfaceFluxes(**fluxes), jnp.zeros_like(grid.z_face)
     return Column(
         state=state,
         carried=state,
         velocity=(state.u, state.v),
         grid=grid,
-        equation_of_state=LinearEquationOfState(),
-        absorption=TwoBandAbsorption(),
+        equation_of_state=tl.LinearEquationOfState(),
+        absorption=tl.TwoBandAbsorption(),
         coriolis_parameter=jnp.asarray(0.0),
         fluxes=entering,
         fluxes_before=entering,
@@ -188,7 +162,7 @@ def mixed_depth(temperature, n_squared: float) -> np.ndarray:
     return 1.0 + np.argmax(steep, axis=1)
 
 
-def surface_waves(grid: Grid, *, drift=None, shear=None) -> SurfaceWaves:
+def surface_waves(grid: tl.Grid, *, drift=None, shear=None) -> SurfaceWaves:
     """Waves of a given drift of the cells, or shear along that of the flow; what is not given is zero."""
     cells, inner = jnp.zeros(grid.n_cells), jnp.zeros(grid.n_cells - 1)
     return SurfaceWaves(
@@ -200,14 +174,11 @@ def surface_waves(grid: Grid, *, drift=None, shear=None) -> SurfaceWaves:
 
 
 def backward_euler(
-    grid: Grid, old, source, sink, diffusivity, dt: float, ends=(("flux", 0.0),) * 2
+    grid: tl.Grid, old, source, sink, diffusivity, dt: float, ends=(("flux", 0.0),) * 2
 ) -> np.ndarray:
-    """Values on inner faces after a step, with dense matrices.
+    """Values on inner faces after a step, with dense matrices; `source` is explicit, `sink` a rate [s-1].
 
-    Args:
-        source, sink: explicit gain, and the rate of what is lost [s-1].
-        diffusivity: on the same faces.
-        ends: "flux" or "value" and a number, of the lowest and the uppermost inner face.
+    The ends are "flux" or "value" and a number, for the lowest and the uppermost inner face.
     """
     h, thickness = np.asarray(grid.center_spacing), np.asarray(grid.cell_thickness)
     conductance = 0.5 * (diffusivity[1:] + diffusivity[:-1]) / thickness[1:-1]

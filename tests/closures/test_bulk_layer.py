@@ -60,12 +60,7 @@ def test_kraus_turner_under_heating_is_as_deep_as_monin_and_obukhov():
 
 
 def price_weller_pinkel(temperature, fluxes, stress, coriolis, dt):
-    """Temperature after each step of the model of the paper; index 0 is the surface.
-
-    Args:
-        temperature: profile [degC].
-        fluxes: heat into the surface in each step [W m-2].
-    """
+    """Temperature [degC] after each step of the published model under `fluxes` [W m-2]; 0 is the top."""
     dz, u = 1.0, np.zeros(len(temperature), complex)
     density, profiles = lambda t: -DENSITY * ALPHA * t, []
     for heat in fluxes:
@@ -99,7 +94,6 @@ def price_weller_pinkel(temperature, fluxes, stress, coriolis, dt):
 
 
 def depth_of_fall(profiles, fall=0.1):
-    """Where the temperature is 0.1 K below that of the surface [m]."""
     return np.array([np.interp(fall, x[0] - x, np.arange(80) + 0.5) for x in profiles])
 
 

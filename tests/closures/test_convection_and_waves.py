@@ -103,20 +103,6 @@ def test_waves_over_weak_cooling_do_not_stop_turbulence():
 
 
 @pytest.mark.long
-def test_wind_starts_turbulence_in_thick_cells():
-    """From the floors of GOTM turbulence decays: production is less than the floor of epsilon."""
-    case = stratified(Grid.uniform(256.0, 32), 0.01, ROTATING, stress_u=0.1)
-
-    def cooling(closure):
-        run = simulate(Model(closure), case, dt=600.0, duration=86400.0, output_interval=86400.0)
-        return float(run.state.temperature[0, -1] - run.state.temperature[-1, -1])
-
-    closure = KEpsilon.recommended()
-    assert cooling(closure) > 0.03  # half the difference to the next cell is 0.04 K
-    assert cooling(dataclasses.replace(closure, turbulent_kinetic_energy_floor=jnp.asarray(1e-10))) < 0.002
-
-
-@pytest.mark.long
 def test_a_mixed_layer_of_one_thick_cell_deepens_as_in_thin_cells():
     """Five days of wind over cells of 8 m against cells of 1 m averaged to them."""
 

@@ -8,13 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.closures.columns import (
-    backward_euler,
-    random_grid,
-    random_inputs,
-    random_turbulence,
-    stratified,
-)
+from tests.closures import columns
 from tests.closures.turbulence_numpy import SecondMoments
 from tests.errors import error_naming
 from tunax_lite import Grid, Model, simulate
@@ -79,27 +73,16 @@ WITHOUT = SecondMoments("canuto_a", equilibrium="weak", cc6=0.5)
 LIMITS = SecondMoments("canuto_a", equilibrium="weak", cc6=0.5, ctt=0.0, instability_limit=0.73)
 
 
-def test_with_the_variance_in_equilibrium_it_is_the_closure_without():
-    alpha_n, alpha_m = jnp.array([-1.5, 0.4, 6.0, 25.0]), jnp.array([0.3, 2.0, 15.0, 50.0])
-    c_mu, c_mu_prime = WITHOUT(np.asarray(alpha_n), np.asarray(alpha_m))
-    # theta'² = -c_T k/eps w'theta' dT/dz, with w'theta' = -c_mu' k²/eps dT/dz.
-    alpha_theta = jnp.asarray(CT * c_mu_prime) * alpha_n**2
-    ones = jnp.ones(4)
-    ours = functions().in_flow(Flow(ones, alpha_n, alpha_m), alpha_theta)
-    np.testing.assert_allclose(ours[0], c_mu, rtol=1e-12)
-    np.testing.assert_allclose(ours[1] - CT * ours[2] * c_mu_prime * alpha_n, c_mu_prime, rtol=1e-12)
-
-
-GRID = random_grid(81, 9)
+GRID = columns.random_grid(81, 9)
 G_ALPHA = 9.81 * 2e-4  # of LinearEquationOfState()
 
 
 def random_step(seed):
     """State and inputs with stable and unstable faces, and fluxes up and down the gradient."""
-    rng, inputs = np.random.default_rng(seed), random_inputs(GRID, seed)
+    rng, inputs = np.random.default_rng(seed), columns.random_inputs(GRID, seed)
     variance, flux = jnp.asarray(10.0 ** rng.uniform(-7, -4, (2, GRID.n_cells + 1)))
     state = dataclasses.replace(
-        random_turbulence(GRID, seed),
+        columns.random_turbulence(GRID, seed),
         temperature_variance=variance,
         variance_driven_flux=flux.at[jnp.array([0, -1])].set(0.0),
     )
@@ -112,14 +95,8 @@ def patankar(production, sink, old):
     return np.maximum(production, 0.0), sink + np.maximum(-production, 0.0) / old
 
 
-FIELDS = (
-    "turbulent_kinetic_energy",
-    "dissipation_rate",
-    "temperature_variance",
-    "eddy_viscosity",
-    "eddy_diffusivity",
-    "variance_driven_flux",
-)
+FIELDS = ("turbulent_kinetic_energy", "dissipation_rate", "temperature_variance")
+FIELDS += ("eddy_viscosity", "eddy_diffusivity", "variance_driven_flux")
 
 
 def reference_step(state, inputs, dt):
@@ -131,19 +108,19 @@ def reference_step(state, inputs, dt):
     p, b = nu * s2, -kappa * n2 + G_ALPHA * gamma
     # A negative sum leaves the production explicit; only the buoyancy term joins the sink.
     source, sink = np.where(p + b > 0.0, p + b, p), np.where(p + b > 0.0, eps, eps - b) / k
-    new_k = np.maximum(backward_euler(GRID, k, source, sink, nu, dt), 1e-6)
+    new_k = np.maximum(columns.backward_euler(GRID, k, source, sink, nu, dt), 1e-6)
     both = 1.44 * p + np.where(b > 0.0, 1.0, -0.65) * b
     assert np.all(both > 0.0)  # c_3 b is positive for either sign
     cm0 = WITHOUT.c_mu_0
     roughness = np.array([0.0015, max(1400.0 * 0.01**2 / 9.81, 0.01)])
     fluxes = cm0**4 * new_k[[0, -1]] ** 2 / (1.2 * (0.5 * h[[0, -1]] + roughness))
     ends = [("flux", flux) for flux in fluxes]
-    new_eps = backward_euler(GRID, eps, eps / k * both, 1.92 * eps / k, nu / 1.2, dt, ends)
+    new_eps = columns.backward_euler(GRID, eps, eps / k * both, 1.92 * eps / k, nu / 1.2, dt, ends)
     lowest = cm0**3 * new_k * np.sqrt(np.maximum(n2, 0.0)) / (np.sqrt(2.0) * 0.53)
     new_eps = np.maximum(new_eps, np.maximum(lowest, 1e-12))
     down = -kappa * slope + gamma
     source, sink = patankar(-2.0 * down * slope, 2.0 / CT * eps / k, theta)
-    new_theta = backward_euler(GRID, theta, source, sink, nu, dt)
+    new_theta = columns.backward_euler(GRID, theta, source, sink, nu, dt)
     square = (k / eps) ** 2
     alpha_n, alpha_m = LIMITS.limited(square * n2, square * s2)
     c_mu, c_mu_prime, c_mu_star = published(alpha_n, alpha_m, square * G_ALPHA**2 * theta / k)
@@ -180,7 +157,7 @@ def test_other_stability_functions_are_refused():
 def test_under_cooling_heat_goes_up_against_the_gradient():
     """The lower part of the layer is stable, and its production that of the flux."""
     flux = 200.0 / (1027.0 * 3991.86796)  # K m s-1
-    case = stratified(Grid.uniform(100.0, 50), 0.01, {"duration": 3.0 * 86400.0}, heat_flux=-200.0)
+    case = columns.stratified(Grid.uniform(100.0, 50), 0.01, {"duration": 3.0 * 86400.0}, heat_flux=-200.0)
     run = simulate(Model(KEpsilonTheta()), case, dt=600.0, output_interval=case.duration)
     slope = np.diff(np.asarray(run.state.temperature)[1]) / 2.0
     turbulence = jax.tree.map(lambda leaf: np.asarray(leaf)[1, 1:-1], run.clo_state)

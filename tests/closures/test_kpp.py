@@ -11,17 +11,7 @@ import pytest
 from tests.closures import kpp_numpy
 from tests.closures.columns import closure_inputs, random_grid, surface_waves
 from tests.helpers import some_long
-from tunax_lite import Grid
-from tunax_lite.closures import (
-    KPP,
-    BottomLayer,
-    DoubleDiffusion,
-    InteriorConvection,
-    Langmuir,
-    LargeShear,
-    PacanowskiPhilanderShear,
-    VelocityScales,
-)
+from tunax_lite import Grid, closures
 from tunax_lite.closures.base import BottomFlow
 from tunax_lite.closures.kpp import Friction, first_crossing, smoothed
 
@@ -81,18 +71,16 @@ def by_loops(column, depth, flux_at, speed, shape, interpolation="quadratic", **
 
 
 # Shape of the coefficients, and interpolation of the depth.
-SHAPES = {
-    "simple": "linear",
-    "parabolic_nonlocal": "quadratic",
-    "match_gradient": "cubic",
-    "match_both": "quadratic",
-}
+SHAPES = {"simple": "linear", "parabolic_nonlocal": "quadratic", "match_gradient": "cubic"}
+SHAPES["match_both"] = "quadratic"
 
 
 @pytest.mark.parametrize("shape", some_long(SHAPES, "match_both".__ne__))
 def test_step_against_loops(shape):
     grid, interpolation = random_grid(3, 24), SHAPES[shape]
-    closure = KPP(shape=shape, match_slope=shape.startswith("match"), depth_interpolation=interpolation)
+    closure = closures.KPP(
+        shape=shape, match_slope=shape.startswith("match"), depth_interpolation=interpolation
+    )
     for forcing, (speed, *_) in FORCINGS.items():
         inputs = column_of(forcing, grid)
         ours = STEP(closure, closure.init(inputs), inputs)
@@ -109,14 +97,14 @@ def test_step_against_loops(shape):
 
 
 def test_published_constants():
-    scales = VelocityScales()
+    scales = closures.VelocityScales()
     np.testing.assert_allclose(scales.momentum_convection(), (1.25736, 8.38241), rtol=2e-6)
     np.testing.assert_allclose(scales.scalar_convection(), (-28.86174, 98.95454), rtol=2e-7)
-    np.testing.assert_allclose(KPP()._nonlocal_strength(), 6.3274, rtol=1e-5)
+    np.testing.assert_allclose(closures.KPP()._nonlocal_strength(), 6.3274, rtol=1e-5)
 
 
 def test_derivative_at_neutral_forcing_is_the_mean_of_both_sides():
-    scales, friction = VelocityScales(), Friction.of(jnp.asarray(0.01))
+    scales, friction = closures.VelocityScales(), Friction.of(jnp.asarray(0.01))
     for function, unstable in ((scales.momentum, -4.0), (scales.scalar, -8.0)):
         slope = jax.jit(jax.grad(lambda x, f=function: f(x, friction)))(jnp.asarray(0.0))
         np.testing.assert_allclose(slope, 0.4 * 0.01 * 0.5 * (unstable - 5.0) / 0.01**3, rtol=1e-12)
@@ -138,8 +126,8 @@ def test_first_crossing_and_its_derivative(interpolation):
 
 def test_limits_under_stable_forcing():
     inputs = column_of("wind and heating", Grid.uniform(40.0, 40))
-    start = KPP().init(inputs)
-    closure = KPP(limit_by_ekman_depth=True, limit_by_monin_obukhov_depth=True)
+    start = closures.KPP().init(inputs)
+    closure = closures.KPP(limit_by_ekman_depth=True, limit_by_monin_obukhov_depth=True)
     # 7 m at f = -1e-3 s-1; at the equator nothing but 2.5 m of Monin and Obukhov.
     for flux, f, expected in ((2e-8, -1e-3, 7.0), (1e-6, 0.0, 0.01**3 / (0.4 * 1e-6))):
         changes = {"surface_buoyancy_flux": jnp.asarray(flux), "coriolis_parameter": jnp.asarray(f)}
@@ -148,24 +136,24 @@ def test_limits_under_stable_forcing():
 
 
 def test_interior_mixing():
-    large = LargeShear().coefficients(jnp.asarray([-1.0, 0.0, 0.35, 0.7, 3.0]))[0]
+    large = closures.LargeShear().coefficients(jnp.asarray([-1.0, 0.0, 0.35, 0.7, 3.0]))[0]
     np.testing.assert_allclose(large, 5e-3 * np.array([1.0, 1.0, 0.75**3, 0.0, 0.0]), rtol=1e-13)
-    square = LargeShear(exponent=2.0).coefficients(jnp.asarray([-1.0, 0.35, 3.0]))[0]
+    square = closures.LargeShear(exponent=2.0).coefficients(jnp.asarray([-1.0, 0.35, 3.0]))[0]
     np.testing.assert_allclose(square, 5e-3 * np.array([1.0, 0.75**2, 0.0]), atol=1e-20)
-    nu, kappa = PacanowskiPhilanderShear().coefficients(jnp.asarray([-1.0, 0.2, 1.0]))
+    nu, kappa = closures.PacanowskiPhilanderShear().coefficients(jnp.asarray([-1.0, 0.2, 1.0]))
     np.testing.assert_allclose(nu, 5e-3 / np.array([1.0, 4.0, 36.0]), rtol=1e-13)
     np.testing.assert_allclose(kappa, 5e-3 / np.array([1.0, 8.0, 216.0]), rtol=1e-13)
     # Fingers at R = 1, 1.775 and beyond 2.55; layers at R = 0.4 and 0.8; doubly stable and unstable.
     thermal = jnp.asarray([1e-5, 1.775e-5, 3e-5, -4e-6, -8e-6, 1e-5, -1e-5])
     haline = jnp.asarray([1e-5, 1e-5, 1e-5, -1e-5, -1e-5, -1e-5, 1e-5])
-    heat, salt = DoubleDiffusion().diffusivities(thermal, haline)
+    heat, salt = closures.DoubleDiffusion().diffusivities(thermal, haline)
     layers = [1.5e-6 * 0.909 * np.exp(4.6 * np.exp(-0.54 * (1.0 / r - 1.0))) for r in (0.4, 0.8)]
     np.testing.assert_allclose(heat, [7e-5, 7e-5 / 8.0, 0.0, *layers, 0.0, 0.0], rtol=1e-12, atol=1e-20)
     of_salt = [0.06 * layers[0], 0.63 * layers[1]]
     np.testing.assert_allclose(salt, [1e-4, 1e-4 / 8.0, 0.0, *of_salt, 0.0, 0.0], rtol=1e-12, atol=1e-20)
-    switch = InteriorConvection().weight(jnp.asarray([-1e-9, 0.0, 1e-9]))
+    switch = closures.InteriorConvection().weight(jnp.asarray([-1e-9, 0.0, 1e-9]))
     np.testing.assert_array_equal(switch, [1.0, 1.0, 0.0])
-    smooth = InteriorConvection(threshold=-1e-5).weight(jnp.asarray([-2e-5, -5e-6, 0.0, 1e-6]))
+    smooth = closures.InteriorConvection(threshold=-1e-5).weight(jnp.asarray([-2e-5, -5e-6, 0.0, 1e-6]))
     np.testing.assert_allclose(smooth, [1.0, 0.75**3, 0.0, 0.0], rtol=1e-13)
     np.testing.assert_allclose(smoothed(jnp.asarray([4.0, 0.0, 8.0]), 1), [2.0, 3.0, 4.0])
 
@@ -191,7 +179,7 @@ def test_langmuir_factors():
     of_reichl = la / np.sqrt(np.cos(angle - cells))
     expected = {"LWF16": (li, la), "LF17": (li, la), "RWHGK16": (1.0 + 1.0 / of_reichl, of_reichl)}
     for method, (factor, number) in expected.items():
-        langmuir = Langmuir(method=method, largest_enhancement=10.0)
+        langmuir = closures.Langmuir(method=method, largest_enhancement=10.0)
         effect = langmuir.effect(jnp.asarray(h), jnp.asarray(0.4), waves)
         assert effect is not None
         np.testing.assert_allclose(effect.enhancement, factor, rtol=1e-12)
@@ -205,12 +193,10 @@ def test_langmuir_factors():
             rise = factor if method == "LWF16" else 1.0 + 2.3 / np.sqrt(number)
             np.testing.assert_allclose(times, rise, rtol=1e-12)
             assert cube is None
-        bounded = Langmuir(method=method, largest_enhancement=1.01)
-        assert bounded.effect(jnp.asarray(h), jnp.asarray(0.4), waves)[0] == 1.01  # pyright: ignore[reportOptionalSubscript]
     # More entrainment, a deeper layer; without waves it makes no difference.
-    closure = KPP(langmuir=Langmuir())
+    closure = closures.KPP(langmuir=closures.Langmuir())
     state = dataclasses.replace(closure.init(waves), boundary_layer_depth=jnp.asarray(h))
-    plain = STEP(KPP(), state, inputs)
+    plain = STEP(closures.KPP(), state, inputs)
     assert STEP(closure, state, waves).boundary_layer_depth > plain.boundary_layer_depth
     assert eqx.tree_equal(STEP(closure, state, inputs), plain)
 
@@ -228,8 +214,8 @@ def test_a_layer_on_the_bottom_is_that_of_the_column_upside_down():
     inputs = dataclasses.replace(
         inputs, state=state, buoyancy_frequency_squared=jnp.asarray(n_squared), bottom=bottom
     )
-    own = BottomLayer(shape="match_gradient", match_slope=True)
-    closure = KPP(surface_layer=False, bottom_layer=own)
+    own = closures.BottomLayer(shape="match_gradient", match_slope=True)
+    closure = closures.KPP(surface_layer=False, bottom_layer=own)
     ours = STEP(closure, closure.init(inputs), inputs)
     column = {"u": np.asarray(state.u), "v": np.asarray(state.v)}
     column |= {"n_squared": np.concatenate([[0.0], n_squared, [0.0]])}
@@ -246,15 +232,3 @@ def test_a_layer_on_the_bottom_is_that_of_the_column_upside_down():
     same(ours.eddy_viscosity[1:-1], nu)
     same(ours.eddy_diffusivity[1:-1], kappa)
     np.testing.assert_array_equal(ours.nonlocal_transport, 0.0)
-    # As in CVMix the first face beyond h is closed where h lies beyond the center before it.
-    n_closed = 0
-    for speed in np.linspace(0.02, 0.3, 8):
-        flow = dataclasses.replace(inputs, bottom=BottomFlow(jnp.asarray(speed), jnp.asarray(1e-3)))
-        left = STEP(closure, closure.init(flow), flow)
-        closed = STEP(dataclasses.replace(closure, closed_base=True), closure.init(flow), flow)
-        h = float(left.bottom_layer_thickness)  # pyright: ignore[reportArgumentType]
-        cell = int(np.searchsorted(height, h)) - 1
-        beyond = (np.arange(1, 24) == cell + 1) & (h >= float(z[cell]))
-        same(closed.eddy_viscosity[1:-1], np.where(beyond, 0.0, left.eddy_viscosity[1:-1]))
-        n_closed += int(beyond.any())
-    assert 0 < n_closed < 8

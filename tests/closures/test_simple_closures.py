@@ -20,35 +20,24 @@ INPUTS = closure_inputs(GRID, N_SQUARED, S_SQUARED)
 
 
 CONVECTIVE = {"convective_diffusivity": 0.7, "convective_viscosity": 0.6}
+CONVECTIVE |= {"background_diffusivity": 2e-5, "background_viscosity": 3e-4}
 SHEAR_MIXING = {"viscosity_scale": 5e-3, "background_viscosity": 2e-4, "background_diffusivity": 3e-5}
 SHEAR_MIXING |= {"convective_coefficient": 0.5, "shear_squared_floor": 1e-5}
-# Ri = 0.5, 0, convective, and 40 with the floor of the shear.
+SLOPES = {"diffusivity_scale": 4e-3, "viscosity_slope": 6.0, "diffusivity_slope": 2.0}
+# Viscosities and diffusivities at Ri = 0.5, 0, convective, and 40 with the floor of the shear.
 PACANOWSKI = [5e-3 / 27.0 + 2e-4, 5.2e-3, 0.5, 5e-3 / 161.0**3 + 2e-4]
+OF_SCALARS = [PACANOWSKI[0] / 3.0 + 3e-5, 5.23e-3, 0.5, PACANOWSKI[3] / 161.0 + 3e-5]
+MUNK_ANDERSON = [5e-3 / 2.0 + 2e-4, 5.2e-3, 0.5, 5e-3 / np.sqrt(241.0) + 2e-4]
+SCALARS_OF_MUNK_ANDERSON = [4e-3 / 2.0**1.5 + 3e-5, 4.03e-3, 0.5, 4e-3 / 81.0**1.5 + 3e-5]
+WITHOUT_MEMORY = [
+    (Constant(viscosity=2e-3, diffusivity=5e-4), [2e-3] * 4, [5e-4] * 4),
+    (ConvectiveAdjustment(**CONVECTIVE), [3e-4, 3e-4, 0.6, 3e-4], [2e-5, 2e-5, 0.7, 2e-5]),
+    (PacanowskiPhilander(**SHEAR_MIXING, alpha=4.0, exponent=3.0), PACANOWSKI, OF_SCALARS),
+    (MunkAndersonMixing(**SHEAR_MIXING, **SLOPES), MUNK_ANDERSON, SCALARS_OF_MUNK_ANDERSON),
+]
 
 
-@pytest.mark.parametrize(
-    ("closure", "viscosity", "diffusivity"),
-    [
-        (Constant(viscosity=2e-3, diffusivity=5e-4), [2e-3] * 4, [5e-4] * 4),
-        (
-            ConvectiveAdjustment(**CONVECTIVE, background_diffusivity=2e-5, background_viscosity=3e-4),
-            [3e-4, 3e-4, 0.6, 3e-4],
-            [2e-5, 2e-5, 0.7, 2e-5],
-        ),
-        (
-            PacanowskiPhilander(**SHEAR_MIXING, alpha=4.0, exponent=3.0),
-            PACANOWSKI,
-            [PACANOWSKI[0] / 3.0 + 3e-5, 5.23e-3, 0.5, PACANOWSKI[3] / 161.0 + 3e-5],
-        ),
-        (
-            MunkAndersonMixing(
-                **SHEAR_MIXING, diffusivity_scale=4e-3, viscosity_slope=6.0, diffusivity_slope=2.0
-            ),
-            [5e-3 / 2.0 + 2e-4, 5.2e-3, 0.5, 5e-3 / np.sqrt(241.0) + 2e-4],
-            [4e-3 / 2.0**1.5 + 3e-5, 4.03e-3, 0.5, 4e-3 / 81.0**1.5 + 3e-5],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("closure", "viscosity", "diffusivity"), WITHOUT_MEMORY)
 def test_coefficients_without_memory(closure, viscosity, diffusivity):
     assert closure.prepare() is closure
     first = closure.init(INPUTS)

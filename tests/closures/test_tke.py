@@ -1,6 +1,7 @@
 """The closure of Gaspar et al. as in NEMO and Veros: one step against loops over the levels, term by term."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -8,16 +9,7 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import closure_inputs, exchange_matrix, random_grid, surface_waves
-from tunax_lite.closures import (
-    TKE,
-    BottomFlow,
-    BoundedSlope,
-    LangmuirCells,
-    Penetration,
-    SurfaceFlux,
-    WithinColumn,
-    WithinSpacing,
-)
+from tunax_lite import closures
 from tunax_lite.closures.energy import TurbulenceState
 
 N, DT, USTAR, CORIOLIS = 12, 300.0, 0.012, 5e-5
@@ -29,12 +21,7 @@ RANDOM = np.random.default_rng(8)
 N_SQUARED = np.where(Z[1:-1] > -8.0, -1e-7, 4e-5) * RANDOM.uniform(0.5, 2.0, N - 1)
 S_SQUARED = RANDOM.uniform(0.0, 3e-4, N - 1)
 NU, KAPPA, K, EPSILON = (RANDOM.uniform(low, 5.0 * low, N + 1) for low in (2e-3, 1e-3, 2e-4, 1e-7))
-OLD = TurbulenceState(
-    eddy_viscosity=jnp.asarray(NU),
-    eddy_diffusivity=jnp.asarray(KAPPA),
-    turbulent_kinetic_energy=jnp.asarray(K),
-    dissipation_rate=jnp.asarray(EPSILON),
-)
+OLD = TurbulenceState(*map(jnp.asarray, (NU, KAPPA, K, EPSILON)))
 step = eqx.filter_jit(lambda closure, *arguments: closure.step(*arguments))
 
 
@@ -43,7 +30,9 @@ def inputs(**more):
     return closure_inputs(GRID, N_SQUARED, S_SQUARED, friction_velocity=USTAR, **changed)
 
 
-def tke_by_dense_solve(*, alpha, weight, c_eps, background, production, surface, floor, bottom=None):
+def tke_by_dense_solve(
+    surface, production=0.0, *, alpha=1.0, weight=1.5, c_eps=0.7, background=1.2e-4, floor=1e-6, bottom=None
+):
     """k on inner faces and the surface from a full matrix; `surface` is a value or a flux of k."""
     k, dissipation, nu, kappa = K[1:], EPSILON[1:], NU[1:].copy(), KAPPA[1:]
     volumes = np.append(DZ, 0.5 * H[-1])
@@ -102,15 +91,7 @@ def test_step_of_nemo():
     drift = 0.016 * np.sqrt(1026.0 * USTAR**2 / (1.22 * 1.5e-3))
     surface = 67.83 * USTAR**2
     assert surface > 1e-4
-    k = tke_by_dense_solve(
-        alpha=1.0,
-        weight=1.5,
-        c_eps=0.7,
-        background=1.2e-4,
-        production=langmuir_production(drift, 0.15),
-        surface={"value": surface},
-        floor=1e-6,
-    )
+    k = tke_by_dense_solve({"value": surface}, langmuir_production(drift, 0.15))
     latitude = np.arcsin(CORIOLIS * 86164.0 / (4.0 * np.pi))
     k = k[:-1] + 0.05 * surface * np.exp(Z[1:-1] / (45.0 * np.sin(latitude)))
     at_surface = 0.4 * 2e5 * USTAR**2 / 9.81
@@ -118,26 +99,18 @@ def test_step_of_nemo():
     nu = 0.1 * np.minimum(up, down) * np.sqrt(k)
     richardson = np.maximum(N_SQUARED, 0.0) / S_SQUARED
     kappa = np.maximum(nu * np.clip(2.0 / 9.0 / np.maximum(richardson, 1e-30), 0.1, 1.0), 1.2e-5)
-    state = step(TKE(), OLD, inputs(), DT)
+    state = step(closures.TKE(), OLD, inputs(), DT)
     check(state, k, np.maximum(nu, 1.2e-4), kappa, 0.7 * k**1.5 / np.sqrt(up * down))
     assert state.turbulent_kinetic_energy[-1] == pytest.approx(surface, rel=1e-14)
     assert state.dissipation_rate[-1] == pytest.approx(0.7 * surface**1.5 / at_surface, rel=1e-12)
 
 
 def test_step_of_veros():
-    k = tke_by_dense_solve(
-        alpha=30.0,
-        weight=1.0,
-        c_eps=0.7,
-        background=2e-4,
-        production=np.zeros(N - 1),
-        surface={"flux": USTAR**3},
-        floor=1e-12,
-    )
+    k = tke_by_dense_solve({"flux": USTAR**3}, alpha=30.0, weight=1.0, background=2e-4, floor=1e-12)
     inner, at_surface = k[:-1], k[-1]
     length = np.sqrt(2.0 * inner / np.maximum(N_SQUARED, 1e-15))
     length = np.minimum(np.minimum(length, -Z[1:-1] + 0.5 * DZ), Z[1:-1] - Z[0])
-    state = step(TKE.veros(), OLD, inputs(), DT)
+    state = step(closures.TKE.veros(), OLD, inputs(), DT)
     nu = 0.1 * length * np.sqrt(inner)
     kappa = np.maximum(nu / np.clip(6.6 * N_SQUARED / S_SQUARED, 1.0, 10.0), 2e-5)
     check(state, inner, np.maximum(nu, 2e-4), kappa, 0.7 * inner**1.5 / length)
@@ -147,34 +120,19 @@ def test_step_of_veros():
 
 
 def test_step_with_other_options():
-    closure = TKE(
-        c_eps=0.5,
-        largest_viscosity=3e-2,
-        convective_diffusivity=5.0,
-        prandtl_number=2.0,
-        imposed_von_karman=0.35,
-        length_bounds=BoundedSlope(),
-        surface_energy=SurfaceFlux(factor=2.0),
-        penetration=Penetration(fraction=0.1, time_step=3600.0, depth=5.0),
-        langmuir_cells=None,
-    )
+    options: dict[str, Any] = {"c_eps": 0.5, "largest_viscosity": 3e-2, "convective_diffusivity": 5.0}
+    options |= {"prandtl_number": 2.0, "imposed_von_karman": 0.35, "langmuir_cells": None}
+    options |= {"length_bounds": closures.BoundedSlope(), "surface_energy": closures.SurfaceFlux(factor=2.0)}
+    penetration = closures.Penetration(fraction=0.1, time_step=3600.0, depth=5.0)
+    closure = closures.TKE(**options, penetration=penetration)
     waves = RANDOM.uniform(-1e-5, 1e-4, N - 1)
-    k = tke_by_dense_solve(
-        alpha=1.0,
-        weight=1.5,
-        c_eps=0.5,
-        background=1.2e-4,
-        production=NU[1:-1] * waves,
-        surface={"flux": 2.0 * USTAR**3},
-        floor=1e-6,
-        bottom=3.75 * 0.02**2,
-    )
+    k = tke_by_dense_solve({"flux": 2.0 * USTAR**3}, NU[1:-1] * waves, c_eps=0.5, bottom=3.75 * 0.02**2)
     k = k[:-1] + 0.1 * DT / 3600.0 * k[-1] * np.exp(Z[1:-1] / 5.0)
     # P = eps with l = slope z and S = u* / (kappa z) gives nu = kappa u* z.
     slope = 0.35 * (0.5 / 0.1**3) ** 0.25
     up, down = two_sweeps(parcel_length(k, 0.01) / slope, 0.4 * 2e5 * USTAR**2 / 9.81, 0.01)
     length = slope * np.minimum(up, down)
-    flow = BottomFlow(jnp.asarray(0.02), jnp.asarray(0.001))
+    flow = closures.BottomFlow(jnp.asarray(0.02), jnp.asarray(0.001))
     with_waves = inputs(waves=surface_waves(GRID, shear=waves), bottom=flow)
     state = step(closure, OLD, with_waves, DT)
     nu = np.minimum(0.1 * length * np.sqrt(k), 3e-2)
@@ -193,7 +151,7 @@ def test_lagrangian_stress():
     """Currents mixed down U + U_S, whose shear produces k, give what Lagrangian velocities give."""
     drift = RANDOM.uniform(0.0, 1e-2, N - 1)
     shear = RANDOM.uniform(-1e-2, 1e-2, N - 1)
-    closure = TKE(langmuir_cells=None, lagrangian_stress=True)
+    closure = closures.TKE(langmuir_cells=None, lagrangian_stress=True)
     given = surface_waves(GRID, shear=drift * shear)
     given = dataclasses.replace(given, shear_squared=jnp.asarray(drift**2))
     in_currents = inputs(shear_squared=jnp.asarray(shear**2), waves=given)
@@ -206,15 +164,14 @@ def test_lagrangian_stress():
 
 
 def test_lengths_within_the_column_and_the_spacing():
-    """Other bounds: the steps above."""
     long, ends = jnp.full(N - 1, 1e3), (jnp.asarray(0.5), jnp.asarray(0.1), GRID)
     nearest = np.minimum(-Z[1:-1], Z[1:-1] - Z[0])
-    np.testing.assert_allclose(WithinColumn()(long, *ends)[0], nearest, rtol=1e-12)
-    np.testing.assert_allclose(WithinSpacing()(long, *ends)[1], DZ, rtol=1e-12)
+    np.testing.assert_allclose(closures.WithinColumn()(long, *ends)[0], nearest, rtol=1e-12)
+    np.testing.assert_allclose(closures.WithinSpacing()(long, *ends)[1], DZ, rtol=1e-12)
 
 
 def test_langmuir_cells_without_wind_or_stratification():
-    closure = LangmuirCells()
+    closure = closures.LangmuirCells()
     still = closure_inputs(GRID, N_SQUARED, S_SQUARED)
     np.testing.assert_array_equal(closure.production(still), 0.0)
     # Nothing stops the cells: they reach the bottom.

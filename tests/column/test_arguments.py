@@ -1,16 +1,13 @@
 """What a call knows of its arguments before its first step."""
 
-import gc
-
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import tunax_lite as tl
 from tests.errors import error_naming
-from tunax_lite.column.arguments import ByIdentity, Parts
+from tunax_lite.column.arguments import Parts
 from tunax_lite.column.terms import AbstractTerm, Tendency
 
 
@@ -37,25 +34,6 @@ def test_equal_structures_are_one_object_and_values_that_only_compare_equal_are_
     assert Parts.of(Module(zeros, {"n": 1})).structure is known
     for other in (Module(zeros, {"n": True}), Module(zeros, {"n": 1}, label="b"), Module(zeros)):
         assert Parts.of(other).structure is not known
-
-
-def test_a_result_is_kept_while_its_module_lives_and_its_dictionaries_hold_the_same():
-    calls = []
-    known = ByIdentity(lambda module: calls.append(module.label) or len(module.table))
-    module = Module(jnp.zeros(2))
-    assert (known(module), known(module), len(calls)) == (0, 0, 1)
-    module.table["x"] = jnp.ones(1)
-    assert known(module) == 1
-    module.table["x"] = jnp.ones(2)
-    assert known(module) == 1 and len(calls) == 3
-    equal = Module(jnp.zeros(2), dict(module.table))
-    assert known(equal) == 1 and len(calls) == 4
-    del module, equal
-    gc.collect()
-    assert not known._entries
-    known, kept = ByIdentity(lambda module: module.x), []
-    jax.jit(lambda x: kept.append(Module(x)) or known(kept[-1]))(jnp.zeros(2))
-    assert not known._entries  # nothing traced is kept
 
 
 @pytest.fixture
@@ -85,12 +63,3 @@ def test_every_call_checks_the_times_of_its_own_forcing(column):
     for _ in range(2):
         with error_naming(ValueError, "3600 7200"):
             tl.simulate(model, case, duration=7200.0)
-
-
-def test_a_new_model_and_an_equal_one_give_the_bits_of_the_first(column):
-    model, case = column
-    first = temperature(model, case)
-    np.testing.assert_array_equal(temperature(tl.Model(tl.PacanowskiPhilander()), case), first)
-    other = temperature(tl.Model(tl.PacanowskiPhilander(alpha=4.0)), case)
-    assert np.abs(other - first).max() > 0.0
-    np.testing.assert_array_equal(temperature(model, case), first)

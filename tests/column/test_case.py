@@ -99,13 +99,11 @@ def test_cases_that_cannot_be_are_refused():
     other_times = [dataclasses.replace(first, forcing=each) for each in series]
     for make, parts in (
         (lambda: plain_case(duration=0.0), "harbour duration [s]"),
-        (lambda: plain_case(duration=np.nan), "harbour duration [s]"),
         (lambda: plain_case(duration=np.inf), "harbour duration [s]"),
         (lambda: dataclasses.replace(plain_case(), grid=finer), "harbour u 9 case.on(grid)"),
         (lambda: with_value(lambda s: s.salinity, np.nan), "salinity 3"),
         (lambda: with_value(lambda s: s.tracers["dye"], np.inf), "dye 3"),
         (lambda: first.on(Grid.uniform(19.0, 8)), "depth 20 19"),
-        (lambda: first.on(Grid.uniform(25.0, 8)), "depth 20 25"),
         (lambda: first.on(finer.with_batch_rank(1)), "batch grids"),
         (lambda: stack_cases([first, first, plain_case(finer, name="fine")]), "stack_cases fine"),
         (lambda: stack_cases([first, first, dry]), "stack_cases dry"),

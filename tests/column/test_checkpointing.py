@@ -11,15 +11,8 @@ from tests.errors import error_naming
 from tunax_lite import Auto, SaveEverything, SavePairs, SaveSegments, SaveSteps
 from tunax_lite.column.checkpointing import Layout, scan_frames
 
-LAYOUTS = [
-    SaveEverything(),
-    SaveSteps(),
-    SaveSegments(4),
-    SaveSegments(5, levels=2),
-    SavePairs(4),
-    SavePairs(1000),  # longer than the run
-    Auto(memory_budget=1),
-]
+LAYOUTS = [SaveEverything(), SaveSteps(), SaveSegments(4), SaveSegments(5, levels=2), SavePairs(4)]
+LAYOUTS += [SavePairs(1000), Auto(memory_budget=1)]  # pairs longer than the run
 
 
 @pytest.mark.parametrize("checkpointing", LAYOUTS, ids=repr)

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from tests.closures.columns import random_grid
 from tests.errors import error_naming
-from tests.helpers import CASES, Differentiated
+from tests.helpers import CASES
 from tunax_lite.column.checkpointing import SavePairs, SaveSegments
 
 DT = 60.0
@@ -101,13 +100,10 @@ def test_the_last_frame_is_at_the_end_of_the_run():
 def test_times_that_do_not_fit_are_refused():
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"dt": 0.0}, "dt [s] 0"),
-        ({"dt": np.nan}, "dt"),
         ({"output_interval": 90.0}, "output_interval dt 60 90"),
-        ({"output_interval": 30.0}, "output_interval"),
         ({"output_interval": 0.0}, "output_interval"),
         ({"duration": 1000.0}, "duration"),
         ({"duration": -600.0}, "duration"),
-        ({"duration": np.inf}, "duration"),
         ({"duration": 172800.0}, "0 172800 43200"),
     ]
     for arguments, message in wrong:
@@ -129,20 +125,3 @@ def test_non_finite_values_are_found_with_variable_and_first_time():
         run = eqx.tree_at(of, run, of(run).at[place].set(value))  # earlier each time
         found = tl.first_non_finite(run)
         assert found is not None and expected[0] in found[0] and found[1] == expected[1]
-
-
-@pytest.mark.long
-def test_gradient_to_one_number_that_touches_one_variable_only():
-    """A heat flux leaves velocity and salinity alone; their tangents and cotangents are all zero."""
-    grid = random_grid(96, 8)
-    state = tl.State.from_profiles(grid, temperature=lambda z: 15.0 + 0.1 * z)
-
-    def heat(flux):
-        case = tl.Case(grid, state, tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=flux)))
-        run = tl.simulate(MODEL, case, dt=DT, duration=600.0)
-        return jnp.sum(run.state.temperature[-1] * grid.cell_thickness)
-
-    flux, found = jnp.asarray(-100.0), Differentiated(heat)
-    expected = 600.0 / (1027.0 * 3991.86796)
-    np.testing.assert_allclose(found.reverse(flux), expected, rtol=1e-9)
-    np.testing.assert_allclose(found.forward(flux, jnp.ones(())), expected, rtol=1e-9)

@@ -72,19 +72,6 @@ def test_memory_grows_with_the_chunk_and_auto_takes_what_fits():
         plan_of(memory_budget=1000)
 
 
-def test_nothing_is_traced_for_new_values_nor_for_more_chunks():
-    traced, counts = [], []
-    for chunk_size in (5, 3):  # 2 full chunks; 3 full ones and one that is not
-        traced.clear()
-        count = lambda x, matrix: traced.append(x) or residuals(x, matrix)  # noqa: E731
-        compiled = CompiledJacobian(count, X, MATRIX, mode="forward", chunk_size=chunk_size)
-        counts.append(len(traced))
-        found, expected = compiled(X + 0.1, MATRIX - 0.1).matrix, expected_matrix(X + 0.1, MATRIX - 0.1)
-        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
-        assert len(traced) == counts[-1]
-    assert counts[0] == counts[1]
-
-
 def test_cases_are_stacked_in_order_and_share_programs():
     matrices = (MATRIX, MATRIX[:5], 2.0 * MATRIX)
     blocked = BlockedJacobian([(residuals, (matrix,)) for matrix in matrices], X, chunk_size="auto")
@@ -121,13 +108,10 @@ def test_arguments_without_meaning_are_refused(monkeypatch):
         (compiled(mode="sideways"), ValueError, "mode auto forward reverse sideways"),
         (compiled(chunk_size=0), ValueError, "1 0"),
         (compiled(chunk_size=2.5), ValueError, "1 2.5"),
-        (compiled(chunk_size=True), ValueError, "1 True"),
         (compiled(memory_budget=0), ValueError, "memory_budget 0"),
-        (by({}), ValueError, "parameters none"),
         (by(jnp.zeros(0)), ValueError, "parameters none"),
         (by({"n": jnp.asarray([3])}), ValueError, "int64 ['n']"),
         (by({"n": jnp.asarray([1.0, np.nan])}), ValueError, "nan x['n'][1]"),
-        (by(jnp.asarray(np.inf)), ValueError, "inf x"),
         (by(X, lambda x: {"good": x > 0.0}), ValueError, "residuals bool"),
         (by(X, empty), ValueError, "residuals"),
         (by_case(), ValueError, "case none"),

@@ -183,13 +183,3 @@ def test_mixing_of_unstable_water_encroaches(name):
     is_stratified = np.diff(np.asarray(run.state.temperature[1:]), axis=1) > 0.5 * N_SQUARED / (9.81 * 2e-4)
     base = np.asarray(case.grid.z_face)[-2 - np.argmax(is_stratified[:, ::-1], axis=1)]
     np.testing.assert_allclose(-base, encroachment(run.time[1:]), atol=1.0)  # one cell
-
-
-@pytest.mark.long
-def test_catke_convects_and_entrains():
-    """Between encroachment, h = sqrt(2 B0 t) / N0, and an entrainment flux of a quarter of B0."""
-    case = stratified(100.0, 50, N_SQUARED, heat_flux=COOLING)
-    run = simulate(Model(closures.CATKE()), case, dt=600.0, output_interval=86400.0)
-    depth = depth_of_largest_stratification(case.grid, run.state.temperature[1:])
-    encroached = encroachment(run.time[1:])
-    assert np.all(encroached < depth) and np.all(depth < np.sqrt(1.5) * encroached)

@@ -4,25 +4,12 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from tests.helpers import LES_CASES
 from tunax_lite._types import in_precision
 from tunax_lite.io import read_lesbrary
 
 # Measured with k-epsilon, 64 levels, steps of 60 s: root mean square over all levels and frames of the
 # temperature [K], and error of the heat content over the depth [K].
-MEASURED = {
-    "free_convection": (5.2e-4, 3.6e-5),
-    "strong_wind_weak_cooling": (6.1e-5, 4.2e-5),
-    "wind_and_cooling": (7.5e-5, 6.5e-5),
-}
-
-
-def wind_and_cooling() -> tl.Case:
-    """256 m of stratified water under strong wind and weak cooling, without a file."""
-    grid = tl.Grid.uniform(256.0, 64)
-    state = tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.002 * z)
-    forcing = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=1.0, stress_v=0.0, heat_flux=-100.0))
-    return tl.Case(grid, state, forcing, coriolis_parameter=1e-4, duration=48 * 3600.0)
+MEASURED = {"free_convection": (5.2e-4, 3.6e-5), "strong_wind_weak_cooling": (6.1e-5, 4.2e-5)}
 
 
 def mean_temperature_error(run: tl.Trajectory, case: tl.Case) -> float:
@@ -39,8 +26,7 @@ def mean_temperature_error(run: tl.Trajectory, case: tl.Case) -> float:
 @pytest.mark.long
 @pytest.mark.parametrize("name", MEASURED)
 def test_float32_stays_near_float64_for_48_hours(name, lesbrary_path):
-    case = read_lesbrary(lesbrary_path(name))[0] if name in LES_CASES else wind_and_cooling()
-    model = tl.Model(tl.KEpsilon())
+    case, model = read_lesbrary(lesbrary_path(name))[0], tl.Model(tl.KEpsilon())
     run = tl.simulate(model, case)
     single = tl.simulate(*in_precision((model, case), "float32"))
     assert single.state.temperature.dtype == np.float32

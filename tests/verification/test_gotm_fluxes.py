@@ -11,10 +11,9 @@ import xarray as xr
 
 from tests.conftest import find_gotm_case, find_reference
 from tunax_lite import air_sea
-from tunax_lite.air_sea import BulkForcing, SolarPosition, WaterSkin, Weather
+from tunax_lite.air_sea import BulkForcing, SolarPosition, Weather
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.column.time_series import TimeSeries
-from tunax_lite.physics import surface_temperature
 
 REFERENCE_DENSITY = 1027.0
 FORMULAE = air_sea.Kondo(), air_sea.Clark(), air_sea.ClearSky(), air_sea.Payne()
@@ -123,54 +122,8 @@ def test_fairall_at_papa():
     forcing, gotm = papa(), read_reference("ows_papa_meteo_dt600_surf")
     index, (u, v, temperature, salinity) = daily_surface("ows_papa_meteo_dt600", gotm)
     gotm = {name: values[index] for name, values in gotm.items()}
-    time = jnp.asarray(gotm["time"])
     tx, ty, heat, sun = fluxes(forcing, gotm["time"], u, v, temperature, salinity)
     np.testing.assert_allclose(sun, gotm["I_0"], rtol=1e-6, atol=1e-4)
     # Its fluxes belong to the water ten minutes before the profile.
     for found, expected in ((tx, gotm["tx"]), (ty, gotm["ty"]), (heat, gotm["heat"])):
         assert np.sqrt(np.mean((found - expected) ** 2)) < 3e-3 * np.sqrt(np.mean(expected**2))
-
-    # That water: the velocity and temperature at which stress and heat are GOTM's. The division of the heat
-    # into latent and sensible heat is then a check with nothing left to choose.
-    target = jnp.stack([REFERENCE_DENSITY * gotm["tx"], REFERENCE_DENSITY * gotm["ty"], gotm["heat"]], -1)
-
-    def defect(water, time, salinity, target):
-        found: Any = forcing.at(time, WaterSurface(*water, salinity))
-        return jnp.stack([found.stress_u, found.stress_v, found.heat_flux]) - target
-
-    @jax.jit
-    @jax.vmap
-    def newton(water, *others):
-        return water - jnp.linalg.solve(jax.jacfwd(defect)(water, *others), defect(water, *others))
-
-    @jax.jit
-    @jax.vmap
-    def turbulent_heat(water, time, salinity):
-        surface = WaterSurface(*water, salinity)
-        air = forcing.air(forcing.weather.at(time), surface)
-        skin = WaterSkin.at(surface_temperature(water[2], salinity), air.pressure)
-        exchange = forcing.bulk.exchange(air, skin)
-        return exchange.latent_heat, exchange.sensible_heat
-
-    before = water = jnp.stack([jnp.asarray(x) for x in (u, v, temperature)], -1)
-    for _ in range(4):
-        water = newton(water, time, jnp.asarray(salinity), target)
-    moved = np.sqrt(np.mean(np.square(water - before), axis=0))
-    assert np.all(moved < [0.02, 0.02, 0.01])
-    latent, sensible = turbulent_heat(water, time, jnp.asarray(salinity))
-    np.testing.assert_allclose(latent, gotm["qe"], atol=1e-3)
-    np.testing.assert_allclose(sensible, gotm["qh"], atol=1e-3)
-
-
-@pytest.mark.long  # the formula: over the eastern Mediterranean
-def test_kondo_in_the_northern_north_sea():
-    start = "1998-01-01 00:00:00"
-    weather = meteo_weather("nns_annual/meteo_file.dat", start, 1.0)
-    forcing = BulkForcing(weather, **KONDO, sun=SolarPosition(start, 59.33333, 1.283333))
-    gotm = read_reference("nns_annual_surf")
-    index, water = daily_surface("nns_annual", gotm)
-    tx, ty, heat, _ = fluxes(forcing, gotm["time"][index], *water)
-    # Profiles are an hour behind; the stress hardly depends on them, the heat by 40 W m-2 K-1.
-    np.testing.assert_allclose(tx, gotm["tx"][index], atol=2e-7)
-    np.testing.assert_allclose(ty, gotm["ty"][index], atol=2e-7)
-    assert np.sqrt(np.mean((heat - gotm["heat"][index]) ** 2)) < 5e-3 * np.sqrt(np.mean(gotm["heat"] ** 2))

@@ -1,7 +1,6 @@
 """Lakes whose level moves: budgets of water, heat and salt to round-off, exact levels, derivatives."""
 
 import dataclasses
-import functools
 from typing import Any
 
 import equinox as eqx
@@ -19,7 +18,6 @@ from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.column.grid import Hypsography
 from tunax_lite.column.terms import Interior, LakeLevel, Stream, Streams
 from tunax_lite.column.time_series import TimeSeries
-from tunax_lite.io import read_trajectory, write_trajectory
 
 # The basin of `lake()`, with a shore above it.
 HEIGHTS = np.array([-25.0, -20.0, -12.0, -4.0, 0.0, 3.0])
@@ -157,21 +155,6 @@ def test_a_level_leaves_its_basin():
             LakeLevel(BASIN, **given)
     with error_naming(ValueError, "areas level"):
         dataclasses.replace(moving_case({}), grid=tl.Grid.uniform(20.0, 16))
-
-
-@pytest.mark.long  # of a lake that keeps its level: test_lakes
-def test_a_batch_of_moving_lakes_is_its_columns_and_a_run_goes_on(tmp_path):
-    cases = [moving_case({"a": river(q, "bottom")}, freshwater_flux=1e-3) for q in (4.0, -3.0)]
-    cases = [dataclasses.replace(case, duration=8 * DT) for case in cases]
-    run = functools.partial(tl.simulate, tl.Model(SIMPLE), dt=DT, output_interval=4 * DT)
-    together, runs = run(tl.stack_cases(cases)), [run(case) for case in cases]
-    for k, alone in enumerate(runs):
-        for a, b in zip(jax.tree.leaves(together.state), jax.tree.leaves(alone.state), strict=True):
-            np.testing.assert_allclose(a[..., k], b, rtol=1e-10, atol=1e-12)
-    case, alone = cases[-1], runs[-1]
-    write_trajectory(run(case, duration=4 * DT), tmp_path / "half.nc")
-    rest = run(case, start=read_trajectory(tmp_path / "half.nc").restart())
-    assert jax.tree.all(jax.tree.map(lambda a, b: bool(jnp.all(a[-1] == b[-1])), rest.state, alone.state))
 
 
 @pytest.mark.long  # of a lake that keeps its level: test_lakes

@@ -31,27 +31,16 @@ COARE = {"tau": (5e-3, 0.01), "sensible": (0.02, 0.03), "latent": (0.02, 0.08)}
 @pytest.mark.filterwarnings("ignore")
 def test_fluxes_of_airseafluxcode(method, formula, limits, tmp_path, monkeypatch):
     """AirSeaFluxCode (Biri et al. 2023): median and rms of the relative difference where there is a flux."""
-    monkeypatch.chdir(tmp_path)  # it writes a log where it is called
+    monkeypatch.chdir(tmp_path)  # it writes a log where it is imported and called
     peer: Any = pytest.importorskip("AirSeaFluxCode.AirSeaFluxCode")
-    monkeypatch.chdir(tmp_path)  # it writes a log where it runs
     wind, air, water, humidity = random_weather(5, 200)
     moist = 1e3 * np.asarray(situation(wind, air, water, humidity)[0].specific_humidity)
-    theirs = peer.AirSeaFluxCode(
-        wind,
-        air,
-        water,
-        "bulk" if method == "NCAR" else "skin",
-        method,
-        lat=np.full(200, 45.0),
-        hum=["q", moist],
-        P=np.full(200, 1013.25),
-        hin=np.array([10.0, 2.0, 2.0]),
-        cskin=0,
-        gust=None if method == "NCAR" else [1, 1.2, 600, 0.2],
-        maxiter=200,
-        tol=["all", 1e-6, 1e-6, 1e-6, 1e-7, 1e-5, 1e-5],
-        out=1,
-    )
+    options: dict[str, Any] = {"lat": np.full(200, 45.0), "P": np.full(200, 1013.25), "hum": ["q", moist]}
+    options |= {"hin": np.array([10.0, 2.0, 2.0]), "gust": None if method == "NCAR" else [1, 1.2, 600, 0.2]}
+    tolerances = ["all", 1e-6, 1e-6, 1e-6, 1e-7, 1e-5, 1e-5]
+    options |= {"cskin": 0, "maxiter": 200, "tol": tolerances, "out": 1}
+    skin = "bulk" if method == "NCAR" else "skin"
+    theirs = peer.AirSeaFluxCode(wind, air, water, skin, method, **options)
     ours = fluxes(formula, wind, air, water, relative_humidity=humidity)
     for (name, (median, spread)), found in zip(limits.items(), ours, strict=False):
         expected = np.asarray(theirs[name], float)

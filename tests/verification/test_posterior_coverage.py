@@ -16,13 +16,8 @@ NINETY_PERCENT = 1.6448536269514722
 def inside(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Whether the 90 % interval of each parameter holds the truth: the normal one, and that of NUTS."""
     twin = noisy_twin(seed)
-    found = infer(
-        Model(PacanowskiPhilander()),
-        FREE,
-        [twin.target],
-        NUTS(n_draws=150, n_warmup=60, seed=seed),
-        likelihood=twin.likelihood,
-    )
+    method = NUTS(n_draws=150, n_warmup=60, seed=seed)
+    found = infer(Model(PacanowskiPhilander()), FREE, [twin.target], method, likelihood=twin.likelihood)
     deviation = np.sqrt(np.diag(covariance_of(found.information)))
     by_laplace = np.abs(twin.truth - found.mode) <= NINETY_PERCENT * deviation
     draws = found.draws.reshape(-1, found.draws.shape[-1])

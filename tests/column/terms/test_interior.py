@@ -154,7 +154,6 @@ def test_bad_parts_are_refused():
         (lambda: RelaxationTarget(steady(jnp.zeros(3)), jnp.array([0.0, -1.0, 0.0])), "s-1 0"),
         (lambda: terms.Relaxation(u=SLOW, v=FAST), "rate"),
         (lambda: terms.Relaxation(u=SLOW), "u v"),
-        (lambda: terms.Relaxation(v=SLOW), "u v"),
         (lambda: Interior(held=("u",)), "held temperature salinity u"),
         (
             lambda: Interior(held=("salinity",), relaxation=terms.Relaxation(salinity=SLOW)),
@@ -292,7 +291,7 @@ LEAVES = {
 }
 
 
-@pytest.mark.long  # of single terms: test_restoring
+@pytest.mark.long
 def test_gradients_with_respect_to_what_acts_below_the_surface():
     grid, windy = Grid.stretched(40.0, 16, surface_zoom=1.0), SurfaceFluxes(stress_u=0.1, heat_flux=-50.0)
     case = still_case(grid, everything(grid), coriolis_parameter=1e-4, forcing=ConstantForcing(windy))
@@ -360,17 +359,6 @@ def test_drift_of_a_wind_sea_is_the_published_layer_mean():
     assert np.sum(expected * np.asarray(grid.cell_thickness)) == pytest.approx(transport, rel=0.02)
     drift = lambda w: terms.WindSeaDrift(steady(terms.WindVector(w, w))).at(grid, 0.0)[0].sum()  # noqa: E731
     assert np.isfinite(jax.grad(drift)(0.0))
-
-
-@pytest.mark.long  # steps of GOTM: tests/verification
-def test_the_drag_of_the_bottom_begins_as_in_gotm():
-    """None in the first step, in the second that of z_0 = 0.1 m + 0.03 h_0: `friction.F90` from u* = 0."""
-    friction, dt = Interior(bottom_friction=BottomFriction(von_karman=0.4, from_rest=True)), 600.0
-    u = np.asarray(steps_of(still_case(Grid.uniform(3.0, 3), friction, 0.3), dt, 3, **GOTM).u[:, 0])
-    first, second = (0.4 / np.log1p(0.5 / (0.1 + 0.03 * 0.05))) ** 2, drag_coefficient(u[2], 1.0)
-    expected = [0.3, 0.3 / (1.0 + dt * first * 0.3), u[2] / (1.0 + dt * second * u[2])]
-    np.testing.assert_allclose(u[1:3], expected[:2], rtol=1e-12)
-    np.testing.assert_allclose(u[3], expected[2], rtol=1e-6)
 
 
 @pytest.mark.long

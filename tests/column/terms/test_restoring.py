@@ -1,7 +1,6 @@
 """Restoring of the surface: the implicit step in closed form, the budget, and both derivatives."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -45,19 +44,8 @@ def test_the_uppermost_cell_alone_follows_its_targets_implicitly():
     np.testing.assert_array_equal(found.salinity[:, :-1], 35.0)
 
 
-@pytest.mark.long  # the implicit step: above
-def test_derivatives_and_batches():
-    @jax.jit
-    def last(velocity, target):
-        return run(case_of(velocity, target), 1e-3).state.temperature[-1].sum(axis=0)
-
-    at = (jnp.asarray(W), jnp.asarray(15.0))
-    reverse = jax.grad(last, argnums=(0, 1))(*at)
-    for i, step in enumerate((1e-9, 1e-4)):
-        tangent = np.eye(2)[i]
-        forward = jax.jvp(last, at, tuple(map(jnp.asarray, tangent)))[1]
-        up, down = (last(*(each + sign * step * tangent[j] for j, each in enumerate(at))) for sign in (1, -1))
-        np.testing.assert_allclose([reverse[i], (up - down) / (2.0 * step)], forward, rtol=1e-6)
+@pytest.mark.long  # the implicit step: above; derivatives of terms: test_interior
+def test_batches_and_their_budget():
     both = jnp.array([W, 2.0 * W])
     case = eqx.tree_at(lambda c: c.terms["restoring"].temperature_velocity, case_of(), both)
     batch = run(case, 1e-3).state
