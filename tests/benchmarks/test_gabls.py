@@ -1,15 +1,11 @@
 """The atmosphere upside down is the atmosphere, and k-epsilon agrees with its simulations."""
 
-import dataclasses
-
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import tunax_lite as tl
 from benchmarks import gabls
 from tunax_lite.column.forcing import WaterSurface
-from tunax_lite.column.terms import BottomFriction, Interior
 
 
 def test_exchange_is_that_of_the_profiles_of_monin_and_obukhov():
@@ -24,30 +20,6 @@ def test_exchange_is_that_of_the_profiles_of_monin_and_obukhov():
     assert 4.8 * z / length > 0.1 * ratio  # stability matters
     np.testing.assert_allclose(friction_velocity / 0.4 * (ratio + 4.8 * z / length), 3.0, rtol=1e-5)
     np.testing.assert_allclose(scale / 0.4 * (ratio + 7.8 * z / length), warmer, rtol=1e-5)
-
-
-@pytest.mark.long  # the profiles: above
-def test_a_column_upside_down_has_the_same_wind():
-    """Below held profiles of temperature, the ground is a bottom with the same roughness."""
-    mirrored = gabls.case_of(32, cooling=0.0)
-    interior = Interior(pressure_gradient=mirrored.interior.pressure_gradient, held=("temperature",))
-    mirrored = dataclasses.replace(mirrored, interior=interior)
-    friction = BottomFriction(physical_roughness=0.0, additional_roughness=gabls.ROUGHNESS, viscosity=1e-12)
-    air = lambda z: 1.5 + 0.01 * jnp.maximum(z + 300.0, 0.0)  # noqa: E731
-    upright = tl.Case(
-        mirrored.grid,
-        tl.State.from_profiles(mirrored.grid, temperature=air, u=gabls.WIND),
-        tl.ConstantForcing(tl.SurfaceFluxes()),
-        coriolis_parameter=gabls.CORIOLIS,
-        equation_of_state=mirrored.equation_of_state,
-        interior=dataclasses.replace(interior, bottom_friction=friction),
-        duration=gabls.DURATION,
-    )
-    model, times = tl.Model(gabls.over_land(tl.KEpsilon())), {"dt": 10.0, "output_interval": 32400.0}
-    ends = [tl.simulate(model, case, **times).state for case in (mirrored, upright)]
-    for name in ("u", "v"):
-        np.testing.assert_allclose(getattr(ends[0], name)[-1][::-1], getattr(ends[1], name)[-1], atol=2e-3)
-    assert ends[1].u[-1][0] < 5.0  # the ground has slowed the wind
 
 
 @pytest.mark.long

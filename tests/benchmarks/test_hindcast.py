@@ -1,10 +1,10 @@
-"""The hindcast at Papa: what is read of the mooring and how runs are judged; nothing is run."""
+"""The hindcast at Papa: how runs are judged; nothing is run."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.hindcast import DEPTHS, measured, mixed_layer_depth, scores
+from benchmarks.hindcast import DEPTHS, mixed_layer_depth, scores
 
 Z = np.array(DEPTHS)
 
@@ -23,29 +23,6 @@ def test_the_mixed_layer_ends_where_it_differs_by_a_fifth_of_a_kelvin():
     # Warm water of a calm day above 5 m does not count.
     warm = profiles(45.0) + np.where(Z < 5.0, 1.0, 0.0)
     np.testing.assert_allclose(mixed_layer_depth(pd.DataFrame(warm, columns=list(DEPTHS))), 47.0)
-
-
-def test_the_mooring_is_read_with_gaps_and_changing_depths(tmp_path, monkeypatch):
-    hourly, daily = tmp_path / "moorings/papa_hourly", tmp_path / "moorings/oce_papa"
-    for folder in (hourly, daily):
-        folder.mkdir(parents=True)
-    monkeypatch.setenv("TUNAX_LITE_DATA", str(tmp_path))
-    (hourly / "sst_file.dat").write_text("2011/01/01 00:00:00 6.5\n2011/01/01 01:00:00 6.25\n")
-    (hourly / "t_prof_file.dat").write_text("2011/01/16 02:00:00  2 2\n 1.0 8.0\n 121.0 2.0\n")
-    shallow = [f"{depth:g}" for depth in Z]
-    values = [f"{8.0 - 0.05 * (depth - 1.0):.3f}" for depth in Z]
-    gap = [*values[:3], "-9.999", *values[4:]]
-    record = "2" * Z.size
-    (daily / "T.dat").write_text(
-        f" Location: 50N 145W\n Depth(M): {' '.join(shallow)} QUALITY SOURCE\n YYYYMMDD HHMM TEMP\n"
-        f" 20110101 1200 {' '.join(gap)} {record} {record}\n"
-        f" Depth(M): 1 5 QUALITY SOURCE\n 20110102 1200 8.0 7.8 22 11\n"
-    )
-    surface, months, days = measured()
-    np.testing.assert_array_equal(surface, [6.5, 6.25])
-    np.testing.assert_allclose(months.loc[pd.Period("2011-01")], 8.0 - 0.05 * (Z - 1.0))
-    assert list(days.index) == [pd.Timestamp("2011-01-01")]  # two thermometers are no profile
-    np.testing.assert_allclose(days.iloc[0], 8.0 - 0.05 * (Z - 1.0), atol=1e-12)
 
 
 def test_a_run_that_is_too_warm_is_judged_so():

@@ -13,7 +13,6 @@ from benchmarks.harness import Setting
 
 @pytest.mark.long
 def test_wrong_numbers_of_a_bloom_are_found():
-    """Two numbers to one percent, from a spring of fourteen weeks on eight cells."""
     duration = 98.0 * twin.DAY
     seen = twin.observed(*twin.column(duration, 8))
     assert float(seen.profiles["npzd_phy"].max()) > 2.0  # there is a bloom to learn from

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
-import yaml
 
 import tunax_lite as tl
 from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, assert_same_history, cheap_targets
@@ -41,12 +40,10 @@ def _of_gradient(function, x):
 
 
 def told(method, state, loss, gradient):
-    """The state of a method after an evaluation."""
     return method.tell(state, _of_gradient(lambda x: (loss, gradient), None))
 
 
 def _steps(method, function, x, n, evaluate=_of_gradient):
-    """States after each of n evaluations."""
     states = [method.init(jnp.asarray(x))]
     while len(states) <= n and not bool(states[-1].finished):
         states.append(method.tell(states[-1], evaluate(function, *method.ask(states[-1]))))
@@ -63,25 +60,6 @@ def test_lbfgs_finds_the_minimum_of_a_curved_valley():
     states = _steps(LBFGS(), lambda x: (1.0, jnp.array([1.0])), [0.0], 100)
     assert bool(states[-1].finished) and len(states) < 40
     assert bool(_steps(LBFGS(), lambda x: (1.0, jnp.array([0.0])), [0.0], 5)[-1].finished)
-
-
-@pytest.mark.parametrize("method", METHODS, ids=repr)
-def test_values_that_are_not_finite_shorten_the_step(method):
-    """Below zero the function does not exist; the minimum lies at 0.1."""
-
-    def walled(x):
-        if float(x[0]) <= 0.0:
-            return math.nan, jnp.full(1, jnp.nan)
-        return float(jnp.sum((x - 0.1) ** 2)), 2.0 * (x - 0.1)
-
-    wide = dataclasses.replace(method, **{"learning_rate": 1.0} if isinstance(method, Adam) else {})
-    states = _steps(wide, walled, [2.0], 60)
-    trials = np.array([float(state.trial[0]) for state in states])
-    for before, after in zip(states[1:-1], states[2:], strict=True):
-        if float(before.trial[0]) <= 0.0:  # what was told then is refused
-            assert not bool(after.accepted) and float(after.trial[0]) > float(before.trial[0])
-            assert float(after.base[0]) > 0.0
-    assert np.isfinite(trials).all() and abs(trials[-1] - 0.1) < 0.5
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
@@ -114,40 +92,13 @@ def test_schedules_rise_then_fall_to_their_final_fraction():
 def test_bad_settings_are_refused():
     for make, message in (
         (lambda: Adam(math.inf), "learning_rate 0"),
-        (lambda: Adam(cases_per_step=0), "cases_per_step 1 0"),
         (lambda: CosineDecay(10, 10), "n_warmup n_steps 10"),
         (lambda: cal.ExponentialDecay(10, 0, 0.0), "final_fraction 0"),
-        (lambda: LBFGS(backtracking=1.0), "backtracking 0 1"),
-        (lambda: LevenbergMarquardt(decrease=1.0), "decrease 1"),
-        (lambda: LevenbergMarquardt(tolerance=math.nan), "tolerance 0 nan"),
-        (lambda: EnsembleKalman(noise=1.0, n_members=2), "n_members 3 2"),
         (lambda: EnsembleKalman(noise=1.0, n_members=4).init(jnp.zeros(4)), "EnsembleKalman 4"),
-        (lambda: MultiStart(LBFGS(), 0, 5), "n_starts 1 0"),
-        (lambda: MultiStart(LBFGS(), 2, 5, spread=0.0), "MultiStart spread 0"),
         (lambda: MultiStart(EnsembleKalman(noise=1.0), 2, 5), "MultiStart EnsembleKalman"),
     ):
         with error_naming(ValueError, message):
             make()
-
-
-def two_valleys(x):
-    """Valleys at -1 and 2, the second one is lower: (x + 1)² (x - 2)² - x."""
-    x = np.asarray(x)
-    loss = float(((x + 1.0) ** 2 * (x - 2.0) ** 2 - x).sum())
-    return loss, 2.0 * (x + 1.0) * (x - 2.0) * (2.0 * x - 1.0) - 1.0
-
-
-def test_other_starts_find_the_lower_valley():
-    method = MultiStart(LBFGS(), n_starts=6, iterations_each=30, spread=4.0)
-    state, losses = method.init(jnp.array([-1.2])), {}
-    while not bool(state.finished):
-        number = state.start_number
-        loss, gradient = two_valleys(*method.ask(state))
-        losses.setdefault(number, []).append(loss)
-        state = told(method, state, loss, gradient)
-    assert list(losses) == list(range(6)) and max(map(len, losses.values())) <= 30
-    assert min(losses[0]) == pytest.approx(0.9, abs=0.1)  # where one start stays
-    assert min(min(each) for each in losses.values()) == pytest.approx(-2.0, abs=0.1)
 
 
 def test_every_case_comes_once_in_a_round_and_the_mean_is_that_of_all():
@@ -193,9 +144,7 @@ def test_a_calibration_goes_on_bit_by_bit(tmp_path, method):
     cal.write_history(tmp_path / "history.nc", plain)
     with xr.open_dataset(tmp_path / "history.nc") as dataset:
         np.testing.assert_array_equal(dataset["start"], history.start)
-        panel = history_figures(dataset)["loss"].axes[0]
-    labels = [line.get_label() for line in panel.lines]
-    assert labels.count("of a few cases") == 1 and len(panel.lines) == 5 + 2 * several
+        assert len(history_figures(dataset)["loss"].axes[0].lines) == 5 + 2 * several
 
 
 def test_starts_are_those_of_the_seed_and_one_that_breaks_down_is_given_up():
@@ -218,8 +167,6 @@ def test_starts_are_those_of_the_seed_and_one_that_breaks_down_is_given_up():
 
 @jax.jit
 def valley(x):
-    """Residuals of Rosenbrock's function, and their Jacobian."""
-
     def residuals(x):
         return jnp.concatenate([10.0 * (x[1:] - x[:-1] ** 2), 1.0 - x[:-1]])
 
@@ -227,7 +174,6 @@ def valley(x):
 
 
 def _evaluate(function, x, loss_to_beat):
-    """What the evaluator would say of residuals and Jacobian."""
     residuals, matrix = (np.asarray(part) for part in function(x))
     loss = float(residuals @ residuals)
     if not (math.isfinite(loss) and loss < loss_to_beat):
@@ -281,8 +227,6 @@ def test_a_trial_that_is_not_finite_is_rejected_and_damped():
     assert not bool(bad.accepted) and not bool(worse.accepted)
     lengths = [float(jnp.linalg.norm(state.trial - state.base)) for state in (first, bad, worse)]
     assert lengths[0] > lengths[1] > lengths[2] > 0.0
-    spoilt = dataclasses.replace(_evaluate(valley, bad.trial, math.inf), matrix=np.full((2, 2), np.nan))
-    assert not bool(method.tell(bad, spoilt).accepted)
 
 
 def test_a_rejected_trial_is_never_evaluated_again():
@@ -300,7 +244,6 @@ def test_a_rejected_trial_is_never_evaluated_again():
 
 
 def test_a_problem_does_not_change():
-    """Evaluators share it: one with another weight of the priors is another problem."""
     problem = Problem(MODEL, RESOLVED, cheap_targets(), cal.RootMeanSquare())
     for name in ("prior_weight", "weights"):
         with pytest.raises(AttributeError):
@@ -338,41 +281,6 @@ def test_a_prior_adds_half_the_square_of_the_unconstrained_vector(evaluators):
 
 
 @pytest.mark.long
-def test_what_the_data_do_not_tell_goes_to_the_median_of_its_prior(tmp_path):
-    (_, stable) = cheap_targets()  # warmed from above: no convection
-    free = cal.FreeParameters(
-        (
-            cal.FreeParameter("alpha", prior=cal.Uniform(1.0, 20.0)),
-            cal.FreeParameter("convective_coefficient", start=0.2, prior=cal.LogNormal(0.05, 0.5)),
-        ),
-        tied=(cal.Tied("exponent", to="alpha", factor=0.25, offset=1.0),),  # 2 at the true alpha, as it was
-    )
-    start = tl.Model(tl.PacanowskiPhilander(viscosity_scale=CHEAP_TRUTH["viscosity_scale"]))
-
-    def calibrated(prior_weight, **options):
-        options |= {"score": cal.MeanSquare(), "prior_weight": prior_weight, "folder": tmp_path}
-        return cal.calibrate(start, free, [stable], LevenbergMarquardt(), 30, **options)
-
-    result = calibrated(1e-4)
-    assert result.best["convective_coefficient"] == pytest.approx(0.05, rel=1e-2)
-    assert result.best["alpha"] == pytest.approx(CHEAP_TRUTH["alpha"], rel=1e-2)
-    x = result.history.x[result.history.best_iteration]
-    score = result.history.scores[result.history.best_iteration, 0]
-    assert result.best_loss == pytest.approx(score + 0.5e-4 * x @ x, rel=1e-9)
-    parameters, history = cal.write_results(result, tmp_path)
-    exponent = yaml.safe_load(parameters.read_text())["parameters"]["exponent"]
-    assert exponent["tied_to"] == "0.25 * alpha + 1.0"
-    assert [exponent[key] for key in ("start", "lower", "upper")] == [2.25, 1.25, 6.0]
-    assert result.best["exponent"] == 0.25 * result.best["alpha"] + 1.0
-    assert cal.read_parameters(parameters) == result.best
-    with xr.open_dataset(history) as dataset:
-        np.testing.assert_array_equal(dataset["exponent"], 0.25 * dataset["alpha"] + 1.0)
-        assert dataset.attrs["prior_weight"] == 1e-4
-    with error_naming(cal.OtherCalibrationError, "0.0001 0"):
-        calibrated(0.0, resume=True)
-
-
-@pytest.mark.long
 def test_members_of_a_batch_give_what_single_runs_give(evaluators):
     problem, normal, _ = evaluators
     x = np.asarray(problem.free_parameters.start())
@@ -402,7 +310,6 @@ def test_the_first_step_from_near_the_truth_is_taken():
 
 @pytest.mark.long
 def test_a_case_whose_observations_do_not_vary_is_calibrated():
-    """One value has no range that could limit the derivatives."""
     target = cheap_targets()[0]
     one = {"temperature": target.observations.profiles["temperature"][-1:, -1:]}
     observed = tl.Observations(target.observations.time[-1:], target.observations.z[-1:], one)

@@ -32,7 +32,6 @@ CENTERS = np.asarray(CASE.grid.z_center)
 
 
 def _noisy(case=CASE) -> tl.Observations:
-    """Observations of another model, with noise that does not average out."""
     clean = observe(TRUTH, case, dt=DT, interval=1800.0)
     random = np.random.default_rng(1)
     noise = {name: 0.01 * random.standard_normal(values.shape) for name, values in clean.profiles.items()}
@@ -178,13 +177,10 @@ def test_bad_targets_are_refused():
     batch = dataclasses.replace(CASE, coriolis_parameter=jnp.array([0.0, 1e-4]))
     for change, message in (
         ({"weights": {"salt": 1.0}}, "salt temperature u v"),
-        ({"weights": {"temperature": 0.0}}, "weight temperature 0"),
         ({"weights": {"temperature": math.nan}}, "weight temperature nan"),
         ({"weights": {}}, "weight {}"),
         ({"weight": -1.0}, "weight 0 -1"),
         ({"time_window": (1.0, 2.0)}, "time_window 1 2 0 10800"),
-        ({"time_window": (7200.0, 3600.0)}, "time_window 7200 3600"),
-        ({"time_window": (0.0, 0.0)}, "time_window 0 10800"),
         ({"depth_window": (-1000.0, -100.0)}, "depth_window -1000 -100 -62 -2"),
         ({"dt": math.nan}, "dt"),
         ({"frame_interval": 400.0}, "frame_interval dt 300 400"),
@@ -196,12 +192,10 @@ def test_bad_targets_are_refused():
         ({"case": dataclasses.replace(CASE, forcing=short)}, "forcing 0 10800 3600"),
         ({"case": batch}, "(2,)"),
         ({**depth, "observations": velocity}, "mixed_layer_depth u"),
-        ({**depth, **instruments, "averaging": "cell_means"}, "averaging points -50 -10"),
         # Two instruments, at 50 and at 10 m: nothing says how much heat is below them.
         ({**instruments, "weights": {"heat_content": 1.0}}, "heat_content NaN 10"),
         ({"averaging": "cell_mean"}, "averaging points cell_means cell_mean"),
         ({"reduction": "max"}, "reduction mean sum max"),
-        ({"averaging": "cell_means", "depth_window": (-3.0, 0.0)}, "depth_window -3 0 -62 -2"),
     ):
         with error_naming(ValueError, message):
             _ = dataclasses.replace(Target(CASE, OBSERVED, dt=DT), **change).comparison
@@ -402,10 +396,9 @@ def test_a_case_can_start_from_a_later_profile():
 def test_operators_and_observations_that_are_refused():
     with error_naming(ValueError, "temperature depth_window"):
         _ = correlated("changing", 2500.0).comparison
-    for given in ((0.0, 0.0), (-1.0, 5.0), (np.inf, 0.0)):
-        with error_naming(ValueError, "Correlation 0"):
-            cal.Correlation(*given)
-    for name in ("heat", "buoyancy_above_10m", "heat_content_above_0m"):
+    with error_naming(ValueError, "Correlation 0"):
+        cal.Correlation(0.0, 0.0)
+    for name in ("heat", "heat_content_above_0m"):
         with error_naming(ValueError, name):
             observable(name)
     profile = {"temperature": jnp.ones((3, 2))}
@@ -438,16 +431,3 @@ def test_a_perfect_model_leaves_nothing_and_derivatives_equal_central_difference
         # Beside the error of the difference, round-off of values of size 1 over the step.
         tolerances = {"rtol": 1e-4, "atol": 1e-6 * size + 1e-10}
         np.testing.assert_allclose(slopes[name], difference, **tolerances, err_msg=name)
-
-
-@pytest.mark.long
-def test_members_of_a_batch_are_those_of_a_loop_and_reverse_mode_equals_forward_mode(all_found):
-    comparison, single, slopes = all_found
-    batched, _ = run_residuals(with_alpha(jnp.array([5.0, 9.0])), comparison)
-    for name in NAMES:
-        values = np.asarray(batched[name])
-        assert values.shape == (*np.shape(single[name]), 2)
-        np.testing.assert_allclose(values[..., 0], single[name], rtol=1e-7, atol=1e-9, err_msg=name)
-    forward = sum(2.0 * float(jnp.sum(single[name] * slopes[name])) for name in NAMES)
-    reverse = jax.jit(jax.grad(lambda alpha: run_misfit(with_alpha(alpha), comparison)))(jnp.asarray(5.0))
-    assert float(reverse) == pytest.approx(forward, rel=1e-9)

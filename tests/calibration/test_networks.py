@@ -12,15 +12,13 @@ import xarray as xr
 
 import tunax_lite as tl
 from tests.calibration.twins import make_case, observe
-from tests.cli.running import invoked
+from tests.cli.running import RUN, configuration, invoked
 from tests.errors import error_naming, missing_from
 from tests.helpers import ALL_CLOSURES
 from tests.networks import Learned
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import FreeParameter, FreeParameters, with_parameters
-from tunax_lite.closures import AbstractDiagnosticClosure, ClosureInputs, EddyCoefficients
 from tunax_lite.config import build_run, load_run
-from tunax_lite.config.closures import ClosureSection, closure_with
 from tunax_lite.io import read_trajectory, write_dataset
 
 N_WEIGHTS = 2 * 4 + 4 + 4 + 1  # of two layers: 2 inputs, 4 units, 1 output
@@ -101,24 +99,13 @@ def test_a_file_does_not_import_code(tmp_path, monkeypatch):
     assert "tests.networks" not in sys.modules
 
 
-RUN = """
-case:
-  format: idealised
-  depth: 64.0
-  temperature: {surface: 20.0, gradient: 0.02}
-  forcing: {stress_u: 0.1}
-  duration: 3600.0
-grid: {kind: uniform, n_cells: 16}
-model: {closure: {name: "tests.networks:Learned", options: {seed: 4}}}
-time: {step: 600.0, output_interval: 3600.0}
-"""
-
-
 def test_the_command_line_runs_a_stored_network(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     closure = dataclasses.replace(Learned(seed=4), net=Learned(seed=7).net)  # as if trained
     tl.save_closure(tmp_path / "net.nc", closure)
-    (tmp_path / "run.yaml").write_text(RUN)
+    model = {"closure": {"name": "tests.networks:Learned", "options": {"seed": 4}}}
+    case, time = RUN["case"] | {"duration": 3600.0}, {"step": 600.0, "output_interval": 3600.0}
+    configuration(tmp_path / "run.yaml", RUN, case=case, model=model, time=time)
     run = ("run", "run.yaml", "--parameters", "net.nc", "--output")
     invoked(*run, "run.nc")
     setup = build_run(load_run(tmp_path / "run.yaml"))
@@ -130,25 +117,3 @@ def test_the_command_line_runs_a_stored_network(tmp_path, monkeypatch):
     shown = invoked("describe", "tests.networks:Learned", env={"COLUMNS": "200"}).output
     assert not missing_from(shown, "largest 0.0001 1 seed")
     assert "Leaned" in invoked("describe", "tests.networks:Leaned", code=2).output
-
-
-class Singly(AbstractDiagnosticClosure[EddyCoefficients]):
-    """Its default was made in single precision, as that of a class is on import, before JAX is set up."""
-
-    weights: jax.Array = eqx.field(default_factory=lambda: jnp.asarray([0.1, 0.2], jnp.float32))
-
-    def diagnose(self, inputs: ClosureInputs) -> EddyCoefficients:
-        mixing = 1e-3 * self.weights[0] + 0.0 * inputs.shear_squared
-        return EddyCoefficients.within(mixing, mixing)
-
-
-def test_defaults_of_a_class_get_the_precision_of_the_run(tmp_path):
-    name = f"{__name__}:Singly"
-    section = ClosureSection.model_validate({"name": name, "parameters": {"weights[1]": 0.25}})
-    tl.save_closure(tmp_path / "closure.nc", section.build())
-    for closure in (section.build(), tl.load_closure(tmp_path / "closure.nc")):
-        assert isinstance(closure, Singly) and closure.weights.dtype == np.float64
-        np.testing.assert_array_equal(closure.weights, [np.float32(0.1), 0.25])
-    with jax.enable_x64(False):
-        closure = closure_with(name, {})
-        assert isinstance(closure, Singly) and closure.weights.dtype == np.float32

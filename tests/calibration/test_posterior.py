@@ -94,11 +94,13 @@ def test_weighted_runs_find_the_exact_posterior_of_a_linear_model():
     def density(members):
         n_seen.append(members.shape)
         squares = np.sum((matrix @ members - observed[:, None]) ** 2, axis=0)
-        return -0.5 * squares / NOISE_OF_LINE**2 - 0.5 * np.sum(members**2, axis=0)
+        value = -0.5 * squares / NOISE_OF_LINE**2 - 0.5 * np.sum(members**2, axis=0)
+        return np.where(members[0] < mean[0] + 8.0 * deviation[0], value, np.nan)  # runs that fail
 
+    deviation = np.sqrt(np.diag(covariance))
     runs = weigh_runs(method, 3, density)
     assert n_seen == [(3, 200)] * method.n_rounds
-    deviation, size = np.sqrt(np.diag(covariance)), runs.effective_size
+    size = runs.effective_size
     assert 2000 < size < 4800
     assert (np.abs(runs.mean - mean) < 4.0 * deviation / np.sqrt(size)).all()
     across = np.outer(deviation, deviation)
@@ -106,25 +108,6 @@ def test_weighted_runs_find_the_exact_posterior_of_a_linear_model():
     drawn = runs.x[resampled(runs, 20_000, 0)]
     np.testing.assert_allclose(drawn.mean(axis=0), runs.mean, atol=0.01 * deviation.min())
     np.testing.assert_allclose(np.cov(drawn.T) / across, runs.covariance / across, atol=0.02)
-
-
-def test_weighted_runs_see_through_ripples():
-    """Where the derivative is that of ripples, and runs fail; the truth is a sum over a fine grid."""
-
-    def density(members):
-        (x,) = members
-        value = -0.5 * (x - 0.5) ** 2 / 0.4**2 + 0.5 * np.sin(60.0 * x) - 0.5 * x**2
-        return np.where(x < 0.9, value, np.nan)
-
-    grid = np.linspace(-6.0, 0.9, 100_001)[:-1]
-    weights = np.exp(density(grid[None]))
-    mean = np.average(grid, weights=weights)
-    deviation = math.sqrt(np.average((grid - mean) ** 2, weights=weights))
-    runs = weigh_runs(ImportanceSampling(n_runs=200), 1, density)
-    error = deviation / math.sqrt(runs.effective_size)
-    assert abs(runs.mean[0] - mean) < 4.0 * error
-    assert math.sqrt(runs.covariance[0, 0]) == pytest.approx(deviation, rel=0.1)
-    assert np.isneginf(runs.log_density).sum() > 100 and not runs.weights[runs.x[:, 0] > 0.9].any()
     with error_naming(FloatingPointError, "importance none"):
         weigh_runs(ImportanceSampling(), 1, lambda members: np.full(members.shape[1], np.nan))
 
@@ -159,8 +142,6 @@ def test_chains_go_on_draw_by_draw(tmp_path):
     np.testing.assert_array_equal(resumed.step_sizes, whole.step_sizes)
     longer = sample_line(dataclasses.replace(method, n_draws=40), **options).draws.position
     np.testing.assert_array_equal(longer[:, :30], whole.draws.position)
-    other = sample_line(dataclasses.replace(method, seed=1)).draws.position
-    assert not np.allclose(other, whole.draws.position)
     with error_naming(cal.OtherCalibrationError, "a b c"):
         sample_line(method, folder=tmp_path / "killed", parts={"a": "c"})
     path = tmp_path / "killed/posterior_chain_0.eqx"
@@ -194,7 +175,6 @@ def test_a_twin_is_found_and_a_posterior_goes_on_where_it_was(inferred, tmp_path
         assert low < np.median(nuts.values()[path]) < high
     np.testing.assert_allclose(np.diag(nuts.correlation), 1.0)
     assert nuts.sampling is not None and nuts.sampling.n_gradients > 60
-    assert nuts.subset(16).shape == (16, 3)
     with error_naming(ValueError, "level 0 1"):
         nuts.intervals(1.0)
     write_posterior(tmp_path / "posterior.nc", nuts, {"tunax_lite_version": "1.2.3"})
@@ -204,7 +184,6 @@ def test_a_twin_is_found_and_a_posterior_goes_on_where_it_was(inferred, tmp_path
         np.testing.assert_array_equal(dataset["alpha"], nuts.values()["alpha"])
         assert dataset.attrs["method"] == "nuts" and dataset.attrs["tunax_lite_version"] == "1.2.3"
         assert dataset["viscosity_scale"].attrs["units"] == "m2 s-1"
-        assert all(variable.attrs["long_name"] for variable in dataset.data_vars.values())
     assert cal.read_parameters(tmp_path / "posterior.yaml", "PacanowskiPhilander") == nuts.best
     np.testing.assert_array_equal(infer_twin("nuts", folder, resume=True).draws, nuts.draws)
     with error_naming(ValueError, "posterior_chain_0.eqx"):
@@ -295,9 +274,8 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error():
     one = tl.simulate(model, case, **times).state.temperature
     members, noise = posterior.recommended_members(model, 12)
     known = recommended_sets()["k_epsilon"]
-    for number, path in enumerate(known.calibrated):
-        expected = [draw[number] for draw in known.draws[:12]]
-        np.testing.assert_array_equal(getattr(members.closure, path), expected)
+    for path, drawn in zip(known.calibrated, zip(*known.draws[:12], strict=True), strict=True):
+        np.testing.assert_array_equal(getattr(members.closure, path), drawn)
     times["quantiles"] = 0.05, 0.5, 0.95
     narrow, wide = (posterior.bands_of_members(members, case, 12, noise=e, **times) for e in (0.0, 0.5))
     change = float(np.sqrt(np.mean(np.square(one - one[0]))))
@@ -338,14 +316,3 @@ def test_a_start_on_a_bound_is_moved_off():
     np.testing.assert_allclose(x, [3.0, 0.0, float(FREE.start()[2])], atol=1e-12)
     closure = FREE.insert(tl.PacanowskiPhilander(), x)
     assert cal.with_parameters(closure, {"alpha": float(closure.alpha)})  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def test_bad_settings_are_refused():
-    for make, message in (
-        (lambda: Likelihood(0.0, 1.0), "noise 0"),
-        (lambda: Likelihood(1.0, math.inf), "n_observations inf"),
-        (lambda: NUTS(target_acceptance=1.0), "target_acceptance 0 1"),
-        (lambda: ImportanceSampling(n_rounds=1), "n_rounds 2 1"),
-    ):
-        with error_naming(ValueError, message):
-            make()

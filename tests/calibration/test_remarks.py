@@ -22,8 +22,8 @@ from tunax_lite.report import parameter_rows, read_run_folder, render
 
 BIAS = "cases.papa.forcing.heat_flux_bias"
 
-
 Given = tuple[FreeParameter, float, float]  # with its value at the start and at the best iteration
+GIVEN: Given = FreeParameter("c_eps_1", 1.2, 1.7), 1.44, 1.5
 
 
 def result_of(*given: Given, variables=("temperature",), knots=None) -> cal.CalibrationResult:
@@ -49,7 +49,7 @@ def bias(*values: float) -> list[Given]:
     return [(FreeParameter(f"{BIAS}[{n}]", prior=prior), 0.0, value) for n, value in enumerate(values)]
 
 
-def test_a_negative_bias_is_negative_in_every_file(tmp_path):
+def test_numbers_keep_their_signs(tmp_path):
     for values, expected in (
         ({"a": -2.5, "bias[0]": -37.3}, {"a": "-2.5", "bias[0]": "-37.3"}),
         # The root of the mean square of these is 43.6, of either sign.
@@ -69,21 +69,24 @@ def test_a_negative_bias_is_negative_in_every_file(tmp_path):
     assert ">-37.3 to -12.5<" in page and ">37.3<" not in page
 
 
-def test_iterations_have_the_same_number_everywhere(tmp_path):
+def test_errors_have_the_units_of_their_variables(tmp_path):
     names = ("sea_surface_temperature", "heat_content_above_100m")
-    result = result_of((FreeParameter("c_eps_1", 1.2, 1.7), 1.44, 1.5), variables=names)
-    write_results(result, tmp_path)
+    write_results(result_of(GIVEN, variables=names), tmp_path)
+    history = read_run_folder(tmp_path).history
+    assert [history[f"{name}_error"].attrs["units"] for name in names] == ["K", "J m-2"]
+
+
+def test_iterations_have_the_same_number_everywhere(tmp_path):
+    write_results(result_of(GIVEN), tmp_path)
     run = read_run_folder(tmp_path)
     # Of three evaluations the second is the best; the terminal counts from 1, too.
     assert run.parameters["calibration"]["best_iteration"] == 2
     assert run.history.attrs["best_iteration"] == 2
     assert run.history["loss"].sel(iteration=2) == 1.0
-    assert [run.history[f"{name}_error"].attrs["units"] for name in names] == ["K", "J m-2"]
     page = render(run)
     assert "best: 2<" in page
     (row, *_) = re.findall(r"<tr><td>papa</td>.*?</tr>", page, re.DOTALL)
-    # At the start, at the best, and their ratio.
-    assert re.findall(r"<td[^>]*>(.*?)</td>", row)[2:] == ["0.75", "0.25", "K", "0.333"]
+    assert re.findall(r"<td[^>]*>(.*?)</td>", row)[2:] == ["0.75", "0.25", "K", "0.333"]  # start, best, ratio
 
 
 def test_numbers_of_a_vector_lie_between_the_bounds_of_all(tmp_path):
@@ -109,10 +112,8 @@ def test_parameters_on_a_bound_and_still_ones_are_named(tmp_path):
         (log, 0.1, 1.1e-4, "on its lower bound, 0.0001"),
         (log, 0.1, 1.3e-4, None),
         (linear, 1.44, 1.44, "did not move"),
-        (linear, 1.44, 1.45, None),
         (small, 0.02, 1e-9, None),  # in the logarithm, 0 is infinitely far away however small the value
         (normal, 0.0, 0.01, "did not move"),
-        (normal, 0.0, -37.3, None),
     ):
         remark = cal.remarks(result_of((parameter, start, best))).get(parameter.path)
         assert remark == expected, (parameter, best)
@@ -125,7 +126,6 @@ def test_parameters_on_a_bound_and_still_ones_are_named(tmp_path):
     run = read_run_folder(tmp_path)
     remarked = [run.parameters["parameters"][name]["remark"] for name in ("c_eps_1", BIAS)]
     assert remarked == ["on its lower bound, 1.2", "did not move"]
-    assert ">on its lower bound, 1.2<" in render(run)
 
 
 def test_bands_promise_what_they_draw():
@@ -134,16 +134,14 @@ def test_bands_promise_what_they_draw():
     series = {"sea_surface_temperature": np.broadcast_to(quantiles[:, None], (3, 2))}
     time, z = np.array([0.0, 3600.0]), np.array([-15.0, -5.0])
     band = Bands("papa", (0.05, 0.5, 0.95), time, z, profiles, series, 8, 0)
-    missing, number = {"temperature": jnp.full((2, 2), jnp.nan)}, jnp.array([4.0, jnp.nan])
+    number = jnp.array([4.0, jnp.nan])
     for observations, expected in (
         (None, None),
-        ([tl.Observations(jnp.asarray(time), jnp.asarray(z), missing)], None),
         ([tl.Observations(jnp.asarray(time), series={"sea_surface_temperature": number})], [4.0]),
     ):
         figure = plot_bands([band], observations)
         dotted = [line for panel in figure.axes for line in panel.lines if line.get_linestyle() == ":"]
         assert [list(np.asarray(line.get_ydata())) for line in dotted] == ([expected] if expected else [])
-        assert ("observed" in figure.get_suptitle()) == bool(expected)
 
 
 @pytest.mark.parametrize("place", ["closure", "option"])
@@ -156,8 +154,7 @@ def test_a_report_imports_what_results_name_only_if_they_are_trusted(tmp_path, m
     if place == "option":
         closure = {"name": "mass_flux", "options": {"local": closure}}
     config = yaml.safe_dump({"model": {"closure": closure}})
-    result = result_of((FreeParameter("c_eps_1", 1.2, 1.7), 1.44, 1.5))
-    write_results(result, tmp_path / "out", {"tunax_lite_config": config})
+    write_results(result_of(GIVEN), tmp_path / "out", {"tunax_lite_config": config})
     said = invoked("report", tmp_path / "out").output
     assert not (tmp_path / "ran").exists()
     assert ("--trust" in said) == (place == "closure")

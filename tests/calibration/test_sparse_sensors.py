@@ -52,7 +52,6 @@ def test_thresholds_and_references_by_hand():
 
 
 def of_papa(name: str, missing: tuple[float, ...] = ()):
-    """Comparison with the mooring, of which some instruments gave nothing."""
     values = [np.nan if depth in missing else value for depth, value in zip(DEPTHS, PAPA, strict=True)]
     return Target(case_of(warm_skin), observed(values), {name: 1.0}, dt=60.0).comparison
 

@@ -21,7 +21,6 @@ from tunax_lite.runtime.engine import ThisProcess, WorkersLost, open_engine, wat
 
 @pytest.fixture(scope="module")
 def workers():
-    """Two workers, which take a few seconds to start."""
     with open_engine(workers=2, time_limit=20.0) as engine:
         yield engine
 
@@ -58,7 +57,6 @@ if __name__ == "__main__":
 @pytest.mark.study
 @pytest.mark.parametrize("n_workers", [2, 7])
 def test_twenty_kills_of_command_and_workers_at_random_moments(tmp_path, n_workers):
-    """A calibration that is done is compared, and begun anew."""
     one = calibrate_cheap(None, "adam", 60, engine=ThisProcess())
     folder, errors, script = tmp_path / "fit", tmp_path / "errors", tmp_path / "run.py"
     script.write_text(KILLED)
@@ -83,24 +81,6 @@ def slow_square():
 
 
 @pytest.mark.long
-def test_a_function_stays_on_the_workers(workers):
-    class Marked:
-        """Counts how often it was called in each process."""
-
-        calls = 0
-
-        def __call__(self, item: float) -> tuple[int, int]:
-            self.calls += 1
-            time.sleep(item)
-            return os.getpid(), self.calls
-
-    mark = Marked()
-    found = [call for _ in range(3) for call in workers.map(mark, [0.1] * 4)]
-    most = {process: max(n for where, n in found if where == process) for process, _ in found}
-    assert sum(most.values()) == 12 and os.getpid() not in most and mark.calls == 0
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_what_a_worker_that_ends_or_hangs_was_at_is_done_again(workers, number):
     """One that is stopped is started anew after the time limit."""
@@ -120,11 +100,7 @@ def test_what_a_worker_that_ends_or_hangs_was_at_is_done_again(workers, number):
 
 @pytest.mark.long
 def test_functions_side_by_side_share_the_workers_and_end_together(workers):
-    square = slow_square()
-
-    def three(check):
-        return sum(workers.map(square, [1, 2, 3]))
-
+    three = lambda check: sum(workers.map(slow_square(), [1, 2, 3]))  # noqa: E731
     assert workers.side_by_side([three] * 4) == [14] * 4
     failed = threading.Event()
 
@@ -173,8 +149,7 @@ def test_no_port_of_a_run_answers_without_its_certificate(workers):
         for scheme, security in (("tcp", Security()), ("tls", Security.temporary())):
             assert asyncio.run(is_refused(f"{scheme}://127.0.0.1:{port}", security)), (port, scheme)
         assert b"HTTP" not in talk(port), port
-    own = workers._client.security  # what opens them, so that the test can fail
-    assert not asyncio.run(is_refused(address, own))
+    assert not asyncio.run(is_refused(address, workers._client.security))  # so that the test can fail
     for folder in workers._client.run(lambda dask_worker: dask_worker.local_directory).values():
         private = next(one for one in Path(folder).parents if one.name.startswith("tunax-lite-"))
         assert private.stat().st_mode & 0o777 == 0o700

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -45,19 +46,16 @@ def observe(model: tl.Model, case: tl.Case, *, dt: float, interval: float) -> tl
     return tl.Observations(run.time, case.grid.z_center, profiles, name=case.name)
 
 
-def make_targets(truth: tl.Model, cases, *, dt: float, interval: float) -> tuple[Target, ...]:
-    weights = {"temperature": 1.0, "u": 1.0, "v": 1.0}
-    return tuple(
-        Target(case, observe(truth, case, dt=dt, interval=interval), weights, dt=dt, scale=cal.ZScore())
-        for case in cases
-    )
-
-
 @functools.cache
 def cheap_targets() -> tuple[Target, ...]:
     truth = tl.Model(with_parameters(tl.PacanowskiPhilander(), CHEAP_TRUTH))
-    cases = (make_case(0.1, -200.0), make_case(0.2, 50.0))
-    return make_targets(truth, cases, dt=300.0, interval=1800.0)
+    options: dict[str, Any] = {
+        "weights": {"temperature": 1.0, "u": 1.0, "v": 1.0},
+        "dt": 300.0,
+        "scale": cal.ZScore(),
+    }
+    cases = make_case(0.1, -200.0), make_case(0.2, 50.0)
+    return tuple(Target(case, observe(truth, case, dt=300.0, interval=1800.0), **options) for case in cases)
 
 
 METHODS = {

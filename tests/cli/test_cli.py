@@ -19,7 +19,6 @@ import yaml
 
 from tests.cli.running import CALIBRATION, configuration, invoked, settings
 from tests.errors import missing_from
-from tests.io.observation_files import write_lesbrary
 from tunax_lite.cli.application import of_json
 from tunax_lite.config import build_calibration, load_calibration, load_comparison
 from tunax_lite.io import read_trajectory
@@ -35,23 +34,12 @@ SHORT = settings(time__duration=1200, time__output_interval=600, grid__n_cells=1
 
 @pytest.fixture
 def invoke(tmp_path, monkeypatch):
-    """Run the command line in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return invoked
 
 
 def _files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-
-
-def test_a_run_says_where_rain_exceeds_a_cell(invoke):
-    rain = settings(
-        grid="{kind: faces, z_face: [-50.0, -10.0, -5.0, -0.01, 0.0]}",
-        case__forcing="{freshwater_flux: 1.0}",
-        model__closure="{name: constant, parameters: {diffusivity: 1e-7}}",
-    )
-    said = invoke("run", KATO, *SHORT[:4], *rain, "--output", "out.nc", code=1).output
-    assert not missing_from(said, "salinity 0.005 600") and Path("out.nc").is_file()
 
 
 def test_water_below_its_freezing_point_is_said(invoke):
@@ -77,31 +65,17 @@ def test_water_below_its_freezing_point_is_said(invoke):
     assert "water" not in with_ice.output
 
 
-# Hardly mixed, 6 m of water at 20 degC lose 9000 W m-2 172 800 s / (1025 * 3992 * 6) K in two days: 63.3 K.
-STILL = "{name: constant, parameters: {diffusivity: 1.0e-8, viscosity: 1.0e-8}}"
-COLD = settings(model__closure=STILL, grid__n_cells=16, time__step=600)
-
-
 def test_errors_of_water_that_cannot_be_are_no_result(invoke):
-    cooled = settings(case__mapping="{fluxes: {heat_flux: -9000}}")
-    said = invoke("evaluate", SYNTHETIC, *COLD, *cooled, code=1).output
+    # Hardly mixed, 6 m at 20 degC lose 9000 W m-2 172 800 s / (1025 * 3992 * 6) K in two days: 63.3 K.
+    still = settings(
+        model__closure="{name: constant, parameters: {diffusivity: 1.0e-8, viscosity: 1.0e-8}}",
+        case__mapping="{fluxes: {heat_flux: -9000}}",
+        grid__n_cells=16,
+        time__step=600,
+    )
+    said = invoke("evaluate", SYNTHETIC, *still, code=1).output
     assert "root mean square errors" in said
     assert re.search(r"temperature -43\.[2-4]\d* degC at 3 m, .* 41\.\d* K ", said), said
-
-
-@pytest.mark.long
-def test_a_calibration_whose_water_cannot_be_ends_with_an_error(invoke):
-    small = settings(
-        cases__0__case__mapping="{fluxes: {heat_flux: -9000}}",
-        parameters="{diffusivity: {lower: 1e-9, upper: 1e-7}}",
-        optimiser="{name: levenberg_marquardt}",
-        n_iterations=1,
-        output__figures="false",
-    )
-    config = CONFIGS / "calibrations/synthetic.yaml"
-    said = invoke("calibrate", config, *COLD, *small, "--output", "cold", code=1).output
-    assert re.search(r"temperature -43\.\d* .* 172800 s", said), said
-    assert Path("cold/parameters.yaml").is_file()
 
 
 @pytest.mark.long
@@ -128,7 +102,6 @@ def test_every_configuration_is_fine(tmp_path):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The file of a short run."""
     path = tmp_path_factory.mktemp("whole") / "whole.nc"
     invoked("run", KATO, *SHORT, "--output", path)
     return path
@@ -143,11 +116,6 @@ def test_restart_goes_on_bit_by_bit_and_not_from_another_run(invoke, tmp_path, w
     of_both = (jax.tree.leaves((each.state, each.clo_state)) for each in (rest, expected))
     for after, before in zip(*of_both, strict=True):
         np.testing.assert_array_equal(after, before[1:])
-    invoke("run", KATO, *SHORT, *settings(precision="float32"), "--output", "single.nc")
-    single = read_netcdf(tmp_path / "single.nc")["temperature"]
-    # Round-off of single precision at 20 degC is 2e-6 a step, over 20 steps.
-    np.testing.assert_allclose(single, expected.state.temperature, rtol=0.0, atol=1e-4)
-    assert single.dtype == np.float32
     for option, parts in (
         (settings(grid__n_cells=20), "grid"),
         (settings(time__step=30), "time.step 60"),
@@ -157,7 +125,7 @@ def test_restart_goes_on_bit_by_bit_and_not_from_another_run(invoke, tmp_path, w
     ):
         said = invoke(*restart, *option, "--output", "x.nc", code=2).stderr
         assert not missing_from(said, parts), said
-    assert _files(tmp_path) == {"rest.nc", "single.nc"}
+    assert _files(tmp_path) == {"rest.nc"}
 
 
 def test_a_trajectory_with_exchanged_variables_is_refused(invoke, whole):
@@ -187,7 +155,7 @@ def test_default_output_has_figures_and_provenance(invoke, tmp_path):
     assert _files(tmp_path) == {f"results/{name}" for name in names}
     assert all(f"wrote results/{name}" in result.output for name in names)
     written = read_netcdf(tmp_path / "results/kato_phillips.nc")
-    assert written.attrs["tunax_lite_case"] == "kato_phillips" and written["temperature"].dtype == np.float64
+    assert written.attrs["tunax_lite_case"] == "kato_phillips"
     assert yaml.safe_load(written.attrs["tunax_lite_config"])["time"]["duration"] == 1200.0
     assert json.loads(written.attrs["tunax_lite_parameters"])["c_eps_2"] == pytest.approx(1.92)
 
@@ -214,9 +182,8 @@ def calibrated(tmp_path_factory):
 
 def test_calibration_reports_and_goes_on(calibrated, invoke):
     folder, arguments, first, second = calibrated
-    assert "iteration 1 of 3, loss" in first and "iteration 3 of 3, loss" in first
+    assert "iteration 3 of 3, loss" in first
     assert "iteration 4 of 5, loss" in second and "iteration 3 of 5" not in second
-    assert re.search(r"  temperature  \S+ -> \S+, persistence \S+  \[K\]\n", first)
     assert "alpha=5  " in first and "score of synthetic_wind_and_cooling=" in first
     assert "alpha=" not in second  # only on request
     assert "lowest loss by start" in second and "lowest loss by start" not in first
@@ -224,17 +191,6 @@ def test_calibration_reports_and_goes_on(calibrated, invoke):
     before = (folder / "parameters.yaml").read_bytes()
     assert not missing_from(invoke(*arguments, code=2).stderr, "--resume --overwrite")
     assert (folder / "parameters.yaml").read_bytes() == before
-
-
-@pytest.mark.long
-def test_figures_of_a_calibration(calibrated, invoke, tmp_path):
-    folder, (command, config, *_), *_ = calibrated
-    shutil.copytree(folder, "out")
-    drawn = settings(n_iterations=5, output__figures="true")
-    said = invoke(command, config, *drawn, "--output", "out", "--resume")
-    names = {"parameters.yaml", "history.nc", "loss.png", "parameters.png", "profiles.png", "series.png"}
-    assert _files(tmp_path / "out") == names | {"checkpoint.eqx"}
-    assert all(f"wrote out/{name}" in said.output for name in names)
 
 
 def test_run_and_evaluate_take_calibrated_parameters(calibrated, invoke, tmp_path):
@@ -258,9 +214,7 @@ def test_run_and_evaluate_take_calibrated_parameters(calibrated, invoke, tmp_pat
     answer = json.loads(result.stdout)
     assert [row["variable"] for row in answer["errors"]] == ["temperature", "u", "v"]
     assert answer["errors"][0]["errors"]["configuration"] > 0.0 and answer["checks"] == []
-    _, means = result.stderr.split("mean errors, model minus observed\n")
-    # Of every variable one signed number for the configuration and one for the parameters.
-    assert len(re.findall(r"[ ][+-]\d\.\d+", means)) == 6
+    assert "mean errors, model minus observed" in result.stderr
 
 
 DATA = hashlib.sha256((ROOT / "data/synthetic_wind_and_cooling.nc").read_bytes()).hexdigest()
@@ -282,7 +236,6 @@ def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
     (tmp_path / "parameters.yaml").write_text("a: [")
     (tmp_path / "history.nc").touch()
     assert not missing_from(invoke("report", tmp_path, code=2).output, "parameters.yaml closure parameters")
-    assert not (tmp_path / "report.html").exists()
 
 
 @pytest.mark.filterwarnings("default")
@@ -302,7 +255,6 @@ def test_report_of_a_run_holds_its_numbers(invoke, tmp_path):
 
 
 def _in_chromium(page: Path, question: str):
-    """What a script finds on a page once it is loaded, and the messages of the console."""
     probe = (
         f'<script>addEventListener("load", () => {{ document.title = JSON.stringify({question}) }})</script>'
     )
@@ -318,14 +270,7 @@ def _in_chromium(page: Path, question: str):
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Debian's chromium")
 @pytest.mark.filterwarnings("default")
-def test_reports_in_a_browser(calibrated, invoke, tmp_path):
-    # Of a calibration, every figure has a size once it is decoded, and no table is wider than the page.
-    invoke("report", calibrated[0], "--output", tmp_path / "page.html")
-    wide = "wide: document.documentElement.scrollWidth > innerWidth"
-    question = f"({{figures: [...document.images].map(i => i.naturalWidth), {wide}}})"
-    found, messages = _in_chromium(tmp_path / "page.html", question)
-    assert len(found["figures"]) == 2 and min(found["figures"]) > 300 and not found["wide"] and not messages
-    # That of a run moves through time.
+def test_the_report_of_a_run_moves_through_time_in_a_browser(invoke, tmp_path):
     invoke("run", SYNTHETIC, *SHORT, "--output", "out.nc")
     invoke("report", "out.nc")
     question = """(() => {
@@ -343,31 +288,11 @@ def test_reports_in_a_browser(calibrated, invoke, tmp_path):
     assert told and float(told[1]) == pytest.approx(surface, abs=0.01) and float(told[2]) > -10.0
 
 
-RECOMMENDED = settings(model__closure__constants="recommended")
-
-
-def test_late_convection_is_told_by_the_check(invoke, tmp_path):
+def test_late_convection_is_told_by_the_check(invoke):
     cooled = settings(model__closure__name="k_epsilon", grid__n_cells=25)
     assert "convection does not begin" in invoke("check", FREE_CONVECTION, *cooled).output
-    assert "note" not in invoke("check", FREE_CONVECTION, *cooled, *RECOMMENDED).output
-    cases = []
-    for name in ("calm", "still"):
-        changes = {"parameters/momentum_flux": 0.0, "parameters/name": np.bytes_(name)}
-        changes |= {"parameters/temperature_flux": 5e-4, "parameters/buoyancy_flux": 5e-4 * 2e-4 * 9.80665}
-        write_lesbrary(tmp_path / f"{name}.jld2", change=changes)
-        cases.append({"case": {"format": "lesbrary", "path": f"{name}.jld2"}})
-    calm = configuration(
-        tmp_path / "calm.yaml",
-        CALIBRATION,
-        cases=cases,
-        grid={"kind": "native"},
-        time={"step": 60.0},
-        misfit={"weights": {"temperature": 1.0}, "start": 600.0},
-        parameters={"c_eps_1": {"lower": 1.2, "upper": 1.7}},
-        model={"closure": {"name": "k_epsilon"}},
-    )
-    assert "note: calm, still: " in " ".join(invoke("check", calm).output.split())
-    assert "note: calm" not in invoke("check", calm, *RECOMMENDED).output
+    cooled += settings(model__closure__constants="recommended")
+    assert "note" not in invoke("check", FREE_CONVECTION, *cooled).output
 
 
 def test_errors_and_interrupts_have_their_codes(invoke, monkeypatch, tmp_path):
@@ -393,5 +318,5 @@ def test_answers_for_scripts_are_one_json_object_on_standard_output(invoke, tmp_
     assert checked["kind"] == "run" and checked["model"]["closure"] == "KEpsilon"
     assert checked["cases"][0]["fluxes_at_start"] == {"stress_u": 0.1027}
     assert not missing_from(result.stderr, "cells 100 50 stress_u 0.1027 steps 1800 60")
-    assert result.stderr.rstrip().endswith("fine") and not _files(tmp_path)
+    assert not _files(tmp_path)
     assert of_json({"a": [math.nan, 1.0], "b": {"c": -math.inf}}) == {"a": [None, 1.0], "b": {"c": None}}

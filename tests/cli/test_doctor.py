@@ -23,7 +23,6 @@ HURRIED = SelfTest(FINE.speeds, FINE.checks, ("float32, 128 columns",))
 
 @pytest.fixture
 def doctor(monkeypatch):
-    """Run the command with a self-test that found something before."""
 
     def run(*arguments, tested=FINE):
         monkeypatch.setattr(MODULE, "self_test", lambda seconds: tested)
@@ -79,11 +78,8 @@ def test_report_names_what_one_asks_for(doctor, monkeypatch):
     monkeypatch.setattr(MODULE, "installed", lambda: found)
     result = doctor()
     assert result.exit_code == 0, result.output
-    named = """tunax_lite jaxlib equinox optax numpy python cpu processors float64 hits misses 5.50 passed
-        finite XLA_PYTHON_CLIENT_PREALLOCATE XLA_PYTHON_CLIENT_MEM_FRACTION XLA_PYTHON_CLIENT_ALLOCATOR """
+    named = "jaxlib cpu float64 hits misses 5.50 XLA_PYTHON_CLIENT_ALLOCATOR blackjax 1.2.5 zarr "
     assert not missing_from(result.output, named + configuration().xla_flags)
-    assert ["[posterior]", "blackjax", "1.2.5"] in [line.split() for line in result.output.splitlines()]
-    assert not missing_from(result.output, "dask 2025.1 without zarr tunax_lite[cluster]")
     for option in ([], ["--json"]):
         result = doctor(*option, tested=BROKEN)
         assert result.exit_code == 1 and "heat budget: off by 0.3" in result.stdout
@@ -93,11 +89,9 @@ def test_json_is_one_object(doctor, monkeypatch):
     monkeypatch.setenv("XLA_PYTHON_CLIENT_ALLOCATOR", "platform")
     report = json.loads(doctor("--json").stdout)
     assert report["problems"] == [] and report["self_test"]["speeds"][0]["microseconds"] == 5.5
-    device, cache = report["devices"][0], report["cache"]
+    device = report["devices"][0]
     assert device["platform"] == "cpu" and device["free_bytes"] > 0 and device["used_bytes"] > 0
-    assert cache["folder"] == str(configuration().cache_folder)
-    assert {"hits", "misses", "programs", "bytes", "minimum_seconds"} <= set(cache)
-    assert set(report["versions"]) >= {"tunax_lite", "jax", "jaxlib", "python"}
+    assert report["cache"]["folder"] == str(configuration().cache_folder)
     assert report["memory"]["XLA_PYTHON_CLIENT_ALLOCATOR"] == "platform"
 
 

@@ -42,12 +42,10 @@ COMPARISON = {
 }
 COMMANDS = {
     "run": ["run", "run.yaml"],
-    "check": ["check", "run.yaml"],
     "check of a calibration": ["check", "calibration.yaml"],
     "evaluate": ["evaluate", "run.yaml"],
     "evaluate a calibration": ["evaluate", "calibration.yaml"],
     "compare": ["compare", "comparison.yaml"],
-    "doctor": ["doctor", "run.yaml"],
 }
 
 

@@ -1,6 +1,5 @@
-"""Starting the same calibration again: programs come from the cache, nothing is imported in vain."""
+"""Starting a command: nothing is imported in vain."""
 
-import json
 import os
 import re
 import subprocess
@@ -10,22 +9,9 @@ from pathlib import Path
 import pytest
 
 import tunax_lite.io
-from tests.cli.running import CALIBRATION, configuration
 from tests.errors import error_naming
 
 ROOT = Path(__file__).parents[2]
-
-# The command, and what it compiled on the way.
-COMMAND = """
-import json
-from tunax_lite.cli import main
-from tunax_lite.runtime import cache_statistics
-
-try:
-    main()
-finally:
-    print(json.dumps(cache_statistics()._asdict()))
-"""
 
 
 def run_python(*arguments: str) -> str:
@@ -34,24 +20,6 @@ def run_python(*arguments: str) -> str:
     done = subprocess.run([sys.executable, *arguments], **kept)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def calibrate(folder: Path, number: int) -> tuple[dict, str]:
-    """What a calibration in a process of its own found in the cache, and the loss that it wrote."""
-    config = configuration(folder / "calibration.yaml", CALIBRATION)
-    cache = ("--cache-folder", str(folder / "cache"), "--cache-seconds", "0")
-    said = run_python("-c", COMMAND, *cache, "calibrate", str(config), "--output", str(folder / str(number)))
-    (loss,) = [line for line in said.splitlines() if line.startswith("loss:")]
-    return json.loads(said.splitlines()[-1]), loss
-
-
-@pytest.mark.long
-def test_the_second_start_of_a_calibration_compiles_nothing(tmp_path):
-    (first, loss), (second, loss_again) = (calibrate(tmp_path, number) for number in range(2))
-    assert list((tmp_path / "cache").glob("jit_value_and_gradient-*-cache"))
-    assert first["misses"] > 0 and second["misses"] == 0
-    assert second["hits"] == first["hits"] + first["misses"]
-    assert loss_again == loss
 
 
 @pytest.mark.long

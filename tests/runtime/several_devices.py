@@ -19,8 +19,7 @@ import tunax_lite as tl
 from tests.errors import error_naming
 from tests.helpers import CASES, column, with_leaf
 from tunax_lite.column.model import batched_case
-from tunax_lite.runtime import Devices, column_mesh
-from tunax_lite.runtime.devices import AXIS
+from tunax_lite.runtime import Devices
 
 STRESS = jnp.linspace(0.02, 0.2, 8)
 SPLIT, COPIED, RESULTS = PartitionSpec("columns"), PartitionSpec(), PartitionSpec(None, None, "columns")
@@ -36,7 +35,6 @@ def with_wind(stress) -> tl.Case:
 
 
 def run(stress, closure, **options):
-    """Temperature under this wind stress [N m-2]."""
     times: dict[str, Any] = {"dt": 600.0, "duration": 3600.0, "output_interval": 1800.0}
     return tl.simulate(tl.Model(closure), with_wind(stress), **times, **options).state.temperature
 
@@ -46,13 +44,11 @@ def loss(stress, closure, **options):
 
 
 def gradient_of(both):
-    """Gradient of the loss to the wind stress and the numbers of a closure."""
     return eqx.filter_jit(eqx.filter_grad(lambda both: loss(*both)))(both)
 
 
 @functools.cache
 def expected(kind):
-    """Temperature and gradient on one device."""
     return run(STRESS, kind()), gradient_of((STRESS, kind()))
 
 
@@ -236,15 +232,6 @@ def test_gradient_equals_that_of_one_device_and_no_device_waits_for_another():
     assert total > 0 and in_loop == 0
     forward = jax.jit(lambda case: run_case(SIMPLE, case).state.temperature)
     assert count_collectives(forward.lower(with_winds(WINDS)).compile()) == (0, 0)
-
-
-def test_count_of_collectives_sees_one_in_a_loop():
-    def loop(x):
-        return jax.lax.fori_loop(0, 3, lambda _, y: jnp.sin(jax.lax.psum(y, AXIS)), x)
-
-    spec = jax.P(AXIS)
-    split = jax.shard_map(loop, mesh=column_mesh("all", 2), in_specs=spec, out_specs=spec, check_vma=False)
-    assert count_collectives(jax.jit(split).lower(jnp.ones(4)).compile()) == (1, 1)
 
 
 def test_restart_over_devices_goes_on_bit_by_bit():

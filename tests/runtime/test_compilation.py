@@ -41,8 +41,6 @@ def test_program_is_the_function(arguments):
     memory = program.memory
     assert (memory.arguments, memory.outputs) == (2 * 8 * N, 8 * N)
     assert memory.total == memory.arguments + memory.outputs + memory.temporary + memory.code
-    shape = jax.ShapeDtypeStruct((N,), jnp.dtype("float64"))  # is enough
-    np.testing.assert_array_equal(compile_program(jnp.sin, shape)(jnp.zeros(N)), np.zeros(N))
 
 
 def test_donated_memory_is_taken_and_counted_once(arguments, monkeypatch):
@@ -72,9 +70,8 @@ def test_what_is_shared_is_made_once_for_equal_shapes():
 def test_table_has_a_row_for_each_program(arguments):
     program = compile_program(add_scaled, *arguments, factor=3)
     table = program_table({"first": program, "the second": program}, {"first": Timing(0.0015, 0.002)})
-    header, first, second = table.splitlines()
-    assert header.endswith("run [ms]") and first.endswith("1.500") and first.startswith("first     ")
-    assert second.startswith("the second") and "1.500" not in second
+    _, first, second = table.splitlines()
+    assert first.endswith("1.500") and second.startswith("the second")
 
 
 @pytest.fixture
@@ -87,8 +84,7 @@ def empty_cache(tmp_path):
 
 
 def test_cache_is_counted_once(empty_cache):
-    """Listeners that were registered twice would count everything twice."""
-    count_cache_events()
+    count_cache_events()  # listeners that are registered twice would count everything twice
     x = jnp.ones(7)
     before, n_programs = cache_statistics(), cache_contents(empty_cache)[0]
     compiled = compile_program(add_scaled, {"a": x}, x, factor=3.25).memory

@@ -20,7 +20,6 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSI
 # What a program does after the line "ready", by name; each would go on for a minute.
 WORK = {
     "computes": "say()\nwhile True: pass",
-    "waits for a lock": "lock = threading.Lock(); lock.acquire(); say(); lock.acquire()",
     "swallows exceptions": """
 say()
 while True:
@@ -166,13 +165,3 @@ def test_ctrl_c_in_a_notebook_waits_for_the_end_of_a_write(tmp_path):
         reached.append("after the second")
     assert reached == ["after the first"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-    def write():  # in a thread it leaves the handlers alone
-        with replacing(path) as temporary:
-            reached.append(signal.getsignal(signal.SIGINT))
-            temporary.write_text("thread")
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    thread.join()
-    assert reached[1:] == [signal.default_int_handler] and path.read_text() == "thread"

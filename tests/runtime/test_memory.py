@@ -14,7 +14,6 @@ NO_LIMIT = {2: "max", 1: 9223372036854771712}
 
 
 def group(version, path, limit, used, cache=0):
-    """Files of a process in `batch/job_7`, and of one control group."""
     folder, names = f"sys/fs/cgroup/{path}", ("memory.max", "memory.current")
     stat = f"anon 5\ninactive_file {cache}\nactive_file 7\n"
     if version == 1:

@@ -26,7 +26,6 @@ def test_gpus_of_a_process():
         (step(2, "4(x2)", "0,1,2,3", "4"), 4, [2]),
         (step(1, "2(x2)", "0,1,2,3", "4"), 4, [2, 3]),
         (step(3, "4(x2)", "3", "4"), 4, [0]),  # bound to one each
-        (step(1, "2", "2,3", "4"), 4, [0, 1]),
         (step(0, "2(x1),1", None, None, node=1), 2, [0, 1]),  # no GPUs by SLURM: those of the host
         (step(0, "1", None), 0, None),
         ({}, 4, None),  # not under SLURM

@@ -18,20 +18,6 @@ ROOT = Path(__file__).parents[2]
 JOBS = ROOT / "configs" / "slurm"
 NODES = ("tunax1", "tunax2")
 pytestmark = pytest.mark.long
-CALIBRATION_OF_THREE = """
-cases:
-  - case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}
-grid: [{kind: uniform, n_cells: 16}, {kind: uniform, n_cells: 20}, {kind: uniform, n_cells: 24}]
-model: {closure: {name: pacanowski_philander}}
-time: {step: 300.0}
-misfit: {weights: {temperature: 1.0}, scale: z_score, start: 7200.0}
-parameters:
-  viscosity_scale: {lower: 1.0e-3, upper: 0.1}
-  alpha: {lower: 1.0, upper: 10.0}
-optimiser: {name: adam}
-n_iterations: 400
-output: {figures: false}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +155,6 @@ FIT = ("--columns", "6", "--iterations", "6")
 
 @pytest.fixture(scope="module")
 def one_process(tmp_path_factory):
-    """The fit of a single process, without a cluster."""
     code = (
         "import sys, pathlib; import gradient, tunax_lite as tl; tl.configure(); "
         "gradient.fit(pathlib.Path('fit.eqx'), 6, 6, 600.0)"
@@ -182,22 +167,16 @@ def one_process(tmp_path_factory):
     return iterations(found.stdout)
 
 
-def test_job_on_two_nodes_gives_the_fit_of_one_process(slurm, tmp_path, one_process):
-    job = submit(slurm, tmp_path, "gradient.sbatch", *FIT)
-    assert wait_for(lambda: state_of(slurm, job) in ("COMPLETED", "FAILED"), 300.0)
-    found = iterations(log_of(tmp_path, job))
-    assert state_of(slurm, job) == "COMPLETED", log_of(tmp_path, job)
-    assert len(found) == len(one_process) == 6
-    for two, one in zip(found, one_process, strict=True):
-        assert [float(x) for x in two.split()[2::2]] == pytest.approx(
-            [float(x) for x in one.split()[2::2]], rel=1e-9
-        )
-
-
-def test_job_of_which_a_task_was_killed_ends_and_goes_on_when_requeued(slurm, tmp_path):
+def test_a_job_has_the_fit_of_one_process_and_goes_on_when_requeued_after_a_kill(
+    slurm, tmp_path, one_process
+):
     whole = submit(slurm, tmp_path / "whole", "gradient.sbatch", *FIT)
-    assert wait_for(lambda: state_of(slurm, whole) in ("COMPLETED", "FAILED"), 300.0)
-    folder = tmp_path / "killed"
+    assert wait_for(lambda: ended(slurm, whole), 300.0)
+    found, folder = iterations(log_of(tmp_path / "whole", whole)), tmp_path / "killed"
+    assert len(found) == len(one_process) == 6, log_of(tmp_path / "whole", whole)
+    for two, one in zip(found, one_process, strict=True):
+        both = ([float(x) for x in each.split()[2::2]] for each in (two, one))
+        assert next(both) == pytest.approx(next(both), rel=1e-9)
     job = submit(slurm, folder, "gradient.sbatch", "--columns", "6", "--iterations", "400")
     assert wait_for(lambda: len(iterations(log_of(folder, job))) >= 2, 300.0), log_of(folder, job)
     subprocess.run(
@@ -220,38 +199,26 @@ def test_job_of_which_a_task_was_killed_ends_and_goes_on_when_requeued(slurm, tm
     # An iteration of which the file was not yet written is done twice, with the same bits.
     both = list(dict.fromkeys(iterations(log_of(folder, job))))
     assert [int(line.split()[0]) for line in both] == list(range(1, len(both) + 1))
-    assert both[:6] == iterations(log_of(tmp_path / "whole", whole))
+    assert both[:6] == found
 
 
 def variables_of(path: Path) -> dict[str, np.ndarray]:
-    if path.suffix != ".zarr":
-        with xr.open_dataset(path / "history.nc") as store:
-            return {str(name): store[name].values for name in store.variables}
     with xr.open_zarr(path, chunks=None) as store:
         assert store.attrs["tunax_lite_complete"]
         return {str(name): store[name].values for name in store.variables}
 
 
-@pytest.mark.parametrize(
-    ("command", "name", "begun"),
-    [("map", "two.zarr", "two.zarr.parts/*.npz"), ("calibrate", "two", "two/checkpoint.eqx")],
-)
-def test_a_job_on_two_nodes_that_loses_a_worker_has_the_bits_of_one_process(
-    slurm, tmp_path, command, name, begun
-):
-    config = ROOT / "configs" / "maps" / "synthetic.yaml"
-    if command == "calibrate":
-        config = tmp_path / "config.yaml"
-        config.write_text(CALIBRATION_OF_THREE)
-    alone = ["tunax-lite", command, str(config), "--output", str(tmp_path / name.replace("two", "one"))]
+def test_a_job_on_two_nodes_that_loses_a_worker_has_the_bits_of_one_process(slurm, tmp_path):
+    config = str(ROOT / "configs" / "maps" / "synthetic.yaml")
+    alone = ["tunax-lite", "map", config, "--output", "one.zarr"]
     subprocess.run(alone, env=slurm, cwd=tmp_path, check=True, capture_output=True)
-    job = submit(slurm, tmp_path, f"{command}.sbatch", str(config), name)
-    assert wait_for(lambda: ended(slurm, job) or any(tmp_path.glob(begun)), 300.0)
+    job = submit(slurm, tmp_path, "map.sbatch", config, "two.zarr")
+    assert wait_for(lambda: ended(slurm, job) or any(tmp_path.glob("two.zarr.parts/*.npz")), 300.0)
     assert not ended(slurm, job), log_of(tmp_path, job)
     subprocess.run(["pkill", "-KILL", "--newest", "--full", "dask worker"], check=True)
     assert wait_for(lambda: ended(slurm, job), 300.0)
     assert state_of(slurm, job) == "COMPLETED", log_of(tmp_path, job)
-    one, two = (variables_of(tmp_path / name.replace("two", number)) for number in ("one", "two"))
+    one, two = (variables_of(tmp_path / f"{number}.zarr") for number in ("one", "two"))
     assert one.keys() == two.keys()
     for key, values in one.items():
         np.testing.assert_array_equal(two[key], values, err_msg=key)
