@@ -24,12 +24,6 @@ CHOSEN = {
             surface=closures.Boundary(tke="value", breaking_waves=closures.BreakingWaves()),
         ),
     ),
-    "one_equation": (
-        "{stability: munk_anderson, length: bougeault_andre, local_equilibrium: true}",
-        closures.OneEquation(
-            stability=closures.MunkAnderson(), length=closures.BougeaultAndre(), local_equilibrium=True
-        ),
-    ),
     "generic_length_scale": (
         "{exponents: [3.0, 1.0, -1.06], length_limit: null}",
         closures.GenericLengthScale(exponents=closures.Exponents(3.0, 1.0, -1.06), length_limit=None),

@@ -112,7 +112,6 @@ IMPOSSIBLE = [
     ({"hypsography": TABLE | {"area": [1.0, 2.0]}}, "case.hypsography 3 2"),
     ({"hypsography": {"z": [-9.0, 0.0], "area": [1.0, 2.0]}}, "case.hypsography -12 -9"),
     (streams(place="interleaving", temperature=None), "case.interior.streams.a temperature"),
-    (streams(discharge=1e9), "case.interior.streams.a.discharge -1e6 1e6 1e9"),
     (streams(tracers={"dye": 1.0}), "case.interior.streams.a.tracers.dye none dye"),
 ]
 

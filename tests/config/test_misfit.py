@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -40,8 +39,6 @@ def test_every_case_on_every_grid_with_every_step_or_one_for_each(tmp_path):
     for given, expected in ((SYNTHETIC, all_of_both), (text, [(16, 300.0), (32, 600.0)])):
         targets = build_calibration(loaded(tmp_path, given + misfit)).targets
         assert [(t.case.grid.n_cells, t.dt) for t in targets] == expected
-        names = [t.case.name.partition("@")[2] for t in targets]
-        assert names == [f"{n_cells},{dt:.0f}s" for n_cells, dt in expected]
         assert {(t.correlation, t.reduction) for t in targets} == {(Correlation(5.0, 3600.0), "sum")}
     for steps in ("[300.0, 600.0, 900.0]", "600.0"):
         with error_naming(ConfigError, "time.step one_for_each_grid 2"):
@@ -57,11 +54,6 @@ def test_the_preset_of_wagner_and_what_goes_before_it(tmp_path):
     depth, last = float(fine.case.grid.depth), float(np.asarray(fine.observations.time)[-1])
     assert fine.depth_window == (pytest.approx(-2.0 / 3.0 * depth), -4.0)
     assert fine.time_window[0] == last
-    counts = np.asarray(fine.comparison.counts["buoyancy"])
-    faces = np.asarray(fine.case.grid.z_face)
-    inside = (faces[:-1] >= -2.0 / 3.0 * depth) & (faces[1:] <= -4.0)
-    np.testing.assert_array_equal(counts[-1] > 0.0, inside)
-    assert not counts[:-1].any()
     _, compared = evaluation_of(config)
     assert list(compared[0].weights)[-1] == "buoyancy" and compared[0].averaging == "cell_means"
 
@@ -170,8 +162,6 @@ def test_padded_cases_have_the_residuals_of_their_own_and_share_a_program(tmp_pa
         sums = [float(jnp.sum(of[name] ** 2)) for of, _ in found]
         assert sums[1] == pytest.approx(sums[0], rel=1e-10)
         assert float(found[1][1][name]) == pytest.approx(float(found[0][1][name]), rel=1e-10)
-    fewer = dataclasses.replace(other, most_times=3).comparison
-    assert jax.tree.map(jnp.shape, fewer) == jax.tree.map(jnp.shape, other.comparison)
     with error_naming(ValueError, "padded"):
         misfit_of(plain.model, other.comparison, plain.score, SaveEverything())
     with error_naming(ValueError, "5 2"):

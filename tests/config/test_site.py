@@ -35,7 +35,6 @@ WATER = {"temperature": {"surface": 10.0, "gradient": 0.05}, "salinity": 33.0}
 
 @pytest.fixture
 def load(tmp_path, monkeypatch):
-    """Write a configuration of a case and load it."""
     monkeypatch.chdir(tmp_path)
 
     def run(**case):
@@ -53,8 +52,6 @@ def load(tmp_path, monkeypatch):
 
 @pytest.fixture
 def build(load):
-    """Load a configuration of a case and build its run."""
-
     def run(**case) -> Any:  # of no stated type, because its parts are of many
         return build_run(load(**case))
 
@@ -237,7 +234,6 @@ def test_argo_gives_the_start(build, tmp_path):
 
 
 def test_a_mooring_that_moves_and_fluxes_of_era5(build, tmp_path):
-    """Temperature alone, compared where it was measured; the surface from a grid."""
     hours = np.arange(25.0)
     of_depth = {"standard_name": "depth", "units": "m", "positive": "down"}
     in_situ = {"units": "degC", "standard_name": "sea_water_temperature"}
@@ -275,7 +271,6 @@ def test_a_mooring_that_moves_and_fluxes_of_era5(build, tmp_path):
     fresh = build(**site)
     at_place = gsw.SA_from_SP(35.0, gsw.p_from_z(np.asarray(fresh.case.grid.z_center), 50.1), -144.9, 50.1)
     np.testing.assert_allclose(fresh.case.initial_state.salinity, at_place)
-    assert sum("practical salinity 35" in note or "salinity: neither" in note for note in fresh.notes) == 2
     with error_naming(ConfigError, "case.fluxes era5 heat_flux"):
         build(**WATER, **site | {"fluxes": site["fluxes"] | {"heat_flux": 0.0}})
 
@@ -309,7 +304,7 @@ def test_profiles_are_held_at_the_ends_of_a_case():
         profiles_on_grid(given, "temperature", np.array([-20.0]), longest_gap=20.0, duration=60.0)
 
 
-def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(build, tmp_path):
+def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(build):
     def noted(**case):
         made = build(**WATER | {"fluxes": {"stress_u": 0.1}} | case)
         return [note for note in made.notes if "bottom" in note or "to the surface" in note]
@@ -317,22 +312,6 @@ def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(build,
     given = {"z": [-20.0, -8.0], "values": [8.0, 9.0]}
     (note,) = noted(temperature=given, tracers={"dye": {"z": [-20.0, 0.0], "values": [1.0, 2.0]}})
     assert not missing_from(note, "site.yaml case -20 -8 bottom surface temperature 8 9 degC dye 1")
-    assert "salinity" not in note
     # A cell is no matter, and neither is a profile that is uniform where it ends.
     assert not noted(temperature={"z": [-38.0, -2.0], "values": [8.0, 9.0]})
     assert not noted(temperature={"z": [-30.0, -20.0, -19.0, -9.0], "values": [8.0, 8.0, 9.0, 9.0]})
-    (tmp_path / "t.dat").write_text("2012-06-10 00:00:00 2 2\n-8.0 9.0\n-20.0 8.0\n")
-    (note,) = noted(temperature={"path": "t.dat", "column": 1})
-    assert not missing_from(note, "-20 -8 bottom surface temperature 8 9")
-
-
-def test_a_number_that_stands_for_missing_values_of_a_series_is_told(build, tmp_path):
-    values = [9.0, -999.0, 9.5, 10.0, 9.75]
-    rows = [f"{START[:-8]}{hour:02d}:00:00,{value}" for hour, value in enumerate(values)]
-    (tmp_path / "sst.csv").write_text("\n".join(["time,sst [degC]", *rows]))
-    series = {"sea_surface_temperature": {"path": "sst.csv", "variable": "sst", "kind": "conservative"}}
-    run = build(**WATER, fluxes={"stress_u": 0.1}, series=series)
-    (note,) = [note for note in run.notes if "sst" in note]
-    assert not missing_from(note, "case.series.sea_surface_temperature sst.csv sst -999 1 5 missing")
-    found = np.asarray(run.observations.series["sea_surface_temperature"])
-    np.testing.assert_array_equal(np.isnan(found), np.array(values) < 0.0)

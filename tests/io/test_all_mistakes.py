@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
 
-from tunax_lite.io import read_argo, read_cf_netcdf, read_numbers, read_oceansites, read_weather
+from tunax_lite.io import read_argo, read_numbers, read_oceansites, read_weather
 from tunax_lite.io.dated_text import Column, Period, ProfileReader, SeriesReader
 from tunax_lite.io.errors import ConfigError, FileFormatError, all_of, and_also, shortened, within_a_screen
 from tunax_lite.io.table import read_table
@@ -48,11 +47,6 @@ def profiles(path: Path) -> object:
     return ProfileReader(PERIOD, HEIGHTS).read(Column(path, 1, "temperature", "run.yaml: line 3"))
 
 
-def columns_of_gotm(path: Path) -> object:
-    options: dict[str, Any] = {"variables": {"temperature": "1"}, "units": {"temperature": "degC"}}
-    return read_oceansites(path, start_time=START, **options)
-
-
 # Ending, text, reader, and the line or variable that each line of the message names.
 TEXTS: list[tuple[str, str, Callable[[Path], object], list[str]]] = [
     ("csv", "time,a,b\n2010-01-01,1,2\nyesterday,1,2\n2010-01-03,x,2\n2010-01-04,1\n2010-01-05,1,y\n",
@@ -62,25 +56,17 @@ TEXTS: list[tuple[str, str, Callable[[Path], object], list[str]]] = [
      ["air_temperature", "air_pressure", "shortwave", "longwave"]),
     ("dat", "2010-01-01 00:00:00 5\n2010-01-02 00:00:00 500\n2010-13-03 00:00:00 5\n2010-15-05 00:00:00 5\n",
      series, ["line 3", "line 4", "line 2"]),
-    ("dat", "2010-01-01 00:00:00 nan\n2010-01-01 06:00:00 -300\n2010-01-03 00:00:00 5\n", series,
-     ["line 1", "line 2"]),
     ("dat", "2010-01-03 00:00:00 5\n2010-01-02 00:00:00 5\n2010-01-01 00:00:00 5\n", series, ["line 2"]),
     ("dat", PROFILES, profiles, ["line 3", "line 5", "line 11", "line 13", "line 18"]),
-    ("dat", PROFILES, columns_of_gotm, ["line 13", "line 5", "line 3"]),
     ("csv", CAST + "2010-01-01,1,10,35\n2010-01-01,x,10,35\n2010-01-02,1,500,35\n2010-01-32,1,10,35\n"
      "2010-01-03,1,10,350\n", mooring, ["line 5", "line 3", "temperature", "salinity"]),
     ("csv", SENSORS + "2010-01-02,500,10,35\n2010-01-01,10,10,350\n", mooring,
      ["time", "temperature", "salinity"]),
-    ("csv", SENSORS.replace("5m [degC]", "5m [K]") + "2010-01-02,500,10,35\n2010-01-01,10,10,350\n", mooring,
-     ["temperature_5m", "time"]),
-    ("csv", "when,depth,temperature,temperature\nyesterday,1,1\n", mooring, ["line 1", "line 1", "line 2"]),
-    ("csv", "datetime,temp_1,temp_5\n2012-01-01,5,4\n2012-01-03,5,4\n2012-01-03,5,4\n", mooring,
-     ["time", "temperature"]),
     ("csv", "time,sst [bananas]\n2010-01-02,x\n2010-01-01,10\n2010-01-01,10\n",
      lambda path: read_numbers(path, "sea_surface_temperature", "sst", start_time=START),
      ["line 2", "time", "sst"]),
 ]  # fmt: skip
-ON_BOTH, LEVELS, ROWS = ("TIME", "DEPTH"), ("N_PROF", "N_LEVELS"), ("time", "z")
+ON_BOTH, LEVELS = ("TIME", "DEPTH"), ("N_PROF", "N_LEVELS")
 MOORING = xr.Dataset(
     {
         "TEMP": (ON_BOTH, np.full((5, 3), 10.0), {"units": "bananas"}),
@@ -102,25 +88,10 @@ FLOAT = xr.Dataset(
         "DATA_MODE": ("N_PROF", [b"X", b"R"]),
     }
 )
-SIMULATION = xr.Dataset(
-    {
-        "temperature": (ROWS, np.full((4, 3), 300.0), {"units": "degC"}),
-        "salinity": (ROWS, np.full((4, 3), 35.0), {"units": "bananas"}),
-        "surface_heat_flux": ("time", [1.0, np.nan, 1, 1], {"units": "W m-2"}),
-        "surface_stress_u": ("time", np.ones(4), {"units": "apples"}),
-    },
-    {
-        "time": ("time", [0.0, 1, 2, 3], {"units": "hours since 2010-01-01"}),
-        "z": ("z", [-5.0, -3.0, -3.0], {"units": "m", "positive": "up"}),
-    },
-    {"gravity": "much"},
-)
 argo = lambda path: read_argo(path, start_time=START)  # noqa: E731
 DATASETS: list[tuple[xr.Dataset, Callable[[Path], object], list[str]]] = [
     (MOORING, mooring, ["DEPTH", "TIME", "TEMP", "PSAL"]),
     (FLOAT, argo, ["JULD", "PRES", "TEMP", "PSAL", "LONGITUDE", "LATITUDE", "DATA_MODE"]),
-    (FLOAT.drop_vars(["LATITUDE", "TEMP"]), argo, ["LATITUDE", "TEMP"]),
-    (SIMULATION, read_cf_netcdf, [*map(str, SIMULATION.data_vars), "z", "latitude", "attribute gravity"]),
 ]
 
 
@@ -135,12 +106,6 @@ def test_every_mistake_of_a_file_has_a_line(tmp_path):
         dataset.to_netcdf(path)
         found = [line.split(": ")[1] for line in lines_of(lambda: read(path))]  # noqa: B023
         assert sorted(found) == sorted(named), number
-    (tmp_path / "one.csv").write_text(CAST + "2010-01-01,1,300,35\n2010-01-02,1,300,350\n")
-    (tmp_path / "two.csv").write_text("time,depth [m],temperature [degC]\n2010-01-01,1,x\n2010-01-02,1,9\n")
-    paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
-    found = lines_of(lambda: read_oceansites(paths, start_time=START, position=(50.0, 0.0)))
-    names = [": ".join(line.rpartition(f"{tmp_path}/")[2].split(": ")[:2]) for line in found]
-    assert names == ["one.csv: temperature", "one.csv: salinity", "two.csv: line 2"]
 
 
 def test_several_readings():
@@ -149,7 +114,6 @@ def test_several_readings():
 
     assert all_of([lambda: 1, lambda: 2]) == [1, 2]
     config, other = ConfigError("a: expected b, got c."), FileFormatError("f", "k", "e", "g", "do it")
-    assert lines_of(lambda: all_of([lambda: fail(config)]), ConfigError) == [str(config)]
     assert lines_of(lambda: all_of([lambda: fail(config), lambda: fail(other)])) == [str(config), str(other)]
     many = [lambda i=i: fail(ConfigError(f"problem {i}")) for i in range(30)]
     assert lines_of(lambda: all_of(many), ConfigError)[-1] == "... and 11 more mistakes."

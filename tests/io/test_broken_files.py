@@ -65,19 +65,16 @@ LESBRARY: list[tuple[dict[str, Any], str]] = [
     ({"timeseries/T/96": np.zeros((8, 4, 4))}, "timeseries/T/96 8 128"),
     ({"timeseries/T/96": nan_profile()}, "timeseries/T/96 nan 2"),
     (KELVIN, "timeseries/T temperature 292.15 K"),
-    ({"timeseries/v/0": np.full(N_CELLS, 30.0)}, "timeseries/v v -20 20 30"),
     ({"timeseries/T/104": None}, "timeseries/T/104"),
     ({"timeseries/t/096": 600.0}, "timeseries/t 96"),
     ({"timeseries/t/104": 600.0}, "timeseries/t 600 2"),
     ({f"timeseries/t/{i}": None for i in (96, 104, 1003)}, "timeseries/t 1"),
     ({"timeseries/u/0": np.bytes_("zero")}, "timeseries/u/0 S4"),
     ({"timeseries/T/0": h5py.SoftLink("/timeseries/T/0")}, "timeseries/T/0"),
-    ({"parameters/momentum_flux": None}, "parameters/momentum_flux"),
     ({"parameters/momentum_flux": np.nan}, "parameters/momentum_flux nan"),
     ({"parameters/temperature_flux": None, "parameters/buoyancy_flux": None}, "parameters/buoyancy_flux"),
     ({"parameters/temperature_flux": 100.0}, "heat_flux -10000 10000"),
     ({"parameters/coriolis_parameter": None}, "parameters/coriolis_parameter coriolis/f"),
-    ({"parameters/thermal_expansion_coefficient": None}, "parameters/thermal_expansion_coefficient"),
     ({"parameters/gravitational_acceleration": -9.8}, "parameters/gravitational_acceleration -9.8"),
     ({"grid/zᵃᵃᶠ": REVERSED}, "grid/zᵃᵃᶠ -4 1"),
     ({"grid/zᵃᵃᶠ": REVERSED[::-1] + 4.0}, "grid/zᵃᵃᶠ 0 -28 4"),
@@ -121,7 +118,6 @@ def at(index, new: float) -> Callable[[xr.DataArray], xr.DataArray]:
 
 CF: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"TEMP": None}, {}, "temperature sea_water_conservative_temperature"),
-    ({}, {"variables": {"temperature": "temp"}}, "temp TEMP"),
     ({"TEMP2": lambda one: one}, {}, "temperature TEMP TEMP2"),
     ({"TEMP.units": None}, {}, "TEMP units"),
     ({"TEMP.uncertainty": -1.0}, {}, "TEMP uncertainty -1"),
@@ -149,15 +145,11 @@ CF: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"isel": {"TIME": [0]}, "surface_stress_u": None}, {}, "TIME 2010-06-01T06:00:00 duration"),
     ({"surface_stress_u": None, "surface_heat_flux": None}, {}, "surface_stress_u surface_heat_flux fluxes"),
     ({"surface_stress_u": at(2, np.nan)}, {}, "surface_stress_u nan 2010-06-01T08:00:00 2"),
-    ({"surface_stress_u": at(1, 1000.0)}, {}, "surface_stress_u stress_u -50 50 1000"),
-    ({"surface_stress_u.units": "W m-2"}, {}, "surface_stress_u N W"),
     ({}, {"fluxes": {"stress_u": "taux"}}, "taux stress_u"),
     ({}, {"fluxes": {"heat_flux": "TEMP"}}, "TEMP TIME DEPTH"),
     ({".latitude": None}, {}, "latitude -90 90 coriolis_parameter"),
-    ({".latitude": 120.0}, {}, "latitude 120"),
     ({".latitude": "45 N"}, {}, "latitude 45 N"),
     ({".gravity": 0.0}, {}, "gravity 0"),
-    ({".infrared_fraction": 5.0}, {}, "infrared_fraction 5"),
 ]
 
 
@@ -261,10 +253,8 @@ def cell(name: str, text: str) -> str:
 
 TABLES = [
     (cell("air_temperature", "283"), f"air_temperature 60 283 {NOON} 2 K"),
-    (cell("air_pressure", "101300"), f"air_pressure 1.013e7 {NOON} 2"),
     (table().replace(",80,", ",0.8,"), "relative_humidity % 0.8"),
     (cell("wind_u", ""), "wind_u 6 12 2015-03-01T06:00:00 1 longest_gap"),
-    (cell("wind_v", "-999"), "wind_v 6 12 2015-03-01T06:00:00 1"),
     *((cell("wind_u", text), f"line 4 wind_u {text}") for text in ("calm", "1_0", "0x10", "\u0661")),
     (table(line4=LINES[2].replace("2015-03-01", "01/03/2015")), "line 4 time ISO"),
     (table(line4=LINES[7], line5=LINES[7], line6=LINES[7]), "time increase"),

@@ -85,25 +85,16 @@ def test_every_flipped_bit_and_every_cut_of_a_sealed_file_is_named(tmp_path):
         assert file.readline() == b"{}\n"
     for _ in range(50):
         at = chance.randrange(len(whole))
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :])
-        with error_naming(FileFormatError, "checkpoint.eqx SHA-256"):
-            unsealed(path, "checkpoint", "remove it")
-        path.write_bytes(whole[:at])
-        with error_naming(FileFormatError, "checkpoint.eqx SHA-256"):
-            unsealed(path, "checkpoint", "remove it")
+        flipped = whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :]
+        for damaged in (flipped, whole[:at]):
+            path.write_bytes(damaged)
+            with error_naming(FileFormatError, "checkpoint.eqx SHA-256"):
+                unsealed(path, "checkpoint", "remove it")
 
 
 def test_trees_differ_in_numbers_shapes_types_and_whatever_else_is_told():
-    trees = [
-        ({"a": np.zeros(4)},),
-        ({"a": np.zeros((2, 2))},),
-        ({"a": np.zeros(4, np.float32)},),
-        ({"a": np.zeros(4, np.int64)},),
-        ({"b": np.zeros(4)},),
-        ({"a": np.zeros(2), "b": np.zeros(2)},),
-        ({"a": np.zeros(4)}, "other"),
-        ({"a": None},),
-    ]
+    leaves = (np.zeros(4), np.zeros((2, 2)), np.zeros(4, np.float32), np.zeros(4, np.int64), None)
+    trees = [*(({"a": leaf},) for leaf in leaves), ({"b": np.zeros(4)},), ({"a": np.zeros(4)}, "other")]
     assert len({digest_of_tree(*each) for each in trees}) == len(trees)
     # The address of a function is another one in every process.
     assert digest_of_tree({"f": lambda: 1}) == digest_of_tree({"f": lambda: 1})

@@ -53,7 +53,6 @@ ZONES = [
 
 @pytest.mark.parametrize(("reference", "hours"), ZONES)
 def test_zones_of_a_unit_of_time_are_applied(tmp_path, reference, hours):
-    """Local time is that many hours ahead of universal time."""
     path = weather(tmp_path / "w.nc", np.arange(3.0), f"hours since {reference}")
     assert float(read_weather(path, start_time=START)[0].time[0]) == pytest.approx(3600.0 * hours, abs=1e-3)
 

@@ -71,7 +71,6 @@ def of_single_precision_with_nan() -> tl.Trajectory:
 
 
 TRAJECTORIES: dict[str, Callable[[], tl.Trajectory]] = {
-    "adjustment": lambda: run(tl.ConvectiveAdjustment()),
     "Richardson": lambda: run(tl.PacanowskiPhilander()),
     "mass flux": lambda: run(MassFluxConvection(local=tl.ConvectiveAdjustment())),
     "batch": lambda: run(tl.KEpsilon(), batch=(2,)),
@@ -99,21 +98,16 @@ def test_file_follows_cf(tmp_path):
     write_trajectory(run(tl.KEpsilon()), path, provenance=provenance, start_time="2011-03-21 00:00:00")
     with xr.open_dataset(path) as dataset:
         assert dataset.sizes == {"time": 5, "z_center": 6, "z_face": 7, "bounds": 2}
-        assert dataset["time"].values[1] == np.datetime64("2011-03-21T00:15:00")
         names = {"temperature", "salinity", "u", "v", "dye", "step", "eddy_diffusivity", "eddy_viscosity"}
         assert names <= set(dataset.data_vars)
         assert dataset["turbulent_kinetic_energy"].dims == ("time", "z_face")
         assert dataset["turbulent_kinetic_energy"].attrs["units"] == "m2 s-2"
-        assert dataset["dissipation_rate"].attrs["standard_name"].startswith("specific_turbulent")
-        assert dataset["z_center"].attrs["positive"] == "up"
         assert dataset["temperature"].attrs["units"] == "degC"
         bounds = dataset["z_center_bounds"].values
         np.testing.assert_array_equal(bounds[:, 1], dataset["z_face"].values[1:])
         kept = {"config": "model: 1", "version": tl.__version__, "case": "strong_wind", "parameters": "{}"}
         assert {f"tunax_lite_{key}": value for key, value in kept.items()}.items() <= dataset.attrs.items()
         assert dataset.attrs["Conventions"] == "CF-1.11"
-        assert dataset.attrs["history"].endswith(": tunax-lite run")
-        assert dataset.attrs["closure_state"] == "tunax_lite.closures.energy.TurbulenceState"
         assert not any("_FillValue" in v.encoding for v in dataset.variables.values())
 
 
@@ -125,12 +119,9 @@ class OwnState(CloState):
 
 def own_trajectory():
     trajectory = run(tl.KEpsilon())
-    clo_state = OwnState(
-        eddy_viscosity=trajectory.clo_state.eddy_viscosity,
-        eddy_diffusivity=trajectory.clo_state.eddy_diffusivity,
-        boundary_layer_depth=jnp.arange(trajectory.n_frames, dtype=float),
-    )
-    return eqx.tree_at(lambda t: t.clo_state, trajectory, clo_state)
+    given, depth = trajectory.clo_state, jnp.arange(trajectory.n_frames, dtype=float)
+    own = OwnState(given.eddy_viscosity, given.eddy_diffusivity, depth)
+    return eqx.tree_at(lambda t: t.clo_state, trajectory, own)
 
 
 def test_closures_from_outside_the_package(tmp_path):
@@ -157,7 +148,6 @@ def test_names_that_are_taken_or_that_no_file_can_have():
         with error_naming(ValueError, "State"):
             tl.State.from_profiles(grid, temperature=20.0, tracers={name: 1.0})
     assert tl.State.from_profiles(grid, temperature=20.0, tracers={"θ_2": 1.0}).tracers
-    assert file_name("profiles_../../x") == "profiles_.._.._x"  # of a case
     assert file_name("/a\nb") == "_a_b" and len(file_name("x" * 1000)) == 100
 
 
@@ -202,7 +192,7 @@ def test_paths_that_cannot_be_written(tmp_path, monkeypatch):
         write_dataset(dataset, tmp_path / "file" / "run.nc")
     with error_naming(IsADirectoryError, str(tmp_path)):
         write_dataset(dataset, tmp_path)
-    # An administrator may write everywhere, so the answer of the system is replaced.
+    # An administrator may write everywhere.
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with error_naming(PermissionError, "run.nc"):
         write_dataset(dataset, tmp_path / "run.nc")
@@ -218,8 +208,6 @@ def test_a_case_with_a_date_and_a_place(tmp_path):
     expected = np.datetime64("2011-03-21T00:00:00") + np.arange(5) * np.timedelta64(900, "s")
     assert dataset["time"].dtype.kind == "M" and np.array_equal(dataset["time"].values, expected)
     assert (dataset["latitude"].item(), dataset["longitude"].item()) == (50.1, -144.9)
-    assert dataset["latitude"].attrs["units"] == "degrees_north"
-    assert dataset["longitude"].attrs["standard_name"] == "longitude"
     # Both ways into a file give the same times, and it is read back bit by bit.
     write_dataset(dataset, tmp_path / "one.nc")
     write_trajectory(trajectory, tmp_path / "two.nc", case=case)
@@ -229,18 +217,7 @@ def test_a_case_with_a_date_and_a_place(tmp_path):
             assert np.array_equal(found["time"].values, expected)
             assert_same(read_trajectory(found), trajectory)
             assert "latitude" in found.coords and found["temperature"].coords["longitude"] == -144.9
-        with xr.open_dataset(tmp_path / name, decode_times=False) as raw:
-            assert raw["time"].attrs["units"].startswith("seconds since 2011-03-21")
-            assert "latitude" in raw["temperature"].encoding["coordinates"]
     assert to_dataset(trajectory)["time"].dtype == np.float64  # a case without a date
-
-
-def test_means_of_a_case_with_a_date():
-    case = make_case(**PAPA)
-    options: dict[str, Any] = {"dt": 300.0, "duration": 1800.0, "output_interval": 900.0}
-    trajectory = tl.simulate(tl.Model(tl.Constant()), case, **options, means=True)
-    bounds = to_dataset(trajectory, case=case)["time_bounds"].values
-    assert bounds[1, 0] == np.datetime64("2011-03-21") and bounds[1, 1] == np.datetime64("2011-03-21T00:15")
 
 
 def test_columns_of_a_batch_say_what_they_are(tmp_path):
@@ -255,16 +232,13 @@ def test_columns_of_a_batch_say_what_they_are(tmp_path):
         np.testing.assert_array_equal(one["temperature"], trajectory.state.temperature[..., 1])
         expected = {"latitude": -20.0, "longitude": -85.0, "viscosity": 2e-3, "depth": 5.0}
         assert {name: one[name].item() for name in expected} == expected
-        # What is the same in all columns is no coordinate, and heights are common.
+        # What is the same in all columns is no coordinate.
         assert set(dataset.coords) - {"time", "z_center", "z_face"} == {"site", *expected}
-        np.testing.assert_array_equal(dataset["z_face"], case.grid.z_face[:, 0])
-        assert dataset["viscosity"].attrs == {"long_name": "parameter viscosity", "units": "m2 s-1"}
-        assert dataset["time"].values[1] == np.datetime64("2011-03-21T00:15")
     options = {"dims": ("member",), "coordinates": {"member": [7, 9], "run": "control"}}
     named = to_dataset(trajectory, case=case, **options)
     assert named["temperature"].dims == ("time", "z_center", "member")
     np.testing.assert_array_equal(named.sel(member=9)["u"], trajectory.state.u[..., 1])
-    assert named["run"].item() == "control" and named["site"].dims == ("member",)
+    assert named["run"].item() == "control"
 
 
 def test_coordinates_that_do_not_fit_are_refused():
@@ -279,10 +253,8 @@ def test_coordinates_that_do_not_fit_are_refused():
     ):
         with error_naming(ValueError, message):
             to_dataset(trajectory, **options)
-    for place in ({"latitude": 95.0}, {"longitude": 400.0}, {"latitude": float("nan")}):
-        ((name, value),) = place.items()
-        with error_naming(ValueError, f"case {name} {value:g}"):
-            make_case(**place)
+    with error_naming(ValueError, "case longitude 400"):
+        make_case(longitude=400.0)
 
 
 def test_a_file_keeps_the_variables_that_are_named(tmp_path):
@@ -294,8 +266,6 @@ def test_a_file_keeps_the_variables_that_are_named(tmp_path):
         assert set(dataset.data_vars) == {"temperature", "eddy_diffusivity", "step", "z_center_bounds"}
         assert set(dataset.coords) == {"time", "z_center", "z_face", "latitude", "longitude"}
         np.testing.assert_array_equal(dataset["temperature"], trajectory.state.temperature)
-        assert dataset["time"].values[1] == np.datetime64("2011-03-21T00:15")
-        assert dataset["latitude"] == 50.1 and dataset["temperature"].attrs["units"] == "degC"
     with error_naming(FileFormatError, "run.nc temperature eddy_diffusivity output.variables --variables"):
         read_trajectory(path)
     with error_naming(ValueError, "run.nc salinity temperature"):
@@ -315,5 +285,4 @@ def test_a_layer_without_a_base_is_missing_in_a_file(tmp_path):
         with netCDF4.Dataset(tmp_path / name) as file:
             layer = file["mixed_layer_depth_from_10m"]
             assert np.isnan(layer._FillValue) and np.ma.is_masked(layer[:])
-            assert "0.2 K" in layer.long_name and "10 m" in layer.long_name and "missing" in layer.comment
             assert "_FillValue" not in file["heat_content"].ncattrs()

@@ -61,8 +61,7 @@ def test_folders_are_searched_in_order_before_a_download_into_the_cache(tmp_path
 
     monkeypatch.setattr(pooch, "retrieve", retrieve)
     assert resolve(NAME) == tmp_path / "cache" / "tunax_lite" / FILE
-    assert asked["url"].startswith("https://github.com/CliMA/OceananigansArtifacts.jl/raw/glw/lesbrary2/")
-    assert asked["known_hash"] == f"sha256:{entry.sha256}"
+    assert (asked["url"], asked["known_hash"]) == (entry.url, f"sha256:{entry.sha256}")
     put(Path("data"))
     assert resolve(NAME) == Path("data") / FILE
     monkeypatch.setenv(named_files.ENVIRONMENT_VARIABLE, f"{tmp_path / 'first'}:{tmp_path / 'second'}")
@@ -72,10 +71,8 @@ def test_folders_are_searched_in_order_before_a_download_into_the_cache(tmp_path
 
 def test_offline_says_what_to_do(tmp_path, monkeypatch):
     entry, place = read_manifest()[NAME], Path("data").absolute() / FILE
-    with error_naming(FileNotFoundError, f"{NAME} {entry.url} {entry.sha256} {place} github.com") as caught:
+    with error_naming(FileNotFoundError, f"{NAME} {entry.url} {entry.sha256} {place} github.com"):
         resolve(NAME)
-    assert "many more lines" not in str(caught.value)
-    assert list(tmp_path.rglob("*")) == [tmp_path / "here"]
     monkeypatch.setenv(named_files.ENVIRONMENT_VARIABLE, "/somewhere")
     put_it = "$TUNAX_LITE_DATA /somewhere/les_legay/LES_windDominant_results.nc SHA-256"
     with error_naming(FileNotFoundError, f"legay:wind_dominant {put_it}"):

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import netCDF4
 import pytest
 from matplotlib.figure import Figure
 
@@ -32,7 +31,6 @@ def _write(path: Path, text: str) -> None:
 
 
 def test_what_is_read_is_never_replaced(tmp_path):
-    """By its name, by links, and by another way to its folder."""
     folder = tmp_path / "folder"
     folder.mkdir()
     read = folder / "read.txt"
@@ -70,6 +68,12 @@ def test_files_of_others_are_replaced_only_where_that_is_asked_for(tmp_path):
     assert path.read_text(encoding="utf-8") == "computed"
 
 
+def test_names_that_the_locale_cannot_write_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "ascii")
+    with error_naming(OverwriteError, "ascii LC_ALL=C.UTF-8"):
+        check_outputs([tmp_path / "Ö.nc"], overwrite=True)
+
+
 def test_files_say_what_they_are_made_of(tmp_path):
     path = tmp_path / "a&ü b.png"
     with protecting():
@@ -87,7 +91,6 @@ def test_files_say_what_they_are_made_of(tmp_path):
 
 @pytest.mark.long
 def test_commands_repeat_themselves_and_go_on_in_their_own_folder(invoke, tmp_path):  # noqa: F811
-    """What they do to files of others: `test_guard`."""
     run = ["run", KATO, *SHORT, "--output", "out.nc"]
     calibrate = ["calibrate", CALIBRATION, *SMALL, "--set", "output.figures=false", "--output", "out"]
     for command in (run, run, calibrate, *[["report", "out"]] * 2, *[["plot", "out/history.nc"]] * 2):
@@ -184,28 +187,6 @@ with replacing({str(path)!r}) as temporary:
         temporary.write_text("whole", encoding="utf-8")
         another.write_text("whole", encoding="utf-8")
     assert set(tmp_path.iterdir()) == {path, tmp_path / "b.nc", *others}
-
-
-ASCII = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-
-
-@pytest.mark.long  # three processes
-def test_files_are_utf_8_where_the_locale_is_ascii(tmp_path):
-    """Under it a calibration was lost at its end, where the name of a case was written."""
-    observed = tmp_path / "observed.nc"
-    observed.write_bytes((CONFIGS.parent / "data/synthetic_wind_and_cooling.nc").read_bytes())
-    with netCDF4.Dataset(observed, "a") as file:
-        file.setncattr("case", "Zürich – Süd")
-    (tmp_path / "Öl.yaml").write_bytes(Path(CALIBRATION).read_bytes())
-    command = [sys.executable, "-c", "from tunax_lite.cli import main; main()", "calibrate", "Öl.yaml"]
-    command += [*SMALL, "--set", f"cases.0.case.path={observed}", "--set", "output.figures=false"]
-    ascii_only = {"cwd": tmp_path, "env": os.environ | ASCII, "capture_output": True}
-    done = subprocess.run([*command, "--output", "Ö"], **ascii_only)
-    assert done.returncode == 2 and b"LC_ALL=C.UTF-8" in done.stderr, done.stderr  # before it computes
-    done = subprocess.run([*command, "--output", "out"], **ascii_only)
-    assert done.returncode == 0, done.stderr
-    assert "Zürich – Süd" in (tmp_path / "out/parameters.yaml").read_text(encoding="utf-8")
-    assert list(read_netcdf(tmp_path / "out/history.nc")["case"].values) == ["Zürich – Süd"]
 
 
 @pytest.mark.long  # two processes

@@ -1,11 +1,8 @@
 """Conversion of measured to modelled sea water."""
 
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.errors import error_naming
 from tunax_lite.io.sea_water import absolute_salinity, conservative_temperature, modelled_water
@@ -60,10 +57,3 @@ def test_what_cannot_be_is_refused():
     ):
         with error_naming(ValueError, message):
             modelled_water(**(good | change))
-
-
-@pytest.mark.long  # a process
-def test_library_is_loaded_only_when_a_file_is_converted():
-    code = "import sys, tunax_lite, tunax_lite.io, tunax_lite.io.sea_water; print('gsw' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "False"

@@ -141,7 +141,6 @@ def _dataset(given: Given, axis: str = "", dims: tuple[str, ...] = ()) -> xr.Dat
 
 
 def weather_file(given: Given, folder: Path) -> Notes:
-    """Notes on the weather of a NetCDF file."""
     o, path = given.options, folder / "weather.nc"
     humidity: Any = o.get("humidity", "relative_humidity")
     longwave = o.get("longwave", "downward")
@@ -178,7 +177,6 @@ def fluxes() -> Given:
 
 
 def prescribed(given: Given, folder: Path) -> Notes:
-    """Notes on fluxes that are given as arrays."""
     values = {name: jnp.asarray(value) for name, value in given.values.items() if name != "time"}
     time = given.values["time"]
     return noted(lambda: (_column(given, tl.TimeSeriesForcing.from_values(time, **values)), None))
@@ -209,7 +207,6 @@ def simulated(rotation: float = 1e-4) -> Given:
 
 
 def cf_simulation(given: Given, folder: Path) -> Notes:
-    """Notes on a simulation that is written to `les.nc`."""
     path, o = folder / "les.nc", given.options
     heights = ("z", given.values["z"], {"units": "m", "positive": "up", "axis": "Z"})
     data = _dataset(given, "z", ("time", "z")).assign_coords(z=heights)

@@ -2,6 +2,7 @@
 
 import copy
 import datetime
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,12 +58,8 @@ def swapped(one: str, other: str) -> Change:
     return lambda given: given.swap(one, other)
 
 
-def later(hours: int, name: str) -> Change:
-    return lambda given: given.values.update({name: np.roll(given.values[name], hours)})
-
-
-def as_other(name: str, other: str) -> Change:
-    return lambda given: given.values.update({name: given.values[other]})
+def let(**made: Callable[[dict[str, np.ndarray]], np.ndarray]) -> Change:
+    return lambda given: given.values.update({name: make(given.values) for name, make in made.items()})
 
 
 def both(*changes: Change) -> Change:
@@ -72,23 +69,6 @@ def both(*changes: Change) -> Change:
 def sunny(given: Given) -> None:
     given.values["surface_shortwave_flux"] = -0.5 * given.values["surface_heat_flux"]
     given.units["surface_shortwave_flux"] = "W m-2"
-
-
-def with_sun(given: Given) -> None:
-    given.values["heat_flux"] = given.values["heat_flux"] + given.values["shortwave_flux"]
-
-
-def octas_as_tenths(given: Given) -> None:
-    given.values["cloud_cover"] = 0.1 * np.round(8.0 * given.values["cloud_cover"])
-
-
-def polar(given: Given) -> None:
-    u, v = given.values["wind_u"], given.values["wind_v"]
-    given.values |= {"wind_u": np.hypot(u, v), "wind_v": np.arctan2(v, u) % (2.0 * np.pi)}
-
-
-def levels(name: str, *order: int) -> Change:
-    return lambda given: given.values.update({name: given.values[name][:, order]})
 
 
 def latitude_south(given: Given) -> None:
@@ -106,7 +86,6 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("weather", put("air_temperature", -9.99, 100, 101, 102, 500), "missing_code"),
     ("mooring", put("PSAL", 0.0, (slice(100, 103), 1)), "missing_code"),
     ("weather", spike(9.0, "air_temperature", 333), "spike"),
-    ("mooring", spike(3.0, "UCUR", 200, 1), "spike"),
     ("weather", stuck, "stuck"),
     ("weather", times(3.6, "wind_u", "wind_v"), "wind_speed"),
     ("weather", plus(273.15, "air_temperature"), ERROR),
@@ -117,42 +96,40 @@ MISTAKES: list[tuple[str, Change, str]] = [
      "dew_point_above_air"),
     ("weather", times(0.92, "air_pressure"), "air_pressure"),
     ("weather", times(0.08, "cloud_cover"), "cloud_cover"),
-    ("weather", octas_as_tenths, "cloud_cover_steps"),
+    ("weather", let(cloud_cover=lambda v: 0.1 * np.round(8.0 * v["cloud_cover"])), "cloud_cover_steps"),
     ("weather", both(times(-1.0, "cloud_cover"), plus(1.0, "cloud_cover")), "cloud_and_sun"),
     ("weather", times(24.0, "precipitation"), "precipitation"),
     ("weather", times(1e-3, "shortwave"), "sun_amount"),
     ("weather", times(2.2, "shortwave"), "shortwave"),
-    ("weather", later(6, "shortwave"), "sun_by_night"),
+    ("weather", let(shortwave=lambda v: np.roll(v["shortwave"], 6)), "sun_by_night"),
     ("weather", option(longitude=140.0), "sun_by_night"),
     ("weather", put("shortwave", 0.0, slice(300, 324)), "no_sun_by_day"),
-    ("weather", later(12, "air_temperature"), "warm_nights"),
+    ("weather", let(air_temperature=lambda v: np.roll(v["air_temperature"], 12)), "warm_nights"),
     ("weather", times(0.5, "longwave"), "longwave"),
     ("weather", option(longwave="net"), ERROR),
-    ("weather", polar, "wind_direction"),
-    ("weather", as_other("wind_v", "wind_u"), "currents_swapped"),
+    ("weather", let(wind_u=lambda v: np.hypot(v["wind_u"], v["wind_v"]),
+                    wind_v=lambda v: np.arctan2(v["wind_v"], v["wind_u"]) % (2.0 * np.pi)), "wind_direction"),
+    ("weather", let(wind_v=lambda v: v["wind_u"]), "currents_swapped"),
     ("weather", option(profiles=WARM), "air_and_water"),
     ("weather", option(coriolis_parameter=-1.08e-4), "coriolis_parameter"),
     ("daily weather", option(case_start="2015-08-30"), "season"),
     ("weather", called("shortwave", long_name="net shortwave radiation"), "net_of_the_sun"),
-    ("weather", called("longwave", long_name="outgoing longwave radiation"), "sign_of_name"),
     ("weather", called("air_pressure", long_name="air pressure (hPa)"), "unit_of_name"),
     ("weather", option(names={"wind_u": "wind_kn"}), "unit_of_name"),
     ("weather", called("wind_u", standard_name="northward_wind"), "another_quantity"),
     ("fluxes", times(1e-3, "heat_flux"), "surface_heat_flux"),
     ("fluxes", times(-1.0, "heat_flux"), "heat_sign"),
-    ("fluxes", with_sun, "sun_counted_twice"),
+    ("fluxes", let(heat_flux=lambda v: v["heat_flux"] + v["shortwave_flux"]), "sun_counted_twice"),
     ("fluxes", times(1e-3, "shortwave_flux"), "surface_shortwave_flux"),
-    ("fluxes", later(12, "shortwave_flux"), "sun_by_night"),
     ("fluxes", times(60.0, "stress_u", "stress_v"), "surface_stress"),
     ("fluxes", times(90.0, "freshwater_flux"), "surface_freshwater_flux"),
     ("simulation", times(-1.0, "surface_heat_flux"), "heat_budget"),
-    ("simulation", times(1.0 / 60.0, "time"), "heat_budget"),
     ("simulation", times(-1.0, "surface_freshwater_flux"), "salt_budget"),
     ("simulation", times(-1.0, *STRESS), "momentum_budget"),
     ("simulation", times(FRICTION, *STRESS), "momentum_budget"),
     ("simulation", swapped(*STRESS), "momentum_budget"),
     ("simulation", latitude_south, "momentum_budget"),
-    ("simulation", levels("temperature", *range(31, -1, -1)), "unstable_profile"),
+    ("simulation", let(temperature=lambda v: v["temperature"][:, ::-1]), "unstable_profile"),
     ("simulation", called("surface_heat_flux", long_name="heat loss of the ocean"), "sign_of_name"),
     ("simulation", called("surface_heat_flux", positive="up"), "sign_of_name"),
     ("simulation", called("surface_freshwater_flux", long_name="E-P"), "sign_of_name"),
@@ -160,14 +137,13 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("simulation", times(100.0, "u", "v"), "water_velocity"),
     ("mooring", plus(28.0, "TEMP"), "water_temperature"),
     ("mooring", swapped("TEMP", "PSAL"), "water_swapped"),
-    ("mooring", as_other("VCUR", "UCUR"), "currents_swapped"),
-    ("mooring", lambda given: given.values.update(PSAL=38.0 + 0.9 * given.values["TEMP"]), "salinity"),
+    ("mooring", let(VCUR=lambda v: v["UCUR"]), "currents_swapped"),
+    ("mooring", let(PSAL=lambda v: 38.0 + 0.9 * v["TEMP"]), "salinity"),
     ("mooring", times(1e-3, "PSAL"), ERROR),
     ("mooring", times(1e-3, "depth"), "deep_water"),
-    ("mooring", levels("TEMP", 0, 4, 2, 3, 1, 5), "swapped_levels"),
+    ("mooring", let(TEMP=lambda v: v["TEMP"][:, [0, 4, 2, 3, 1, 5]]), "swapped_levels"),
     ("mooring", option(position=(48.0, 9.0)), "position"),
     ("mooring", option(position=(-9.0, 48.0)), "position"),
-    ("mooring", called("PSAL", long_name="sea water electrical conductivity"), "another_quantity"),
 ]  # fmt: skip
 
 
@@ -238,25 +214,11 @@ def test_every_limit_notes_what_lies_beyond():
                 assert limit.rule in {one.rule for one in found}, limit
 
 
-def rules_as_markdown() -> str:
-    """The tables of rules and limits of the page."""
-    names = {limit.rule for limit in LIMITS}
-    lines = ["| rule | notes |", "| --- | --- |"]
-    lines += [f"| `{one.name}` | {one.summary} |" for one in RULES.values() if one.name not in names]
-    head = "| rule | quantity | where | statistic | from | to | record of at least | likely cause |"
-    lines += ["", head, "| --- " * 8 + "|"]
+def test_the_page_lists_the_rules():
+    page = PAGE.read_text(encoding="utf-8")
+    assert [name for name in RULES if f"| `{name}` |" not in page] == []
     for limit in LIMITS:
         low, high = ("" if np.isinf(bound) else f"{bound:g}" for bound in (limit.lowest, limit.highest))
-        cells = (
-            f"`{limit.rule}`",
-            f"{limit.quantity} [{limit.unit}]",
-            limit.group if limit.context == "any" else f"{limit.group}, {limit.context}",
-            limit.statistic.replace("_size", " magnitude"),
-            *(low, high, f"{limit.least_days:g} days" if limit.least_days else "", limit.cause),
-        )
-        lines.append("| {} | {} | {} | {} | {} | {} | {} | {} |".format(*cells))
-    return "\n".join(lines) + "\n"
-
-
-def test_the_page_lists_the_rules():
-    assert rules_as_markdown() in PAGE.read_text(encoding="utf-8")
+        assert re.search(
+            rf"\| `{limit.rule}` \| {limit.quantity} \[.* \| {re.escape(low)} \| {re.escape(high)} \|", page
+        ), limit

@@ -38,7 +38,6 @@ def _seen(model, case):
 
 @pytest.mark.long
 def test_the_delay_is_that_of_runs():
-    """By the thickness of the cells, and never where the water itself conducts what the surface loses."""
     ignites, model = _case(), tl.Model(KEpsilon())
     delay = delay_of_convection(model, ignites, ignites.duration)
     seen = _seen(model, ignites)
@@ -77,7 +76,6 @@ def test_convection_without_a_delay():
 
 
 def test_mellor_and_yamada_wait_with_the_flux_too():
-    """Their length stays that of the floors: a run of a day does not ignite."""
     case = _case(hours=200.0)
     models = [tl.Model(MellorYamada(convective_flux_factor=factor)) for factor in (None, 1.0)]
     first, second = (delay_of_convection(model, case, case.duration) for model in models)

@@ -44,7 +44,6 @@ def test_real_files_raise_no_false_alarm(name):
 
 @pytest.mark.long
 def test_a_real_lake_raises_no_false_alarm():
-    """With measured weather, streams and profiles."""
     if not any((one / "lakes").is_dir() for one in DATA):
         pytest.skip("no real files in $TUNAX_LITE_DATA")
     run = build_run(load_run(ROOT / "configs" / "runs" / "lough_feeagh.yaml"))
